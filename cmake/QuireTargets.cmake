@@ -1,0 +1,63 @@
+# quire_library(NAME [FOLDER f] [DEPS ...] [PUBLIC_LIBS ...] [TEST_LIBS ...] [NO_RECURSE])
+#   One static library from the .cc files of a folder (default: the current source folder), and,
+#   where there are *_test.cc files, one test program NAME_test whose cases are ctest tests.
+#   Where QUIRE_FUZZ is on, each X_fuzz.cc is a program of its own.
+add_library(quire_options INTERFACE)
+target_include_directories(quire_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(quire_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Werror -ffp-contract=off -fno-omit-frame-pointer)
+# TRY is a statement expression, spelled __extension__; clang still calls it a GNU extension.
+target_compile_options(quire_options INTERFACE
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-gnu-statement-expression -Wno-gnu-statement-expression-from-macro-expansion>)
+target_compile_definitions(quire_options INTERFACE
+  QUIRE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" QUIRE_BINARY_DIR="${CMAKE_BINARY_DIR}"
+  QUIRE_VERSION="${PROJECT_VERSION}")
+if(QUIRE_SANITIZE)
+  target_compile_options(quire_options INTERFACE -fsanitize=${QUIRE_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(quire_options INTERFACE -fsanitize=${QUIRE_SANITIZE})
+endif()
+if(QUIRE_FUZZ)
+  target_compile_options(quire_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+function(quire_library NAME)
+  cmake_parse_arguments(ARG "NO_RECURSE" "FOLDER" "DEPS;TEST_DEPS" ${ARGN})
+  if(NOT ARG_FOLDER)
+    set(ARG_FOLDER ${CMAKE_CURRENT_SOURCE_DIR})
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.cc)
+  set(tests ${sources})
+  set(fuzzers ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
+  if(sources)
+    add_library(${NAME} STATIC ${sources})
+    target_link_libraries(${NAME} PUBLIC quire_options ${ARG_DEPS})
+  else()
+    add_library(${NAME} INTERFACE)
+    target_link_libraries(${NAME} INTERFACE quire_options ${ARG_DEPS})
+  endif()
+  if(tests AND NOT QUIRE_FUZZ)
+    quire_test(${NAME}_test SOURCES ${tests} DEPS ${NAME} ${ARG_TEST_DEPS})
+  endif()
+  if(QUIRE_FUZZ)
+    foreach(file ${fuzzers})
+      get_filename_component(program ${file} NAME_WE)
+      add_executable(${program} ${file})
+      target_link_libraries(${program} PRIVATE ${NAME} ${ARG_TEST_DEPS})
+      target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    endforeach()
+  endif()
+endfunction()
+
+# quire_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT s]): a GoogleTest program.
+function(quire_test NAME)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 600)
+  endif()
+  add_executable(${NAME} ${ARG_SOURCES})
+  target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main Threads::Threads)
+  gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()

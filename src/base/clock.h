@@ -1,0 +1,33 @@
+#pragma once
+// Time is passed in, so that a test or a simulation decides what time it is.
+#include <chrono>
+#include <cstdint>
+
+namespace quire {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // Monotonic nanoseconds from an arbitrary start. Any thread.
+  virtual std::uint64_t now_ns() const = 0;
+};
+
+class SteadyClock final : public Clock {
+ public:
+  std::uint64_t now_ns() const override {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+  }
+};
+
+class ManualClock final : public Clock {
+ public:
+  std::uint64_t now_ns() const override { return now_ns_; }
+  void advance_ns(std::uint64_t by) { now_ns_ += by; }
+
+ private:
+  std::uint64_t now_ns_ = 0;
+};
+
+}  // namespace quire

@@ -1,0 +1,85 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace quire {
+namespace {
+
+Error system_error(const std::string& doing, const std::string& path) {
+  const int number = errno;
+  const ErrorCode code = number == ENOENT   ? ErrorCode::NotFound
+                         : number == EACCES ? ErrorCode::PermissionDenied
+                                            : ErrorCode::Io;
+  return Error(code, doing + " " + path + ": " + std::strerror(number));
+}
+
+}  // namespace
+
+Result<File> File::open(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return system_error("cannot open", path);
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0) {
+    Error error = system_error("cannot stat", path);
+    ::close(descriptor);
+    return error;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    ::close(descriptor);
+    return Error(ErrorCode::InvalidArgument, path + " is not a regular file");
+  }
+  return File(descriptor, static_cast<std::uint64_t>(status.st_size), path);
+}
+
+File::File(File&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      bytes_(other.bytes_),
+      path_(std::move(other.path_)) {}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<void> File::read(std::uint64_t offset, std::span<std::byte> into) const {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got = ::pread(descriptor_, into.data() + done, into.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error("cannot read", path_);
+    if (got == 0) {
+      return Error(ErrorCode::Corrupted, path_ + " ends at byte " + std::to_string(offset + done) +
+                                             "; bytes " + std::to_string(offset) + " to " +
+                                             std::to_string(offset + into.size()) + " were wanted");
+    }
+    done += static_cast<std::size_t>(got);
+  }
+  return {};
+}
+
+Result<std::string> read_file(const std::string& path, std::uint64_t bytes_max) {
+  const File file = TRY(File::open(path));
+  if (file.bytes() > bytes_max) {
+    return Error(ErrorCode::TooLarge, path + " has " + std::to_string(file.bytes()) +
+                                          " bytes; at most " + std::to_string(bytes_max) +
+                                          " are read");
+  }
+  std::string text(file.bytes(), '\0');
+  TRY(file.read(0, std::as_writable_bytes(std::span(text))));
+  return text;
+}
+
+}  // namespace quire

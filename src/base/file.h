@@ -1,0 +1,37 @@
+#pragma once
+// File: a regular file opened for reading with pread, so that one that shrinks is an error and not
+// a dead process (a mapping of it would be).
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace quire {
+
+class File {
+ public:
+  static Result<File> open(const std::string& path);
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  const std::string& path() const { return path_; }
+  std::uint64_t bytes() const { return bytes_; }  // As it was when opened.
+
+  // Fills all of `into` from `offset`, or says why not. Any thread.
+  Result<void> read(std::uint64_t offset, std::span<std::byte> into) const;
+
+ private:
+  File(int descriptor, std::uint64_t bytes, std::string path)
+      : descriptor_(descriptor), bytes_(bytes), path_(std::move(path)) {}
+  int descriptor_ = -1;
+  std::uint64_t bytes_ = 0;
+  std::string path_;
+};
+
+// A whole file of at most `bytes_max`; longer is TooLarge.
+Result<std::string> read_file(const std::string& path, std::uint64_t bytes_max);
+
+}  // namespace quire
