@@ -1,0 +1,111 @@
+#pragma once
+// Command: what a guest wants. Answer: what the guest gets. Two of the four nouns; values only.
+//
+// Arguments were checked by the host call (sizes of lists, token ids below the vocabulary, handles
+// of the right kind, numbers finite); the controller resolves ObjectIds and answers NotFound for
+// one that no longer exists. Commands of one queue take effect in the order they were submitted.
+// A command with a future is answered exactly once, unless its instance ends first.
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "control/api/types.h"
+
+namespace quire::control {
+
+struct CreateQueue {
+  ObjectId queue{};
+  ModelIndex model{};
+  Priority priority = Priority::Normal;
+};
+struct DestroyQueue { ObjectId queue{}; };        // Takes effect behind the queue's commands.
+struct SetQueuePriority { ObjectId queue{}; Priority priority = Priority::Normal; };
+struct Synchronize { ObjectId queue{}; };
+
+struct AllocPages { ObjectId queue{}; std::vector<ObjectId> pages; };
+struct DeallocPages { ObjectId queue{}; std::vector<ObjectId> pages; };
+struct AllocEmbeds { ObjectId queue{}; std::vector<ObjectId> embeds; };
+struct DeallocEmbeds { ObjectId queue{}; std::vector<ObjectId> embeds; };
+
+struct EmbedText {
+  ObjectId queue{};
+  std::vector<ObjectId> embeds;
+  std::vector<std::uint32_t> tokens;              // As many as embeds.
+  std::vector<std::uint32_t> positions;           // As many as embeds.
+};
+
+// DESIGN "forward": see interface/forward.wit for the meaning.
+struct Forward {
+  ObjectId queue{};
+  std::vector<ObjectId> input_pages;              // kNoObject is a hole.
+  std::vector<ObjectId> input_embeds;
+  std::vector<ObjectId> output_pages;
+  std::vector<ObjectId> output_embeds;            // At most as many as input_embeds.
+  std::vector<std::uint8_t> mask;                 // Empty, or [input_embeds][page_size * pages].
+  bool beyond_context = false;
+};
+
+struct MaskPage {
+  ObjectId queue{};
+  ObjectId page{};
+  std::vector<std::uint8_t> visible;              // [page_size], 0 or 1.
+};
+
+struct GetNextDist {
+  ObjectId queue{};
+  ObjectId embed{};
+  std::uint32_t top_k = 256;
+  float temperature = 1.0f;                       // Divides logits before the softmax.
+};
+struct GetLogits { ObjectId queue{}; ObjectId embed{}; };
+
+struct ContextCreate { ObjectId context{}; ObjectId queue{}; };
+struct ContextAppend { ObjectId context{}; std::vector<std::uint32_t> tokens; };
+struct ContextFlush { ObjectId context{}; };
+struct ContextForward { ObjectId context{}; std::vector<ObjectId> output_embeds; };
+struct ContextFork { ObjectId context{}; ObjectId child{}; };
+struct ContextTruncate { ObjectId context{}; std::uint32_t token_count = 0; };
+struct ContextDrop { ObjectId context{}; };
+
+struct Tokenize { ModelIndex model{}; std::string text; bool parse_special = true; bool add_bos = false; };
+struct Detokenize { ModelIndex model{}; std::vector<std::uint32_t> tokens; bool keep_special = true; };
+struct ApplyChatTemplate { ModelIndex model{}; std::string request; bool tokens = false; };
+
+// Nobody will take the answer. Work not yet placed in a batch is taken back where it leaves no
+// trace; anything else finishes unseen.
+struct DropFuture { FutureId dropped{}; };
+
+using CommandBody =
+    std::variant<CreateQueue, DestroyQueue, SetQueuePriority, Synchronize, AllocPages, DeallocPages,
+                 AllocEmbeds, DeallocEmbeds, EmbedText, Forward, MaskPage, GetNextDist, GetLogits,
+                 ContextCreate, ContextAppend, ContextFlush, ContextForward, ContextFork,
+                 ContextTruncate, ContextDrop, Tokenize, Detokenize, ApplyChatTemplate, DropFuture>;
+
+struct Command {
+  InstanceId instance{};
+  FutureId future = kNoFuture;                    // kNoFuture: nobody waits.
+  CommandBody body;
+};
+
+struct Done {};
+struct NextDistribution {
+  std::vector<std::uint32_t> tokens;              // Falling probability, ties by rising id.
+  std::vector<float> probabilities;               // Of the full softmax, not renormalised.
+};
+struct Logits { std::vector<float> values; };     // [vocabulary_size]
+struct Tokens { std::vector<std::uint32_t> ids; };
+struct Text { std::string bytes; };
+struct ContextState { ObjectId context{}; ContextCounters counters; };   // flush, forward, truncate.
+struct Forked { ObjectId child{}; ContextCounters counters; };
+
+using AnswerBody = std::variant<Done, NextDistribution, Logits, Tokens, Text, ContextState, Forked>;
+
+struct Answer {
+  InstanceId instance{};
+  FutureId future{};
+  Result<AnswerBody> body;
+};
+
+}  // namespace quire::control

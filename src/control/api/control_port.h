@@ -1,0 +1,67 @@
+#pragma once
+// The front door of the control layer, and the way its answers come back up.
+//
+// Thread   engine thread only, for every function here. Completions of the device and of helper
+//          jobs arrive on other threads inside the control layer, which then notifies the Wakeup
+//          that it was built with; poll() takes them in.
+#include <cstdint>
+#include <vector>
+
+#include "control/api/command.h"
+#include "control/api/types.h"
+
+namespace quire::control {
+
+class AnswerSink {
+ public:
+  virtual ~AnswerSink() = default;
+  // Called from inside submit(), poll() or dispatch(); must only note the answer and mark its
+  // instance ready, never call back into the control layer.
+  virtual void answer(Answer answer) = 0;
+};
+
+struct ControlStatistics {
+  std::uint64_t batch_count = 0;
+  std::uint64_t row_count = 0;            // Rows of all batches: tokens computed.
+  std::uint64_t pass_count = 0;           // Forward passes of all batches.
+  std::uint64_t found_token_count = 0;    // Tokens found in cache instead of computed.
+  std::uint64_t committed_page_count = 0; // Pages committed, ever.
+  std::uint32_t page_count = 0;           // Of the pool.
+  std::uint32_t page_count_free = 0;      // Free or cold.
+  std::uint32_t page_count_cold = 0;
+  std::uint64_t device_ns = 0;            // Time the device was at work.
+  std::uint64_t scheduler_ns = 0;
+};
+
+// Per instance, for the closing line of a run.
+struct InstanceStatistics {
+  std::uint64_t computed_token_count = 0;
+  std::uint64_t found_token_count = 0;
+  std::uint32_t page_count_max = 0;       // Most pages held at once.
+};
+
+class ControlPort {
+ public:
+  virtual ~ControlPort() = default;
+
+  virtual const std::vector<ModelDescription>& models() const = 0;
+
+  virtual void start_instance(InstanceId instance, TenantId tenant, const InstanceLimits& limits) = 0;
+  // Everything the instance holds is released as soon as no batch uses it; no answer follows.
+  virtual void end_instance(InstanceId instance) = 0;
+
+  // Never refuses: what goes wrong is the answer to the command's future.
+  virtual void submit(Command command) = 0;
+
+  // Takes in completions and answers what they finish. True if there was any.
+  virtual bool poll() = 0;
+  // Builds and submits a batch if the device is free and work is ready. True if one was submitted.
+  virtual bool dispatch() = 0;
+  // Nothing is queued, running or waiting for a helper.
+  virtual bool idle() const = 0;
+
+  virtual ControlStatistics statistics() const = 0;
+  virtual InstanceStatistics statistics(InstanceId instance) const = 0;
+};
+
+}  // namespace quire::control

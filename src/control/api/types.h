@@ -1,0 +1,57 @@
+#pragma once
+// The words that the application and the control layer share. Plain values.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/sha256.h"
+
+namespace quire::control {
+
+enum class InstanceId : std::uint64_t {};  // Never reused.
+enum class TenantId : std::uint32_t {};
+// Names an object of one instance: a page, an embed, a queue, a context. Chosen by the application,
+// one number space for all kinds, never reused by that instance, never 0.
+enum class ObjectId : std::uint32_t {};
+inline constexpr ObjectId kNoObject{0};    // In a list of pages: a hole.
+enum class FutureId : std::uint32_t {};    // Likewise.
+inline constexpr FutureId kNoFuture{0};
+enum class ModelIndex : std::uint32_t {};  // Index into ControlPort::models().
+
+enum class Priority : std::uint8_t { Low, Normal, High };
+
+// What hostcalls and commands may know of a served model.
+struct ModelDescription {
+  std::string name;
+  std::string architecture;
+  std::uint32_t page_size = 0;
+  std::uint32_t page_count = 0;          // Of the pool.
+  std::uint32_t vocabulary_size = 0;
+  std::uint32_t context_length = 0;
+  std::uint32_t embedding_width = 0;
+  std::int32_t bos_id = -1;              // -1: none.
+  std::int32_t eos_id = -1;
+  std::vector<std::uint32_t> stop_ids;
+  std::vector<std::string> traits;
+  bool add_bos = false;
+  bool has_chat_template = false;
+};
+
+struct ContextCounters {
+  std::uint32_t seq_len = 0;                    // Logical tokens written, found ones included.
+  std::uint32_t committed_page_count = 0;
+  std::uint32_t working_page_count = 0;
+  std::uint32_t working_page_token_count = 0;
+  std::uint32_t found_token_count = 0;          // Tokens ever found instead of computed.
+};
+
+// What one instance may hold at once; more is QuotaExceeded, which names the limit.
+struct InstanceLimits {
+  std::uint32_t page_count_max = 1u << 20;
+  std::uint32_t embed_count_max = 4096;
+  std::uint32_t queue_count_max = 256;
+  std::uint32_t context_count_max = 4096;
+  std::uint32_t pending_command_count_max = 1u << 16;
+};
+
+}  // namespace quire::control
