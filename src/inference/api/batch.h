@@ -35,7 +35,7 @@ struct TableEntry {
 struct TableChange {
   SequenceId sequence{};
   std::uint32_t entry_first = 0;
-  std::vector<TableEntry> entries;
+  std::vector<TableEntry> entries{};
   std::uint32_t entry_count = 0;
   bool release = false;
 };
@@ -61,7 +61,7 @@ struct Row {
 // Boolean [row_count][slot_count], packed row by row into 64-bit words, bit 0 first.
 struct SlotMask {
   std::uint32_t slot_count = 0;
-  std::vector<std::uint64_t> words;         // row_count * words_per_row
+  std::vector<std::uint64_t> words{};       // row_count * words_per_row
   std::uint32_t words_per_row() const { return (slot_count + 63) / 64; }
 };
 
@@ -71,7 +71,7 @@ struct ForwardPass {
   std::uint32_t row_first = 0;
   std::uint32_t row_count = 0;
   std::uint32_t visible_slot_end = 0;
-  std::optional<SlotMask> mask;
+  std::optional<SlotMask> mask{};
 };
 
 enum class DistributionKind : std::uint8_t { TopK, Logits };
@@ -88,11 +88,11 @@ struct DistributionRequest {
 struct Batch {
   BatchId id{};
   ModelId model{};
-  std::vector<TableChange> table_changes;
-  std::vector<PageCopy> copies;
-  std::vector<Row> rows;
-  std::vector<ForwardPass> passes;          // Cover `rows` in order, without gaps.
-  std::vector<DistributionRequest> distributions;
+  std::vector<TableChange> table_changes{};
+  std::vector<PageCopy> copies{};
+  std::vector<Row> rows{};
+  std::vector<ForwardPass> passes{};        // Cover `rows` in order, without gaps.
+  std::vector<DistributionRequest> distributions{};
 };
 
 // Sorted by falling probability, ties by rising token id. Probabilities are of the full softmax,
