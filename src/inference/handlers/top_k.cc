@@ -1,0 +1,67 @@
+#include "inference/handlers/top_k.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace quire::inference {
+namespace {
+
+// A vocabulary of 49,152 gives 1,024 blocks: four times the usual k, so that the k-th largest
+// maximum lies close to the k-th largest value and few candidates are left to sort.
+constexpr std::size_t kBlockValues = 48;
+
+// The largest t such that at least k values are >= t, as far as the maxima of blocks tell:
+// the k-th largest of them, since each stands for one value at least.
+float threshold(std::span<const float> values, std::size_t k, TopKScratch& scratch) {
+  const std::size_t block_count = (values.size() + kBlockValues - 1) / kBlockValues;
+  scratch.block_max.resize(block_count);
+  for (std::size_t block = 0; block < block_count; ++block) {
+    const std::size_t begin = block * kBlockValues;
+    const std::size_t end = std::min(begin + kBlockValues, values.size());
+    float largest = values[begin];
+    for (std::size_t i = begin + 1; i < end; ++i) {
+      largest = values[i] > largest ? values[i] : largest;
+    }
+    scratch.block_max[block] = largest;
+  }
+  scratch.sorted_max = scratch.block_max;
+  const auto kth = scratch.sorted_max.begin() + static_cast<std::ptrdiff_t>(k - 1);
+  std::nth_element(scratch.sorted_max.begin(), kth, scratch.sorted_max.end(), std::greater<>());
+  return *kth;
+}
+
+void collect(std::span<const float> values, float at_least, const TopKScratch& scratch,
+             std::vector<std::uint32_t>& indices) {
+  for (std::size_t block = 0; block < scratch.block_max.size(); ++block) {
+    if (scratch.block_max[block] < at_least) continue;
+    const std::size_t begin = block * kBlockValues;
+    const std::size_t end = std::min(begin + kBlockValues, values.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      if (values[i] >= at_least) indices.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+}
+
+}  // namespace
+
+void select_top(std::span<const float> values, std::uint32_t k, TopKScratch& scratch,
+                std::vector<std::uint32_t>& indices) {
+  indices.clear();
+  const std::size_t count = std::min<std::size_t>(k, values.size());
+  if (count == 0) return;
+  if (count * kBlockValues <= values.size()) {
+    collect(values, threshold(values, count, scratch), scratch, indices);
+  } else {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      indices.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    return values[a] > values[b] || (values[a] == values[b] && a < b);
+  };
+  const auto middle = indices.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(indices.begin(), middle, indices.end(), before);
+  indices.resize(count);
+}
+
+}  // namespace quire::inference
