@@ -1,0 +1,48 @@
+# The top of Quire's build: every target is a few calls of the scripts in tools/. `make` prints them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.PHONY: help setup run test campaign lint format bench model clean build
+
+PROMPT ?= The capital of France is
+QUIRE := build/release/quire
+PROGRAM := build/release/inferlets/text_completion.wasm
+
+help: ## print these targets
+	@echo "Quire: a serving system for language models in which the unit of service is a program."
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: ## install packages, build the engines, fetch the default model
+	@tools/setup.sh packages engines model
+
+run: ## set up, build, and let a program in the server stream an answer (PROMPT="...")
+	@tools/setup.sh packages engines model build
+	@$(QUIRE) run $(PROGRAM) -- --prompt "$(PROMPT)"
+
+build: ## build the program and the inferlets: build/release/quire
+	@tools/setup.sh packages engines build
+
+test: ## set up, build and run all tests, with a rotating share of the seeds
+	@tools/setup.sh packages engines model build_tests
+	@tools/run_tests.sh release
+
+campaign: ## every seed, under the address and thread sanitizers too, then each fuzzer for 60 s
+	@tools/setup.sh packages engines model build_tests
+	@tools/campaign.sh
+
+lint: ## check the layout of the code and the arrows between layers
+	@tools/lint.sh
+
+format: ## let clang-format settle the layout of the code
+	@tools/lint.sh --fix
+
+bench: ## measure: kernels, generation speed, paged against basic
+	@tools/setup.sh packages engines model build
+	@tools/bench.sh
+
+model: ## fetch the default model, SmolLM2-135M-Instruct Q4_1, and check its SHA-256
+	@tools/setup.sh packages model
+
+clean: ## remove build/ (caches under ~/.cache/quire and models stay)
+	rm -rf build

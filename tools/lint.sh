@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# lint.sh [--fix]: the layout of the code (clang-format) and the arrows between layers.
+set -euo pipefail
+source "$(dirname "$0")/common.sh"
+mapfile -t files < <(git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cpp' |
+  grep -Ev '^(sdk/cpp/include/quire/detail/imports\.h|src/application/hostcalls/generated)' || true)
+if [ "${1:-}" = "--fix" ]; then
+  clang-format-22 -i "${files[@]}"
+else
+  step format "clang-format-22 over ${#files[@]} files" \
+    clang-format-22 --dry-run --Werror "${files[@]}"
+fi
+step layers "tools/check_layers.py" python3 tools/check_layers.py .

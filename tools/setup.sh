@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# setup.sh STEP...: brings a machine to where Quire builds and runs. Steps: packages, engines, model,
+# build, build_tests. One line for each with its time; a step that has nothing to do says so.
+# Nothing is asked. Packages are installed as root or through passwordless sudo; otherwise the exact
+# list is printed and the script ends.
+set -euo pipefail
+source "$(dirname "$0")/common.sh"
+
+RUST_MINOR_MIN=95  # rustc 1.95
+
+# True when a rustc that is new enough, with its cargo, is on the path or in rustup's folder.
+rust_is_new_enough() {
+  local folder version
+  for folder in "" "${CARGO_HOME:-$HOME/.cargo}/bin/"; do
+    command -v "${folder}rustc" >/dev/null && command -v "${folder}cargo" >/dev/null || continue
+    version=$("${folder}rustc" --version | sed -nE 's/^rustc 1\.([0-9]+)\..*/\1/p')
+    [ "${version:-0}" -ge "$RUST_MINOR_MIN" ] && return 0
+  done
+  return 1
+}
+
+# Debian's rustc-web installs beside Debian's rustc under the name rustc; cargo-web likewise.
+missing_packages() {
+  local package
+  grep -Ev '^(#|$)' tools/packages.txt | while read -r package; do
+    dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || echo "$package"
+  done
+  rust_is_new_enough || printf 'rustc-web\ncargo-web\n'
+}
+
+install_packages() {
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then as_root=(sudo -n); fi
+  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@")
+  # The lists of a fresh machine are often empty or old: one update, and once more.
+  "${as_root[@]}" "${install[@]}" || {
+    "${as_root[@]}" apt-get update
+    "${as_root[@]}" "${install[@]}"
+  }
+}
+
+packages() {
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "packages   not a Debian machine: what is needed is listed in tools/packages.txt; going on"
+    return
+  fi
+  local missing
+  mapfile -t missing < <(missing_packages)
+  if [ "${#missing[@]}" -eq 0 ]; then
+    step packages "all there" true
+  elif [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
+    step packages "installing ${#missing[@]} packages with apt-get" install_packages "${missing[@]}"
+  else
+    echo "packages   ${#missing[@]} are missing and this user may not install them. As root, run:"
+    echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+    exit 1
+  fi
+}
+
+engines() {
+  step engines "engines/: wasmtime, tokenizers, minijinja (the first time: 3 to 5 minutes)" \
+    tools/build_engines.sh
+}
+
+model() {
+  step model "SmolLM2-135M-Instruct Q4_1, SHA-256 checked" tools/fetch_model.sh
+}
+
+configure() { cmake --preset release; }
+
+# Everything but the test programs.
+build() {
+  step configure "cmake --preset release" configure
+  step build "build/release/quire and build/release/inferlets" \
+    ninja -C build/release -j "$JOBS" quire inferlets
+}
+
+build_tests() {
+  step configure "cmake --preset release" configure
+  step build "everything, with the tests" ninja -C build/release -j "$JOBS"
+}
+
+for each in "$@"; do
+  case "$each" in
+    packages | engines | model | build | build_tests) "$each" ;;
+    *)
+      echo "setup.sh: no step \"$each\" (packages, engines, model, build, build_tests)" >&2
+      exit 2
+      ;;
+  esac
+done
