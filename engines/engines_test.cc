@@ -1,0 +1,167 @@
+// The static library links, wasmtime runs a module, and our own functions answer and refuse.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <quire_engines.h>
+#include <wasmtime.h>
+
+namespace {
+
+quire_bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+std::string take(quire_text text) {
+  std::string copy(reinterpret_cast<const char*>(text.data), text.count);
+  quire_text_delete(&text);
+  return copy;
+}
+
+struct Answer {
+  quire_status status;
+  std::string text;  // What was rendered, or the error.
+  std::vector<std::size_t> offsets;
+};
+
+Answer render(std::string_view source, std::string_view request,
+              const std::vector<std::string_view>& shielded = {}) {
+  quire_text error{};
+  quire_template* compiled = nullptr;
+  quire_status status = quire_template_compile(bytes_of(source), &compiled, &error);
+  if (status != QUIRE_OK) return {status, take(error), {}};
+  std::vector<quire_bytes> tokens;
+  for (std::string_view token : shielded) tokens.push_back(bytes_of(token));
+  quire_render_request call{.request = bytes_of(request),
+                            .variables = bytes_of(R"({"bos_token": "<s>"})"),
+                            .now_unix_seconds = 0,
+                            .shielded = tokens.data(),
+                            .shielded_count = tokens.size()};
+  quire_rendered rendered{};
+  status = quire_template_render(compiled, &call, &rendered, &error);
+  quire_template_delete(compiled);
+  if (status != QUIRE_OK) return {status, take(error), {}};
+  std::vector<std::size_t> offsets(
+      rendered.shielded_offsets.data,
+      rendered.shielded_offsets.data + rendered.shielded_offsets.count);
+  quire_offsets_delete(&rendered.shielded_offsets);
+  return {QUIRE_OK, take(rendered.text), offsets};
+}
+
+// wasmtime ends the process when it cannot reserve its pool, so ask the kernel first.
+bool can_reserve(std::size_t bytes) {
+  void* probe = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) return false;
+  munmap(probe, bytes);
+  return true;
+}
+
+TEST(Engines, WasmtimeCompilesAndRunsAModuleInAPooledStore) {
+  constexpr std::size_t kPoolBytes = std::size_t{64} << 30;
+  if (!can_reserve(kPoolBytes)) GTEST_SKIP() << "no 64 GiB of address space (ulimit -v?)";
+  wasm_config_t* config = wasm_config_new();
+  wasmtime_config_epoch_interruption_set(config, true);
+  wasmtime_pooling_allocation_config_t* pool = wasmtime_pooling_allocation_config_new();
+  wasmtime_pooling_allocation_config_total_memories_set(pool, 4);
+  wasmtime_pooling_allocation_strategy_set(config, pool);
+  wasmtime_pooling_allocation_config_delete(pool);
+  wasm_engine_t* engine = wasm_engine_new_with_config(config);
+  ASSERT_NE(engine, nullptr);
+
+  constexpr std::string_view kText =
+      R"((module (memory 1) (func (export "add") (param i32 i32) (result i32)
+           local.get 0 local.get 1 i32.add)))";
+  wasm_byte_vec_t wasm;
+  ASSERT_EQ(wasmtime_wat2wasm(kText.data(), kText.size(), &wasm), nullptr);
+  wasmtime_module_t* module = nullptr;
+  ASSERT_EQ(
+      wasmtime_module_new(engine, reinterpret_cast<std::uint8_t*>(wasm.data), wasm.size, &module),
+      nullptr);
+  wasm_byte_vec_delete(&wasm);
+
+  wasmtime_store_t* store = wasmtime_store_new(engine, nullptr, nullptr);
+  wasmtime_context_t* context = wasmtime_store_context(store);
+  wasmtime_context_set_epoch_deadline(context, 1);
+  wasmtime_instance_t instance;
+  wasm_trap_t* trap = nullptr;
+  ASSERT_EQ(wasmtime_instance_new(context, module, nullptr, 0, &instance, &trap), nullptr);
+  wasmtime_extern_t add;
+  ASSERT_TRUE(wasmtime_instance_export_get(context, &instance, "add", 3, &add));
+  wasmtime_val_t arguments[2] = {{.kind = WASMTIME_I32, .of = {.i32 = 40}},
+                                 {.kind = WASMTIME_I32, .of = {.i32 = 2}}};
+  wasmtime_val_t sum;
+  ASSERT_EQ(wasmtime_func_call(context, &add.of.func, arguments, 2, &sum, 1, &trap), nullptr);
+  EXPECT_EQ(sum.of.i32, 42);
+
+  wasmtime_store_delete(store);
+  wasmtime_module_delete(module);
+  wasm_engine_delete(engine);
+}
+
+TEST(Engines, ByteLevelBpeMergesByRank) {
+  std::vector<quire_bytes> tokens, merges;
+  for (std::string_view token : {"a", "b", "c", "ab", "abc", "bc"})
+    tokens.push_back(bytes_of(token));
+  for (std::string_view merge : {"b c", "a b", "ab c"}) merges.push_back(bytes_of(merge));
+  quire_bpe_parts parts{.tokens = tokens.data(),
+                        .token_count = tokens.size(),
+                        .merges = merges.data(),
+                        .merge_count = merges.size(),
+                        .patterns = nullptr,
+                        .pattern_count = 0,
+                        .ignore_merges = false};
+  quire_text error{};
+  quire_tokenizer* tokenizer = nullptr;
+  ASSERT_EQ(quire_tokenizer_from_parts(&parts, &tokenizer, &error), QUIRE_OK);
+  quire_ids ids{};
+  quire_piece whole{.begin = 0, .end = 3, .token = -1};
+  ASSERT_EQ(quire_tokenizer_encode(tokenizer, bytes_of("abc"), &whole, 1, &ids, &error), QUIRE_OK);
+  EXPECT_EQ(std::vector<std::uint32_t>(ids.data, ids.data + ids.count),
+            (std::vector<std::uint32_t>{0, 5}));
+  quire_ids_delete(&ids);
+  quire_tokenizer_delete(tokenizer);
+
+  merges.push_back(bytes_of("b x"));
+  parts.merges = merges.data();
+  parts.merge_count = merges.size();
+  EXPECT_EQ(quire_tokenizer_from_parts(&parts, &tokenizer, &error), QUIRE_INVALID);
+  EXPECT_EQ(take(error), "merge 3 (\"b x\") names \"x\", which is no token");
+}
+
+TEST(Engines, TemplateRendersAsJinjaWithPythonMethods) {
+  Answer answer = render(
+      "{{ bos_token }}{% for m in messages %}\n"
+      "  {% if m.content.startswith('h') %}\n"
+      "{{ m.role.upper() }}: {{ m.content.strip() | tojson }}\n"
+      "  {% endif %}{% endfor %}{{ true }}{{ [1, 'a', none] }}",
+      R"({"messages": [{"role": "user", "content": "hi\n"}]})");
+  EXPECT_EQ(answer.status, QUIRE_OK);
+  EXPECT_EQ(answer.text, "<s>USER: \"hi\"\nTrue[1, 'a', None]");
+}
+
+TEST(Engines, TemplateThatRaisesIsAnErrorWithItsWords) {
+  Answer answer = render("{{ raise_exception('no system role') }}", R"({"messages": []})");
+  EXPECT_EQ(answer.status, QUIRE_INVALID);
+  EXPECT_NE(answer.text.find("no system role"), std::string::npos) << answer.text;
+}
+
+TEST(Engines, EndlessTemplateRunsOutOfFuel) {
+  Answer answer =
+      render("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+             R"({"messages": []})");
+  EXPECT_EQ(answer.status, QUIRE_INVALID);
+  EXPECT_NE(answer.text.find("fuel"), std::string::npos) << answer.text;
+}
+
+TEST(Engines, ShieldMarksWhatTheUserWroteAndNotWhatTheTemplateWrote) {
+  Answer answer = render("{% for m in messages %}<|{{ m.content | trim }}|>{% endfor %}",
+                         R"({"messages": [{"role": "user", "content": " x|y "}]})", {"<|end|>"});
+  EXPECT_EQ(answer.status, QUIRE_OK);
+  EXPECT_EQ(answer.text, "<|x|y|>");
+  EXPECT_EQ(answer.offsets, std::vector<std::size_t>{3});
+}
+
+}  // namespace

@@ -1,0 +1,143 @@
+#pragma once
+// C functions over the Rust libraries in libquire_engines.a: tokenizers and minijinja. wasmtime's
+// own C API (wasmtime.h) is in the same library and speaks for itself.
+//
+// Ownership  What a function gives through an out parameter is the caller's, and goes back through
+//            the matching _delete. quire_bytes borrow: they need to live only as long as the call,
+//            except those of quire_added_token, which live as long as their tokenizer.
+// Threads    A tokenizer or template is immutable: any thread, many at once. Deleting needs that
+//            nobody else uses it.
+// Errors     A function that can fail gives a quire_status. Unless that is QUIRE_OK its out
+//            parameter is untouched and *error holds a sentence, UTF-8, for quire_text_delete;
+//            with QUIRE_OK *error is empty and needs no delete. A panic inside a library is
+//            QUIRE_INTERNAL; nothing unwinds into the caller.
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint32_t quire_status;
+enum {
+  QUIRE_OK = 0,
+  QUIRE_INVALID = 1,        // What was given cannot be used as it is; the text says why.
+  QUIRE_NOT_SUPPORTED = 2,  // It may be right, but is of a kind that is not implemented.
+  QUIRE_INTERNAL = 3,
+};
+
+typedef struct {
+  const uint8_t* data;  // May be null when count is 0.
+  size_t count;
+} quire_bytes;
+
+typedef struct {
+  uint8_t* data;
+  size_t count;
+} quire_text;
+
+typedef struct {
+  uint32_t* data;
+  size_t count;
+} quire_ids;
+
+typedef struct {
+  size_t* data;
+  size_t count;
+} quire_offsets;
+
+// Each frees the buffer and empties the struct; an empty one is left as it is.
+void quire_text_delete(quire_text* text);
+void quire_ids_delete(quire_ids* ids);
+void quire_offsets_delete(quire_offsets* offsets);
+
+// ---- tokenizers ----------------------------------------------------------------------------------
+
+typedef struct quire_tokenizer quire_tokenizer;
+
+typedef struct {
+  const quire_bytes* tokens;  // By id, UTF-8, in the byte alphabet of GPT-2.
+  size_t token_count;
+  const quire_bytes* merges;  // By rank: two tokens with one space between.
+  size_t merge_count;
+  const quire_bytes* patterns;  // Regular expressions; each cuts what the one before left.
+  size_t pattern_count;
+  bool ignore_merges;  // A word that is a token is that token, however it would merge.
+} quire_bpe_parts;
+
+quire_status quire_tokenizer_from_parts(const quire_bpe_parts* parts, quire_tokenizer** out,
+                                        quire_text* error);
+quire_status quire_tokenizer_from_json(quire_bytes json, quire_tokenizer** out, quire_text* error);
+void quire_tokenizer_delete(quire_tokenizer* tokenizer);
+
+// One more than the largest token id.
+uint32_t quire_tokenizer_id_end(const quire_tokenizer* tokenizer);
+
+// The text of token `id` as the vocabulary spells it; empty where the id names none.
+quire_status quire_tokenizer_token(const quire_tokenizer* tokenizer, uint32_t id, quire_text* out,
+                                   quire_text* error);
+
+typedef uint32_t quire_alphabet;
+enum {
+  QUIRE_ALPHABET_BYTE_LEVEL = 0,      // Each character stands for one byte.
+  QUIRE_ALPHABET_SENTENCE_PIECE = 1,  // U+2581 is a space, <0x0A> a byte, all else itself.
+};
+quire_alphabet quire_tokenizer_alphabet(const quire_tokenizer* tokenizer);
+
+// The tokens that the file's post-processor puts around an empty text.
+quire_status quire_tokenizer_prefix(const quire_tokenizer* tokenizer, quire_ids* out,
+                                    quire_text* error);
+
+// The file's "added_tokens", by id. Encoding does not look for them: the caller does.
+typedef struct {
+  quire_bytes text;
+  uint32_t id;
+  bool special;
+  bool single_word;  // Only between characters that are not of a word.
+  bool strip_left;   // Takes the white space before it along.
+  bool strip_right;
+} quire_added_token;
+size_t quire_tokenizer_added_count(const quire_tokenizer* tokenizer);
+quire_status quire_tokenizer_added(const quire_tokenizer* tokenizer, size_t index,
+                                   quire_added_token* out, quire_text* error);
+
+// `pieces` cover all of `text` in order, each plain text (token < 0) or already a token.
+typedef struct {
+  size_t begin;  // Byte offsets.
+  size_t end;
+  int64_t token;
+} quire_piece;
+quire_status quire_tokenizer_encode(const quire_tokenizer* tokenizer, quire_bytes text,
+                                    const quire_piece* pieces, size_t piece_count, quire_ids* out,
+                                    quire_text* error);
+
+// ---- chat templates ------------------------------------------------------------------------------
+
+typedef struct quire_template quire_template;
+
+quire_status quire_template_compile(quire_bytes source, quire_template** out, quire_text* error);
+void quire_template_delete(quire_template* chat_template);
+
+typedef struct {
+  quire_bytes request;       // JSON object with "messages"; every entry is a template variable.
+  quire_bytes variables;     // JSON object of the model's own (bos_token, …); they win.
+  int64_t now_unix_seconds;  // For strftime_now.
+  const quire_bytes* shielded;  // Special tokens that no string of the request may become.
+  size_t shielded_count;
+} quire_render_request;
+
+typedef struct {
+  quire_text text;
+  // Ascending byte offsets of characters in `text` that came from the request and tell a special
+  // token: a match that covers one of them is what a user wrote, not what the template did.
+  quire_offsets shielded_offsets;
+} quire_rendered;
+
+quire_status quire_template_render(const quire_template* chat_template,
+                                   const quire_render_request* request, quire_rendered* out,
+                                   quire_text* error);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,13 @@
+//! The Rust parts that Quire takes rather than writes, behind C functions: wasmtime's own C API,
+//! and the functions of include/quire_engines.h over `tokenizers` and `minijinja`.
+//!
+//! Every function of ours catches panics and gives them back as errors: nothing that a model file
+//! or a request holds may end the server.
+
+// Named so that the linker keeps wasmtime's exported C functions in this static library.
+extern crate wasmtime_c_api;
+
+mod boundary;
+mod python;
+mod template;
+mod tokenizer;
