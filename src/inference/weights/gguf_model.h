@@ -1,0 +1,16 @@
+#pragma once
+// What a parsed GGUF file says of a model: its spec and its tensors.
+#include <vector>
+
+#include "base/result.h"
+#include "inference/weights/gguf_file.h"
+#include "inference/weights/model_spec.h"
+#include "inference/weights/tensor_binding.h"
+
+namespace quire::inference {
+
+// Validated, except that the tensors are not bound yet.
+Result<ModelSpec> gguf_model_spec(const GgufFile& file);
+Result<std::vector<StoredTensor>> gguf_stored_tensors(const GgufFile& file);
+
+}  // namespace quire::inference

@@ -1,0 +1,154 @@
+#include "inference/weights/model_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <type_traits>
+#include <utility>
+
+#include "inference/weights/gguf_model.h"
+#include "inference/weights/model_config.h"
+#include "inference/weights/safetensors_file.h"
+#include "inference/weights/tensor_binding.h"
+
+namespace quire::inference {
+namespace {
+
+constexpr std::uint64_t kConfigBytesMax = std::uint64_t{4} << 20;
+constexpr std::uint64_t kTokenizerBytesMax = std::uint64_t{256} << 20;
+constexpr std::size_t kDigestChunkBytes = 4 << 20;
+
+// Empty where the file is missing.
+Result<std::string> read_if_present(const std::string& path, std::uint64_t bytes_max) {
+  Result<std::string> text = read_file(path, bytes_max);
+  if (!text.ok() && text.error().code() == ErrorCode::NotFound) return std::string();
+  return text;
+}
+
+// Leading and trailing dimensions of 1 aside, a tensor is a matrix or a vector.
+Result<StoredTensor> stored(const SafetensorsTensor& tensor) {
+  StoredTensor result{tensor.name, tensor.format, 1, 1, tensor.offset, tensor.source};
+  if (tensor.dimensions.empty() || tensor.dimensions.size() > 2) {
+    return Error(ErrorCode::NotSupported,
+                 tensor.source->name() + ": tensor " + in_quotes(tensor.name) + " has " +
+                     std::to_string(tensor.dimensions.size()) + " dimensions; 1 or 2 are read");
+  }
+  result.column_count = tensor.dimensions.back();
+  if (tensor.dimensions.size() == 2) result.row_count = tensor.dimensions.front();
+  return result;
+}
+
+Result<std::unique_ptr<ModelFiles>> open_gguf(const std::string& path) {
+  File opened = TRY(File::open(path));
+  GgufFile file = TRY(GgufFile::parse(std::make_shared<FileSource>(std::move(opened))));
+  ModelSpec spec = TRY(gguf_model_spec(file));
+  const std::vector<StoredTensor> tensors = TRY(gguf_stored_tensors(file));
+  set_switches(tensors, TensorNaming::Gguf, spec);
+  WeightSource weights = TRY(bind_tensors(tensors, TensorNaming::Gguf, spec));
+  return std::make_unique<ModelFiles>(path, std::move(spec), std::move(weights),
+                                      std::move(file.metadata), TokenizerTexts{});
+}
+
+Result<std::unique_ptr<ModelFiles>> open_folder(const std::string& path) {
+  ConfigTexts configs;
+  configs.folder = path;
+  while (configs.folder.size() > 1 && configs.folder.ends_with('/')) configs.folder.pop_back();
+  const std::string prefix = configs.folder + "/";
+  TokenizerTexts texts;
+  configs.config = TRY(read_file(prefix + "config.json", kConfigBytesMax));
+  texts.generation_config_json =
+      TRY(read_if_present(prefix + "generation_config.json", kConfigBytesMax));
+  texts.tokenizer_config_json =
+      TRY(read_if_present(prefix + "tokenizer_config.json", kConfigBytesMax * 4));
+  texts.tokenizer_json = TRY(read_if_present(prefix + "tokenizer.json", kTokenizerBytesMax));
+  texts.chat_template = TRY(read_if_present(prefix + "chat_template.jinja", kConfigBytesMax));
+  configs.generation_config = texts.generation_config_json;
+  configs.tokenizer_config = texts.tokenizer_config_json;
+  ModelSpec spec = TRY(parse_model_config(configs));
+  const SafetensorsFile file = TRY(SafetensorsFile::open_folder(configs.folder));
+  std::vector<StoredTensor> tensors;
+  for (const SafetensorsTensor& tensor : file.tensors) tensors.push_back(TRY(stored(tensor)));
+  WeightSource weights = TRY(bind_tensors(tensors, TensorNaming::HuggingFace, spec));
+  return std::make_unique<ModelFiles>(path, std::move(spec), std::move(weights), nullptr,
+                                      std::move(texts));
+}
+
+// A number or a text, in a form that no other value shares.
+template <typename T>
+void add_value(Sha256& hash, const T& value) {
+  static_assert(std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>);
+  hash.add(std::as_bytes(std::span(&value, 1)));
+}
+
+void add_text(Sha256& hash, std::string_view text) {
+  add_value(hash, static_cast<std::uint64_t>(text.size()));
+  hash.add(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+}  // namespace
+
+ModelFiles::ModelFiles(std::string path, ModelSpec spec, WeightSource weights,
+                       std::unique_ptr<GgufMetadata> metadata, TokenizerTexts texts)
+    : path_(std::move(path)),
+      spec_(std::move(spec)),
+      weights_(std::move(weights)),
+      metadata_(std::move(metadata)),
+      texts_(std::move(texts)) {}
+
+Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
+  std::error_code status;
+  const bool is_folder = std::filesystem::is_directory(path, status);
+  Result<std::unique_ptr<ModelFiles>> opened = is_folder ? open_folder(path) : open_gguf(path);
+  if (!opened.ok()) {
+    return std::move(opened).take_error().while_("cannot open the model " + in_quotes(path));
+  }
+  return opened;
+}
+
+ModelDigester::ModelDigester(const ModelSpec& spec) {
+  add_text(hash_, "quire model 1");
+  add_text(hash_, spec.architecture);
+  for (const std::uint32_t number :
+       {spec.vocabulary_size, spec.embedding_width, spec.layer_count, spec.head_count,
+        spec.kv_head_count, spec.head_dim, spec.feed_forward_width, spec.sliding_window}) {
+    add_value(hash_, number);
+  }
+  add_value(hash_, spec.rms_epsilon);
+  add_value(hash_, spec.rope.theta);
+  add_value(hash_, static_cast<std::uint64_t>(spec.rope.factors.size()));
+  hash_.add(std::as_bytes(std::span(spec.rope.factors)));
+  for (const bool flag : {spec.has_qk_norm, spec.has_qkv_bias, spec.has_attention_output_bias,
+                          spec.tied_embeddings}) {
+    add_value(hash_, static_cast<std::uint8_t>(flag));
+  }
+}
+
+void ModelDigester::begin_tensor(const TensorInfo& tensor) {
+  add_text(hash_, tensor_role_name(tensor.role));
+  add_text(hash_, format_shape(tensor.format).name);
+  for (const std::uint32_t number : {tensor.layer, tensor.row_count, tensor.column_count}) {
+    add_value(hash_, number);
+  }
+}
+
+Result<Digest> digest_model(const ModelFiles& model) {
+  const WeightSource& weights = model.weights();
+  ModelDigester digester(model.spec());
+  std::vector<std::byte> chunk;
+  for (std::size_t index = 0; index < weights.tensor_count(); ++index) {
+    const TensorInfo& tensor = weights.tensor(index);
+    digester.begin_tensor(tensor);
+    const std::uint64_t row_bytes = tensor.row_bytes();
+    const std::uint32_t dim = model.spec().head_dim;
+    const auto rows_fitting = static_cast<std::uint32_t>(kDigestChunkBytes / row_bytes);
+    const std::uint32_t step = std::max(rows_fitting / dim * dim, dim);
+    for (std::uint32_t row = 0; row < tensor.row_count; row += step) {
+      const std::uint32_t count = std::min(step, tensor.row_count - row);
+      chunk.resize(count * row_bytes);
+      TRY(weights.read(tensor.role, tensor.layer, row, count, chunk));
+      digester.add(chunk);
+    }
+  }
+  return digester.finish();
+}
+
+}  // namespace quire::inference

@@ -1,0 +1,66 @@
+#pragma once
+// ModelFiles: one model on disk, opened and checked: a GGUF file, or a folder with config.json and
+// safetensors. Everything here was validated: hyperparameters are bounded, every tensor that the
+// transformer body needs exists with the right shape and lies inside its file.
+//
+// Owns     the open files. Tensor bytes stay on disk until weights().read().
+// Thread   any; nothing changes after open_model.
+// Errors   NotFound, Io; Corrupted with field and byte offset for files that contradict themselves;
+//          NotSupported naming what this build lacks.
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/sha256.h"
+#include "inference/weights/gguf_file.h"
+#include "inference/weights/model_spec.h"
+#include "inference/weights/weight_source.h"
+
+namespace quire::inference {
+
+// The texts beside the weights in a folder; empty where the file is missing.
+struct TokenizerTexts {
+  std::string tokenizer_json;
+  std::string tokenizer_config_json;
+  std::string generation_config_json;
+  std::string chat_template;  // chat_template.jinja
+};
+
+class ModelFiles final {
+ public:
+  ModelFiles(std::string path, ModelSpec spec, WeightSource weights,
+             std::unique_ptr<GgufMetadata> metadata, TokenizerTexts texts);
+
+  const std::string& path() const { return path_; }
+  const ModelSpec& spec() const { return spec_; }
+  const WeightSource& weights() const { return weights_; }
+  const GgufMetadata* gguf_metadata() const { return metadata_.get(); }  // Null for a folder.
+  const TokenizerTexts& tokenizer_texts() const { return texts_; }       // Empty for a GGUF.
+
+ private:
+  std::string path_;
+  ModelSpec spec_;
+  WeightSource weights_;
+  std::unique_ptr<GgufMetadata> metadata_;
+  TokenizerTexts texts_;
+};
+
+// A GGUF file, or a folder that holds config.json and model.safetensors (or its index and shards).
+Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path);
+
+// The digest names everything that the bits of keys and values depend on in the model itself: the
+// numbers in ModelSpec and, in tensor order, role, format, shape and bytes of every tensor. A
+// loader that reads all bytes anyway feeds them here; digest_model reads the files.
+class ModelDigester {
+ public:
+  explicit ModelDigester(const ModelSpec& spec);
+  void begin_tensor(const TensorInfo& tensor);
+  void add(std::span<const std::byte> rows) { hash_.add(rows); }
+  Digest finish() { return hash_.finish(); }
+
+ private:
+  Sha256 hash_;
+};
+Result<Digest> digest_model(const ModelFiles& model);
+
+}  // namespace quire::inference

@@ -1,0 +1,77 @@
+#include "inference/weights/model_files.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace quire::inference {
+namespace {
+
+const std::string kGolden = QUIRE_SOURCE_DIR "/tests/golden/";
+
+std::unique_ptr<ModelFiles> open_or_fail(const std::string& path) {
+  Result<std::unique_ptr<ModelFiles>> opened = open_model(path);
+  EXPECT_TRUE(opened.ok()) << opened.error().message();
+  return opened.ok() ? std::move(opened).take() : nullptr;
+}
+
+TEST(ModelFiles, ReadsALlamaFolderWithLlama3Scaling) {
+  const auto model = open_or_fail(kGolden + "tiny_llama");
+  ASSERT_NE(model, nullptr);
+  const ModelSpec& spec = model->spec();
+  EXPECT_EQ(spec.name, "tiny_llama");
+  EXPECT_EQ(spec.architecture, "llama");
+  EXPECT_EQ(spec.vocabulary_size, 1024u);
+  EXPECT_EQ(spec.context_length, 2048u);
+  EXPECT_EQ(spec.embedding_width, 128u);
+  EXPECT_EQ(spec.layer_count, 4u);
+  EXPECT_EQ(spec.head_count, 8u);
+  EXPECT_EQ(spec.kv_head_count, 2u);
+  EXPECT_EQ(spec.head_dim, 16u);
+  EXPECT_EQ(spec.feed_forward_width, 352u);
+  EXPECT_EQ(spec.rms_epsilon, 1e-5f);
+  EXPECT_EQ(spec.rope.theta, 500000.0);
+  ASSERT_EQ(spec.rope.factors.size(), 8u);
+  EXPECT_EQ(spec.rope.factors.front(), 1.0f);
+  EXPECT_EQ(spec.rope.factors.back(), 8.0f);
+  EXPECT_FALSE(spec.has_qk_norm);
+  EXPECT_FALSE(spec.has_qkv_bias);
+  EXPECT_FALSE(spec.tied_embeddings);
+  EXPECT_EQ(spec.eos_id, 0);
+  EXPECT_EQ(spec.stop_ids, std::vector<TokenId>{TokenId{0}});
+  EXPECT_EQ(model->weights().tensor_count(), 3u + 4 * 9);
+  EXPECT_FALSE(model->tokenizer_texts().tokenizer_json.empty());
+  EXPECT_EQ(model->gguf_metadata(), nullptr);
+}
+
+TEST(ModelFiles, ReadsTheSwitchesOfQwen2AndQwen3) {
+  const auto qwen2 = open_or_fail(kGolden + "tiny_qwen2");
+  ASSERT_NE(qwen2, nullptr);
+  EXPECT_TRUE(qwen2->spec().has_qkv_bias);
+  EXPECT_FALSE(qwen2->spec().has_attention_output_bias);
+  EXPECT_TRUE(qwen2->spec().tied_embeddings);
+  EXPECT_EQ(qwen2->spec().sliding_window, 0u);
+  EXPECT_NE(qwen2->weights().find(TensorRole::AttentionKBias, 1), nullptr);
+  EXPECT_EQ(qwen2->weights().find(TensorRole::Output), nullptr);
+
+  const auto qwen3 = open_or_fail(kGolden + "tiny_qwen3");
+  ASSERT_NE(qwen3, nullptr);
+  EXPECT_TRUE(qwen3->spec().has_qk_norm);
+  EXPECT_FALSE(qwen3->spec().has_qkv_bias);
+  EXPECT_EQ(qwen3->spec().head_dim, 32u);
+  EXPECT_TRUE(qwen3->spec().rope.factors.empty());
+  EXPECT_EQ(qwen3->weights().find(TensorRole::AttentionQ, 2)->row_count, 192u);
+}
+
+TEST(ModelFiles, SaysWhichFileIsMissing) {
+  const auto missing = open_model(kGolden + "no_such_model");
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().code(), ErrorCode::NotFound);
+  const auto empty = open_model(kGolden);
+  ASSERT_FALSE(empty.ok());
+  EXPECT_EQ(empty.error().code(), ErrorCode::NotFound);
+  EXPECT_NE(empty.error().message().find("config.json"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quire::inference

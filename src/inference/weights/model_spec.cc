@@ -1,0 +1,125 @@
+#include "inference/weights/model_spec.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace quire::inference {
+namespace {
+
+constexpr std::uint32_t kVocabularySizeMax = 1u << 22;
+constexpr std::uint32_t kContextLengthMax = 1u << 26;
+constexpr std::uint32_t kWidthMax = 1u << 18;
+constexpr std::uint32_t kLayerCountMax = 1024;
+constexpr std::uint32_t kHeadCountMax = 1024;
+constexpr std::uint32_t kHeadDimMax = 256;  // Of the attention kernels, as are the next two.
+constexpr std::uint32_t kHeadDimMultiple = 16;
+constexpr std::uint32_t kGroupCountMax = 16;
+
+struct Bound {
+  const char* name;
+  std::uint32_t value;
+  std::uint32_t maximum;
+};
+
+Error not_supported(const std::string& what) {
+  return Error(ErrorCode::NotSupported, what);
+}
+Error corrupted(const std::string& what) {
+  return Error(ErrorCode::Corrupted, what);
+}
+
+Result<void> check_heads(const ModelSpec& spec) {
+  const std::string dim = std::to_string(spec.head_dim);
+  if (spec.head_dim % kHeadDimMultiple != 0 || spec.head_dim > kHeadDimMax) {
+    return not_supported("head_dim is " + dim + "; multiples of 16 up to 256 are supported");
+  }
+  if (spec.head_count % spec.kv_head_count != 0) {
+    return corrupted("head count " + std::to_string(spec.head_count) +
+                     " is no multiple of the kv head count " + std::to_string(spec.kv_head_count));
+  }
+  if (spec.head_count / spec.kv_head_count > kGroupCountMax) {
+    return not_supported(std::to_string(spec.head_count / spec.kv_head_count) +
+                         " heads share a kv head; at most 16 are supported");
+  }
+  if (std::uint64_t{spec.head_count} * spec.head_dim > kWidthMax) {
+    return corrupted("head count " + std::to_string(spec.head_count) + " times head_dim " + dim +
+                     " is more than " + std::to_string(kWidthMax));
+  }
+  return {};
+}
+
+Result<void> check_rope(const ModelSpec& spec) {
+  if (!(spec.rope.theta >= 1.0 && spec.rope.theta <= 1e15)) {
+    return corrupted("rope theta is " + std::to_string(spec.rope.theta) +
+                     "; 1 to 1e15 was expected");
+  }
+  if (!spec.rope.factors.empty() && spec.rope.factors.size() != spec.head_dim / 2) {
+    return corrupted(std::to_string(spec.rope.factors.size()) + " rope factors for head_dim " +
+                     std::to_string(spec.head_dim));
+  }
+  for (const float factor : spec.rope.factors) {
+    if (!(factor >= 1e-6f && factor <= 1e6f)) {
+      return corrupted("a rope factor is " + std::to_string(factor) + "; 1e-6 to 1e6 was expected");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> ModelSpec::validate() const {
+  const Bound bounds[] = {
+      {"vocabulary size", vocabulary_size, kVocabularySizeMax},
+      {"context length", context_length, kContextLengthMax},
+      {"embedding width", embedding_width, kWidthMax},
+      {"layer count", layer_count, kLayerCountMax},
+      {"head count", head_count, kHeadCountMax},
+      {"kv head count", kv_head_count, kHeadCountMax},
+      {"head_dim", head_dim, kWidthMax},
+      {"feed-forward width", feed_forward_width, kWidthMax * 4},
+  };
+  for (const Bound& bound : bounds) {
+    if (bound.value == 0 || bound.value > bound.maximum) {
+      return corrupted(std::string(bound.name) + " is " + std::to_string(bound.value) + "; 1 to " +
+                       std::to_string(bound.maximum) + " was expected");
+    }
+  }
+  TRY(check_heads(*this));
+  TRY(check_rope(*this));
+  if (!(rms_epsilon > 0.0f && rms_epsilon <= 0.1f)) {
+    return corrupted("rms epsilon is " + std::to_string(rms_epsilon) +
+                     "; above 0 and up to 0.1 was expected");
+  }
+  const auto beyond = [this](std::int64_t id) { return id >= std::int64_t{vocabulary_size}; };
+  if (beyond(bos_id) || beyond(eos_id) || bos_id < -1 || eos_id < -1 ||
+      (!stop_ids.empty() && beyond(static_cast<std::uint32_t>(stop_ids.back())))) {
+    return corrupted("a begin, end or stop token lies beyond the vocabulary of " +
+                     std::to_string(vocabulary_size));
+  }
+  return {};
+}
+
+std::vector<float> llama3_factors(const Llama3Scaling& scaling, double theta,
+                                  std::uint32_t head_dim) {
+  std::vector<float> factors;
+  const double low = scaling.original_context_length / scaling.low_frequency_factor;
+  const double high = scaling.original_context_length / scaling.high_frequency_factor;
+  for (std::uint32_t index = 0; index < head_dim; index += 2) {
+    const double wavelength =
+        2.0 * std::numbers::pi * std::pow(theta, static_cast<double>(index) / head_dim);
+    if (wavelength < high) {
+      factors.push_back(1.0f);
+    } else if (wavelength > low) {
+      factors.push_back(static_cast<float>(scaling.factor));
+    } else {
+      const double smooth =
+          (scaling.original_context_length / wavelength - scaling.low_frequency_factor) /
+          (scaling.high_frequency_factor - scaling.low_frequency_factor);
+      factors.push_back(static_cast<float>(1.0 / ((1.0 - smooth) / scaling.factor + smooth)));
+    }
+  }
+  return factors;
+}
+
+}  // namespace quire::inference

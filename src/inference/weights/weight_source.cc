@@ -1,0 +1,91 @@
+#include "inference/weights/weight_source.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "base/check.h"
+
+namespace quire::inference {
+
+const char* tensor_role_name(TensorRole role) {
+  constexpr const char* kNames[kTensorRoleCount] = {
+      "token_embedding",  "output",           "output_norm",       "attention_norm",
+      "attention_q",      "attention_k",      "attention_v",       "attention_output",
+      "attention_q_bias", "attention_k_bias", "attention_v_bias",  "attention_output_bias",
+      "attention_q_norm", "attention_k_norm", "feed_forward_norm", "feed_forward_gate",
+      "feed_forward_up",  "feed_forward_down"};
+  const auto index = static_cast<std::uint32_t>(role);
+  return index < kTensorRoleCount ? kNames[index] : "unknown";
+}
+
+WeightSource::WeightSource(std::vector<Entry> entries) : entries_(std::move(entries)) {
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.info.layer, a.info.role) < std::tie(b.info.layer, b.info.role);
+  });
+}
+
+const WeightSource::Entry* WeightSource::entry(TensorRole role, std::uint32_t layer) const {
+  const auto wanted = std::tie(layer, role);
+  const auto found = std::lower_bound(entries_.begin(), entries_.end(), wanted,
+                                      [](const Entry& each, const auto& key) {
+                                        return std::tie(each.info.layer, each.info.role) < key;
+                                      });
+  const bool hit =
+      found != entries_.end() && found->info.role == role && found->info.layer == layer;
+  return hit ? &*found : nullptr;
+}
+
+const TensorInfo* WeightSource::find(TensorRole role, std::uint32_t layer) const {
+  const Entry* found = entry(role, layer);
+  return found == nullptr ? nullptr : &found->info;
+}
+
+std::uint64_t WeightSource::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Entry& each : entries_) sum += each.info.bytes();
+  return sum;
+}
+
+Result<void> WeightSource::read(TensorRole role, std::uint32_t layer, std::uint32_t row_first,
+                                std::uint32_t row_count, std::span<std::byte> into) const {
+  const Entry* found = entry(role, layer);
+  QUIRE_CHECK(found != nullptr, "the model has no such tensor");
+  const TensorInfo& info = found->info;
+  QUIRE_CHECK(row_first <= info.row_count && row_count <= info.row_count - row_first,
+              "rows beyond the tensor");
+  QUIRE_CHECK(into.size() == row_count * info.row_bytes(), "the buffer has another size");
+  if (found->interleaved_head_dim != 0) {
+    return read_interleaved(*found, row_first, row_count, into);
+  }
+  return found->source->read(found->offset + row_first * info.row_bytes(), into);
+}
+
+// Row i of a head in half-split order is row 2 i of the head as stored for i below half of
+// head_dim, and row 2 (i - half) + 1 above. A vector (a bias) is turned number by number.
+Result<void> WeightSource::read_interleaved(const Entry& entry, std::uint32_t row_first,
+                                            std::uint32_t row_count,
+                                            std::span<std::byte> into) const {
+  const TensorInfo& info = entry.info;
+  const bool is_vector = info.row_count == 1;
+  const std::uint32_t head_dim = entry.interleaved_head_dim;
+  const std::uint64_t row_bytes =
+      is_vector ? format_shape(info.format).block_bytes : info.row_bytes();
+  const std::uint32_t first = is_vector ? 0 : row_first;
+  const std::uint32_t end = is_vector ? info.column_count * row_count : row_first + row_count;
+  std::vector<std::byte> head(head_dim * row_bytes);
+  for (std::uint32_t row = first; row < end;) {
+    const std::uint32_t head_first = row / head_dim * head_dim;
+    TRY(entry.source->read(entry.offset + head_first * row_bytes, head));
+    for (; row < end && row < head_first + head_dim; ++row) {
+      const std::uint32_t i = row - head_first;
+      const std::uint32_t half = head_dim / 2;
+      const std::uint32_t stored = i < half ? 2 * i : 2 * (i - half) + 1;
+      std::memcpy(into.data() + (row - first) * row_bytes, head.data() + stored * row_bytes,
+                  row_bytes);
+    }
+  }
+  return {};
+}
+
+}  // namespace quire::inference

@@ -1,0 +1,90 @@
+#pragma once
+// WeightSource: the tensors of a model under canonical roles, read row by row from its files, so
+// that a loader repacks tensor by tensor and never holds a file in memory.
+//
+// Owns     shared, immutable byte sources (open files).
+// Thread   any; read() may run on several threads at once.
+// Errors   Io and Corrupted, when a file shrank or failed since it was opened.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "inference/api/number_format.h"
+#include "inference/weights/byte_source.h"
+
+namespace quire::inference {
+
+enum class TensorRole : std::uint8_t {
+  TokenEmbedding,
+  Output,
+  OutputNorm,
+  AttentionNorm,
+  AttentionQ,
+  AttentionK,
+  AttentionV,
+  AttentionOutput,
+  AttentionQBias,
+  AttentionKBias,
+  AttentionVBias,
+  AttentionOutputBias,
+  AttentionQNorm,
+  AttentionKNorm,
+  FeedForwardNorm,
+  FeedForwardGate,
+  FeedForwardUp,
+  FeedForwardDown,
+};
+inline constexpr std::uint32_t kTensorRoleCount = 18;
+const char* tensor_role_name(TensorRole role);  // "attention_q"
+
+// A matrix [row_count][column_count] (rows are outputs), or a vector: one row.
+struct TensorInfo {
+  TensorRole role{};
+  std::uint32_t layer = 0;  // 0 for the three that belong to no layer.
+  NumberFormat format{};    // Vectors: F32, F16 or BF16.
+  std::uint32_t row_count = 0;
+  std::uint32_t column_count = 0;  // Whole blocks of `format`.
+  std::string name;                // In the file, for messages.
+
+  std::uint64_t row_bytes() const {
+    const FormatShape shape = format_shape(format);
+    return std::uint64_t{column_count} / shape.block_values * shape.block_bytes;
+  }
+  std::uint64_t bytes() const { return row_bytes() * row_count; }
+};
+
+class WeightSource final {
+ public:
+  // Where a tensor lies. `interleaved_head_dim` is not 0 where the file stores the rows of each
+  // head for interleaved RoPE (GGUF's llama); read() then gives them in half-split order.
+  struct Entry {
+    TensorInfo info;
+    std::shared_ptr<const ByteSource> source;
+    std::uint64_t offset = 0;
+    std::uint32_t interleaved_head_dim = 0;
+  };
+  explicit WeightSource(std::vector<Entry> entries);
+
+  std::size_t tensor_count() const { return entries_.size(); }
+  const TensorInfo& tensor(std::size_t index) const { return entries_[index].info; }
+  // Null when the model has no such tensor.
+  const TensorInfo* find(TensorRole role, std::uint32_t layer = 0) const;
+
+  // Rows [row_first, row_first + row_count) in the file's block layout. `into` has exactly
+  // row_count * row_bytes() bytes. Best in whole multiples of head_dim, or of 64 rows.
+  Result<void> read(TensorRole role, std::uint32_t layer, std::uint32_t row_first,
+                    std::uint32_t row_count, std::span<std::byte> into) const;
+
+  std::uint64_t bytes() const;  // Of all tensors, as stored.
+
+ private:
+  const Entry* entry(TensorRole role, std::uint32_t layer) const;
+  Result<void> read_interleaved(const Entry& entry, std::uint32_t row_first,
+                                std::uint32_t row_count, std::span<std::byte> into) const;
+  std::vector<Entry> entries_;  // By (layer, role); those of no layer have layer 0.
+};
+
+}  // namespace quire::inference
