@@ -1,0 +1,27 @@
+#pragma once
+// What one instance may hold or send in the application layer. Each is named in the error of the
+// call that would exceed it; control::InstanceLimits bounds pages, embeds, queues and contexts.
+#include <cstdint>
+
+namespace quire::hostcalls {
+
+struct GuestLimits {
+  std::uint32_t future_count_max = 1u << 14;
+  std::uint32_t model_handle_count_max = 256;
+  std::uint32_t text_bytes_max = 1u << 20;          // Of one text, request or message.
+  std::uint64_t pending_bytes_max = 64u << 20;      // Arguments of commands not yet answered.
+  std::uint64_t held_result_bytes_max = 64u << 20;  // Results that the guest has not taken.
+  std::uint32_t outbox_message_count_max = 1024;    // Messages the client has not taken.
+  std::uint64_t outbox_bytes_max = 4u << 20;
+  std::uint32_t inbox_message_count_max = 1024;  // Messages the guest has not received.
+  std::uint64_t inbox_bytes_max = 4u << 20;
+  std::uint64_t log_bytes_max = 4u << 20;  // Of log, stdout and stderr, in all.
+  std::uint32_t log_line_bytes_max = 4096;
+  std::uint32_t result_bytes_max = 1u << 20;    // Of set_result.
+  std::uint32_t argument_bytes_max = 1u << 20;  // Of all launch arguments together.
+};
+
+enum class LogSource : std::uint8_t { Log, Stdout, Stderr };
+enum class LogLevel : std::uint8_t { Debug, Info, Warning, Error };
+
+}  // namespace quire::hostcalls

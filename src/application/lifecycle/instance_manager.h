@@ -1,0 +1,93 @@
+#pragma once
+// InstanceManager holds the programs and their instances: launch, message, stop, collect. It runs
+// each woken guest until it waits, and hands what the guest said to its client.
+//
+// Owns     programs, instances and their queues of the ready. Pages, contexts and whatever else is
+//          behind a handle belong to the control layer, which is told when an instance ends.
+// Thread   engine thread only; compiling goes to a helper thread, whose results poll() takes in.
+// Errors   What goes wrong inside an instance ends that instance with an EndRecord; no other one
+//          notices. launch() refuses only what it can say at once.
+//
+// Invariants, all checked by verify():
+//   M1  A ready instance is in exactly one run queue, once; a waiting one is in none.
+//   M2  Every timer belongs to a live instance, and no instance has a second deadline.
+//   M3  At most instance_count_max() instances hold a slot of the runtime; the others queue.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "application/lifecycle/answer_inbox.h"
+#include "application/lifecycle/launch.h"
+#include "application/sandbox/wasm_runtime.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "base/wakeup.h"
+#include "base/walk.h"
+#include "control/api/control_port.h"
+
+namespace quire::lifecycle {
+
+// What main() builds and passes in; all of it outlives the manager.
+struct ManagerParts {
+  sandbox::WasmRuntime& runtime;
+  control::ControlPort& control;
+  AnswerInbox& answers;
+  const Clock& clock;
+  RandomSource& random;
+  Wakeup& wakeup;                   // Notified when a compilation is done.
+  std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`, for WASI.
+  WalkSink* walk = nullptr;
+};
+
+class InstanceManager {
+ public:
+  explicit InstanceManager(const ManagerParts& parts);
+  ~InstanceManager();
+  InstanceManager(const InstanceManager&) = delete;
+  InstanceManager& operator=(const InstanceManager&) = delete;
+
+  // Compiles on the calling thread, or takes compiled code from the cache. The same bytes give the
+  // same id.
+  Result<ProgramId> load_program(std::span<const std::byte> wasm);
+  Result<ProgramId> load_program_file(const std::string& path);
+  // Compiles on the helper thread; launches of the program wait for it and end as NotStarted when
+  // it fails.
+  Result<ProgramId> request_program(std::vector<std::byte> wasm);
+
+  // Errors: NotFound for an unknown program, TooLarge for arguments beyond the limit, QuotaExceeded
+  // when too many launches wait. The sink outlives the instance.
+  Result<InstanceId> launch(LaunchRequest request, ClientSink& client);
+
+  // A message for the guest's `receive`. NotFound: it has ended. QuotaExceeded: its inbox is full.
+  Result<void> send_to(InstanceId instance, std::string message);
+  // No more messages: `receive` gives `unavailable` once the inbox is empty.
+  Result<void> close_input(InstanceId instance);
+  Result<void> kill(InstanceId instance, std::string reason);
+
+  // The parts of EngineLoop's step; each returns whether it did anything.
+  bool take_answers();  // Answers and compiled programs in.
+  bool fire_timers();
+  bool run_ready(std::uint64_t budget_ns);  // Woken guests, each to its next wait.
+  bool run_background();                    // One slice of one guest that was cut.
+  bool deliver();                           // Messages, logs and ends out to the clients.
+
+  bool ready() const;  // A guest could run now.
+  bool background_ready() const;
+  // When the next sleep or wait ends, on `clock`.
+  std::optional<std::uint64_t> next_timer_ns() const;
+  std::size_t live_count() const;  // Launched and not yet collected by ended().
+  bool compiling() const;
+
+  void verify() const;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace quire::lifecycle

@@ -1,0 +1,73 @@
+#pragma once
+// The words in which programs are launched and their ends are told. Plain values, and the sink that
+// a client (the command line, later the server) gives for what comes out of an instance.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "application/hostcalls/guest_limits.h"
+#include "control/api/control_port.h"
+#include "control/api/types.h"
+
+namespace quire::lifecycle {
+
+using control::InstanceId;
+using hostcalls::LogLevel;
+using hostcalls::LogSource;
+
+enum class ProgramId : std::uint32_t {};
+
+struct InstanceLimits {
+  std::uint64_t memory_bytes_max = 128u << 20;
+  std::uint64_t cpu_ns_between_waits_max = 10'000'000'000;  // One run from wait to wait.
+  std::uint64_t cpu_ns_max = 3'600'000'000'000;             // In all.
+  hostcalls::GuestLimits guest;
+  control::InstanceLimits control;
+};
+
+struct LaunchRequest {
+  ProgramId program{};
+  control::TenantId tenant{};
+  std::vector<std::string> arguments;  // Without the program's name.
+  InstanceLimits limits;
+};
+
+enum class EndKind : std::uint8_t {
+  Finished,       // The entry returned or asked to end; `exit_code` is its.
+  Trapped,        // `message` holds the trap and its backtrace with function names.
+  LimitExceeded,  // `limit` names it, `message` says how much.
+  Killed,         // `message` is the reason that was given.
+  NotStarted,     // The module could not be compiled or instantiated; `message` says why.
+};
+const char* end_kind_name(EndKind kind);  // "finished", "trapped", ...
+
+struct EndRecord {
+  EndKind kind = EndKind::Finished;
+  std::int32_t exit_code = 0;  // Of the guest when Finished, else not 0.
+  std::string message;
+  std::string limit;
+  std::string result;                  // What set_result gave last.
+  std::uint64_t launched_ns = 0;       // On the engine's clock.
+  std::uint64_t first_message_ns = 0;  // 0: the instance sent none.
+  std::uint64_t ended_ns = 0;
+  std::uint64_t cpu_ns = 0;  // Of the guest itself.
+  control::InstanceStatistics statistics;
+};
+
+// Called on the engine thread from inside step(), never from inside another call of the manager,
+// so a sink may call the manager back.
+class ClientSink {
+ public:
+  virtual ~ClientSink() = default;
+  // False: not now; the message is kept (within the limits of the outbox) and offered again.
+  virtual bool message(InstanceId instance, std::string_view bytes) = 0;
+  // One line of the guest's log or of what it wrote to stdout or stderr, without the newline and
+  // with control characters spelled out.
+  virtual void log(InstanceId instance, LogSource source, LogLevel level,
+                   std::string_view line) = 0;
+  // The last call for this instance; every message was delivered before it.
+  virtual void ended(InstanceId instance, const EndRecord& record) = 0;
+};
+
+}  // namespace quire::lifecycle

@@ -1,0 +1,86 @@
+#pragma once
+// WasmRuntime compiles a guest's module and runs instances of it, each on a stack of its own, until
+// they wait. Two implementations: WasmtimeRuntime, and FakeRuntime whose guests are C++ functions.
+//
+// Thread   compile() and interrupt() from any thread; everything else on the engine thread.
+// Errors   What a module or a guest does wrong is an Error or a RunState, never a dead process.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "application/sandbox/guest_memory.h"
+#include "base/result.h"
+
+namespace quire::sandbox {
+
+enum class CallOutcome : std::uint8_t {
+  Return,   // values[0] holds the result.
+  Suspend,  // The guest is parked; Instance::finish_wait brings the result. Suspending calls only.
+  End,      // The guest asked to end; values[0] holds its exit code.
+};
+
+// One import that guests may have. `call` finds its arguments in `values` and leaves its result in
+// values[0]; it runs on the guest's stack, so it neither throws nor blocks. Signature: see
+// hostcalls/host_call_table.inc.
+struct HostFunction {
+  const char* module = "";
+  const char* name = "";
+  const char* signature = "";
+  bool suspends = false;
+  CallOutcome (*call)(void* host_state, GuestMemory memory, RawValue* values) noexcept = nullptr;
+};
+
+enum class RunState : std::uint8_t {
+  Waiting,   // Parked in a suspending call.
+  Cut,       // Its time slice was over; resume() goes on.
+  Finished,  // The entry returned, or the guest asked to end.
+  Trapped,   // See trap_message().
+};
+
+struct InstanceOptions {
+  std::uint64_t memory_bytes_max = 128u << 20;
+  std::uint32_t table_element_count_max = 20'000;
+};
+
+class Program {
+ public:
+  virtual ~Program() = default;
+};
+
+class Instance {
+ public:
+  // Destroying a parked instance ends it: its stack is unwound without running the guest.
+  virtual ~Instance() = default;
+
+  // Runs the guest until it waits, ends or has used `slice_ticks` (about 1 ms each; interrupt()
+  // counts as one). Only in the states before Finished, and not while a wait has no result.
+  virtual RunState resume(std::uint32_t slice_ticks) = 0;
+
+  // The result of the call in which the guest waits; before the next resume().
+  virtual void finish_wait(std::int32_t result) = 0;
+
+  virtual std::int32_t exit_code() const = 0;           // After Finished.
+  virtual const std::string& trap_message() const = 0;  // After Trapped; with function names.
+  virtual std::uint64_t memory_bytes() const = 0;       // Of the guest's linear memory.
+};
+
+class WasmRuntime {
+ public:
+  virtual ~WasmRuntime() = default;
+
+  // Checks and compiles. `host_state` of the functions offered comes with each instance.
+  virtual Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm) = 0;
+
+  // `host_state` outlives the instance and is passed to every host function.
+  virtual Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,
+                                                        void* host_state,
+                                                        const InstanceOptions& options) = 0;
+
+  virtual std::uint32_t instance_count_max() const = 0;  // At once.
+
+  // Shortens the slice of the guest that runs now, if one does.
+  virtual void interrupt() = 0;
+};
+
+}  // namespace quire::sandbox
