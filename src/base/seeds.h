@@ -1,8 +1,8 @@
 #pragma once
 // The seeds that a campaign of random programs runs: all of them, or a share that rotates.
 //
-// QUIRE_SEED_SHARE=I/N takes the seeds s with s % N == I; 0/1 takes all, and so does `make campaign`.
-// `make test` sets a share that changes from day to day and prints it. Unset is 0/8.
+// QUIRE_SEED_SHARE=I/N takes the seeds s with s % N == I; 0/1 takes all, and so does `make
+// campaign`. `make test` sets a share that changes from day to day and prints it. Unset is 0/8.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,0 +1,168 @@
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "cli/verb.h"
+
+namespace quire::cli {
+namespace {
+
+template <typename T>
+struct Choice {
+  const char* name;
+  T value;
+};
+
+constexpr Choice<BackendChoice> kBackends[] = {{"auto", BackendChoice::Auto},
+                                               {"scalar", BackendChoice::Scalar},
+                                               {"avx2", BackendChoice::Avx2},
+                                               {"avx512", BackendChoice::Avx512}};
+constexpr Choice<KvModeChoice> kKvModes[] = {{"basic", KvModeChoice::Basic},
+                                             {"paged", KvModeChoice::Paged}};
+constexpr Choice<KvFormatChoice> kKvFormats[] = {
+    {"f32", KvFormatChoice::F32}, {"f16", KvFormatChoice::F16}, {"bf16", KvFormatChoice::BF16}};
+
+template <typename T, std::size_t N>
+Result<T> choose(const char* what, const std::string& text, const Choice<T> (&choices)[N]) {
+  std::string supported;
+  for (const Choice<T>& choice : choices) {
+    if (text == choice.name) return choice.value;
+    supported += (supported.empty() ? "" : ", ") + std::string(choice.name);
+  }
+  return Error(ErrorCode::InvalidArgument,
+               std::string("unknown ") + what + " \"" + text + "\" (supported: " + supported + ")");
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_bytes(const std::string& text) {
+  const auto wrong = [&text] {
+    return Error(ErrorCode::InvalidArgument,
+                 "\"" + text + "\" is no number of bytes (as in 512MiB, 8GiB, 1073741824)");
+  };
+  if (text.empty() || text[0] < '0' || text[0] > '9') return wrong();
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  std::string unit(end);
+  for (char& letter : unit) letter = static_cast<char>(std::tolower(letter));
+  if (!unit.empty() && unit.back() == 'b') unit.pop_back();
+  if (!unit.empty() && unit.back() == 'i') unit.pop_back();
+  double factor = 1;
+  if (unit == "k") {
+    factor = 0x1p10;
+  } else if (unit == "m") {
+    factor = 0x1p20;
+  } else if (unit == "g") {
+    factor = 0x1p30;
+  } else if (unit == "t") {
+    factor = 0x1p40;
+  } else if (!unit.empty()) {
+    return wrong();
+  }
+  const double bytes = number * factor;
+  if (!(bytes < 0x1p62)) return wrong();
+  return static_cast<std::uint64_t>(bytes);
+}
+
+void EngineFlags::add_model(CLI::App& app) {
+  app.add_option("-m,--model", model, "A name (quire model list), a GGUF file or a folder")
+      ->envname("QUIRE_MODEL")
+      ->type_name("NAME|PATH");
+}
+
+void EngineFlags::add_all(CLI::App& app) {
+  add_model(app);
+  app.add_option("--backend", backend, "Kernels: auto, scalar, avx2 or avx512")
+      ->envname("QUIRE_BACKEND")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--threads", threads, "Worker threads; 0: one for each physical core")
+      ->envname("QUIRE_THREADS")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--kv", kv, "KV cache: paged, or basic (one growing buffer a sequence)")
+      ->envname("QUIRE_KV")
+      ->type_name("MODE")
+      ->capture_default_str();
+  app.add_option("--kv-format", kv_format, "Number format of keys and values: f32, f16 or bf16")
+      ->envname("QUIRE_KV_FORMAT")
+      ->type_name("F")
+      ->capture_default_str();
+  app.add_option("--page-size", page_size, "Slots of a KV page: 8, 16 or 32")
+      ->envname("QUIRE_PAGE_SIZE")
+      ->type_name("N")
+      ->capture_default_str();
+  CLI::Option* pages = app.add_option("--kv-pages", kv_pages, "Pages of the KV pool")
+                           ->envname("QUIRE_KV_PAGES")
+                           ->type_name("N")
+                           ->check(CLI::Range(1u, 1u << 26));
+  app.add_option("--kv-memory", kv_memory,
+                 "Memory of the KV pool, as in 512MiB; without it and --kv-pages a quarter of the "
+                 "machine's, at most 8 GiB")
+      ->envname("QUIRE_KV_MEMORY")
+      ->type_name("BYTES")
+      ->excludes(pages);
+}
+
+Result<EngineOptions> EngineFlags::finish() const {
+  EngineOptions options;
+  options.model = model;
+  options.backend = TRY(choose("backend", backend, kBackends));
+  options.kv_mode = TRY(choose("kv cache mode", kv, kKvModes));
+  options.kv_format = TRY(choose("kv format", kv_format, kKvFormats));
+  options.thread_count = threads;
+  if (page_size != 8 && page_size != 16 && page_size != 32) {
+    return Error(ErrorCode::InvalidArgument,
+                 "unknown page size \"" + std::to_string(page_size) + "\" (supported: 8, 16, 32)");
+  }
+  options.page_size = page_size;
+  if (kv_pages != 0) options.kv_pages = kv_pages;
+  if (!kv_memory.empty()) {
+    const std::uint64_t bytes = TRY(parse_bytes(kv_memory));
+    if (bytes == 0) return Error(ErrorCode::InvalidArgument, "--kv-memory 0 holds no page");
+    options.kv_memory_bytes = bytes;
+  }
+  return options;
+}
+
+void SamplingFlags::add_all(CLI::App& app) {
+  app.add_option("--temperature", options.temperature, "0: the most probable token, always")
+      ->type_name("X")
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Equal seeds give equal tokens")
+      ->type_name("S")
+      ->capture_default_str();
+  app.add_option("--top-k", options.top_k, "Only the K most probable tokens; 0: no limit")
+      ->type_name("K")
+      ->capture_default_str();
+  app.add_option("--top-p", options.top_p, "Only tokens that together have this probability")
+      ->type_name("X")
+      ->capture_default_str();
+  app.add_option("--min-p", options.min_p, "Only tokens at least so probable as X times the first")
+      ->type_name("X")
+      ->capture_default_str();
+}
+
+Result<SamplingOptions> SamplingFlags::finish() const {
+  const auto within = [](double value, double low, double high) {
+    return std::isfinite(value) && value >= low && value <= high;
+  };
+  if (!within(options.temperature, 0.0, 100.0)) {
+    return Error(ErrorCode::InvalidArgument, "--temperature lies between 0 and 100");
+  }
+  if (!within(options.top_p, 0.0, 1.0) || options.top_p == 0.0) {
+    return Error(ErrorCode::InvalidArgument, "--top-p is above 0 and at most 1");
+  }
+  if (!within(options.min_p, 0.0, 1.0)) {
+    return Error(ErrorCode::InvalidArgument, "--min-p lies between 0 and 1");
+  }
+  return options;
+}
+
+void add_json(CLI::App& app, OutputStyle& output) {
+  app.add_flag_callback(
+      "--json", [&output] { output = OutputStyle::Json; }, "Answer as JSON, for programs");
+}
+
+}  // namespace quire::cli

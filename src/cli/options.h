@@ -1,0 +1,125 @@
+#pragma once
+// What the user asked for, as plain values. parse.h fills them; src/main/commands does the work.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace quire::cli {
+
+enum class BackendChoice : std::uint8_t { Auto, Scalar, Avx2, Avx512 };
+enum class KvModeChoice : std::uint8_t { Paged, Basic };
+enum class KvFormatChoice : std::uint8_t { F32, F16, BF16 };
+enum class OutputStyle : std::uint8_t { Text, Json };
+
+// What every verb that starts an engine understands.
+struct EngineOptions {
+  std::string model;  // A name, a GGUF file or a folder; empty: the default model.
+  BackendChoice backend = BackendChoice::Auto;
+  std::uint32_t thread_count = 0;  // 0: one for each physical core.
+  KvModeChoice kv_mode = KvModeChoice::Paged;
+  KvFormatChoice kv_format = KvFormatChoice::F16;
+  std::uint32_t page_size = 16;
+  // At most one of the two; neither: a quarter of the memory, at most 8 GiB.
+  std::optional<std::uint32_t> kv_pages;
+  std::optional<std::uint64_t> kv_memory_bytes;
+};
+
+struct SamplingOptions {
+  double temperature = 0.0;  // 0: the most probable token, always.
+  std::uint64_t seed = 0;
+  std::uint32_t top_k = 0;  // 0: no limit.
+  double top_p = 1.0;
+  double min_p = 0.0;
+};
+
+struct GenerateOptions {
+  EngineOptions engine;
+  SamplingOptions sampling;
+  std::string prompt;
+  std::uint32_t max_tokens = 128;
+  bool ignore_eos = false;
+  OutputStyle output = OutputStyle::Text;
+};
+
+struct EvalOptions {
+  EngineOptions engine;
+  std::string text_file;  // Exactly one of text_file and ids_file.
+  std::string ids_file;
+  std::string mask_file;
+  std::string positions_file;
+  std::string logits_file;
+  std::uint32_t chunk = 256;  // Tokens of one forward pass.
+  OutputStyle output = OutputStyle::Text;
+};
+
+struct ChatOptions {
+  EngineOptions engine;
+  SamplingOptions sampling;
+  std::string system;
+  std::string message;  // Empty: a conversation.
+  std::uint32_t max_tokens = 1024;
+};
+
+struct RunOptions {
+  EngineOptions engine;
+  std::string program;
+  std::vector<std::string> arguments;
+  std::string each_file;  // One instance for each line, a JSON array of arguments.
+  std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;
+  double cpu_seconds_max = 60.0;
+  OutputStyle output = OutputStyle::Text;
+};
+
+enum class ModelAction : std::uint8_t { List, Show, Add, Remove, Verify };
+struct ModelOptions {
+  ModelAction action = ModelAction::List;
+  std::string model;     // A name, a path or, for Add, a URL.
+  std::string name;      // Add: what to call it.
+  EngineOptions engine;  // Show: the pool that tokens must fit.
+  OutputStyle output = OutputStyle::Text;
+};
+
+struct TokenizeOptions {
+  std::string model;
+  std::optional<std::string> text;  // Absent: standard input.
+  bool plain = false;               // Special tokens stay text.
+  bool add_bos = false;
+  OutputStyle output = OutputStyle::Text;
+};
+
+struct DetokenizeOptions {
+  std::string model;
+  std::vector<std::uint32_t> ids;  // Empty: standard input.
+  bool skip_special = false;
+};
+
+struct TemplateOptions {
+  std::string model;
+  std::string messages_file;  // Empty: standard input.
+  std::vector<std::string> user;
+  std::string system;
+  bool ids = false;
+  bool no_generation_prompt = false;
+  OutputStyle output = OutputStyle::Text;
+};
+
+struct DoctorOptions {
+  std::string model;
+  OutputStyle output = OutputStyle::Text;
+};
+
+enum class BenchKind : std::uint8_t { Kv, Generate };
+struct BenchOptions {
+  BenchKind kind = BenchKind::Generate;
+  EngineOptions engine;
+  std::vector<std::uint32_t> lengths = {1024, 4096, 8192};  // Kv: tokens of the sequence.
+  std::uint32_t prompt_tokens = 512;                        // Generate.
+  std::uint32_t decode_tokens = 128;
+  std::vector<std::uint32_t> streams = {1, 4, 16};
+  std::uint32_t repetitions = 3;
+  OutputStyle output = OutputStyle::Text;
+};
+
+}  // namespace quire::cli

@@ -1,0 +1,32 @@
+#pragma once
+// The command line: arguments in, one plain options struct out, or a text to print and why.
+//
+// Thread   any. CLI11 is seen only inside this folder's .cc files; what it throws ends there.
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/options.h"
+#include "cli/options_build.h"
+#include "cli/options_new.h"
+
+namespace quire::cli {
+
+using Request = std::variant<RunOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
+                             TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions,
+                             NewOptions, DoctorOptions, BenchOptions>;
+
+struct Parsed {
+  std::optional<Request> request;
+  // Without a request: help or a version for standard output (Ok), or what is wrong (Usage).
+  std::string text;
+  ExitCode exit_code = ExitCode::Ok;
+};
+
+// `arguments` without the program's own name. Every flag of the engine may also be an environment
+// variable QUIRE_NAME; a flag wins.
+Parsed parse(const std::vector<std::string>& arguments);
+
+}  // namespace quire::cli

@@ -1,0 +1,138 @@
+#include "cli/parse.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace quire::cli {
+namespace {
+
+template <typename T>
+T parsed_as(const std::vector<std::string>& arguments) {
+  Parsed parsed = parse(arguments);
+  EXPECT_TRUE(parsed.request.has_value()) << parsed.text;
+  if (!parsed.request.has_value() || !std::holds_alternative<T>(*parsed.request)) {
+    ADD_FAILURE() << "another verb";
+    return T{};
+  }
+  return std::get<T>(*parsed.request);
+}
+
+std::string first_line_of_usage_error(const std::vector<std::string>& arguments) {
+  const Parsed parsed = parse(arguments);
+  EXPECT_FALSE(parsed.request.has_value());
+  EXPECT_EQ(parsed.exit_code, ExitCode::Usage);
+  return parsed.text.substr(0, parsed.text.find('\n'));
+}
+
+TEST(Parse, GenerateTakesEveryFlagOfItsContract) {
+  const auto options = parsed_as<GenerateOptions>(
+      {"generate", "--model",       "m.gguf", "--prompt",   "Hello", "--max-tokens",
+       "7",        "--temperature", "0.5",    "--seed",     "9",     "--kv",
+       "basic",    "--backend",     "avx2",   "--threads",  "2",     "--ignore-eos",
+       "--json",   "--page-size",   "32",     "--kv-pages", "64",    "--kv-format",
+       "bf16"});
+  EXPECT_EQ(options.engine.model, "m.gguf");
+  EXPECT_EQ(options.prompt, "Hello");
+  EXPECT_EQ(options.max_tokens, 7u);
+  EXPECT_EQ(options.sampling.temperature, 0.5);
+  EXPECT_EQ(options.sampling.seed, 9u);
+  EXPECT_EQ(options.engine.kv_mode, KvModeChoice::Basic);
+  EXPECT_EQ(options.engine.backend, BackendChoice::Avx2);
+  EXPECT_EQ(options.engine.thread_count, 2u);
+  EXPECT_TRUE(options.ignore_eos);
+  EXPECT_EQ(options.output, OutputStyle::Json);
+  EXPECT_EQ(options.engine.page_size, 32u);
+  EXPECT_EQ(options.engine.kv_pages, 64u);
+  EXPECT_EQ(options.engine.kv_format, KvFormatChoice::BF16);
+}
+
+TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
+  const auto options = parsed_as<RunOptions>(
+      {"run", "p.wasm", "--model", "tiny", "--", "--prompt", "a b", "--model", "--"});
+  EXPECT_EQ(options.program, "p.wasm");
+  EXPECT_EQ(options.engine.model, "tiny");
+  EXPECT_EQ(options.arguments, (std::vector<std::string>{"--prompt", "a b", "--model", "--"}));
+  const auto build =
+      parsed_as<BuildOptions>({"build", "a.cpp", "b.cpp", "-o", "x.wasm", "--", "-DX"});
+  EXPECT_EQ(build.sources, (std::vector<std::string>{"a.cpp", "b.cpp"}));
+  EXPECT_EQ(build.output, "x.wasm");
+  EXPECT_EQ(build.flags, (std::vector<std::string>{"-DX"}));
+}
+
+TEST(Parse, AnUnknownChoiceIsNamedWithWhatIsSupported) {
+  EXPECT_EQ(first_line_of_usage_error({"chat", "--kv", "x"}),
+            "unknown kv cache mode \"x\" (supported: basic, paged)");
+  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--backend", "gpu"}),
+            "unknown backend \"gpu\" (supported: auto, scalar, avx2, avx512)");
+  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--kv-format", "q8"}),
+            "unknown kv format \"q8\" (supported: f32, f16, bf16)");
+  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--page-size", "12"}),
+            "unknown page size \"12\" (supported: 8, 16, 32)");
+}
+
+TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {},
+           {"nonsense"},
+           {"generate"},
+           {"generate", "--prompt"},
+           {"generate", "--prompt", "a", "--no-such-flag"},
+           {"generate", "--prompt", "a", "--max-tokens", "-1"},
+           {"generate", "--prompt", "a", "--max-tokens", "many"},
+           {"generate", "--prompt", "a", "--temperature", "nan"},
+           {"generate", "--prompt", "a", "--kv-pages", "4", "--kv-memory", "1GiB"},
+           {"generate", "--prompt", "a", "--kv-memory", "much"},
+           {"eval"},
+           {"eval", "--text", "a", "--ids", "b"},
+           {"model"},
+           {"run"}}) {
+    const Parsed parsed = parse(arguments);
+    EXPECT_FALSE(parsed.request.has_value());
+    EXPECT_EQ(parsed.exit_code, ExitCode::Usage);
+    EXPECT_NE(parsed.text.find("--help"), std::string::npos) << parsed.text;
+  }
+}
+
+TEST(Parse, EveryVerbHasHelpWithExamples) {
+  for (const char* verb : {"run", "generate", "chat", "eval", "model", "tokenize", "detokenize",
+                           "template", "build", "new", "doctor"}) {
+    const Parsed parsed = parse({verb, "--help"});
+    EXPECT_EQ(parsed.exit_code, ExitCode::Ok) << verb;
+    EXPECT_NE(parsed.text.find("Examples:"), std::string::npos) << verb;
+    EXPECT_NE(parsed.text.find(std::string("quire ") + verb), std::string::npos) << verb;
+  }
+  for (const char* verb : {"kv", "generate"}) {
+    EXPECT_NE(parse({"bench", verb, "--help"}).text.find("Examples:"), std::string::npos) << verb;
+  }
+  EXPECT_NE(parse({"--help"}).text.find("Exit codes:"), std::string::npos);
+  EXPECT_EQ(parse({"--version"}).text, std::string("quire ") + QUIRE_VERSION + "\n");
+}
+
+TEST(Parse, AnEnvironmentVariableStandsInForAFlagAndAFlagWins) {
+  ASSERT_EQ(setenv("QUIRE_KV", "basic", 1), 0);
+  const auto from_environment = parsed_as<GenerateOptions>({"generate", "--prompt", "a"});
+  const auto from_flag = parsed_as<GenerateOptions>({"generate", "--prompt", "a", "--kv", "paged"});
+  ASSERT_EQ(unsetenv("QUIRE_KV"), 0);
+  EXPECT_EQ(from_environment.engine.kv_mode, KvModeChoice::Basic);
+  EXPECT_EQ(from_flag.engine.kv_mode, KvModeChoice::Paged);
+}
+
+TEST(Parse, BytesAreReadWithUnitsOf1024) {
+  const auto options =
+      parsed_as<GenerateOptions>({"generate", "--prompt", "a", "--kv-memory", "1.5GiB"});
+  EXPECT_EQ(options.engine.kv_memory_bytes, std::uint64_t{3} << 29);
+  EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "--prompt", "a", "--kv-memory", "4096"})
+                .engine.kv_memory_bytes,
+            4096u);
+}
+
+TEST(Parse, BenchAndModelHaveVerbsOfTheirOwn) {
+  EXPECT_EQ(parsed_as<BenchOptions>({"bench", "kv", "--lengths", "8,16"}).lengths,
+            (std::vector<std::uint32_t>{8, 16}));
+  EXPECT_EQ(parsed_as<ModelOptions>({"model", "show", "tiny"}).action, ModelAction::Show);
+  EXPECT_EQ(parsed_as<ModelOptions>({"model", "add", "a.gguf", "--name", "b"}).name, "b");
+}
+
+}  // namespace
+}  // namespace quire::cli

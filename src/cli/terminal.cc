@@ -1,0 +1,101 @@
+#include "cli/terminal.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace quire::cli {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kRedrawNs = kSecond / 5;
+constexpr std::uint64_t kLineNs = 10 * kSecond;
+
+bool is_terminal(int descriptor) {
+  if (isatty(descriptor) == 0 || std::getenv("NO_COLOR") != nullptr) return false;
+  const char* term = std::getenv("TERM");
+  return term != nullptr && std::string_view(term) != "dumb";
+}
+
+const char* code_of(Colour colour) {
+  switch (colour) {
+    case Colour::Plain:
+      return "";
+    case Colour::Red:
+      return "\033[31m";
+    case Colour::Green:
+      return "\033[32m";
+    case Colour::Yellow:
+      return "\033[33m";
+    case Colour::Grey:
+      return "\033[90m";
+    case Colour::Bold:
+      return "\033[1m";
+  }
+  return "";
+}
+
+}  // namespace
+
+Terminal Terminal::standard_error() {
+  return Terminal(is_terminal(STDERR_FILENO));
+}
+Terminal Terminal::standard_output() {
+  return Terminal(is_terminal(STDOUT_FILENO));
+}
+
+std::string Terminal::paint(std::string_view text, Colour colour) const {
+  if (!interactive_ || colour == Colour::Plain) return std::string(text);
+  return code_of(colour) + std::string(text) + "\033[0m";
+}
+
+Progress::Progress(const Terminal& terminal, const Clock& clock, std::string what)
+    : terminal_(terminal),
+      clock_(clock),
+      what_(std::move(what)),
+      begin_ns_(clock.now_ns()),
+      next_ns_(begin_ns_ + kSecond) {}
+
+void Progress::update(std::uint64_t done, std::uint64_t total) {
+  const std::uint64_t now = clock_.now_ns();
+  if (now < next_ns_) return;
+  next_ns_ = now + (terminal_.interactive() ? kRedrawNs : kLineNs);
+  std::string line = what_ + ": " + std::to_string(done);
+  if (total != 0) {
+    line += " of " + std::to_string(total) + " (" +
+            std::to_string(static_cast<unsigned>(100.0 * static_cast<double>(done) /
+                                                 static_cast<double>(total))) +
+            " %)";
+  }
+  line += ", " + std::to_string((now - begin_ns_) / kSecond) + " s";
+  if (terminal_.interactive()) {
+    std::fprintf(stderr, "\r\033[K%s", terminal_.paint(line, Colour::Grey).c_str());
+    std::fflush(stderr);
+    shown_ = true;
+  } else {
+    std::fprintf(stderr, "%s\n", line.c_str());
+  }
+}
+
+void Progress::finish() {
+  if (!shown_) return;
+  std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(units)) {
+    value /= 1024;
+    ++unit;
+  }
+  char text[48];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return text;
+}
+
+}  // namespace quire::cli

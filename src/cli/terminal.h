@@ -1,0 +1,55 @@
+#pragma once
+// How the commands speak: colours and progress on a terminal only, plain lines anywhere else.
+//
+// Owns     nothing; writes to standard error, so that standard output stays the command's result.
+// Thread   the main thread.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+
+namespace quire::cli {
+
+enum class Colour : std::uint8_t { Plain, Red, Green, Yellow, Grey, Bold };
+
+class Terminal {
+ public:
+  // Colours need a terminal, a TERM that is not "dumb", and no NO_COLOR.
+  static Terminal standard_error();
+  static Terminal standard_output();
+  explicit Terminal(bool interactive) : interactive_(interactive) {}
+
+  bool interactive() const { return interactive_; }
+  std::string paint(std::string_view text, Colour colour) const;
+
+ private:
+  bool interactive_;
+};
+
+// A line that tells how far something is, once it has taken a second. On a terminal it is redrawn;
+// elsewhere a line is written every ten seconds.
+class Progress {
+ public:
+  Progress(const Terminal& terminal, const Clock& clock, std::string what);
+  ~Progress() { finish(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // total 0: unknown. Cheap: writes at most five times a second.
+  void update(std::uint64_t done, std::uint64_t total);
+  void finish();
+
+ private:
+  const Terminal& terminal_;
+  const Clock& clock_;
+  const std::string what_;
+  const std::uint64_t begin_ns_;
+  std::uint64_t next_ns_;
+  bool shown_ = false;
+};
+
+// 1234567 bytes as "1.2 MiB".
+std::string bytes_text(std::uint64_t bytes);
+
+}  // namespace quire::cli

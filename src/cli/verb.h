@@ -1,0 +1,59 @@
+#pragma once
+// The pieces that parse.cc puts together: one function adds one verb with its flags.
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "cli/parse.h"
+
+namespace quire::cli {
+
+struct Verb {
+  CLI::App* app = nullptr;
+  // Turns the parsed flags into options; an Error is the user's mistake.
+  std::function<Result<Request>()> finish;
+};
+
+// The texts behind EngineOptions as the user wrote them, checked in finish().
+struct EngineFlags {
+  std::string model;
+  std::string backend = "auto";
+  std::string kv = "paged";
+  std::string kv_format = "f16";
+  std::string kv_memory;
+  std::uint32_t kv_pages = 0;
+  std::uint32_t page_size = 16;
+  std::uint32_t threads = 0;
+
+  void add_model(CLI::App& app);
+  void add_all(CLI::App& app);  // With add_model.
+  Result<EngineOptions> finish() const;
+};
+
+struct SamplingFlags {
+  SamplingOptions options;
+  void add_all(CLI::App& app);
+  Result<SamplingOptions> finish() const;
+};
+
+void add_json(CLI::App& app, OutputStyle& output);
+
+// "512MiB", "8G", "1073741824": a count of bytes. Units are powers of 1024.
+Result<std::uint64_t> parse_bytes(const std::string& text);
+
+Verb add_run(CLI::App& app);
+Verb add_generate(CLI::App& app);
+Verb add_chat(CLI::App& app);
+Verb add_eval(CLI::App& app);
+Verb add_tokenize(CLI::App& app);
+Verb add_detokenize(CLI::App& app);
+Verb add_template(CLI::App& app);
+Verb add_build(CLI::App& app);
+Verb add_new(CLI::App& app);
+Verb add_doctor(CLI::App& app);
+void add_model(CLI::App& app, std::vector<Verb>& verbs);
+void add_bench(CLI::App& app, std::vector<Verb>& verbs);
+
+}  // namespace quire::cli

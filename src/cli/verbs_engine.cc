@@ -1,0 +1,196 @@
+// The verbs that start an engine in this process.
+#include "cli/verb.h"
+
+namespace quire::cli {
+
+Verb add_run(CLI::App& app) {
+  struct State {
+    RunOptions options;
+    EngineFlags engine;
+    std::string memory = "128MiB";
+  };
+  auto state = std::make_shared<State>();
+  CLI::App* verb = app.add_subcommand("run", "Run a program (an inferlet) in an engine here");
+  verb->add_option("PROGRAM", state->options.program, "A Wasm module")->required();
+  verb->add_option("--each", state->options.each_file,
+                   "One instance for each line of FILE, all at once; a line is a JSON array of "
+                   "arguments, or an object with \"args\"")
+      ->type_name("FILE");
+  verb->add_option("--memory-max", state->memory, "Memory of an instance")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  verb->add_option("--cpu-seconds-max", state->options.cpu_seconds_max,
+                   "CPU time of an instance, without the model's")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  state->engine.add_all(*verb);
+  add_json(*verb, state->options.output);
+  verb->footer(
+      R"(What the program sends goes to standard output, lines of standard input reach its receive(), its log
+and a closing line (tokens, tokens/s, time to first token, pages used and found in cache) go to
+standard error. Arguments of the program follow after "--".
+
+Examples:
+  quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
+  quire run program.wasm --each arguments.jsonl --json)");
+  return {verb, [state]() -> Result<Request> {
+            state->options.engine = TRY(state->engine.finish());
+            state->options.memory_bytes_max = TRY(parse_bytes(state->memory));
+            return Request(state->options);
+          }};
+}
+
+Verb add_generate(CLI::App& app) {
+  struct State {
+    GenerateOptions options;
+    EngineFlags engine;
+    SamplingFlags sampling;
+  };
+  auto state = std::make_shared<State>();
+  CLI::App* verb =
+      app.add_subcommand("generate", "Continue a prompt with the host's own loop, without Wasm");
+  verb->add_option("-p,--prompt", state->options.prompt, "The text to continue, taken as it is")
+      ->type_name("TEXT")
+      ->required();
+  verb->add_option("-n,--max-tokens", state->options.max_tokens, "At most so many tokens")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1u << 24))
+      ->capture_default_str();
+  verb->add_flag("--ignore-eos", state->options.ignore_eos, "Go on past the end-of-text token");
+  state->sampling.add_all(*verb);
+  state->engine.add_all(*verb);
+  add_json(*verb, state->options.output);
+  verb->footer(
+      R"(With --json: prompt_ids, ids, text, finish_reason ("stop" or "length"), timing, pages.
+
+Examples:
+  quire generate --prompt "The capital of France is" --max-tokens 32
+  quire generate --prompt "Once upon a time" --temperature 0.8 --seed 7 --json)");
+  return {verb, [state]() -> Result<Request> {
+            state->options.engine = TRY(state->engine.finish());
+            state->options.sampling = TRY(state->sampling.finish());
+            return Request(state->options);
+          }};
+}
+
+Verb add_chat(CLI::App& app) {
+  struct State {
+    ChatOptions options;
+    EngineFlags engine;
+    SamplingFlags sampling;
+  };
+  auto state = std::make_shared<State>();
+  CLI::App* verb = app.add_subcommand("chat", "Talk to a model; one context holds the history");
+  verb->add_option("MESSAGE", state->options.message,
+                   "One message and its reply; none: a conversation");
+  verb->add_option("--system", state->options.system, "The system message")->type_name("TEXT");
+  verb->add_option("-n,--max-tokens", state->options.max_tokens, "At most so many tokens a reply")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1u << 24))
+      ->capture_default_str();
+  state->sampling.add_all(*verb);
+  state->engine.add_all(*verb);
+  verb->footer(
+      R"(Ctrl-C stops a reply, not the chat; Ctrl-D or /quit ends it; /clear forgets the history.
+
+Examples:
+  quire chat
+  quire chat --system "Answer in one sentence." "What is a page table?")");
+  return {verb, [state]() -> Result<Request> {
+            state->options.engine = TRY(state->engine.finish());
+            state->options.sampling = TRY(state->sampling.finish());
+            return Request(state->options);
+          }};
+}
+
+Verb add_eval(CLI::App& app) {
+  struct State {
+    EvalOptions options;
+    EngineFlags engine;
+  };
+  auto state = std::make_shared<State>();
+  CLI::App* verb = app.add_subcommand("eval", "Score a text: mean_nll, perplexity, all logits");
+  CLI::Option_group* input = verb->add_option_group("Input", "What to score");
+  input->add_option("--text", state->options.text_file, "A file of UTF-8 text")->type_name("FILE");
+  input->add_option("--ids", state->options.ids_file, "A JSON array of token ids")
+      ->type_name("FILE.json");
+  input->require_option(1);
+  verb->add_option("--mask", state->options.mask_file,
+                   "bool [n][n]: row = query, true = may attend")
+      ->type_name("M.npy");
+  verb->add_option("--positions", state->options.positions_file, "integers [n]")
+      ->type_name("P.npy");
+  verb->add_option("--logits", state->options.logits_file, "Writes F32 [n][vocabulary]")
+      ->type_name("OUT.npy");
+  verb->add_option("--chunk", state->options.chunk,
+                   "Tokens of one forward pass; any gives the same bits")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1u << 16))
+      ->capture_default_str();
+  state->engine.add_all(*verb);
+  add_json(*verb, state->options.output);
+  verb->footer(R"(Examples:
+  quire eval --text README.md
+  quire eval --model tests/golden/tiny_llama --ids ids.json --mask mask.npy --positions positions.npy \
+    --logits logits.npy --backend scalar --kv-format f32 --json)");
+  return {verb, [state]() -> Result<Request> {
+            state->options.engine = TRY(state->engine.finish());
+            return Request(state->options);
+          }};
+}
+
+void add_bench(CLI::App& app, std::vector<Verb>& verbs) {
+  struct State {
+    BenchOptions options;
+    EngineFlags engine;
+  };
+  CLI::App* bench = app.add_subcommand("bench", "Measure this machine with a model");
+  bench->require_subcommand(1);
+  const auto finish = [](std::shared_ptr<State> state) {
+    return [state]() -> Result<Request> {
+      state->options.engine = TRY(state->engine.finish());
+      return Request(state->options);
+    };
+  };
+
+  auto kv = std::make_shared<State>();
+  kv->options.kind = BenchKind::Kv;
+  CLI::App* kv_verb = bench->add_subcommand("kv", "Why pages win: basic against paged, by length");
+  kv_verb->add_option("--lengths", kv->options.lengths, "Tokens of the sequence")
+      ->delimiter(',')
+      ->type_name("N,N,...")
+      ->capture_default_str();
+  kv->engine.add_all(*kv_verb);
+  add_json(*kv_verb, kv->options.output);
+  kv_verb->footer("Examples:\n  quire bench kv\n  quire bench kv --lengths 1024,4096 --json");
+  verbs.push_back({kv_verb, finish(kv)});
+
+  auto generate = std::make_shared<State>();
+  generate->options.kind = BenchKind::Generate;
+  CLI::App* speed = bench->add_subcommand("generate", "Tokens a second: prefill, decode, streams");
+  speed->add_option("--prompt-tokens", generate->options.prompt_tokens, "Tokens of a prompt")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1u << 20))
+      ->capture_default_str();
+  speed->add_option("--decode-tokens", generate->options.decode_tokens, "Tokens generated")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1u << 20))
+      ->capture_default_str();
+  speed->add_option("--streams", generate->options.streams, "Sequences at once")
+      ->delimiter(',')
+      ->type_name("N,N,...")
+      ->capture_default_str();
+  speed->add_option("--repetitions", generate->options.repetitions, "Runs; the median is told")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  generate->engine.add_all(*speed);
+  add_json(*speed, generate->options.output);
+  speed->footer(
+      "Examples:\n  quire bench generate --threads 2\n  quire bench generate --streams 1,16 "
+      "--json");
+  verbs.push_back({speed, finish(generate)});
+}
+
+}  // namespace quire::cli

@@ -1,0 +1,35 @@
+// The verbs that make programs.
+#include "cli/verb.h"
+
+namespace quire::cli {
+
+Verb add_build(CLI::App& app) {
+  auto options = std::make_shared<BuildOptions>();
+  CLI::App* verb = app.add_subcommand("build", "Compile a C++ program (an inferlet) to Wasm");
+  verb->add_option("FILE", options->sources, "C++ sources")->required();
+  verb->add_option("-o,--output", options->output, "The module; FILE with .wasm where not given")
+      ->type_name("FILE.wasm");
+  verb->add_option("--compiler", options->compiler, "A clang++ that knows wasm32-wasi")
+      ->type_name("PATH");
+  verb->add_flag("--debug", options->debug, "Without optimising, with names and lines");
+  verb->add_flag("--verbose", options->verbose, "Print the compiler's command line");
+  verb->footer(R"(What follows "--" goes to the compiler.
+
+Examples:
+  quire build program.cpp -o program.wasm
+  quire build program.cpp --debug -- -DTRACE=1)");
+  return {verb, [options]() -> Result<Request> { return Request(*options); }};
+}
+
+Verb add_new(CLI::App& app) {
+  auto options = std::make_shared<NewOptions>();
+  CLI::App* verb = app.add_subcommand("new", "Make a project that builds and runs");
+  verb->add_option("NAME", options->name, "Letters, digits, - and _; a letter first")->required();
+  verb->add_option("--in", options->parent,
+                   "Where its folder is made; the current folder where not given")
+      ->type_name("FOLDER");
+  verb->footer("Examples:\n  quire new hello");
+  return {verb, [options]() -> Result<Request> { return Request(*options); }};
+}
+
+}  // namespace quire::cli

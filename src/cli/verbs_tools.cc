@@ -1,0 +1,141 @@
+// The verbs that start no engine: models, text and tokens, programs, the machine.
+#include "cli/verb.h"
+
+namespace quire::cli {
+
+void add_model(CLI::App& app, std::vector<Verb>& verbs) {
+  struct State {
+    ModelOptions options;
+    EngineFlags engine;
+  };
+  CLI::App* model = app.add_subcommand("model", "The models under the user's data folder");
+  model->require_subcommand(1);
+  model->footer(R"(Examples:
+  quire model list
+  quire model show smollm2-135m-instruct-q4_1
+  quire model add ~/Downloads/model.gguf --name mine)");
+
+  const auto add = [&](const char* name, const char* description, ModelAction action) {
+    auto state = std::make_shared<State>();
+    state->options.action = action;
+    CLI::App* verb = model->add_subcommand(name, description);
+    if (action == ModelAction::Add) {
+      verb->add_option("SOURCE", state->options.model, "A GGUF file, a folder or a URL")
+          ->required();
+      verb->add_option("--name", state->options.name, "What to call it")->type_name("NAME");
+    } else if (action == ModelAction::Show) {
+      verb->add_option("MODEL", state->options.model, "A name, a GGUF file or a folder");
+      state->engine.add_all(*verb);
+    } else if (action != ModelAction::List) {
+      CLI::Option* which = verb->add_option("MODEL", state->options.model, "A name");
+      if (action == ModelAction::Remove) which->required();
+    }
+    add_json(*verb, state->options.output);
+    verbs.push_back({verb, [state]() -> Result<Request> {
+                       state->options.engine = TRY(state->engine.finish());
+                       if (state->options.model.empty()) {
+                         state->options.model = state->options.engine.model;
+                       }
+                       return Request(state->options);
+                     }});
+    return verb;
+  };
+  add("list", "Names, formats and sizes", ModelAction::List);
+  add("show", "Shape, formats, KV bytes per token, tokens that fit the pool", ModelAction::Show)
+      ->footer(
+          "Examples:\n  quire model show\n  quire model show model.gguf --kv-memory 2GiB --json");
+  add("add", "Check a model and take it in under a name", ModelAction::Add)
+      ->footer(
+          "Examples:\n  quire model add model.gguf\n  quire model add ./checkpoint --name mine");
+  add("remove", "Forget a model and delete its copy", ModelAction::Remove);
+  add("verify", "Read every byte again and compare checksums", ModelAction::Verify);
+}
+
+Verb add_tokenize(CLI::App& app) {
+  struct State {
+    TokenizeOptions options;
+    EngineFlags engine;
+  };
+  auto state = std::make_shared<State>();
+  CLI::App* verb = app.add_subcommand("tokenize", "Text to token ids");
+  verb->add_option("TEXT", state->options.text, "The text; none: standard input");
+  verb->add_flag("--plain", state->options.plain, "Special tokens in the text stay plain text");
+  verb->add_flag("--bos", state->options.add_bos,
+                 "Prepend the begin-of-text token, if there is one");
+  state->engine.add_model(*verb);
+  add_json(*verb, state->options.output);
+  verb->footer("Examples:\n  quire tokenize \"Hello, world\"\n  quire tokenize --json < text.txt");
+  return {verb, [state]() -> Result<Request> {
+            state->options.model = state->engine.model;
+            return Request(state->options);
+          }};
+}
+
+Verb add_detokenize(CLI::App& app) {
+  struct State {
+    DetokenizeOptions options;
+    EngineFlags engine;
+  };
+  auto state = std::make_shared<State>();
+  CLI::App* verb = app.add_subcommand("detokenize", "Token ids to text");
+  verb->add_option("IDS", state->options.ids,
+                   "Token ids; none: standard input, a JSON array or words");
+  verb->add_flag("--skip-special", state->options.skip_special, "Leave special tokens out");
+  state->engine.add_model(*verb);
+  verb->footer(
+      "Examples:\n  quire detokenize 504 3575 282 4649 314\n  quire tokenize \"Hi\" | quire "
+      "detokenize");
+  return {verb, [state]() -> Result<Request> {
+            state->options.model = state->engine.model;
+            return Request(state->options);
+          }};
+}
+
+Verb add_template(CLI::App& app) {
+  struct State {
+    TemplateOptions options;
+    EngineFlags engine;
+  };
+  auto state = std::make_shared<State>();
+  CLI::App* verb =
+      app.add_subcommand("template", "Chat messages to a prompt, by the model's own template");
+  verb->add_option(
+      "FILE", state->options.messages_file,
+      "JSON: {\"messages\": [...], \"tools\": [...]} or the array alone; none: standard "
+      "input, unless --user is given");
+  verb->add_option("--user", state->options.user, "A message of the user")
+      ->type_name("TEXT")
+      ->expected(1);
+  verb->add_option("--system", state->options.system, "The system message")->type_name("TEXT");
+  verb->add_flag("--ids", state->options.ids, "Token ids instead of text");
+  verb->add_flag("--no-generation-prompt", state->options.no_generation_prompt,
+                 "Do not open the assistant's turn");
+  state->engine.add_model(*verb);
+  add_json(*verb, state->options.output);
+  verb->footer(
+      "Examples:\n  quire template --user \"Hello\"\n  quire template chat.json --ids --json");
+  return {verb, [state]() -> Result<Request> {
+            state->options.model = state->engine.model;
+            return Request(state->options);
+          }};
+}
+
+Verb add_doctor(CLI::App& app) {
+  struct State {
+    DoctorOptions options;
+    EngineFlags engine;
+  };
+  auto state = std::make_shared<State>();
+  CLI::App* verb = app.add_subcommand("doctor", "What this machine has, what it lacks, what to do");
+  state->engine.add_model(*verb);
+  add_json(*verb, state->options.output);
+  verb->footer(
+      "Exit code 1 when something that Quire needs is missing.\n\nExamples:\n  quire doctor\n  "
+      "quire doctor --json");
+  return {verb, [state]() -> Result<Request> {
+            state->options.model = state->engine.model;
+            return Request(state->options);
+          }};
+}
+
+}  // namespace quire::cli
