@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "inference/api/number_format.h"
 #include "inference/api/types.h"
+#include "inference/kernels/kernel_types.h"
 
 namespace quire::inference {
 
@@ -36,20 +37,6 @@ struct PreparedActivations {
   const std::byte* bytes = nullptr;  // 64-byte aligned
   std::size_t stride_bytes = 0;
   std::uint32_t token_count = 0;
-};
-
-// One page as the attention of one sequence sees it.
-struct PageView {
-  const std::byte* base = nullptr;             // Null: a hole.
-  const std::uint32_t* positions = nullptr;    // [page_size]; meaningful where visible.
-  std::uint32_t visible = 0;                   // Bit per slot.
-};
-
-// One query row of an attention task.
-struct QueryRow {
-  std::uint32_t position = 0;
-  std::uint32_t own_slot_end = 0;   // Keys of equal position are seen below this slot.
-  const std::uint64_t* mask = nullptr;  // Bit per logical slot, or null: the rule about positions.
 };
 
 // Attention of some query rows of one sequence over one kv head. Layout of a page: per layer and kv

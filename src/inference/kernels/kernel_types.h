@@ -1,0 +1,23 @@
+#pragma once
+// Plain data that kernels read. Instruction-set files include this header, so it holds no function,
+// no template and no standard container: nothing that a compiler could emit as a weak symbol.
+#include <cstddef>
+#include <cstdint>
+
+namespace quire::inference {
+
+// One page as the attention of one sequence sees it.
+struct PageView {
+  const std::byte* base = nullptr;           // Null: a hole.
+  const std::uint32_t* positions = nullptr;  // [page_size]; meaningful where visible.
+  std::uint32_t visible = 0;                 // Bit per slot.
+};
+
+// One query row of an attention task.
+struct QueryRow {
+  std::uint32_t position = 0;
+  std::uint32_t own_slot_end = 0;       // Keys of equal position are seen below this slot.
+  const std::uint64_t* mask = nullptr;  // Bit per logical slot, or null: the rule about positions.
+};
+
+}  // namespace quire::inference
