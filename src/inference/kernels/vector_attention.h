@@ -1,0 +1,478 @@
+#pragma once
+// Attention over pages, in sixteen lanes, for every instruction set. As vector_math.h, this is
+// written in terms of `Lanes` and stays local to the file that includes it.
+//
+// Order. Slots come in spans of 256 from slot 0, spans in lane blocks of sixteen. One load of keys
+// is one dimension of a lane block, so scores need no horizontal sums: score = fma over dimensions
+// in order. A span gives each query (max, sum, accumulator): exponentials are summed lane by lane
+// over the blocks and then by a fixed tree; values are added slot by slot, visible ones only.
+// Partials are folded left to right, the first as it is; a span in which a query sees nothing is no
+// partial of it. So blocks and spans that nobody sees are skipped without a trace in the bits.
+//
+// Reuse. A tile of queries (rows x heads that share the kv head) meets each block of keys and
+// values together, and a span (64 KiB at head_dim 64) is finished for up to 32 rows before the next
+// one, so that memory is read once and the second-level cache once a tile. What a query's own
+// operations are does not depend on the tile that it is in.
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inference/kernels/vector_math.h"
+
+namespace quire::inference {
+namespace {
+
+constexpr uint32_t kSlotsPerSpan = 256, kSlotsPerBlock = 16;
+constexpr uint32_t kBlocksPerSpan = kSlotsPerSpan / kSlotsPerBlock;
+constexpr uint32_t kHeadDimMax = 256, kGroupCountMax = 16, kRowsTogether = 32;
+
+struct F32Element {
+  static constexpr size_t kBytes = 4;
+  template <typename L>
+  static typename L::Float load(const uint8_t* from) {
+    return L::load(reinterpret_cast<const float*>(from));
+  }
+  template <typename L>
+  static typename L::Float load(const uint8_t* low, const uint8_t* high) {
+    return L::load_f32(low, high);
+  }
+  template <typename L>
+  static void store(uint8_t* to, typename L::Float x) {
+    L::store(reinterpret_cast<float*>(to), x);
+  }
+};
+struct F16Element {
+  static constexpr size_t kBytes = 2;
+  template <typename L>
+  static typename L::Float load(const uint8_t* from) {
+    return L::load_f16(from);
+  }
+  template <typename L>
+  static typename L::Float load(const uint8_t* low, const uint8_t* high) {
+    return L::load_f16(low, high);
+  }
+  template <typename L>
+  static void store(uint8_t* to, typename L::Float x) {
+    L::store_f16(to, x);
+  }
+};
+struct BF16Element {
+  static constexpr size_t kBytes = 2;
+  template <typename L>
+  static typename L::Float load(const uint8_t* from) {
+    return L::load_bf16(from);
+  }
+  template <typename L>
+  static typename L::Float load(const uint8_t* low, const uint8_t* high) {
+    return L::load_bf16(low, high);
+  }
+  template <typename L>
+  static void store(uint8_t* to, typename L::Float x) {
+    L::store_bf16(to, x);
+  }
+};
+
+// Where the keys and values of sixteen slots lie; `high` is for the last eight.
+struct LaneBlock {
+  const uint8_t* keys_low;
+  const uint8_t* keys_high;
+  const uint8_t* values_low;
+  const uint8_t* values_high;
+};
+
+struct Span {
+  uint32_t first_slot;
+  uint32_t any_visible;  // Of all slots.
+  LaneBlock blocks[kBlocksPerSpan];
+  uint32_t visible[kBlocksPerSpan];  // Bit per slot: written, and not hidden from everyone.
+  uint32_t positions[kSlotsPerSpan];
+};
+
+// A query head of a row, and what has been folded for it.
+struct Query {
+  const float* from;
+  float* out;
+  const uint16_t* visible;  // [kBlocksPerSpan]
+  float max, sum;
+  bool started;
+};
+
+// Eight slots of a block from slot `slot` on: their pointers, visibility and positions.
+template <typename E>
+uint32_t view_half(const AttendArguments& a, uint32_t slot, const uint8_t** keys,
+                   const uint8_t** values, uint32_t* positions) {
+  const size_t page_index = slot / a.page_size;
+  if (page_index >= a.page_count || slot >= a.visible_slot_end) return 0;
+  const PageView& page = a.pages[page_index];
+  const uint32_t in_page = slot % a.page_size;
+  uint32_t visible = (page.visible >> in_page) & 0xff;
+  const uint32_t left = a.visible_slot_end - slot;
+  if (left < 8) visible &= (1u << left) - 1;
+  if (page.base == nullptr || visible == 0) return 0;
+  const uint8_t* head = reinterpret_cast<const uint8_t*>(page.base) + a.head_offset;
+  *keys = head + in_page * E::kBytes;
+  *values = head + (size_t{a.head_dim} * a.page_size + size_t{in_page} * a.head_dim) * E::kBytes;
+  __builtin_memcpy(positions, page.positions + in_page, 8 * sizeof(uint32_t));
+  return visible;
+}
+
+// Fills the view of the span from `first_slot`. Halves that nobody sees point at readable memory.
+template <typename E>
+void view_span(const AttendArguments& a, uint32_t first_slot, Span& span) {
+  span.first_slot = first_slot;
+  span.any_visible = 0;
+  for (uint32_t b = 0; b < kBlocksPerSpan; ++b) {
+    const uint8_t *low_keys = nullptr, *high_keys = nullptr;
+    const uint8_t *low_values = nullptr, *high_values = nullptr;
+    const uint32_t slot = first_slot + b * kSlotsPerBlock;
+    uint32_t* positions = span.positions + b * kSlotsPerBlock;
+    const uint32_t low = view_half<E>(a, slot, &low_keys, &low_values, positions);
+    const uint32_t high = view_half<E>(a, slot + 8, &high_keys, &high_values, positions + 8);
+    const size_t half_keys = 8 * E::kBytes, half_values = size_t{8} * a.head_dim * E::kBytes;
+    if (low == 0 && high != 0) {
+      low_keys = a.page_size == 8 ? high_keys : high_keys - half_keys;
+      low_values = a.page_size == 8 ? high_values : high_values - half_values;
+    }
+    if (high == 0 && low != 0) {
+      high_keys = a.page_size == 8 ? low_keys : low_keys + half_keys;
+      high_values = a.page_size == 8 ? low_values : low_values + half_values;
+    }
+    span.blocks[b] = {low_keys, high_keys, low_values, high_values};
+    span.visible[b] = low | (high << 8);
+    span.any_visible |= span.visible[b];
+  }
+}
+
+// Which slots of the span one row sees. Returns whether there is any.
+template <typename L>
+bool row_visibility(const AttendArguments& a, const QueryRow& row, const Span& span,
+                    uint16_t* visible) {
+  uint32_t any = 0;
+  for (uint32_t b = 0; b < kBlocksPerSpan; ++b) {
+    uint32_t bits = span.visible[b];
+    const uint32_t slot = span.first_slot + b * kSlotsPerBlock;
+    if (bits != 0 && row.mask == nullptr) {
+      bits &= L::seen(span.positions + b * kSlotsPerBlock, row.position, slot, row.own_slot_end);
+    } else if (bits != 0) {
+      const uint32_t left = slot < a.mask_slot_count ? a.mask_slot_count - slot : 0;
+      if (left == 0) {
+        bits = 0;
+      } else {
+        bits &= static_cast<uint32_t>(row.mask[slot / 64] >> (slot % 64)) & 0xffff;
+        if (left < kSlotsPerBlock) bits &= (1u << left) - 1;
+      }
+    }
+    visible[b] = static_cast<uint16_t>(bits);
+    any |= bits;
+  }
+  return any != 0;
+}
+
+// One tile of kTile queries over one span.
+template <typename L, typename E, bool kOnePiece, int kTile>
+class Tile {
+  using Float = typename L::Float;
+
+ public:
+  Tile(const AttendArguments& arguments, const Span& span, Query* const* queries)
+      : a_(arguments), span_(span), queries_(queries) {}
+
+  void run() {
+    scale_queries();
+    uint32_t blocks[kBlocksPerSpan], block_count = 0;
+    for (uint32_t b = 0; b < kBlocksPerSpan; ++b) {
+      uint32_t any = 0;
+      for (int t = 0; t < kTile; ++t) any |= queries_[t]->visible[b];
+      if (any != 0) blocks[block_count++] = b;
+    }
+    for (auto& top : tops_) top = L::set(-__builtin_inff());
+    constexpr uint32_t kTogether = L::key_blocks(kTile);
+    uint32_t i = 0;
+    for (; i + kTogether <= block_count; i += kTogether) score<kTogether>(blocks + i);
+    for (; i < block_count; ++i) score<1>(blocks + i);
+    for (int t = 0; t < kTile; ++t) weigh(t, blocks, block_count);
+    constexpr uint32_t kVectors = L::value_vectors(kTile);
+    uint32_t dim = 0;
+    for (; dim + 16 * kVectors <= a_.head_dim; dim += 16 * kVectors) {
+      add_values<kVectors>(blocks, block_count, dim);
+    }
+    for (; dim < a_.head_dim; dim += 16) add_values<1>(blocks, block_count, dim);
+  }
+
+ private:
+  void scale_queries() {
+    const Float scale = L::set(a_.scale);
+    for (int t = 0; t < kTile; ++t) {
+      for (uint32_t d = 0; d < a_.head_dim; d += 16) {
+        L::store(scaled_[t] + d, L::multiply(L::load(queries_[t]->from + d), scale));
+      }
+    }
+  }
+
+  // Scores of kBlocks lane blocks; -infinity where a query does not see.
+  template <uint32_t kBlocks>
+  void score(const uint32_t* blocks) {
+    const size_t stride = size_t{a_.page_size} * E::kBytes;
+    const uint8_t* low[kBlocks];
+    const uint8_t* high[kBlocks];
+    for (uint32_t i = 0; i < kBlocks; ++i) {
+      low[i] = span_.blocks[blocks[i]].keys_low;
+      high[i] = span_.blocks[blocks[i]].keys_high;
+    }
+    Float sums[kTile][kBlocks];
+    for (auto& row : sums) {
+      for (auto& sum : row) sum = L::zero();
+    }
+    for (uint32_t d = 0; d < a_.head_dim; ++d) {
+      Float keys[kBlocks];
+      for (uint32_t i = 0; i < kBlocks; ++i) {
+        if constexpr (kOnePiece) {
+          keys[i] = E::template load<L>(low[i] + d * stride);
+        } else {
+          keys[i] = E::template load<L>(low[i] + d * stride, high[i] + d * stride);
+        }
+      }
+      for (int t = 0; t < kTile; ++t) {
+        const Float query = L::set(scaled_[t][d]);
+        for (uint32_t i = 0; i < kBlocks; ++i) sums[t][i] = L::fma(keys[i], query, sums[t][i]);
+      }
+    }
+    for (int t = 0; t < kTile; ++t) {
+      for (uint32_t i = 0; i < kBlocks; ++i) {
+        const Float seen =
+            L::select(queries_[t]->visible[blocks[i]], sums[t][i], L::set(-__builtin_inff()));
+        L::store(weights_[t] + blocks[i] * kSlotsPerBlock, seen);
+        tops_[t] = L::max(tops_[t], seen);
+      }
+    }
+  }
+
+  // Turns a query's scores into weights, and says how this span is folded into what it has.
+  void weigh(int t, const uint32_t* blocks, uint32_t block_count) {
+    Query& query = *queries_[t];
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < block_count; ++i) any |= query.visible[blocks[i]];
+    sees_[t] = any != 0;
+    if (!sees_[t]) return;
+    const float top = L::largest(tops_[t]);
+    const Float largest = L::set(top);
+    Float sums = L::zero();
+    for (uint32_t i = 0; i < block_count; ++i) {
+      float* at = weights_[t] + blocks[i] * kSlotsPerBlock;
+      const Float weight = exponential<L>(L::subtract(L::load(at), largest));
+      L::store(at, weight);
+      sums = L::add(sums, weight);
+    }
+    const float sum = L::sum(sums);
+    first_[t] = !query.started;
+    if (first_[t]) {
+      query.started = true;
+      query.max = top;
+      query.sum = sum;
+      return;
+    }
+    const float max = query.max > top ? query.max : top;
+    keep_[t] = first_lane(exponential<L>(L::set(query.max - max)));
+    take_[t] = first_lane(exponential<L>(L::set(top - max)));
+    query.sum = query.sum * keep_[t] + sum * take_[t];
+    query.max = max;
+  }
+
+  static float first_lane(Float x) {
+    float lane;
+    L::store_first(&lane, 1, x);
+    return lane;
+  }
+
+  // Dimensions [dim, dim + 16 * kVectors) of the span's accumulators, folded into the output.
+  template <uint32_t kVectors>
+  void add_values(const uint32_t* blocks, uint32_t block_count, uint32_t dim) {
+    Float sums[kTile][kVectors];
+    for (auto& row : sums) {
+      for (auto& sum : row) sum = L::zero();
+    }
+    const size_t stride = size_t{a_.head_dim} * E::kBytes;
+    for (uint32_t i = 0; i < block_count; ++i) {
+      const uint32_t b = blocks[i];
+      uint32_t all = 0xffff, some = 0;
+      for (int t = 0; t < kTile; ++t) {
+        all &= queries_[t]->visible[b];
+        some |= queries_[t]->visible[b];
+      }
+      for (uint32_t half = 0; half < 2; ++half, all >>= 8, some >>= 8) {
+        const LaneBlock& block = span_.blocks[b];
+        const uint8_t* from = (half ? block.values_high : block.values_low) + dim * E::kBytes;
+        const uint32_t slot = b * kSlotsPerBlock + half * 8;
+        if ((all & 0xff) == 0xff) {
+          for (uint32_t s = 0; s < 8; ++s) add_slot<kVectors>(from + s * stride, slot + s, sums);
+        } else {
+          for (uint32_t s = 0; s < 8; ++s) {
+            if (((some >> s) & 1) == 0) continue;
+            add_slot_where_seen<kVectors>(from + s * stride, b, half * 8 + s, sums);
+          }
+        }
+      }
+    }
+    fold<kVectors>(dim, sums);
+  }
+
+  template <uint32_t kVectors>
+  void add_slot(const uint8_t* from, uint32_t slot, Float (&sums)[kTile][kVectors]) {
+    Float values[kVectors];
+    for (uint32_t c = 0; c < kVectors; ++c) {
+      values[c] = E::template load<L>(from + c * 16 * E::kBytes);
+    }
+    for (int t = 0; t < kTile; ++t) {
+      const Float weight = L::set(weights_[t][slot]);
+      for (uint32_t c = 0; c < kVectors; ++c) sums[t][c] = L::fma(values[c], weight, sums[t][c]);
+    }
+  }
+
+  template <uint32_t kVectors>
+  void add_slot_where_seen(const uint8_t* from, uint32_t block, uint32_t lane,
+                           Float (&sums)[kTile][kVectors]) {
+    Float values[kVectors];
+    for (uint32_t c = 0; c < kVectors; ++c) {
+      values[c] = E::template load<L>(from + c * 16 * E::kBytes);
+    }
+    for (int t = 0; t < kTile; ++t) {
+      if (((queries_[t]->visible[block] >> lane) & 1) == 0) continue;
+      const Float weight = L::set(weights_[t][block * kSlotsPerBlock + lane]);
+      for (uint32_t c = 0; c < kVectors; ++c) sums[t][c] = L::fma(values[c], weight, sums[t][c]);
+    }
+  }
+
+  template <uint32_t kVectors>
+  void fold(uint32_t dim, const Float (&sums)[kTile][kVectors]) {
+    for (int t = 0; t < kTile; ++t) {
+      if (!sees_[t]) continue;
+      float* out = queries_[t]->out + dim;
+      for (uint32_t c = 0; c < kVectors; ++c, out += 16) {
+        if (first_[t]) {
+          L::store(out, sums[t][c]);
+        } else {
+          const Float kept = L::multiply(L::load(out), L::set(keep_[t]));
+          L::store(out, L::fma(sums[t][c], L::set(take_[t]), kept));
+        }
+      }
+    }
+  }
+
+  const AttendArguments& a_;
+  const Span& span_;
+  Query* const* queries_;
+  Float tops_[kTile];
+  bool sees_[kTile], first_[kTile];
+  float keep_[kTile], take_[kTile];
+  alignas(64) float scaled_[kTile][kHeadDimMax];
+  alignas(64) float weights_[kTile][kSlotsPerSpan];
+};
+
+// The largest tiles first; kTile counts down to one.
+template <typename L, typename E, bool kOnePiece, int kTile>
+void tiles(const AttendArguments& a, const Span& span, Query* const* queries, uint32_t count) {
+  for (; count >= kTile; count -= kTile, queries += kTile) {
+    Tile<L, E, kOnePiece, kTile>(a, span, queries).run();
+  }
+  if constexpr (kTile > 1) {
+    if (count > 0) tiles<L, E, kOnePiece, kTile - 1>(a, span, queries, count);
+  }
+}
+
+template <typename L>
+void finish(const Query& query, uint32_t head_dim) {
+  for (uint32_t d = 0; d < head_dim; d += 16) {
+    const auto value =
+        query.started ? L::divide(L::load(query.out + d), L::set(query.sum)) : L::zero();
+    L::store(query.out + d, value);
+  }
+}
+
+template <typename L, typename E, bool kOnePiece>
+void attend_rows(const AttendArguments& a, size_t row_first, uint32_t row_count) {
+  Query queries[kRowsTogether * kGroupCountMax];
+  uint16_t visible[kRowsTogether][kBlocksPerSpan];
+  for (uint32_t row = 0, index = 0; row < row_count; ++row) {
+    for (uint32_t group = 0; group < a.group_count; ++group, ++index) {
+      const size_t offset = size_t{group} * a.head_dim;
+      queries[index] = {a.query + (row_first + row) * a.query_stride + offset,
+                        a.out + (row_first + row) * a.out_stride + offset,
+                        visible[row],
+                        0.0f,
+                        0.0f,
+                        false};
+    }
+  }
+  Span span;
+  for (uint32_t slot = 0; slot < a.visible_slot_end; slot += kSlotsPerSpan) {
+    view_span<E>(a, slot, span);
+    if (span.any_visible == 0) continue;
+    Query* seeing[kRowsTogether * kGroupCountMax];
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < row_count; ++row) {
+      if (!row_visibility<L>(a, a.rows[row_first + row], span, visible[row])) continue;
+      for (uint32_t group = 0; group < a.group_count; ++group) {
+        seeing[count++] = &queries[row * a.group_count + group];
+      }
+    }
+    tiles<L, E, kOnePiece, L::kTileMax>(a, span, seeing, count);
+  }
+  for (uint32_t i = 0; i < row_count * a.group_count; ++i) finish<L>(queries[i], a.head_dim);
+}
+
+template <typename L, typename E>
+void attend_element(const AttendArguments& a) {
+  for (size_t row = 0; row < a.row_count; row += kRowsTogether) {
+    const size_t left = a.row_count - row;
+    const auto count = static_cast<uint32_t>(left < kRowsTogether ? left : kRowsTogether);
+    if (a.page_size == 8) {
+      attend_rows<L, E, false>(a, row, count);
+    } else {
+      attend_rows<L, E, true>(a, row, count);
+    }
+  }
+}
+
+template <typename L>
+void attend(const AttendArguments& a) {
+  switch (a.element) {
+    case VectorElement::F32:
+      return attend_element<L, F32Element>(a);
+    case VectorElement::F16:
+      return attend_element<L, F16Element>(a);
+    case VectorElement::BF16:
+      return attend_element<L, BF16Element>(a);
+  }
+}
+
+template <typename L, typename E>
+void store_element(uint32_t head_dim, uint32_t page_size, uint32_t slot, const float* key,
+                   const float* value, uint8_t* head) {
+  uint8_t* keys = head + slot * E::kBytes;
+  uint8_t* values = head + (size_t{head_dim} * page_size + size_t{slot} * head_dim) * E::kBytes;
+  const size_t stride = page_size * E::kBytes;
+  for (uint32_t d = 0; d < head_dim; d += 16) {
+    uint8_t converted[16 * E::kBytes];
+    E::template store<L>(converted, L::load(key + d));
+    for (uint32_t i = 0; i < 16; ++i) {
+      __builtin_memcpy(keys + (d + i) * stride, converted + i * E::kBytes, E::kBytes);
+    }
+    E::template store<L>(values + d * E::kBytes, L::load(value + d));
+  }
+}
+
+template <typename L>
+void store_kv(VectorElement element, uint32_t head_dim, uint32_t page_size, uint32_t slot,
+              const float* key, const float* value, std::byte* head) {
+  auto* to = reinterpret_cast<uint8_t*>(head);
+  switch (element) {
+    case VectorElement::F32:
+      return store_element<L, F32Element>(head_dim, page_size, slot, key, value, to);
+    case VectorElement::F16:
+      return store_element<L, F16Element>(head_dim, page_size, slot, key, value, to);
+    case VectorElement::BF16:
+      return store_element<L, BF16Element>(head_dim, page_size, slot, key, value, to);
+  }
+}
+
+}  // namespace
+}  // namespace quire::inference

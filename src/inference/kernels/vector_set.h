@@ -1,0 +1,93 @@
+#pragma once
+// What one instruction set offers: plain arguments, one constant table of functions per set.
+//
+// avx2/ and avx512/ implement it; vector_tables.cc turns it into a KernelTable. Like kernel_types.h
+// this holds plain data only, so that instruction-set files may include it.
+#include <cstddef>
+#include <cstdint>
+
+#include "inference/kernels/kernel_types.h"
+
+namespace quire::inference {
+
+// Activations of 32 columns as the 8-bit operations read them; scalar/quantised.h says how they
+// are made. One row's blocks lie one behind the other.
+struct ActivationBlock {
+  std::int8_t values[32];         // -127 .. 127
+  float scale;                    // x is close to scale * value.
+  float scaled_sum;               // scale * (sum of values)
+  std::int32_t negative_sum;      // -(sum of values)
+  std::int32_t negative_sum_low;  // -(sum of the first sixteen values)
+};
+static_assert(sizeof(ActivationBlock) == 48);
+
+// How a packed matrix lies in memory; packing.h has the details.
+enum class PackedKind : std::uint8_t {
+  Nibble,      // 4-bit codes, scale; value = d * (code - 8)
+  NibbleMin,   // 4-bit codes, scale and minimum; value = d * code + m
+  Byte5,       // 5-bit codes in bytes; value = d * (code - 16)
+  Byte8,       // 8-bit codes; value = d * (code - 128)
+  ByteMin,     // 5-bit codes in bytes, scale and minimum
+  ByteHalves,  // 6-bit codes in bytes, a scale per 16 columns; value = d * (code - 32)
+  F32,
+  F16,
+  BF16,
+};
+inline constexpr int kPackedKindCount = 9;
+
+enum class VectorElement : std::uint8_t { F32, F16, BF16 };
+
+struct MatmulArguments {
+  PackedKind kind;
+  const std::byte* weights;  // Of the first row group wanted.
+  std::size_t group_bytes;   // From one group of 16 rows to the next.
+  std::uint32_t column_count;
+  std::uint32_t row_count;        // Rows wanted; of the last group perhaps only some.
+  const std::byte* activations;   // ActivationBlocks, or F32 for matrices that are not quantised.
+  std::size_t activation_stride;  // Bytes from one token to the next.
+  std::uint32_t token_count;
+  float* out;              // [token][out_stride]
+  std::size_t out_stride;  // In floats.
+};
+
+struct AttendArguments {
+  const PageView* pages;
+  std::size_t page_count;
+  std::uint32_t page_size;
+  std::uint32_t visible_slot_end;
+  std::size_t head_offset;
+  VectorElement element;
+  std::uint32_t head_dim;
+  std::uint32_t group_count;
+  float scale;
+  const QueryRow* rows;
+  std::size_t row_count;
+  std::uint32_t mask_slot_count;
+  const float* query;
+  std::size_t query_stride;
+  float* out;
+  std::size_t out_stride;
+};
+
+struct VectorSet {
+  void (*matmul)(const MatmulArguments& arguments);
+  void (*attend)(const AttendArguments& arguments);
+  void (*quantise)(std::uint32_t column_count, const float* x, ActivationBlock* out);
+  void (*rms_norm)(const float* x, const float* weight, float epsilon, std::uint32_t count,
+                   float* out);
+  void (*add)(const float* x, std::uint32_t count, float* into);
+  void (*silu_multiply)(const float* gate, const float* up, std::uint32_t count, float* out);
+  void (*rope)(const float* cosine, const float* sine, std::uint32_t half, float* x);
+  void (*store_kv)(VectorElement element, std::uint32_t head_dim, std::uint32_t page_size,
+                   std::uint32_t slot, const float* key, const float* value, std::byte* head);
+  float (*softmax_numerators)(float* x, std::uint32_t count, float inverse_temperature);
+};
+
+namespace avx2 {
+extern const VectorSet kVectorSet;
+}
+namespace avx512 {
+extern const VectorSet kVectorSet;
+}
+
+}  // namespace quire::inference
