@@ -51,6 +51,12 @@ function(quire_library NAME)
   endif()
 endfunction()
 
+# Readers of goldens and writers of model files that tests of several folders share (tests/support).
+find_package(ZLIB REQUIRED)
+add_library(quire_test_support INTERFACE)
+target_include_directories(quire_test_support INTERFACE ${CMAKE_SOURCE_DIR}/tests)
+target_link_libraries(quire_test_support INTERFACE quire_options ZLIB::ZLIB)
+
 # quire_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT s]): a GoogleTest program.
 function(quire_test NAME)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
@@ -58,6 +64,6 @@ function(quire_test NAME)
     set(ARG_TIMEOUT 600)
   endif()
   add_executable(${NAME} ${ARG_SOURCES})
-  target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main Threads::Threads)
+  target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} quire_test_support GTest::gtest GTest::gtest_main Threads::Threads)
   gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

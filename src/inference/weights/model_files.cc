@@ -38,14 +38,8 @@ Result<StoredTensor> stored(const SafetensorsTensor& tensor) {
 }
 
 Result<std::unique_ptr<ModelFiles>> open_gguf(const std::string& path) {
-  File opened = TRY(File::open(path));
-  GgufFile file = TRY(GgufFile::parse(std::make_shared<FileSource>(std::move(opened))));
-  ModelSpec spec = TRY(gguf_model_spec(file));
-  const std::vector<StoredTensor> tensors = TRY(gguf_stored_tensors(file));
-  set_switches(tensors, TensorNaming::Gguf, spec);
-  WeightSource weights = TRY(bind_tensors(tensors, TensorNaming::Gguf, spec));
-  return std::make_unique<ModelFiles>(path, std::move(spec), std::move(weights),
-                                      std::move(file.metadata), TokenizerTexts{});
+  File file = TRY(File::open(path));
+  return open_gguf_model(std::make_shared<FileSource>(std::move(file)));
 }
 
 Result<std::unique_ptr<ModelFiles>> open_folder(const std::string& path) {
@@ -93,6 +87,17 @@ ModelFiles::ModelFiles(std::string path, ModelSpec spec, WeightSource weights,
       weights_(std::move(weights)),
       metadata_(std::move(metadata)),
       texts_(std::move(texts)) {}
+
+Result<std::unique_ptr<ModelFiles>> open_gguf_model(std::shared_ptr<const ByteSource> source) {
+  std::string name = source->name();
+  GgufFile file = TRY(GgufFile::parse(std::move(source)));
+  ModelSpec spec = TRY(gguf_model_spec(file));
+  const std::vector<StoredTensor> tensors = TRY(gguf_stored_tensors(file));
+  set_switches(tensors, TensorNaming::Gguf, spec);
+  WeightSource weights = TRY(bind_tensors(tensors, TensorNaming::Gguf, spec));
+  return std::make_unique<ModelFiles>(std::move(name), std::move(spec), std::move(weights),
+                                      std::move(file.metadata), TokenizerTexts{});
+}
 
 Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
   std::error_code status;

@@ -48,6 +48,9 @@ class ModelFiles final {
 // A GGUF file, or a folder that holds config.json and model.safetensors (or its index and shards).
 Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path);
 
+// The same for the bytes of a GGUF file that lie elsewhere.
+Result<std::unique_ptr<ModelFiles>> open_gguf_model(std::shared_ptr<const ByteSource> source);
+
 // The digest names everything that the bits of keys and values depend on in the model itself: the
 // numbers in ModelSpec and, in tensor order, role, format, shape and bytes of every tensor. A
 // loader that reads all bytes anyway feeds them here; digest_model reads the files.

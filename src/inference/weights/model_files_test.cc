@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include "support/tiny_gguf.h"
 
 namespace quire::inference {
 namespace {
@@ -61,6 +61,41 @@ TEST(ModelFiles, ReadsTheSwitchesOfQwen2AndQwen3) {
   EXPECT_EQ(qwen3->spec().head_dim, 32u);
   EXPECT_TRUE(qwen3->spec().rope.factors.empty());
   EXPECT_EQ(qwen3->weights().find(TensorRole::AttentionQ, 2)->row_count, 192u);
+}
+
+// The digest covers roles, shapes and every byte in the order read, so that equal digests say that
+// un-interleaving, factors, names and hyperparameters all came out the same.
+TEST(ModelFiles, GivesTheSameDigestFromGgufAsFromSafetensors) {
+  for (const char* name : {"tiny_llama", "tiny_qwen2", "tiny_qwen3"}) {
+    const auto folder = open_or_fail(kGolden + name);
+    const std::string path = test::write_tiny_gguf(name);
+    const auto gguf = open_or_fail(path);
+    ASSERT_NE(folder, nullptr);
+    ASSERT_NE(gguf, nullptr);
+    EXPECT_EQ(hex(digest_model(*folder).value()), hex(digest_model(*gguf).value())) << name;
+    EXPECT_EQ(gguf->gguf_metadata()->texts("tokenizer.ggml.tokens").value()->size(), 1024u);
+    std::remove(path.c_str());
+  }
+}
+
+TEST(ModelFiles, ReadsInterleavedRowsTheSameInAnyPieces) {
+  auto source = std::make_shared<MemorySource>(
+      "memory", test::to_bytes(test::tiny_gguf("tiny_llama", NumberFormat::Q8_0)));
+  Result<std::unique_ptr<ModelFiles>> model = open_gguf_model(source);
+  ASSERT_TRUE(model.ok()) << model.error().message();
+  const WeightSource& weights = model.value()->weights();
+  const TensorInfo& q = *weights.find(TensorRole::AttentionQ, 1);
+  std::vector<std::byte> whole(q.bytes());
+  ASSERT_TRUE(weights.read(q.role, q.layer, 0, q.row_count, whole).ok());
+  for (const std::uint32_t step : {1u, 7u, 16u, 50u}) {
+    std::vector<std::byte> pieces(whole.size());
+    for (std::uint32_t row = 0; row < q.row_count; row += step) {
+      const std::uint32_t count = std::min(step, q.row_count - row);
+      const auto piece = std::span(pieces).subspan(row * q.row_bytes(), count * q.row_bytes());
+      ASSERT_TRUE(weights.read(q.role, q.layer, row, count, piece).ok());
+    }
+    EXPECT_EQ(pieces, whole) << step;
+  }
 }
 
 TEST(ModelFiles, SaysWhichFileIsMissing) {
