@@ -1,0 +1,294 @@
+// Attention over pages in F32, and the writing of pages.
+//
+// Order. Spans of 256 logical slots from slot 0; in a span lanes of 16 slots. For a query and a
+// span: scores, dimension by dimension; their largest; exp(score - largest), summed lane by lane
+// and then as a tree; values added slot by slot. Spans are folded left to right; one without a
+// visible slot does not take part. An invisible slot's score is replaced before the first look at
+// it and its values are never read, whatever the memory holds.
+// Loops. Query rows in blocks, so that keys and values of a span are converted once for all of
+// them: at most kQueriesMax queries, about 220 KiB of stack at head_dim 256.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/half.h"
+#include "inference/kernels/scalar/exponential.h"
+#include "inference/kernels/scalar/scalar.h"
+
+namespace quire::inference::scalar {
+namespace {
+
+constexpr std::uint32_t kQueriesMax = 64;
+constexpr std::uint32_t kHeadDimMax = 256;
+constexpr std::uint32_t kLaneCount = kSpanSlots / kLaneSlots;  // Lanes of one span.
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+// float_from_f16 without branches, so that loops over it vectorise: the bits of a half, moved to a
+// float's place, are its value times 2^-112; infinities and NaN are put back by selection.
+float widen_f16(std::uint16_t half) {
+  const std::uint32_t magnitude = (half & 0x7fffu) << 13;
+  const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
+  const std::uint32_t finite = std::bit_cast<std::uint32_t>(scaled);
+  const std::uint32_t bits = magnitude >= 0x0f800000u ? magnitude | 0x7f800000u : finite;
+  return std::bit_cast<float>(bits | static_cast<std::uint32_t>(half & 0x8000u) << 16);
+}
+
+void widen(KvFormat format, const std::byte* from, std::uint32_t count, float* out) {
+  if (format == KvFormat::F32) {
+    std::memcpy(out, from, count * sizeof(float));
+    return;
+  }
+  std::uint16_t halves[kHeadDimMax];
+  std::memcpy(halves, from, count * sizeof(std::uint16_t));
+  if (format == KvFormat::F16) {
+    for (std::uint32_t i = 0; i < count; ++i) out[i] = widen_f16(halves[i]);
+  } else {
+    for (std::uint32_t i = 0; i < count; ++i) out[i] = float_from_bf16(halves[i]);
+  }
+}
+
+void narrow(KvFormat format, float value, std::byte* to) {
+  if (format == KvFormat::F32) {
+    std::memcpy(to, &value, sizeof(value));
+    return;
+  }
+  const std::uint16_t bits =
+      format == KvFormat::F16 ? f16_from_float(value) : bf16_from_float(value);
+  std::memcpy(to, &bits, sizeof(bits));
+}
+
+struct Folded {
+  float max[kQueriesMax];
+  float sum[kQueriesMax];
+  float acc[kQueriesMax][kHeadDimMax];
+};
+
+// Everything about one block of query rows while its spans are folded.
+struct Work {
+  Work(const AttentionTask& whole, std::uint32_t first, std::uint32_t count)
+      : task(whole), rows(whole.rows.subspan(first, count)), row_first(first) {
+    std::fill(std::begin(row_began), std::end(row_began), false);
+  }
+  const AttentionTask& task;
+  std::span<const QueryRow> rows;
+  std::uint32_t row_first;
+  std::uint16_t visible[kQueriesMax][kLaneCount];  // [row][lane]: bit per slot, in this span.
+  std::uint16_t visible_any[kLaneCount];           // To any row.
+  bool row_sees[kQueriesMax];                      // In this span.
+  bool row_began[kQueriesMax];                     // In an earlier one.
+  alignas(64) float scores[kQueriesMax][kSpanSlots];
+  Folded span;
+  Folded total;
+};
+
+const float* query_of(const Work& work, std::uint32_t row, std::uint32_t group) {
+  return work.task.query + (work.row_first + row) * work.task.query_stride +
+         std::size_t{group} * work.task.head_dim;
+}
+
+bool sees(const AttentionTask& task, const QueryRow& row, std::uint32_t slot,
+          std::uint32_t position) {
+  if (row.mask != nullptr) {
+    return slot < task.mask_slot_count && (row.mask[slot / 64] >> (slot % 64) & 1u) != 0;
+  }
+  return position < row.position || (position == row.position && slot < row.own_slot_end);
+}
+
+// Fills the visible bits of the span that begins at slot `first`. False when no row sees any.
+bool find_visible(Work& work, std::uint32_t first) {
+  const AttentionTask& task = work.task;
+  bool any = false;
+  std::fill(std::begin(work.visible_any), std::end(work.visible_any), std::uint16_t{0});
+  for (std::size_t r = 0; r < work.rows.size(); ++r) {
+    std::fill(std::begin(work.visible[r]), std::end(work.visible[r]), std::uint16_t{0});
+    work.row_sees[r] = false;
+  }
+  const std::uint32_t end = std::min(first + kSpanSlots, task.visible_slot_end);
+  for (std::uint32_t slot = first; slot < end; ++slot) {
+    const PageView& page = task.pages[slot / task.page_size];
+    const std::uint32_t offset = slot % task.page_size;
+    if (page.base == nullptr || (page.visible >> offset & 1u) == 0) continue;
+    const std::uint32_t lane = (slot - first) / kLaneSlots;
+    const auto bit = static_cast<std::uint16_t>(1u << slot % kLaneSlots);
+    for (std::size_t r = 0; r < work.rows.size(); ++r) {
+      if (!sees(task, work.rows[r], slot, page.positions[offset])) continue;
+      work.visible[r][lane] = static_cast<std::uint16_t>(work.visible[r][lane] | bit);
+      work.visible_any[lane] = static_cast<std::uint16_t>(work.visible_any[lane] | bit);
+      work.row_sees[r] = any = true;
+    }
+  }
+  return any;
+}
+
+// Keys of sixteen slots from `first` as [head_dim][16]; those of holes are zeros.
+void load_keys(const AttentionTask& task, std::uint32_t first, float* keys) {
+  const std::uint32_t element = kv_format_bytes(task.kv_format);
+  for (std::uint32_t done = 0; done < kLaneSlots;) {
+    const std::uint32_t index = (first + done) / task.page_size;
+    const std::uint32_t offset = (first + done) % task.page_size;
+    const std::uint32_t count = std::min(kLaneSlots - done, task.page_size - offset);
+    const std::byte* base = index < task.pages.size() ? task.pages[index].base : nullptr;
+    for (std::uint32_t d = 0; d < task.head_dim; ++d) {
+      float* to = keys + d * kLaneSlots + done;
+      if (base == nullptr) {
+        std::fill(to, to + count, 0.0f);
+      } else {
+        const std::size_t at = std::size_t{d} * task.page_size + offset;
+        widen(task.kv_format, base + task.head_offset + at * element, count, to);
+      }
+    }
+    done += count;
+  }
+}
+
+void score_lane(Work& work, std::uint32_t lane, const float* keys) {
+  const AttentionTask& task = work.task;
+  for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
+    const std::uint16_t visible = work.visible[r][lane];
+    for (std::uint32_t g = 0; g < task.group_count; ++g) {
+      float sums[kLaneSlots] = {};
+      const float* query = query_of(work, r, g);
+      for (std::uint32_t d = 0; visible != 0 && d < task.head_dim; ++d) {
+        const float q = query[d] * task.scale;
+        for (std::uint32_t i = 0; i < kLaneSlots; ++i) sums[i] += q * keys[d * kLaneSlots + i];
+      }
+      float* scores = &work.scores[r * task.group_count + g][lane * kLaneSlots];
+      for (std::uint32_t i = 0; i < kLaneSlots; ++i) {
+        scores[i] = (visible >> i & 1u) != 0 ? sums[i] : kMinusInfinity;
+      }
+    }
+  }
+}
+
+// Scores of one query in this span become exp(score - largest); the rest 0.
+void exponentiate(Work& work, std::uint32_t row, std::uint32_t query) {
+  float* scores = work.scores[query];
+  float max = kMinusInfinity;
+  for (std::uint32_t i = 0; i < kSpanSlots; ++i) max = scores[i] > max ? scores[i] : max;
+  float lanes[kLaneSlots] = {};
+  for (std::uint32_t lane = 0; lane < kLaneCount; ++lane) {
+    const std::uint16_t visible = work.visible[row][lane];
+    if (visible == 0) continue;  // Zeros: adding them changes nothing.
+    for (std::uint32_t i = 0; i < kLaneSlots; ++i) {
+      float& score = scores[lane * kLaneSlots + i];
+      const float value = exponential(score - max);
+      score = (visible >> i & 1u) != 0 ? value : 0.0f;
+      lanes[i] += score;
+    }
+  }
+  for (std::uint32_t width = kLaneSlots / 2; width > 0; width /= 2) {
+    for (std::uint32_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  work.span.max[query] = max;
+  work.span.sum[query] = lanes[0];
+  std::fill(work.span.acc[query], work.span.acc[query] + work.task.head_dim, 0.0f);
+}
+
+void add_values(Work& work, std::uint32_t first) {
+  const AttentionTask& task = work.task;
+  const std::size_t element = kv_format_bytes(task.kv_format);
+  const std::size_t values_at =
+      task.head_offset + std::size_t{task.head_dim} * task.page_size * element;
+  float values[kHeadDimMax];
+  for (std::uint32_t i = 0; i < kSpanSlots; ++i) {
+    const std::uint32_t lane = i / kLaneSlots;
+    const std::uint32_t bit = 1u << i % kLaneSlots;
+    if ((work.visible_any[lane] & bit) == 0) continue;
+    const std::uint32_t slot = first + i;
+    const std::size_t at = std::size_t{slot % task.page_size} * task.head_dim * element;
+    widen(task.kv_format, task.pages[slot / task.page_size].base + values_at + at, task.head_dim,
+          values);
+    for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
+      if ((work.visible[r][lane] & bit) == 0) continue;
+      for (std::uint32_t g = 0; g < task.group_count; ++g) {
+        const std::uint32_t query = r * task.group_count + g;
+        const float p = work.scores[query][i];
+        float* acc = work.span.acc[query];
+        for (std::uint32_t d = 0; d < task.head_dim; ++d) acc[d] += p * values[d];
+      }
+    }
+  }
+}
+
+void fold(Work& work, std::uint32_t query, bool began) {
+  Folded& total = work.total;
+  const Folded& span = work.span;
+  const std::uint32_t count = work.task.head_dim;
+  if (!began) {
+    total.max[query] = span.max[query];
+    total.sum[query] = span.sum[query];
+    std::copy(span.acc[query], span.acc[query] + count, total.acc[query]);
+    return;
+  }
+  const float max = std::max(total.max[query], span.max[query]);
+  const float old_scale = exponential(total.max[query] - max);
+  const float new_scale = exponential(span.max[query] - max);
+  total.max[query] = max;
+  total.sum[query] = total.sum[query] * old_scale + span.sum[query] * new_scale;
+  for (std::uint32_t d = 0; d < count; ++d) {
+    total.acc[query][d] = total.acc[query][d] * old_scale + span.acc[query][d] * new_scale;
+  }
+}
+
+void add_span(Work& work, std::uint32_t first) {
+  if (!find_visible(work, first)) return;
+  alignas(64) float keys[kHeadDimMax * kLaneSlots];
+  for (std::uint32_t lane = 0; lane < kLaneCount; ++lane) {
+    if (work.visible_any[lane] != 0) load_keys(work.task, first + lane * kLaneSlots, keys);
+    score_lane(work, lane, keys);
+  }
+  const std::uint32_t groups = work.task.group_count;
+  for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
+    if (!work.row_sees[r]) continue;
+    for (std::uint32_t g = 0; g < groups; ++g) exponentiate(work, r, r * groups + g);
+  }
+  add_values(work, first);
+  for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
+    if (!work.row_sees[r]) continue;
+    for (std::uint32_t g = 0; g < groups; ++g) fold(work, r * groups + g, work.row_began[r]);
+    work.row_began[r] = true;
+  }
+}
+
+void write_out(const Work& work) {
+  const AttentionTask& task = work.task;
+  for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
+    for (std::uint32_t g = 0; g < task.group_count; ++g) {
+      const std::uint32_t query = r * task.group_count + g;
+      float* out =
+          task.out + (work.row_first + r) * task.out_stride + std::size_t{g} * task.head_dim;
+      for (std::uint32_t d = 0; d < task.head_dim; ++d) {
+        out[d] = work.row_began[r] ? work.total.acc[query][d] / work.total.sum[query] : 0.0f;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void store_kv(KvFormat format, std::uint32_t head_dim, std::uint32_t page_size, std::uint32_t slot,
+              const float* key, const float* value, std::byte* head) {
+  const std::size_t element = kv_format_bytes(format);
+  std::byte* values = head + (std::size_t{page_size} + slot) * head_dim * element;
+  for (std::uint32_t d = 0; d < head_dim; ++d) {
+    narrow(format, key[d], head + (std::size_t{d} * page_size + slot) * element);
+    narrow(format, value[d], values + d * element);
+  }
+}
+
+void attend(const AttentionTask& task) {
+  const std::uint32_t block = kQueriesMax / task.group_count;
+  const auto row_count = static_cast<std::uint32_t>(task.rows.size());
+  for (std::uint32_t first = 0; first < row_count; first += block) {
+    const std::uint32_t count = std::min(block, row_count - first);
+    Work work(task, first, count);
+    for (std::uint32_t slot = 0; slot < task.visible_slot_end; slot += kSpanSlots) {
+      add_span(work, slot);
+    }
+    write_out(work);
+  }
+}
+
+}  // namespace quire::inference::scalar

@@ -1,0 +1,23 @@
+#include "inference/kernels/scalar/scalar.h"
+
+namespace quire::inference {
+
+const KernelTable kScalarKernels{
+    .name = "scalar",
+    .numerics_id = "scalar-1",
+    .packed_bytes = scalar::packed_bytes,
+    .pack_rows = scalar::pack_rows,
+    .unpack_row = scalar::unpack_row,
+    .activation_bytes = scalar::activation_bytes,
+    .prepare = scalar::prepare,
+    .matmul = scalar::matmul,
+    .rms_norm = scalar::rms_norm,
+    .add = scalar::add,
+    .silu_multiply = scalar::silu_multiply,
+    .rope = scalar::rope,
+    .store_kv = scalar::store_kv,
+    .attend = scalar::attend,
+    .softmax_numerators = scalar::softmax_numerators,
+};
+
+}  // namespace quire::inference
