@@ -32,13 +32,14 @@ class PageTables {
   bool exists(SequenceId sequence) const { return tables_.contains(sequence); }
   // Requires: exists(sequence). Valid until the next change to that sequence.
   std::span<const TableEntry> entries(SequenceId sequence) const;
+  std::uint32_t page_size() const { return options_.page_size; }
   std::size_t sequence_count() const { return tables_.size(); }
   void verify() const;
 
  private:
   void check_entry(const TableEntry& entry) const;
 
-  const PageTablesOptions options_;
+  PageTablesOptions options_;
   std::unordered_map<SequenceId, std::vector<TableEntry>> tables_;
 };
 
