@@ -1,0 +1,419 @@
+#include "inference/models/transformer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace quire::inference {
+namespace {
+
+constexpr std::uint32_t kAloneRows = 8;    // Up to so many rows, each worker prepares all of them.
+constexpr std::uint32_t kRowsPerTile = 8;  // Of steps that treat rows one by one.
+constexpr std::uint32_t kTilesPerWorker = 8;
+constexpr std::uint32_t kGroupsMax = 16;  // Query heads of one attention task.
+constexpr std::size_t kTokenTileBytes = std::size_t{512} << 10;  // Activations that stay in L2.
+constexpr std::size_t kFeedBytes = std::size_t{16} << 20;        // Gate and up of one step.
+
+std::size_t aligned_floats(std::size_t count) {
+  return (count + 15) / 16 * 16;
+}
+std::size_t aligned_bytes(std::size_t count) {
+  return (count + 63) / 64 * 64;
+}
+std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) {
+  return (a + b - 1) / b;
+}
+
+}  // namespace
+
+// ---- Construction ----
+
+Transformer::Transformer(const ModelWeights& weights, const KernelTable& kernels,
+                         const TransformerOptions& options)
+    : weights_(&weights),
+      spec_(&weights.spec),
+      kernels_(&kernels),
+      options_(options),
+      angles_(weights.spec.rope, weights.spec.head_dim),
+      query_width_(weights.spec.head_count * weights.spec.head_dim),
+      kv_width_(weights.spec.kv_head_count * weights.spec.head_dim),
+      width_stride_(aligned_floats(weights.spec.embedding_width)),
+      qkv_stride_(query_width_ + std::size_t{2} * kv_width_),
+      feed_stride_(aligned_floats(weights.spec.feed_forward_width)) {
+  const std::size_t fit = kFeedBytes / (2 * sizeof(float) * feed_stride_) / 16 * 16;
+  feed_rows_max_ = static_cast<std::uint32_t>(
+      std::min<std::size_t>(options.row_count_max, std::max<std::size_t>(64, fit)));
+}
+
+Result<Transformer> Transformer::create(const ModelWeights& weights, const KernelTable& kernels,
+                                        const TransformerOptions& options) {
+  Transformer transformer(weights, kernels, options);
+  for (const LayerWeights& layer : weights.layers) {
+    transformer.operands_.push_back({
+        .qkv = transformer.operand({&layer.q, &layer.k, &layer.v}),
+        .attention_output = transformer.operand({&layer.attention_output}),
+        .gate_up = transformer.operand({&layer.gate, &layer.up}),
+        .down = transformer.operand({&layer.down}),
+    });
+  }
+  transformer.head_operand_ = transformer.operand({&weights.output});
+  TRY(transformer.reserve());
+  return transformer;
+}
+
+Transformer::Operand Transformer::operand(
+    std::initializer_list<const PackedMatrix*> matrices) const {
+  Operand operand;
+  for (const PackedMatrix* matrix : matrices) {
+    operand.column_count = matrix->column_count;
+    NumberFormat* end = operand.formats + operand.count;
+    if (std::find(operand.formats, end, matrix->format) != end) continue;
+    operand.formats[operand.count] = matrix->format;
+    operand.offsets[operand.count++] = operand.stride;
+    operand.stride +=
+        aligned_bytes(kernels_->activation_bytes(matrix->format, matrix->column_count));
+  }
+  return operand;
+}
+
+std::size_t Transformer::Operand::offset_of(NumberFormat format) const {
+  const NumberFormat* found = std::find(formats, formats + count, format);
+  QUIRE_CHECK(found != formats + count, "an operand is prepared for its matrices");
+  return offsets[found - formats];
+}
+
+Result<void> Transformer::reserve() {
+  std::size_t prepared = kLogitsRowsMax * head_operand_.stride;
+  operand_stride_ = head_operand_.stride;
+  for (const LayerOperands& layer : operands_) {
+    for (const Operand* each : {&layer.qkv, &layer.attention_output, &layer.gate_up, &layer.down}) {
+      const std::size_t rows = each == &layer.down ? feed_rows_max_ : options_.row_count_max;
+      prepared = std::max(prepared, rows * each->stride);
+      operand_stride_ = std::max(operand_stride_, each->stride);
+    }
+  }
+  private_stride_ =
+      aligned_bytes(kAloneRows * operand_stride_ + width_stride_ * sizeof(float)) + 64;
+
+  const std::size_t rows = options_.row_count_max;
+  const std::size_t half = angles_.half();
+  std::size_t bytes = 0;
+  const auto place = [&bytes](std::size_t length) {
+    return std::exchange(bytes, bytes + aligned_bytes(length) + 64);
+  };
+  const std::size_t x_at = place(rows * width_stride_ * sizeof(float));
+  const std::size_t qkv_at = place(rows * qkv_stride_ * sizeof(float));
+  const std::size_t attended_at = place(rows * query_width_ * sizeof(float));
+  const std::size_t projected_at = place(rows * width_stride_ * sizeof(float));
+  const std::size_t gate_at = place(feed_rows_max_ * feed_stride_ * sizeof(float));
+  const std::size_t up_at = place(feed_rows_max_ * feed_stride_ * sizeof(float));
+  const std::size_t cosine_at = place(rows * half * sizeof(float));
+  const std::size_t sine_at = place(rows * half * sizeof(float));
+  const std::size_t prepared_at = place(prepared);
+  const std::size_t private_at = place(options_.worker_count * private_stride_);
+  scratch_ = TRY(MappedMemory::create(bytes));
+  const auto floats = [this](std::size_t at) {
+    return reinterpret_cast<float*>(scratch_.data() + at);
+  };
+  x_ = floats(x_at);
+  qkv_ = floats(qkv_at);
+  attended_ = floats(attended_at);
+  projected_ = floats(projected_at);
+  gate_ = floats(gate_at);
+  up_ = floats(up_at);
+  cosine_ = floats(cosine_at);
+  sine_ = floats(sine_at);
+  prepared_ = scratch_.data() + prepared_at;
+  private_ = scratch_.data() + private_at;
+  return {};
+}
+
+// ---- Tiles ----
+
+Transformer::Tiling Transformer::tiling(std::span<const Part> parts, std::uint32_t token_count,
+                                        std::size_t stride, std::uint32_t worker_count) const {
+  Tiling tiling;
+  tiling.part_count = static_cast<std::uint32_t>(parts.size());
+  tiling.token_count = token_count;
+  const auto fit = static_cast<std::uint32_t>(kTokenTileBytes / stride / 16 * 16);
+  tiling.token_tile = std::min(token_count, std::max(32u, fit));
+  std::uint32_t rows = 0;
+  for (const Part& part : parts) rows += part.matrix->row_count;
+  const std::uint32_t tokens = divide_up(token_count, tiling.token_tile);
+  while (tiling.row_tile > kRowGroup &&
+         divide_up(rows, tiling.row_tile) * tokens < worker_count * kTilesPerWorker) {
+    tiling.row_tile /= 2;
+  }
+  while (tiling.row_tile < 512 &&
+         divide_up(rows, tiling.row_tile * 2) * tokens >= worker_count * 4 * kTilesPerWorker) {
+    tiling.row_tile *= 2;
+  }
+  std::uint32_t end = 0;
+  for (std::uint32_t i = 0; i < tiling.part_count; ++i) {
+    end += divide_up(parts[i].matrix->row_count, tiling.row_tile);
+    tiling.row_tile_ends[i] = end;
+  }
+  tiling.tile_count = end * tokens;
+  return tiling;
+}
+
+// Tiles of one block of tokens follow one another, so that its activations stay in the cache.
+Transformer::Tile Transformer::Tiling::tile(std::uint32_t index,
+                                            std::span<const Part> parts) const {
+  const std::uint32_t row_tiles = row_tile_ends[part_count - 1];
+  std::uint32_t row_index = index % row_tiles;
+  Tile tile{};
+  while (row_index >= row_tile_ends[tile.part]) ++tile.part;
+  if (tile.part > 0) row_index -= row_tile_ends[tile.part - 1];
+  tile.row_begin = row_index * row_tile;
+  tile.row_end = std::min(tile.row_begin + row_tile, parts[tile.part].matrix->row_count);
+  tile.token_first = index / row_tiles * token_tile;
+  tile.token_count = std::min(token_tile, token_count - tile.token_first);
+  return tile;
+}
+
+PreparedActivations Transformer::tokens_of(const std::byte* prepared, const Operand& operand,
+                                           const Part& part, const Tile& tile) const {
+  return {prepared + tile.token_first * operand.stride + part.operand_offset, operand.stride,
+          tile.token_count};
+}
+
+// Prepares input(row, temporary) of each row. Gives the bytes to multiply with: this worker's own,
+// or those that all share.
+template <typename Input>
+const std::byte* Transformer::prepare_rows(Worker& worker, const Operand& operand,
+                                           std::uint32_t row_count, const Input& input) {
+  std::byte* own = private_of(worker);
+  auto* temporary = reinterpret_cast<float*>(own + aligned_bytes(kAloneRows * operand_stride_));
+  const auto prepare = [&](std::uint32_t row, std::byte* out) {
+    const float* values = input(row, temporary);
+    for (std::uint32_t i = 0; i < operand.count; ++i) {
+      kernels_->prepare(operand.formats[i], operand.column_count, values, out + operand.offsets[i]);
+    }
+  };
+  if (row_count <= kAloneRows) {
+    for (std::uint32_t row = 0; row < row_count; ++row) prepare(row, own + row * operand.stride);
+    return own;
+  }
+  worker.phase(divide_up(row_count, kRowsPerTile), [&](std::uint32_t tile) {
+    const std::uint32_t end = std::min(row_count, (tile + 1) * kRowsPerTile);
+    for (std::uint32_t row = tile * kRowsPerTile; row < end; ++row) {
+      prepare(row, prepared_ + row * operand.stride);
+    }
+  });
+  return prepared_;
+}
+
+// ---- The body ----
+
+void Transformer::embed(const ForwardPlan& plan, std::uint32_t row) {
+  const ForwardRow& from = plan.rows[row];
+  if (from.embed != nullptr) {
+    std::memcpy(x(row), from.embed, spec_->embedding_width * sizeof(float));
+  } else {
+    kernels_->unpack_row(weights_->token_embedding, static_cast<std::uint32_t>(from.token), x(row));
+  }
+  const std::size_t half = angles_.half();
+  angles_.at(from.position, cosine_ + row * half, sine_ + row * half);
+}
+
+void Transformer::rotate_and_store(const ForwardPlan& plan, std::uint32_t layer,
+                                   std::uint32_t row) {
+  const LayerWeights& weights = weights_->layers[layer];
+  const std::uint32_t dim = spec_->head_dim;
+  const std::uint32_t half = angles_.half();
+  const float* cosine = cosine_ + std::size_t{row} * half;
+  const float* sine = sine_ + std::size_t{row} * half;
+  const auto turn = [&](float* head, const std::vector<float>& norm) {
+    if (!norm.empty()) kernels_->rms_norm(head, norm.data(), spec_->rms_epsilon, dim, head);
+    kernels_->rope(cosine, sine, half, head);
+  };
+  float* query = qkv(row);
+  for (std::uint32_t h = 0; h < spec_->head_count; ++h) turn(query + h * dim, weights.q_norm);
+  const ForwardRow& to = plan.rows[row];
+  if (to.page == nullptr) return;
+  float* key = query + query_width_;
+  const float* value = key + kv_width_;
+  for (std::uint32_t h = 0; h < spec_->kv_head_count; ++h) {
+    turn(key + h * dim, weights.k_norm);
+    kernels_->store_kv(options_.kv.format, dim, options_.kv.page_size, to.page_slot, key + h * dim,
+                       value + h * dim, to.page + options_.kv.head_offset(layer, h));
+  }
+}
+
+void Transformer::attention_input(Worker& worker, const ForwardPlan& plan, std::uint32_t layer) {
+  const LayerWeights& weights = weights_->layers[layer];
+  const Operand& operand = operands_[layer].qkv;
+  const auto row_count = static_cast<std::uint32_t>(plan.rows.size());
+  const std::byte* prepared =
+      prepare_rows(worker, operand, row_count, [&](std::uint32_t row, float* temporary) {
+        kernels_->rms_norm(x(row), weights.attention_norm.data(), spec_->rms_epsilon,
+                           spec_->embedding_width, temporary);
+        return temporary;
+      });
+  const Part parts[] = {
+      {&weights.q, operand.offset_of(weights.q.format), &weights.q_bias, qkv_},
+      {&weights.k, operand.offset_of(weights.k.format), &weights.k_bias, qkv_ + query_width_},
+      {&weights.v, operand.offset_of(weights.v.format), &weights.v_bias,
+       qkv_ + query_width_ + kv_width_},
+  };
+  const Tiling tiles = tiling(parts, row_count, operand.stride, worker.count());
+  const auto multiply = [&](std::uint32_t index) {
+    const Tile tile = tiles.tile(index, parts);
+    const Part& part = parts[tile.part];
+    float* out = part.out + tile.token_first * qkv_stride_;
+    kernels_->matmul(*part.matrix, tokens_of(prepared, operand, part, tile), tile.row_begin,
+                     tile.row_end, out, qkv_stride_);
+    if (part.bias->empty()) return;
+    for (std::uint32_t t = 0; t < tile.token_count; ++t) {
+      kernels_->add(part.bias->data() + tile.row_begin, tile.row_end - tile.row_begin,
+                    out + t * qkv_stride_ + tile.row_begin);
+    }
+  };
+  if (row_count <= kAloneRows) {
+    worker.phase_then(tiles.tile_count, multiply, [&] {
+      for (std::uint32_t row = 0; row < row_count; ++row) rotate_and_store(plan, layer, row);
+    });
+    return;
+  }
+  worker.phase(tiles.tile_count, multiply);
+  worker.phase(divide_up(row_count, kRowsPerTile), [&](std::uint32_t tile) {
+    const std::uint32_t end = std::min(row_count, (tile + 1) * kRowsPerTile);
+    for (std::uint32_t row = tile * kRowsPerTile; row < end; ++row) {
+      rotate_and_store(plan, layer, row);
+    }
+  });
+}
+
+void Transformer::attend(Worker& worker, const ForwardPlan& plan, std::uint32_t layer) {
+  const std::uint32_t groups = spec_->head_count / spec_->kv_head_count;
+  const auto chunk_count = static_cast<std::uint32_t>(plan.attention.size());
+  const std::uint32_t heads = spec_->kv_head_count;
+  // Few tasks for many workers: query heads that share keys go to different workers.
+  std::uint32_t parts = divide_up(groups, kGroupsMax);
+  if (worker.count() > 1 && chunk_count * heads < worker.count() * 4) parts = groups;
+  const std::uint32_t groups_per_part = divide_up(groups, parts);
+  worker.phase(chunk_count * heads * parts, [&](std::uint32_t index) {
+    const AttentionRows& rows = plan.attention[index / (heads * parts)];
+    const std::uint32_t head = index / parts % heads;
+    const std::uint32_t group = index % parts * groups_per_part;
+    if (group >= groups) return;
+    const std::size_t column = std::size_t{head * groups + group} * spec_->head_dim;
+    AttentionTask task;
+    task.pages = rows.pages;
+    task.page_size = options_.kv.page_size;
+    task.visible_slot_end = rows.visible_slot_end;
+    task.head_offset = options_.kv.head_offset(layer, head);
+    task.kv_format = options_.kv.format;
+    task.head_dim = spec_->head_dim;
+    task.group_count = std::min(groups_per_part, groups - group);
+    task.scale = 1.0f / std::sqrt(static_cast<float>(spec_->head_dim));
+    task.rows = std::span(plan.query_rows).subspan(rows.row_first, rows.row_count);
+    task.mask_slot_count = rows.mask_slot_count;
+    task.query = qkv(rows.row_first) + column;
+    task.query_stride = qkv_stride_;
+    task.out = attended(rows.row_first) + column;
+    task.out_stride = query_width_;
+    kernels_->attend(task);
+  });
+}
+
+// x[row_first ...] += matrix times prepared rows.
+void Transformer::project(Worker& worker, const Operand& operand, const std::byte* prepared,
+                          const Part& part, std::uint32_t row_first, std::uint32_t row_count) {
+  const std::span<const Part> parts(&part, 1);
+  const Tiling tiles = tiling(parts, row_count, operand.stride, worker.count());
+  worker.phase(tiles.tile_count, [&](std::uint32_t index) {
+    const Tile tile = tiles.tile(index, parts);
+    float* out = projected_ + tile.token_first * width_stride_;
+    kernels_->matmul(*part.matrix, tokens_of(prepared, operand, part, tile), tile.row_begin,
+                     tile.row_end, out, width_stride_);
+    const std::uint32_t count = tile.row_end - tile.row_begin;
+    for (std::uint32_t t = 0; t < tile.token_count; ++t) {
+      float* projected = out + t * width_stride_ + tile.row_begin;
+      if (!part.bias->empty()) kernels_->add(part.bias->data() + tile.row_begin, count, projected);
+      kernels_->add(projected, count, x(row_first + tile.token_first + t) + tile.row_begin);
+    }
+  });
+}
+
+void Transformer::feed_forward(Worker& worker, std::uint32_t layer, std::uint32_t row_first,
+                               std::uint32_t row_count) {
+  static const std::vector<float> kNoBias;
+  const LayerWeights& weights = weights_->layers[layer];
+  const Operand& in = operands_[layer].gate_up;
+  const std::byte* prepared =
+      prepare_rows(worker, in, row_count, [&](std::uint32_t row, float* temporary) {
+        kernels_->rms_norm(x(row_first + row), weights.feed_forward_norm.data(), spec_->rms_epsilon,
+                           spec_->embedding_width, temporary);
+        return temporary;
+      });
+  const Part gate{&weights.gate, in.offset_of(weights.gate.format), &kNoBias, gate_};
+  const Part up{&weights.up, in.offset_of(weights.up.format), &kNoBias, up_};
+  const std::span<const Part> parts(&gate, 1);
+  const Tiling tiles = tiling(parts, row_count, in.stride, worker.count());
+  worker.phase(tiles.tile_count, [&](std::uint32_t index) {
+    const Tile tile = tiles.tile(index, parts);
+    const std::size_t at = tile.token_first * feed_stride_;
+    for (const Part* part : {&gate, &up}) {
+      kernels_->matmul(*part->matrix, tokens_of(prepared, in, *part, tile), tile.row_begin,
+                       tile.row_end, part->out + at, feed_stride_);
+    }
+    for (std::uint32_t t = 0; t < tile.token_count; ++t) {
+      float* gated = gate_ + at + t * feed_stride_ + tile.row_begin;
+      kernels_->silu_multiply(gated, up_ + at + t * feed_stride_ + tile.row_begin,
+                              tile.row_end - tile.row_begin, gated);
+    }
+  });
+  const Operand& out = operands_[layer].down;
+  prepared = prepare_rows(worker, out, row_count,
+                          [&](std::uint32_t row, float*) { return gate_ + row * feed_stride_; });
+  const Part down{&weights.down, out.offset_of(weights.down.format), &kNoBias, nullptr};
+  project(worker, out, prepared, down, row_first, row_count);
+}
+
+void Transformer::forward(Worker& worker, const ForwardPlan& plan) {
+  const auto row_count = static_cast<std::uint32_t>(plan.rows.size());
+  if (row_count == 0) return;
+  worker.phase(row_count, [&](std::uint32_t row) { embed(plan, row); });
+  for (std::uint32_t layer = 0; layer < spec_->layer_count; ++layer) {
+    attention_input(worker, plan, layer);
+    attend(worker, plan, layer);
+    const LayerWeights& weights = weights_->layers[layer];
+    const Operand& operand = operands_[layer].attention_output;
+    const std::byte* prepared = prepare_rows(
+        worker, operand, row_count, [&](std::uint32_t row, float*) { return attended(row); });
+    const Part part{&weights.attention_output, operand.offset_of(weights.attention_output.format),
+                    &weights.attention_output_bias, nullptr};
+    project(worker, operand, prepared, part, 0, row_count);
+    for (std::uint32_t first = 0; first < row_count; first += feed_rows_max_) {
+      feed_forward(worker, layer, first, std::min(feed_rows_max_, row_count - first));
+    }
+  }
+}
+
+void Transformer::hidden(std::uint32_t row, float* out) const {
+  kernels_->rms_norm(x(row), weights_->output_norm.data(), spec_->rms_epsilon,
+                     spec_->embedding_width, out);
+}
+
+void Transformer::logits(Worker& worker, std::span<const float* const> vectors, float* out) {
+  const auto count = static_cast<std::uint32_t>(vectors.size());
+  const std::byte* prepared = prepare_rows(worker, head_operand_, count,
+                                           [&](std::uint32_t row, float*) { return vectors[row]; });
+  const Part part{&weights_->output, 0, nullptr, out};
+  const std::span<const Part> parts(&part, 1);
+  const Tiling tiles = tiling(parts, count, head_operand_.stride, worker.count());
+  worker.phase(tiles.tile_count, [&](std::uint32_t index) {
+    const Tile tile = tiles.tile(index, parts);
+    kernels_->matmul(weights_->output, tokens_of(prepared, head_operand_, part, tile),
+                     tile.row_begin, tile.row_end,
+                     out + std::size_t{tile.token_first} * spec_->vocabulary_size,
+                     spec_->vocabulary_size);
+  });
+}
+
+}  // namespace quire::inference
