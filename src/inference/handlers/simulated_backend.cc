@@ -46,7 +46,7 @@ bool visible_to(const Row& row, std::uint32_t own_end, const Seen& seen) {
 Error unread(EmbedSlot slot) {
   return Error(
       ErrorCode::NotFound,
-      "embed slot " + std::to_string(static_cast<std::uint32_t>(slot)) + " was never written");
+      "embed slot " + std::to_string(static_cast<std::uint32_t>(slot)) + " holds no vector");
 }
 
 }  // namespace
@@ -206,6 +206,20 @@ void SimulatedBackend::copy_slots(const PageCopy& copy) {
   }
 }
 
+// An output that could not be computed leaves its slot empty: nobody shall read what was there.
+void SimulatedBackend::keep_outputs(const Batch& batch, const std::vector<RowState>& rows,
+                                    const std::vector<Result<void>>& passes) {
+  for (std::size_t p = 0; p < batch.passes.size(); ++p) {
+    const ForwardPass& pass = batch.passes[p];
+    for (std::uint32_t i = pass.row_first; i < pass.row_first + pass.row_count; ++i) {
+      if (batch.rows[i].output == kNoEmbedSlot) continue;
+      auto& kept = embeds_[static_cast<std::uint32_t>(batch.rows[i].output)];
+      kept.reset();
+      if (passes[p].ok()) kept = rows[i].output;
+    }
+  }
+}
+
 Result<Distribution> SimulatedBackend::distribution(const Batch& batch,
                                                     const DistributionRequest& request,
                                                     const std::vector<RowState>& rows,
@@ -277,12 +291,7 @@ Completion SimulatedBackend::execute(const Batch& batch) {
     }
   });
   for_each_pass([&](const ForwardPass& pass) { attend(batch, pass, Layer::Contexts, rows); });
-  for_each_pass([&](const ForwardPass& pass) {
-    for (std::uint32_t i = pass.row_first; i < pass.row_first + pass.row_count; ++i) {
-      const EmbedSlot output = batch.rows[i].output;
-      if (output != kNoEmbedSlot) embeds_[static_cast<std::uint32_t>(output)] = rows[i].output;
-    }
-  });
+  keep_outputs(batch, rows, completion.passes);
   for (const DistributionRequest& request : batch.distributions) {
     completion.distributions.push_back(distribution(batch, request, rows, completion.passes));
   }

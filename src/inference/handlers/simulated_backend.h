@@ -10,7 +10,7 @@
 // Owns     page tables, page memory and kept vectors.
 // Thread   the caller's: it has no thread. Completions arrive inside submit(), or, when `manual`,
 //          inside complete_next().
-// Errors   a pass that reads an embed slot which was never written fails alone (NotFound), as does
+// Errors   a pass that reads an embed slot which holds no vector fails alone (NotFound), as does
 //          one that `fail_pass` names. A batch that breaks a limit stops the process.
 #include <deque>
 #include <functional>
@@ -80,6 +80,8 @@ class SimulatedBackend final : public Backend {
   void write_inputs(const Batch& batch, const ForwardPass& pass, const std::vector<RowState>& rows);
   void attend(const Batch& batch, const ForwardPass& pass, Layer layer,
               std::vector<RowState>& rows);
+  void keep_outputs(const Batch& batch, const std::vector<RowState>& rows,
+                    const std::vector<Result<void>>& passes);
   void copy_slots(const PageCopy& copy);
   Result<Distribution> distribution(const Batch& batch, const DistributionRequest& request,
                                     const std::vector<RowState>& rows,

@@ -1,0 +1,74 @@
+#pragma once
+// KvStore: what a sequence's table means in memory, kept up to date change by change, so that a
+// batch costs nothing for the pages that did not change.
+//
+// Owns     the pool (KvMode::Paged) or one buffer for each sequence (KvMode::Basic, where page ids
+//          only say that an entry is no hole), the page tables, and a PageView for each entry.
+// Thread   device thread; its workers read views and write disjoint slots inside a batch.
+// Errors   Unavailable when memory cannot be had. A sequence whose buffer cannot grow keeps the
+//          error until a later change succeeds; its passes fail, others do not.
+//
+// Invariants, checked by verify():
+//   K1  There is one view for each entry, null exactly for holes and for what could not grow.
+//   K2  A view's visible bits are its entry's.
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "inference/kernels/kernels.h"
+#include "inference/memory/basic_buffer.h"
+#include "inference/memory/kv_pool.h"
+#include "inference/memory/page_tables.h"
+
+namespace quire::inference {
+
+struct KvStoreOptions {
+  KvLayout layout;
+  KvMode mode = KvMode::Paged;
+  std::uint32_t page_count = 0;
+  std::uint32_t sequence_count = 0;
+};
+
+// Where one slot's keys, values and position are written.
+struct SlotAddress {
+  std::byte* page = nullptr;
+  std::uint32_t* position = nullptr;
+  std::uint32_t page_slot = 0;
+};
+
+class KvStore {
+ public:
+  static Result<KvStore> create(const KvStoreOptions& options);
+
+  const PageTables& tables() const { return tables_; }
+  void apply(const TableChange& change);
+  void copy(const PageCopy& copy);  // Requires: paged.
+
+  // Requires for all: the sequence exists.
+  const Error* failure(SequenceId sequence) const;             // Null: none.
+  std::span<const PageView> views(SequenceId sequence) const;  // Valid until its next change.
+  // Requires: no failure, and the slot's entry is no hole.
+  SlotAddress slot(SequenceId sequence, std::uint32_t slot);
+
+  void verify() const;
+
+ private:
+  struct Sequence {
+    std::vector<PageView> views;
+    std::unique_ptr<BasicBuffer> buffer;  // Basic only.
+    std::optional<Error> failure;
+  };
+  KvStore(const KvStoreOptions& options, std::optional<KvPool> pool);
+  PageView view_of(const Sequence& sequence, const TableEntry& entry, std::uint32_t index);
+  Sequence& at(SequenceId sequence);
+  const Sequence& at(SequenceId sequence) const;
+
+  KvStoreOptions options_;
+  std::optional<KvPool> pool_;
+  PageTables tables_;
+  std::unordered_map<SequenceId, Sequence> sequences_;
+};
+
+}  // namespace quire::inference
