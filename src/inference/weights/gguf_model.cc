@@ -62,7 +62,7 @@ Result<void> read_rope(const GgufFile& file, const std::string& prefix, ModelSpe
   if (type && *type == "linear") factor = TRY(metadata.real(prefix + "rope.scaling.factor"));
   if (factor != 1.0) {
     if (spec.rope.factors.empty()) spec.rope.factors.assign(spec.head_dim / 2, 1.0f);
-    for (float& each : spec.rope.factors) each *= static_cast<float>(factor);
+    for (float& each : spec.rope.factors) each *= narrowed(factor);
   }
   return {};
 }
@@ -105,8 +105,7 @@ Result<void> read_shape(const GgufFile& file, const std::string& prefix, ModelSp
   spec.head_count = TRY(metadata.u32(prefix + "attention.head_count"));
   spec.kv_head_count =
       TRY(metadata.find_u32(prefix + "attention.head_count_kv")).value_or(spec.head_count);
-  spec.rms_epsilon =
-      static_cast<float>(TRY(metadata.real(prefix + "attention.layer_norm_rms_epsilon")));
+  spec.rms_epsilon = narrowed(TRY(metadata.real(prefix + "attention.layer_norm_rms_epsilon")));
   spec.sliding_window = TRY(metadata.find_u32(prefix + "attention.sliding_window")).value_or(0);
   if (spec.head_count == 0) {
     return in_file(file, ErrorCode::Corrupted, prefix + "attention.head_count is 0");
@@ -143,6 +142,12 @@ Result<void> read_shape(const GgufFile& file, const std::string& prefix, ModelSp
   return {};
 }
 
+Result<void> check(const GgufFile& file, const ModelSpec& spec) {
+  Result<void> valid = spec.validate();
+  if (!valid.ok()) return std::move(valid).take_error().while_(file.source->name());
+  return {};
+}
+
 }  // namespace
 
 Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
@@ -158,11 +163,10 @@ Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
   spec.name = TRY(metadata.find_text("general.name")).value_or(spec.architecture);
   const std::string prefix = spec.architecture + ".";
   TRY(read_shape(file, prefix, spec));
+  TRY(check(file, spec));  // Before anything is sized by it.
   TRY(read_rope(file, prefix, spec));
   TRY(read_special_tokens(metadata, spec));
-  if (Result<void> valid = spec.validate(); !valid.ok()) {
-    return std::move(valid).take_error().while_(file.source->name());
-  }
+  TRY(check(file, spec));
   return spec;
 }
 

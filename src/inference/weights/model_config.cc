@@ -36,7 +36,7 @@ Result<void> read_shape(const JsonObject& config, ModelSpec& spec) {
   spec.feed_forward_width = TRY(config.u32("intermediate_size"));
   spec.head_count = TRY(config.u32("num_attention_heads"));
   spec.kv_head_count = TRY(config.find_u32("num_key_value_heads")).value_or(spec.head_count);
-  spec.rms_epsilon = static_cast<float>(TRY(config.real("rms_norm_eps")));
+  spec.rms_epsilon = narrowed(TRY(config.real("rms_norm_eps")));
   if (spec.head_count == 0) {
     return Error(ErrorCode::Corrupted, config.where() + ": \"num_attention_heads\" is 0");
   }
@@ -122,7 +122,7 @@ Result<void> read_rope(const JsonObject& config, ModelSpec& spec) {
   if (!kind || *kind == "default") return {};
   if (*kind == "llama3") return read_llama3(*rope, spec);
   if (*kind == "linear") {
-    spec.rope.factors.assign(spec.head_dim / 2, static_cast<float>(TRY(rope->real("factor"))));
+    spec.rope.factors.assign(spec.head_dim / 2, narrowed(TRY(rope->real("factor"))));
     return {};
   }
   return not_supported(
@@ -172,6 +172,12 @@ Result<void> read_special_tokens(const JsonObject& config, const ConfigTexts& te
   return {};
 }
 
+Result<void> check(const JsonObject& config, const ModelSpec& spec) {
+  Result<void> valid = spec.validate();
+  if (!valid.ok()) return std::move(valid).take_error().while_(config.where());
+  return {};
+}
+
 }  // namespace
 
 Result<ModelSpec> parse_model_config(const ConfigTexts& texts) {
@@ -184,14 +190,10 @@ Result<ModelSpec> parse_model_config(const ConfigTexts& texts) {
   TRY(read_shape(config, spec));
   TRY(read_switches(config, spec));
   TRY(read_window(config, spec));
-  if (spec.head_dim > 65536) {
-    return not_supported(config, "head_dim is " + std::to_string(spec.head_dim));
-  }
+  TRY(check(config, spec));  // Before anything is sized by it.
   TRY(read_rope(config, spec));
   TRY(read_special_tokens(config, texts, spec));
-  if (Result<void> valid = spec.validate(); !valid.ok()) {
-    return std::move(valid).take_error().while_(where);
-  }
+  TRY(check(config, spec));
   return spec;
 }
 

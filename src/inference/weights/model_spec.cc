@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace quire::inference {
@@ -100,6 +101,13 @@ Result<void> ModelSpec::validate() const {
   return {};
 }
 
+float narrowed(double value) {
+  constexpr double kMax = std::numeric_limits<float>::max();
+  if (value > kMax) return std::numeric_limits<float>::infinity();
+  if (value < -kMax) return -std::numeric_limits<float>::infinity();
+  return static_cast<float>(value);
+}
+
 std::vector<float> llama3_factors(const Llama3Scaling& scaling, double theta,
                                   std::uint32_t head_dim) {
   std::vector<float> factors;
@@ -111,12 +119,12 @@ std::vector<float> llama3_factors(const Llama3Scaling& scaling, double theta,
     if (wavelength < high) {
       factors.push_back(1.0f);
     } else if (wavelength > low) {
-      factors.push_back(static_cast<float>(scaling.factor));
+      factors.push_back(narrowed(scaling.factor));
     } else {
       const double smooth =
           (scaling.original_context_length / wavelength - scaling.low_frequency_factor) /
           (scaling.high_frequency_factor - scaling.low_frequency_factor);
-      factors.push_back(static_cast<float>(1.0 / ((1.0 - smooth) / scaling.factor + smooth)));
+      factors.push_back(narrowed(1.0 / ((1.0 - smooth) / scaling.factor + smooth)));
     }
   }
   return factors;
