@@ -1,0 +1,167 @@
+#pragma once
+// Sampler draws a token from a distribution: greedy, temperature, top-k, top-p, min-p, with a seed.
+//
+// The same options, seed and distributions give the same tokens in every build of this header, as
+// Wasm or native: all arithmetic is IEEE double with +, -, * and / in a fixed order, without libm,
+// and the random numbers are our own. So `quire generate` samples with it as guests do. It knows
+// nothing of guests and includes only the standard library.
+//
+// Thread   one thread at a time for each Sampler.
+// Errors   none: whatever the numbers are, some token of the distribution comes out. What is not a
+//          positive finite probability counts as zero.
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace quire {
+
+struct SamplerOptions {
+  double temperature = 0.0;  // 0 or less: greedy, the first token of the distribution.
+  std::uint32_t top_k = 0;   // Keep the k most probable tokens; 0: all that are given.
+  double top_p = 1.0;        // Keep the fewest tokens that hold this share; 1 or more: all.
+  double min_p = 0.0;        // Keep tokens of at least this share of the most probable one; 0: all.
+  std::uint64_t seed = 0;
+};
+
+namespace sampling {
+
+// log2 of a positive, finite, normal number. Absolute error below 2e-16 + 1 unit in the last place.
+inline double log2(double value) {
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#endif
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
+  int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
+  double mantissa = std::bit_cast<double>((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull);
+  if (mantissa > 1.4142135623730951) {  // Into [sqrt(1/2), sqrt(2)], around 1.
+    mantissa *= 0.5;
+    exponent += 1;
+  }
+  // ln(m) = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...) with |s| <= 0.1716: twelve terms reach 2^-53.
+  const double s = (mantissa - 1.0) / (mantissa + 1.0);
+  const double s2 = s * s;
+  constexpr double kTerms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
+                               1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
+  double sum = 0.0;
+  for (double term : kTerms) sum = sum * s2 + term;
+  return static_cast<double>(exponent) + 2.0 * s * sum * 1.4426950408889634;
+}
+
+// 2 to the power of `value`, for values up to 1023; below -1022 it gives 0.
+inline double exp2(double value) {
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#endif
+  if (!(value >= -1022.0)) return 0.0;
+  if (value > 1023.0) value = 1023.0;
+  const double shifted = value + (value < 0.0 ? -0.5 : 0.5);
+  const int whole = static_cast<int>(shifted);  // Nearest whole number; casts cut towards zero.
+  const double x = (value - whole) * 0.6931471805599453;  // |x| <= 0.3466: fourteen terms.
+  constexpr double kTerms[] = {1.0 / 14, 1.0 / 13, 1.0 / 12, 1.0 / 11, 1.0 / 10, 1.0 / 9, 1.0 / 8,
+                               1.0 / 7,  1.0 / 6,  1.0 / 5,  1.0 / 4,  1.0 / 3,  1.0 / 2, 1.0};
+  double sum = 1.0;
+  for (double term : kTerms) sum = 1.0 + sum * (x * term);
+  const std::uint64_t biased = static_cast<std::uint64_t>(whole + 1023);
+  return sum * std::bit_cast<double>(biased << 52);
+}
+
+// xoshiro256** (Blackman and Vigna), its state filled from the seed by splitmix64.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) {
+    for (std::uint64_t& word : state_) {
+      seed += 0x9e3779b97f4a7c15ull;
+      std::uint64_t mixed = seed;
+      mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ull;
+      mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebull;
+      word = mixed ^ (mixed >> 31);
+    }
+  }
+  std::uint64_t next() {
+    const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
+    const std::uint64_t shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = std::rotl(state_[3], 45);
+    return result;
+  }
+  // One of 2^53 evenly spaced numbers from 0 up to, not including, 1.
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+ private:
+  std::uint64_t state_[4];
+};
+
+}  // namespace sampling
+
+class Sampler {
+ public:
+  explicit Sampler(SamplerOptions options) : options_(options), random_(options.seed) {}
+
+  // The index of the drawn token. `probabilities` fall and need not add up to 1 (get_next_dist cuts
+  // a distribution to its K largest); shares are of what is given. The order is: top-k,
+  // temperature, top-p, min-p, draw. One random number is used unless greedy. Nothing given: index
+  // 0.
+  std::size_t draw_index(std::span<const float> probabilities) {
+    if (greedy() || probabilities.empty()) return 0;
+    std::size_t count = probabilities.size();
+    if (options_.top_k > 0 && options_.top_k < count) count = options_.top_k;
+    const double random = random_.uniform();
+    const double largest = positive(probabilities[0]);
+    if (largest == 0.0) return 0;
+    weights_.resize(count);
+    double total = 0.0;
+    for (std::size_t i = 0; i < count; ++i) {
+      weights_[i] = weight(probabilities[i], largest);
+      total += weights_[i];
+    }
+    const double share_max = options_.top_p < 1.0 ? options_.top_p * total : total;
+    // The first token always stays; a later one stays while the share before it is too small.
+    double kept = 0.0;
+    std::size_t kept_count = 0;
+    for (; kept_count < count; ++kept_count) {
+      const double each = weights_[kept_count];
+      if (kept_count > 0 && (kept >= share_max || each < options_.min_p || each == 0.0)) break;
+      kept += each;
+    }
+    const double wanted = random * kept;
+    double passed = 0.0;
+    for (std::size_t i = 0; i < kept_count; ++i) {
+      passed += weights_[i];
+      if (wanted < passed) return i;
+    }
+    return kept_count - 1;
+  }
+
+  // The drawn token. Both lists have one length, at least 1.
+  std::uint32_t draw(std::span<const std::uint32_t> tokens, std::span<const float> probabilities) {
+    return tokens[draw_index(probabilities)];
+  }
+
+  bool greedy() const { return !(options_.temperature > 0.0); }
+  // How many tokens of a distribution it looks at, as get_next_dist wants it (0: its default, 256).
+  std::uint32_t top_k_wanted() const { return greedy() ? 1 : options_.top_k; }
+  const SamplerOptions& options() const { return options_; }
+
+ private:
+  static double positive(float probability) {
+    return probability > 0.0f && probability <= 3.0e38f ? static_cast<double>(probability) : 0.0;
+  }
+  // (p / largest) ^ (1 / temperature): 1 for the most probable token, so nothing overflows.
+  double weight(float probability, double largest) const {
+    const double share = positive(probability) / largest;
+    if (options_.temperature == 1.0 || !(share > 0.0)) return share;
+    return sampling::exp2(sampling::log2(share) / options_.temperature);
+  }
+
+  SamplerOptions options_;
+  sampling::Random random_;
+  std::vector<double> weights_;  // Of the last draw; kept so that a draw allocates nothing.
+};
+
+}  // namespace quire

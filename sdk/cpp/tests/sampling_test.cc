@@ -1,0 +1,112 @@
+#include "quire/sampling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "sampling_cases.h"
+
+namespace quire {
+namespace {
+
+const std::vector<float> kFour = {0.4f, 0.3f, 0.2f, 0.1f};
+
+std::map<std::size_t, int> counts_of_draws(SamplerOptions options, int draw_count,
+                                           const std::vector<float>& probabilities = kFour) {
+  Sampler sampler(options);
+  std::map<std::size_t, int> counts;
+  for (int i = 0; i < draw_count; ++i) counts[sampler.draw_index(probabilities)] += 1;
+  return counts;
+}
+
+TEST(Sampling, GivesTheDrawsThatEveryMachineGives) {
+  EXPECT_EQ(test::digest_of_many_draws(), test::kDigestOfManyDraws);
+}
+
+TEST(Sampling, Log2AndExp2AgreeWithLibmToTheLastPlaces) {
+  sampling::Random random(3);
+  for (int i = 0; i < 100000; ++i) {
+    const double value = std::exp2(-300.0 * random.uniform()) * (1.0 + random.uniform());
+    const double exact = std::log2(value);
+    ASSERT_NEAR(sampling::log2(value), exact, 4e-16 * (1.0 + std::abs(exact))) << value;
+    const double power = -1022.0 * random.uniform();
+    ASSERT_NEAR(sampling::exp2(power) / std::exp2(power), 1.0, 1e-15) << power;
+  }
+  EXPECT_EQ(sampling::log2(1.0), 0.0);
+  EXPECT_EQ(sampling::exp2(0.0), 1.0);
+  EXPECT_EQ(sampling::exp2(-std::numeric_limits<double>::infinity()), 0.0);
+}
+
+TEST(Sampling, TemperatureZeroTakesTheFirstTokenAndUsesNoRandomNumber) {
+  Sampler sampler({.temperature = 0.0, .seed = 5});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(sampler.draw_index(kFour), 0u);
+  EXPECT_EQ(sampler.top_k_wanted(), 1u);
+}
+
+TEST(Sampling, TemperatureOneDrawsEachTokenAsOftenAsItsProbabilitySays) {
+  auto counts = counts_of_draws({.temperature = 1.0, .seed = 1}, 100000);
+  for (std::size_t i = 0; i < kFour.size(); ++i) EXPECT_NEAR(counts[i] / 1e5, kFour[i], 0.006) << i;
+}
+
+TEST(Sampling, TemperatureHalfSquaresTheProbabilities) {
+  auto counts = counts_of_draws({.temperature = 0.5, .seed = 1}, 100000);
+  for (std::size_t i = 0; i < kFour.size(); ++i) {
+    EXPECT_NEAR(counts[i] / 1e5, kFour[i] * kFour[i] / 0.30, 0.006) << i;
+  }
+}
+
+TEST(Sampling, TopKKeepsTheMostProbable) {
+  auto counts = counts_of_draws({.temperature = 1.0, .top_k = 2, .seed = 1}, 50000);
+  EXPECT_EQ(counts.size(), 2u);
+  EXPECT_NEAR(counts[0] / 5e4, 4.0 / 7.0, 0.01);
+}
+
+TEST(Sampling, TopPKeepsTheFewestTokensThatHoldTheShare) {
+  EXPECT_EQ(counts_of_draws({.temperature = 1.0, .top_p = 0.5, .seed = 1}, 2000).size(), 2u);
+  EXPECT_EQ(counts_of_draws({.temperature = 1.0, .top_p = 0.35, .seed = 1}, 2000).size(), 1u);
+  EXPECT_EQ(counts_of_draws({.temperature = 1.0, .top_p = 0.0, .seed = 1}, 2000).size(), 1u);
+  EXPECT_EQ(counts_of_draws({.temperature = 1.0, .top_p = 1.0, .seed = 1}, 2000).size(), 4u);
+}
+
+TEST(Sampling, MinPKeepsTokensOfAtLeastAShareOfTheFirst) {
+  EXPECT_EQ(counts_of_draws({.temperature = 1.0, .min_p = 0.45, .seed = 1}, 2000).size(), 3u);
+  EXPECT_EQ(counts_of_draws({.temperature = 1.0, .min_p = 1.0, .seed = 1}, 2000).size(), 1u);
+}
+
+TEST(Sampling, OneSeedGivesOneSequenceAndAnotherSeedAnother) {
+  Sampler first({.temperature = 1.0, .seed = 9});
+  Sampler same({.temperature = 1.0, .seed = 9});
+  Sampler other({.temperature = 1.0, .seed = 10});
+  bool differs = false;
+  for (int i = 0; i < 100; ++i) {
+    const std::size_t drawn = first.draw_index(kFour);
+    EXPECT_EQ(drawn, same.draw_index(kFour));
+    differs |= drawn != other.draw_index(kFour);
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST(Sampling, NumbersThatAreNoProbabilitiesNeverLeadOutOfTheList) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinite = std::numeric_limits<float>::infinity();
+  const float tiny = std::numeric_limits<float>::denorm_min();
+  const std::vector<std::vector<float>> lists = {
+      {},         {nan}, {0.0f, 0.0f}, {nan, 0.5f}, {infinite, 1.0f}, {tiny, 1e38f}, {-1.0f, 2.0f},
+      {0.5f, nan}};
+  const double odd[] = {0.0, -1.0, 1e-300, 1e300, nan, infinite, 0.5};
+  for (const auto& list : lists) {
+    for (double temperature : odd) {
+      for (double share : odd) {
+        Sampler sampler({.temperature = temperature, .top_p = share, .min_p = share, .seed = 1});
+        for (int i = 0; i < 20; ++i) {
+          ASSERT_LT(sampler.draw_index(list), std::max<std::size_t>(list.size(), 1));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quire

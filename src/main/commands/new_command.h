@@ -1,0 +1,11 @@
+#pragma once
+// `quire new NAME`: a project folder with main.cpp, README.md and a Makefile that builds and runs.
+#include "cli/options_new.h"
+
+namespace quire {
+
+// Makes the folder, prints what to do next and returns the exit code of cli/exit_code.h: Ok, Usage
+// (a name that is no name), Failed (the folder exists, or cannot be written).
+int new_command(const cli::NewOptions& options);
+
+}  // namespace quire
