@@ -1,0 +1,59 @@
+# Every inferlets/*/*.cpp becomes build/<preset>/inferlets/<name>.wasm, with the flags that
+# `quire build` uses (sdk/cpp/guest_flags.rsp). Names of functions stay, for backtraces; what
+# libraries carry for debuggers does not.
+#
+# quire_inferlet(SOURCE): compiles with ccache and a depfile, links, and adds to target `inferlets`.
+find_program(QUIRE_GUEST_COMPILER NAMES clang++-22 DOC "clang for wasm32-wasi")
+set(QUIRE_GUEST_PACKAGES
+  "clang-22 lld-22 wasi-libc libc++-22-dev-wasm32 libc++abi-22-dev-wasm32 libclang-rt-22-dev-wasm32")
+file(STRINGS ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp QUIRE_GUEST_FLAGS)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp)
+
+function(quire_check_guest_compiler)
+  if(NOT QUIRE_GUEST_COMPILER)
+    message(FATAL_ERROR "inferlets need clang 22 for wasm32. Install: ${QUIRE_GUEST_PACKAGES}")
+  endif()
+  if(QUIRE_GUEST_COMPILER STREQUAL QUIRE_GUEST_COMPILER_CHECKED)
+    return()
+  endif()
+  # Links against libc++, so that a missing library is found here and not in the middle of a build.
+  set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/guest_probe)
+  file(WRITE ${probe}.cpp "#include <string>\nstd::string text(1000, 'a');\nint main() { return text.size() == 1; }\n")
+  execute_process(
+    COMMAND ${QUIRE_GUEST_COMPILER} --target=wasm32-wasi -Wno-deprecated -fno-exceptions -std=c++20
+            ${probe}.cpp -o ${probe}.wasm
+    RESULT_VARIABLE failed ERROR_VARIABLE messages)
+  if(failed)
+    message(FATAL_ERROR "${QUIRE_GUEST_COMPILER} cannot build for wasm32-wasi:\n${messages}\n"
+      "Install: ${QUIRE_GUEST_PACKAGES}")
+  endif()
+  set(QUIRE_GUEST_COMPILER_CHECKED ${QUIRE_GUEST_COMPILER} CACHE INTERNAL "links for wasm32-wasi")
+endfunction()
+
+function(quire_inferlet SOURCE)
+  get_filename_component(name ${SOURCE} NAME_WE)
+  set(folder ${CMAKE_BINARY_DIR}/inferlets)
+  set(object ${folder}/objects/${name}.o)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS}
+            -O2 -Wpedantic -Wshadow -Werror -Wno-gnu-statement-expression-from-macro-expansion
+            -I${CMAKE_SOURCE_DIR}/sdk/cpp/include
+            -MMD -MF ${object}.d -MT ${object} -c ${SOURCE} -o ${object}
+    DEPENDS ${SOURCE} ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp
+    DEPFILE ${object}.d VERBATIM COMMENT "Compiling inferlet ${name}")
+  add_custom_command(OUTPUT ${folder}/${name}.wasm
+    COMMAND ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -mexec-model=reactor -Wl,--strip-debug ${object}
+            -o ${folder}/${name}.wasm
+    DEPENDS ${object} VERBATIM COMMENT "Linking inferlets/${name}.wasm")
+  set_property(GLOBAL APPEND PROPERTY QUIRE_INFERLETS ${folder}/${name}.wasm)
+endfunction()
+
+quire_check_guest_compiler()
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/inferlets/objects)
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/inferlets/*/*.cpp)
+foreach(source ${sources})
+  quire_inferlet(${source})
+endforeach()
+get_property(inferlets GLOBAL PROPERTY QUIRE_INFERLETS)
+add_custom_target(inferlets ALL DEPENDS ${inferlets})

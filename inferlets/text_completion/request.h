@@ -1,0 +1,75 @@
+#pragma once
+// The arguments that both forms of text_completion understand.
+#include <string>
+#include <vector>
+
+#include "quire/arguments.h"
+#include "quire/json.h"
+#include "quire/model.h"
+#include "quire/runtime.h"
+#include "quire/sampling.h"
+#include "quire/stop.h"
+
+namespace text_completion {
+
+struct Request {
+  std::string prompt;
+  std::string system;       // Only with --chat.
+  bool chat = false;        // The prompt is a user's message, not text to go on with.
+  bool ignore_eos = false;  // Go on past tokens that end a text.
+  bool json = false;        // One JSON object at the end instead of text as it comes.
+  std::uint32_t token_count_max = 128;
+  quire::SamplerOptions sampler;
+  std::vector<std::string> stop_texts;
+};
+
+inline quire::Result<Request> read_request(const std::vector<std::string>& command_line) {
+  const quire::Arguments arguments = TRY(quire::Arguments::parse(
+      command_line, {.values = {"prompt", "max-tokens", "temperature", "seed", "top-k", "top-p",
+                                "min-p", "system", "stop"},
+                     .flags = {"ignore-eos", "chat", "json"}}));
+  Request request;
+  request.prompt = arguments.text("prompt");
+  for (const std::string& each : arguments.positional()) {
+    request.prompt += (request.prompt.empty() ? "" : " ") + each;
+  }
+  if (request.prompt.empty()) {
+    return quire::Error{quire::ErrorCode::InvalidArgument, "give a prompt: --prompt TEXT"};
+  }
+  request.system = arguments.text("system");
+  request.chat = arguments.flag("chat");
+  request.ignore_eos = arguments.flag("ignore-eos");
+  request.json = arguments.flag("json");
+  request.token_count_max = TRY(arguments.count("max-tokens", 128));
+  request.sampler.temperature = TRY(arguments.number("temperature", 0.0));
+  request.sampler.seed = TRY(arguments.integer("seed", 0));
+  request.sampler.top_k = TRY(arguments.count("top-k", 0));
+  request.sampler.top_p = TRY(arguments.number("top-p", 1.0));
+  request.sampler.min_p = TRY(arguments.number("min-p", 0.0));
+  if (arguments.has("stop")) request.stop_texts.push_back(arguments.text("stop"));
+  return request;
+}
+
+inline std::vector<quire::ChatMessage> messages_of(const Request& request) {
+  std::vector<quire::ChatMessage> messages;
+  if (!request.system.empty()) messages.push_back({"system", request.system});
+  messages.push_back({"user", request.prompt});
+  return messages;
+}
+
+inline quire::StopOptions stop_options_of(const Request& request, const quire::ModelInfo& info) {
+  return {.token_count_max = request.token_count_max,
+          .stop_tokens = request.ignore_eos ? std::vector<std::uint32_t>{} : info.stop_tokens,
+          .stop_texts = request.stop_texts};
+}
+
+inline std::string answer_json(const std::vector<std::uint32_t>& prompt_ids,
+                               const std::vector<std::uint32_t>& ids, const std::string& text,
+                               quire::FinishReason reason) {
+  quire::JsonWriter json;
+  json.begin_object().key("prompt_ids").numbers(prompt_ids).key("ids").numbers(ids);
+  json.key("text").text(text).key("finish_reason").text(quire::finish_reason_name(reason));
+  return json.end_object().str();
+}
+
+}  // namespace text_completion

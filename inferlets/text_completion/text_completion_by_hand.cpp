@@ -1,0 +1,137 @@
+// text_completion with every call made by hand: pages and embeds are allocated, the prompt is
+// embedded and passed through the model chunk by chunk (prefill), and then, token by token, the
+// distribution is read, a token drawn, shown, embedded and passed through the model in its turn.
+// text_completion.cpp does the same with the high level of the SDK.
+#include <algorithm>
+#include <numeric>
+
+#include "quire/forward.h"
+#include "quire/main.h"
+#include "request.h"
+
+namespace {
+
+using namespace quire;
+using text_completion::Request;
+
+// Tokens of one prefill pass: enough for a full batch, and within every quota of embeds.
+constexpr std::uint32_t kChunkTokenCount = 512;
+
+// The KV pages of one text and the embeds that its passes read and write.
+struct Sequence {
+  Queue queue;
+  std::uint32_t page_size = 0;
+  KvPages pages;
+  Embeds inputs;                  // One for each token of a pass.
+  Embeds output;                  // Of the last token of a pass.
+  std::uint32_t token_count = 0;  // Written to the pages, or on the way there.
+};
+
+Result<Sequence> open_sequence(const Model& model, std::uint32_t prompt_token_count) {
+  Sequence out;
+  out.queue = TRY(Queue::create(model));
+  out.page_size = model.info().page_size;
+  out.pages = TRY(KvPages::allocate(out.queue, 0));
+  out.inputs = TRY(Embeds::allocate(out.queue, std::min(prompt_token_count, kChunkTokenCount)));
+  out.output = TRY(Embeds::allocate(out.queue, 1));
+  return out;
+}
+
+// Passes `tokens` (at most one chunk) through the model behind what the sequence holds. Nothing
+// waits: the future is ready when the pass is done.
+Result<Future<void>> pass(Sequence& sequence, std::span<const std::uint32_t> tokens,
+                          bool want_output) {
+  const auto count = static_cast<std::uint32_t>(tokens.size());
+  const std::uint32_t length = sequence.token_count + count;
+  const std::uint32_t pages_wanted = (length + sequence.page_size - 1) / sequence.page_size;
+  if (pages_wanted > sequence.pages.count()) {
+    TRY(sequence.pages.grow(pages_wanted - sequence.pages.count()));
+  }
+  std::vector<std::uint32_t> positions(count);
+  std::iota(positions.begin(), positions.end(), sequence.token_count);
+  const std::span<const std::int32_t> embeds = std::span(sequence.inputs.handles()).first(count);
+  TRY(embed_txt(sequence.queue, embeds, tokens, positions));
+
+  // Read every page that holds something; write to those that have a free slot.
+  const std::span<const std::int32_t> pages = sequence.pages.handles();
+  const std::uint32_t pages_read =
+      (sequence.token_count + sequence.page_size - 1) / sequence.page_size;
+  const std::uint32_t pages_full = sequence.token_count / sequence.page_size;
+  Future<void> done = forward(
+      sequence.queue,
+      {.input_pages = pages.first(pages_read),
+       .input_embeds = embeds,
+       .output_pages = pages.subspan(pages_full),
+       .output_embeds = want_output ? std::span<const std::int32_t>(sequence.output.handles())
+                                    : std::span<const std::int32_t>()});
+  sequence.token_count = length;
+  return done;
+}
+
+// All of the prompt; the output of its last token is kept.
+Task<Result<void>> prefill(Sequence& sequence, const std::vector<std::uint32_t>& prompt) {
+  const std::span<const std::uint32_t> all = prompt;
+  for (std::size_t at = 0; at < all.size(); at += kChunkTokenCount) {
+    const auto chunk = all.subspan(at, std::min<std::size_t>(kChunkTokenCount, all.size() - at));
+    const bool last = at + chunk.size() == all.size();
+    Future<void> done = CO_TRY(pass(sequence, chunk, last));
+    CO_TRY(co_await std::move(done));
+  }
+  co_return {};
+}
+
+Task<Result<std::vector<std::uint32_t>>> tokens_of_prompt(const Model& model,
+                                                          const Request& request) {
+  if (request.chat) {
+    co_return co_await model.tokenize_chat(text_completion::messages_of(request), true);
+  }
+  co_return co_await model.tokenize(request.prompt, {.begin_of_text = true});
+}
+
+Result<void> show(const Request& request, const std::string& text) {
+  if (request.json || text.empty()) return {};
+  return session::send(text);
+}
+
+Task<Result<void>> program(std::vector<std::string> command_line) {
+  const Request request = CO_TRY(text_completion::read_request(command_line));
+  const Model model = CO_TRY(Model::open());
+  const std::vector<std::uint32_t> prompt = CO_TRY(co_await tokens_of_prompt(model, request));
+  if (prompt.empty()) {
+    co_return Error{ErrorCode::InvalidArgument, "the prompt has no token"};
+  }
+  Sequence sequence = CO_TRY(open_sequence(model, static_cast<std::uint32_t>(prompt.size())));
+  Sampler sampler(request.sampler);
+  StopRules rules(text_completion::stop_options_of(request, model.info()));
+  std::vector<std::uint32_t> ids;
+  std::string text;
+
+  CO_TRY(co_await prefill(sequence, prompt));
+  while (!rules.ended()) {
+    const Distribution next =
+        CO_TRY(co_await get_next_dist(sequence.queue, sequence.output[0], sampler.top_k_wanted()));
+    const std::uint32_t token = sampler.draw(next.tokens, next.probabilities);
+    if (!rules.accept_token(token)) break;
+    ids.push_back(token);
+    const std::string bytes = CO_TRY(co_await model.detokenize({token}));
+    const std::string shown = rules.accept_bytes(bytes);
+    text += shown;
+    CO_TRY(show(request, shown));
+    if (rules.ended()) break;
+    // The pass and the next distribution run in one step of the device; an error of the pass is
+    // found when its future is looked at.
+    Future<void> done = CO_TRY(pass(sequence, {&token, 1}, true));
+    CO_TRY(co_await std::move(done));
+  }
+  const std::string rest = rules.finish();
+  text += rest;
+  CO_TRY(show(request, rest));
+  if (request.json) {
+    CO_TRY(session::send(text_completion::answer_json(prompt, ids, text, rules.reason())));
+  }
+  co_return {};
+}
+
+}  // namespace
+
+QUIRE_MAIN(program)

@@ -1,0 +1,61 @@
+#pragma once
+// The entry of a program:
+//
+//   #include "quire/quire.h"
+//   using namespace quire;
+//   Task<Result<void>> program(std::vector<std::string> arguments) { ... co_return {}; }
+//   QUIRE_MAIN(program)
+//
+// An Error that the program returns goes to its log, and its number is the exit code; 0 otherwise.
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "quire/event_loop.h"
+#include "quire/result.h"
+#include "quire/runtime.h"
+#include "quire/task.h"
+
+namespace quire {
+
+// Runs `task` and whatever it starts until it is done.
+template <typename T>
+detail::Stored<T> run(Task<T> task) {
+  EventLoop loop;
+  task.start(loop);
+  loop.run_until([&] { return task.done(); });
+  return task.take();
+}
+
+template <typename T>
+std::int32_t run_program(Task<T> (*program)(std::vector<std::string>)) {
+  Result<std::vector<std::string>> arguments = runtime::arguments();
+  if (!arguments.ok()) {
+    runtime::log(LogLevel::Failure, arguments.error().text());
+    return static_cast<std::int32_t>(arguments.error().code);
+  }
+  auto outcome = run(program(std::move(arguments).take()));
+  if constexpr (!std::is_same_v<decltype(outcome), Unit>) {
+    if (!outcome.ok()) {
+      runtime::log(LogLevel::Failure, outcome.error().text());
+      return static_cast<std::int32_t>(outcome.error().code);
+    }
+  }
+  return 0;
+}
+
+}  // namespace quire
+
+#if defined(__wasm__)
+#define QUIRE_EXPORT_RUN __attribute__((export_name("run")))
+#else
+#define QUIRE_EXPORT_RUN
+#endif
+// `program` is a coroutine function that takes a std::vector<std::string> and returns a
+// Task<Result<void>> or a Task<void>.
+#define QUIRE_MAIN(program)                       \
+  extern "C" QUIRE_EXPORT_RUN std::int32_t run(); \
+  extern "C" std::int32_t run() {                 \
+    return ::quire::run_program(program);         \
+  }

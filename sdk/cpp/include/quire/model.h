@@ -1,0 +1,183 @@
+#pragma once
+// Model: one of the models that the server has, its numbers, its tokenizer and its chat template.
+//
+// Owns     the host's handle; copies share it.
+// Errors   open: not-found for a name that is not served. The tokenizer's calls fail through their
+//          futures; a model without a chat template gives not-supported.
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "quire/bindings.h"
+#include "quire/future.h"
+#include "quire/json.h"
+#include "quire/result.h"
+#include "quire/runtime.h"
+
+namespace quire {
+
+namespace detail {
+
+// A handle of the host that is dropped with its last owner.
+class SharedHandle {
+ public:
+  SharedHandle() = default;
+  explicit SharedHandle(std::int32_t handle) : owned_(std::make_shared<Owned>(handle)) {}
+  std::int32_t get() const { return owned_ == nullptr ? -1 : owned_->handle; }
+
+ private:
+  struct Owned {
+    explicit Owned(std::int32_t given) : handle(given) {}
+    Owned(const Owned&) = delete;
+    Owned& operator=(const Owned&) = delete;
+    ~Owned() { abi::future::drop(handle); }
+    std::int32_t handle;
+  };
+  std::shared_ptr<Owned> owned_;
+};
+
+}  // namespace detail
+
+struct ModelInfo {
+  std::uint32_t page_size = 0;       // Tokens of a KV page.
+  std::uint32_t context_length = 0;  // Tokens.
+  std::uint32_t vocabulary_size = 0;
+  std::uint32_t embedding_width = 0;
+  std::int32_t begin_of_text = -1;  // -1: the model has none.
+  std::int32_t end_of_text = -1;
+  std::vector<std::uint32_t> stop_tokens;  // End of text, of turn, of message.
+};
+
+// One turn of a conversation. Roles are those of the model's template: "system", "user",
+// "assistant", often "tool".
+struct ChatMessage {
+  std::string role;
+  std::string content;
+};
+
+class Model {
+ public:
+  // By name; the empty name is the server's first.
+  static Result<Model> open(std::string_view name = "") {
+    const std::int32_t handle =
+        TRY(checked(abi::models::get_model(detail::bytes_of(name), detail::count_of(name.size()))));
+    Model model;
+    model.handle_ = detail::SharedHandle(handle);
+    model.info_ = std::make_shared<const ModelInfo>(TRY(read_info(handle)));
+    return model;
+  }
+
+  static Result<std::vector<std::string>> available() {
+    return lines(TRY(detail::text_from(abi::models::available_models)));
+  }
+
+  Result<std::string> name() const {
+    return detail::text_from([&](void* buffer, std::uint32_t capacity) {
+      return abi::models::model_name(handle(), buffer, capacity);
+    });
+  }
+
+  // "allocate", "forward", "input_text", "tokenize", "output_text".
+  Result<std::vector<std::string>> traits() const {
+    return lines(TRY(detail::text_from([&](void* buffer, std::uint32_t capacity) {
+      return abi::models::available_traits(handle(), buffer, capacity);
+    })));
+  }
+
+  const ModelInfo& info() const { return *info_; }
+  std::int32_t handle() const { return handle_.get(); }
+
+  struct TokenizeOptions {
+    bool parse_special = true;   // "<|im_end|>" in the text becomes its token; false: plain text.
+    bool begin_of_text = false;  // Begin with the model's begin-of-text token.
+  };
+  Future<std::vector<std::uint32_t>> tokenize(std::string_view text,
+                                              TokenizeOptions options) const {
+    const std::uint32_t flags =
+        (options.parse_special ? 1u : 0u) | (options.begin_of_text ? 2u : 0u);
+    return Future<std::vector<std::uint32_t>>(abi::tokenize::tokenize(
+        handle(), detail::bytes_of(text), detail::count_of(text.size()), flags));
+  }
+  Future<std::vector<std::uint32_t>> tokenize(std::string_view text) const {
+    return tokenize(text, TokenizeOptions{});
+  }
+
+  // The bytes of tokens: not always whole UTF-8, see utf8.h. Special tokens are left out unless
+  // asked for.
+  Future<std::string> detokenize(const std::vector<std::uint32_t>& tokens,
+                                 bool keep_special = false) const {
+    return Future<std::string>(abi::tokenize::detokenize(
+        handle(), tokens.data(), detail::count_of(tokens.size()), keep_special ? 1u : 0u));
+  }
+
+  // A conversation as the model's own template writes it. With `answer_next` it ends where the
+  // model's answer begins. Special tokens in a message's content stay plain text.
+  Future<std::vector<std::uint32_t>> tokenize_chat(const std::vector<ChatMessage>& messages,
+                                                   bool answer_next) const {
+    const std::string request = chat_request(messages, answer_next);
+    return Future<std::vector<std::uint32_t>>(abi::tokenize::tokenize_chat(
+        handle(), detail::bytes_of(request), detail::count_of(request.size())));
+  }
+  Future<std::string> apply_chat_template(const std::vector<ChatMessage>& messages,
+                                          bool answer_next) const {
+    const std::string request = chat_request(messages, answer_next);
+    return Future<std::string>(abi::tokenize::apply_chat_template(
+        handle(), detail::bytes_of(request), detail::count_of(request.size())));
+  }
+
+  static std::string chat_request(const std::vector<ChatMessage>& messages, bool answer_next) {
+    JsonWriter json;
+    json.begin_object().key("messages").begin_array();
+    for (const ChatMessage& each : messages) {
+      json.begin_object().key("role").text(each.role).key("content").text(each.content);
+      json.end_object();
+    }
+    json.end_array().key("add_generation_prompt").boolean(answer_next).end_object();
+    return json.str();
+  }
+
+ private:
+  static Result<ModelInfo> read_info(std::int32_t handle) {
+    constexpr std::size_t kFixed = 7;  // Numbers before the stop ids.
+    std::vector<std::uint32_t> record(64);
+    for (;;) {
+      const std::int32_t wanted = TRY(
+          checked(abi::models::model_info(handle, record.data(), detail::count_of(record.size()))));
+      const bool fits = static_cast<std::size_t>(wanted) <= record.size();
+      record.resize(static_cast<std::size_t>(wanted));
+      if (fits) break;
+    }
+    if (record.size() < kFixed || record.size() < kFixed + record[6]) {
+      return Error{ErrorCode::Internal, "model-info gave " + std::to_string(record.size()) +
+                                            " numbers, too few for what they announce"};
+    }
+    ModelInfo info;
+    info.page_size = record[0];
+    info.context_length = record[1];
+    info.vocabulary_size = record[2];
+    info.embedding_width = record[3];
+    info.begin_of_text = static_cast<std::int32_t>(record[4]);
+    info.end_of_text = static_cast<std::int32_t>(record[5]);
+    info.stop_tokens.assign(record.begin() + kFixed, record.begin() + kFixed + record[6]);
+    return info;
+  }
+
+  static std::vector<std::string> lines(const std::string& text) {
+    std::vector<std::string> out;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      if (end > at) out.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return out;
+  }
+
+  detail::SharedHandle handle_;
+  std::shared_ptr<const ModelInfo> info_;
+};
+
+}  // namespace quire

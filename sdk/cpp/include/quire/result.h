@@ -1,0 +1,121 @@
+#pragma once
+// Result<T>: either a T or an Error, as in the engine, but for programs that run without
+// exceptions.
+//
+// An Error is what a call of the host answered: a code of interface/types.wit and a message that
+// says what, which and how much. A misuse of this SDK (the value of a Result that holds an error,
+// an awaited future that is gone) is a bug of the program: panic() logs it and traps.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "quire/bindings.h"
+
+namespace quire {
+
+using ErrorCode = abi::ErrorCode;
+
+// Ends the program with a message in its log and a backtrace in its end record.
+[[noreturn]] inline void panic(std::string_view why) {
+  abi::runtime::log(3, reinterpret_cast<const std::uint8_t*>(why.data()),
+                    static_cast<std::uint32_t>(why.size()));
+  __builtin_trap();
+}
+
+struct [[nodiscard]] Error {
+  ErrorCode code = ErrorCode::Internal;
+  std::string message;
+
+  // "not-found: no model "x"": for logs and for people.
+  std::string text() const {
+    std::string out = abi::error_code_name(code);
+    if (!message.empty()) out += ": " + message;
+    return out;
+  }
+};
+
+struct Unit {};
+
+template <typename T>
+class [[nodiscard]] Result {
+  using Value = std::conditional_t<std::is_void_v<T>, Unit, T>;
+
+ public:
+  using value_type = T;
+
+  Result()
+    requires std::is_void_v<T>
+      : state_(std::in_place_index<0>) {}
+  Result(Value value)
+    requires(!std::is_void_v<T>)
+      : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  Value& value() & { return *checked<0>(); }
+  const Value& value() const& { return *const_cast<Result*>(this)->template checked<0>(); }
+  Value take() && { return std::move(*checked<0>()); }
+  const Error& error() const { return *const_cast<Result*>(this)->template checked<1>(); }
+  Error take_error() && { return std::move(*checked<1>()); }
+
+ private:
+  template <std::size_t kIndex>
+  auto* checked() {
+    auto* held = std::get_if<kIndex>(&state_);
+    if (held == nullptr) {
+      if constexpr (kIndex == 0) panic("the value was taken of a result that is " + error().text());
+      panic("the error was taken of a result that holds a value");
+    }
+    return held;
+  }
+  std::variant<Value, Error> state_;
+};
+
+// The message of the last error that a call returned.
+inline std::string last_error_message() {
+  std::string message(256, '\0');
+  std::int32_t bytes = abi::runtime::last_error(message.data(), 256);
+  if (bytes > 256) {
+    message.resize(static_cast<std::size_t>(bytes));
+    bytes = abi::runtime::last_error(message.data(), static_cast<std::uint32_t>(bytes));
+  }
+  message.resize(bytes > 0 ? std::min(static_cast<std::size_t>(bytes), message.size()) : 0);
+  return message;
+}
+
+// What a call returned: a value, or minus an error code with a message to fetch.
+inline Result<std::int32_t> checked(std::int32_t returned) {
+  if (returned >= 0) return returned;
+  return Error{static_cast<ErrorCode>(-returned), last_error_message()};
+}
+inline Result<void> checked_empty(std::int32_t returned) {
+  if (returned >= 0) return {};
+  return Error{static_cast<ErrorCode>(-returned), last_error_message()};
+}
+
+}  // namespace quire
+
+// Unwraps a Result or returns its Error from the enclosing function.
+#define TRY(...)                                  \
+  __extension__({                                 \
+    auto try_result_ = (__VA_ARGS__);             \
+    if (!try_result_.ok()) [[unlikely]]           \
+      return std::move(try_result_).take_error(); \
+    std::move(try_result_).take();                \
+  })
+
+// The same inside a coroutine: Model model = CO_TRY(Model::open("")), or CO_TRY(co_await task).
+#define CO_TRY(...)                                  \
+  __extension__({                                    \
+    auto try_result_ = (__VA_ARGS__);                \
+    if (!try_result_.ok()) [[unlikely]]              \
+      co_return std::move(try_result_).take_error(); \
+    std::move(try_result_).take();                   \
+  })

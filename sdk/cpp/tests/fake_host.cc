@@ -1,0 +1,394 @@
+#include "fake_host.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace quire::test {
+
+FakeHost host;
+
+}  // namespace quire::test
+
+namespace quire::abi {
+namespace {
+
+using test::host;
+
+std::int32_t put(const std::string& bytes, void* buffer, std::uint32_t capacity) {
+  if (bytes.size() <= capacity) std::memcpy(buffer, bytes.data(), bytes.size());
+  return static_cast<std::int32_t>(bytes.size());
+}
+
+template <typename T>
+std::string bytes_of(const std::vector<T>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+std::int32_t unknown(const char* what) {
+  return host.refuse(ErrorCode::NotFound, std::string("no such ") + what);
+}
+
+std::int32_t make_handles(const char* kind, std::uint32_t count, void* into) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::int32_t handle = host.new_handle(kind);
+    std::memcpy(static_cast<char*>(into) + 4 * i, &handle, 4);
+  }
+  return 0;
+}
+
+std::int32_t forget_handles(const std::int32_t* handles, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!host.forget(handles[i])) return unknown("handle");
+  }
+  return 0;
+}
+
+std::string counters_of(const test::FakeHost::Context& context) {
+  const auto length = static_cast<std::uint32_t>(context.computed.size());
+  return bytes_of(
+      std::vector<std::uint32_t>{length, length / 16, (length % 16 + 15) / 16, length % 16, 0});
+}
+
+// The tokenizer of the fake: a token is a byte; 1 begins a message, 2 ends one.
+std::vector<std::uint32_t> tokens_of(std::string_view text) {
+  std::vector<std::uint32_t> out;
+  for (const char each : text) out.push_back(static_cast<std::uint8_t>(each));
+  return out;
+}
+
+// Just enough of a template: every "role" and "content" of the request, and the generation prompt.
+std::vector<std::uint32_t> chat_tokens(std::string_view request) {
+  std::vector<std::uint32_t> out;
+  const auto value_after = [&](std::string_view key, std::size_t& at) {
+    const std::size_t start = request.find(key, at);
+    if (start == std::string_view::npos) return std::string_view();
+    const std::size_t first = start + key.size();
+    at = request.find('"', first);
+    return request.substr(first, at - first);
+  };
+  for (std::size_t at = 0; request.find("\"role\":\"", at) != std::string_view::npos;) {
+    const std::string_view role = value_after("\"role\":\"", at);
+    const std::string_view content = value_after("\"content\":\"", at);
+    out.push_back(1);
+    for (const std::uint32_t each : tokens_of(role.substr(0, 1))) out.push_back(each);
+    for (const std::uint32_t each : tokens_of(content)) out.push_back(each);
+    out.push_back(2);
+    out.push_back('\n');
+  }
+  if (request.find("\"add_generation_prompt\":true") != std::string_view::npos) {
+    out.push_back(1);
+    out.push_back('a');
+  }
+  return out;
+}
+
+}  // namespace
+
+namespace future {
+
+std::int32_t wait(const std::int32_t* futures, std::uint32_t count, std::int64_t timeout_ns) {
+  host.wait_count += 1;
+  const std::int64_t deadline = timeout_ns < 0 ? -1 : host.clock_ns + timeout_ns;
+  for (;;) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto* each = host.future(futures[i]);
+      if (each == nullptr) return unknown("future");
+      if (each->ready) return static_cast<std::int32_t>(i);
+    }
+    if (timeout_ns == 0) return host.refuse(ErrorCode::Timeout, "none is ready");
+    if (host.on_wait && host.on_wait()) continue;
+    if (host.advance_clock(deadline)) continue;
+    if (deadline < 0) return host.refuse(ErrorCode::Internal, "the test waits for ever");
+    host.clock_ns = deadline;
+    return host.refuse(ErrorCode::Timeout, "none is ready");
+  }
+}
+
+std::int32_t poll(const std::int32_t* futures, std::uint32_t count, void* ready) {
+  std::int32_t ready_count = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto* each = host.future(futures[i]);
+    if (each == nullptr) return unknown("future");
+    static_cast<std::uint8_t*>(ready)[i] = each->ready ? 1 : 0;
+    ready_count += each->ready ? 1 : 0;
+  }
+  return ready_count;
+}
+
+std::int32_t take(std::int32_t future, void* buffer, std::uint32_t capacity) {
+  const auto* pending = host.future(future);
+  if (pending == nullptr) return unknown("future");
+  if (!pending->ready) return host.refuse(ErrorCode::Unavailable, "not ready yet");
+  const test::FakeHost::PendingFuture taken = *pending;
+  if (taken.bytes.size() > capacity) return static_cast<std::int32_t>(taken.bytes.size());
+  host.forget(future);
+  if (taken.error != 0) {
+    host.last_error = taken.message;
+    return taken.error;
+  }
+  return put(taken.bytes, buffer, capacity);
+}
+
+std::int32_t drop(std::int32_t handle) {
+  return host.forget(handle) ? 0 : unknown("handle");
+}
+
+}  // namespace future
+
+namespace runtime {
+
+std::int32_t get_arg_count() {
+  return static_cast<std::int32_t>(host.arguments.size());
+}
+std::int32_t get_arg(std::uint32_t index, void* buffer, std::uint32_t capacity) {
+  if (index >= host.arguments.size()) return host.refuse(ErrorCode::OutOfRange, "no argument");
+  return put(host.arguments[index], buffer, capacity);
+}
+std::int32_t get_version(void* buffer, std::uint32_t capacity) {
+  return put("0.0.0-fake", buffer, capacity);
+}
+std::int64_t get_instance_id() {
+  return 7;
+}
+std::int32_t log(std::uint32_t, const std::uint8_t* text, std::uint32_t count) {
+  host.logged.emplace_back(reinterpret_cast<const char*>(text), count);
+  return 0;
+}
+std::int32_t set_result(const std::uint8_t* result, std::uint32_t count) {
+  host.result.assign(reinterpret_cast<const char*>(result), count);
+  return 0;
+}
+std::int64_t clock_now() {
+  return host.clock_ns;
+}
+std::int32_t sleep(std::int64_t duration_ns) {
+  const std::int32_t future = host.new_future();
+  host.future(future)->ready_at_ns = host.clock_ns + duration_ns;
+  return future;
+}
+std::int32_t random(void* buffer, std::uint32_t capacity) {
+  std::memset(buffer, 4, capacity);
+  return 0;
+}
+std::int32_t last_error(void* buffer, std::uint32_t capacity) {
+  return put(host.last_error, buffer, capacity);
+}
+
+}  // namespace runtime
+
+namespace session {
+
+std::int32_t send(const std::uint8_t* message, std::uint32_t count) {
+  host.sent.emplace_back(reinterpret_cast<const char*>(message), count);
+  return 0;
+}
+std::int32_t receive() {
+  const std::int32_t future = host.new_future();
+  if (host.inbox.empty()) {
+    host.fail(future, ErrorCode::Unavailable, "the client has ended its side");
+  } else {
+    host.complete(future, host.inbox.front());
+    host.inbox.pop_front();
+  }
+  return future;
+}
+
+}  // namespace session
+
+namespace models {
+
+std::int32_t available_models(void* buffer, std::uint32_t capacity) {
+  return put("fake\nother", buffer, capacity);
+}
+std::int32_t get_model(const std::uint8_t* name, std::uint32_t count) {
+  const std::string wanted(reinterpret_cast<const char*>(name), count);
+  if (!wanted.empty() && wanted != "fake") {
+    return host.refuse(ErrorCode::NotFound, "no model \"" + wanted + "\"");
+  }
+  return host.new_handle("model");
+}
+std::int32_t available_traits(std::int32_t, void* buffer, std::uint32_t capacity) {
+  return put("allocate\nforward\ninput_text\ntokenize\noutput_text", buffer, capacity);
+}
+std::int32_t model_info(std::int32_t, void* buffer, std::uint32_t capacity) {
+  std::vector<std::uint32_t> record = {
+      16, 2048, 256, 64, 0xffffffffu, 2, static_cast<std::uint32_t>(host.stop_tokens.size())};
+  record.insert(record.end(), host.stop_tokens.begin(), host.stop_tokens.end());
+  if (record.size() <= capacity) std::memcpy(buffer, record.data(), record.size() * 4);
+  return static_cast<std::int32_t>(record.size());
+}
+std::int32_t model_name(std::int32_t, void* buffer, std::uint32_t capacity) {
+  return put("fake", buffer, capacity);
+}
+
+}  // namespace models
+
+namespace tokenize {
+
+std::int32_t tokenize(std::int32_t, const std::uint8_t* text, std::uint32_t count, std::uint32_t) {
+  return host.ready_future(bytes_of(tokens_of({reinterpret_cast<const char*>(text), count})));
+}
+std::int32_t detokenize(std::int32_t, const std::uint32_t* tokens, std::uint32_t count,
+                        std::uint32_t flags) {
+  std::string out;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (tokens[i] > 2 || (flags & 1) != 0) out.push_back(static_cast<char>(tokens[i]));
+  }
+  return host.ready_future(out);
+}
+std::int32_t apply_chat_template(std::int32_t, const std::uint8_t* request, std::uint32_t count) {
+  std::string out;
+  for (auto each : chat_tokens({reinterpret_cast<const char*>(request), count})) {
+    out.push_back(static_cast<char>(each));
+  }
+  return host.ready_future(out);
+}
+std::int32_t tokenize_chat(std::int32_t, const std::uint8_t* request, std::uint32_t count) {
+  return host.ready_future(bytes_of(chat_tokens({reinterpret_cast<const char*>(request), count})));
+}
+
+}  // namespace tokenize
+
+namespace queue {
+
+std::int32_t create_queue(std::int32_t model, std::uint32_t) {
+  return host.knows(model) ? host.new_handle("queue") : unknown("model");
+}
+std::int32_t destroy_queue(std::int32_t queue) {
+  return future::drop(queue);
+}
+std::int32_t synchronize(std::int32_t) {
+  return host.ready_future("");
+}
+std::int32_t set_queue_priority(std::int32_t queue, std::uint32_t) {
+  return host.knows(queue) ? 0 : unknown("queue");
+}
+
+}  // namespace queue
+
+namespace allocate {
+
+std::int32_t alloc_kvpage(std::int32_t queue, std::uint32_t count, void* pages) {
+  return host.knows(queue) ? make_handles("page", count, pages) : unknown("queue");
+}
+std::int32_t dealloc_kvpage(std::int32_t queue, const std::int32_t* pages, std::uint32_t count) {
+  return host.knows(queue) ? forget_handles(pages, count) : unknown("queue");
+}
+std::int32_t alloc_emb(std::int32_t queue, std::uint32_t count, void* embeds) {
+  return host.knows(queue) ? make_handles("embed", count, embeds) : unknown("queue");
+}
+std::int32_t dealloc_emb(std::int32_t queue, const std::int32_t* embeds, std::uint32_t count) {
+  return host.knows(queue) ? forget_handles(embeds, count) : unknown("queue");
+}
+
+}  // namespace allocate
+
+namespace input {
+
+std::int32_t embed_txt(std::int32_t, const std::int32_t* embeds, std::uint32_t count,
+                       const std::uint32_t* tokens, std::uint32_t, const std::uint32_t*,
+                       std::uint32_t) {
+  for (std::uint32_t i = 0; i < count; ++i) host.embed_texts[embeds[i]] = {tokens[i]};
+  return 0;
+}
+
+}  // namespace input
+
+namespace forward {
+
+std::int32_t forward(std::int32_t, const std::int32_t*, std::uint32_t, const std::int32_t* iemb,
+                     std::uint32_t iemb_count, const std::int32_t*, std::uint32_t,
+                     const std::int32_t* oemb, std::uint32_t oemb_count, const std::uint8_t*,
+                     std::uint32_t, std::uint32_t) {
+  for (std::uint32_t i = 0; i < oemb_count; ++i) {
+    host.embed_texts[oemb[i]] = host.embed_texts[iemb[iemb_count - oemb_count + i]];
+  }
+  return host.ready_future("");
+}
+std::int32_t mask_kvpage(std::int32_t, std::int32_t, const std::uint8_t*, std::uint32_t) {
+  return 0;
+}
+
+}  // namespace forward
+
+namespace output {
+
+std::int32_t get_next_dist(std::int32_t, std::int32_t embed, std::uint32_t top_k) {
+  const auto seen = host.embed_texts.find(embed);
+  if (seen == host.embed_texts.end()) return unknown("output");
+  auto pairs = host.next(seen->second);
+  if (top_k > 0 && pairs.size() > top_k) pairs.resize(top_k);
+  std::vector<std::uint32_t> tokens;
+  std::vector<float> probabilities;
+  for (const auto& [token, probability] : pairs) {
+    tokens.push_back(token);
+    probabilities.push_back(probability);
+  }
+  const std::vector<std::uint32_t> count = {static_cast<std::uint32_t>(pairs.size())};
+  return host.ready_future(bytes_of(count) + bytes_of(tokens) + bytes_of(probabilities));
+}
+
+}  // namespace output
+
+namespace context {
+
+std::int32_t create(std::int32_t queue) {
+  if (!host.knows(queue)) return unknown("queue");
+  const std::int32_t handle = host.new_handle("context");
+  host.contexts[handle] = {};
+  return handle;
+}
+std::int32_t append(std::int32_t context, const std::uint32_t* tokens, std::uint32_t count) {
+  if (!host.contexts.contains(context)) return unknown("context");
+  auto& queued = host.contexts[context].queued;
+  queued.insert(queued.end(), tokens, tokens + count);
+  return 0;
+}
+std::int32_t flush(std::int32_t context) {
+  return forward(context, nullptr, 0);
+}
+std::int32_t forward(std::int32_t context, const std::int32_t* oemb, std::uint32_t count) {
+  if (!host.contexts.contains(context)) return unknown("context");
+  auto& held = host.contexts[context];
+  held.computed.insert(held.computed.end(), held.queued.begin(), held.queued.end());
+  held.queued.clear();
+  if (count == 1) host.embed_texts[oemb[0]] = held.computed;
+  return host.ready_future(counters_of(held));
+}
+std::int32_t fork(std::int32_t context) {
+  if (!host.contexts.contains(context)) return unknown("context");
+  const std::int32_t child = host.new_handle("context");
+  host.contexts[child] = host.contexts[context];
+  return host.ready_future(bytes_of(std::vector<std::int32_t>{child}));
+}
+std::int32_t truncate(std::int32_t context, std::uint32_t count) {
+  if (!host.contexts.contains(context)) return unknown("context");
+  auto& held = host.contexts[context];
+  for (; count > 0 && !held.queued.empty(); --count) held.queued.pop_back();
+  if (count > held.computed.size() % 16) {
+    const std::int32_t future = host.new_future();
+    host.fail(future, ErrorCode::OutOfRange, "beyond the working tail");
+    return future;
+  }
+  held.computed.resize(held.computed.size() - count);
+  return host.ready_future(counters_of(held));
+}
+std::int32_t seq_len(std::int32_t context) {
+  return static_cast<std::int32_t>(host.contexts[context].computed.size());
+}
+std::int32_t page_size(std::int32_t) {
+  return 16;
+}
+std::int32_t committed_page_count(std::int32_t context) {
+  return seq_len(context) / 16;
+}
+std::int32_t working_page_count(std::int32_t context) {
+  return (seq_len(context) % 16 + 15) / 16;
+}
+std::int32_t working_page_token_count(std::int32_t context) {
+  return seq_len(context) % 16;
+}
+
+}  // namespace context
+
+}  // namespace quire::abi

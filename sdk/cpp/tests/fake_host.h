@@ -1,0 +1,123 @@
+#pragma once
+// FakeHost stands in for the server: every quire::abi function, with futures that become ready when
+// the test says so or when its clock gets there, and a model that continues each token by a rule.
+//
+// Owns     the handles that were given out; `live_handles()` is what a program leaked.
+// Thread   one. It is a global because the functions of the interface are; reset() begins a test.
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "quire/bindings.h"
+
+namespace quire::test {
+
+class FakeHost {
+ public:
+  struct PendingFuture {
+    bool ready = false;
+    std::int64_t ready_at_ns = -1;  // By the clock; -1: not by the clock.
+    std::int32_t error = 0;         // Minus a code, or 0.
+    std::string message;
+    std::string bytes;
+  };
+  struct Context {
+    std::vector<std::uint32_t> computed;
+    std::vector<std::uint32_t> queued;
+  };
+
+  void reset() { *this = FakeHost(); }
+
+  std::int32_t new_handle(const char* kind) {
+    handles_[++last_handle_] = kind;
+    return last_handle_;
+  }
+  std::int32_t new_future() {
+    const std::int32_t future = new_handle("future");
+    futures_[future] = {};
+    made_.push_back(future);
+    return future;
+  }
+  std::int32_t ready_future(std::string bytes) {
+    const std::int32_t future = new_future();
+    complete(future, std::move(bytes));
+    return future;
+  }
+  void complete(std::int32_t future, std::string bytes = "") {
+    futures_.at(future).ready = true;
+    futures_.at(future).bytes = std::move(bytes);
+  }
+  void fail(std::int32_t future, abi::ErrorCode code, std::string message) {
+    futures_.at(future) = {true, -1, -static_cast<std::int32_t>(code), std::move(message), ""};
+  }
+  std::int32_t refuse(abi::ErrorCode code, std::string message) {
+    last_error = std::move(message);
+    return -static_cast<std::int32_t>(code);
+  }
+  bool knows(std::int32_t handle) const { return handles_.contains(handle); }
+  bool forget(std::int32_t handle) {
+    futures_.erase(handle);
+    contexts.erase(handle);
+    return handles_.erase(handle) > 0;
+  }
+  PendingFuture* future(std::int32_t handle) {
+    const auto found = futures_.find(handle);
+    return found == futures_.end() ? nullptr : &found->second;
+  }
+  // The futures made so far, in order; dropped and taken ones too.
+  const std::vector<std::int32_t>& made() const { return made_; }
+  std::multiset<std::string> live_handles() const {
+    std::multiset<std::string> kinds;
+    for (const auto& [handle, kind] : handles_) kinds.insert(kind);
+    return kinds;
+  }
+
+  // Called when a program waits and nothing is ready: makes something happen, or returns false.
+  std::function<bool()> on_wait;
+  std::int64_t clock_ns = 0;
+  std::uint64_t wait_count = 0;
+  std::string last_error;
+  std::vector<std::string> arguments;
+  std::vector<std::string> sent;
+  std::vector<std::string> logged;
+  std::deque<std::string> inbox;  // For receive; when empty the client has ended its side.
+  std::string result;
+
+  // The model: what follows a token, as (token, probability) falling; and the bytes of a token.
+  std::function<std::vector<std::pair<std::uint32_t, float>>(const std::vector<std::uint32_t>&)>
+      next;
+  std::vector<std::uint32_t> stop_tokens = {2};
+  std::map<std::int32_t, Context> contexts;
+  std::map<std::int32_t, std::vector<std::uint32_t>> embed_texts;  // What an output has seen.
+
+  // The earliest time of the clock at which a future becomes ready, up to `limit_ns`.
+  bool advance_clock(std::int64_t limit_ns) {
+    std::int64_t earliest = -1;
+    for (const auto& [handle, each] : futures_) {
+      if (each.ready || each.ready_at_ns < 0) continue;
+      if (earliest < 0 || each.ready_at_ns < earliest) earliest = each.ready_at_ns;
+    }
+    if (earliest < 0 || (limit_ns >= 0 && earliest > limit_ns)) return false;
+    clock_ns = std::max(clock_ns, earliest);
+    for (auto& [handle, each] : futures_) {
+      if (each.ready_at_ns >= 0 && each.ready_at_ns <= clock_ns) each.ready = true;
+    }
+    return true;
+  }
+
+ private:
+  std::int32_t last_handle_ = 0;
+  std::map<std::int32_t, std::string> handles_;
+  std::map<std::int32_t, PendingFuture> futures_;
+  std::vector<std::int32_t> made_;
+};
+
+extern FakeHost host;
+
+}  // namespace quire::test
