@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <tuple>
 
 #include "base/check.h"
@@ -45,6 +47,20 @@ std::uint64_t WeightSource::bytes() const {
   std::uint64_t sum = 0;
   for (const Entry& each : entries_) sum += each.info.bytes();
   return sum;
+}
+
+std::vector<WeightSource::FormatShare> WeightSource::format_shares() const {
+  std::map<NumberFormat, FormatShare> by_format;
+  for (const Entry& each : entries_) {
+    FormatShare& share = by_format[each.info.format];
+    share.format = each.info.format;
+    share.tensor_count += 1;
+    share.bytes += each.info.bytes();
+  }
+  std::vector<FormatShare> shares;
+  for (const auto& [format, share] : by_format) shares.push_back(share);
+  std::ranges::stable_sort(shares, std::ranges::greater{}, &FormatShare::bytes);
+  return shares;
 }
 
 Result<void> WeightSource::read(TensorRole role, std::uint32_t layer, std::uint32_t row_first,

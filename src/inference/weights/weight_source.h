@@ -80,6 +80,13 @@ class WeightSource final {
 
   std::uint64_t bytes() const;  // Of all tensors, as stored.
 
+  struct FormatShare {
+    NumberFormat format{};
+    std::uint32_t tensor_count = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<FormatShare> format_shares() const;  // Most bytes first; only formats present.
+
  private:
   const Entry* entry(TensorRole role, std::uint32_t layer) const;
   Result<void> read_interleaved(const Entry& entry, std::uint32_t row_first,

@@ -1,0 +1,381 @@
+#include "inference/weights/model_store.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/sha256.h"
+#include "inference/weights/byte_source.h"
+#include "inference/weights/model_files.h"
+
+namespace quire::inference {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kChunkBytes = 4 << 20;
+constexpr std::size_t kNameBytesMax = 128;
+constexpr std::uint64_t kRecordBytesMax = 1 << 20;
+
+Error io_error(const std::string& doing, const std::error_code& code) {
+  return Error(ErrorCode::Io, "cannot " + doing + ": " + code.message());
+}
+
+bool is_model_name(std::string_view name) {
+  const auto allowed = [](char each) {
+    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+           (each >= '0' && each <= '9') || each == '.' || each == '_' || each == '-';
+  };
+  return !name.empty() && name.size() <= kNameBytesMax && name.front() != '.' &&
+         std::ranges::all_of(name, allowed);
+}
+
+// A folder that goes with its content when the work is over, however it ends.
+class WorkFolder {
+ public:
+  static Result<WorkFolder> create(const std::string& beside) {
+    std::string path = beside + "/.work.XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) {
+      return Error(ErrorCode::Io,
+                   "cannot make a folder in " + beside + ": " + std::strerror(errno));
+    }
+    return WorkFolder(std::move(path));
+  }
+  WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  WorkFolder& operator=(WorkFolder&&) = delete;
+  ~WorkFolder() {
+    std::error_code ignored;  // A leftover is hidden from list() and harmless.
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit WorkFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// The files of a model, relative to what holds it, ascending. A GGUF model is one file.
+Result<std::vector<std::string>> files_of(const fs::path& model) {
+  std::vector<std::string> files;
+  std::error_code code;
+  if (!fs::is_directory(model, code)) return std::vector<std::string>{std::string()};
+  for (fs::directory_iterator each(model, code), end; !code && each != end; each.increment(code)) {
+    std::error_code status;
+    if (each->is_regular_file(status)) files.push_back(each->path().filename().string());
+  }
+  if (code) return io_error("list " + model.string(), code);
+  std::ranges::sort(files);
+  return files;
+}
+
+fs::path file_in(const fs::path& model, const std::string& file) {
+  return file.empty() ? model : model / file;
+}
+
+Result<std::uint64_t> bytes_of(const fs::path& model) {
+  std::uint64_t sum = 0;
+  for (const std::string& file : TRY(files_of(model))) {
+    std::error_code code;
+    sum += fs::file_size(file_in(model, file), code);
+    if (code) return io_error("size " + model.string(), code);
+  }
+  return sum;
+}
+
+// What a copy or a check of several files has done so far.
+struct Watched {
+  const Progress& progress;
+  std::uint64_t bytes_expected = 0;
+  std::uint64_t bytes_done = 0;
+
+  Result<void> advance(std::uint64_t bytes) {
+    bytes_done += bytes;
+    if (!progress || progress(bytes_done, bytes_expected)) return {};
+    return Error(ErrorCode::Cancelled, "stopped after " + std::to_string(bytes_done) + " of " +
+                                           std::to_string(bytes_expected) + " bytes");
+  }
+};
+
+template <typename Consume>
+Result<void> for_each_chunk(const std::string& path, Watched& watched, Consume consume) {
+  const File file = TRY(File::open(path));
+  std::vector<std::byte> chunk;
+  for (std::uint64_t offset = 0; offset < file.bytes(); offset += chunk.size()) {
+    chunk.resize(std::min<std::uint64_t>(kChunkBytes, file.bytes() - offset));
+    TRY(file.read(offset, chunk));
+    TRY(consume(std::span<const std::byte>(chunk)));
+    TRY(watched.advance(chunk.size()));
+  }
+  return {};
+}
+
+Result<std::string> digest_file(const std::string& path, Watched& watched) {
+  Sha256 hash;
+  TRY(for_each_chunk(path, watched, [&](std::span<const std::byte> bytes) -> Result<void> {
+    hash.add(bytes);
+    return {};
+  }));
+  return hex(hash.finish());
+}
+
+Result<void> write_all(int descriptor, std::span<const std::byte> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      return Error(ErrorCode::Io, "cannot write " + path + ": " + std::strerror(errno));
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+// A new file, on disk when `fill` is done.
+template <typename Fill>
+Result<void> store_file(const std::string& path, Fill fill) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (descriptor < 0) {
+    return Error(ErrorCode::Io, "cannot create " + path + ": " + std::strerror(errno));
+  }
+  Result<void> filled = fill(descriptor);
+  const bool stored = ::fsync(descriptor) == 0;
+  const int number = errno;
+  ::close(descriptor);
+  if (!filled.ok() || stored) return filled;
+  return Error(ErrorCode::Io, "cannot store " + path + ": " + std::strerror(number));
+}
+
+Result<void> copy_model(const fs::path& from, const fs::path& to, const Progress& progress) {
+  const std::vector<std::string> files = TRY(files_of(from));
+  Watched watched{progress, TRY(bytes_of(from))};
+  std::error_code code;
+  if (files.size() != 1 || !files.front().empty()) fs::create_directory(to, code);
+  if (code) return io_error("make " + to.string(), code);
+  for (const std::string& file : files) {
+    const std::string target = file_in(to, file).string();
+    TRY(store_file(target, [&](int descriptor) {
+      return for_each_chunk(
+          file_in(from, file).string(), watched,
+          [&](std::span<const std::byte> bytes) { return write_all(descriptor, bytes, target); });
+    }));
+  }
+  return {};
+}
+
+// The digests of a model's files as sha256sum writes them, with the names they will have.
+Result<std::string> make_record(const fs::path& model, const std::string& stored_name,
+                                Watched& watched) {
+  std::string record;
+  for (const std::string& file : TRY(files_of(model))) {
+    record += TRY(digest_file(file_in(model, file).string(), watched)) + "  ";
+    record += (file.empty() ? stored_name : stored_name + "/" + file) + "\n";
+  }
+  return record;
+}
+
+Result<void> move(const fs::path& from, const fs::path& to) {
+  std::error_code code;
+  fs::rename(from, to, code);
+  if (code) return io_error("move " + from.string() + " to " + to.string(), code);
+  return {};
+}
+
+// The last part of a path or URL, without query and ending, as a model's name.
+std::string name_from(std::string source) {
+  source = source.substr(0, source.find_first_of("?#"));
+  while (source.size() > 1 && source.ends_with('/')) source.pop_back();
+  std::string name = source.substr(source.rfind('/') + 1);
+  if (name.ends_with(".gguf")) name.resize(name.size() - 5);
+  std::ranges::transform(name, name.begin(), [](char each) {
+    return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
+  });
+  return name;
+}
+
+bool is_web_url(const std::string& source) {
+  return source.starts_with("http://") || source.starts_with("https://");
+}
+
+}  // namespace
+
+Result<std::string> data_folder_from_environment() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const std::string own = variable("QUIRE_DATA"); !own.empty()) return own;
+  if (const std::string data = variable("XDG_DATA_HOME"); !data.empty()) return data + "/quire";
+  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.local/share/quire";
+  return Error(ErrorCode::NotFound,
+               "no data folder: none of QUIRE_DATA, XDG_DATA_HOME and HOME is set");
+}
+
+Result<std::vector<StoredModel>> ModelStore::list() const {
+  std::vector<StoredModel> models;
+  std::error_code code;
+  if (!fs::exists(folder_, code)) return models;
+  for (fs::directory_iterator each(folder_, code), end; !code && each != end;
+       each.increment(code)) {
+    const fs::path& path = each->path();
+    std::error_code status;
+    const bool is_folder =
+        fs::is_directory(path, status) && fs::exists(path / "config.json", status);
+    if (!is_folder && path.extension() != ".gguf") continue;
+    const std::string name = is_folder ? path.filename().string() : path.stem().string();
+    if (!is_model_name(name)) continue;
+    Result<std::uint64_t> bytes = bytes_of(path);
+    if (bytes.ok()) models.push_back({name, path.string(), bytes.value()});
+  }
+  if (code) return io_error("list " + folder_, code);
+  std::ranges::sort(models, {}, &StoredModel::name);
+  return models;
+}
+
+Error ModelStore::no_such_model(const std::string& name) const {
+  std::string text = "there is no model " + in_quotes(name) + " in " + folder_;
+  Result<std::vector<StoredModel>> models = list();
+  if (models.ok() && !models.value().empty()) {
+    text += " (there are:";
+    for (const StoredModel& each : models.value()) text += " " + each.name;
+    text += ")";
+  }
+  return Error(ErrorCode::NotFound, text + "; get the default model, " +
+                                        std::string(kDefaultModel) +
+                                        ", with `make model` or tools/fetch_model.sh, another with "
+                                        "`quire model add PATH-or-URL`");
+}
+
+Result<StoredModel> ModelStore::find(const std::string& name) const {
+  if (is_model_name(name)) {
+    for (const std::string& path : {folder_ + "/" + name + ".gguf", folder_ + "/" + name}) {
+      std::error_code code;
+      if (!fs::exists(path, code)) continue;
+      return StoredModel{name, path, TRY(bytes_of(path))};
+    }
+  }
+  return no_such_model(name);
+}
+
+Result<std::string> ModelStore::resolve(const std::string& name_or_path) const {
+  const std::string wanted = name_or_path.empty() ? std::string(kDefaultModel) : name_or_path;
+  Result<StoredModel> stored = find(wanted);
+  if (stored.ok()) return stored.value().path;
+  std::error_code code;
+  if (fs::exists(wanted, code)) return wanted;
+  if (wanted.find('/') != std::string::npos) {
+    return Error(ErrorCode::NotFound, "there is no model file or folder " + in_quotes(wanted) +
+                                          "; `quire model list` prints the models by name");
+  }
+  return std::move(stored).take_error();
+}
+
+// Brings the source into the work folder (or finds it where it lies, for a link); its path there.
+Result<std::string> ModelStore::fetch(const std::string& source, const std::string& work,
+                                      const AddOptions& options) const {
+  if (is_web_url(source)) {
+    if (options.mode == AddMode::Link) {
+      return Error(ErrorCode::InvalidArgument, "a URL cannot be linked to: " + source);
+    }
+    DownloadOptions transfer;
+    transfer.progress = options.progress;
+    TRY(download(source, work + "/model.gguf", transfer));
+    return work + "/model.gguf";
+  }
+  const std::string path = source.starts_with("file://") ? source.substr(7) : source;
+  std::error_code code;
+  const fs::path absolute = fs::canonical(path, code);
+  if (code) {
+    return Error(ErrorCode::NotFound, "cannot add " + in_quotes(path) + ": " + code.message());
+  }
+  TRY(open_model(absolute.string()));  // Before gigabytes are copied.
+  const bool is_folder = fs::is_directory(absolute, code);
+  const std::string target = work + (is_folder ? "/model" : "/model.gguf");
+  if (options.mode == AddMode::Copy) {
+    TRY(copy_model(absolute, target, options.progress));
+    return target;
+  }
+  fs::create_symlink(absolute, target, code);
+  if (code) return io_error("link " + target, code);
+  return target;
+}
+
+Result<StoredModel> ModelStore::add(const std::string& source, const AddOptions& options) const {
+  const std::string name = options.name.empty() ? name_from(source) : options.name;
+  if (!is_model_name(name)) {
+    return Error(ErrorCode::InvalidArgument,
+                 in_quotes(name) +
+                     " is no name for a model: letters, digits, \".\", \"_\" and "
+                     "\"-\", not \".\" first; give another with --name");
+  }
+  if (find(name).ok()) {
+    return Error(ErrorCode::AlreadyExists, "there is a model " + in_quotes(name) + " already in " +
+                                               folder_ + "; remove it first, or give a --name");
+  }
+  std::error_code code;
+  fs::create_directories(folder_, code);
+  if (code) return io_error("make " + folder_, code);
+  const WorkFolder work = TRY(WorkFolder::create(folder_));
+  const std::string fetched = TRY(fetch(source, work.path(), options));
+  TRY(open_model(fetched));
+  const bool is_folder = fs::is_directory(fetched, code);
+  const std::string stored_name = is_folder ? name : name + ".gguf";
+  const Progress silent;
+  Watched watched{silent};
+  const std::string record = TRY(make_record(fetched, stored_name, watched));
+  const std::string record_path = work.path() + "/record";
+  TRY(store_file(record_path, [&](int descriptor) {
+    return write_all(descriptor, std::as_bytes(std::span(record)), record_path);
+  }));
+  TRY(move(record_path, folder_ + "/" + name + ".sha256"));
+  TRY(move(fetched, folder_ + "/" + stored_name));
+  return find(name);
+}
+
+Result<void> ModelStore::remove(const std::string& name) const {
+  const StoredModel model = TRY(find(name));
+  const WorkFolder work = TRY(WorkFolder::create(folder_));
+  TRY(move(model.path, work.path() + "/removed"));
+  std::error_code code;
+  fs::remove(folder_ + "/" + name + ".sha256", code);
+  if (code) return io_error("remove the record of " + name, code);
+  return {};
+}
+
+Result<void> ModelStore::verify(const std::string& name, const Progress& progress) const {
+  const StoredModel model = TRY(find(name));
+  const std::string record_path = folder_ + "/" + name + ".sha256";
+  const std::string record = TRY(read_file(record_path, kRecordBytesMax));
+  std::map<std::string, std::string> recorded;
+  std::istringstream lines(record);
+  for (std::string digest, file; lines >> digest >> std::ws && std::getline(lines, file);) {
+    recorded.emplace(file, digest);
+  }
+  const std::string stored_name = fs::path(model.path).filename().string();
+  Watched watched{progress, model.bytes};
+  for (const std::string& file : TRY(files_of(model.path))) {
+    const std::string path = file_in(model.path, file).string();
+    const auto entry = recorded.extract(file.empty() ? stored_name : stored_name + "/" + file);
+    if (entry.empty()) {
+      return Error(ErrorCode::Corrupted, path + " is not in the record " + record_path);
+    }
+    const std::string found = TRY(digest_file(path, watched));
+    if (found != entry.mapped()) {
+      return Error(ErrorCode::Corrupted,
+                   path + " has SHA-256 " + found + "; the record says " + entry.mapped());
+    }
+  }
+  if (!recorded.empty()) {
+    return Error(ErrorCode::Corrupted, recorded.begin()->first + " is in the record " +
+                                           record_path + " and not in the model");
+  }
+  return {};
+}
+
+}  // namespace quire::inference
