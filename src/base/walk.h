@@ -8,16 +8,16 @@
 namespace quire {
 
 enum class WalkStop : std::uint8_t {
-  Server = 1,      // application/server: a request became a LaunchRequest.
-  Lifecycle = 2,   // application/lifecycle: an instance was launched or got a message.
-  Sandbox = 3,     // application/sandbox: the guest ran until it waits.
-  HostCalls = 4,   // application/hostcalls: arguments became a Command.
-  Controller = 5,  // control/controller: a Command came in.
-  Pages = 6,       // control/pages: pages were found, allocated or resolved for it.
-  Scheduler = 7,   // control/scheduler: a Batch was built and submitted.
-  Handlers = 8,    // inference/handlers: the Batch became addresses and shapes.
-  Models = 9,      // inference/models: the model ran.
-  Dispatcher = 10, // control/dispatcher: a Completion became an Answer.
+  Server = 1,       // application/server: a request became a LaunchRequest.
+  Lifecycle = 2,    // application/lifecycle: an instance was launched or got a message.
+  Sandbox = 3,      // application/sandbox: the guest ran until it waits.
+  HostCalls = 4,    // application/hostcalls: arguments became a Command.
+  Controller = 5,   // control/controller: a Command came in.
+  Pages = 6,        // control/pages: pages were found, allocated or resolved for it.
+  Scheduler = 7,    // control/scheduler: a Batch was built and submitted.
+  Handlers = 8,     // inference/handlers: the Batch became addresses and shapes.
+  Models = 9,       // inference/models: the model ran.
+  Dispatcher = 10,  // control/dispatcher: a Completion became an Answer.
 };
 
 class WalkSink {

@@ -1,0 +1,44 @@
+#pragma once
+// CompletionInbox is where other threads leave what they finished for the engine thread.
+//
+// It is made first: backends are built with it as their CompletionSink, then the controller takes
+// it over. Slots are reserved by whoever sends work out, so that a push never fails or blocks.
+//
+// Thread   complete() and deliver() from any; take_*() from the engine thread.
+#include <cstdint>
+#include <optional>
+
+#include "base/bounded_queue.h"
+#include "base/wakeup.h"
+#include "control/api/command.h"
+#include "inference/api/backend.h"
+
+namespace quire::control {
+
+// What a helper thread made of a text job.
+struct TextOutcome {
+  std::uint64_t job = 0;
+  Result<AnswerBody> answer;
+};
+
+class CompletionInbox final : public inference::CompletionSink {
+ public:
+  static constexpr std::size_t kBatchCountMax = 64;     // Under way, over all models.
+  static constexpr std::size_t kTextJobCountMax = 256;  // Under way; more wait with the controller.
+
+  explicit CompletionInbox(Wakeup& wakeup)
+      : wakeup_(wakeup), batches_(kBatchCountMax), texts_(kTextJobCountMax) {}
+
+  void complete(inference::Completion completion) override;
+  void deliver(TextOutcome outcome);
+
+  std::optional<inference::Completion> take_completion() { return batches_.try_pop(); }
+  std::optional<TextOutcome> take_text() { return texts_.try_pop(); }
+
+ private:
+  Wakeup& wakeup_;
+  BoundedQueue<inference::Completion> batches_;
+  BoundedQueue<TextOutcome> texts_;
+};
+
+}  // namespace quire::control

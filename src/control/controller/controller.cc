@@ -1,0 +1,243 @@
+#include "control/controller/controller.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "base/sha256.h"
+
+namespace quire::control {
+namespace {
+
+ModelDescription describe(const ServedModel& served) {
+  const inference::ModelInfo& info = served.backend->model();
+  const inference::BackendCapabilities& device = served.backend->capabilities();
+  ModelDescription description{.name = info.name,
+                               .architecture = info.architecture,
+                               .page_size = device.page_size,
+                               .page_count = device.page_count,
+                               .vocabulary_size = info.vocabulary_size,
+                               .context_length = info.context_length,
+                               .embedding_width = info.embedding_width,
+                               .bos_id = info.bos_id,
+                               .eos_id = info.eos_id,
+                               .stop_ids = {},
+                               .traits = {"allocate", "forward", "input_text", "output_text"},
+                               .add_bos = info.add_bos,
+                               .has_chat_template = served.has_chat_template};
+  for (const inference::TokenId id : info.stop_ids) {
+    description.stop_ids.push_back(static_cast<std::uint32_t>(id));
+  }
+  if (served.codec != nullptr) description.traits.push_back("tokenize");
+  return description;
+}
+
+PageCacheOptions cache_options(const inference::Backend& backend,
+                               const ControllerOptions& options) {
+  const inference::BackendCapabilities& device = backend.capabilities();
+  PageCacheOptions cache;
+  cache.page_count = device.page_count;
+  cache.space.model = backend.model().digest;
+  cache.space.numerics_id = device.numerics_id;
+  cache.space.kv_format = device.kv_format;
+  cache.space.page_size = device.page_size;
+  cache.is_shared = options.shares_prefixes && device.kv_mode == inference::KvMode::Paged;
+  cache.hash_key = options.hash_key;
+  cache.hash_bits = options.hash_bits;
+  return cache;
+}
+
+}  // namespace
+
+Controller::Controller(std::vector<ServedModel> models, const ControllerOptions& options,
+                       CompletionInbox& inbox, AnswerSink& answers, Wakeup& wakeup,
+                       const Clock& clock)
+    : options_(options),
+      inbox_(inbox),
+      dispatcher_(answers, options.walk),
+      table_(dispatcher_, clock, wakeup, options.walk),
+      models_(std::move(models)),
+      jobs_(inbox, options.helper, dispatcher_) {
+  QUIRE_CHECK(models_.size() <= CompletionInbox::kBatchCountMax,
+              "more models than the inbox has slots");
+  for (std::size_t index = 0; index < models_.size(); ++index) {
+    inference::Backend& backend = *models_[index].backend;
+    descriptions_.push_back(describe(models_[index]));
+    SchedulerOptions scheduling;
+    scheduling.model = ModelIndex{static_cast<std::uint32_t>(index)};
+    scheduling.prefill_row_budget = options.prefill_row_budget;
+    scheduling.page_wait_ns_max = options.page_wait_ns_max;
+    schedulers_.push_back(
+        std::make_unique<Scheduler>(backend, cache_options(backend, options), scheduling, table_));
+  }
+}
+
+std::unique_ptr<Controller> make_controller(std::vector<ServedModel> models,
+                                            const ControllerOptions& options,
+                                            CompletionInbox& inbox, AnswerSink& answers,
+                                            Wakeup& wakeup, const Clock& clock) {
+  return std::make_unique<Controller>(std::move(models), options, inbox, answers, wakeup, clock);
+}
+
+Instance* Controller::find_instance(InstanceId id) const {
+  const auto found = by_id_.find(static_cast<std::uint64_t>(id));
+  return found == by_id_.end() ? nullptr : found->second;
+}
+
+void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLimits& limits) {
+  QUIRE_CHECK(find_instance(id) == nullptr, "an instance starts once");
+  auto made = std::make_unique<Instance>();
+  made->id = id;
+  made->tenant = tenant;
+  made->order = ++next_order_;
+  made->limits = limits;
+  made->ledgers.resize(schedulers_.size());
+  by_id_.emplace(static_cast<std::uint64_t>(id), made.get());
+  table_.instances.emplace(made->order, std::move(made));
+}
+
+void Controller::end_instance(InstanceId id) {
+  Instance* instance = find_instance(id);
+  if (instance == nullptr) return;
+  jobs_.forget_all(id);
+  drop_objects(*instance);
+  by_id_.erase(static_cast<std::uint64_t>(id));
+  table_.instances.erase(instance->order);
+  drain();
+}
+
+void Controller::drop_objects(Instance& instance) {
+  std::vector<PageObject*> pages;
+  std::vector<EmbedObject*> embeds;
+  std::vector<Context*> contexts;
+  std::set<QueueObject*> queues;
+  instance.objects.for_each([&](std::uint32_t, ObjectEntry& entry) {
+    switch (entry.kind) {
+      case ObjectKind::Page:
+        pages.push_back(static_cast<PageObject*>(entry.object));
+        break;
+      case ObjectKind::Embed:
+        embeds.push_back(static_cast<EmbedObject*>(entry.object));
+        break;
+      case ObjectKind::Context:
+        contexts.push_back(static_cast<Context*>(entry.object));
+        break;
+      case ObjectKind::Queue:
+        queues.insert(static_cast<QueueObject*>(entry.object));
+        break;
+    }
+  });
+  while (Operation* operation = instance.first) {
+    // What it was to give back has no name any more.
+    if (is<DeallocPages>(*operation)) {
+      pages.insert(pages.end(), operation->output_pages.begin(), operation->output_pages.end());
+    } else if (is<DeallocEmbeds>(*operation)) {
+      embeds.insert(embeds.end(), operation->output_embeds.begin(), operation->output_embeds.end());
+    } else if (is<ContextDrop>(*operation)) {
+      contexts.push_back(operation->context);
+    } else if (is<DestroyQueue>(*operation)) {
+      queues.insert(operation->queue);
+    }
+    table_.discard(*operation);
+  }
+  for (PageObject* page : pages) {
+    page->model->drop_page(instance, *page);
+    table_.pages.destroy(page);
+  }
+  for (EmbedObject* embed : embeds) {
+    embed->model->drop_embed(*embed);
+    table_.embeds.destroy(embed);
+  }
+  for (Context* context : contexts) {
+    queues.insert(context->queue);
+    context->model->drop_context(*context);
+    table_.contexts.destroy(context);
+  }
+  for (QueueObject* queue : queues) table_.queues.destroy(queue);
+}
+
+void Controller::drain() {
+  while (Operation* next = table_.next_runnable()) next->model->run(*next);
+}
+
+bool Controller::poll() {
+  bool has_any = false;
+  while (std::optional<inference::Completion> completion = inbox_.take_completion()) {
+    has_any = true;
+    const auto owner = std::find_if(schedulers_.begin(), schedulers_.end(), [&](const auto& each) {
+      return each->has_batch(completion->id);
+    });
+    QUIRE_CHECK(owner != schedulers_.end(), "a completion of no batch under way");
+    (*owner)->complete(std::move(*completion));
+  }
+  while (std::optional<TextOutcome> outcome = inbox_.take_text()) {
+    has_any = true;
+    Instance* instance = find_instance(jobs_.finish(std::move(*outcome)));
+    if (instance != nullptr) --instance->job_count;
+  }
+  return has_any;
+}
+
+bool Controller::dispatch() {
+  bool has_any = false;
+  for (const auto& scheduler : schedulers_) has_any |= scheduler->dispatch();
+  return has_any;
+}
+
+bool Controller::idle() const {
+  return table_.operations.live_count() == 0 && jobs_.idle() &&
+         std::none_of(schedulers_.begin(), schedulers_.end(),
+                      [](const auto& each) { return each->is_in_flight(); });
+}
+
+ControlStatistics Controller::statistics() const {
+  ControlStatistics sum;
+  for (const auto& scheduler : schedulers_) {
+    const SchedulerCounts& counts = scheduler->counts();
+    const PageCache& cache = scheduler->resources().cache;
+    sum.batch_count += counts.batch_count;
+    sum.row_count += counts.row_count;
+    sum.pass_count += counts.pass_count;
+    sum.found_token_count += counts.found_token_count;
+    sum.device_ns += counts.device_ns;
+    sum.scheduler_ns += counts.build_ns;
+    sum.committed_page_count += cache.committed_count();
+    sum.page_count += cache.page_count();
+    sum.page_count_free += cache.pool().free_count() + cache.pool().cold_count();
+    sum.page_count_cold += cache.pool().cold_count();
+  }
+  return sum;
+}
+
+InstanceStatistics Controller::statistics(InstanceId id) const {
+  const Instance* instance = find_instance(id);
+  if (instance == nullptr) return {};
+  InstanceStatistics statistics = instance->statistics;
+  for (const PageLedger& ledger : instance->ledgers) {
+    statistics.page_count_max += ledger.page_count_max();
+  }
+  return statistics;
+}
+
+Digest Controller::sharing_domain(TenantId tenant) const {
+  constexpr std::string_view kDomain = "quire sharing domain";
+  const std::array<std::uint32_t, 1> number{static_cast<std::uint32_t>(tenant)};
+  Sha256 hash;
+  hash.add(std::as_bytes(std::span(kDomain.data(), kDomain.size())));
+  hash.add(std::as_bytes(std::span(options_.sharing_secret)));
+  hash.add(std::as_bytes(std::span(number)));
+  return hash.finish();
+}
+
+const PageCache& Controller::pages(ModelIndex model) const {
+  return schedulers_[static_cast<std::size_t>(model)]->resources().cache;
+}
+
+void Controller::verify() const {
+  table_.verify();
+  for (const auto& scheduler : schedulers_) scheduler->verify();
+}
+
+}  // namespace quire::control

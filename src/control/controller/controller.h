@@ -1,0 +1,128 @@
+#pragma once
+// Controller is the control layer behind its front door: stop 5 of the walk.
+//
+// It resolves the handles of each Command once, answers at once what needs no device, and gives the
+// rest to the Scheduler of the model that it is for.
+//
+// Owns     instances, their objects and operations; a Scheduler with the pages of each model.
+// Thread   engine thread only; see CompletionInbox for what comes from others.
+// Errors   every error is the answer to a command's future. Nothing that a guest sends stops the
+//          process.
+//
+// dispatch() must be called at least once a second while idle() is false and it returns false: an
+// operation that waits for a page gives up after ControllerOptions::page_wait_ns_max.
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/wakeup.h"
+#include "base/walk.h"
+#include "control/api/control_port.h"
+#include "control/controller/completion_inbox.h"
+#include "control/controller/text_jobs.h"
+#include "control/scheduler/scheduler.h"
+#include "inference/api/backend.h"
+#include "inference/api/text_codec.h"
+
+namespace quire::control {
+
+struct ServedModel {
+  inference::Backend* backend = nullptr;
+  const inference::TextCodec* codec = nullptr;  // Null: the model has no tokenizer.
+  bool has_chat_template = false;
+};
+
+struct ControllerOptions {
+  std::uint32_t prefill_row_budget = 256;
+  std::uint64_t page_wait_ns_max = 10'000'000'000;
+  bool shares_prefixes = true;  // False: nothing is looked up; for comparisons.
+  Digest sharing_secret{};      // Keys the sharing domain of each tenant.
+  std::uint64_t hash_key = 0x9d3f'51c2'7a08'e46bull;
+  std::uint32_t hash_bits = 64;      // Fewer only in tests.
+  HelperExecutor* helper = nullptr;  // Null: text jobs run on the engine's thread.
+  WalkSink* walk = nullptr;
+};
+
+class Controller final : public ControlPort {
+ public:
+  Controller(std::vector<ServedModel> models, const ControllerOptions& options,
+             CompletionInbox& inbox, AnswerSink& answers, Wakeup& wakeup, const Clock& clock);
+
+  const std::vector<ModelDescription>& models() const override { return descriptions_; }
+  void start_instance(InstanceId instance, TenantId tenant, const InstanceLimits& limits) override;
+  void end_instance(InstanceId instance) override;
+  void submit(Command command) override;
+  bool poll() override;
+  bool dispatch() override;
+  bool idle() const override;
+  ControlStatistics statistics() const override;
+  InstanceStatistics statistics(InstanceId instance) const override;
+
+  // Walks everything and stops the process on the first broken invariant; for tests.
+  void verify() const;
+  // For tests: the state of a model's pages.
+  const PageCache& pages(ModelIndex model) const;
+
+ private:
+  // issue.cc: one for each command.
+  Result<void> issue(Instance& instance, Command& command, const CreateQueue& body);
+  Result<void> issue(Instance& instance, Command& command, const DestroyQueue& body);
+  Result<void> issue(Instance& instance, Command& command, const SetQueuePriority& body);
+  Result<void> issue(Instance& instance, Command& command, const Synchronize& body);
+  Result<void> issue(Instance& instance, Command& command, const AllocPages& body);
+  Result<void> issue(Instance& instance, Command& command, const DeallocPages& body);
+  Result<void> issue(Instance& instance, Command& command, const AllocEmbeds& body);
+  Result<void> issue(Instance& instance, Command& command, const DeallocEmbeds& body);
+  Result<void> issue(Instance& instance, Command& command, const EmbedText& body);
+  Result<void> issue(Instance& instance, Command& command, const Forward& body);
+  Result<void> issue(Instance& instance, Command& command, const MaskPage& body);
+  Result<void> issue(Instance& instance, Command& command, const GetNextDist& body);
+  Result<void> issue(Instance& instance, Command& command, const GetLogits& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextCreate& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextAppend& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextFlush& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextForward& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextFork& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextTruncate& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextDrop& body);
+  Result<void> issue(Instance& instance, Command& command, const Tokenize& body);
+  Result<void> issue(Instance& instance, Command& command, const Detokenize& body);
+  Result<void> issue(Instance& instance, Command& command, const ApplyChatTemplate& body);
+  Result<void> issue(Instance& instance, Command& command, const DropFuture& body);
+
+  template <typename T>
+  Result<T*> find(Instance& instance, ObjectId id, ObjectKind kind);
+  template <typename T>
+  Result<void> collect(Instance& instance, const std::vector<ObjectId>& ids, ObjectKind kind,
+                       const Scheduler* model, bool once, std::vector<T*>& objects);
+  Result<void> check_new(Instance& instance, const std::vector<ObjectId>& ids);
+  Result<void> start_text_job(Instance& instance, Command& command, ModelIndex model);
+  // A command on one context and nothing else.
+  Operation* issue_on_context(Instance& instance, Command& command, Context& context);
+  Result<void> issue_output(Instance& instance, Command& command, ObjectId queue, ObjectId embed);
+  Digest sharing_domain(TenantId tenant) const;
+  void drain();
+  Instance* find_instance(InstanceId id) const;
+  // What the instance has but no name points to any more.
+  void drop_objects(Instance& instance);
+
+  const ControllerOptions options_;
+  CompletionInbox& inbox_;
+  Dispatcher dispatcher_;
+  OperationTable table_;
+  std::vector<ServedModel> models_;
+  std::vector<ModelDescription> descriptions_;
+  std::vector<std::unique_ptr<Scheduler>> schedulers_;  // By model.
+  TextJobs jobs_;
+  std::unordered_map<std::uint64_t, Instance*> by_id_;
+  std::uint64_t next_order_ = 0;
+};
+
+std::unique_ptr<Controller> make_controller(std::vector<ServedModel> models,
+                                            const ControllerOptions& options,
+                                            CompletionInbox& inbox, AnswerSink& answers,
+                                            Wakeup& wakeup, const Clock& clock);
+
+}  // namespace quire::control

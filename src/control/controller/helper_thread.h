@@ -1,0 +1,25 @@
+#pragma once
+// HelperThread: one thread that runs jobs in order, at most as many waiting as text jobs may run.
+#include <functional>
+#include <thread>
+
+#include "base/bounded_queue.h"
+#include "control/controller/text_jobs.h"
+
+namespace quire::control {
+
+class HelperThread final : public HelperExecutor {
+ public:
+  HelperThread();
+  ~HelperThread() override;  // Finishes what waits.
+  HelperThread(const HelperThread&) = delete;
+  HelperThread& operator=(const HelperThread&) = delete;
+
+  void run(std::function<void()> job) override;
+
+ private:
+  BoundedQueue<std::function<void()>> jobs_;
+  std::thread thread_;
+};
+
+}  // namespace quire::control

@@ -1,0 +1,474 @@
+// Each Command becomes an Operation with its handles resolved, or is answered at once.
+//
+// A command that names something wrong still takes its turn where it has outputs, so that whoever
+// reads them gets its error and not what was there before.
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "control/controller/controller.h"
+
+namespace quire::control {
+namespace {
+
+const char* name_of(ObjectKind kind) {
+  switch (kind) {
+    case ObjectKind::Queue:
+      return "queue";
+    case ObjectKind::Page:
+      return "page";
+    case ObjectKind::Embed:
+      return "embed";
+    case ObjectKind::Context:
+      return "context";
+  }
+  return "object";
+}
+
+std::string number(ObjectId id) {
+  return std::to_string(static_cast<std::uint32_t>(id));
+}
+
+Error no_such(ObjectKind kind, ObjectId id) {
+  return Error(ErrorCode::NotFound, std::string("no ") + name_of(kind) + " " + number(id));
+}
+
+Error beyond(const char* limit, std::uint64_t wanted, std::uint64_t held, std::uint64_t maximum) {
+  return Error(ErrorCode::QuotaExceeded, std::string(limit) + ": " + std::to_string(wanted) +
+                                             " more wanted, " + std::to_string(held) + " of " +
+                                             std::to_string(maximum) + " held");
+}
+
+// Commands that give something back are taken at any time.
+bool gives_back(const CommandBody& body) {
+  return std::holds_alternative<DropFuture>(body) || std::holds_alternative<DeallocPages>(body) ||
+         std::holds_alternative<DeallocEmbeds>(body) || std::holds_alternative<ContextDrop>(body) ||
+         std::holds_alternative<DestroyQueue>(body);
+}
+
+}  // namespace
+
+void Controller::submit(Command command) {
+  Instance* instance = find_instance(command.instance);
+  if (instance == nullptr) return;  // It ended: nobody waits.
+  report(options_.walk, WalkStop::Controller);
+  const FutureId future = command.future;
+  const std::uint32_t pending = instance->operation_count + instance->job_count;
+  if (pending >= instance->limits.pending_command_count_max && !gives_back(command.body)) {
+    dispatcher_.answer(instance->id, future,
+                       beyond("pending_command_count_max", 1, pending,
+                              instance->limits.pending_command_count_max));
+    return;
+  }
+  Result<void> issued =
+      std::visit([&](const auto& body) { return issue(*instance, command, body); }, command.body);
+  if (!issued.ok()) {
+    dispatcher_.answer(instance->id, future, std::move(issued).take_error());
+  }
+  drain();
+}
+
+template <typename T>
+Result<T*> Controller::find(Instance& instance, ObjectId id, ObjectKind kind) {
+  ObjectEntry* entry = instance.objects.find(static_cast<std::uint32_t>(id));
+  if (entry == nullptr || entry->kind != kind) return no_such(kind, id);
+  return static_cast<T*>(entry->object);
+}
+
+template <typename T>
+Result<void> Controller::collect(Instance& instance, const std::vector<ObjectId>& ids,
+                                 ObjectKind kind, const Scheduler* model, bool once,
+                                 std::vector<T*>& objects) {
+  const std::uint64_t stamp = table_.next_stamp();
+  for (const ObjectId id : ids) {
+    T* object = TRY(find<T>(instance, id, kind));
+    if (object->model != model) {
+      return Error(ErrorCode::InvalidArgument,
+                   std::string(name_of(kind)) + " " + number(id) + " is of another model");
+    }
+    if (once && object->stamp == stamp) {
+      return Error(ErrorCode::InvalidArgument,
+                   std::string(name_of(kind)) + " " + number(id) + " is named twice");
+    }
+    object->stamp = stamp;
+    objects.push_back(object);
+  }
+  return {};
+}
+
+Result<void> Controller::check_new(Instance& instance, const std::vector<ObjectId>& ids) {
+  for (const ObjectId id : ids) {
+    if (id == kNoObject) return Error(ErrorCode::InvalidArgument, "object 0 cannot be made");
+    if (instance.objects.find(static_cast<std::uint32_t>(id)) != nullptr) {
+      return Error(ErrorCode::AlreadyExists, "object " + number(id) + " exists");
+    }
+  }
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const CreateQueue& body) {
+  TRY(check_new(instance, {body.queue}));
+  if (static_cast<std::size_t>(body.model) >= schedulers_.size()) {
+    return Error(ErrorCode::NotFound,
+                 "no model " + std::to_string(static_cast<std::uint32_t>(body.model)));
+  }
+  if (instance.queue_count >= instance.limits.queue_count_max) {
+    return beyond("queue_count_max", 1, instance.queue_count, instance.limits.queue_count_max);
+  }
+  ++instance.queue_count;
+  QueueObject* queue = table_.queues.make();
+  queue->model = schedulers_[static_cast<std::size_t>(body.model)].get();
+  queue->priority = body.priority;
+  instance.objects[static_cast<std::uint32_t>(body.queue)] = {ObjectKind::Queue, queue};
+  dispatcher_.answer(instance.id, command.future, AnswerBody(Done{}));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const DestroyQueue& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  instance.objects.erase(static_cast<std::uint32_t>(body.queue));
+  Operation* operation = table_.make(instance, queue->model, std::move(command));
+  table_.enter_queue(*operation, *queue);
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const SetQueuePriority& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  queue->priority = body.priority;
+  dispatcher_.answer(instance.id, command.future, AnswerBody(Done{}));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const Synchronize& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  Operation* operation = table_.make(instance, queue->model, std::move(command));
+  table_.enter_queue(*operation, *queue);
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const AllocPages& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  TRY(check_new(instance, body.pages));
+  const std::uint64_t held = instance.page_object_count;
+  if (held + body.pages.size() > instance.limits.page_count_max) {
+    return beyond("page_count_max", body.pages.size(), held, instance.limits.page_count_max);
+  }
+  Operation* operation = table_.make(instance, queue->model, std::move(command));
+  table_.enter_queue(*operation, *queue);
+  for (const ObjectId id : std::get<AllocPages>(operation->body).pages) {
+    PageObject* page = table_.pages.make();
+    page->model = queue->model;
+    instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Page, page};
+    ++instance.page_object_count;
+    operation->output_pages.push_back(page);
+    table_.chain(*operation, *page);
+  }
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const DeallocPages& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  std::vector<PageObject*> pages;
+  TRY(collect(instance, body.pages, ObjectKind::Page, queue->model, true, pages));
+  for (const ObjectId id : body.pages) instance.objects.erase(static_cast<std::uint32_t>(id));
+  instance.page_object_count -= static_cast<std::uint32_t>(pages.size());
+  Operation* operation = table_.make(instance, queue->model, std::move(command));
+  table_.enter_queue(*operation, *queue);
+  operation->output_pages = std::move(pages);
+  for (PageObject* page : operation->output_pages) table_.chain(*operation, *page);
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const AllocEmbeds& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  TRY(check_new(instance, body.embeds));
+  const std::uint64_t held = instance.embed_count;
+  if (held + body.embeds.size() > instance.limits.embed_count_max) {
+    return beyond("embed_count_max", body.embeds.size(), held, instance.limits.embed_count_max);
+  }
+  for (const ObjectId id : body.embeds) {
+    EmbedObject* embed = table_.embeds.make();
+    embed->model = queue->model;
+    instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Embed, embed};
+  }
+  instance.embed_count += static_cast<std::uint32_t>(body.embeds.size());
+  dispatcher_.answer(instance.id, command.future, AnswerBody(Done{}));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const DeallocEmbeds& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  std::vector<EmbedObject*> embeds;
+  TRY(collect(instance, body.embeds, ObjectKind::Embed, queue->model, true, embeds));
+  for (const ObjectId id : body.embeds) instance.objects.erase(static_cast<std::uint32_t>(id));
+  instance.embed_count -= static_cast<std::uint32_t>(embeds.size());
+  Operation* operation = table_.make(instance, queue->model, std::move(command));
+  table_.enter_queue(*operation, *queue);
+  operation->output_embeds = std::move(embeds);
+  for (EmbedObject* embed : operation->output_embeds) table_.chain(*operation, *embed);
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const EmbedText& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  if (body.tokens.size() != body.embeds.size() || body.positions.size() != body.embeds.size()) {
+    return Error(ErrorCode::InvalidArgument, std::to_string(body.embeds.size()) + " embeds, " +
+                                                 std::to_string(body.tokens.size()) + " tokens, " +
+                                                 std::to_string(body.positions.size()) +
+                                                 " positions: not one length");
+  }
+  const std::uint32_t vocabulary = queue->model->resources().model.vocabulary_size;
+  for (const std::uint32_t token : body.tokens) {
+    if (token >= vocabulary) {
+      return Error(ErrorCode::OutOfRange, "token " + std::to_string(token) +
+                                              " of a vocabulary of " + std::to_string(vocabulary));
+    }
+  }
+  std::vector<EmbedObject*> embeds;
+  TRY(collect(instance, body.embeds, ObjectKind::Embed, queue->model, false, embeds));
+  Operation* operation = table_.make(instance, queue->model, std::move(command));
+  table_.enter_queue(*operation, *queue);
+  operation->output_embeds = std::move(embeds);
+  for (EmbedObject* embed : operation->output_embeds) table_.chain(*operation, *embed);
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const Forward& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  Scheduler* model = queue->model;
+  std::vector<PageObject*> input_pages;
+  std::vector<ObjectId> present;
+  std::vector<PageObject*> found;
+  for (const ObjectId id : body.input_pages) {
+    if (id != kNoObject) present.push_back(id);
+  }
+  Operation* operation = table_.make(instance, model, std::move(command));
+  table_.enter_queue(*operation, *queue);
+  const Forward& forward = std::get<Forward>(operation->body);
+  const auto resolve = [&]() -> Result<void> {
+    TRY(collect(instance, forward.output_embeds, ObjectKind::Embed, model, true,
+                operation->output_embeds));
+    TRY(collect(instance, forward.input_embeds, ObjectKind::Embed, model, false,
+                operation->input_embeds));
+    TRY(collect(instance, forward.output_pages, ObjectKind::Page, model, true,
+                operation->output_pages));
+    TRY(collect(instance, present, ObjectKind::Page, model, true, found));
+    if (forward.output_embeds.size() > forward.input_embeds.size()) {
+      return Error(ErrorCode::InvalidArgument,
+                   std::to_string(forward.output_embeds.size()) + " outputs of " +
+                       std::to_string(forward.input_embeds.size()) + " tokens");
+    }
+    if (model->resources().is_basic()) {
+      return Error(ErrorCode::NotSupported, "forward over pages needs the paged KV cache");
+    }
+    return {};
+  };
+  if (Result<void> resolved = resolve(); !resolved.ok()) {
+    operation->error = std::move(resolved).take_error();
+  }
+  std::size_t next = 0;
+  for (const ObjectId id : forward.input_pages) {
+    operation->input_pages.push_back(id == kNoObject || next >= found.size() ? nullptr
+                                                                             : found[next++]);
+  }
+  for (EmbedObject* embed : operation->output_embeds) table_.chain(*operation, *embed);
+  for (EmbedObject* embed : operation->input_embeds) table_.chain(*operation, *embed);
+  for (PageObject* page : operation->output_pages) table_.chain(*operation, *page);
+  for (PageObject* page : found) table_.chain(*operation, *page);
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const MaskPage& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  std::vector<PageObject*> pages;
+  TRY(collect(instance, {body.page}, ObjectKind::Page, queue->model, true, pages));
+  const std::uint32_t page_size = queue->model->resources().cache.page_size();
+  if (body.visible.size() != page_size) {
+    return Error(ErrorCode::InvalidArgument, "a mask of " + std::to_string(body.visible.size()) +
+                                                 " slots for a page of " +
+                                                 std::to_string(page_size));
+  }
+  Operation* operation = table_.make(instance, queue->model, std::move(command));
+  table_.enter_queue(*operation, *queue);
+  operation->output_pages = std::move(pages);
+  table_.chain(*operation, *operation->output_pages.front());
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue_output(Instance& instance, Command& command, ObjectId queue_id,
+                                      ObjectId embed_id) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, queue_id, ObjectKind::Queue));
+  std::vector<EmbedObject*> embeds;
+  TRY(collect(instance, {embed_id}, ObjectKind::Embed, queue->model, true, embeds));
+  Operation* operation = table_.make(instance, queue->model, std::move(command));
+  table_.enter_queue(*operation, *queue);
+  operation->input_embeds = std::move(embeds);
+  table_.chain(*operation, *operation->input_embeds.front());
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const GetNextDist& body) {
+  if (!(body.temperature > 0.0f) || !std::isfinite(body.temperature)) {
+    return Error(ErrorCode::InvalidArgument,
+                 "temperature " + std::to_string(body.temperature) + " is not above 0");
+  }
+  return issue_output(instance, command, body.queue, body.embed);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const GetLogits& body) {
+  return issue_output(instance, command, body.queue, body.embed);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextCreate& body) {
+  TRY(check_new(instance, {body.context}));
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  if (instance.context_count >= instance.limits.context_count_max) {
+    return beyond("context_count_max", 1, instance.context_count,
+                  instance.limits.context_count_max);
+  }
+  ++instance.context_count;
+  ++queue->context_count;
+  Context* context = table_.contexts.make();
+  context->model = queue->model;
+  context->instance = &instance;
+  context->queue = queue;
+  context->head = queue->model->resources().cache.root(sharing_domain(instance.tenant));
+  instance.objects[static_cast<std::uint32_t>(body.context)] = {ObjectKind::Context, context};
+  dispatcher_.answer(instance.id, command.future, AnswerBody(Done{}));
+  return {};
+}
+
+Operation* Controller::issue_on_context(Instance& instance, Command& command, Context& context) {
+  Operation* operation = table_.make(instance, context.model, std::move(command));
+  table_.enter_queue(*operation, *context.queue);
+  operation->context = &context;
+  table_.chain(*operation, context);
+  return operation;
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextAppend& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  const std::uint32_t vocabulary = context->model->resources().model.vocabulary_size;
+  for (const std::uint32_t token : body.tokens) {
+    if (token >= vocabulary) {
+      return Error(ErrorCode::OutOfRange, "token " + std::to_string(token) +
+                                              " of a vocabulary of " + std::to_string(vocabulary));
+    }
+  }
+  table_.issue(*issue_on_context(instance, command, *context));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextFlush& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  table_.issue(*issue_on_context(instance, command, *context));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextForward& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  Operation* operation = issue_on_context(instance, command, *context);
+  Result<void> resolved =
+      collect(instance, std::get<ContextForward>(operation->body).output_embeds, ObjectKind::Embed,
+              context->model, true, operation->output_embeds);
+  if (!resolved.ok()) operation->error = std::move(resolved).take_error();
+  for (EmbedObject* embed : operation->output_embeds) table_.chain(*operation, *embed);
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextFork& body) {
+  TRY(check_new(instance, {body.child}));
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  if (instance.context_count >= instance.limits.context_count_max) {
+    return beyond("context_count_max", 1, instance.context_count,
+                  instance.limits.context_count_max);
+  }
+  if (context->model->resources().is_basic()) {
+    return Error(ErrorCode::NotSupported, "fork needs the paged KV cache");
+  }
+  ++instance.context_count;
+  ++context->queue->context_count;
+  Context* child = table_.contexts.make();
+  child->model = context->model;
+  child->instance = &instance;
+  child->queue = context->queue;
+  instance.objects[static_cast<std::uint32_t>(body.child)] = {ObjectKind::Context, child};
+  Operation* operation = issue_on_context(instance, command, *context);
+  operation->child = child;
+  table_.chain(*operation, *child);
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextTruncate& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  table_.issue(*issue_on_context(instance, command, *context));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextDrop& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  instance.objects.erase(static_cast<std::uint32_t>(body.context));
+  table_.issue(*issue_on_context(instance, command, *context));
+  return {};
+}
+
+Result<void> Controller::start_text_job(Instance& instance, Command& command, ModelIndex model) {
+  const auto index = static_cast<std::size_t>(model);
+  if (index >= models_.size()) {
+    return Error(ErrorCode::NotFound, "no model " + std::to_string(index));
+  }
+  if (models_[index].codec == nullptr) {
+    return Error(ErrorCode::NotSupported,
+                 "model \"" + descriptions_[index].name + "\" has no tokenizer");
+  }
+  if (!jobs_.start(instance.id, command.future, std::move(command.body), *models_[index].codec)) {
+    ++instance.job_count;
+  }
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const Tokenize& body) {
+  return start_text_job(instance, command, body.model);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const Detokenize& body) {
+  return start_text_job(instance, command, body.model);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command,
+                               const ApplyChatTemplate& body) {
+  return start_text_job(instance, command, body.model);
+}
+
+Result<void> Controller::issue(Instance& instance, Command&, const DropFuture& body) {
+  const auto key = static_cast<std::uint32_t>(body.dropped);
+  Ref<Operation>* found = instance.futures.find(key);
+  Operation* operation = found == nullptr ? nullptr : found->get();
+  if (operation == nullptr) {
+    jobs_.forget(instance.id, body.dropped);
+    return {};
+  }
+  // Taken back where it only reads and nothing was issued that counts on its turn.
+  const bool reads_only = is<GetNextDist>(*operation) || is<GetLogits>(*operation);
+  if ((reads_only && operation->state == OperationState::Ready) || is<Synchronize>(*operation)) {
+    table_.discard(*operation);
+    return {};
+  }
+  instance.futures.erase(key);
+  operation->future = kNoFuture;
+  return {};
+}
+
+}  // namespace quire::control

@@ -1,0 +1,150 @@
+#include "control/pages/page_pool.h"
+
+#include "base/check.h"
+
+namespace quire::control {
+
+PagePool::PagePool(std::uint32_t page_count) : entries_(page_count) {
+  free_list_.reserve(page_count);
+  for (std::uint32_t index = page_count; index > 0; --index)
+    free_list_.push_back(PageId{index - 1});
+}
+
+PagePool::Entry& PagePool::at(PageId page) {
+  const auto index = static_cast<std::uint32_t>(page);
+  QUIRE_CHECK(index < entries_.size(), "no such page");
+  return entries_[index];
+}
+
+std::optional<PageId> PagePool::allocate() {
+  if (free_list_.empty()) return std::nullopt;
+  const PageId page = free_list_.back();
+  free_list_.pop_back();
+  Entry& claimed = at(page);
+  QUIRE_CHECK(claimed.state == PageState::Free, "P2");
+  QUIRE_CHECK(claimed.hold_count == 0, "P1");
+  claimed.state = PageState::Working;
+  claimed.hold_count = 1;
+  ++claimed.generation;
+  return page;
+}
+
+void PagePool::retain(PageId page) {
+  Entry& held = at(page);
+  QUIRE_CHECK(held.hold_count > 0, "P1");
+  ++held.hold_count;
+  QUIRE_CHECK(held.hold_count != 0, "I3: the count of holders overflowed");
+}
+
+std::uint32_t PagePool::release(PageId page) {
+  Entry& held = at(page);
+  QUIRE_CHECK(held.hold_count > 0, "I3: released more often than held");
+  if (--held.hold_count > 0) return held.hold_count;
+  held.fence = newest_;
+  if (held.state == PageState::Committed) {
+    held.state = PageState::Cold;
+    ++cold_count_;
+  } else {
+    give_back(page, held);
+  }
+  return 0;
+}
+
+void PagePool::give_back(PageId page, Entry& entry) {
+  if (entry.fence > completed_) {
+    entry.state = PageState::Fenced;
+    fenced_list_.push_back(page);
+  } else {
+    entry.state = PageState::Free;
+    free_list_.push_back(page);
+  }
+}
+
+void PagePool::seal(PageId page) {
+  Entry& sealed = at(page);
+  QUIRE_CHECK(sealed.state == PageState::Working || sealed.state == PageState::Sealed,
+              "only a page with one owner can be sealed");
+  sealed.state = PageState::Sealed;
+}
+
+void PagePool::reopen(PageId page) {
+  Entry& opened = at(page);
+  QUIRE_CHECK(opened.state == PageState::Sealed && opened.hold_count == 1,
+              "I8: a page that others hold was opened for writing");
+  opened.state = PageState::Working;
+}
+
+void PagePool::commit(PageId page) {
+  Entry& frozen = at(page);
+  QUIRE_CHECK(frozen.state == PageState::Working && frozen.hold_count == 1,
+              "I8: only a working page can be committed");
+  frozen.state = PageState::Committed;
+}
+
+void PagePool::revive(PageId page) {
+  Entry& cold = at(page);
+  QUIRE_CHECK(cold.state == PageState::Cold && cold.hold_count == 0, "P1");
+  cold.state = PageState::Committed;
+  cold.hold_count = 1;
+  --cold_count_;
+}
+
+void PagePool::evict(PageId page) {
+  QUIRE_CHECK(!is_fenced(page), "I5: evicted under a batch");
+  discard(page);
+}
+
+void PagePool::discard(PageId page) {
+  Entry& cold = at(page);
+  QUIRE_CHECK(cold.state == PageState::Cold && cold.hold_count == 0, "only cold pages are evicted");
+  --cold_count_;
+  cold.fence = cold.fence > completed_ ? newest_ : cold.fence;  // Keeps P3's order.
+  give_back(page, cold);
+}
+
+void PagePool::open_batch(BatchId batch) {
+  QUIRE_CHECK(static_cast<std::uint64_t>(batch) > newest_, "batches are numbered upwards");
+  newest_ = static_cast<std::uint64_t>(batch);
+}
+
+void PagePool::complete_batch(BatchId batch) {
+  const auto id = static_cast<std::uint64_t>(batch);
+  QUIRE_CHECK(id > completed_ && id <= newest_, "batches complete once and in order");
+  completed_ = id;
+  while (!fenced_list_.empty()) {
+    const PageId page = fenced_list_.front();
+    Entry& entry = at(page);
+    if (entry.fence > completed_) break;
+    fenced_list_.pop_front();
+    entry.state = PageState::Free;
+    free_list_.push_back(page);
+  }
+}
+
+void PagePool::verify() const {
+  std::vector<std::uint8_t> listed(entries_.size(), 0);
+  for (const PageId page : free_list_) {
+    QUIRE_CHECK(at(page).state == PageState::Free, "P2");
+    QUIRE_CHECK(listed[static_cast<std::uint32_t>(page)]++ == 0, "P2");
+  }
+  std::uint64_t fence = 0;
+  for (const PageId page : fenced_list_) {
+    QUIRE_CHECK(at(page).state == PageState::Fenced, "P3");
+    QUIRE_CHECK(listed[static_cast<std::uint32_t>(page)]++ == 0, "P3");
+    QUIRE_CHECK(at(page).fence > completed_ && at(page).fence >= fence, "P3");
+    fence = at(page).fence;
+  }
+  std::uint32_t cold = 0;
+  for (std::size_t index = 0; index < entries_.size(); ++index) {
+    const Entry& each = entries_[index];
+    const bool is_live = each.state == PageState::Working || each.state == PageState::Sealed ||
+                         each.state == PageState::Committed;
+    QUIRE_CHECK(is_live == (each.hold_count > 0), "P1");
+    const bool is_listed = each.state == PageState::Free || each.state == PageState::Fenced;
+    QUIRE_CHECK(is_listed == (listed[index] == 1), "P2, P3");
+    cold += each.state == PageState::Cold;
+  }
+  QUIRE_CHECK(cold == cold_count_, "P4");
+}
+
+}  // namespace quire::control

@@ -1,0 +1,77 @@
+#pragma once
+// What happens to a context's pages: found, taken, written, committed, forked, truncated, let go.
+//
+// Token i of the tail has position committed_count * page_size + i, which is also its logical slot.
+//
+// Thread   engine thread only.
+// Errors   OutOfRange for a context longer than the model's; NoFreePage for one longer than the
+//          pool; QuotaExceeded. Nothing has changed when an error is returned.
+//
+// Invariants, all checked by verify_context():
+//   X1  The head is a root or a live committed page, committed_count pages below its root.
+//   X2  Between operations the tail has as many pages as its written tokens need; while an
+//   operation
+//       computes queued tokens, as many as all of them need.
+//   X3  Only the first page of a tail may be sealed, and never while it is being written.
+//   X4  written + in flight + queued tokens are all tokens of the tail.
+//   X5  Claims exist only while a batch computes the context.
+#include <cstdint>
+#include <span>
+
+#include "control/resources/model_resources.h"
+#include "control/resources/objects.h"
+#include "inference/api/batch.h"
+
+namespace quire::control {
+
+std::uint32_t seq_len(const Context& context, std::uint32_t page_size);
+// Tokens neither written nor in flight.
+std::uint32_t queued_count(const Context& context);
+ContextCounters counters_of(const Context& context, std::uint32_t page_size);
+
+// Queues tokens. Those beyond the context length are only counted: computing them is an error.
+void append_tokens(Context& context, const ModelResources& resources,
+                   std::span<const std::uint32_t> tokens);
+
+// Whether all that is queued can ever be computed.
+Result<void> check_fits(const Context& context, const ModelResources& resources);
+
+enum class FindEnd : std::uint8_t { NoMore, Claimed, Slice, Quota };
+struct FindResult {
+  std::uint32_t token_count = 0;  // Queued tokens that were found.
+  FindEnd end = FindEnd::NoMore;
+};
+// Attaches the full pages that exist for the queued tokens, at most `page_count_max` of them.
+// Requires: not in flight.
+FindResult find_queued(Context& context, ModelResources& resources, PageLedger& ledger,
+                       std::uint32_t quota, std::uint32_t page_count_max);
+
+// Pages to be taken so that every queued token has a slot of its own.
+std::uint32_t pages_wanted(const Context& context, const ModelResources& resources);
+// Takes them; false if there are not as many. A sealed tail page that others hold is copied.
+bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
+                std::vector<inference::PageCopy>& copies);
+
+// Puts the next `count` queued tokens in flight. Claims the pages they fill.
+void begin_flight(Context& context, ModelResources& resources, std::uint32_t count);
+// Appends what the device does not know of the table yet. Requires: the context has a sequence.
+void sync_table(Context& context, ModelResources& resources,
+                std::vector<inference::TableChange>& changes);
+// The batch is done: commits the pages that are full now, or gives the tokens back to the queue.
+void end_flight(Context& context, ModelResources& resources, PageLedger& ledger, bool is_written);
+// Pages that no written token needs: after an operation failed.
+void trim_tail(Context& context, ModelResources& resources, PageLedger& ledger);
+
+// `child` becomes a second context with the same content. Requires: not in flight.
+void fork_context(Context& context, Context& child, ModelResources& resources, PageLedger& ledger);
+Result<void> truncate_context(Context& context, ModelResources& resources, PageLedger& ledger,
+                              std::uint32_t token_count);
+// Gives everything back; also in flight, when its instance ends.
+void drop_context(Context& context, ModelResources& resources, PageLedger& ledger);
+
+// The token computed last. Requires: seq_len > 0.
+inference::TokenId last_token(const Context& context, const ModelResources& resources);
+
+void verify_context(const Context& context, const ModelResources& resources);
+
+}  // namespace quire::control

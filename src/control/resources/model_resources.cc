@@ -1,0 +1,95 @@
+#include "control/resources/model_resources.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "control/resources/objects.h"
+
+namespace quire::control {
+
+using inference::SequenceId;
+using inference::TableChange;
+
+namespace {
+constexpr SequenceId kNoSequence{0xffffffffu};
+}
+
+SequencePool::SequencePool(std::uint32_t sequence_count, bool may_steal)
+    : entries_(sequence_count), may_steal_(may_steal) {
+  for (std::uint32_t index = sequence_count; index > 0; --index) free_.push_back(index - 1);
+}
+
+void SequencePool::announce_release(std::uint32_t index) {
+  releases_.push_back({.sequence = SequenceId{index}, .release = true});
+  entries_[index] = Entry{};
+}
+
+bool SequencePool::find(std::uint32_t& index, BatchId batch) {
+  if (free_.empty()) {
+    if (!may_steal_) return false;
+    std::uint32_t oldest = static_cast<std::uint32_t>(entries_.size());
+    for (std::uint32_t each = 0; each < entries_.size(); ++each) {
+      if (entries_[each].owner.get() == nullptr) continue;
+      if (entries_[each].used >= static_cast<std::uint64_t>(batch)) continue;
+      if (entries_[each].owner.get()->is_in_flight) continue;
+      if (oldest == entries_.size() || entries_[each].used < entries_[oldest].used) oldest = each;
+    }
+    if (oldest == entries_.size()) return false;
+    release(*entries_[oldest].owner.get());
+  }
+  index = free_.back();
+  free_.pop_back();
+  entries_[index].used = static_cast<std::uint64_t>(batch);
+  entries_[index].is_taken = true;
+  return true;
+}
+
+bool SequencePool::acquire(Context& context, BatchId batch) {
+  auto index = static_cast<std::uint32_t>(context.sequence);
+  if (context.sequence == kNoSequence) {
+    if (!find(index, batch)) return false;
+    entries_[index].owner = Ref<Context>(&context);
+    context.sequence = SequenceId{index};
+    context.table_clean_count = 0;
+  }
+  entries_[index].used = static_cast<std::uint64_t>(batch);
+  return true;
+}
+
+bool SequencePool::acquire_ephemeral(SequenceId& sequence, BatchId batch) {
+  std::uint32_t index = 0;
+  if (!find(index, batch)) return false;
+  sequence = SequenceId{index};
+  return true;
+}
+
+void SequencePool::release(Context& context) {
+  if (context.sequence == kNoSequence) return;
+  release_ephemeral(context.sequence);
+  context.sequence = kNoSequence;
+  context.table_clean_count = 0;
+}
+
+void SequencePool::release_ephemeral(SequenceId sequence) {
+  const auto index = static_cast<std::uint32_t>(sequence);
+  QUIRE_CHECK(entries_[index].is_taken, "a sequence was released twice");
+  announce_release(index);
+  free_.push_back(index);
+}
+
+std::vector<TableChange> SequencePool::take_releases() {
+  return std::exchange(releases_, {});
+}
+
+std::uint32_t SequencePool::taken_count() const {
+  return static_cast<std::uint32_t>(entries_.size() - free_.size());
+}
+
+ModelResources::ModelResources(const inference::Backend& backend, const PageCacheOptions& options)
+    : model(backend.model()),
+      device(backend.capabilities()),
+      cache(options),
+      embed_slots(device.embed_slot_count),
+      sequences(device.sequence_count, device.kv_mode != inference::KvMode::Basic) {}
+
+}  // namespace quire::control

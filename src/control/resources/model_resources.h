@@ -1,0 +1,69 @@
+#pragma once
+// ModelResources is what one served model's device has to give: pages, embed slots, sequences.
+//
+// Thread   engine thread only.
+#include <cstdint>
+#include <vector>
+
+#include "control/pages/page_cache.h"
+#include "control/resources/slab.h"
+#include "control/resources/slot_pool.h"
+#include "inference/api/backend.h"
+
+namespace quire::control {
+
+struct Context;
+
+// Page tables on the device's side. A context keeps one while it is in use; when all are taken, the
+// one used longest ago is taken from its context, which builds its table anew when it next runs.
+class SequencePool {
+ public:
+  SequencePool(std::uint32_t sequence_count, bool may_steal);
+
+  // Makes sure that `context` has a sequence; false if every one is in use by `batch` itself.
+  bool acquire(Context& context, BatchId batch);
+  // One for a single pass; release_after(batch) takes it back.
+  bool acquire_ephemeral(inference::SequenceId& sequence, BatchId batch);
+  void release(Context& context);
+  void release_ephemeral(inference::SequenceId sequence);
+
+  // Releases that the device has not heard of yet; go first in the next batch.
+  std::vector<inference::TableChange> take_releases();
+  std::uint32_t taken_count() const;
+
+ private:
+  struct Entry {
+    Ref<Context> owner;
+    std::uint64_t used = 0;  // Batch that used it last.
+    bool is_taken = false;
+  };
+  bool find(std::uint32_t& index, BatchId batch);
+  void announce_release(std::uint32_t index);
+
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> free_;
+  std::vector<inference::TableChange> releases_;
+  bool may_steal_;
+};
+
+struct ModelResources {
+  ModelResources(const inference::Backend& backend, const PageCacheOptions& options);
+
+  const inference::ModelInfo& model;
+  const inference::BackendCapabilities& device;
+  PageCache cache;
+  SlotPool<inference::EmbedSlot> embed_slots;
+  SequencePool sequences;
+
+  bool is_basic() const { return device.kv_mode == inference::KvMode::Basic; }
+  void open_batch(BatchId batch) {
+    cache.open_batch(batch);
+    embed_slots.open_batch(batch);
+  }
+  void complete_batch(BatchId batch) {
+    cache.complete_batch(batch);
+    embed_slots.complete_batch(batch);
+  }
+};
+
+}  // namespace quire::control

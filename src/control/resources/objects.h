@@ -1,0 +1,230 @@
+#pragma once
+// The objects of an instance, and the operations that wait to act on them.
+//
+// Order. Each object knows the last operation that was issued on it. A new operation waits for
+// those of all its objects, across queues, until they are placed: so what touches one object takes
+// effect in the order in which it was issued, and what touches nothing in common may overtake.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/api/command.h"
+#include "control/api/control_port.h"
+#include "control/resources/page_ledger.h"
+#include "control/resources/slab.h"
+#include "inference/api/batch.h"
+
+namespace quire::control {
+
+struct Instance;
+struct Operation;
+class Scheduler;
+
+enum class ObjectKind : std::uint8_t { Queue, Page, Embed, Context };
+
+struct QueueObject {
+  std::uint32_t generation = 0;
+  Scheduler* model = nullptr;
+  Priority priority = Priority::Normal;
+  Operation* first = nullptr;  // Unfinished operations in order of issue.
+  Operation* last = nullptr;
+  std::uint32_t context_count = 0;  // Contexts that still run in it.
+  bool is_destroyed = false;
+  void recycle() {
+    model = nullptr;
+    first = last = nullptr;
+    priority = Priority::Normal;
+    context_count = 0;
+    is_destroyed = false;
+  }
+};
+
+// A page that the guest handles itself.
+struct PageObject {
+  std::uint32_t generation = 0;
+  Scheduler* model = nullptr;
+  inference::PageId page = inference::kNoPage;  // kNoPage: the allocation failed or is to come.
+  std::uint32_t written = 0;                    // Bit for each slot that holds keys and values.
+  std::uint32_t view = 0xffffffffu;             // Bit for each slot that mask_kvpage left visible.
+  std::uint64_t writer_batch = 0;               // Batch of the last forward pass that wrote here,
+  std::uint32_t writer_pass = 0;                // and the pass.
+  std::vector<std::uint32_t> positions;         // [page_size], of written slots.
+  std::uint32_t position_min = 0xffffffffu;     // A lower bound of the positions written.
+  std::uint64_t stamp = 0;                      // Finds an object named twice in one command,
+  std::uint32_t table_index = 0;                // and where it lies in the table of that command.
+  Ref<Operation> last_operation;
+  void recycle() {
+    model = nullptr;
+    page = inference::kNoPage;
+    written = 0;
+    view = 0xffffffffu;
+    writer_batch = 0;
+    positions.clear();
+    position_min = 0xffffffffu;
+    last_operation = {};
+  }
+};
+
+enum class EmbedState : std::uint8_t { Empty, Token, Output, Failed };
+
+struct EmbedObject {
+  std::uint32_t generation = 0;
+  Scheduler* model = nullptr;
+  EmbedState state = EmbedState::Empty;
+  inference::TokenId token{};  // Token.
+  std::uint32_t position = 0;  // Of the token; of an output: that of the token to follow.
+  inference::EmbedSlot slot = inference::kNoEmbedSlot;  // Output: where the device keeps it,
+  std::uint64_t batch = 0;                              // the batch that makes it,
+  std::uint32_t row = 0;                                // its row there,
+  std::uint32_t pass = 0;                               // and that row's pass.
+  std::optional<Error> error;                           // Failed: why.
+  std::uint64_t stamp = 0;
+  Ref<Operation> last_operation;
+  void recycle() {
+    model = nullptr;
+    state = EmbedState::Empty;
+    slot = inference::kNoEmbedSlot;
+    batch = 0;
+    error.reset();
+    last_operation = {};
+  }
+};
+
+// A context: a chain of committed pages, then a working tail, then tokens not yet computed. Its
+// behaviour is in context.h.
+struct Context {
+  std::uint32_t generation = 0;
+  Scheduler* model = nullptr;
+  Instance* instance = nullptr;
+  QueueObject* queue = nullptr;
+  NodeId head = kNoNode;              // The last committed page, or the root.
+  std::uint32_t committed_count = 0;  // Pages from the root to the head.
+  std::vector<PageId> tail;           // Pages behind the head, the first partly written.
+  // tokens[token_first ..): written ones of the tail, those in flight, those queued.
+  std::vector<inference::TokenId> tokens;
+  std::size_t token_first = 0;
+  std::uint32_t written_count = 0;   // In the tail.
+  std::uint32_t flight_count = 0;    // Being computed by a batch.
+  std::uint64_t overflow_count = 0;  // Appended beyond the context length; counted, not kept.
+  std::uint32_t claim_count = 0;     // Pages of the tail, from the first, claimed in the trie.
+  std::uint32_t found_token_count = 0;
+  bool is_in_flight = false;
+  // The device's copy of the table.
+  inference::SequenceId sequence{0xffffffffu};
+  std::uint32_t table_clean_count = 0;  // Entries that the device has right.
+  Ref<Operation> last_operation;
+  void recycle() {
+    const std::uint32_t kept = generation;
+    *this = Context();
+    generation = kept;
+  }
+};
+
+enum class OperationState : std::uint8_t {
+  Waiting,  // For operations issued before on the same objects.
+  Ready,    // To be placed in a batch.
+  Placed,   // In a batch that is not complete.
+};
+
+// A Command on its way: arguments with handles resolved.
+struct Operation {
+  std::uint32_t generation = 0;
+  std::uint64_t age = 0;  // Order of issue over all instances.
+  Instance* instance = nullptr;
+  Scheduler* model = nullptr;
+  FutureId future = kNoFuture;
+  CommandBody body;
+  OperationState state = OperationState::Waiting;
+  bool is_started = false;
+  bool is_whole = false;       // A forward whose rows must be in one batch.
+  std::optional<Error> error;  // Found wrong when it was submitted: fails when its turn comes.
+
+  QueueObject* queue = nullptr;
+  Context* context = nullptr;
+  Context* child = nullptr;
+  std::vector<PageObject*> input_pages;  // Null: a hole.
+  std::vector<PageObject*> output_pages;
+  std::vector<EmbedObject*> input_embeds;
+  std::vector<EmbedObject*> output_embeds;
+
+  // Progress of flush and forward of a context, in tokens; of a forward, in rows.
+  std::uint32_t total_count = 0;                  // Queued when it started.
+  std::uint32_t done_count = 0;                   // Found or placed.
+  std::uint32_t position_first = 0;               // Of the first token queued.
+  std::vector<inference::TokenId> output_tokens;  // The tokens whose outputs are wanted.
+  struct Requery {
+    inference::TokenId token;
+    std::uint32_t position;
+    std::uint32_t output;  // Index into output_embeds.
+  };
+  std::vector<Requery> requeries;   // Found tokens whose outputs are wanted.
+  std::uint64_t wait_since_ns = 0;  // Since when it waits for pages; 0: it does not.
+  std::uint32_t wanted_page_count = 0;
+
+  std::uint32_t wait_count = 0;  // Operations to be placed before this one.
+  std::vector<Ref<Operation>> successors;
+
+  Operation* queue_next = nullptr;  // In its queue.
+  Operation* queue_previous = nullptr;
+  Operation* instance_next = nullptr;  // In its instance.
+  Operation* instance_previous = nullptr;
+
+  void recycle() {
+    instance = nullptr;
+    model = nullptr;
+    future = kNoFuture;
+    body = CommandBody{};
+    state = OperationState::Waiting;
+    is_started = is_whole = false;
+    error.reset();
+    queue = nullptr;
+    context = child = nullptr;
+    input_pages.clear();
+    output_pages.clear();
+    input_embeds.clear();
+    output_embeds.clear();
+    total_count = done_count = 0;
+    position_first = 0;
+    output_tokens.clear();
+    requeries.clear();
+    wait_since_ns = 0;
+    wanted_page_count = 0;
+    wait_count = 0;
+    successors.clear();
+    queue_next = queue_previous = instance_next = instance_previous = nullptr;
+  }
+};
+
+struct ObjectEntry {
+  ObjectKind kind = ObjectKind::Page;
+  void* object = nullptr;  // QueueObject, PageObject, EmbedObject or Context.
+};
+
+struct Instance {
+  std::uint32_t generation = 0;
+  InstanceId id{};
+  TenantId tenant{};
+  std::uint64_t order = 0;  // Of start: the smallest is the oldest.
+  InstanceLimits limits;
+  FlatMap<ObjectEntry> objects;     // By ObjectId.
+  FlatMap<Ref<Operation>> futures;  // By FutureId; of unfinished operations.
+  std::vector<PageLedger> ledgers;  // By model.
+  Operation* first = nullptr;       // Unfinished operations in order of issue.
+  Operation* last = nullptr;
+  std::uint32_t operation_count = 0;
+  std::uint32_t job_count = 0;  // Text jobs under way.
+  std::uint32_t queue_count = 0;
+  std::uint32_t context_count = 0;
+  std::uint32_t embed_count = 0;
+  std::uint32_t page_object_count = 0;  // Low-level handles, allocated or to come.
+  InstanceStatistics statistics;
+  void recycle() {
+    const std::uint32_t kept = generation;
+    *this = Instance();
+    generation = kept;
+  }
+};
+
+}  // namespace quire::control

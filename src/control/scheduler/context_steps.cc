@@ -1,0 +1,201 @@
+// flush and forward of a context, a chunk of rows at a time.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "control/scheduler/scheduler.h"
+
+namespace quire::control {
+
+using inference::Row;
+
+Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
+  Context& context = *operation.context;
+  if (context.is_in_flight) return Attempt::Later;
+  if (!operation.is_started) {
+    if (Result<void> started = start_context(operation); !started.ok()) {
+      return fail(operation, std::move(started).take_error());
+    }
+  }
+  report(table_.walk, WalkStop::Pages);
+  switch (find_context(operation)) {
+    case FindEnd::NoMore:
+      break;
+    case FindEnd::Claimed:
+      return Attempt::Later;  // Another computes it: look again after the step.
+    case FindEnd::Slice:
+      has_sliced_ = true;
+      return Attempt::Later;
+    case FindEnd::Quota: {
+      Result<void> quota = check_quota(*operation.instance, 1);
+      return fail(operation, std::move(quota).take_error());
+    }
+  }
+  if (queued_count(context) == 0 && operation.requeries.empty()) {
+    const ContextFlush* flush = std::get_if<ContextFlush>(&operation.body);
+    const ObjectId id =
+        flush != nullptr ? flush->context : std::get<ContextForward>(operation.body).context;
+    table_.finish(operation, AnswerBody(ContextState{
+                                 .context = id,
+                                 .counters = counters_of(context, resources_.cache.page_size())}));
+    return Attempt::Done;
+  }
+  return place_context(operation, rows_left());
+}
+
+Result<void> Scheduler::start_context(Operation& operation) {
+  Context& context = *operation.context;
+  const std::uint32_t page_size = resources_.cache.page_size();
+  TRY(check_fits(context, resources_));
+  const std::uint32_t queued = queued_count(context);
+  const auto wanted = static_cast<std::uint32_t>(operation.output_embeds.size());
+  operation.total_count = queued;
+  operation.position_first = seq_len(context, page_size);
+  if (wanted > queued) {
+    if (queued > 0 || wanted != 1 || operation.position_first == 0) {
+      return Error(ErrorCode::OutOfRange, "outputs of the last " + std::to_string(wanted) +
+                                              " tokens wanted, " + std::to_string(queued) +
+                                              " are queued");
+    }
+    operation.requeries.push_back({.token = last_token(context, resources_),
+                                   .position = operation.position_first - 1,
+                                   .output = 0});
+  } else {
+    operation.output_tokens.assign(context.tokens.end() - wanted, context.tokens.end());
+  }
+  operation.is_started = true;
+  return {};
+}
+
+FindEnd Scheduler::find_context(Operation& operation) {
+  Context& context = *operation.context;
+  if (queued_count(context) == 0) return FindEnd::NoMore;
+  const std::uint32_t before = context.committed_count;
+  const FindResult found = find_queued(context, resources_, ledger(*operation.instance),
+                                       operation.instance->limits.page_count_max, lookups_left_);
+  lookups_left_ -= std::min(lookups_left_, context.committed_count - before);
+  counts_.found_token_count += found.token_count;
+  operation.instance->statistics.found_token_count += found.token_count;
+  const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
+  const std::uint32_t output_first = operation.total_count - output_count;
+  const std::uint32_t end = operation.done_count + found.token_count;
+  for (std::uint32_t index = std::max(operation.done_count, output_first); index < end; ++index) {
+    operation.requeries.push_back({.token = operation.output_tokens[index - output_first],
+                                   .position = operation.position_first + index,
+                                   .output = index - output_first});
+  }
+  operation.done_count = end;
+  return found.end;
+}
+
+Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t row_limit) {
+  Context& context = *operation.context;
+  const std::uint32_t page_size = resources_.cache.page_size();
+  if (row_limit == 0) return Attempt::Later;
+  const std::uint32_t wanted = pages_wanted(context, resources_);
+  if (wanted > 0) {
+    if (Result<void> quota = check_quota(*operation.instance, wanted); !quota.ok()) {
+      return fail(operation, std::move(quota).take_error());
+    }
+    if (!can_take(operation, wanted)) return want_pages(operation, wanted);
+  }
+  const auto requery_count =
+      std::min(row_limit, static_cast<std::uint32_t>(operation.requeries.size()));
+  const std::uint32_t remaining = queued_count(context);
+  std::uint32_t chunk = std::min(remaining, row_limit - requery_count);
+  if (chunk < remaining) {
+    // Ends with a page, so that others who want the same prompt find whole pages claimed.
+    const std::uint32_t end = (context.written_count + chunk) / page_size * page_size;
+    if (end > context.written_count) chunk = end - context.written_count;
+  }
+  const std::uint32_t output_limit =
+      std::min(requery_count + chunk, static_cast<std::uint32_t>(operation.output_embeds.size()));
+  if (resources_.embed_slots.free_count() < output_limit) {
+    return fail(operation,
+                Error(ErrorCode::Unavailable,
+                      "no free embed slot: " + std::to_string(output_limit) + " wanted, " +
+                          std::to_string(resources_.embed_slots.free_count()) + " of " +
+                          std::to_string(resources_.embed_slots.slot_count()) + " free"));
+  }
+  if (!resources_.sequences.acquire(context, batch_.id)) {
+    if (!batch_.passes.empty()) return Attempt::Later;
+    return fail(operation, Error(ErrorCode::Unavailable,
+                                 "all " + std::to_string(resources_.device.sequence_count) +
+                                     " page tables of the device are in use"));
+  }
+  operation.wait_since_ns = 0;
+  operation.wanted_page_count = 0;
+  QUIRE_CHECK(take_pages(context, resources_, ledger(*operation.instance), batch_.copies),
+              "available() counted too many");
+  begin_flight(context, resources_, chunk);
+  sync_table(context, resources_, batch_.table_changes);
+  add_context_rows(operation, requery_count, chunk);
+  operation.done_count += chunk;
+  operation.requeries.erase(operation.requeries.begin(),
+                            operation.requeries.begin() + requery_count);
+  const bool is_last = chunk == remaining && operation.requeries.empty();
+  building_.passes.back().is_last = is_last;
+  if (!is_last) return Attempt::Later;
+  table_.place(operation);
+  return Attempt::Placed;
+}
+
+void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_count,
+                                 std::uint32_t chunk) {
+  Context& context = *operation.context;
+  const std::uint32_t page_size = resources_.cache.page_size();
+  const auto row_first = static_cast<std::uint32_t>(batch_.rows.size());
+  const auto pass_index = static_cast<std::uint32_t>(batch_.passes.size());
+  PassRecord pass{.operation = Ref<Operation>(&operation), .context = Ref<Context>(&context)};
+  const auto add_output = [&](std::uint32_t output, std::uint32_t position) {
+    EmbedObject& embed = *operation.output_embeds[output];
+    set_output(embed, static_cast<std::uint32_t>(batch_.rows.size()) - 1, pass_index, position);
+    pass.outputs.push_back(Ref<EmbedObject>(&embed));
+  };
+  for (std::uint32_t index = 0; index < requery_count; ++index) {
+    const Operation::Requery& each = operation.requeries[index];
+    batch_.rows.push_back({.token = each.token, .position = each.position});
+    add_output(each.output, each.position);
+  }
+  const std::uint32_t base = context.committed_count * page_size;
+  const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
+  const std::uint32_t output_first = operation.total_count - output_count;
+  for (std::uint32_t index = 0; index < chunk; ++index) {
+    const std::uint32_t offset = context.written_count + index;
+    batch_.rows.push_back({.token = context.tokens[context.token_first + offset],
+                           .position = base + offset,
+                           .slot = base + offset});
+    const std::uint32_t queued_index = operation.done_count + index;
+    if (queued_index >= output_first) add_output(queued_index - output_first, base + offset);
+  }
+  batch_.passes.push_back({.sequence = context.sequence,
+                           .row_first = row_first,
+                           .row_count = requery_count + chunk,
+                           .visible_slot_end = base + context.written_count + chunk,
+                           .mask = std::nullopt});
+  operation.instance->statistics.computed_token_count += requery_count + chunk;
+  building_.passes.push_back(std::move(pass));
+}
+
+void Scheduler::complete_context(Context& context, PassRecord& pass, Result<void> outcome) {
+  end_flight(context, resources_, ledger(*context.instance), outcome.ok());
+  Operation* operation = pass.operation.get();
+  if (!outcome.ok()) {
+    if (operation != nullptr) {
+      fail(*operation, std::move(outcome).take_error());
+    } else {
+      trim_tail(context, resources_, ledger(*context.instance));
+    }
+    return;
+  }
+  if (operation == nullptr || !pass.is_last) return;
+  const ContextFlush* flush = std::get_if<ContextFlush>(&operation->body);
+  const ObjectId id =
+      flush != nullptr ? flush->context : std::get<ContextForward>(operation->body).context;
+  table_.finish(*operation, AnswerBody(ContextState{
+                                .context = id,
+                                .counters = counters_of(context, resources_.cache.page_size())}));
+}
+
+}  // namespace quire::control

@@ -1,0 +1,285 @@
+// What needs no device: done as soon as what was issued before on the same objects is placed.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "control/scheduler/scheduler.h"
+
+namespace quire::control {
+
+Scheduler::Attempt Scheduler::attempt(Operation& operation) {
+  if (operation.error) return fail(operation, std::move(*std::exchange(operation.error, {})));
+  switch (operation.body.index()) {
+    case index_of<ContextFlush>():
+    case index_of<ContextForward>():
+      return compute_context(operation);
+    case index_of<Forward>():
+      return forward(operation);
+    case index_of<GetNextDist>():
+    case index_of<GetLogits>():
+      return distribution(operation);
+    default:
+      return attempt_host(operation);
+  }
+}
+
+Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
+  if (operation.context != nullptr && operation.context->is_in_flight &&
+      !is<ContextAppend>(operation)) {
+    return Attempt::Later;
+  }
+  switch (operation.body.index()) {
+    case index_of<Synchronize>():
+      if (operation.queue->first != &operation) return Attempt::Blocked;
+      break;
+    case index_of<DestroyQueue>():
+      return destroy_queue(operation);
+    case index_of<AllocPages>():
+      return alloc_pages(operation);
+    case index_of<DeallocPages>():
+      for (PageObject* page : operation.output_pages) {
+        drop_page(*operation.instance, *page);
+        table_.pages.destroy(page);
+      }
+      break;
+    case index_of<DeallocEmbeds>():
+      for (EmbedObject* embed : operation.output_embeds) {
+        drop_embed(*embed);
+        table_.embeds.destroy(embed);
+      }
+      break;
+    case index_of<EmbedText>():
+      return embed_text(operation);
+    case index_of<MaskPage>():
+      return mask_page(operation);
+    case index_of<ContextAppend>():
+      append_tokens(*operation.context, resources_, std::get<ContextAppend>(operation.body).tokens);
+      break;
+    case index_of<ContextFork>():
+      return fork(operation);
+    case index_of<ContextTruncate>():
+      return truncate(operation);
+    case index_of<ContextDrop>(): {
+      Context* context = operation.context;
+      drop_context(*context);
+      QueueObject& queue = *context->queue;
+      table_.contexts.destroy(context);
+      operation.context = nullptr;
+      --queue.context_count;
+      --operation.instance->context_count;
+      table_.finish(operation, AnswerBody(Done{}));
+      release_queue(queue);
+      return Attempt::Done;
+    }
+    default:
+      QUIRE_CHECK(false, "a command that is no operation");
+  }
+  table_.finish(operation, AnswerBody(Done{}));
+  return Attempt::Done;
+}
+
+Scheduler::Attempt Scheduler::alloc_pages(Operation& operation) {
+  Instance& instance = *operation.instance;
+  const auto count = static_cast<std::uint32_t>(operation.output_pages.size());
+  if (count > resources_.cache.page_count()) {
+    return fail(operation, no_free_page(instance, count));
+  }
+  if (Result<void> quota = check_quota(instance, count); !quota.ok()) {
+    return fail(operation, std::move(quota).take_error());
+  }
+  if (!can_take(operation, count)) return want_pages(operation, count);
+  std::vector<PageId> pages;
+  QUIRE_CHECK(resources_.cache.take(count, pages), "available() counted too many");
+  report(table_.walk, WalkStop::Pages);
+  for (std::uint32_t index = 0; index < count; ++index) {
+    operation.output_pages[index]->page = pages[index];
+    operation.output_pages[index]->positions.assign(resources_.cache.page_size(), 0);
+    ledger(instance).acquire(pages[index]);
+  }
+  table_.finish(operation, AnswerBody(Done{}));
+  return Attempt::Done;
+}
+
+Scheduler::Attempt Scheduler::embed_text(Operation& operation) {
+  const EmbedText& body = std::get<EmbedText>(operation.body);
+  for (std::size_t index = 0; index < operation.output_embeds.size(); ++index) {
+    EmbedObject& embed = *operation.output_embeds[index];
+    drop_embed(embed);
+    embed.state = EmbedState::Token;
+    embed.token = inference::TokenId{body.tokens[index]};
+    embed.position = body.positions[index];
+  }
+  table_.finish(operation, AnswerBody(Done{}));
+  return Attempt::Done;
+}
+
+Scheduler::Attempt Scheduler::mask_page(Operation& operation) {
+  const MaskPage& body = std::get<MaskPage>(operation.body);
+  std::uint32_t view = 0;
+  for (std::size_t slot = 0; slot < body.visible.size(); ++slot) {
+    view |= (body.visible[slot] != 0 ? 1u : 0u) << slot;
+  }
+  operation.output_pages.front()->view = view;
+  table_.finish(operation, AnswerBody(Done{}));
+  return Attempt::Done;
+}
+
+Scheduler::Attempt Scheduler::fork(Operation& operation) {
+  fork_context(*operation.context, *operation.child, resources_, ledger(*operation.instance));
+  table_.finish(
+      operation,
+      AnswerBody(Forked{.child = std::get<ContextFork>(operation.body).child,
+                        .counters = counters_of(*operation.child, resources_.cache.page_size())}));
+  return Attempt::Done;
+}
+
+Scheduler::Attempt Scheduler::truncate(Operation& operation) {
+  const ContextTruncate& body = std::get<ContextTruncate>(operation.body);
+  Result<void> truncated = truncate_context(*operation.context, resources_,
+                                            ledger(*operation.instance), body.token_count);
+  if (!truncated.ok()) return fail(operation, std::move(truncated).take_error());
+  table_.finish(operation,
+                AnswerBody(ContextState{
+                    .context = body.context,
+                    .counters = counters_of(*operation.context, resources_.cache.page_size())}));
+  return Attempt::Done;
+}
+
+Scheduler::Attempt Scheduler::destroy_queue(Operation& operation) {
+  QueueObject& queue = *operation.queue;
+  if (queue.first != &operation) return Attempt::Blocked;
+  queue.is_destroyed = true;
+  --operation.instance->queue_count;
+  table_.finish(operation, AnswerBody(Done{}));
+  release_queue(queue);
+  return Attempt::Done;
+}
+
+// A queue lives until it is destroyed, its last operation is done and its last context dropped.
+void Scheduler::release_queue(QueueObject& queue) {
+  if (queue.is_destroyed && queue.first == nullptr && queue.context_count == 0) {
+    table_.queues.destroy(&queue);
+  }
+}
+
+void Scheduler::drop_page(Instance& instance, PageObject& page) {
+  if (page.page == inference::kNoPage) return;
+  ledger(instance).release(page.page);
+  resources_.cache.release(page.page);
+  page.page = inference::kNoPage;
+}
+
+void Scheduler::drop_embed(EmbedObject& embed) {
+  if (embed.state == EmbedState::Output) resources_.embed_slots.release(embed.slot);
+  embed.state = EmbedState::Empty;
+  embed.slot = inference::kNoEmbedSlot;
+  embed.error.reset();
+}
+
+void Scheduler::drop_context(Context& context) {
+  if (context.head == kNoNode) return;  // A fork that never came to its turn.
+  control::drop_context(context, resources_, ledger(*context.instance));
+}
+
+Scheduler::Attempt Scheduler::fail(Operation& operation, Error error) {
+  // Once placed, its embeds may be another's by now: complete_pass() marks those that are not.
+  const bool is_placed = operation.state == OperationState::Placed;
+  if (!is_placed && (is<Forward>(operation) || is<ContextForward>(operation))) {
+    for (EmbedObject* embed : operation.output_embeds) {
+      drop_embed(*embed);
+      embed->state = EmbedState::Failed;
+      embed->error = error.copy();
+    }
+  }
+  if (is<ContextFlush>(operation) || is<ContextForward>(operation)) {
+    if (operation.context != nullptr && !operation.context->is_in_flight) {
+      trim_tail(*operation.context, resources_, ledger(*operation.instance));
+    }
+  }
+  table_.finish(operation, std::move(error));
+  return Attempt::Done;
+}
+
+Scheduler::Attempt Scheduler::want_pages(Operation& operation, std::uint32_t count) {
+  operation.wanted_page_count = count;
+  if (operation.wait_since_ns == 0)
+    operation.wait_since_ns = std::max<std::uint64_t>(table_.clock.now_ns(), 1);
+  return Attempt::WaitPage;
+}
+
+Result<void> Scheduler::check_quota(const Instance& instance, std::uint32_t count) const {
+  const std::uint32_t held =
+      instance.ledgers[static_cast<std::size_t>(options_.model)].page_count();
+  if (std::uint64_t{held} + count <= instance.limits.page_count_max) return {};
+  return Error(ErrorCode::QuotaExceeded, "page_count_max: " + std::to_string(count) +
+                                             " more wanted, " + std::to_string(held) + " of " +
+                                             std::to_string(instance.limits.page_count_max) +
+                                             " held");
+}
+
+bool Scheduler::can_take(const Operation& operation, std::uint32_t count) const {
+  for (const Ref<Operation>& each : waiters_) {
+    const Operation* waiter = each.get();
+    if (waiter != nullptr && waiter != &operation &&
+        waiter->instance->order < operation.instance->order) {
+      return false;
+    }
+  }
+  return resources_.cache.available() >= count;
+}
+
+Error Scheduler::no_free_page(const Instance& instance, std::uint32_t wanted) const {
+  const std::uint32_t held =
+      instance.ledgers[static_cast<std::size_t>(options_.model)].page_count();
+  return Error(ErrorCode::NoFreePage, "no free KV page: " + std::to_string(wanted) + " wanted, " +
+                                          std::to_string(resources_.cache.available()) + " of " +
+                                          std::to_string(resources_.cache.page_count()) +
+                                          " free, " + std::to_string(held) +
+                                          " held by this instance");
+}
+
+void Scheduler::set_output(EmbedObject& embed, std::uint32_t row, std::uint32_t pass,
+                           std::uint32_t position) {
+  drop_embed(embed);
+  embed.state = EmbedState::Output;
+  embed.slot = *resources_.embed_slots.allocate();
+  embed.batch = static_cast<std::uint64_t>(batch_.id);
+  embed.row = row;
+  embed.pass = pass;
+  embed.position = position + 1;
+  batch_.rows[row].output = embed.slot;
+}
+
+Scheduler::Attempt Scheduler::distribution(Operation& operation) {
+  EmbedObject& embed = *operation.input_embeds.front();
+  if (embed.state == EmbedState::Failed) return fail(operation, embed.error->copy());
+  if (embed.state != EmbedState::Output) {
+    return fail(operation, Error(ErrorCode::InvalidArgument,
+                                 embed.state == EmbedState::Empty
+                                     ? "the embed holds nothing: no forward pass wrote it"
+                                     : "the embed holds an input token: no forward pass wrote it"));
+  }
+  inference::DistributionRequest request;
+  DistributionRecord record{.operation = Ref<Operation>(&operation)};
+  if (embed.batch == static_cast<std::uint64_t>(batch_.id)) {
+    request.row = embed.row;
+    record.pass = embed.pass;
+  } else {
+    request.embed = embed.slot;
+  }
+  if (const auto* body = std::get_if<GetNextDist>(&operation.body)) {
+    constexpr std::uint32_t kTopKDefault = 256;
+    request.top_k =
+        std::min(body->top_k == 0 ? kTopKDefault : body->top_k, resources_.model.vocabulary_size);
+    request.temperature = body->temperature;
+  } else {
+    request.kind = inference::DistributionKind::Logits;
+  }
+  batch_.distributions.push_back(request);
+  building_.distributions.push_back(std::move(record));
+  table_.place(operation);
+  return Attempt::Placed;
+}
+
+}  // namespace quire::control

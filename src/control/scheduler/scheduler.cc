@@ -1,0 +1,303 @@
+#include "control/scheduler/scheduler.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+
+namespace quire::control {
+
+using inference::Completion;
+using inference::Distribution;
+
+namespace {
+constexpr inference::SequenceId kNoSequence{0xffffffffu};  // A context's pass has its context's.
+}
+
+Scheduler::Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
+                     const SchedulerOptions& options, OperationTable& table)
+    : backend_(backend), options_(options), table_(table), resources_(backend, cache) {
+  QUIRE_CHECK(resources_.device.row_count_max > 0, "a device that takes no rows");
+}
+
+bool Scheduler::needs_batch(const Operation& operation) const {
+  return is<ContextFlush>(operation) || is<ContextForward>(operation) || is<Forward>(operation) ||
+         is<GetNextDist>(operation) || is<GetLogits>(operation);
+}
+
+// An upper bound: what is found in the trie needs no row.
+std::uint32_t Scheduler::row_count_of(const Operation& operation) const {
+  if (operation.context != nullptr) return queued_count(*operation.context);
+  return static_cast<std::uint32_t>(operation.input_embeds.size()) - operation.done_count;
+}
+
+void Scheduler::run(Operation& operation) {
+  if (needs_batch(operation)) {
+    if (!is_building_) {
+      ready_.push_back(Ref<Operation>(&operation));
+      return;
+    }
+    if (row_count_of(operation) > options_.decode_row_count_max) {
+      large_.push_back({.operation = Ref<Operation>(&operation)});
+      return;
+    }
+  }
+  settle(operation, attempt(operation));
+}
+
+void Scheduler::settle(Operation& operation, Attempt attempt) {
+  switch (attempt) {
+    case Attempt::Done:
+      has_progress_ = true;
+      break;
+    case Attempt::Placed:
+      break;
+    case Attempt::Blocked:
+      break;
+    case Attempt::Later:
+      ready_.push_back(Ref<Operation>(&operation));
+      break;
+    case Attempt::WaitPage:
+      waiters_.push_back(Ref<Operation>(&operation));
+      break;
+  }
+}
+
+void Scheduler::drain() {
+  while (Operation* next = table_.next_runnable()) next->model->run(*next);
+}
+
+void Scheduler::sort(std::vector<Candidate>& candidates) const {
+  const auto before = [](const Candidate& left, const Candidate& right) {
+    return left.priority != right.priority ? left.priority > right.priority : left.age < right.age;
+  };
+  if (!std::is_sorted(candidates.begin(), candidates.end(), before)) {
+    std::sort(candidates.begin(), candidates.end(), before);
+  }
+}
+
+bool Scheduler::dispatch() {
+  if (flight_ || (ready_.empty() && waiters_.empty())) return false;
+  const std::uint64_t start_ns = table_.clock.now_ns();
+  batch_ = {};
+  batch_.id = BatchId{table_.next_batch()};
+  batch_.model = inference::ModelId{static_cast<std::uint32_t>(options_.model)};
+  building_.id = batch_.id;
+  building_.passes.clear();
+  building_.distributions.clear();
+  resources_.open_batch(batch_.id);
+  is_building_ = true;
+  has_progress_ = has_sliced_ = false;
+  lookups_left_ = options_.lookup_page_count_max;
+  serve_waiters();
+  place_all();
+  is_building_ = false;
+  const bool is_submitted = submit_batch();
+  if (!is_submitted) resolve_stuck();
+  drain();
+  counts_.build_ns += table_.clock.now_ns() - start_ns;
+  return is_submitted;
+}
+
+void Scheduler::serve_waiters() {
+  if (waiters_.empty()) return;
+  std::vector<Ref<Operation>> waiters = std::exchange(waiters_, {});
+  std::erase_if(waiters, [](const Ref<Operation>& each) { return each.get() == nullptr; });
+  std::sort(waiters.begin(), waiters.end(),
+            [](const Ref<Operation>& left, const Ref<Operation>& right) {
+              const Operation& first = *left.get();
+              const Operation& second = *right.get();
+              return first.instance->order != second.instance->order
+                         ? first.instance->order < second.instance->order
+                         : first.age < second.age;
+            });
+  row_limit_ = std::min(resources_.device.row_count_max, options_.prefill_row_budget);
+  for (std::size_t index = 0; index < waiters.size(); ++index) {
+    Operation* operation = waiters[index].get();
+    if (operation == nullptr) continue;
+    const std::size_t waiting = waiters_.size();
+    settle(*operation, attempt(*operation));
+    if (waiters_.size() == waiting) continue;
+    waiters_.insert(waiters_.end(), waiters.begin() + static_cast<std::ptrdiff_t>(index) + 1,
+                    waiters.end());
+    break;
+  }
+  drain();
+}
+
+void Scheduler::place_all() {
+  constexpr std::uint8_t kFirst = 255;
+  small_.clear();
+  large_.clear();
+  for (const Ref<Operation>& each : std::exchange(ready_, {})) {
+    const Operation* operation = each.get();
+    if (operation == nullptr) continue;
+    const bool goes_first = first_next_.get() == operation;
+    const Candidate candidate{
+        .operation = each,
+        .age = operation->age,
+        .priority = goes_first ? kFirst : static_cast<std::uint8_t>(operation->queue->priority)};
+    const bool is_small = row_count_of(*operation) <= options_.decode_row_count_max;
+    (is_small || goes_first ? small_ : large_).push_back(candidate);
+  }
+  first_next_ = {};
+  sort(small_);
+  sort(large_);
+  const std::uint32_t limit = resources_.device.row_count_max;
+  const std::uint32_t kept_for_prefill =
+      large_.empty() || limit == 1
+          ? 0
+          : std::min(options_.prefill_row_budget, std::max(limit / 4, std::uint32_t{1}));
+  row_limit_ = limit - kept_for_prefill;
+  for (std::size_t index = 0; index < small_.size(); ++index) {
+    Operation* operation = small_[index].operation.get();
+    if (operation == nullptr || operation->state != OperationState::Ready) continue;
+    settle(*operation, attempt(*operation));
+    drain();
+  }
+  const auto placed = static_cast<std::uint32_t>(batch_.rows.size());
+  row_limit_ = placed == 0 ? limit : std::min(limit, placed + options_.prefill_row_budget);
+  for (std::size_t index = 0; index < large_.size(); ++index) {
+    Operation* operation = large_[index].operation.get();
+    if (operation == nullptr || operation->state != OperationState::Ready) continue;
+    settle(*operation, attempt(*operation));
+    drain();
+  }
+}
+
+bool Scheduler::submit_batch() {
+  if (batch_.passes.empty() && batch_.distributions.empty()) {
+    QUIRE_CHECK(batch_.copies.empty(), "a copy that no pass wants");
+    resources_.complete_batch(batch_.id);
+    return false;
+  }
+  std::vector<inference::TableChange> changes = resources_.sequences.take_releases();
+  if (!changes.empty()) {
+    changes.insert(changes.end(), std::make_move_iterator(batch_.table_changes.begin()),
+                   std::make_move_iterator(batch_.table_changes.end()));
+    batch_.table_changes = std::move(changes);
+  }
+  QUIRE_CHECK(batch_.rows.size() <= resources_.device.row_count_max, "a batch beyond its limit");
+  ++counts_.batch_count;
+  counts_.row_count += batch_.rows.size();
+  counts_.pass_count += batch_.passes.size();
+  flight_.emplace(std::move(building_));
+  building_ = {};
+  report(table_.walk, WalkStop::Scheduler);
+  backend_.submit(std::move(batch_));
+  return true;
+}
+
+void Scheduler::complete(Completion completion) {
+  QUIRE_CHECK(flight_ && flight_->id == completion.id, "a batch completes once, in order");
+  QUIRE_CHECK(completion.passes.size() == flight_->passes.size(), "an outcome for each pass");
+  QUIRE_CHECK(completion.distributions.size() == flight_->distributions.size(),
+              "an outcome for each distribution");
+  counts_.device_ns += completion.device_ns;
+  resources_.complete_batch(completion.id);
+  std::vector<Result<void>> outcomes;
+  outcomes.reserve(completion.passes.size());
+  for (std::size_t index = 0; index < completion.passes.size(); ++index) {
+    outcomes.push_back(complete_pass(index, std::move(completion.passes[index])));
+  }
+  for (std::size_t index = 0; index < completion.distributions.size(); ++index) {
+    const DistributionRecord& record = flight_->distributions[index];
+    Operation* operation = record.operation.get();
+    if (operation == nullptr) continue;
+    const auto kind = is<GetLogits>(*operation) ? inference::DistributionKind::Logits
+                                                : inference::DistributionKind::TopK;
+    Result<Distribution> distribution = std::move(completion.distributions[index]);
+    if (record.pass != inference::kNoSlot && !outcomes[record.pass].ok()) {
+      distribution = outcomes[record.pass].error().copy();
+    }
+    table_.finish(*operation, answer_of(std::move(distribution), kind));
+  }
+  flight_.reset();
+  for (const Ref<Operation>& each : std::exchange(ready_, {})) {
+    Operation* operation = each.get();
+    if (operation == nullptr) continue;
+    if (needs_batch(*operation)) {
+      ready_.push_back(each);
+    } else {
+      settle(*operation, attempt(*operation));
+    }
+  }
+  drain();
+}
+
+Result<void> Scheduler::complete_pass(std::size_t index, Result<void> outcome) {
+  PassRecord& pass = flight_->passes[index];
+  for (const std::uint32_t earlier : pass.reads_passes) {
+    if (outcome.ok() && flight_->passes[earlier].has_failed) {
+      outcome = Error(ErrorCode::Unavailable, "a forward pass whose pages it reads failed");
+    }
+  }
+  pass.has_failed = !outcome.ok();
+  if (pass.has_failed) {
+    for (const Ref<EmbedObject>& each : pass.outputs) {
+      EmbedObject* embed = each.get();
+      const bool is_mine = embed != nullptr && embed->state == EmbedState::Output &&
+                           embed->batch == static_cast<std::uint64_t>(flight_->id) &&
+                           embed->pass == index;
+      if (!is_mine) continue;
+      drop_embed(*embed);
+      embed->state = EmbedState::Failed;
+      embed->error = outcome.error().copy();
+    }
+  }
+  Result<void> kept = outcome.ok() ? Result<void>() : Result<void>(outcome.error().copy());
+  if (Context* context = pass.context.get()) {
+    complete_context(*context, pass, std::move(outcome));
+  } else if (pass.ephemeral != kNoSequence) {
+    complete_forward(pass, std::move(outcome));
+  }
+  return kept;
+}
+
+bool Scheduler::others_may_free() const {
+  for (const auto& [order, instance] : table_.instances) {
+    if (ledger(*instance).page_count() == 0) continue;
+    // Whoever waits for nothing of ours runs, or waits for the world, and may let go later.
+    if (instance->operation_count == 0 || instance->job_count > 0) return true;
+    for (const Operation* each = instance->first; each != nullptr; each = each->instance_next) {
+      if (each->model != this) return true;
+    }
+  }
+  return false;
+}
+
+void Scheduler::resolve_stuck() {
+  std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
+  if (has_sliced_) table_.wakeup.notify();
+  if (waiters_.empty() || has_progress_ || has_sliced_) return;
+  const std::uint64_t now_ns = table_.clock.now_ns();
+  std::size_t youngest = 0;
+  for (std::size_t index = 0; index < waiters_.size(); ++index) {
+    const Operation& each = *waiters_[index].get();
+    if (now_ns - each.wait_since_ns >= options_.page_wait_ns_max) return fail_waiter(index);
+    const Operation& chosen = *waiters_[youngest].get();
+    if (std::pair(each.instance->order, each.age) > std::pair(chosen.instance->order, chosen.age)) {
+      youngest = index;
+    }
+  }
+  if (!others_may_free()) fail_waiter(youngest);
+}
+
+void Scheduler::fail_waiter(std::size_t index) {
+  Operation& operation = *waiters_[index].get();
+  waiters_.erase(waiters_.begin() + static_cast<std::ptrdiff_t>(index));
+  fail(operation, no_free_page(*operation.instance, operation.wanted_page_count));
+  table_.wakeup.notify();
+}
+
+void Scheduler::verify() const {
+  resources_.cache.verify();
+  for (const Ref<Operation>& each : waiters_) {
+    const Operation* operation = each.get();
+    QUIRE_CHECK(operation == nullptr || operation->wanted_page_count > 0, "waits for no page");
+  }
+  QUIRE_CHECK(!is_building_, "verified in the middle of a build");
+}
+
+}  // namespace quire::control

@@ -1,0 +1,210 @@
+#pragma once
+// Scheduler builds the batches of one model: stop 7 of the walk.
+//
+// It is work-conserving: whenever the device is free it takes everything that is ready, whoever
+// asked. Order in a batch: operations of few rows (decoding) first, then prefill in chunks under a
+// budget of rows; in each, higher priority first, then the oldest. Operations behind one that was
+// placed join the same batch where the device's order within a batch keeps their meaning:
+// embed_txt, forward and get_next_dist become one step.
+//
+// Pages. An operation takes all the pages it needs at its first placement, or waits. Those who wait
+// are served by age of their instances: no instance takes a page while an older one waits for one,
+// so the oldest always progresses. When nothing is left that could free a page, the youngest who
+// waits gets NoFreePage with the numbers.
+//
+// Owns     the model's pages, embed slots and sequences, the operations that are ready, and the
+//          record of the batch under way (one at a time).
+// Thread   engine thread only.
+// Errors   answered to the one whose operation it was.
+//
+// Invariants, checked by verify():
+//   S1  A page, an embed slot or a sequence that the batch under way touches is given to nobody
+//   else
+//       before it completes.
+//   S2  What a pass of this batch made is read in this batch only where the device's order allows
+//   it:
+//       keys and values by passes, outputs by distributions.
+//   S3  Ledgers and holds of pages equal a recount from all objects (I2).
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "control/resources/context.h"
+#include "control/resources/model_resources.h"
+#include "control/scheduler/operation_table.h"
+#include "inference/api/backend.h"
+
+namespace quire::control {
+
+struct SchedulerOptions {
+  ModelIndex model{};
+  std::uint32_t prefill_row_budget = 256;     // Rows of prefill in a batch that also decodes.
+  std::uint32_t decode_row_count_max = 16;    // An operation of at most so many rows is decoding.
+  std::uint32_t lookup_page_count_max = 512;  // Looked up in one build: 100 us.
+  std::uint64_t page_wait_ns_max =
+      10'000'000'000;  // Then NoFreePage, though others might free some.
+};
+
+struct SchedulerCounts {
+  std::uint64_t batch_count = 0;
+  std::uint64_t row_count = 0;
+  std::uint64_t pass_count = 0;
+  std::uint64_t found_token_count = 0;
+  std::uint64_t device_ns = 0;
+  std::uint64_t build_ns = 0;
+};
+
+class Scheduler {
+ public:
+  Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
+            const SchedulerOptions& options, OperationTable& table);
+
+  // An operation that waits for no other: runs now if it needs no batch, else when its turn comes.
+  void run(Operation& operation);
+  // Builds and submits a batch if the device is free and there is something for it.
+  bool dispatch();
+  void complete(inference::Completion completion);
+  bool has_batch(BatchId batch) const { return flight_ && flight_->id == batch; }
+  bool is_in_flight() const { return flight_.has_value(); }
+
+  // Gives back what an instance that ends holds in this model.
+  void drop_page(Instance& instance, PageObject& page);
+  void drop_embed(EmbedObject& embed);
+  void drop_context(Context& context);
+
+  ModelResources& resources() { return resources_; }
+  const ModelResources& resources() const { return resources_; }
+  const SchedulerCounts& counts() const { return counts_; }
+  ModelIndex model() const { return options_.model; }
+  PageLedger& ledger(Instance& instance) const {
+    return instance.ledgers[static_cast<std::size_t>(options_.model)];
+  }
+  void verify() const;
+
+ private:
+  enum class Attempt : std::uint8_t {
+    Done,     // Finished and gone.
+    Placed,   // All of it is in the batch.
+    Later,    // To be tried again in the next batch; a part of it may be in this one.
+    Blocked,  // Will be issued again by the one it waits for.
+    WaitPage,
+  };
+  struct PageWrite {
+    Ref<PageObject> page;
+    std::uint32_t bits = 0;
+  };
+  struct PassRecord {
+    Ref<Operation> operation{};
+    Ref<Context> context{};  // Of a context's pass, while it lives.
+    std::vector<Ref<EmbedObject>> outputs{};
+    std::vector<PageWrite> writes{};
+    std::vector<std::uint32_t> reads_passes{};  // Passes of this batch whose slots it sees.
+    std::vector<PageId> scratch{};              // Pages that end with the pass.
+    inference::SequenceId ephemeral{0xffffffffu};
+    bool is_last = false;  // Of its operation.
+    bool has_failed = false;
+  };
+  struct DistributionRecord {
+    Ref<Operation> operation;
+    std::uint32_t pass = inference::kNoSlot;  // Of this batch, whose output it is.
+  };
+  struct Flight {
+    BatchId id{};
+    std::vector<PassRecord> passes;
+    std::vector<DistributionRecord> distributions;
+    std::uint64_t submitted_ns = 0;
+  };
+  struct Candidate {
+    Ref<Operation> operation;
+    std::uint64_t age = 0;
+    std::uint8_t priority = 0;
+  };
+
+  // scheduler.cc
+  void settle(Operation& operation, Attempt attempt);
+  void drain();
+  bool needs_batch(const Operation& operation) const;
+  std::uint32_t row_count_of(const Operation& operation) const;
+  void sort(std::vector<Candidate>& candidates) const;
+  void serve_waiters();
+  void place_all();
+  bool submit_batch();
+  void resolve_stuck();
+  bool others_may_free() const;
+  void fail_waiter(std::size_t index);
+
+  // host_operations.cc: what needs no device.
+  Attempt attempt(Operation& operation);
+  Attempt attempt_host(Operation& operation);
+  Attempt alloc_pages(Operation& operation);
+  Attempt embed_text(Operation& operation);
+  Attempt mask_page(Operation& operation);
+  Attempt fork(Operation& operation);
+  Attempt truncate(Operation& operation);
+  Attempt destroy_queue(Operation& operation);
+  void release_queue(QueueObject& queue);
+
+  // context_steps.cc
+  Attempt compute_context(Operation& operation);
+  Result<void> start_context(Operation& operation);
+  FindEnd find_context(Operation& operation);
+  Attempt place_context(Operation& operation, std::uint32_t row_limit);
+  void add_context_rows(Operation& operation, std::uint32_t requery_count, std::uint32_t chunk);
+  void complete_context(Context& context, PassRecord& pass, Result<void> outcome);
+
+  // forward_steps.cc
+  Attempt forward(Operation& operation);
+  Result<void> check_forward(Operation& operation);
+  Result<void> check_distance(const Operation& operation) const;
+  bool is_chunkable(const Operation& operation) const;
+  Attempt place_forward(Operation& operation, std::uint32_t row_count);
+  std::vector<inference::TableEntry> forward_table(const Operation& operation, PassRecord& pass);
+  void add_forward_rows(Operation& operation, std::uint32_t row_count, PassRecord& pass,
+                        std::vector<inference::TableEntry>& entries);
+  std::uint32_t table_entry_count(const Operation& operation) const;
+  inference::SlotMask forward_mask(const Operation& operation, std::uint32_t row_first,
+                                   std::uint32_t row_count, std::uint32_t slot_count) const;
+  void complete_forward(PassRecord& pass, Result<void> outcome);
+
+  // host_operations.cc: a request of the device, but no row.
+  Attempt distribution(Operation& operation);
+
+  // What several of them use.
+  Attempt fail(Operation& operation, Error error);
+  Attempt want_pages(Operation& operation, std::uint32_t count);
+  Result<void> check_quota(const Instance& instance, std::uint32_t count) const;
+  bool can_take(const Operation& operation, std::uint32_t count) const;
+  Error no_free_page(const Instance& instance, std::uint32_t wanted) const;
+  void set_output(EmbedObject& embed, std::uint32_t row, std::uint32_t pass,
+                  std::uint32_t position);
+  Result<void> complete_pass(std::size_t index, Result<void> outcome);
+  std::uint32_t rows_left() const {
+    return row_limit_ - static_cast<std::uint32_t>(batch_.rows.size());
+  }
+
+  inference::Backend& backend_;
+  const SchedulerOptions options_;
+  OperationTable& table_;
+  ModelResources resources_;
+
+  std::vector<Ref<Operation>> ready_;    // Need a batch.
+  std::vector<Ref<Operation>> waiters_;  // For pages; by order of instance while a batch is built.
+  std::vector<Candidate> small_;
+  std::vector<Candidate> large_;
+  std::optional<Flight> flight_;  // Submitted and not complete.
+
+  // While a batch is built.
+  bool is_building_ = false;
+  bool has_progress_ = false;  // Something finished without the device.
+  bool has_sliced_ = false;    // A look-up goes on in the next build.
+  inference::Batch batch_;
+  Flight building_;
+  std::uint32_t row_limit_ = 0;
+  std::uint32_t lookups_left_ = 0;
+  Ref<Operation> first_next_;  // Found no room for all its rows: goes first next time.
+  SchedulerCounts counts_;
+};
+
+}  // namespace quire::control

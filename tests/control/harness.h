@@ -1,0 +1,174 @@
+#pragma once
+// One controller on one simulated device, in one thread, with the short-hands that tests need.
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "control/controller/controller.h"
+#include "inference/handlers/simulated_backend.h"
+
+namespace quire::control {
+
+using Answers = std::map<std::pair<InstanceId, FutureId>, Result<AnswerBody>>;
+
+class Harness final : public AnswerSink {
+ public:
+  struct Options {
+    inference::SimulatedBackendOptions device{};
+    ControllerOptions controller{};
+  };
+
+  explicit Harness(Options options) : inbox(wakeup), device(fill(options.device), inbox) {
+    controller =
+        make_controller({{.backend = &device}}, options.controller, inbox, *this, wakeup, clock);
+  }
+  Harness() : Harness(Options{}) {}
+
+  void answer(Answer given) override {
+    const auto key = std::pair(given.instance, given.future);
+    if (answers.contains(key)) {
+      std::cerr << "a future was answered twice\n";
+      std::abort();
+    }
+    answers.emplace(key, std::move(given.body));
+  }
+
+  FutureId send(InstanceId instance, CommandBody body, bool wants_answer = true) {
+    const FutureId future = wants_answer ? FutureId{++next_future} : kNoFuture;
+    controller->submit({.instance = instance, .future = future, .body = std::move(body)});
+    return future;
+  }
+  ObjectId new_object() { return ObjectId{++next_object}; }
+  std::vector<ObjectId> new_objects(std::size_t count) {
+    std::vector<ObjectId> ids;
+    while (ids.size() < count) ids.push_back(new_object());
+    return ids;
+  }
+
+  // Runs until nothing more happens. Returns how many batches ran.
+  int run() {
+    int batches = 0;
+    for (bool goes_on = true; goes_on;) {
+      goes_on = controller->poll();
+      if (controller->dispatch()) {
+        ++batches;
+        goes_on = true;
+      }
+      while (device.inflight_count() > 0) device.complete_next(), goes_on = true;
+      if (verifies) controller->verify();
+    }
+    return batches;
+  }
+  // One batch: dispatch, and complete what runs.
+  bool step() {
+    controller->poll();
+    const bool any = controller->dispatch();
+    while (device.inflight_count() > 0) device.complete_next();
+    controller->poll();
+    if (verifies) controller->verify();
+    return any;
+  }
+
+  InstanceId start(TenantId tenant = TenantId{1}, const InstanceLimits& limits = {}) {
+    const InstanceId id{++next_instance};
+    controller->start_instance(id, tenant, limits);
+    return id;
+  }
+  ObjectId queue(InstanceId instance, Priority priority = Priority::Normal) {
+    const ObjectId id = new_object();
+    send(instance, CreateQueue{.queue = id, .model = ModelIndex{0}, .priority = priority}, false);
+    return id;
+  }
+  ObjectId context(InstanceId instance, ObjectId in_queue) {
+    const ObjectId id = new_object();
+    send(instance, ContextCreate{.context = id, .queue = in_queue}, false);
+    return id;
+  }
+  std::vector<ObjectId> embeds(InstanceId instance, ObjectId in_queue, std::size_t count) {
+    std::vector<ObjectId> ids = new_objects(count);
+    send(instance, AllocEmbeds{.queue = in_queue, .embeds = ids}, false);
+    return ids;
+  }
+  std::vector<ObjectId> pages(InstanceId instance, ObjectId in_queue, std::size_t count) {
+    std::vector<ObjectId> ids = new_objects(count);
+    send(instance, AllocPages{.queue = in_queue, .pages = ids}, false);
+    return ids;
+  }
+
+  bool has(InstanceId instance, FutureId future) const {
+    return answers.contains(std::pair(instance, future));
+  }
+  const Result<AnswerBody>& at(InstanceId instance, FutureId future) const {
+    return answers.at(std::pair(instance, future));
+  }
+  template <typename T>
+  T get(InstanceId instance, FutureId future) const {
+    const Result<AnswerBody>& body = at(instance, future);
+    if (!body.ok()) {
+      std::cerr << "answer: " << error_code_name(body.error().code()) << ": "
+                << body.error().message() << "\n";
+      std::abort();
+    }
+    return std::get<T>(body.value());
+  }
+  std::optional<ErrorCode> error(InstanceId instance, FutureId future) const {
+    const Result<AnswerBody>& body = at(instance, future);
+    if (body.ok()) return std::nullopt;
+    return body.error().code();
+  }
+  std::string message(InstanceId instance, FutureId future) const {
+    return std::string(at(instance, future).error().message());
+  }
+  std::uint32_t free_page_count() const { return controller->statistics().page_count_free; }
+
+  Wakeup wakeup;
+  ManualClock clock;
+  CompletionInbox inbox;
+  inference::SimulatedBackend device;
+  std::unique_ptr<Controller> controller;
+  Answers answers;
+  bool verifies = true;
+  std::uint32_t next_future = 0;
+  std::uint32_t next_object = 0;
+  std::uint64_t next_instance = 0;
+
+ private:
+  static inference::SimulatedBackendOptions fill(inference::SimulatedBackendOptions options) {
+    if (options.model.vocabulary_size == 0) options.model = inference::simulated_model();
+    options.manual = true;
+    return options;
+  }
+};
+
+// Seeds of a campaign: QUIRE_TEST_SEED names one, QUIRE_TEST_SEED_COUNT how many; else `count` that
+// change with the day. The caller prints the one that fails.
+inline std::vector<std::uint64_t> test_seeds(std::size_t count) {
+  const char* given = std::getenv("QUIRE_TEST_SEED");
+  if (given != nullptr) return {std::strtoull(given, nullptr, 10)};
+  if (const char* wanted = std::getenv("QUIRE_TEST_SEED_COUNT")) {
+    count = std::strtoull(wanted, nullptr, 10);
+  }
+  const std::uint64_t first = static_cast<std::uint64_t>(std::time(nullptr)) / 86'400 * 1'000'003;
+  std::cout << "seeds " << first << " .. " << first + count - 1 << "\n";
+  std::vector<std::uint64_t> seeds;
+  for (std::size_t index = 0; index < count; ++index) seeds.push_back(first + index);
+  return seeds;
+}
+
+// tokens first, first + 1, ... below 512
+inline std::vector<std::uint32_t> count_tokens(std::size_t count, std::uint32_t first = 1) {
+  std::vector<std::uint32_t> tokens;
+  for (std::size_t index = 0; index < count; ++index) {
+    tokens.push_back(static_cast<std::uint32_t>((first + index * 7) % 512));
+  }
+  return tokens;
+}
+
+}  // namespace quire::control
