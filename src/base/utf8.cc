@@ -1,0 +1,43 @@
+#include "base/utf8.h"
+
+#include <cstdint>
+#include <cstring>
+
+namespace quire {
+
+std::size_t utf8_character_bytes(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = at(0);
+  if (lead < 0x80) return 1;
+  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return 0;
+  // Only the second byte has bounds that depend on the lead.
+  const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  if (at(1) < low || at(1) > high) return 0;
+  for (std::size_t i = 2; i < bytes; ++i) {
+    if ((at(i) & 0xc0) != 0x80) return 0;
+  }
+  return bytes;
+}
+
+std::size_t utf8_valid_bytes(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    std::uint64_t word = 0;  // Eight ASCII bytes at a time, which is most text.
+    if (at + sizeof word <= text.size()) {
+      std::memcpy(&word, text.data() + at, sizeof word);
+      if ((word & 0x8080808080808080u) == 0) {
+        at += sizeof word;
+        continue;
+      }
+    }
+    const std::size_t bytes = utf8_character_bytes(text.substr(at));
+    if (bytes == 0) return at;
+    at += bytes;
+  }
+  return at;
+}
+
+}  // namespace quire

@@ -1,0 +1,14 @@
+#pragma once
+// UTF-8 as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF.
+#include <cstddef>
+#include <string_view>
+
+namespace quire {
+
+// Bytes of the well-formed character at the start of `text`; 0 where there is none.
+std::size_t utf8_character_bytes(std::string_view text);
+
+// Offset of the first byte that is not part of a well-formed character; text.size() if all are.
+std::size_t utf8_valid_bytes(std::string_view text);
+
+}  // namespace quire
