@@ -1,0 +1,42 @@
+#pragma once
+// EpochTicker counts milliseconds while a guest runs, so that a guest that does not return can be
+// cut. It sleeps while none runs.
+//
+// Owns     the ticker thread.
+// Thread   ticks() and bump() from any thread; begin() and end() on the engine thread.
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace quire::sandbox {
+
+class EpochTicker {
+ public:
+  // `on_tick` is called from the ticker's thread and from bump(); it must not block.
+  explicit EpochTicker(std::function<void()> on_tick);
+  ~EpochTicker();
+  EpochTicker(const EpochTicker&) = delete;
+  EpochTicker& operator=(const EpochTicker&) = delete;
+
+  std::uint64_t ticks() const { return ticks_.load(std::memory_order_relaxed); }
+  void bump();   // One tick now.
+  void begin();  // A guest starts to run.
+  void end();
+
+ private:
+  void run();
+
+  const std::function<void()> on_tick_;
+  std::atomic<std::uint64_t> ticks_{0};
+  std::atomic<bool> running_{false};   // A guest runs.
+  std::atomic<bool> sleeping_{false};  // The thread waits for begin().
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace quire::sandbox

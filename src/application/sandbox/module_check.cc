@@ -1,0 +1,344 @@
+#include "application/sandbox/module_check.h"
+
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "base/utf8.h"
+
+namespace quire::sandbox {
+namespace {
+
+constexpr std::uint8_t kFunctionType = 0x60;
+constexpr std::uint32_t kNameBytesMax = 100'000;
+constexpr std::uint32_t kParameterCountMax = 1'000;
+
+enum Section : std::uint8_t {
+  kCustom = 0,
+  kType = 1,
+  kImport = 2,
+  kFunction = 3,
+  kTable = 4,
+  kMemory = 5,
+  kExport = 7,
+};
+enum External : std::uint8_t {
+  kExternalFunction,
+  kExternalTable,
+  kExternalMemory,
+  kExternalGlobal
+};
+
+// A cursor over the module that never reads past its end; the first failure sticks.
+class Reader {
+ public:
+  Reader(std::span<const std::byte> bytes, std::size_t start, std::size_t end)
+      : bytes_(bytes), at_(start), end_(end) {}
+
+  bool done() const { return at_ >= end_; }
+  std::size_t at() const { return at_; }
+
+  Result<std::uint8_t> byte() {
+    if (at_ >= end_) return fail("cut short");
+    return static_cast<std::uint8_t>(bytes_[at_++]);
+  }
+
+  // LEB128 of at most `bits` bits.
+  Result<std::uint64_t> number(unsigned bits) {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < bits; shift += 7) {
+      const std::uint8_t next = TRY(byte());
+      const std::uint64_t low = next & 0x7f;
+      if (bits - shift < 7 && (low >> (bits - shift)) != 0) return fail("a number too large");
+      value |= low << shift;
+      if ((next & 0x80) == 0) return value;
+    }
+    return fail("a number too long");
+  }
+  Result<std::uint32_t> count() { return static_cast<std::uint32_t>(TRY(number(32))); }
+
+  Result<std::string_view> name() {
+    const std::uint32_t bytes = TRY(count());
+    if (bytes > kNameBytesMax || bytes > end_ - at_) return fail("a name cut short");
+    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()) + at_, bytes);
+    if (utf8_valid_bytes(text) != bytes) return fail("a name that is no UTF-8");
+    at_ += bytes;
+    return text;
+  }
+
+  Result<void> skip(std::uint64_t bytes) {
+    if (bytes > end_ - at_) return fail("cut short");
+    at_ += static_cast<std::size_t>(bytes);
+    return {};
+  }
+
+  Error fail(const char* why) const {
+    return Error(ErrorCode::InvalidArgument, "not a valid Wasm module: " + std::string(why) +
+                                                 " at byte " + std::to_string(at_));
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::size_t at_;
+  std::size_t end_;
+};
+
+char value_letter(std::uint8_t type) {
+  switch (type) {
+    case 0x7f:
+      return 'i';
+    case 0x7e:
+      return 'I';
+    case 0x7d:
+      return 'f';
+    case 0x7c:
+      return 'F';
+    case 0x7b:
+      return 'V';
+    default:
+      return '?';
+  }
+}
+
+std::string spelled(std::string_view signature) {
+  const auto side = [](std::string_view letters) {
+    std::string out = "(";
+    for (const char letter : letters) {
+      if (out.size() > 1) out += ' ';
+      switch (letter) {
+        case 'i':
+          out += "i32";
+          break;
+        case 'I':
+          out += "i64";
+          break;
+        case 'f':
+          out += "f32";
+          break;
+        case 'F':
+          out += "f64";
+          break;
+        default:
+          out += "other";
+          break;
+      }
+    }
+    return out + ")";
+  };
+  const std::size_t split = signature.find('>');
+  return side(signature.substr(0, split)) + " -> " + side(signature.substr(split + 1));
+}
+
+class Checker {
+ public:
+  Checker(std::span<const std::byte> wasm, std::span<const HostFunction> offered,
+          const ModuleLimits& limits)
+      : wasm_(wasm), offered_(offered), limits_(limits) {}
+
+  Result<ModuleSummary> run() {
+    TRY(check_header());
+    Reader sections(wasm_, 8, wasm_.size());
+    while (!sections.done()) {
+      const std::uint8_t id = TRY(sections.byte());
+      const std::uint32_t bytes = TRY(sections.count());
+      const std::size_t start = sections.at();
+      TRY(sections.skip(bytes));
+      Reader section(wasm_, start, start + bytes);
+      TRY(check_section(id, section));
+    }
+    TRY(check_entry());
+    return summary_;
+  }
+
+ private:
+  Result<void> check_header() {
+    static constexpr unsigned char kMagic[8] = {0, 'a', 's', 'm', 1, 0, 0, 0};
+    if (wasm_.size() > limits_.module_bytes_max) {
+      return Error(ErrorCode::TooLarge, "the module has " + std::to_string(wasm_.size()) +
+                                            " bytes, module_bytes_max is " +
+                                            std::to_string(limits_.module_bytes_max));
+    }
+    if (wasm_.size() < 8 || std::memcmp(wasm_.data(), kMagic, 4) != 0) {
+      return Error(ErrorCode::InvalidArgument,
+                   "not a Wasm module: it does not begin with \"\\0asm\"");
+    }
+    if (std::memcmp(wasm_.data() + 4, kMagic + 4, 4) != 0) {
+      // Version 0x1000d says component; anything else says a version that does not exist.
+      return Error(ErrorCode::InvalidArgument,
+                   "not a core Wasm module of version 1 (a component cannot run here)");
+    }
+    return {};
+  }
+
+  Result<void> check_section(std::uint8_t id, Reader& section) {
+    switch (id) {
+      case kType:
+        return read_types(section);
+      case kImport:
+        return read_imports(section);
+      case kFunction:
+        return read_functions(section);
+      case kMemory:
+        return read_memories(section);
+      case kExport:
+        return read_exports(section);
+      default:
+        return {};
+    }
+  }
+
+  Result<std::uint32_t> read_count(Reader& section, std::uint32_t count_max, const char* what) {
+    const std::uint32_t count = TRY(section.count());
+    if (count > count_max) {
+      return Error(ErrorCode::TooLarge, "the module has " + std::to_string(count) + " " + what +
+                                            "s, " + what + "_count_max is " +
+                                            std::to_string(count_max));
+    }
+    return count;
+  }
+
+  Result<std::string> read_values(Reader& section) {
+    const std::uint32_t count = TRY(section.count());
+    if (count > kParameterCountMax) return section.fail("too many parameters");
+    std::string letters;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint8_t type = TRY(section.byte());
+      // (ref ht) is followed by a heap type.
+      if (type == 0x63 || type == 0x64) (void)TRY(section.number(33));
+      letters += value_letter(type);
+    }
+    return letters;
+  }
+
+  // Types beyond plain functions (GC) are left to the compiler, which refuses them by name; the
+  // rest of the section is then unknown here.
+  Result<void> read_types(Reader& section) {
+    const std::uint32_t count = TRY(read_count(section, limits_.type_count_max, "type"));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (TRY(section.byte()) != kFunctionType) return {};
+      const std::string parameters = TRY(read_values(section));
+      types_.push_back(parameters + ">" + TRY(read_values(section)));
+    }
+    return {};
+  }
+
+  Result<void> read_limits(Reader& section, std::uint64_t* minimum) {
+    const std::uint8_t flags = TRY(section.byte());
+    *minimum = TRY(section.number(64));
+    if ((flags & 1) != 0) (void)TRY(section.number(64));
+    if ((flags & 8) != 0) (void)TRY(section.number(32));  // Custom page size.
+    return {};
+  }
+
+  Result<void> read_imports(Reader& section) {
+    const std::uint32_t count = TRY(read_count(section, limits_.import_count_max, "import"));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::string_view module = TRY(section.name());
+      const std::string_view name = TRY(section.name());
+      const std::uint8_t kind = TRY(section.byte());
+      if (kind != kExternalFunction) {
+        return Error(ErrorCode::NotSupported,
+                     "the module imports " + std::string(module) + "." + std::string(name) +
+                         ", which is no function; only functions are offered");
+      }
+      const std::uint32_t type = TRY(section.count());
+      TRY(check_import(section, module, name, type));
+    }
+    return {};
+  }
+
+  Result<void> check_import(const Reader& section, std::string_view module, std::string_view name,
+                            std::uint32_t type) {
+    if (type >= types_.size()) return section.fail("an import of an unknown type");
+    const std::string full = std::string(module) + "." + std::string(name);
+    bool module_known = false;
+    for (const HostFunction& function : offered_) {
+      if (module != function.module) continue;
+      module_known = true;
+      if (name != function.name) continue;
+      function_types_.push_back(type);
+      if (types_[type] == function.signature) return {};
+      return Error(ErrorCode::NotSupported, "the module imports " + full + " as " +
+                                                spelled(types_[type]) + ", but it is " +
+                                                spelled(function.signature));
+    }
+    return Error(ErrorCode::NotSupported, "the module imports " + full + ", which is not offered" +
+                                              (module_known ? "" : " (no interface of that name)"));
+  }
+
+  Result<void> read_functions(Reader& section) {
+    const std::uint32_t count = TRY(read_count(section, limits_.function_count_max, "function"));
+    for (std::uint32_t i = 0; i < count; ++i) function_types_.push_back(TRY(section.count()));
+    summary_.function_count = count;
+    return {};
+  }
+
+  Result<void> read_memories(Reader& section) {
+    if (TRY(section.count()) == 0) return {};
+    return read_limits(section, &summary_.memory_pages_min);
+  }
+
+  Result<void> read_exports(Reader& section) {
+    const std::uint32_t count = TRY(read_count(section, limits_.export_count_max, "export"));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::string_view name = TRY(section.name());
+      const std::uint8_t kind = TRY(section.byte());
+      const std::uint32_t index = TRY(section.count());
+      if (kind == kExternalMemory && name == "memory") summary_.has_memory = true;
+      if (kind != kExternalFunction) continue;
+      if (name == "run") run_ = index;
+      if (name == "_start") start_ = index;
+      if (name == "_initialize") initialize_ = index;
+    }
+    return {};
+  }
+
+  Result<std::string_view> signature_of(std::uint32_t function, const char* name) {
+    if (function < function_types_.size() && function_types_[function] < types_.size()) {
+      return std::string_view(types_[function_types_[function]]);
+    }
+    return Error(ErrorCode::InvalidArgument,
+                 "not a valid Wasm module: export " + std::string(name) + " is no function");
+  }
+
+  Result<void> check_entry() {
+    if (!run_ && !start_) {
+      return Error(ErrorCode::InvalidArgument,
+                   "the module has no entry: it exports neither run nor _start");
+    }
+    summary_.entry = run_ ? ModuleEntry::Run : ModuleEntry::Start;
+    const char* name = run_ ? "run" : "_start";
+    const std::string_view signature = TRY(signature_of(run_ ? *run_ : *start_, name));
+    summary_.entry_returns_code = run_ && signature == ">i";
+    if (signature != ">" && !summary_.entry_returns_code) {
+      return Error(ErrorCode::InvalidArgument, "the module's entry " + std::string(name) + " is " +
+                                                   spelled(signature) + ", but it must be " +
+                                                   (run_ ? "() -> () or () -> (i32)" : "() -> ()"));
+    }
+    if (run_ && initialize_) {
+      if (TRY(signature_of(*initialize_, "_initialize")) != ">") {
+        return Error(ErrorCode::InvalidArgument, "the module's _initialize is not () -> ()");
+      }
+      summary_.has_initialize = true;
+    }
+    return {};
+  }
+
+  std::span<const std::byte> wasm_;
+  std::span<const HostFunction> offered_;
+  const ModuleLimits& limits_;
+  ModuleSummary summary_;
+  std::vector<std::string> types_;
+  std::vector<std::uint32_t> function_types_;  // Imported ones first.
+  std::optional<std::uint32_t> run_, start_, initialize_;
+};
+
+}  // namespace
+
+Result<ModuleSummary> check_module(std::span<const std::byte> wasm,
+                                   std::span<const HostFunction> offered,
+                                   const ModuleLimits& limits) {
+  return Checker(wasm, offered, limits).run();
+}
+
+}  // namespace quire::sandbox

@@ -1,0 +1,41 @@
+#pragma once
+// What can be said of a module before it is compiled: that it is Wasm, small enough, imports only
+// what is offered, under the right types, and has an entry. The compiler validates the rest.
+//
+// Thread   any; nothing is kept.
+// Errors   InvalidArgument names what is wrong and at which byte; NotSupported names the import;
+//          TooLarge names the limit.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "application/sandbox/wasm_runtime.h"
+#include "base/result.h"
+
+namespace quire::sandbox {
+
+struct ModuleLimits {
+  std::uint64_t module_bytes_max = 16u << 20;
+  std::uint32_t function_count_max = 100'000;
+  std::uint32_t type_count_max = 100'000;
+  std::uint32_t import_count_max = 1'000;
+  std::uint32_t export_count_max = 10'000;
+};
+
+enum class ModuleEntry : std::uint8_t { Run, Start };  // `run` of a reactor, `_start` of a command.
+
+struct ModuleSummary {
+  ModuleEntry entry = ModuleEntry::Run;
+  bool entry_returns_code = false;  // run: func() -> i32
+  bool has_initialize = false;      // `_initialize`, which a reactor wants called first.
+  bool has_memory = false;          // Exports "memory".
+  std::uint64_t memory_pages_min = 0;
+  std::uint32_t function_count = 0;  // Defined, not imported.
+};
+
+Result<ModuleSummary> check_module(std::span<const std::byte> wasm,
+                                   std::span<const HostFunction> offered,
+                                   const ModuleLimits& limits = {});
+
+}  // namespace quire::sandbox

@@ -1,0 +1,26 @@
+#pragma once
+// How many instances the address space holds. wasmtime reserves each one's memory in advance and
+// ends the process when it cannot, so it is asked for only after a reservation of that size was
+// tried and given back.
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace quire::sandbox {
+
+struct PoolPlan {
+  std::uint32_t instance_count = 0;
+  std::uint64_t memory_reservation_bytes = 0;  // Of each instance. 4 GiB needs no bounds checks.
+  std::uint64_t memory_guard_bytes = 0;
+  std::uint64_t total_bytes = 0;
+};
+
+inline constexpr std::uint64_t kWasmStackBytesMax = 512u << 10;
+inline constexpr std::uint64_t kGuestStackBytes = kWasmStackBytesMax + (1u << 20);
+
+// The best plan of at most `instance_count_max` instances of `memory_bytes_max` that fits in
+// `address_space_bytes_max` and can be reserved now. Unavailable, with the figures, where none can.
+Result<PoolPlan> plan_pool(std::uint32_t instance_count_max, std::uint64_t memory_bytes_max,
+                           std::uint64_t address_space_bytes_max);
+
+}  // namespace quire::sandbox

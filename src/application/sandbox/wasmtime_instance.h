@@ -1,0 +1,94 @@
+#pragma once
+// WasmtimeInstance is one guest on wasmtime: a store, a parked stack, and the call it is in.
+//
+// Owns     the store and the live future. wasmtime allows one future a store, and everything that
+//          was passed to it outlives it; members are declared in that order.
+// Thread   engine thread only.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "application/sandbox/epoch_ticker.h"
+#include "application/sandbox/module_check.h"
+#include "application/sandbox/wasm_runtime.h"
+#include "application/sandbox/wasmtime_handles.h"
+
+namespace quire::sandbox {
+
+class WasmtimeProgram final : public Program {
+ public:
+  WasmtimeProgram(WasmModule module, WasmInstancePre pre, const ModuleSummary& summary)
+      : module_(std::move(module)), pre_(std::move(pre)), summary_(summary) {}
+  const wasmtime_instance_pre_t* pre() const { return pre_.get(); }
+  const ModuleSummary& summary() const { return summary_; }
+
+ private:
+  WasmModule module_;
+  WasmInstancePre pre_;
+  ModuleSummary summary_;
+};
+
+class WasmtimeInstance final : public Instance {
+ public:
+  WasmtimeInstance(wasm_engine_t* engine, EpochTicker& ticker,
+                   std::shared_ptr<const WasmtimeProgram> program, void* host_state,
+                   const InstanceOptions& options);
+  ~WasmtimeInstance() override;
+
+  RunState resume(std::uint32_t slice_ticks) override;
+  void finish_wait(std::int32_t result) override;
+  std::int32_t exit_code() const override { return exit_code_; }
+  const std::string& trap_message() const override { return trap_message_; }
+  std::uint64_t memory_bytes() const override;
+
+  // The imports of every linker: `environment` is the HostFunction.
+  static wasm_trap_t* call_host(void* environment, wasmtime_caller_t* caller,
+                                wasmtime_val_raw_t* values, std::size_t count) noexcept;
+  static void call_suspending_host(void* environment, wasmtime_caller_t* caller,
+                                   const wasmtime_val_t* arguments, std::size_t argument_count,
+                                   wasmtime_val_t* results, std::size_t result_count,
+                                   wasm_trap_t** trap,
+                                   wasmtime_async_continuation_t* continuation) noexcept;
+
+ private:
+  enum class Stage : std::uint8_t { Instantiate, Initialize, Entry, Ended };
+
+  static wasmtime_error_t* epoch_reached(wasmtime_context_t* context, void* data,
+                                         std::uint64_t* delta,
+                                         wasmtime_update_deadline_kind_t* kind) noexcept;
+  static bool wait_finished(void* data) noexcept;
+
+  WasmFuture start_stage();
+  RunState end_stage();
+  bool find_function(const char* name);
+  GuestMemory memory(wasmtime_context_t* context);
+  RunState trapped(std::string message);
+
+  const std::shared_ptr<const WasmtimeProgram> program_;
+  EpochTicker& ticker_;
+  void* const host_state_;
+  const InstanceOptions options_;
+  Stage stage_ = Stage::Instantiate;
+  bool waiting_ = false;
+  std::optional<std::int32_t> wait_result_;
+  std::int32_t* wait_slot_ = nullptr;  // Where wasmtime wants the result; on no guest's memory.
+  std::uint64_t slice_start_ = 0;
+  std::uint32_t slice_ticks_ = 1;
+  bool exited_ = false;
+  std::int32_t exit_code_ = 0;
+  std::string trap_message_;
+
+  WasmStore store_;
+  wasmtime_context_t* context_ = nullptr;
+  wasmtime_instance_t instance_{};
+  wasmtime_func_t function_{};
+  bool has_memory_ = false;
+  wasmtime_memory_t memory_{};
+  wasmtime_val_t result_{};
+  wasm_trap_t* trap_ = nullptr;
+  wasmtime_error_t* error_ = nullptr;
+  WasmFuture future_;
+};
+
+}  // namespace quire::sandbox

@@ -1,0 +1,254 @@
+#include "application/sandbox/wasmtime_runtime.h"
+
+#if __has_include(<wasmtime.h>)
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "application/sandbox/compiled_code_cache.h"
+#include "application/sandbox/epoch_ticker.h"
+#include "application/sandbox/pool_plan.h"
+#include "application/sandbox/wasmtime_handles.h"
+#include "application/sandbox/wasmtime_instance.h"
+#include "base/check.h"
+
+namespace quire::sandbox {
+namespace {
+
+constexpr std::size_t kInstanceBytesMax = 1u << 20;  // wasmtime's own record of an instance.
+
+std::string describe(const PoolPlan& plan, const WasmtimeOptions& options) {
+  return "wasmtime " WASMTIME_VERSION " cranelift speed reservation=" +
+         std::to_string(plan.memory_reservation_bytes) +
+         " guard=" + std::to_string(plan.memory_guard_bytes) +
+         " memory=" + std::to_string(options.memory_bytes_max) +
+         " stack=" + std::to_string(kWasmStackBytesMax);
+}
+
+void set_features(wasm_config_t* config) {
+  wasmtime_config_wasm_simd_set(config, true);
+  wasmtime_config_wasm_bulk_memory_set(config, true);
+  wasmtime_config_wasm_multi_value_set(config, true);
+  wasmtime_config_wasm_relaxed_simd_set(config, false);
+  wasmtime_config_wasm_multi_memory_set(config, false);
+  wasmtime_config_wasm_memory64_set(config, false);
+  wasmtime_config_wasm_tail_call_set(config, false);
+  wasmtime_config_shared_memory_set(config, false);
+  wasmtime_config_gc_support_set(config, false);
+#ifdef WASMTIME_FEATURE_THREADS
+  wasmtime_config_wasm_threads_set(config, false);
+#endif
+#ifdef WASMTIME_FEATURE_GC
+  wasmtime_config_wasm_gc_set(config, false);
+#endif
+}
+
+void set_pool(wasm_config_t* config, const PoolPlan& plan, const WasmtimeOptions& options) {
+  wasmtime_config_memory_reservation_set(config, plan.memory_reservation_bytes);
+  wasmtime_config_memory_guard_size_set(config, plan.memory_guard_bytes);
+  wasmtime_config_memory_reservation_for_growth_set(config, 0);
+  const WasmPoolingConfig pool(wasmtime_pooling_allocation_config_new());
+  wasmtime_pooling_allocation_config_total_core_instances_set(pool.get(), plan.instance_count);
+  wasmtime_pooling_allocation_config_total_memories_set(pool.get(), plan.instance_count);
+  wasmtime_pooling_allocation_config_total_tables_set(pool.get(), plan.instance_count);
+  wasmtime_pooling_allocation_config_total_stacks_set(pool.get(), plan.instance_count);
+  wasmtime_pooling_allocation_config_max_memories_per_module_set(pool.get(), 1);
+  wasmtime_pooling_allocation_config_max_tables_per_module_set(pool.get(), 1);
+  wasmtime_pooling_allocation_config_table_elements_set(pool.get(),
+                                                        options.table_element_count_max);
+  wasmtime_pooling_allocation_config_max_memory_size_set(pool.get(), options.memory_bytes_max);
+  wasmtime_pooling_allocation_config_max_core_instance_size_set(pool.get(), kInstanceBytesMax);
+  wasmtime_pooling_allocation_strategy_set(config, pool.get());
+}
+
+WasmEngine make_engine(const PoolPlan& plan, const WasmtimeOptions& options) {
+  wasm_config_t* config = wasm_config_new();  // The engine takes it.
+  wasmtime_config_strategy_set(config, WASMTIME_STRATEGY_CRANELIFT);
+  wasmtime_config_cranelift_opt_level_set(config, WASMTIME_OPT_LEVEL_SPEED);
+  wasmtime_config_parallel_compilation_set(config, true);
+  wasmtime_config_epoch_interruption_set(config, true);
+  wasmtime_config_memory_init_cow_set(config, true);
+  wasmtime_config_max_wasm_stack_set(config, kWasmStackBytesMax);
+  wasmtime_config_async_stack_size_set(config, kGuestStackBytes);
+  set_features(config);
+  set_pool(config, plan, options);
+  return WasmEngine(wasm_engine_new_with_config(config));
+}
+
+wasm_valtype_t* value_type(char letter) {
+  switch (letter) {
+    case 'i':
+      return wasm_valtype_new(WASM_I32);
+    case 'I':
+      return wasm_valtype_new(WASM_I64);
+    case 'f':
+      return wasm_valtype_new(WASM_F32);
+    default:
+      return wasm_valtype_new(WASM_F64);
+  }
+}
+
+wasm_valtype_vec_t value_types(std::string_view letters) {
+  std::vector<wasm_valtype_t*> types;
+  for (const char letter : letters) types.push_back(value_type(letter));
+  wasm_valtype_vec_t out;
+  wasm_valtype_vec_new(&out, types.size(), types.data());
+  return out;
+}
+
+WasmFunctionType function_type(std::string_view signature) {
+  const std::size_t split = signature.find('>');
+  wasm_valtype_vec_t parameters = value_types(signature.substr(0, split));
+  wasm_valtype_vec_t results = value_types(signature.substr(split + 1));
+  return WasmFunctionType(wasm_functype_new(&parameters, &results));
+}
+
+void define(wasmtime_linker_t* linker, const HostFunction& function) {
+  const WasmFunctionType type = function_type(function.signature);
+  auto* environment = const_cast<HostFunction*>(&function);
+  const WasmError error(function.suspends
+                            ? wasmtime_linker_define_async_func(
+                                  linker, function.module, std::strlen(function.module),
+                                  function.name, std::strlen(function.name), type.get(),
+                                  &WasmtimeInstance::call_suspending_host, environment, nullptr)
+                            : wasmtime_linker_define_func_unchecked(
+                                  linker, function.module, std::strlen(function.module),
+                                  function.name, std::strlen(function.name), type.get(),
+                                  &WasmtimeInstance::call_host, environment, nullptr));
+  QUIRE_CHECK(error == nullptr, "the table offers each import once");
+}
+
+class WasmtimeRuntime final : public WasmRuntime {
+ public:
+  WasmtimeRuntime(std::span<const HostFunction> functions, const WasmtimeOptions& options,
+                  const PoolPlan& plan, std::optional<CompiledCodeCache> cache)
+      : functions_(functions),
+        options_(options),
+        plan_(plan),
+        cache_(std::move(cache)),
+        engine_(make_engine(plan, options)),
+        linker_(wasmtime_linker_new(engine_.get())),
+        ticker_([this] { wasmtime_engine_increment_epoch(engine_.get()); }) {
+    for (const HostFunction& function : functions) define(linker_.get(), function);
+  }
+
+  Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm) override {
+    const ModuleSummary summary = TRY(check_module(wasm, functions_, options_.module));
+    WasmModule module = TRY(make_module(wasm));
+    wasmtime_instance_pre_t* pre = nullptr;
+    const WasmError error(wasmtime_linker_instantiate_pre(linker_.get(), module.get(), &pre));
+    if (error != nullptr) {
+      return Error(ErrorCode::InvalidArgument,
+                   "the module cannot be linked: " + message_of(error.get()));
+    }
+    return std::shared_ptr<const Program>(
+        std::make_shared<const WasmtimeProgram>(std::move(module), WasmInstancePre(pre), summary));
+  }
+
+  Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,
+                                                void* host_state,
+                                                const InstanceOptions& options) override {
+    auto own = std::dynamic_pointer_cast<const WasmtimeProgram>(std::move(program));
+    QUIRE_CHECK(own != nullptr, "compiled by this runtime");
+    const std::uint64_t memory_bytes = own->summary().memory_pages_min << 16;
+    InstanceOptions bounded = options;
+    bounded.memory_bytes_max = std::min(options.memory_bytes_max, options_.memory_bytes_max);
+    if (memory_bytes > bounded.memory_bytes_max) {
+      return Error(ErrorCode::QuotaExceeded,
+                   "memory_bytes_max: the module begins with " + std::to_string(memory_bytes) +
+                       " bytes, the limit is " + std::to_string(bounded.memory_bytes_max));
+    }
+    return std::unique_ptr<Instance>(std::make_unique<WasmtimeInstance>(
+        engine_.get(), ticker_, std::move(own), host_state, bounded));
+  }
+
+  std::uint32_t instance_count_max() const override { return plan_.instance_count; }
+  void interrupt() override { ticker_.bump(); }
+
+ private:
+  Result<WasmModule> make_module(std::span<const std::byte> wasm) {
+    Digest key{};
+    if (cache_) {
+      key = cache_->key(wasm);
+      if (WasmModule cached = load_cached(key)) return cached;
+    }
+    wasmtime_module_t* raw = nullptr;
+    const WasmError error(wasmtime_module_new(
+        engine_.get(), reinterpret_cast<const std::uint8_t*>(wasm.data()), wasm.size(), &raw));
+    if (error != nullptr) {
+      return Error(ErrorCode::InvalidArgument,
+                   "not a valid Wasm module: " + message_of(error.get()));
+    }
+    WasmModule module(raw);
+    if (cache_) keep(key, module.get());
+    return module;
+  }
+
+  WasmModule load_cached(const Digest& key) {
+    const std::optional<std::string> code = cache_->find(key);
+    if (!code) return nullptr;
+    wasmtime_module_t* raw = nullptr;
+    const WasmError error(wasmtime_module_deserialize(
+        engine_.get(), reinterpret_cast<const std::uint8_t*>(code->data()), code->size(), &raw));
+    return WasmModule(error == nullptr ? raw : nullptr);  // Of another machine: compiled again.
+  }
+
+  // A cache that cannot be written to costs the next start its time; the module runs all the same.
+  void keep(const Digest& key, const wasmtime_module_t* module) {
+    wasm_byte_vec_t code{};
+    const WasmError error(wasmtime_module_serialize(const_cast<wasmtime_module_t*>(module), &code));
+    if (error != nullptr) return;
+    (void)cache_->store(key, std::as_bytes(std::span(code.data, code.size)));
+    wasm_byte_vec_delete(&code);
+  }
+
+  const std::span<const HostFunction> functions_;
+  const WasmtimeOptions options_;
+  const PoolPlan plan_;
+  const std::optional<CompiledCodeCache> cache_;
+  const WasmEngine engine_;
+  const WasmLinker linker_;
+  EpochTicker ticker_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<WasmRuntime>> make_wasmtime_runtime(std::span<const HostFunction> functions,
+                                                           const WasmtimeOptions& options) {
+  const PoolPlan plan = TRY(plan_pool(options.instance_count_max, options.memory_bytes_max,
+                                      options.address_space_bytes_max));
+  std::optional<CompiledCodeCache> cache;
+  if (!options.cache_folder.empty()) {
+    cache = TRY(CompiledCodeCache::open(options.cache_folder, describe(plan, options)));
+  }
+  return std::unique_ptr<WasmRuntime>(
+      std::make_unique<WasmtimeRuntime>(functions, options, plan, std::move(cache)));
+}
+
+Result<std::string> wasm_from_wat(std::string_view text) {
+  wasm_byte_vec_t bytes{};
+  const WasmError error(wasmtime_wat2wasm(text.data(), text.size(), &bytes));
+  if (error != nullptr) return Error(ErrorCode::InvalidArgument, message_of(error.get()));
+  std::string wasm(bytes.data, bytes.size);
+  wasm_byte_vec_delete(&bytes);
+  return wasm;
+}
+
+}  // namespace quire::sandbox
+
+#else  // A build without the Wasm engine; FakeRuntime is what it can run.
+
+namespace quire::sandbox {
+
+Result<std::unique_ptr<WasmRuntime>> make_wasmtime_runtime(std::span<const HostFunction>,
+                                                           const WasmtimeOptions&) {
+  return Error(ErrorCode::NotSupported, "this build has no Wasm engine (QUIRE_WASM=OFF)");
+}
+
+Result<std::string> wasm_from_wat(std::string_view) {
+  return Error(ErrorCode::NotSupported, "this build has no Wasm engine (QUIRE_WASM=OFF)");
+}
+
+}  // namespace quire::sandbox
+#endif

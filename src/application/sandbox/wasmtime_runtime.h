@@ -1,0 +1,32 @@
+#pragma once
+// WasmtimeRuntime runs guests on wasmtime: pooled instances, one parked stack each, cut by a 1 ms
+// epoch, compiled by Cranelift and cached on disk.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "application/sandbox/module_check.h"
+#include "application/sandbox/wasm_runtime.h"
+
+namespace quire::sandbox {
+
+struct WasmtimeOptions {
+  std::uint32_t instance_count_max = 1024;      // Fewer where the address space is small.
+  std::uint64_t memory_bytes_max = 128u << 20;  // No instance can have more.
+  std::uint32_t table_element_count_max = 20'000;
+  std::uint64_t address_space_bytes_max = UINT64_MAX;  // Reserve no more; tests make it small.
+  std::string cache_folder;                            // Empty: compiled code is not kept.
+  ModuleLimits module;
+};
+
+// Errors: Unavailable when the address space holds no pool, with the figures; PermissionDenied for
+// a cache folder that is not ours alone; NotSupported in a build without Wasm. `functions` and what
+// they point to outlive the runtime.
+Result<std::unique_ptr<WasmRuntime>> make_wasmtime_runtime(std::span<const HostFunction> functions,
+                                                           const WasmtimeOptions& options);
+
+// The module of a text in the WebAssembly text format; for tests.
+Result<std::string> wasm_from_wat(std::string_view text);
+
+}  // namespace quire::sandbox
