@@ -10,6 +10,7 @@ struct GuestLimits {
   std::uint32_t model_handle_count_max = 256;
   std::uint32_t text_bytes_max = 1u << 20;          // Of one text, request or message.
   std::uint64_t pending_bytes_max = 64u << 20;      // Arguments of commands not yet answered.
+  std::uint32_t queued_token_count_max = 1u << 22;  // Appended to contexts, not yet computed.
   std::uint64_t held_result_bytes_max = 64u << 20;  // Results that the guest has not taken.
   std::uint32_t outbox_message_count_max = 1024;    // Messages the client has not taken.
   std::uint64_t outbox_bytes_max = 4u << 20;

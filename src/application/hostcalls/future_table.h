@@ -1,0 +1,91 @@
+#pragma once
+// FutureTable holds the futures of one instance: what each waits for, and its result until the
+// guest takes it. One wait at a time, since a guest has one stack.
+//
+// Owns     results, the deadlines of sleeps, the set that the guest waits for.
+// Thread   engine thread only.
+// Errors   NotFound for a handle that is no future; QuotaExceeded names the limit.
+//
+// Invariants, all checked by verify():
+//   F1  Every future handle has one record, and every record in use has its handle.
+//   F2  A sleep that is not ready has its deadline in the set of deadlines, and no other has one.
+//   F3  held_bytes() is the sum of the results that were not taken.
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "application/hostcalls/handle_table.h"
+#include "base/result.h"
+
+namespace quire::hostcalls {
+
+enum class FuturePurpose : std::uint8_t { Free, Command, Sleep, Receive, Barrier };
+
+struct FutureRecord {
+  FuturePurpose purpose = FuturePurpose::Free;
+  bool ready = false;
+  bool awaited = false;  // The guest waits for it now.
+  ErrorCode error{};     // 0: none. Meaningful when ready.
+  GuestHandle handle{};
+  GuestHandle queue{};                // Whose earlier commands are done when this is; 0: none.
+  GuestHandle context{};              // Whose counters the answer brings; 0: none.
+  GuestHandle child{};                // Of a fork; 0: none.
+  std::uint32_t covered_tokens = 0;   // Tokens queued in `context` before this command.
+  std::uint64_t issued_commands = 0;  // Of `queue`, this one included.
+  std::uint64_t issued_bytes = 0;
+  std::uint64_t own_bytes = 0;    // Arguments of a command that is in no queue.
+  std::uint64_t deadline_ns = 0;  // Of a sleep.
+  std::string result;
+  std::string message;  // Of the error.
+};
+
+class FutureTable {
+ public:
+  explicit FutureTable(HandleTable& handles) : handles_(handles) {}
+
+  // A new future that is not ready; the caller checked room.
+  FutureRecord& add(FuturePurpose purpose);
+  Result<FutureRecord*> find(GuestHandle handle);
+  // Barriers too; null when the future was dropped.
+  FutureRecord* find_answered(GuestHandle handle);
+  void remove(FutureRecord& record);
+
+  void arm(FutureRecord& sleep, std::uint64_t deadline_ns);
+  void make_ready(FutureRecord& record, std::string result);
+  void make_failed(FutureRecord& record, const Error& error);
+
+  // The index of the first ready one of `handles`; NotFound names one that is no future.
+  Result<std::optional<std::int32_t>> first_ready(const std::vector<std::int32_t>& handles);
+
+  // The guest parks on these (checked by first_ready) until one is ready or `deadline_ns` is there.
+  void begin_wait(std::vector<std::int32_t> handles, std::optional<std::uint64_t> deadline_ns);
+  bool waiting() const { return waiting_; }
+  bool wait_over(std::uint64_t now_ns) const;
+  // Ends the wait. The index of the first ready future; empty: the time was over.
+  std::optional<std::int32_t> end_wait();
+
+  // Readies sleeps whose time has come.
+  void fire(std::uint64_t now_ns);
+  std::optional<std::uint64_t> next_deadline_ns() const;
+
+  std::uint64_t held_bytes() const { return held_bytes_; }
+  void verify() const;
+
+ private:
+  void settle(FutureRecord& record);
+
+  HandleTable& handles_;
+  std::vector<FutureRecord> records_;
+  std::vector<std::uint32_t> free_;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> deadlines_;  // (time, record)
+  std::uint64_t held_bytes_ = 0;
+  std::vector<std::int32_t> awaited_;
+  std::optional<std::uint64_t> wait_deadline_ns_;
+  bool waiting_ = false;
+  bool awaited_ready_ = false;
+};
+
+}  // namespace quire::hostcalls

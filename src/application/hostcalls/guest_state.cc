@@ -1,0 +1,279 @@
+#include "application/hostcalls/guest_state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace quire::hostcalls {
+namespace {
+
+template <typename T>
+void append(std::string& out, const T* values, std::size_t count) {
+  out.append(reinterpret_cast<const char*>(values), count * sizeof(T));
+}
+
+std::string encode(const control::ContextCounters& counters) {
+  const std::uint32_t record[5] = {counters.seq_len, counters.committed_page_count,
+                                   counters.working_page_count, counters.working_page_token_count,
+                                   counters.found_token_count};
+  std::string out;
+  append(out, record, 5);
+  return out;
+}
+
+std::string encode(const control::NextDistribution& distribution) {
+  const auto count = static_cast<std::uint32_t>(distribution.tokens.size());
+  std::string out;
+  out.reserve(4 + count * 8);
+  append(out, &count, 1);
+  append(out, distribution.tokens.data(), count);
+  append(out, distribution.probabilities.data(), distribution.probabilities.size());
+  return out;
+}
+
+}  // namespace
+
+GuestState::GuestState(const HostParts& parts, GuestIdentity who)
+    : host(parts), identity(std::move(who)), futures(handles), session(identity.limits) {
+  const control::InstanceLimits& control = identity.control_limits;
+  handles.set_limit(HandleKind::Future, identity.limits.future_count_max);
+  handles.set_limit(HandleKind::Queue, control.queue_count_max);
+  handles.set_limit(HandleKind::Page, control.page_count_max);
+  handles.set_limit(HandleKind::Embed, control.embed_count_max);
+  handles.set_limit(HandleKind::Context, control.context_count_max);
+  handles.set_limit(HandleKind::ReservedContext, control.context_count_max);
+  handles.set_limit(HandleKind::Model, identity.limits.model_handle_count_max);
+}
+
+Result<void> GuestState::check_pending(std::uint64_t bytes) const {
+  const std::uint32_t count_max = identity.control_limits.pending_command_count_max;
+  if (pending_commands_ >= count_max) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "pending_command_count_max: " + std::to_string(pending_commands_) + " of " +
+                     std::to_string(count_max) + " pending; wait for a future of their queue");
+  }
+  if (pending_bytes_ + bytes > identity.limits.pending_bytes_max) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "pending_bytes_max: " + std::to_string(bytes) + " bytes wanted, " +
+                     std::to_string(pending_bytes_) + " of " +
+                     std::to_string(identity.limits.pending_bytes_max) + " pending");
+  }
+  return {};
+}
+
+Result<void> GuestState::check_future_room() const {
+  if (futures.held_bytes() > identity.limits.held_result_bytes_max) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "held_result_bytes_max: " + std::to_string(futures.held_bytes()) + " of " +
+                     std::to_string(identity.limits.held_result_bytes_max) +
+                     " bytes of results were not taken");
+  }
+  return handles.check_room(HandleKind::Future, 1);
+}
+
+void GuestState::send(control::CommandBody body, control::FutureId future) {
+  report(host.walk, WalkStop::HostCalls);
+  host.control.submit({.instance = identity.instance, .future = future, .body = std::move(body)});
+}
+
+void GuestState::submit(GuestHandle queue, control::CommandBody body, std::uint64_t bytes) {
+  QueueAccount& account = accounts.at(number(queue));
+  ++account.issued_commands;
+  account.issued_bytes += bytes;
+  ++pending_commands_;
+  pending_bytes_ += bytes;
+  send(std::move(body));
+}
+
+FutureRecord& GuestState::submit_future(GuestHandle queue, control::CommandBody body,
+                                        std::uint64_t bytes, FuturePurpose purpose) {
+  FutureRecord& record = futures.add(purpose);
+  record.queue = queue;
+  ++pending_commands_;
+  pending_bytes_ += bytes;
+  if (queue == GuestHandle{}) {
+    record.own_bytes = bytes;
+  } else {
+    QueueAccount& account = accounts.at(number(queue));
+    record.issued_commands = ++account.issued_commands;
+    record.issued_bytes = account.issued_bytes += bytes;
+  }
+  const control::FutureId future{number(record.handle)};
+  send(std::move(body), future);
+  return record;
+}
+
+void GuestState::settle_accounts(const FutureRecord& record) {
+  if (record.queue == GuestHandle{}) {
+    --pending_commands_;
+    pending_bytes_ -= record.own_bytes;
+    return;
+  }
+  const auto found = accounts.find(number(record.queue));
+  if (found == accounts.end()) return;
+  QueueAccount& account = found->second;
+  if (record.issued_commands <= account.done_commands) return;
+  pending_commands_ -= record.issued_commands - account.done_commands;
+  pending_bytes_ -= record.issued_bytes - account.done_bytes;
+  account.done_commands = record.issued_commands;
+  account.done_bytes = record.issued_bytes;
+}
+
+void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
+  std::string bytes;
+  if (const auto* state = std::get_if<control::ContextState>(&body)) {
+    const auto context = contexts.find(number(record.context));
+    if (context != contexts.end()) context->second.counters = state->counters;
+    bytes = encode(state->counters);
+  } else if (const auto* forked = std::get_if<control::Forked>(&body)) {
+    ContextRecord& child = contexts.at(number(record.child));
+    child.counters = forked->counters;
+    handles.publish_context(record.child);
+    const auto handle = static_cast<std::int32_t>(record.child);
+    append(bytes, &handle, 1);
+  } else if (auto* text = std::get_if<control::Text>(&body)) {
+    bytes = std::move(text->bytes);
+  } else if (const auto* tokens = std::get_if<control::Tokens>(&body)) {
+    append(bytes, tokens->ids.data(), tokens->ids.size());
+  } else if (const auto* distribution = std::get_if<control::NextDistribution>(&body)) {
+    bytes = encode(*distribution);
+  } else if (const auto* logits = std::get_if<control::Logits>(&body)) {
+    append(bytes, logits->values.data(), logits->values.size());
+  }
+  futures.make_ready(record, std::move(bytes));
+}
+
+void GuestState::fail_answered(FutureRecord& record, const Error& error) {
+  if (record.child != GuestHandle{}) {  // The child never came to be.
+    forget_context(record.child);
+    record.child = GuestHandle{};
+  }
+  futures.make_failed(record, error);
+}
+
+void GuestState::answer(control::Answer answer) {
+  const GuestHandle handle{static_cast<std::int32_t>(answer.future)};
+  FutureRecord* record = futures.find_answered(handle);
+  if (record == nullptr) return;  // Dropped while the answer was on its way.
+  QUIRE_CHECK(!record->ready, "a command is answered once");
+  settle_accounts(*record);
+  if (record->purpose == FuturePurpose::Barrier) {
+    accounts.erase(number(record->queue));
+    futures.remove(*record);
+    return;
+  }
+  unqueue_tokens(record->context, record->covered_tokens);
+  if (answer.body.ok()) {
+    apply(*record, std::move(answer.body).take());
+  } else {
+    fail_answered(*record, answer.body.error());
+  }
+}
+
+Result<void> GuestState::check_queued_tokens(std::uint32_t count) const {
+  const std::uint32_t count_max = identity.limits.queued_token_count_max;
+  if (count <= count_max - queued_tokens_) return {};
+  return Error(ErrorCode::QuotaExceeded, "queued_token_count_max: " + std::to_string(count) +
+                                             " wanted, " + std::to_string(queued_tokens_) + " of " +
+                                             std::to_string(count_max) +
+                                             " queued in contexts and not yet computed");
+}
+
+void GuestState::queue_tokens(GuestHandle context, std::uint32_t count) {
+  contexts.at(number(context)).queued_tokens += count;
+  queued_tokens_ += count;
+}
+
+void GuestState::unqueue_tokens(GuestHandle context, std::uint32_t count) {
+  const auto found = contexts.find(number(context));
+  if (found == contexts.end()) return;
+  const std::uint32_t fewer = std::min(count, found->second.queued_tokens);
+  found->second.queued_tokens -= fewer;
+  queued_tokens_ -= fewer;
+}
+
+void GuestState::forget_context(GuestHandle context) {
+  unqueue_tokens(context, UINT32_MAX);
+  contexts.erase(number(context));
+  handles.remove(context);
+}
+
+void GuestState::serve_receivers() {
+  while (!receivers.empty()) {
+    FutureRecord* record = futures.find_answered(receivers.front());
+    QUIRE_CHECK(record != nullptr, "a dropped receiver leaves the line");
+    if (std::optional<std::string> message = session.pull()) {
+      futures.make_ready(*record, std::move(*message));
+    } else if (session.ended()) {
+      futures.make_failed(*record, Error(ErrorCode::Unavailable, "the client has ended its side"));
+    } else {
+      return;
+    }
+    receivers.pop_front();
+  }
+}
+
+Result<void> GuestState::push_message(std::string message) {
+  TRY(session.push(std::move(message)));
+  serve_receivers();
+  return {};
+}
+
+void GuestState::close_input() {
+  session.close();
+  serve_receivers();
+}
+
+std::int32_t GuestState::end_wait() {
+  futures.fire(host.clock.now_ns());
+  const std::optional<std::int32_t> first = futures.end_wait();
+  if (std::exchange(wait_is_poll, false)) return 0;
+  if (first) return *first;
+  last_error = "no future became ready in time";
+  return -static_cast<std::int32_t>(ErrorCode::Timeout);
+}
+
+void GuestState::end_future(FutureRecord& record) {
+  const bool pending = !record.ready;
+  if (record.purpose == FuturePurpose::Receive) {
+    if (pending) {
+      receivers.erase(std::find(receivers.begin(), receivers.end(), record.handle));
+    } else if (record.error == ErrorCode{}) {
+      session.put_back(record.result);
+    }
+  } else if (record.purpose == FuturePurpose::Command) {
+    if (pending) {
+      send(control::DropFuture{control::FutureId{number(record.handle)}});
+      // No answer will say that a command outside the queues is done.
+      if (record.queue == GuestHandle{}) settle_accounts(record);
+    }
+    if (record.child != GuestHandle{}) {  // The guest never learned of the child.
+      send(control::ContextDrop{object(record.child)});
+      forget_context(record.child);
+    }
+  }
+  futures.remove(record);
+}
+
+void GuestState::verify() const {
+  handles.verify();
+  futures.verify();
+  std::uint64_t commands = 0;
+  std::uint64_t bytes = 0;
+  for (const auto& [queue, account] : accounts) {
+    commands += account.issued_commands - account.done_commands;
+    bytes += account.issued_bytes - account.done_bytes;
+  }
+  QUIRE_CHECK(accounts.size() >= handles.count(HandleKind::Queue), "G1");
+  QUIRE_CHECK(contexts.size() ==
+                  handles.count(HandleKind::Context) + handles.count(HandleKind::ReservedContext),
+              "G1");
+  std::uint32_t queued = 0;
+  for (const auto& [context, record] : contexts) queued += record.queued_tokens;
+  QUIRE_CHECK(queued == queued_tokens_, "G2");
+  QUIRE_CHECK(commands <= pending_commands_ && bytes <= pending_bytes_, "G2");
+}
+
+}  // namespace quire::hostcalls

@@ -1,0 +1,119 @@
+#pragma once
+// GuestState is everything that the application layer knows of one instance: its handles, futures,
+// contexts' counters, session and limits. The host calls read and change it; what needs pages or
+// the device they submit as Commands.
+//
+// Owns     the application's half of the instance. The control layer holds the other half, under
+// the
+//          same numbers (an ObjectId is the handle).
+// Thread   engine thread only.
+//
+// Invariants, all checked by verify() besides those of the parts:
+//   G1  Every queue handle has an account, every context handle (reserved ones too) a record.
+//   G2  The pending figures of the instance are the sums over accounts and futures.
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "application/hostcalls/future_table.h"
+#include "application/hostcalls/guest_limits.h"
+#include "application/hostcalls/handle_table.h"
+#include "application/hostcalls/session_box.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/walk.h"
+#include "control/api/control_port.h"
+
+namespace quire::hostcalls {
+
+// What a call needs of the machine; outlives every instance.
+struct HostParts {
+  control::ControlPort& control;
+  const Clock& clock;
+  RandomSource& random;
+  std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`.
+  WalkSink* walk = nullptr;
+};
+
+struct GuestIdentity {
+  control::InstanceId instance{};
+  std::vector<std::string> arguments;
+  GuestLimits limits;
+  control::InstanceLimits control_limits;
+};
+
+class GuestState {
+ public:
+  struct QueueAccount {
+    std::uint64_t issued_commands = 0, issued_bytes = 0;  // Ever.
+    std::uint64_t done_commands = 0, done_bytes = 0;      // Known to have taken effect.
+  };
+  struct ContextRecord {
+    GuestHandle queue{};
+    control::ContextCounters counters;  // As of the last answer.
+    std::uint32_t queued_tokens = 0;    // Appended since.
+  };
+
+  GuestState(const HostParts& host, GuestIdentity identity);
+
+  // For the lifecycle.
+  void answer(control::Answer answer);
+  Result<void> push_message(std::string message);
+  void close_input();
+  bool wait_over() const { return futures.wait_over(host.clock.now_ns()); }
+  std::int32_t end_wait();  // What the suspended call returns.
+
+  // For the host calls.
+  Result<void> check_pending(std::uint64_t bytes) const;
+  Result<void> check_future_room() const;
+  // A command of `queue` that nobody waits for. `bytes` of arguments count as pending.
+  void submit(GuestHandle queue, control::CommandBody body, std::uint64_t bytes);
+  // The same with a future; a queue of 0 for a command that is in none.
+  FutureRecord& submit_future(GuestHandle queue, control::CommandBody body, std::uint64_t bytes,
+                              FuturePurpose purpose = FuturePurpose::Command);
+  // Sends the command as it is; for what counts as nothing pending.
+  void send(control::CommandBody body, control::FutureId future = control::kNoFuture);
+  Result<void> check_queued_tokens(std::uint32_t count) const;
+  void queue_tokens(GuestHandle context, std::uint32_t count);
+  void forget_context(GuestHandle context);
+  void serve_receivers();
+  void end_future(FutureRecord& record);  // Undoes what nobody will take any more.
+
+  const std::vector<control::ModelDescription>& models() const { return host.control.models(); }
+  void verify() const;
+
+  const HostParts& host;
+  const GuestIdentity identity;
+  HandleTable handles;
+  FutureTable futures;
+  SessionBox session;
+  std::deque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
+  std::unordered_map<std::uint32_t, QueueAccount> accounts;
+  std::unordered_map<std::uint32_t, ContextRecord> contexts;
+  std::string last_error;
+  std::string result;
+  bool wait_is_poll = false;  // The guest waits in poll_oneoff, which returns an errno.
+
+ private:
+  void unqueue_tokens(GuestHandle context, std::uint32_t count);
+  void settle_accounts(const FutureRecord& record);
+  void apply(FutureRecord& record, control::AnswerBody body);
+  void fail_answered(FutureRecord& record, const Error& error);
+
+  std::uint64_t pending_commands_ = 0;
+  std::uint64_t pending_bytes_ = 0;
+  std::uint32_t queued_tokens_ = 0;
+};
+
+inline std::uint32_t number(GuestHandle handle) {
+  return static_cast<std::uint32_t>(handle);
+}
+inline control::ObjectId object(GuestHandle handle) {
+  return control::ObjectId{number(handle)};
+}
+
+}  // namespace quire::hostcalls

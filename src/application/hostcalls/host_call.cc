@@ -1,0 +1,85 @@
+#include "application/hostcalls/host_call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace quire::hostcalls {
+
+Result<std::int32_t> give_bytes(HostCall& call, std::string_view bytes, GuestAddress buffer,
+                                std::uint32_t capacity) {
+  const std::span<std::byte> into =
+      TRY(call.memory.range<std::uint8_t>(buffer, capacity, "buffer"));
+  const std::size_t count = std::min(into.size(), bytes.size());
+  if (count > 0) std::memcpy(into.data(), bytes.data(), count);
+  return count_result(bytes.size());
+}
+
+ModelView model_at(const HostCall& call, std::uint8_t index) {
+  const std::vector<control::ModelDescription>& models = call.guest.models();
+  QUIRE_CHECK(index < models.size(), "get_model made the handle");
+  return {control::ModelIndex{index}, models[index]};
+}
+
+namespace {
+
+Result<ModelView> with_trait(ModelView model, const char* trait) {
+  const std::vector<std::string>& traits = model.description.traits;
+  if (trait == nullptr || std::find(traits.begin(), traits.end(), trait) != traits.end()) {
+    return model;
+  }
+  return Error(ErrorCode::NotSupported,
+               "model " + model.description.name + " lacks the trait " + trait);
+}
+
+}  // namespace
+
+Result<ModelView> find_model(const HostCall& call, GuestHandle model, const char* trait) {
+  const HandleTable::Entry entry = TRY(call.guest.handles.find(model, HandleKind::Model));
+  return with_trait(model_at(call, entry.model), trait);
+}
+
+Result<ModelView> find_queue(const HostCall& call, GuestHandle queue, const char* trait) {
+  const HandleTable::Entry entry = TRY(call.guest.handles.find(queue, HandleKind::Queue));
+  return with_trait(model_at(call, entry.model), trait);
+}
+
+Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const ModelView& model) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < model.description.vocabulary_size) continue;
+    return Error(ErrorCode::OutOfRange, "tokens[" + std::to_string(i) +
+                                            "]: " + std::to_string(tokens[i]) +
+                                            " is not below the vocabulary of " +
+                                            std::to_string(model.description.vocabulary_size));
+  }
+  return {};
+}
+
+Result<std::vector<control::ObjectId>> find_objects(const HostCall& call,
+                                                    GuestList<std::int32_t> list, HandleKind kind,
+                                                    const ModelView& model, const char* what,
+                                                    bool holes) {
+  const std::vector<std::int32_t> numbers = TRY(call.memory.read(list, what));
+  std::vector<control::ObjectId> objects;
+  objects.reserve(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (holes && numbers[i] == 0) {
+      objects.push_back(control::kNoObject);
+      continue;
+    }
+    Result<HandleTable::Entry> entry = call.guest.handles.find(GuestHandle{numbers[i]}, kind);
+    if (!entry.ok()) {
+      return std::move(entry).take_error().while_(std::string(what) + "[" + std::to_string(i) +
+                                                  "]");
+    }
+    if (entry.value().model != static_cast<std::uint32_t>(model.index)) {
+      return Error(ErrorCode::InvalidArgument, std::string(what) + "[" + std::to_string(i) +
+                                                   "] belongs to another model than the queue");
+    }
+    objects.push_back(control::ObjectId{static_cast<std::uint32_t>(numbers[i])});
+  }
+  return objects;
+}
+
+}  // namespace quire::hostcalls

@@ -1,0 +1,151 @@
+#pragma once
+// The calling convention between a runtime's raw values and the functions of this folder: one
+// function per WIT call, named interface_call, with the lowered types of its arguments. The table
+// that the WIT generates checks each one's type, so drift fails the build.
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "application/hostcalls/guest_state.h"
+#include "application/sandbox/wasm_runtime.h"
+
+namespace quire::hostcalls {
+
+using sandbox::CallOutcome;
+using sandbox::RawValue;
+
+struct HostCall {
+  GuestState& guest;
+  GuestMemory memory;
+};
+
+// A call that suspends: the value where there is one at once, empty where the guest parks.
+using Suspension = std::optional<std::int32_t>;
+
+// WASI calls return an errno, or end the guest.
+enum class Errno : std::int32_t {
+  Success = 0,
+  BadDescriptor = 8,
+  Quota = 19,
+  Fault = 21,
+  Invalid = 28,
+  NotSupported = 58,
+  SeekOnPipe = 70,
+};
+struct Exit {
+  std::int32_t code = 0;
+};
+
+class ArgumentReader {
+ public:
+  explicit ArgumentReader(const RawValue* next) : next_(next) {}
+
+  template <typename T>
+  T read() {
+    if constexpr (std::is_enum_v<T>) {
+      return T{(next_++)->as<std::underlying_type_t<T>>()};
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      return (next_++)->as<T>();
+    } else {  // GuestList
+      const GuestAddress address{(next_++)->as<std::uint32_t>()};
+      return T{address, (next_++)->as<std::uint32_t>()};
+    }
+  }
+
+ private:
+  const RawValue* next_;
+};
+
+template <typename T>
+constexpr void add_letters(char*& out) {
+  if constexpr (std::is_same_v<T, float>) {
+    *out++ = 'f';
+  } else if constexpr (std::is_same_v<T, double>) {
+    *out++ = 'F';
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+    *out++ = sizeof(T) == 8 ? 'I' : 'i';
+  } else {
+    *out++ = 'i';
+    *out++ = 'i';
+  }
+}
+
+template <typename Function>
+struct Adapter;
+
+template <typename R, typename... P>
+struct Adapter<R (*)(HostCall&, P...)> {
+  static constexpr bool kSuspends = std::is_same_v<R, Result<Suspension>>;
+
+  // Whether the Wasm signature ("iiI>i") is that of these parameters; the result aside.
+  static constexpr bool takes(std::string_view signature) {
+    char letters[2 * sizeof...(P) + 1] = {};
+    char* out = letters;
+    (add_letters<P>(out), ...);
+    return signature.substr(0, signature.find('>')) ==
+           std::string_view(letters, static_cast<std::size_t>(out - letters));
+  }
+
+  template <R (*kFunction)(HostCall&, P...)>
+  static CallOutcome call(void* state, GuestMemory memory, RawValue* values) noexcept {
+    HostCall call{*static_cast<GuestState*>(state), memory};
+    ArgumentReader reader(values);
+    std::tuple<HostCall&, P...> arguments{call, reader.template read<P>()...};
+    return finish(call, std::apply(kFunction, arguments), values);
+  }
+
+ private:
+  template <typename T>
+  static CallOutcome finish(HostCall& call, Result<T> result, RawValue* values) {
+    std::int32_t code = 0;
+    if (!result.ok()) {
+      call.guest.last_error = std::string(result.error().message());
+      code = -static_cast<std::int32_t>(result.error().code());
+    }
+    if constexpr (std::is_same_v<T, Suspension>) {
+      if (result.ok() && !result.value()) return CallOutcome::Suspend;
+      values[0].set(result.ok() ? *result.value() : code);
+    } else {
+      values[0].set(result.ok() ? result.value() : static_cast<T>(code));
+    }
+    return CallOutcome::Return;
+  }
+  static CallOutcome finish(HostCall&, Errno code, RawValue* values) {
+    values[0].set(static_cast<std::int32_t>(code));
+    return CallOutcome::Return;
+  }
+  static CallOutcome finish(HostCall&, Exit end, RawValue* values) {
+    values[0].set(end.code);
+    return CallOutcome::End;
+  }
+};
+
+// Result sizes and counts are s32; more than that fits no guest memory.
+inline Result<std::int32_t> count_result(std::uint64_t count) {
+  if (count > INT32_MAX) return Error(ErrorCode::TooLarge, std::to_string(count) + " elements");
+  return static_cast<std::int32_t>(count);
+}
+
+// Writes what fits of `bytes` and returns how many there are.
+Result<std::int32_t> give_bytes(HostCall& call, std::string_view bytes, GuestAddress buffer,
+                                std::uint32_t capacity);
+
+// The model behind a handle; NotSupported when the call needs a trait that it lacks.
+struct ModelView {
+  control::ModelIndex index{};
+  const control::ModelDescription& description;
+};
+ModelView model_at(const HostCall& call, std::uint8_t index);
+Result<ModelView> find_model(const HostCall& call, GuestHandle model, const char* trait);
+Result<ModelView> find_queue(const HostCall& call, GuestHandle queue, const char* trait);
+Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const ModelView& model);
+
+// The handles of a list, all of one kind and model; `holes` lets 0 stand for none.
+Result<std::vector<control::ObjectId>> find_objects(const HostCall& call,
+                                                    GuestList<std::int32_t> list, HandleKind kind,
+                                                    const ModelView& model, const char* what,
+                                                    bool holes = false);
+
+}  // namespace quire::hostcalls

@@ -1,0 +1,162 @@
+// models and tokenize: what is served, and its text.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "application/hostcalls/calls.h"
+#include "base/utf8.h"
+
+namespace quire::hostcalls {
+namespace {
+
+constexpr std::uint32_t kParseSpecial = 1;
+constexpr std::uint32_t kAddBos = 2;
+constexpr std::uint32_t kKeepSpecial = 1;
+
+Result<void> check_flags(std::uint32_t flags, std::uint32_t known) {
+  if ((flags & ~known) == 0) return {};
+  return Error(ErrorCode::InvalidArgument,
+               "flags: " + std::to_string(flags) + " has bits beyond " + std::to_string(known));
+}
+
+Result<std::string> read_text(const HostCall& call, GuestList<std::uint8_t> list,
+                              const char* what) {
+  const std::uint32_t bytes_max = call.guest.identity.limits.text_bytes_max;
+  if (list.count > bytes_max) {
+    return Error(ErrorCode::TooLarge, std::string(what) + ": " + std::to_string(list.count) +
+                                          " bytes, text_bytes_max is " + std::to_string(bytes_max));
+  }
+  std::string text = TRY(call.memory.read_bytes(list, what));
+  const std::size_t valid = utf8_valid_bytes(text);
+  if (valid != text.size()) {
+    return Error(ErrorCode::InvalidArgument,
+                 std::string(what) + ": no UTF-8 at byte " + std::to_string(valid));
+  }
+  return text;
+}
+
+Result<std::int32_t> submit_text(HostCall& call, control::CommandBody body, std::uint64_t bytes) {
+  TRY(call.guest.check_pending(bytes));
+  TRY(call.guest.check_future_room());
+  return static_cast<std::int32_t>(
+      call.guest.submit_future(GuestHandle{}, std::move(body), bytes).handle);
+}
+
+Result<std::int32_t> chat(HostCall& call, GuestHandle handle, GuestList<std::uint8_t> request,
+                          bool tokens) {
+  const ModelView model = TRY(find_model(call, handle, "tokenize"));
+  if (!model.description.has_chat_template) {
+    return Error(ErrorCode::NotSupported,
+                 "model " + model.description.name + " has no chat template");
+  }
+  std::string text = TRY(read_text(call, request, "request"));
+  const std::size_t bytes = text.size();
+  return submit_text(call, control::ApplyChatTemplate{model.index, std::move(text), tokens}, bytes);
+}
+
+std::string join_lines(const std::vector<std::string>& lines) {
+  std::string joined;
+  for (const std::string& line : lines) joined += (joined.empty() ? "" : "\n") + line;
+  return joined;
+}
+
+}  // namespace
+
+Result<std::int32_t> models_available_models(HostCall& call, GuestAddress buffer,
+                                             std::uint32_t capacity) {
+  std::vector<std::string> names;
+  for (const control::ModelDescription& model : call.guest.models()) names.push_back(model.name);
+  return give_bytes(call, join_lines(names), buffer, capacity);
+}
+
+Result<std::int32_t> models_get_model(HostCall& call, GuestList<std::uint8_t> list) {
+  const std::string name = TRY(read_text(call, list, "name"));
+  const std::vector<control::ModelDescription>& models = call.guest.models();
+  const auto found = std::find_if(models.begin(), models.end(), [&](const auto& model) {
+    return name.empty() || model.name == name;
+  });
+  if (found == models.end()) {
+    return Error(ErrorCode::NotFound, "no model is named " + printable(name));
+  }
+  const auto index = static_cast<std::uint8_t>(found - models.begin());
+  return static_cast<std::int32_t>(
+      TRY(call.guest.handles.add(HandleKind::Model, {.model = index})));
+}
+
+Result<std::int32_t> models_available_traits(HostCall& call, GuestHandle handle,
+                                             GuestAddress buffer, std::uint32_t capacity) {
+  const ModelView model = TRY(find_model(call, handle, nullptr));
+  return give_bytes(call, join_lines(model.description.traits), buffer, capacity);
+}
+
+Result<std::int32_t> models_model_info(HostCall& call, GuestHandle handle, GuestAddress buffer,
+                                       std::uint32_t capacity) {
+  const ModelView model = TRY(find_model(call, handle, nullptr));
+  const control::ModelDescription& about = model.description;
+  std::vector<std::uint32_t> record = {
+      about.page_size,
+      about.context_length,
+      about.vocabulary_size,
+      about.embedding_width,
+      static_cast<std::uint32_t>(about.bos_id),
+      static_cast<std::uint32_t>(about.eos_id),
+      static_cast<std::uint32_t>(about.stop_ids.size()),
+  };
+  record.insert(record.end(), about.stop_ids.begin(), about.stop_ids.end());
+  const std::span<std::byte> into =
+      TRY(call.memory.range<std::uint32_t>(buffer, capacity, "buffer"));
+  const std::size_t bytes = std::min(into.size(), record.size() * sizeof(std::uint32_t));
+  if (bytes > 0) std::memcpy(into.data(), record.data(), bytes);
+  return count_result(record.size());
+}
+
+Result<std::int32_t> models_model_name(HostCall& call, GuestHandle handle, GuestAddress buffer,
+                                       std::uint32_t capacity) {
+  const ModelView model = TRY(find_model(call, handle, nullptr));
+  return give_bytes(call, model.description.name, buffer, capacity);
+}
+
+Result<std::int32_t> tokenize_tokenize(HostCall& call, GuestHandle handle,
+                                       GuestList<std::uint8_t> list, std::uint32_t flags) {
+  const ModelView model = TRY(find_model(call, handle, "tokenize"));
+  TRY(check_flags(flags, kParseSpecial | kAddBos));
+  std::string text = TRY(read_text(call, list, "text"));
+  const std::size_t bytes = text.size();
+  return submit_text(call,
+                     control::Tokenize{.model = model.index,
+                                       .text = std::move(text),
+                                       .parse_special = (flags & kParseSpecial) != 0,
+                                       .add_bos = (flags & kAddBos) != 0},
+                     bytes);
+}
+
+Result<std::int32_t> tokenize_detokenize(HostCall& call, GuestHandle handle,
+                                         GuestList<std::uint32_t> list, std::uint32_t flags) {
+  const ModelView model = TRY(find_model(call, handle, "tokenize"));
+  TRY(check_flags(flags, kKeepSpecial));
+  const std::uint32_t count_max = call.guest.identity.limits.text_bytes_max / 4;
+  if (list.count > count_max) {
+    return Error(ErrorCode::TooLarge, "tokens: " + std::to_string(list.count) + " of at most " +
+                                          std::to_string(count_max) + " (text_bytes_max)");
+  }
+  std::vector<std::uint32_t> tokens = TRY(call.memory.read(list, "tokens"));
+  TRY(check_tokens(tokens, model));
+  const std::size_t bytes = tokens.size() * sizeof(std::uint32_t);
+  return submit_text(call,
+                     control::Detokenize{.model = model.index,
+                                         .tokens = std::move(tokens),
+                                         .keep_special = (flags & kKeepSpecial) != 0},
+                     bytes);
+}
+
+Result<std::int32_t> tokenize_apply_chat_template(HostCall& call, GuestHandle model,
+                                                  GuestList<std::uint8_t> request) {
+  return chat(call, model, request, false);
+}
+
+Result<std::int32_t> tokenize_tokenize_chat(HostCall& call, GuestHandle model,
+                                            GuestList<std::uint8_t> request) {
+  return chat(call, model, request, true);
+}
+
+}  // namespace quire::hostcalls

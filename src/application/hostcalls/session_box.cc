@@ -1,0 +1,138 @@
+#include "application/hostcalls/session_box.h"
+
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace quire::hostcalls {
+
+std::string printable(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    std::size_t bytes = utf8_character_bytes(text);
+    const auto lead = static_cast<unsigned char>(text[0]);
+    // C1 controls are two bytes of UTF-8: 0xc2 0x80 to 0xc2 0x9f.
+    const bool control = (lead < 0x20 && lead != '\t') || lead == 0x7f ||
+                         (bytes == 2 && lead == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0);
+    if (bytes == 0 || control) {
+      out += "\\x";
+      out += kDigits[lead >> 4];
+      out += kDigits[lead & 15];
+      bytes = 1;
+    } else {
+      out += text.substr(0, bytes);
+    }
+    text.remove_prefix(bytes);
+  }
+  return out;
+}
+
+Result<void> SessionBox::send(std::string message) {
+  if (outbox_.size() >= limits_.outbox_message_count_max) {
+    return Error(ErrorCode::QuotaExceeded, "outbox_message_count_max: the client has not taken " +
+                                               std::to_string(outbox_.size()) + " messages");
+  }
+  if (outbox_bytes_ + message.size() > limits_.outbox_bytes_max) {
+    return Error(ErrorCode::QuotaExceeded, "outbox_bytes_max: " + std::to_string(message.size()) +
+                                               " bytes wanted, " + std::to_string(outbox_bytes_) +
+                                               " of " + std::to_string(limits_.outbox_bytes_max) +
+                                               " not yet taken by the client");
+  }
+  outbox_bytes_ += message.size();
+  outbox_.push_back(std::move(message));
+  return {};
+}
+
+void SessionBox::message_taken() {
+  outbox_bytes_ -= outbox_.front().size();
+  outbox_.pop_front();
+}
+
+Result<void> SessionBox::push(std::string message) {
+  if (closed_) return Error(ErrorCode::Unavailable, "the client has ended its side");
+  if (inbox_.size() >= limits_.inbox_message_count_max ||
+      inbox_bytes_ + message.size() > limits_.inbox_bytes_max) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "inbox_message_count_max or inbox_bytes_max: the program has not received " +
+                     std::to_string(inbox_.size()) + " messages of " +
+                     std::to_string(inbox_bytes_) + " bytes");
+  }
+  inbox_bytes_ += message.size();
+  inbox_.push_back(std::move(message));
+  return {};
+}
+
+std::optional<std::string> SessionBox::pull() {
+  if (inbox_.empty()) return std::nullopt;
+  std::string message = std::move(inbox_.front());
+  inbox_.pop_front();
+  inbox_bytes_ -= message.size();
+  return message;
+}
+
+void SessionBox::put_back(std::string message) {
+  inbox_bytes_ += message.size();
+  inbox_.push_front(std::move(message));
+}
+
+Result<void> SessionBox::charge_log(std::size_t bytes) {
+  if (log_bytes_ + bytes > limits_.log_bytes_max) {
+    return Error(ErrorCode::QuotaExceeded, "log_bytes_max: " + std::to_string(bytes) +
+                                               " bytes wanted, " + std::to_string(log_bytes_) +
+                                               " of " + std::to_string(limits_.log_bytes_max) +
+                                               " written");
+  }
+  log_bytes_ += bytes;
+  return {};
+}
+
+void SessionBox::emit(LogSource source, LogLevel level, std::string_view line) {
+  std::string text;
+  if (line.size() > limits_.log_line_bytes_max) {
+    text = printable(line.substr(0, limits_.log_line_bytes_max)) +
+           " [cut: " + std::to_string(line.size()) + " bytes]";
+  } else {
+    text = printable(line);
+  }
+  lines_.push_back({source, level, std::move(text)});
+}
+
+Result<void> SessionBox::log(LogLevel level, std::string_view text) {
+  TRY(charge_log(text.size() + 1));
+  std::size_t start = 0;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos;
+       end = text.find('\n', start)) {
+    emit(LogSource::Log, level, text.substr(start, end - start));
+    start = end + 1;
+  }
+  if (start < text.size() || text.empty()) emit(LogSource::Log, level, text.substr(start));
+  return {};
+}
+
+Result<void> SessionBox::write(LogSource stream, std::string_view bytes) {
+  TRY(charge_log(bytes.size()));
+  std::string& partial = partial_[stream == LogSource::Stderr ? 1 : 0];
+  const LogLevel level = stream == LogSource::Stderr ? LogLevel::Warning : LogLevel::Info;
+  partial += bytes;
+  std::size_t start = 0;
+  for (std::size_t end = partial.find('\n'); end != std::string::npos;
+       end = partial.find('\n', start)) {
+    emit(stream, level, std::string_view(partial).substr(start, end - start));
+    start = end + 1;
+  }
+  partial.erase(0, start);
+  return {};
+}
+
+void SessionBox::flush_streams() {
+  for (const LogSource stream : {LogSource::Stdout, LogSource::Stderr}) {
+    std::string& partial = partial_[stream == LogSource::Stderr ? 1 : 0];
+    if (partial.empty()) continue;
+    emit(stream, stream == LogSource::Stderr ? LogLevel::Warning : LogLevel::Info, partial);
+    partial.clear();
+  }
+}
+
+}  // namespace quire::hostcalls

@@ -1,0 +1,66 @@
+#pragma once
+// SessionBox holds what a guest and its client have said to each other and not yet heard, and the
+// lines of the guest's log on their way out. All of it is bounded by GuestLimits.
+//
+// Thread   engine thread only.
+// Errors   QuotaExceeded names the limit; the side that speaks too fast gets it.
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "application/hostcalls/guest_limits.h"
+#include "base/result.h"
+
+namespace quire::hostcalls {
+
+struct LogLine {
+  LogSource source = LogSource::Log;
+  LogLevel level = LogLevel::Info;
+  std::string text;
+};
+
+// Control characters, and bytes that are no UTF-8, as \xNN, so that a log line cannot drive a
+// terminal or forge a second line.
+std::string printable(std::string_view text);
+
+class SessionBox {
+ public:
+  explicit SessionBox(const GuestLimits& limits) : limits_(limits) {}
+
+  // The guest speaks.
+  Result<void> send(std::string message);
+  std::deque<std::string>& outbox() { return outbox_; }
+  void message_taken();  // The front of the outbox went to the client.
+
+  // The client speaks.
+  Result<void> push(std::string message);
+  void close() { closed_ = true; }
+  std::optional<std::string> pull();
+  void put_back(std::string message);  // Pulled for a future that was dropped.
+  bool ended() const { return closed_ && inbox_.empty(); }
+
+  // One call of `log`: a line for each newline in `text`.
+  Result<void> log(LogLevel level, std::string_view text);
+  // Bytes of a stream; lines go out as they end.
+  Result<void> write(LogSource stream, std::string_view bytes);
+  void flush_streams();  // At the end of the guest: lines without a newline.
+  std::deque<LogLine>& lines() { return lines_; }
+
+ private:
+  Result<void> charge_log(std::size_t bytes);
+  void emit(LogSource source, LogLevel level, std::string_view line);
+
+  const GuestLimits& limits_;
+  std::deque<std::string> outbox_;
+  std::deque<std::string> inbox_;
+  std::uint64_t outbox_bytes_ = 0;
+  std::uint64_t inbox_bytes_ = 0;
+  bool closed_ = false;
+  std::deque<LogLine> lines_;
+  std::uint64_t log_bytes_ = 0;
+  std::string partial_[2];  // Of stdout and stderr.
+};
+
+}  // namespace quire::hostcalls
