@@ -1,0 +1,101 @@
+#include "application/lifecycle/engine_loop.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace quire::lifecycle {
+namespace {
+
+constexpr std::uint64_t kGuestsNsMax = 1'000'000;  // Of woken guests, before the next dispatch.
+constexpr std::uint64_t kGuestsNsMin = 50'000;
+constexpr std::uint64_t kStepsShare = 8;       // At most an eighth of a device step.
+constexpr std::int64_t kBackgroundShare = 10;  // At most a tenth of the time.
+constexpr std::int64_t kBackgroundCreditNsMax = 1'000'000;
+constexpr std::uint64_t kSleepNsMax = 1'000'000'000;
+
+std::uint64_t guests_budget_ns(const control::ControlStatistics& statistics) {
+  if (statistics.batch_count == 0) return kGuestsNsMax;
+  const std::uint64_t step_ns = statistics.device_ns / statistics.batch_count;
+  return std::clamp(step_ns / kStepsShare, kGuestsNsMin, kGuestsNsMax);
+}
+
+}  // namespace
+
+bool EngineLoop::step() {
+  bool any = control_.poll();
+  any |= manager_.take_answers();
+  any |= manager_.fire_timers();
+  if (manager_.ready()) {
+    // A call may be answered at once, and then its guest still belongs to this turn.
+    const std::uint64_t start_ns = clock_.now_ns();
+    const std::uint64_t budget_ns = guests_budget_ns(control_.statistics());
+    std::uint64_t used_ns = 0;
+    while (manager_.ready() && used_ns < budget_ns) {
+      any |= manager_.run_ready(budget_ns - used_ns);
+      any |= manager_.take_answers();
+      used_ns = clock_.now_ns() - start_ns;
+      if (used_ns == 0) break;  // A clock that stands still is moved by whoever simulates.
+    }
+  }
+  any |= control_.dispatch();
+  if (!manager_.ready()) any |= run_background();
+  any |= manager_.deliver();
+  return any;
+}
+
+// While the device is busy, background guests earn a tenth of the time that passes.
+bool EngineLoop::run_background() {
+  const std::uint64_t now_ns = clock_.now_ns();
+  const auto passed_ns = static_cast<std::int64_t>(now_ns - credited_ns_);
+  credited_ns_ = now_ns;
+  if (!manager_.background_ready()) {
+    background_credit_ns_ = 0;
+    return false;
+  }
+  if (control_.idle()) {
+    background_credit_ns_ = 0;
+    return manager_.run_background();
+  }
+  background_credit_ns_ =
+      std::min(background_credit_ns_ + passed_ns / kBackgroundShare, kBackgroundCreditNsMax);
+  if (background_credit_ns_ <= 0) return false;
+  manager_.run_background();
+  const std::uint64_t after_ns = clock_.now_ns();
+  background_credit_ns_ -= static_cast<std::int64_t>(after_ns - now_ns);
+  credited_ns_ = after_ns;
+  return true;
+}
+
+void EngineLoop::sleep() {
+  const std::uint64_t now_ns = clock_.now_ns();
+  std::uint64_t sleep_ns = kSleepNsMax;
+  if (const std::optional<std::uint64_t> timer_ns = manager_.next_timer_ns()) {
+    sleep_ns = std::min(sleep_ns, *timer_ns > now_ns ? *timer_ns - now_ns : 0);
+  }
+  if (manager_.background_ready()) {
+    const std::int64_t missing_ns = std::max<std::int64_t>(1 - background_credit_ns_, 1);
+    sleep_ns = std::min(sleep_ns, static_cast<std::uint64_t>(missing_ns * kBackgroundShare));
+  }
+  wakeup_.wait_for(std::chrono::nanoseconds(sleep_ns));
+}
+
+void EngineLoop::loop(bool until_idle) {
+  while (!stopped_.load(std::memory_order_relaxed)) {
+    if (until_idle && manager_.live_count() == 0) return;
+    if (!step()) sleep();
+  }
+}
+
+void EngineLoop::run_until_idle() {
+  loop(true);
+}
+void EngineLoop::run() {
+  loop(false);
+}
+
+void EngineLoop::stop() {
+  stopped_.store(true, std::memory_order_relaxed);
+  wakeup_.notify();
+}
+
+}  // namespace quire::lifecycle

@@ -1,0 +1,36 @@
+#pragma once
+// InstanceRecord is what the manager knows of one instance besides its GuestState.
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "application/hostcalls/guest_state.h"
+#include "application/lifecycle/launch.h"
+#include "application/sandbox/wasm_runtime.h"
+
+namespace quire::lifecycle {
+
+enum class Stage : std::uint8_t {
+  Queued,      // Waits for its program to be compiled, or for a slot of the runtime.
+  Ready,       // In the run queue.
+  Background,  // In the background queue: it used up its slice.
+  Waiting,     // Parked in a wait.
+  Ended,       // Only its last words are left to deliver.
+};
+
+struct InstanceRecord {
+  InstanceId id{};
+  ProgramId program{};
+  control::TenantId tenant{};
+  InstanceLimits limits;
+  ClientSink* client = nullptr;
+  Stage stage = Stage::Queued;
+  bool undelivered = false;  // In the list of those with something to deliver.
+  std::uint64_t cpu_ns_since_wait = 0;
+  std::optional<std::uint64_t> timer_ns;  // Its entry among the manager's timers.
+  EndRecord end;
+  std::unique_ptr<hostcalls::GuestState> state;
+  std::unique_ptr<sandbox::Instance> instance;  // Uses the state, so it goes first.
+};
+
+}  // namespace quire::lifecycle

@@ -1,0 +1,355 @@
+// Real Wasm on wasmtime through the whole application layer, around a control layer that only notes
+// commands. The guests are hand-written in the text format.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "application/lifecycle/lifecycle_test_support.h"
+#include "application/sandbox/wasmtime_runtime.h"
+
+namespace quire::lifecycle {
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
+std::string imports() {
+  return R"(
+    (import "quire:core/future@1" "wait" (func $wait (param i32 i32 i64) (result i32)))
+    (import "quire:core/future@1" "take" (func $take (param i32 i32 i32) (result i32)))
+    (import "quire:core/runtime@1" "sleep" (func $sleep (param i64) (result i32)))
+    (import "quire:core/runtime@1" "set-result" (func $set_result (param i32 i32) (result i32)))
+    (import "quire:core/session@1" "send" (func $send (param i32 i32) (result i32)))
+    (import "quire:core/session@1" "receive" (func $receive (result i32)))
+  )";
+}
+
+class WasmGuest : public testing::Test {
+ protected:
+  void SetUp() override {
+    sandbox::WasmtimeOptions options;
+    options.instance_count_max = 64;
+    open(options);
+  }
+
+  void open(const sandbox::WasmtimeOptions& options) {
+    Result<std::unique_ptr<sandbox::WasmRuntime>> made =
+        sandbox::make_wasmtime_runtime(hostcalls::host_functions(), options);
+    if (!made.ok() && made.error().code() == ErrorCode::NotSupported) {
+      GTEST_SKIP() << made.error().message();
+    }
+    ASSERT_TRUE(made.ok()) << made.error().message();
+    engine.reset();
+    runtime = std::move(made).take();
+    engine = std::make_unique<TestEngine>(*runtime, clock);
+  }
+
+  Result<ProgramId> load(const std::string& body) {
+    const Result<std::string> wasm = sandbox::wasm_from_wat("(module " + body + ")");
+    EXPECT_TRUE(wasm.ok()) << wasm.error().message();
+    return engine->manager.load_program(std::as_bytes(std::span(wasm.value())));
+  }
+  ProgramId must_load(const std::string& body) {
+    Result<ProgramId> id = load(body);
+    EXPECT_TRUE(id.ok()) << (id.ok() ? "" : id.error().message());
+    return id.value();
+  }
+  const EndRecord& only_end() {
+    EXPECT_EQ(engine->client.ends.size(), 1u);
+    return engine->client.ends.back();
+  }
+
+  SteadyClock clock;
+  std::unique_ptr<sandbox::WasmRuntime> runtime;
+  std::unique_ptr<TestEngine> engine;
+};
+
+TEST_F(WasmGuest, RunReturnsItsExitCode) {
+  engine->launch(must_load(R"((func (export "run") (result i32) (i32.const 7)))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Finished);
+  EXPECT_EQ(only_end().exit_code, 7);
+}
+
+TEST_F(WasmGuest, ReactorIsInitializedBeforeItRuns) {
+  engine->launch(must_load(R"((global $ready (mut i32) (i32.const 0))
+    (func (export "_initialize") (global.set $ready (i32.const 5)))
+    (func (export "run") (result i32) (global.get $ready)))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().exit_code, 5);
+}
+
+TEST_F(WasmGuest, CommandEndsItselfWithProcExit) {
+  engine->launch(must_load(R"((import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (func (export "_start") (call $exit (i32.const 3)) (unreachable)))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Finished);
+  EXPECT_EQ(only_end().exit_code, 3);
+}
+
+// Receives messages and sends each back, until the client ends its side.
+TEST_F(WasmGuest, EchoesASession) {
+  const ProgramId program = must_load(imports() + R"((memory (export "memory") 1)
+    (func (export "run") (result i32) (local $bytes i32)
+      (loop $again
+        (i32.store (i32.const 0) (call $receive))
+        (drop (call $wait (i32.const 0) (i32.const 1) (i64.const -1)))
+        (local.set $bytes (call $take (i32.load (i32.const 0)) (i32.const 16) (i32.const 1000)))
+        (if (i32.lt_s (local.get $bytes) (i32.const 0)) (then (return (local.get $bytes))))
+        (drop (call $send (i32.const 16) (local.get $bytes)))
+        (br $again))
+      (unreachable)))");
+  const InstanceId id = engine->launch(program);
+  ASSERT_TRUE(engine->manager.send_to(id, "one").ok());
+  engine->settle();
+  EXPECT_EQ(engine->client.messages, std::vector<std::string>{"one"});
+  ASSERT_TRUE(engine->manager.send_to(id, "two").ok());
+  ASSERT_TRUE(engine->manager.send_to(id, "").ok());
+  ASSERT_TRUE(engine->manager.close_input(id).ok());
+  engine->loop.run_until_idle();
+  EXPECT_EQ(engine->client.messages, (std::vector<std::string>{"one", "two", ""}));
+  EXPECT_EQ(only_end().exit_code, -static_cast<int>(ErrorCode::Unavailable));
+}
+
+TEST_F(WasmGuest, SleepsAsLongAsItSaid) {
+  engine->launch(must_load(imports() + R"((memory (export "memory") 1)
+    (func (export "run") (result i32)
+      (i32.store (i32.const 0) (call $sleep (i64.const 20000000)))
+      (call $wait (i32.const 0) (i32.const 1) (i64.const -1))))"));
+  engine->loop.run_until_idle();
+  const EndRecord& end = only_end();
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_GE(end.ended_ns - end.launched_ns, 20 * kMillisecond);
+  EXPECT_LT(end.cpu_ns, 20 * kMillisecond);
+}
+
+// Futures: a message that does not come, and a short sleep. The second is ready first.
+TEST_F(WasmGuest, WaitsForTheFirstOfTwoFutures) {
+  engine->launch(must_load(imports() + R"((memory (export "memory") 1)
+    (func (export "run") (result i32)
+      (i32.store (i32.const 0) (call $receive))
+      (i32.store (i32.const 4) (call $sleep (i64.const 1000000)))
+      (call $wait (i32.const 0) (i32.const 2) (i64.const -1))))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().exit_code, 1);
+}
+
+TEST_F(WasmGuest, WaitGivesTimeoutWhenNothingHappens) {
+  engine->launch(must_load(imports() + R"((memory (export "memory") 1)
+    (func (export "run") (result i32)
+      (i32.store (i32.const 0) (call $receive))
+      (call $wait (i32.const 0) (i32.const 1) (i64.const 2000000))))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().exit_code, -static_cast<int>(ErrorCode::Timeout));
+}
+
+TEST_F(WasmGuest, TrapTellsTheNamesOfItsFunctions) {
+  engine->launch(must_load(R"((func $inner_place (unreachable))
+    (func $outer_place (call $inner_place))
+    (func (export "run") (call $outer_place)))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Trapped);
+  EXPECT_EQ(only_end().exit_code, 134);
+  EXPECT_NE(only_end().message.find("inner_place"), std::string::npos) << only_end().message;
+  EXPECT_NE(only_end().message.find("outer_place"), std::string::npos);
+  EXPECT_NE(only_end().message.find("unreachable"), std::string::npos);
+}
+
+TEST_F(WasmGuest, StackOverflowIsATrap) {
+  engine->launch(must_load(R"((func $deep (export "run") (call $deep)))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Trapped);
+  EXPECT_NE(only_end().message.find("stack"), std::string::npos) << only_end().message;
+}
+
+TEST_F(WasmGuest, LoopIsCutByItsCpuLimitWhileOthersProgress) {
+  InstanceLimits limits;
+  limits.cpu_ns_between_waits_max = 60 * kMillisecond;
+  const ProgramId loops = must_load(R"((func (export "run") (loop $again (br $again))))");
+  const ProgramId sleeps = must_load(imports() + R"((memory (export "memory") 1)
+    (func (export "run") (result i32) (local $left i32)
+      (local.set $left (i32.const 20))
+      (loop $again
+        (i32.store (i32.const 0) (call $sleep (i64.const 1000000)))
+        (drop (call $wait (i32.const 0) (i32.const 1) (i64.const -1)))
+        (drop (call $send (i32.const 0) (i32.const 1)))
+        (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+        (br_if $again (local.get $left)))
+      (i32.const 0)))");
+  engine->launch(loops, {}, limits);
+  engine->launch(sleeps);
+  engine->loop.run_until_idle();
+  ASSERT_EQ(engine->client.ends.size(), 2u);
+  const bool loop_first = engine->client.ends[0].kind == EndKind::LimitExceeded;
+  const EndRecord& looped = engine->client.ends[loop_first ? 0 : 1];
+  EXPECT_EQ(looped.kind, EndKind::LimitExceeded);
+  EXPECT_EQ(looped.limit, "cpu_ns_between_waits_max");
+  EXPECT_GE(looped.cpu_ns, 60 * kMillisecond);
+  EXPECT_EQ(engine->client.messages.size(), 20u);
+  EXPECT_EQ(engine->client.ends[loop_first ? 1 : 0].kind, EndKind::Finished);
+}
+
+TEST_F(WasmGuest, KillEndsALoopAtOnce) {
+  const InstanceId id =
+      engine->launch(must_load(R"((func (export "run") (loop $again (br $again))))"));
+  for (int i = 0; i < 5; ++i) engine->loop.step();
+  ASSERT_TRUE(engine->manager.kill(id, "no longer wanted").ok());
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Killed);
+  EXPECT_EQ(only_end().message, "no longer wanted");
+  EXPECT_EQ(engine->manager.kill(id, "again").error().code(), ErrorCode::NotFound);
+}
+
+TEST_F(WasmGuest, BeginningWithTooMuchMemoryDoesNotStart) {
+  InstanceLimits limits;
+  limits.memory_bytes_max = 1u << 20;
+  engine->launch(must_load(R"((memory (export "memory") 17) (func (export "run")))"), {}, limits);
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::NotStarted);
+  EXPECT_NE(only_end().message.find("memory_bytes_max"), std::string::npos);
+}
+
+TEST_F(WasmGuest, MissingImportIsNamed) {
+  const Result<ProgramId> id = load(R"((import "env" "frobnicate" (func)) (func (export "run")))");
+  ASSERT_FALSE(id.ok());
+  EXPECT_EQ(id.error().code(), ErrorCode::NotSupported);
+  EXPECT_NE(id.error().message().find("env.frobnicate"), std::string::npos);
+}
+
+TEST_F(WasmGuest, ImportOfAnotherTypeIsNamedWithBothTypes) {
+  const Result<ProgramId> id = load(
+      R"((import "quire:core/future@1" "wait" (func (param i32) (result i32)))
+         (func (export "run")))");
+  ASSERT_FALSE(id.ok());
+  EXPECT_EQ(id.error().message(),
+            "the module imports quire:core/future@1.wait as (i32) -> (i32), but it is "
+            "(i32 i32 i64) -> (i32)");
+}
+
+TEST_F(WasmGuest, ModuleWithoutAnEntryIsRefused) {
+  const Result<ProgramId> id = load(R"((func (export "main")))");
+  ASSERT_FALSE(id.ok());
+  EXPECT_NE(id.error().message().find("no entry"), std::string::npos);
+}
+
+TEST_F(WasmGuest, BytesThatAreNoWasmAreRefused) {
+  const std::string bytes = "#!/bin/sh\necho no\n";
+  const Result<ProgramId> id = engine->manager.load_program(std::as_bytes(std::span(bytes)));
+  ASSERT_FALSE(id.ok());
+  EXPECT_NE(id.error().message().find("not a Wasm module"), std::string::npos);
+}
+
+TEST_F(WasmGuest, InvalidCodeIsRefusedByTheCompiler) {
+  const Result<std::string> wasm =
+      sandbox::wasm_from_wat(R"((module (func (export "run") (result i32) (i64.const 1))))");
+  ASSERT_TRUE(wasm.ok());
+  const Result<ProgramId> id = engine->manager.load_program(std::as_bytes(std::span(wasm.value())));
+  ASSERT_FALSE(id.ok());
+  EXPECT_NE(id.error().message().find("not a valid Wasm module"), std::string::npos);
+}
+
+TEST_F(WasmGuest, RequestedProgramCompilesBesideTheEngine) {
+  const std::string good =
+      sandbox::wasm_from_wat(R"((module (func (export "run") (result i32) (i32.const 9))))")
+          .value();
+  const auto bytes = std::as_bytes(std::span(good));
+  engine->launch(engine->manager.request_program({bytes.begin(), bytes.end()}).value());
+  engine->launch(engine->manager.request_program({bytes.begin(), bytes.begin() + 9}).value());
+  engine->loop.run_until_idle();
+  ASSERT_EQ(engine->client.ends.size(), 2u);
+  for (const EndRecord& end : engine->client.ends) {
+    EXPECT_EQ(end.kind == EndKind::Finished ? end.exit_code : 9, 9);
+    EXPECT_TRUE(end.kind == EndKind::Finished || end.kind == EndKind::NotStarted);
+  }
+  EXPECT_NE(engine->client.ends[0].kind, engine->client.ends[1].kind);
+}
+
+TEST_F(WasmGuest, StdoutGoesToTheLogALineAtATime) {
+  engine->launch(must_load(R"((import "wasi_snapshot_preview1" "fd_write"
+      (func $write (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "\10\00\00\00\08\00\00\00")
+    (data (i32.const 16) "one\1b\0atwo")
+    (func (export "run") (result i32)
+      (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 64))))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().exit_code, 0);
+  EXPECT_EQ(engine->client.lines, (std::vector<std::string>{"one\\x1b", "two"}));
+}
+
+TEST_F(WasmGuest, PollOneoffSleeps) {
+  engine->launch(must_load(R"((import "wasi_snapshot_preview1" "poll_oneoff"
+      (func $poll (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (func (export "run") (result i32)
+      (i64.store (i32.const 0) (i64.const 77))         ;; user data
+      (i32.store (i32.const 16) (i32.const 1))         ;; monotonic
+      (i64.store (i32.const 24) (i64.const 5000000))   ;; 5 ms
+      (if (call $poll (i32.const 0) (i32.const 100) (i32.const 1) (i32.const 200))
+        (then (unreachable)))
+      (i32.add (i32.load (i32.const 200)) (i32.load (i32.const 100)))))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Finished) << only_end().message;
+  EXPECT_EQ(only_end().exit_code, 78);
+  EXPECT_GE(only_end().ended_ns - only_end().launched_ns, 5 * kMillisecond);
+}
+
+TEST_F(WasmGuest, AThousandRunAtOnceAndOneTrapTroublesNobody) {
+  sandbox::WasmtimeOptions options;
+  options.instance_count_max = 1100;
+  open(options);
+  const ProgramId program = must_load(imports() + R"((memory (export "memory") 1)
+    (func (export "run") (result i32)
+      (i32.store (i32.const 0) (call $receive))
+      (drop (call $wait (i32.const 0) (i32.const 1) (i64.const -1)))
+      (drop (call $take (i32.load (i32.const 0)) (i32.const 16) (i32.const 8)))
+      (if (i32.eq (i32.load8_u (i32.const 16)) (i32.const 120)) (then (unreachable)))
+      (drop (call $send (i32.const 16) (i32.const 1)))
+      (i32.const 0)))");
+  std::vector<InstanceId> ids;
+  for (int i = 0; i < 1000; ++i) ids.push_back(engine->launch(program));
+  engine->settle();
+  EXPECT_EQ(engine->manager.live_count(), 1000u);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_TRUE(engine->manager.send_to(ids[i], i == 500 ? "x" : "a").ok());
+  }
+  engine->loop.run_until_idle();
+  EXPECT_EQ(engine->client.messages.size(), 999u);
+  int trapped = 0;
+  for (const EndRecord& end : engine->client.ends) trapped += end.kind == EndKind::Trapped;
+  EXPECT_EQ(trapped, 1);
+}
+
+TEST_F(WasmGuest, LaunchesBeyondThePoolWaitForASlot) {
+  sandbox::WasmtimeOptions options;
+  options.instance_count_max = 8;
+  open(options);
+  const ProgramId program = must_load(imports() + R"((memory (export "memory") 1)
+    (func (export "run")
+      (i32.store (i32.const 0) (call $sleep (i64.const 100000)))
+      (drop (call $wait (i32.const 0) (i32.const 1) (i64.const -1)))))");
+  for (int i = 0; i < 100; ++i) engine->launch(program);
+  engine->loop.run_until_idle();
+  EXPECT_EQ(engine->client.ends.size(), 100u);
+  for (const EndRecord& end : engine->client.ends) EXPECT_EQ(end.kind, EndKind::Finished);
+}
+
+TEST_F(WasmGuest, SmallAddressSpaceGivesASmallerPoolOrAClearError) {
+  sandbox::WasmtimeOptions options;
+  options.instance_count_max = 1024;
+  options.address_space_bytes_max = std::uint64_t{20} << 30;
+  open(options);
+  EXPECT_GE(runtime->instance_count_max(), 64u);
+  EXPECT_LT(runtime->instance_count_max(), 1024u);
+  engine->launch(must_load(R"((memory (export "memory") 1) (func (export "run")
+    (i32.store (i32.const 65536) (i32.const 1))))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Trapped);
+  options.address_space_bytes_max = 1u << 20;
+  const auto none = sandbox::make_wasmtime_runtime(hostcalls::host_functions(), options);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code(), ErrorCode::Unavailable);
+  EXPECT_NE(none.error().message().find("address space"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quire::lifecycle
