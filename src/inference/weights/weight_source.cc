@@ -59,7 +59,7 @@ std::vector<WeightSource::FormatShare> WeightSource::format_shares() const {
   }
   std::vector<FormatShare> shares;
   for (const auto& [format, share] : by_format) shares.push_back(share);
-  std::ranges::stable_sort(shares, std::ranges::greater{}, &FormatShare::bytes);
+  std::ranges::sort(shares, std::ranges::greater{}, &FormatShare::bytes);
   return shares;
 }
 
