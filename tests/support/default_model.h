@@ -6,7 +6,7 @@
 
 namespace quire::test {
 
-inline constexpr const char* kDefaultModelFile = "SmolLM2-135M-Instruct.Q4_1.gguf";
+inline constexpr const char* kDefaultModelFile = "smollm2-135m-instruct.gguf";
 
 // QUIRE_TEST_MODEL, else the file under the user's data folder; empty when there is none.
 inline std::string default_model_path() {
@@ -15,15 +15,14 @@ inline std::string default_model_path() {
     return std::string(value == nullptr ? "" : value);
   };
   if (const std::string given = variable("QUIRE_TEST_MODEL"); !given.empty()) return given;
-  std::filesystem::path data = variable("XDG_DATA_HOME");
-  if (data.empty()) data = std::filesystem::path(variable("HOME")) / ".local" / "share";
-  std::error_code error;
-  const std::filesystem::recursive_directory_iterator files(data / "quire", error);
-  if (error) return "";
-  for (const auto& file : files) {
-    if (file.path().filename() == kDefaultModelFile) return file.path();
+  std::filesystem::path data = variable("QUIRE_DATA");
+  if (data.empty() && !variable("XDG_DATA_HOME").empty()) {
+    data = std::filesystem::path(variable("XDG_DATA_HOME")) / "quire";
   }
-  return "";
+  if (data.empty()) data = std::filesystem::path(variable("HOME")) / ".local/share/quire";
+  const std::filesystem::path model = data / "models" / kDefaultModelFile;
+  std::error_code error;
+  return std::filesystem::exists(model, error) ? model.string() : "";
 }
 
 }  // namespace quire::test
