@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "inference/kernels/scalar/scalar.h"
 #include "inference/kernels/vector_test_tables.h"
 
 namespace quire::inference {
@@ -219,7 +220,7 @@ class VectorAttention : public testing::TestWithParam<const KernelTable*> {
 };
 INSTANTIATE_TEST_SUITE_P(Tables, VectorAttention, testing::ValuesIn(vector_tables_to_test()),
                          table_name);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(VectorAttention);
+INSTANTIATE_TEST_SUITE_P(Scalar, VectorAttention, testing::Values(&kScalarKernels), table_name);
 
 TEST_P(VectorAttention, EqualsDoubleArithmeticInEveryFormatAndPageSize) {
   const std::uint32_t dims[] = {16, 32, 64, 80, 96, 128, 256};
@@ -349,7 +350,7 @@ TEST_P(VectorAttention, StoredKeysAndValuesAreTheNearestHalves) {
 class VectorElementwise : public VectorAttention {};
 INSTANTIATE_TEST_SUITE_P(Tables, VectorElementwise, testing::ValuesIn(vector_tables_to_test()),
                          table_name);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(VectorElementwise);
+INSTANTIATE_TEST_SUITE_P(Scalar, VectorElementwise, testing::Values(&kScalarKernels), table_name);
 
 TEST_P(VectorElementwise, NormsAndSumsAndActivationsAreWithinRoundingOfDoubleArithmetic) {
   std::normal_distribution<float> normal(0.0f, 3.0f);

@@ -1,6 +1,7 @@
 #include "inference/memory/kv_pool.h"
 
 #include <cstring>
+#include <string>
 
 #include "base/check.h"
 
@@ -9,7 +10,13 @@ namespace quire::inference {
 Result<KvPool> KvPool::create(const KvLayout& layout, std::uint32_t page_count) {
   QUIRE_CHECK(layout.page_size == 8 || layout.page_size == 16 || layout.page_size == 32,
               "page size");
-  MappedMemory memory = TRY(MappedMemory::create(layout.page_bytes() * page_count));
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(layout.page_bytes(), std::size_t{page_count}, &bytes)) {
+    return Error(ErrorCode::Unavailable, "cannot reserve " + std::to_string(page_count) +
+                                             " pages of " + std::to_string(layout.page_bytes()) +
+                                             " bytes");
+  }
+  MappedMemory memory = TRY(MappedMemory::create(bytes));
   MappedMemory positions =
       TRY(MappedMemory::create(std::size_t{page_count} * layout.page_size * sizeof(std::uint32_t)));
   return KvPool(layout, page_count, std::move(memory), std::move(positions));
