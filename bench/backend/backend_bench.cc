@@ -1,0 +1,172 @@
+// Speed of the CPU backend without the layers above: prefill, decoding, and streams together.
+//
+//   backend_bench MODEL [--kernels NAME] [--threads N] [--runs N] [--context TOKENS]
+//
+// Prefill: 512 tokens in one batch. Decode: one sequence, 64 steps behind --context tokens.
+// Streams: 16 sequences, 32 steps. Each step asks for the top 256, as a guest would. Printed are
+// the median over the runs and the slowest and fastest, in tokens a second.
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "inference/handlers/cpu_backend.h"
+
+namespace quire::inference {
+namespace {
+
+class WaitingSink final : public CompletionSink {
+ public:
+  void complete(Completion completion) override {
+    {
+      std::lock_guard lock(mutex_);
+      completions_.push_back(std::move(completion));
+    }
+    filled_.notify_one();
+  }
+  Completion wait() {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [this] { return !completions_.empty(); });
+    Completion completion = std::move(completions_.front());
+    completions_.pop_front();
+    return completion;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<Completion> completions_;
+};
+
+struct Arguments {
+  std::string model;
+  CpuBackendOptions options{.threads = 2};
+  std::uint32_t run_count = 10;
+  std::uint32_t context = 64;
+};
+
+class Bench {
+ public:
+  Bench(Backend& backend, WaitingSink& sink) : backend_(backend), sink_(sink) {}
+
+  // One step of `sequence_count` sequences: `count` tokens each, behind `begin`. Seconds.
+  double step(std::uint32_t sequence_count, std::uint32_t begin, std::uint32_t count) {
+    Batch batch;
+    const std::uint32_t page_size = backend_.capabilities().page_size;
+    const std::uint32_t pages_each = backend_.capabilities().page_count / sequence_count;
+    for (std::uint32_t s = 0; s < sequence_count; ++s) {
+      const std::uint32_t end = begin + count;
+      TableChange change{.sequence = SequenceId{s},
+                         .entry_first = begin / page_size,
+                         .entry_count = (end + page_size - 1) / page_size};
+      for (std::uint32_t i = change.entry_first; i < change.entry_count; ++i) {
+        const std::uint32_t used = std::min(page_size, end - i * page_size);
+        change.entries.push_back({.page = PageId{s * pages_each + i},
+                                  .visible = static_cast<std::uint32_t>((1ull << used) - 1)});
+      }
+      batch.table_changes.push_back(std::move(change));
+      const auto first = static_cast<std::uint32_t>(batch.rows.size());
+      for (std::uint32_t i = begin; i < end; ++i) {
+        const std::uint32_t token = (i * 7919 + s * 104729) % backend_.model().vocabulary_size;
+        batch.rows.push_back({.token = TokenId{token}, .position = i, .slot = i});
+      }
+      batch.passes.push_back({.sequence = SequenceId{s},
+                              .row_first = first,
+                              .row_count = count,
+                              .visible_slot_end = end});
+      batch.distributions.push_back({.row = first + count - 1});
+    }
+    const std::uint64_t start_ns = clock_.now_ns();
+    backend_.submit(std::move(batch));
+    const Completion completion = sink_.wait();
+    for (const auto& distribution : completion.distributions) {
+      if (!distribution.ok()) {
+        std::fprintf(stderr, "%s\n", std::string(distribution.error().message()).c_str());
+        std::exit(1);
+      }
+    }
+    return static_cast<double>(clock_.now_ns() - start_ns) * 1e-9;
+  }
+
+  double prefill() { return 512 / step(1, 0, 512); }
+  double decode(std::uint32_t sequence_count, std::uint32_t context, std::uint32_t steps) {
+    const std::uint32_t chunk = backend_.capabilities().row_count_max / sequence_count;
+    for (std::uint32_t begin = 0; begin < context; begin += chunk) {
+      step(sequence_count, begin, std::min(chunk, context - begin));
+    }
+    double seconds = 0.0;
+    for (std::uint32_t i = 0; i < steps; ++i) seconds += step(sequence_count, context + i, 1);
+    return sequence_count * steps / seconds;
+  }
+
+ private:
+  Backend& backend_;
+  WaitingSink& sink_;
+  SteadyClock clock_;
+};
+
+template <typename Measure>
+void report(const char* name, std::uint32_t run_count, const Measure& measure) {
+  std::vector<double> rates;
+  for (std::uint32_t i = 0; i < run_count; ++i) rates.push_back(measure());
+  std::sort(rates.begin(), rates.end());
+  std::printf("%-24s %9.1f tokens/s (%.1f to %.1f)\n", name, rates[rates.size() / 2], rates.front(),
+              rates.back());
+}
+
+int run(const Arguments& arguments) {
+  WaitingSink sink;
+  auto files = open_model(arguments.model);
+  if (!files.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(files.error().message()).c_str());
+    return 1;
+  }
+  auto made = make_cpu_backend(*files.value(), arguments.options, sink);
+  if (!made.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(made.error().message()).c_str());
+    return 1;
+  }
+  const std::unique_ptr<Backend> backend = std::move(made).take();
+  std::printf("%s, %u threads\n", backend->capabilities().numerics_id.c_str(),
+              arguments.options.threads);
+  Bench bench(*backend, sink);
+  const std::uint32_t runs = arguments.run_count;
+  report("prefill 512", runs, [&] { return bench.prefill(); });
+  report("decode", runs, [&] { return bench.decode(1, arguments.context, 64); });
+  report("decode, 16 streams", runs, [&] { return bench.decode(16, arguments.context, 32); });
+  return 0;
+}
+
+}  // namespace
+}  // namespace quire::inference
+
+int main(int count, char** values) {
+  quire::inference::Arguments arguments;
+  for (int i = 1; i < count; ++i) {
+    const std::string name = values[i];
+    const char* value = i + 1 < count ? values[i + 1] : "";
+    if (name.rfind("--", 0) != 0) {
+      arguments.model = name;
+      continue;
+    }
+    ++i;
+    if (name == "--kernels") arguments.options.kernels = value;
+    if (name == "--threads") arguments.options.threads = static_cast<unsigned>(std::atoi(value));
+    if (name == "--runs")
+      arguments.run_count = static_cast<unsigned>(std::max(1, std::atoi(value)));
+    if (name == "--context") arguments.context = static_cast<unsigned>(std::atoi(value));
+  }
+  if (arguments.model.empty()) {
+    std::fprintf(stderr,
+                 "usage: backend_bench MODEL [--kernels NAME] [--threads N] [--runs N]"
+                 " [--context TOKENS]\n");
+    return 2;
+  }
+  return quire::inference::run(arguments);
+}
