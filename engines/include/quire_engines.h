@@ -52,6 +52,15 @@ void quire_text_delete(quire_text* text);
 void quire_ids_delete(quire_ids* ids);
 void quire_offsets_delete(quire_offsets* offsets);
 
+// ---- wasmtime ------------------------------------------------------------------------------------
+
+struct wasmtime_store;
+// One instance, table and memory. Growing beyond these ends the guest with an error that says
+// "forcing trap when growing memory" (or table), where wasmtime_store_limiter would only refuse.
+// The store is not in use. Cannot fail.
+void quire_store_limits(struct wasmtime_store* store, uint64_t memory_bytes,
+                        uint64_t table_elements);
+
 // ---- tokenizers ----------------------------------------------------------------------------------
 
 typedef struct quire_tokenizer quire_tokenizer;

@@ -8,6 +8,7 @@
 extern crate wasmtime_c_api;
 
 mod boundary;
+mod limits;
 mod python;
 mod template;
 mod tokenizer;
