@@ -199,6 +199,21 @@ TEST_F(WasmGuest, KillEndsALoopAtOnce) {
   EXPECT_EQ(engine->manager.kill(id, "again").error().code(), ErrorCode::NotFound);
 }
 
+TEST_F(WasmGuest, GrowingPastTheMemoryLimitEndsTheInstance) {
+  InstanceLimits limits;
+  limits.memory_bytes_max = 4u << 20;
+  engine->launch(must_load(R"((memory (export "memory") 1)
+    (func $greedy (export "run") (result i32)
+      (loop $again
+        (br_if $again (i32.ne (memory.grow (i32.const 16)) (i32.const -1))))
+      (unreachable)))"),
+                 {}, limits);
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::LimitExceeded) << only_end().message;
+  EXPECT_EQ(only_end().limit, "memory_bytes_max");
+  EXPECT_NE(only_end().message.find("4194304"), std::string::npos) << only_end().message;
+}
+
 TEST_F(WasmGuest, BeginningWithTooMuchMemoryDoesNotStart) {
   InstanceLimits limits;
   limits.memory_bytes_max = 1u << 20;

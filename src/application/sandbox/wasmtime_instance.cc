@@ -1,6 +1,8 @@
 #if __has_include(<wasmtime.h>)
 #include "application/sandbox/wasmtime_instance.h"
 
+#include <quire_engines.h>
+
 #include <cstring>
 #include <utility>
 
@@ -30,8 +32,7 @@ WasmtimeInstance::WasmtimeInstance(wasm_engine_t* engine, EpochTicker& ticker,
       options_(options),
       store_(wasmtime_store_new(engine, this, nullptr)),
       context_(wasmtime_store_context(store_.get())) {
-  wasmtime_store_limiter(store_.get(), static_cast<std::int64_t>(options.memory_bytes_max),
-                         options.table_element_count_max, 1, 1, 1);
+  quire_store_limits(store_.get(), options.memory_bytes_max, options.table_element_count_max);
   wasmtime_context_set_epoch_deadline(context_, 1);
   wasmtime_store_epoch_deadline_callback(store_.get(), &epoch_reached, this, nullptr);
 }
