@@ -55,6 +55,13 @@ class [[nodiscard]] Result {
     requires(!std::is_void_v<T>)
       : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  // What becomes a T by itself, such as std::nullopt or a Piece where T is std::optional<Piece>.
+  template <typename U>
+    requires(!std::is_void_v<T> && std::is_convertible_v<U, Value> &&
+             !std::is_same_v<std::remove_cvref_t<U>, Value> &&
+             !std::is_same_v<std::remove_cvref_t<U>, Error> &&
+             !std::is_same_v<std::remove_cvref_t<U>, Result>)
+  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }

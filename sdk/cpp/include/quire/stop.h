@@ -98,8 +98,8 @@ class StopRules {
   // A token more may end the generation by its text; where it cannot, the next step may begin
   // before the text is known.
   bool watches_text() const { return !options_.stop_texts.empty(); }
-  // The next accepted token is the last one.
-  bool last_token_next() const { return token_count_ + 1 >= options_.token_count_max; }
+  // As many tokens as asked for are accepted: no further step is needed.
+  bool full() const { return token_count_ >= options_.token_count_max; }
 
  private:
   std::string release() {

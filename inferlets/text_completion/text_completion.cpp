@@ -1,0 +1,44 @@
+// text_completion at the high level of the SDK: what takes a page of calls in
+// text_completion_by_hand.cpp takes three statements here.
+#include "quire/quire.h"
+#include "request.h"
+
+namespace {
+
+using namespace quire;
+using text_completion::Request;
+
+Task<Result<void>> append_prompt(Context& context, const Request& request) {
+  if (!request.chat) co_return co_await context.append_text(request.prompt);
+  for (const ChatMessage& each : text_completion::messages_of(request)) {
+    context.add(each.role, each.content);
+  }
+  co_return co_await context.append_turns(true);
+}
+
+Task<Result<void>> program(std::vector<std::string> command_line) {
+  const Request request = CO_TRY(text_completion::read_request(command_line));
+  const GenerateOptions options = {.sampler = request.sampler,
+                                   .token_count_max = request.token_count_max,
+                                   .ignore_stop_tokens = request.ignore_eos,
+                                   .stop_texts = request.stop_texts};
+  const auto show = [&](std::string_view text) {
+    return request.json ? Result<void>() : session::send(text);
+  };
+
+  const Model model = CO_TRY(Model::open());
+
+  Context context = CO_TRY(Context::create(model));
+  CO_TRY(co_await append_prompt(context, request));
+  const Generation answer = CO_TRY(co_await context.generate(options).stream(show));
+
+  if (request.json) {
+    CO_TRY(session::send(text_completion::answer_json(answer.prompt, answer.tokens, answer.text,
+                                                      answer.finish_reason)));
+  }
+  co_return {};
+}
+
+}  // namespace
+
+QUIRE_MAIN(program)

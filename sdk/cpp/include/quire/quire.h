@@ -1,0 +1,18 @@
+#pragma once
+// All of the SDK. A program that wants less includes less.
+#include "quire/arguments.h"
+#include "quire/context.h"
+#include "quire/event_loop.h"
+#include "quire/forward.h"
+#include "quire/future.h"
+#include "quire/generate.h"
+#include "quire/json.h"
+#include "quire/main.h"
+#include "quire/model.h"
+#include "quire/queue.h"
+#include "quire/result.h"
+#include "quire/runtime.h"
+#include "quire/sampling.h"
+#include "quire/stop.h"
+#include "quire/task.h"
+#include "quire/utf8.h"

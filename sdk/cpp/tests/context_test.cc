@@ -1,0 +1,246 @@
+#include "quire/context.h"
+
+#include <gtest/gtest.h>
+
+#include "fake_host.h"
+#include "quire/generate.h"
+#include "quire/main.h"
+
+namespace quire {
+namespace {
+
+using test::host;
+
+// The model of these tests writes down a script, whatever it was asked: token i of the answer is
+// the i-th byte behind the last byte 'a' of the context; then it ends the turn.
+class ContextTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    host.reset();
+    host.next = [this](const std::vector<std::uint32_t>& seen) { return scripted(seen); };
+  }
+  void TearDown() override { EXPECT_TRUE(host.live_handles().empty()) << "handles were leaked"; }
+
+  std::vector<std::pair<std::uint32_t, float>> scripted(const std::vector<std::uint32_t>& seen) {
+    asked_.push_back(seen);
+    const std::size_t at = asked_.size() - 1;
+    const std::uint32_t token = at < script_.size() ? static_cast<std::uint8_t>(script_[at]) : 2;
+    return {{token, 0.75f}, {'?', 0.25f}};
+  }
+
+  // What the only context of the host holds, computed and queued, as text.
+  static std::string held_text() {
+    std::string out;
+    for (const auto& [handle, context] : host.contexts) {
+      for (auto each : context.computed) out.push_back(static_cast<char>(each));
+      out += '|';
+      for (auto each : context.queued) out.push_back(static_cast<char>(each));
+    }
+    return out;
+  }
+
+  std::string script_;
+  std::vector<std::vector<std::uint32_t>> asked_;
+};
+
+TEST_F(ContextTest, GeneratesUntilTheModelEndsTheTextAndQueuesItsLastToken) {
+  script_ = " is Paris.";
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    CO_TRY(co_await context.append_text("The capital"));
+    std::vector<std::string> shown;
+    const Generation answer = CO_TRY(co_await context.generate({}).stream([&](std::string_view t) {
+      shown.emplace_back(t);
+      return Result<void>();
+    }));
+    EXPECT_EQ(answer.text, " is Paris.");
+    EXPECT_EQ(answer.tokens.size(), 10u);
+    EXPECT_EQ(answer.prompt.size(), 11u);
+    EXPECT_EQ(answer.finish_reason, FinishReason::StopToken);
+    EXPECT_EQ(shown.size(), 10u);
+    EXPECT_EQ(held_text(), "The capital is Paris.|\x02");
+    EXPECT_EQ(context.seq_len().value(), 21u);
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(ContextTest, AsksForNoStepBehindTheLastToken) {
+  script_ = "abcdef";
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    CO_TRY(co_await context.append_text("x"));
+    const Generation answer = CO_TRY(co_await context.generate({.token_count_max = 3}).collect());
+    EXPECT_EQ(answer.text, "abc");
+    EXPECT_EQ(answer.finish_reason, FinishReason::Length);
+    EXPECT_EQ(asked_.size(), 3u);
+    EXPECT_EQ(held_text(), "xab|c");
+    const Generation none = CO_TRY(co_await context.generate({.token_count_max = 0}).collect());
+    EXPECT_EQ(none.text, "");
+    EXPECT_EQ(asked_.size(), 3u);
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(ContextTest, AStopTextEndsWithoutAStepBehindIt) {
+  script_ = "one.\n\ntwo";
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    CO_TRY(co_await context.append_text("x"));
+    const Generation answer = CO_TRY(co_await context.generate({.stop_texts = {"\n\n"}}).collect());
+    EXPECT_EQ(answer.text, "one.");
+    EXPECT_EQ(answer.finish_reason, FinishReason::StopText);
+    EXPECT_EQ(asked_.size(), 6u);
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(ContextTest, AGeneratorThatIsDroppedDropsTheStepUnderWay) {
+  script_ = "abcdef";
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    CO_TRY(co_await context.append_text("x"));
+    {
+      Generator generator = context.generate({});
+      const std::optional<Piece> first = CO_TRY(co_await generator.next());
+      EXPECT_EQ(first->text, "a");
+      EXPECT_GT(host.live_handles().count("future"), 0u);
+    }
+    EXPECT_EQ(host.live_handles().count("future"), 0u);
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+// The template of the fake writes \1, the role's first letter, the content, \2 and a newline.
+TEST_F(ContextTest, EachTurnOfAConversationIsAppendedBehindTheLast) {
+  script_ = std::string("ONE") + '\2' + "TWO" + '\2';
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    const std::int32_t handle = context.handle();
+    context.system("be");
+    context.user("first");
+    CO_TRY(co_await context.generate({}).collect());
+    EXPECT_EQ(held_text(), "\1sbe\2\n\1ufirst\2\n\1aONE|\2");
+    context.user("second");
+    const Generation second = CO_TRY(co_await context.generate({}).collect());
+    EXPECT_EQ(second.text, "TWO");
+    EXPECT_EQ(held_text(), "\1sbe\2\n\1ufirst\2\n\1aONE\2\n\1usecond\2\n\1aTWO|\2");
+    EXPECT_EQ(context.handle(), handle);
+    EXPECT_EQ(context.messages().size(), 5u);
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(ContextTest, AnAnswerThatWasCutIsClosedBeforeTheNextTurn) {
+  script_ = std::string("ONE") + "TWO" + '\2';
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    context.user("first");
+    CO_TRY(co_await context.generate({.token_count_max = 3}).collect());
+    context.user("second");
+    CO_TRY(co_await context.generate({}).collect());
+    EXPECT_EQ(held_text(), "\1ufirst\2\n\1aONE\2\n\1usecond\2\n\1aTWO|\2");
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(ContextTest, AConversationThatCannotBeContinuedIsBegunAnew) {
+  script_ = "ab";
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    CO_TRY(co_await context.append_text("before"));
+    context.user("first");
+    Generator generator = context.generate({});
+    CO_TRY(co_await generator.next());  // And the answer is never read to its end.
+    context.assistant("mine");
+    context.user("second");
+    CO_TRY(co_await context.next_distribution());
+    EXPECT_EQ(held_text(), "before\1ufirst\2\n\1amine\2\n\1usecond\2\n\1a|");
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(ContextTest, ForksGoOnByThemselvesAndSideBySide) {
+  const auto one = [](Context fork) -> Task<Result<std::string>> {
+    const Generation answer = CO_TRY(co_await fork.generate({.token_count_max = 2}).collect());
+    co_return answer.text;
+  };
+  host.next = [](const std::vector<std::uint32_t>& seen) {
+    return std::vector<std::pair<std::uint32_t, float>>{{seen.back() + 1, 1.0f}};
+  };
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    CO_TRY(co_await context.append_text("k"));
+    CO_TRY(co_await context.flush());
+    std::vector<Task<Result<std::string>>> tasks;
+    for (std::uint32_t token : {'A', 'M'}) {
+      Context fork = CO_TRY(co_await context.fork());
+      CO_TRY(fork.append(token));
+      tasks.push_back(one(std::move(fork)));
+    }
+    auto texts = co_await when_all(std::move(tasks));
+    EXPECT_EQ(texts[0].value(), "BC");
+    EXPECT_EQ(texts[1].value(), "NO");
+    EXPECT_EQ(context.tokens().size(), 1u);
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(ContextTest, TruncateDropsTheLastTokensAndSaysWhenItCannot) {
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    CO_TRY(co_await context.append_text("0123456789abcdefXYZ"));
+    CO_TRY(co_await context.flush());
+    const ContextCounters counters = CO_TRY(co_await context.truncate(2));
+    EXPECT_EQ(counters.seq_len, 17u);
+    EXPECT_EQ(context.tokens().size(), 17u);
+    const Result<ContextCounters> beyond = co_await context.truncate(5);
+    EXPECT_EQ(beyond.error().code, ErrorCode::OutOfRange);
+    EXPECT_EQ(context.tokens().size(), 17u);
+    EXPECT_EQ(context.committed_page_count().value(), 1u);
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(ContextTest, PagesAndEmbedsGrowShrinkAndGoBack) {
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    const Queue queue = CO_TRY(Queue::create(model, Priority::High));
+    KvPages pages = CO_TRY(KvPages::allocate(queue, 3));
+    CO_TRY(pages.grow(2));
+    EXPECT_EQ(host.live_handles().count("page"), 5u);
+    pages.shrink(1);
+    EXPECT_EQ(host.live_handles().count("page"), 1u);
+    KvPages moved = std::move(pages);
+    EXPECT_EQ(pages.count(), 0u);
+    EXPECT_EQ(moved.count(), 1u);
+    CO_TRY(co_await queue.synchronize());
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(ContextTest, AModelThatIsNotServedIsAnErrorThatNamesIt) {
+  EXPECT_EQ(Model::open("nope").error().text(), "not-found: no model \"nope\"");
+  EXPECT_EQ(Model::available().value(), (std::vector<std::string>{"fake", "other"}));
+}
+
+}  // namespace
+}  // namespace quire

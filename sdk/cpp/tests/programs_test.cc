@@ -1,0 +1,105 @@
+// The programs under inferlets/, compiled for this machine with other names for their entries, run
+// beside the fake host.
+#include <gtest/gtest.h>
+
+#include "fake_host.h"
+
+extern "C" std::int32_t run_text_completion();
+extern "C" std::int32_t run_text_completion_by_hand();
+extern "C" std::int32_t run_chat();
+extern "C" std::int32_t run_hello();
+extern "C" std::int32_t run_best_of_n();
+
+namespace quire {
+namespace {
+
+using test::host;
+
+class ProgramsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    host.reset();
+    // Counts through the letters and ends behind 'z'; less probable, it skips one.
+    host.next = [](const std::vector<std::uint32_t>& seen) {
+      const std::uint32_t next = seen.back() < 'a' || seen.back() > 'z' ? 'a' : seen.back() + 1;
+      return std::vector<std::pair<std::uint32_t, float>>{{next > 'z' ? 2 : next, 0.6f},
+                                                          {next + 1 > 'z' ? 2 : next + 1, 0.4f}};
+    };
+  }
+  void TearDown() override { EXPECT_TRUE(host.live_handles().empty()) << "handles were leaked"; }
+
+  static std::string sent() {
+    std::string all;
+    for (const std::string& each : host.sent) all += each;
+    return all;
+  }
+  // What `program` sends when it is given these arguments.
+  static std::string sent_by(std::int32_t (*program)(), std::vector<std::string> arguments) {
+    host.sent.clear();
+    host.arguments = std::move(arguments);
+    EXPECT_EQ(program(), 0) << (host.logged.empty() ? "" : host.logged.back());
+    return sent();
+  }
+};
+
+TEST_F(ProgramsTest, BothFormsOfTextCompletionStreamTheSameText) {
+  for (auto* program : {&run_text_completion, &run_text_completion_by_hand}) {
+    EXPECT_EQ(sent_by(program, {"--prompt", "u"}), "vwxyz");
+    EXPECT_EQ(host.sent.size(), 5u);
+    EXPECT_EQ(sent_by(program, {"--prompt", "u", "--max-tokens", "2"}), "vw");
+    EXPECT_EQ(sent_by(program, {"--prompt", "a", "--stop", "fg"}), "bcde");
+    EXPECT_EQ(sent_by(program, {"--prompt", "x", "--json", "--chat", "--system", "s"}),
+              R"({"prompt_ids":[1,115,115,2,10,1,117,120,2,10,1,97],"ids":[98,99,100,101,102,103,)"
+              R"(104,105,106,107,108,109,110,111,112,113,114,115,116,117,118,119,120,121,122],)"
+              R"("text":"bcdefghijklmnopqrstuvwxyz","finish_reason":"stop"})");
+  }
+}
+
+TEST_F(ProgramsTest, BothFormsOfTextCompletionDrawTheSameTokensForASeed) {
+  bool differs = false;
+  for (int seed = 0; seed < 50; ++seed) {
+    const std::vector<std::string> arguments = {
+        "--prompt",      "a",   "--json",       "--max-tokens", "20",
+        "--temperature", "0.9", "--ignore-eos", "--seed",       std::to_string(seed)};
+    const std::string high = sent_by(&run_text_completion, arguments);
+    EXPECT_EQ(high, sent_by(&run_text_completion_by_hand, arguments)) << "seed " << seed;
+    differs |= high.find("[98,99,100,101,102") == std::string::npos;
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST_F(ProgramsTest, APromptOfManyChunksIsPrefilledWhole) {
+  const std::string prompt(1300, 'k');
+  EXPECT_EQ(sent_by(&run_text_completion_by_hand, {"--prompt", prompt, "--max-tokens", "3"}),
+            "lmn");
+}
+
+TEST_F(ProgramsTest, WrongArgumentsEndWithAMessageAndAnExitCode) {
+  host.arguments = {"--prompt", "x", "--max-tokens", "many"};
+  EXPECT_EQ(run_text_completion(), 1);
+  EXPECT_NE(host.logged.back().find("--max-tokens is no whole number"), std::string::npos);
+  host.arguments = {};
+  EXPECT_EQ(run_text_completion_by_hand(), 1);
+  EXPECT_NE(host.logged.back().find("give a prompt"), std::string::npos);
+}
+
+TEST_F(ProgramsTest, ChatAnswersEachLineUntilTheClientEnds) {
+  host.inbox = {"first\n", "\n", "second"};
+  EXPECT_EQ(sent_by(&run_chat, {"--max-tokens", "3", "--system", "be"}), "bcd\nbcd\n");
+}
+
+TEST_F(ProgramsTest, HelloNamesItsModels) {
+  host.arguments = {"--name", "you"};
+  EXPECT_EQ(run_hello(), 3);  // The fake lists a model that it does not serve.
+  EXPECT_EQ(host.logged.back(), "not-found: no model \"other\"");
+}
+
+TEST_F(ProgramsTest, BestOfNGivesTheMostProbableOfItsAnswers) {
+  const std::string json =
+      sent_by(&run_best_of_n, {"--prompt", "q", "--n", "6", "--max-tokens", "4", "--json"});
+  EXPECT_NE(json.find("\"seed\":5"), std::string::npos) << json;
+  EXPECT_EQ(host.live_handles().size(), 0u);
+}
+
+}  // namespace
+}  // namespace quire
