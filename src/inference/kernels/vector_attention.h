@@ -12,7 +12,10 @@
 // Reuse. A tile of queries (rows x heads that share the kv head) meets each block of keys and
 // values together, and a span (64 KiB at head_dim 64) is finished for up to 32 rows before the next
 // one, so that memory is read once and the second-level cache once a tile. What a query's own
-// operations are does not depend on the tile that it is in.
+// operations are does not depend on the tile that it is in. Pages lie anywhere, so the first tile
+// of a span asks for memory ahead: for the span's values while it scores keys, for the next span's
+// keys while it adds values.
+#include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -100,10 +103,10 @@ struct Query {
 template <typename E>
 uint32_t view_half(const AttendArguments& a, uint32_t slot, const uint8_t** keys,
                    const uint8_t** values, uint32_t* positions) {
-  const size_t page_index = slot / a.page_size;
+  const size_t page_index = slot >> __builtin_ctz(a.page_size);
   if (page_index >= a.page_count || slot >= a.visible_slot_end) return 0;
   const PageView& page = a.pages[page_index];
-  const uint32_t in_page = slot % a.page_size;
+  const uint32_t in_page = slot & (a.page_size - 1);
   uint32_t visible = (page.visible >> in_page) & 0xff;
   const uint32_t left = a.visible_slot_end - slot;
   if (left < 8) visible &= (1u << left) - 1;
@@ -173,8 +176,9 @@ class Tile {
   using Float = typename L::Float;
 
  public:
-  Tile(const AttendArguments& arguments, const Span& span, Query* const* queries)
-      : a_(arguments), span_(span), queries_(queries) {}
+  // `ahead`: the span after this one, to ask memory for; null when an earlier tile did so.
+  Tile(const AttendArguments& arguments, const Span& span, const Span* ahead, Query* const* queries)
+      : a_(arguments), span_(span), ahead_(ahead), queries_(queries) {}
 
   void run() {
     scale_queries();
@@ -190,12 +194,7 @@ class Tile {
     for (; i + kTogether <= block_count; i += kTogether) score<kTogether>(blocks + i);
     for (; i < block_count; ++i) score<1>(blocks + i);
     for (int t = 0; t < kTile; ++t) weigh(t, blocks, block_count);
-    constexpr uint32_t kVectors = L::value_vectors(kTile);
-    uint32_t dim = 0;
-    for (; dim + 16 * kVectors <= a_.head_dim; dim += 16 * kVectors) {
-      add_values<kVectors>(blocks, block_count, dim);
-    }
-    for (; dim < a_.head_dim; dim += 16) add_values<1>(blocks, block_count, dim);
+    add_all_values<L::value_vectors(kTile)>(blocks, block_count, 0);
   }
 
  private:
@@ -223,6 +222,7 @@ class Tile {
       for (auto& sum : row) sum = L::zero();
     }
     for (uint32_t d = 0; d < a_.head_dim; ++d) {
+      if (ahead_ != nullptr && d * 8 * E::kBytes % 64 == 0) prefetch_values<kBlocks>(blocks, d);
       Float keys[kBlocks];
       for (uint32_t i = 0; i < kBlocks; ++i) {
         if constexpr (kOnePiece) {
@@ -243,6 +243,28 @@ class Tile {
         L::store(weights_[t] + blocks[i] * kSlotsPerBlock, seen);
         tops_[t] = L::max(tops_[t], seen);
       }
+    }
+  }
+
+  // The values of both halves of the blocks, of which a line is due at dimension `d` of the keys.
+  template <uint32_t kBlocks>
+  void prefetch_values(const uint32_t* blocks, uint32_t d) {
+    for (uint32_t i = 0; i < kBlocks; ++i) {
+      _mm_prefetch(span_.blocks[blocks[i]].values_low + d * 8 * E::kBytes, _MM_HINT_T0);
+      _mm_prefetch(span_.blocks[blocks[i]].values_high + d * 8 * E::kBytes, _MM_HINT_T0);
+    }
+  }
+
+  // The keys of a block of the next span, of which a sixteenth is due at slot `slot` of the values.
+  void prefetch_keys(uint32_t block, uint32_t slot) {
+    if (ahead_->visible[block] == 0) return;
+    const LaneBlock& next = ahead_->blocks[block];
+    const size_t stride = size_t{a_.page_size} * E::kBytes;
+    const size_t end = (slot + 1) * (a_.head_dim / 16) * stride;
+    for (size_t at = slot * (a_.head_dim / 16) * stride; at < end;
+         at += stride < 64 ? 64 : stride) {
+      _mm_prefetch(next.keys_low + at, _MM_HINT_T0);
+      if constexpr (!kOnePiece) _mm_prefetch(next.keys_high + at, _MM_HINT_T0);
     }
   }
 
@@ -283,6 +305,17 @@ class Tile {
     return lane;
   }
 
+  // All dimensions from `dim` on, as many vectors at once as registers hold, then halves of that.
+  template <uint32_t kVectors>
+  void add_all_values(const uint32_t* blocks, uint32_t block_count, uint32_t dim) {
+    for (; dim + 16 * kVectors <= a_.head_dim; dim += 16 * kVectors) {
+      add_values<kVectors>(blocks, block_count, dim);
+    }
+    if constexpr (kVectors > 1) {
+      if (dim < a_.head_dim) add_all_values<kVectors / 2>(blocks, block_count, dim);
+    }
+  }
+
   // Dimensions [dim, dim + 16 * kVectors) of the span's accumulators, folded into the output.
   template <uint32_t kVectors>
   void add_values(const uint32_t* blocks, uint32_t block_count, uint32_t dim) {
@@ -302,6 +335,9 @@ class Tile {
         const LaneBlock& block = span_.blocks[b];
         const uint8_t* from = (half ? block.values_high : block.values_low) + dim * E::kBytes;
         const uint32_t slot = b * kSlotsPerBlock + half * 8;
+        if (ahead_ != nullptr && dim == 0) {
+          for (uint32_t s = 0; s < 8; ++s) prefetch_keys(b, half * 8 + s);
+        }
         if ((all & 0xff) == 0xff) {
           for (uint32_t s = 0; s < 8; ++s) add_slot<kVectors>(from + s * stride, slot + s, sums);
         } else {
@@ -359,6 +395,7 @@ class Tile {
 
   const AttendArguments& a_;
   const Span& span_;
+  const Span* ahead_;
   Query* const* queries_;
   Float tops_[kTile];
   bool sees_[kTile], first_[kTile];
@@ -369,12 +406,13 @@ class Tile {
 
 // The largest tiles first; kTile counts down to one.
 template <typename L, typename E, bool kOnePiece, int kTile>
-void tiles(const AttendArguments& a, const Span& span, Query* const* queries, uint32_t count) {
-  for (; count >= kTile; count -= kTile, queries += kTile) {
-    Tile<L, E, kOnePiece, kTile>(a, span, queries).run();
+void tiles(const AttendArguments& a, const Span& span, const Span* ahead, Query* const* queries,
+           uint32_t count) {
+  for (; count >= kTile; count -= kTile, queries += kTile, ahead = nullptr) {
+    Tile<L, E, kOnePiece, kTile>(a, span, ahead, queries).run();
   }
   if constexpr (kTile > 1) {
-    if (count > 0) tiles<L, E, kOnePiece, kTile - 1>(a, span, queries, count);
+    if (count > 0) tiles<L, E, kOnePiece, kTile - 1>(a, span, ahead, queries, count);
   }
 }
 
@@ -402,9 +440,13 @@ void attend_rows(const AttendArguments& a, size_t row_first, uint32_t row_count)
                         false};
     }
   }
-  Span span;
+  Span spans[2];  // This one and the next.
+  view_span<E>(a, 0, spans[0]);
   for (uint32_t slot = 0; slot < a.visible_slot_end; slot += kSlotsPerSpan) {
-    view_span<E>(a, slot, span);
+    const uint32_t index = slot / kSlotsPerSpan % 2;
+    const Span& span = spans[index];
+    Span& ahead = spans[1 - index];
+    view_span<E>(a, slot + kSlotsPerSpan, ahead);
     if (span.any_visible == 0) continue;
     Query* seeing[kRowsTogether * kGroupCountMax];
     uint32_t count = 0;
@@ -414,7 +456,7 @@ void attend_rows(const AttendArguments& a, size_t row_first, uint32_t row_count)
         seeing[count++] = &queries[row * a.group_count + group];
       }
     }
-    tiles<L, E, kOnePiece, L::kTileMax>(a, span, seeing, count);
+    tiles<L, E, kOnePiece, L::kTileMax>(a, span, &ahead, seeing, count);
   }
   for (uint32_t i = 0; i < row_count * a.group_count; ++i) finish<L>(queries[i], a.head_dim);
 }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kBlock = 32, kRows = 16;
 constexpr size_t kLine = 64;
-constexpr size_t kPrefetchBytes = 1280;            // Ahead of the block in use.
+constexpr size_t kPrefetchBytes = 2560;            // Ahead of the block in use.
 constexpr size_t kChunkBytes = size_t{768} << 10;  // Of activations: below a second-level cache.
 
 inline __m512i line_at(const uint8_t* from, size_t line) {
