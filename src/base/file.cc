@@ -22,7 +22,8 @@ Error system_error(const std::string& doing, const std::string& path) {
 }  // namespace
 
 Result<File> File::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return system_error("cannot open", path);
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) {
