@@ -162,9 +162,9 @@ TEST_F(ShardedCheckpoint, IsReadThroughItsIndex) {
 TEST_F(ShardedCheckpoint, IsRefusedWhenIndexAndShardsDisagree) {
   expect_index_refused(R"({"a":"one.safetensors","b":"two.safetensors"})",
                        "which the index does not say");
-  expect_index_refused(
-      R"({"a":"one.safetensors","b":"two.safetensors","c":"two.safetensors","d":"one.safetensors"})",
-      "the index names 4 tensors, and the shards hold 3");
+  expect_index_refused(R"({"a":"one.safetensors","b":"two.safetensors",)"
+                       R"("c":"two.safetensors","d":"one.safetensors"})",
+                       "the index names 4 tensors, and the shards hold 3");
   expect_index_refused(R"({"a":"two.safetensors","b":"two.safetensors","c":"two.safetensors"})",
                        "the index names 3 tensors, and the shards hold 2");
   expect_index_refused(R"({"a":"three.safetensors"})", "three.safetensors");

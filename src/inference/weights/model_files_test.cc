@@ -1,6 +1,9 @@
 #include "inference/weights/model_files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
 
 #include "support/tiny_gguf.h"
 
@@ -96,6 +99,27 @@ TEST(ModelFiles, ReadsInterleavedRowsTheSameInAnyPieces) {
     }
     EXPECT_EQ(pieces, whole) << step;
   }
+}
+
+TEST(ModelFiles, GivesAnErrorWhenTheFileShrinksAfterwards) {
+  const std::string path = test::write_tiny_gguf("tiny_qwen2", NumberFormat::F16);
+  const auto model = open_or_fail(path);
+  ASSERT_NE(model, nullptr);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  Result<Digest> digest = digest_model(*model);
+  ASSERT_FALSE(digest.ok());
+  EXPECT_EQ(digest.error().code(), ErrorCode::Corrupted);
+  EXPECT_NE(digest.error().message().find("ends at byte"), std::string::npos);
+  std::remove(path.c_str());
+}
+
+TEST(ModelFiles, RefusesWhatIsNoRegularFileAtOnce) {
+  const std::string path = testing::TempDir() + "quire_pipe_" + std::to_string(getpid());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto model = open_model(path);
+  ASSERT_FALSE(model.ok());
+  EXPECT_NE(model.error().message().find("is not a regular file"), std::string::npos);
+  std::remove(path.c_str());
 }
 
 TEST(ModelFiles, SaysWhichFileIsMissing) {
