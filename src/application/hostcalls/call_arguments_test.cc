@@ -1,0 +1,293 @@
+// Every call with every kind of wrong argument: an error code, nothing outside the memory touched,
+// every invariant whole. A guest could not do worse.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+
+#include "application/hostcalls/calls.h"
+#include "application/hostcalls/hostcalls_test_support.h"
+#include "base/random.h"
+#include "base/seeds.h"
+
+namespace quire::hostcalls {
+namespace {
+
+constexpr std::size_t kMemoryBytes = 1u << 16;
+constexpr std::size_t kMarginBytes = 4096;
+constexpr std::byte kCanary{0xa5};
+
+// A guest that calls at random, with a memory between two margins that nobody may write to.
+class WildGuest {
+ public:
+  explicit WildGuest(std::uint64_t seed)
+      : random_(seed),
+        state_(parts_, GuestIdentity{control::InstanceId{1}, {"argument"}, limits(), {}}),
+        memory_(kMemoryBytes + 2 * kMarginBytes, kCanary) {
+    random_.fill(std::span(memory_).subspan(kMarginBytes, kMemoryBytes));
+  }
+
+  void step() {
+    const std::span<const sandbox::HostFunction> functions = host_functions();
+    if (random_.next() % 4 == 0) {
+      const sandbox::HostFunction& function = functions[random_.next() % functions.size()];
+      const std::string_view signature = function.signature;
+      std::vector<std::int64_t> arguments;
+      for (const char letter : signature.substr(0, signature.find('>'))) {
+        arguments.push_back(argument(letter == 'I'));
+      }
+      call(function, arguments);
+    } else {
+      tame_call();
+    }
+    if (random_.next() % 4 == 0) answer();
+    if (random_.next() % 16 == 0) (void)state_.push_message("message");
+    if (random_.next() % 64 == 0) clock_.advance_ns(random_.next() % 10'000);
+    if (random_.next() % 256 == 0) state_.session.outbox().clear();
+  }
+
+  std::set<std::string> succeeded;  // Calls that did what they are for at least once.
+
+  void check() const {
+    for (std::size_t i = 0; i < kMarginBytes; ++i) {
+      ASSERT_EQ(memory_[i], kCanary);
+      ASSERT_EQ(memory_[kMarginBytes + kMemoryBytes + i], kCanary);
+    }
+    state_.verify();
+  }
+
+ private:
+  static GuestLimits limits() {
+    GuestLimits limits;
+    limits.future_count_max = 64;
+    limits.log_bytes_max = 1u << 16;
+    return limits;
+  }
+
+  std::int64_t argument(bool wide) {
+    static constexpr std::int64_t kEdges[] = {0,
+                                              1,
+                                              2,
+                                              3,
+                                              4,
+                                              16,
+                                              kMemoryBytes - 4,
+                                              kMemoryBytes - 1,
+                                              kMemoryBytes,
+                                              kMemoryBytes + 1,
+                                              INT32_MAX,
+                                              INT32_MIN,
+                                              UINT32_MAX,
+                                              UINT32_MAX - 3,
+                                              UINT32_MAX - kMemoryBytes};
+    static constexpr std::int64_t kWideEdges[] = {0, 1, -1, 1000, INT64_MAX, INT64_MIN};
+    if (wide) return kWideEdges[random_.next() % std::size(kWideEdges)];
+    switch (random_.next() % 4) {
+      case 0:
+        return kEdges[random_.next() % std::size(kEdges)];
+      case 1:
+        return static_cast<std::int64_t>(random_.next() % kMemoryBytes);
+      case 2:
+        return static_cast<std::int64_t>(random_.next() % 8);
+      default:  // A handle that was given out at some time, where there is one.
+        return handles_.empty() ? 1 : handles_[random_.next() % handles_.size()];
+    }
+  }
+
+  // Where the guest keeps what calls ask for.
+  enum Place : std::int64_t {
+    kPages = 1024,
+    kEmbeds = 2048,
+    kTokens = 3072,
+    kText = 4096,
+    kMask = 5120,
+    kFutures = 6144,
+    kBuffer = 8192,
+  };
+
+  void prepare_lists() {
+    const auto store = [&](std::int64_t address, std::int64_t value) {
+      const auto number = static_cast<std::int32_t>(value);
+      std::memcpy(memory_.data() + kMarginBytes + address, &number, sizeof number);
+    };
+    for (std::int64_t i = 0; i < 4; ++i) {
+      store(kTokens + 4 * i, static_cast<std::int64_t>(random_.next() % 100));
+      store(kText + 4 * i, 0x20202020);
+    }
+    for (std::int64_t i = 0; i < 64; ++i) store(kMask + 4 * i, 0x01010101);
+    store(kFutures, future_);
+  }
+
+  std::int64_t call_named(std::string_view interface, std::string_view name,
+                          std::vector<std::int64_t> arguments) {
+    const std::string module = "quire:core/" + std::string(interface) + "@1";
+    for (const sandbox::HostFunction& function : host_functions()) {
+      if (module == function.module && name == function.name) return call(function, arguments);
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  }
+
+  // A call that would do something, one of its arguments now and then a wild one.
+  void tame_call() {
+    struct Tame {
+      const char* interface;
+      const char* name;
+      std::vector<std::int64_t> arguments;
+    };
+    prepare_lists();
+    const std::vector<Tame> calls = {
+        {"models", "get-model", {0, 0}},
+        {"queue", "create-queue", {model_, 1}},
+        {"context", "create", {queue_}},
+        {"context", "append", {context_, kTokens, 4}},
+        {"context", "flush", {context_}},
+        {"context", "forward", {context_, kEmbeds, 1}},
+        {"context", "fork", {context_}},
+        {"context", "truncate", {context_, 1}},
+        {"context", "seq-len", {context_}},
+        {"context", "page-size", {context_}},
+        {"context", "committed-page-count", {context_}},
+        {"context", "working-page-count", {context_}},
+        {"context", "working-page-token-count", {context_}},
+        {"allocate", "alloc-kvpage", {queue_, 2, kPages}},
+        {"allocate", "alloc-emb", {queue_, 2, kEmbeds}},
+        {"allocate", "dealloc-kvpage", {queue_, kPages, 2}},
+        {"allocate", "dealloc-emb", {queue_, kEmbeds, 2}},
+        {"input", "embed-txt", {queue_, kEmbeds, 2, kTokens, 2, kTokens, 2}},
+        {"forward",
+         "forward",
+         {queue_, kPages, 2, kEmbeds, 2, kPages, 2, kEmbeds, 1, kMask, 128, 0}},
+        {"forward", "mask-kvpage", {queue_, read(kPages), kMask, 16}},
+        {"output", "get-next-dist", {queue_, read(kEmbeds), 0}},
+        {"tokenize", "tokenize", {model_, kText, 16, 0}},
+        {"tokenize", "detokenize", {model_, kTokens, 4, 0}},
+        {"tokenize", "apply-chat-template", {model_, kText, 16}},
+        {"tokenize", "tokenize-chat", {model_, kText, 16}},
+        {"models", "model-info", {model_, kBuffer, 64}},
+        {"models", "model-name", {model_, kBuffer, 64}},
+        {"models", "available-traits", {model_, kBuffer, 64}},
+        {"queue", "synchronize", {queue_}},
+        {"queue", "set-queue-priority", {queue_, 2}},
+        {"queue", "destroy-queue", {queue_}},
+        {"future", "wait", {kFutures, 1, 500}},
+        {"future", "poll", {kFutures, 1, kBuffer}},
+        {"future", "take", {future_, kBuffer, 1024}},
+        {"future", "drop", {future_}},
+        {"runtime", "sleep", {500}},
+        {"session", "receive", {}},
+    };
+    const Tame& tame = calls[random_.next() % calls.size()];
+    std::vector<std::int64_t> arguments = tame.arguments;
+    if (!arguments.empty() && random_.next() % 4 == 0) {
+      arguments[random_.next() % arguments.size()] = argument(false);
+    }
+    remember(tame.name, call_named(tame.interface, tame.name, arguments));
+  }
+
+  void remember(std::string_view name, std::int64_t result) {
+    if (result <= 0) return;
+    if (name == "get-model") model_ = result;
+    if (name == "create-queue") queue_ = result;
+    if (name == "create") context_ = result;
+    if (name == "flush" || name == "sleep" || name == "receive" || name == "tokenize" ||
+        name == "fork") {
+      future_ = result;
+    }
+  }
+
+  std::int64_t read(std::int64_t address) const {
+    std::int32_t value = 0;
+    std::memcpy(&value, memory_.data() + kMarginBytes + address, sizeof value);
+    return value;
+  }
+
+  std::int64_t call(const sandbox::HostFunction& function,
+                    const std::vector<std::int64_t>& arguments) {
+    RawValue values[17] = {};
+    for (std::size_t i = 0; i < arguments.size(); ++i) values[i].set(arguments[i]);
+    const GuestMemory memory(memory_.data() + kMarginBytes, kMemoryBytes);
+    check_outcome(function, memory, values);
+    return values[0].as<std::int32_t>();
+  }
+
+  void check_outcome(const sandbox::HostFunction& function, const GuestMemory& memory,
+                     RawValue* values) {
+    const CallOutcome outcome = function.call(&state_, memory, values);
+    if (outcome == CallOutcome::Suspend) {
+      ASSERT_TRUE(function.suspends);
+      clock_.advance_ns(1000);
+      (void)state_.end_wait();
+      return;
+    }
+    if (outcome == CallOutcome::End) return;
+    const auto result = values[0].as<std::int32_t>();
+    if (std::string_view(function.module).starts_with("quire")) {
+      ASSERT_GE(result, -18) << function.module << "." << function.name;
+      if (result < 0) {
+        ASSERT_FALSE(state_.last_error.empty());
+      }
+      if (result >= 0) succeeded.insert(std::string(function.module) + "." + function.name);
+      if (result > 100) handles_.push_back(result);
+    }
+  }
+
+  // Answers the oldest command that waits, well or with an error.
+  void answer() {
+    const auto waits = [](const control::Command& each) {
+      return each.future != control::kNoFuture;
+    };
+    if (std::find_if(control_.commands.begin(), control_.commands.end(), waits) ==
+        control_.commands.end()) {
+      control_.commands.clear();
+      return;
+    }
+    const control::Command command = control_.take_waiting();
+    Result<control::AnswerBody> body = control::AnswerBody(control::Done{});
+    if (random_.next() % 4 == 0) {
+      body = Error(ErrorCode::NoFreePage, "none");
+    } else if (const auto* fork = std::get_if<control::ContextFork>(&command.body)) {
+      body = control::AnswerBody(control::Forked{fork->child, {}});
+    } else if (const auto* flush = std::get_if<control::ContextFlush>(&command.body)) {
+      body = control::AnswerBody(control::ContextState{flush->context, {16, 1, 0, 0, 0}});
+    } else if (std::holds_alternative<control::Tokenize>(command.body)) {
+      body = control::AnswerBody(control::Tokens{{1, 2, 3}});
+    }
+    state_.answer({command.instance, command.future, std::move(body)});
+  }
+
+  SeededRandom random_;
+  ManualClock clock_;
+  SeededRandom guest_random_{3};
+  RecordingControl control_{nullptr};
+  HostParts parts_{control_, clock_, guest_random_, 0, nullptr};
+  GuestState state_;
+  std::vector<std::byte> memory_;
+  std::vector<std::int64_t> handles_;  // Every one that was given out.
+  std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0;
+};
+
+TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {
+  std::set<std::string> succeeded;
+  for (const std::uint64_t seed : campaign_seeds(64)) {
+    SCOPED_TRACE(seed);
+    WildGuest guest(seed);
+    for (int i = 0; i < 20'000; ++i) {
+      guest.step();
+      if (i % 64 == 0) guest.check();
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    succeeded.merge(guest.succeeded);
+  }
+  // Else the arguments would be so wild that nothing behind the first check was tried.
+  for (const sandbox::HostFunction& function : host_functions()) {
+    const std::string name = std::string(function.module) + "." + function.name;
+    if (name.starts_with("quire")) {
+      EXPECT_TRUE(succeeded.contains(name)) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quire::hostcalls

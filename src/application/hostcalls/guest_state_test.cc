@@ -1,0 +1,337 @@
+// The host calls as a guest sees them, by FakeHost, around a control layer that notes commands.
+#include "application/hostcalls/guest_state.h"
+
+#include <gtest/gtest.h>
+
+#include "application/hostcalls/calls.h"
+#include "application/hostcalls/hostcalls_test_support.h"
+#include "application/sandbox/fake_runtime.h"
+
+namespace quire::hostcalls {
+namespace {
+
+constexpr std::uint32_t kBuffer = 4096;
+
+class HostCalls : public testing::Test {
+ protected:
+  void SetUp() override { restart({}, {}); }
+
+  void restart(const GuestLimits& limits, const control::InstanceLimits& control_limits) {
+    state = std::make_unique<GuestState>(
+        parts, GuestIdentity{control::InstanceId{9}, {"one", "two"}, limits, control_limits});
+    host = std::make_unique<sandbox::FakeHost>(host_functions(), state.get(), 1u << 16);
+    model = call("models", "get-model", {0, 0});
+    queue = call("queue", "create-queue", {model, 1});
+    ASSERT_GT(queue, 0);
+    control.commands.clear();
+  }
+
+  std::int64_t call(std::string_view interface, std::string_view name,
+                    std::initializer_list<std::int64_t> arguments) {
+    const auto outcome = host->call(interface, name, arguments);
+    EXPECT_EQ(outcome.outcome, CallOutcome::Return);
+    state->verify();
+    return outcome.value;
+  }
+  static std::int64_t minus(ErrorCode code) { return -static_cast<std::int64_t>(code); }
+
+  std::int64_t put(std::uint32_t address, const std::vector<std::int32_t>& values) {
+    return host->put(address, {reinterpret_cast<const char*>(values.data()), values.size() * 4});
+  }
+  std::int32_t number_at(std::uint32_t address) {
+    std::int32_t value = 0;
+    std::memcpy(&value, host->memory().data() + address, sizeof value);
+    return value;
+  }
+  void answer(Result<control::AnswerBody> body) {
+    const control::Command command = control.take_waiting();
+    state->answer({command.instance, command.future, std::move(body)});
+    state->verify();
+  }
+  std::int64_t take(std::int64_t future) { return call("future", "take", {future, kBuffer, 1024}); }
+  template <typename T>
+  const T& last_command() {
+    return std::get<T>(control.commands.back().body);
+  }
+
+  ManualClock clock;
+  SeededRandom random{7};
+  RecordingControl control{nullptr};
+  HostParts parts{control, clock, random, 1'000'000, nullptr};
+  std::unique_ptr<GuestState> state;
+  std::unique_ptr<sandbox::FakeHost> host;
+  std::int64_t model = 0;
+  std::int64_t queue = 0;
+};
+
+TEST_F(HostCalls, ArgumentsAndLastErrorAreRead) {
+  EXPECT_EQ(call("runtime", "get-arg-count", {}), 2);
+  EXPECT_EQ(call("runtime", "get-arg", {1, kBuffer, 2}), 3);  // Cut to what fits.
+  EXPECT_EQ(host->get(kBuffer, 3), std::string("tw\0", 3));
+  EXPECT_EQ(call("runtime", "get-arg", {2, kBuffer, 16}), minus(ErrorCode::OutOfRange));
+  const std::int64_t bytes = call("runtime", "last-error", {kBuffer, 100});
+  EXPECT_EQ(host->get(kBuffer, static_cast<std::uint32_t>(bytes)), "argument 2 of 2");
+  EXPECT_EQ(call("runtime", "get-instance-id", {}), 9);
+}
+
+TEST_F(HostCalls, ModelInfoIsARecordOfNumbers) {
+  EXPECT_EQ(call("models", "model-info", {model, kBuffer, 100}), 9);
+  EXPECT_EQ(number_at(kBuffer), 16);
+  EXPECT_EQ(number_at(kBuffer + 8), 100);
+  EXPECT_EQ(number_at(kBuffer + 16), -1);
+  EXPECT_EQ(number_at(kBuffer + 24), 2);
+  EXPECT_EQ(number_at(kBuffer + 32), 3);
+}
+
+TEST_F(HostCalls, CallThatTheModelLacksIsNotSupported) {
+  host->put(64, "mute");
+  const std::int64_t mute = call("models", "get-model", {64, 4});
+  EXPECT_EQ(call("tokenize", "tokenize", {mute, 64, 4, 0}), minus(ErrorCode::NotSupported));
+  EXPECT_EQ(state->last_error, "model mute lacks the trait tokenize");
+  const std::int64_t other = call("queue", "create-queue", {mute, 0});
+  EXPECT_EQ(call("context", "create", {other}), minus(ErrorCode::NotSupported));
+  ASSERT_EQ(call("allocate", "alloc-kvpage", {queue, 1, kBuffer}), 1);
+  EXPECT_EQ(call("allocate", "dealloc-kvpage", {other, kBuffer, 1}),
+            minus(ErrorCode::InvalidArgument));
+}
+
+TEST_F(HostCalls, AllocationIsAllOrNothing) {
+  control::InstanceLimits few;
+  few.page_count_max = 3;
+  restart({}, few);
+  EXPECT_EQ(call("allocate", "alloc-kvpage", {queue, 4, kBuffer}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(state->last_error, "page_count_max: 4 wanted, 0 of 3 held");
+  EXPECT_TRUE(control.commands.empty());
+  EXPECT_EQ(call("allocate", "alloc-kvpage", {queue, 3, 65536 - 8}), minus(ErrorCode::OutOfRange));
+  EXPECT_EQ(call("allocate", "alloc-kvpage", {queue, 3, kBuffer}), 3);
+  EXPECT_EQ(last_command<control::AllocPages>().pages.size(), 3u);
+  // One of them twice: nothing is freed.
+  put(64, {number_at(kBuffer), number_at(kBuffer)});
+  EXPECT_EQ(call("allocate", "dealloc-kvpage", {queue, 64, 2}), minus(ErrorCode::InvalidArgument));
+  EXPECT_EQ(call("allocate", "dealloc-kvpage", {queue, kBuffer, 3}), 0);
+  EXPECT_EQ(call("allocate", "dealloc-kvpage", {queue, kBuffer, 3}), minus(ErrorCode::NotFound));
+}
+
+TEST_F(HostCalls, TokensPositionsAndMasksAreChecked) {
+  ASSERT_EQ(call("allocate", "alloc-emb", {queue, 2, 64}), 2);
+  ASSERT_EQ(call("allocate", "alloc-kvpage", {queue, 1, 128}), 1);
+  put(256, {5, 100});
+  put(512, {0, 1});
+  EXPECT_EQ(call("input", "embed-txt", {queue, 64, 2, 256, 2, 512, 1}),
+            minus(ErrorCode::InvalidArgument));
+  EXPECT_EQ(call("input", "embed-txt", {queue, 64, 2, 256, 2, 512, 2}),
+            minus(ErrorCode::OutOfRange));
+  put(256, {5, 99});
+  EXPECT_EQ(call("input", "embed-txt", {queue, 64, 2, 256, 2, 512, 2}), 0);
+  const auto forward = [&](std::int64_t mask_bytes, std::int64_t outputs) {
+    return call("forward", "forward",
+                {queue, 0, 0, 64, 2, 128, 1, 64, outputs, 1024, mask_bytes, 0});
+  };
+  EXPECT_EQ(forward(31, 1), minus(ErrorCode::InvalidArgument));
+  EXPECT_EQ(forward(0, 3), minus(ErrorCode::InvalidArgument));
+  EXPECT_GT(forward(32, 1), 0);
+  EXPECT_EQ(last_command<control::Forward>().mask.size(), 32u);
+  host->memory()[1024 + 31] = std::byte{2};
+  EXPECT_EQ(forward(32, 1), minus(ErrorCode::InvalidArgument));
+  EXPECT_GT(forward(0, 1), 0);
+}
+
+TEST_F(HostCalls, HolesAreKeptInTheInputPages) {
+  ASSERT_EQ(call("allocate", "alloc-emb", {queue, 1, 64}), 1);
+  ASSERT_EQ(call("allocate", "alloc-kvpage", {queue, 1, 128}), 1);
+  put(256, {0, number_at(128), 0});
+  ASSERT_GT(call("forward", "forward", {queue, 256, 3, 64, 1, 0, 0, 0, 0, 0, 0, 1}), 0);
+  const auto& forward = last_command<control::Forward>();
+  EXPECT_TRUE(forward.beyond_context);
+  EXPECT_EQ(forward.input_pages.size(), 3u);
+  EXPECT_EQ(forward.input_pages[0], control::kNoObject);
+  EXPECT_EQ(call("forward", "forward", {queue, 0, 0, 64, 1, 256, 3, 0, 0, 0, 0, 1}),
+            minus(ErrorCode::NotFound));
+}
+
+TEST_F(HostCalls, ContextCountersMirrorTheLastAnswer) {
+  const std::int64_t context = call("context", "create", {queue});
+  put(64, {1, 2, 3});
+  EXPECT_EQ(call("context", "append", {context, 64, 3}), 0);
+  EXPECT_EQ(call("context", "seq-len", {context}), 0);
+  const std::int64_t flush = call("context", "flush", {context});
+  EXPECT_EQ(take(flush), minus(ErrorCode::Unavailable));
+  answer(control::AnswerBody(control::ContextState{
+      object(GuestHandle{static_cast<std::int32_t>(context)}), {18, 1, 1, 2, 16}}));
+  EXPECT_EQ(take(flush), 20);
+  EXPECT_EQ(number_at(kBuffer + 16), 16);
+  EXPECT_EQ(call("context", "seq-len", {context}), 18);
+  EXPECT_EQ(call("context", "page-size", {context}), 16);
+  EXPECT_EQ(call("context", "committed-page-count", {context}), 1);
+  EXPECT_EQ(call("context", "working-page-count", {context}), 1);
+  EXPECT_EQ(call("context", "working-page-token-count", {context}), 2);
+  EXPECT_EQ(take(flush), minus(ErrorCode::NotFound));  // Taking ended it.
+}
+
+TEST_F(HostCalls, ForkedChildIsUnknownUntilItsFutureIsTaken) {
+  const std::int64_t context = call("context", "create", {queue});
+  const std::int64_t fork = call("context", "fork", {context});
+  const control::ObjectId child = last_command<control::ContextFork>().child;
+  const auto handle = static_cast<std::int64_t>(child);
+  EXPECT_EQ(call("context", "flush", {handle}), minus(ErrorCode::NotFound));
+  EXPECT_EQ(call("future", "drop", {handle}), minus(ErrorCode::NotFound));
+  answer(control::AnswerBody(control::Forked{child, {16, 1, 0, 0, 0}}));
+  ASSERT_EQ(take(fork), 4);
+  EXPECT_EQ(number_at(kBuffer), handle);
+  EXPECT_EQ(call("context", "seq-len", {handle}), 16);
+}
+
+TEST_F(HostCalls, DroppedOrFailedForkLeavesNoChild) {
+  const std::int64_t context = call("context", "create", {queue});
+  const std::int64_t dropped = call("context", "fork", {context});
+  EXPECT_EQ(call("future", "drop", {dropped}), 0);
+  EXPECT_TRUE(std::holds_alternative<control::ContextDrop>(control.commands.back().body));
+  const std::int64_t failed = call("context", "fork", {context});
+  control.take_waiting();
+  answer(Error(ErrorCode::NoFreePage, "no free KV page: 1 wanted, 0 of 64 free"));
+  EXPECT_EQ(take(failed), minus(ErrorCode::NoFreePage));
+  EXPECT_EQ(state->last_error, "no free KV page: 1 wanted, 0 of 64 free");
+  EXPECT_EQ(state->handles.count(HandleKind::Context), 1u);
+  EXPECT_EQ(state->handles.count(HandleKind::ReservedContext), 0u);
+}
+
+TEST_F(HostCalls, ResultLongerThanTheBufferStays) {
+  host->put(64, "abc");
+  const std::int64_t future = call("tokenize", "tokenize", {model, 64, 3, 3});
+  const auto& command = last_command<control::Tokenize>();
+  EXPECT_TRUE(command.parse_special && command.add_bos);
+  answer(control::AnswerBody(control::Tokens{{7, 8, 9}}));
+  put(kBuffer, {-5});
+  EXPECT_EQ(call("future", "take", {future, kBuffer, 11}), 12);
+  EXPECT_EQ(number_at(kBuffer), -5);
+  EXPECT_EQ(call("future", "take", {future, kBuffer, 12}), 12);
+  EXPECT_EQ(number_at(kBuffer + 8), 9);
+}
+
+TEST_F(HostCalls, TextMustBeUtf8) {
+  host->put(64, "ab\xff");
+  EXPECT_EQ(call("tokenize", "tokenize", {model, 64, 3, 0}), minus(ErrorCode::InvalidArgument));
+  EXPECT_EQ(state->last_error, "text: no UTF-8 at byte 2");
+}
+
+TEST_F(HostCalls, PendingCommandsAreBoundedUntilAFutureOfTheirQueueIsAnswered) {
+  control::InstanceLimits few;
+  few.pending_command_count_max = 4;
+  restart({}, few);
+  const std::int64_t context = call("context", "create", {queue});
+  put(64, {1});
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(call("context", "append", {context, 64, 1}), 0);
+  EXPECT_EQ(call("context", "append", {context, 64, 1}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_NE(state->last_error.find("pending_command_count_max"), std::string::npos);
+  const std::int64_t barrier = call("queue", "synchronize", {queue});
+  answer(control::AnswerBody(control::Done{}));
+  EXPECT_EQ(take(barrier), 0);
+  EXPECT_EQ(call("context", "append", {context, 64, 1}), 0);
+}
+
+TEST_F(HostCalls, DestroyedQueueGivesBackWhatPendedInIt) {
+  control::InstanceLimits few;
+  few.pending_command_count_max = 4;
+  restart({}, few);
+  ASSERT_EQ(call("allocate", "alloc-kvpage", {queue, 1, kBuffer}), 1);
+  ASSERT_EQ(call("queue", "destroy-queue", {queue}), 0);
+  EXPECT_EQ(call("queue", "synchronize", {queue}), minus(ErrorCode::NotFound));
+  answer(control::AnswerBody(control::Done{}));
+  EXPECT_TRUE(state->accounts.empty());
+  // The page outlives its queue and can still be given back.
+  EXPECT_EQ(call("future", "drop", {number_at(kBuffer)}), 0);
+  answer(control::AnswerBody(control::Done{}));
+  EXPECT_TRUE(state->accounts.empty());
+  EXPECT_EQ(state->handles.count(HandleKind::Page), 0u);
+}
+
+TEST_F(HostCalls, SleepsAreReadyInTime) {
+  const std::int64_t late = call("runtime", "sleep", {2000});
+  const std::int64_t soon = call("runtime", "sleep", {1000});
+  put(64, {static_cast<std::int32_t>(late), static_cast<std::int32_t>(soon)});
+  EXPECT_EQ(host->call("future", "wait", {64, 2, 0}).value, minus(ErrorCode::Timeout));
+  EXPECT_EQ(host->call("future", "wait", {64, 2, -1}).outcome, CallOutcome::Suspend);
+  EXPECT_EQ(state->futures.next_deadline_ns(), 1000u);
+  EXPECT_FALSE(state->wait_over());
+  clock.advance_ns(1000);
+  state->futures.fire(clock.now_ns());
+  EXPECT_TRUE(state->wait_over());
+  EXPECT_EQ(state->end_wait(), 1);
+  EXPECT_EQ(call("future", "poll", {64, 2, kBuffer}), 1);
+  EXPECT_EQ(number_at(kBuffer) & 0xffff, 0x100);
+  EXPECT_EQ(take(soon), 0);
+  EXPECT_EQ(call("future", "drop", {late}), 0);
+  EXPECT_EQ(call("runtime", "sleep", {-1}), minus(ErrorCode::InvalidArgument));
+}
+
+TEST_F(HostCalls, WaitForNothingWithoutALimitIsRefused) {
+  EXPECT_EQ(call("future", "wait", {0, 0, -1}), minus(ErrorCode::InvalidArgument));
+}
+
+TEST_F(HostCalls, DroppedReceiveGivesItsMessageToTheNext) {
+  const std::int64_t first = call("session", "receive", {});
+  ASSERT_TRUE(state->push_message("hello").ok());
+  EXPECT_EQ(call("future", "drop", {first}), 0);
+  const std::int64_t second = call("session", "receive", {});
+  EXPECT_EQ(take(second), 5);
+  EXPECT_EQ(host->get(kBuffer, 5), "hello");
+  const std::int64_t third = call("session", "receive", {});
+  state->close_input();
+  EXPECT_EQ(take(third), minus(ErrorCode::Unavailable));
+}
+
+TEST_F(HostCalls, LimitsOfTheSessionAreNamed) {
+  GuestLimits few;
+  few.outbox_message_count_max = 2;
+  few.inbox_message_count_max = 1;
+  few.result_bytes_max = 4;
+  few.log_bytes_max = 20;
+  restart(few, {});
+  EXPECT_EQ(call("session", "send", {64, 4}), 0);
+  EXPECT_EQ(call("session", "send", {64, 4}), 0);
+  EXPECT_EQ(call("session", "send", {64, 4}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_NE(state->last_error.find("outbox_message_count_max"), std::string::npos);
+  EXPECT_EQ(call("runtime", "set-result", {64, 5}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(call("runtime", "log", {1, 64, 19}), 0);
+  EXPECT_EQ(call("runtime", "log", {1, 64, 19}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_TRUE(state->push_message("a").ok());
+  EXPECT_EQ(state->push_message("b").error().code(), ErrorCode::QuotaExceeded);
+}
+
+TEST_F(HostCalls, LogLinesAreCutAndCannotDriveATerminal) {
+  GuestLimits limits;
+  limits.log_line_bytes_max = 8;
+  restart(limits, {});
+  const std::string text = "one\n\x1b[2Jtwo\xff\n123456789";
+  host->put(64, text);
+  EXPECT_EQ(call("runtime", "log", {3, 64, static_cast<std::int64_t>(text.size())}), 0);
+  ASSERT_EQ(state->session.lines().size(), 3u);
+  EXPECT_EQ(state->session.lines()[0].text, "one");
+  EXPECT_EQ(state->session.lines()[1].text, "\\x1b[2Jtwo\\xff");
+  EXPECT_EQ(state->session.lines()[2].text, "12345678 [cut: 9 bytes]");
+  EXPECT_EQ(state->session.lines()[0].level, LogLevel::Error);
+}
+
+TEST_F(HostCalls, AnswerForADroppedFutureIsIgnored) {
+  host->put(64, "abc");
+  const std::int64_t future = call("tokenize", "tokenize", {model, 64, 3, 0});
+  const control::Command command = control.take_waiting();
+  EXPECT_EQ(call("future", "drop", {future}), 0);
+  EXPECT_TRUE(std::holds_alternative<control::DropFuture>(control.commands.back().body));
+  state->answer({command.instance, command.future, control::AnswerBody(control::Tokens{{1}})});
+  state->verify();
+  EXPECT_EQ(take(future), minus(ErrorCode::NotFound));
+}
+
+TEST_F(HostCalls, ClockAndRandomComeFromOutside) {
+  clock.advance_ns(5);
+  EXPECT_EQ(call("runtime", "clock-now", {}), 5);
+  EXPECT_EQ(call("wasi", "clock_time_get", {0, 0, kBuffer}), 0);
+  EXPECT_EQ(number_at(kBuffer), 1'000'005);
+  EXPECT_EQ(call("runtime", "random", {kBuffer, 8}), 8);
+  SeededRandom same(7);
+  EXPECT_EQ(number_at(kBuffer), static_cast<std::int32_t>(same.next()));
+}
+
+}  // namespace
+}  // namespace quire::hostcalls

@@ -1,0 +1,73 @@
+#pragma once
+// For tests: a control layer that only notes commands and answers what the test tells it to.
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "control/api/control_port.h"
+
+namespace quire::hostcalls {
+
+class RecordingControl final : public control::ControlPort {
+ public:
+  // A null sink: the test takes the answers itself.
+  explicit RecordingControl(control::AnswerSink* answers) : answers_(answers) {
+    control::ModelDescription model;
+    model.name = "tiny";
+    model.page_size = 16;
+    model.page_count = 64;
+    model.vocabulary_size = 100;
+    model.context_length = 1024;
+    model.embedding_width = 8;
+    model.stop_ids = {2, 3};
+    model.traits = {"allocate", "forward", "input_text", "tokenize", "output_text"};
+    model.has_chat_template = true;
+    models_.push_back(model);
+    model.name = "mute";
+    model.traits = {"allocate"};
+    model.has_chat_template = false;
+    models_.push_back(model);
+  }
+
+  const std::vector<control::ModelDescription>& models() const override { return models_; }
+  void start_instance(control::InstanceId id, control::TenantId,
+                      const control::InstanceLimits&) override {
+    live[id] = true;
+  }
+  void end_instance(control::InstanceId id) override { live[id] = false; }
+  void submit(control::Command command) override { commands.push_back(std::move(command)); }
+  bool poll() override { return false; }
+  bool dispatch() override { return false; }
+  bool idle() const override { return idle_now; }
+  control::ControlStatistics statistics() const override { return {}; }
+  control::InstanceStatistics statistics(control::InstanceId) const override { return {}; }
+
+  // The oldest command that waits for an answer; it and those before it are forgotten.
+  control::Command take_waiting() {
+    const auto waits = [](const control::Command& each) {
+      return each.future != control::kNoFuture;
+    };
+    const auto at = std::find_if(commands.begin(), commands.end(), waits);
+    QUIRE_CHECK(at != commands.end(), "a command waits");
+    control::Command command = std::move(*at);
+    commands.erase(commands.begin(), at + 1);
+    return command;
+  }
+  void answer_next(Result<control::AnswerBody> body) {
+    const control::Command command = take_waiting();
+    answers_->answer({command.instance, command.future, std::move(body)});
+  }
+
+  std::deque<control::Command> commands;
+  std::map<control::InstanceId, bool> live;
+  bool idle_now = true;
+
+ private:
+  control::AnswerSink* answers_;
+  std::vector<control::ModelDescription> models_;
+};
+
+}  // namespace quire::hostcalls
