@@ -293,16 +293,10 @@ class Tile {
       return;
     }
     const float max = query.max > top ? query.max : top;
-    keep_[t] = first_lane(exponential<L>(L::set(query.max - max)));
-    take_[t] = first_lane(exponential<L>(L::set(top - max)));
+    keep_[t] = L::first(exponential<L>(L::set(query.max - max)));
+    take_[t] = L::first(exponential<L>(L::set(top - max)));
     query.sum = query.sum * keep_[t] + sum * take_[t];
     query.max = max;
-  }
-
-  static float first_lane(Float x) {
-    float lane;
-    L::store_first(&lane, 1, x);
-    return lane;
   }
 
   // All dimensions from `dim` on, as many vectors at once as registers hold, then halves of that.

@@ -347,6 +347,30 @@ TEST_P(VectorAttention, StoredKeysAndValuesAreTheNearestHalves) {
   }
 }
 
+TEST(VectorTables, AgreeWithOneAnotherBitForBit) {
+  const std::vector<const KernelTable*> tables = vector_tables_to_test();
+  if (tables.size() < 2) GTEST_SKIP() << "this machine runs fewer than two vector tables";
+  std::mt19937 random{17};
+  Sequence sequence(700, 96, random);
+  Queries queries(40, 3, sequence, random);
+  std::vector<float> x(1003), up(1003);
+  for (float& value : x) value = static_cast<float>(random() % 4001) / 50.0f - 40.0f;
+  for (float& value : up) value = static_cast<float>(random() % 4001) / 500.0f - 4.0f;
+  std::vector<std::vector<float>> attended, elementwise;
+  for (const KernelTable* table : tables) {
+    const Pages pages(*table, sequence, 16, KvFormat::BF16);
+    attended.push_back(attend_all(*table, sequence, pages, queries));
+    std::vector<float> out(3 * 1003 + 1);
+    table->rms_norm(x.data(), up.data(), 1e-5f, 1003, out.data());
+    table->silu_multiply(x.data(), up.data(), 1003, out.data() + 1003);
+    std::copy(x.begin(), x.end(), out.begin() + 2006);
+    out[3009] = table->softmax_numerators(out.data() + 2006, 1003, 0.9f);
+    elementwise.push_back(out);
+  }
+  EXPECT_TRUE(same_outputs(queries, 96, attended[0], attended[1]));
+  EXPECT_EQ(std::memcmp(elementwise[0].data(), elementwise[1].data(), 3010 * sizeof(float)), 0);
+}
+
 class VectorElementwise : public VectorAttention {};
 INSTANTIATE_TEST_SUITE_P(Tables, VectorElementwise, testing::ValuesIn(vector_tables_to_test()),
                          table_name);

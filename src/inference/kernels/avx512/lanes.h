@@ -63,6 +63,7 @@ struct Lanes {
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
   }
+  static float first(Float x) { return _mm512_cvtss_f32(x); }
   static float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 
   // Sixteen numbers from two places of eight (the second is the first + 8 in one piece).

@@ -1,0 +1,24 @@
+// The AVX2 functions, as one table. Includes intrinsics and plain data only.
+#include "inference/kernels/vector_set.h"
+
+#include "inference/kernels/avx2/lanes.h"
+#include "inference/kernels/avx2/matmul.h"
+#include "inference/kernels/vector_attention.h"
+#include "inference/kernels/vector_math.h"
+
+namespace quire::inference::avx2 {
+
+extern const VectorSet kVectorSet;
+const VectorSet kVectorSet{
+    .matmul = matmul,
+    .attend = inference::attend<Lanes>,
+    .quantise = quantise<Lanes>,
+    .rms_norm = rms_norm<Lanes>,
+    .add = add<Lanes>,
+    .silu_multiply = silu_multiply<Lanes>,
+    .rope = rope<Lanes>,
+    .store_kv = store_kv<Lanes>,
+    .softmax_numerators = softmax_numerators<Lanes>,
+};
+
+}  // namespace quire::inference::avx2
