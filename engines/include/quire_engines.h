@@ -52,7 +52,7 @@ void quire_text_delete(quire_text* text);
 void quire_ids_delete(quire_ids* ids);
 void quire_offsets_delete(quire_offsets* offsets);
 
-// ---- wasmtime ------------------------------------------------------------------------------------
+// ---- wasmtime ----------------------------------------------------------------------------------
 
 struct wasmtime_store;
 // One instance, table and memory. Growing beyond these ends the guest with an error that says
@@ -61,7 +61,7 @@ struct wasmtime_store;
 void quire_store_limits(struct wasmtime_store* store, uint64_t memory_bytes,
                         uint64_t table_elements);
 
-// ---- tokenizers ----------------------------------------------------------------------------------
+// ---- tokenizers --------------------------------------------------------------------------------
 
 typedef struct quire_tokenizer quire_tokenizer;
 
@@ -121,7 +121,7 @@ quire_status quire_tokenizer_encode(const quire_tokenizer* tokenizer, quire_byte
                                     const quire_piece* pieces, size_t piece_count, quire_ids* out,
                                     quire_text* error);
 
-// ---- chat templates ------------------------------------------------------------------------------
+// ---- chat templates ----------------------------------------------------------------------------
 
 typedef struct quire_template quire_template;
 

@@ -12,3 +12,4 @@ mod limits;
 mod python;
 mod template;
 mod tokenizer;
+mod words;

@@ -124,9 +124,9 @@ pub fn tojson(value: &Value, indent: Option<Value>, options: Kwargs) -> Result<S
         None => (default_item.to_owned(), ": ".to_owned()),
     };
     let sort_keys = options.get::<Option<bool>>("sort_keys")?.unwrap_or(false);
-    options.get::<Option<bool>>("ensure_ascii")?;
+    let ascii = options.get::<Option<bool>>("ensure_ascii")?.unwrap_or(false);
     options.assert_all_used()?;
-    let style = Style { indent, item, key, sort_keys };
+    let style = Style { indent, item, key, sort_keys, ascii };
     let mut out = String::new();
     style.write(value, 0, &mut out)?;
     Ok(out)
@@ -137,6 +137,7 @@ struct Style {
     item: String,
     key: String,
     sort_keys: bool,
+    ascii: bool,
 }
 
 impl Style {
@@ -156,14 +157,14 @@ impl Style {
                 "-inf" => "-Infinity".to_owned(),
                 plain => plain.to_owned(),
             }),
-            ValueKind::String => quote(value.as_str().unwrap_or_default(), out),
+            ValueKind::String => self.quote(value.as_str().unwrap_or_default(), out),
             ValueKind::Map => {
                 let mut keys: Vec<Value> = value.try_iter()?.collect();
                 if self.sort_keys {
                     keys.sort();
                 }
                 self.list('{', '}', keys.len(), depth, out, |index, out| {
-                    quote(&text(&keys[index]), out);
+                    self.quote(&text(&keys[index]), out);
                     out.push_str(&self.key);
                     self.write(&value.get_item(&keys[index])?, depth + 1, out)
                 })?;
@@ -209,24 +210,40 @@ impl Style {
             out.extend(std::iter::repeat_n(' ', indent * depth));
         }
     }
+
+    fn quote(&self, text: &str, out: &mut String) {
+        out.push('"');
+        for character in text.chars() {
+            match character {
+                '"' => out.push_str("\\\""),
+                '\\' => out.push_str("\\\\"),
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\t' => out.push_str("\\t"),
+                '\u{8}' => out.push_str("\\b"),
+                '\u{c}' => out.push_str("\\f"),
+                c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
+                c if self.ascii && !c.is_ascii() => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        out.push_str(&format!("\\u{unit:04x}"));
+                    }
+                }
+                c => out.push(c),
+            }
+        }
+        out.push('"');
+    }
 }
 
-fn quote(text: &str, out: &mut String) {
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
+/// Jinja's `is iterable`: none is not, an undefined value is.
+pub fn is_iterable(value: &Value) -> bool {
+    use ValueKind::{Iterable, Map, Seq, String, Undefined};
+    matches!(value.kind(), Seq | Map | String | Iterable | Undefined)
+}
+
+/// Jinja's `is sequence`: what has a length and items, strings and mappings included.
+pub fn is_sequence(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::String)
 }
 
 /// `datetime.now().strftime(format)` for the given second, in the machine's time zone.

@@ -13,8 +13,8 @@ use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 
-/// Instructions of one rendering: seconds of work, and far above any conversation's need.
-const FUEL: u64 = 50_000_000;
+/// Instructions of one rendering: under a second, and far above any conversation's need.
+const FUEL: u64 = 20_000_000;
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
 const NAME: &str = "chat_template";
 
@@ -61,6 +61,8 @@ impl Template {
         environment.set_fuel(Some(FUEL));
         environment.add_filter("tojson", python::tojson);
         environment.add_filter("string", |value: &Value| python::text(value));
+        environment.add_test("iterable", python::is_iterable);
+        environment.add_test("sequence", python::is_sequence);
         environment.add_function("raise_exception", |message: &Value| -> Result<Value, Error> {
             Err(Error::new(ErrorKind::InvalidOperation, python::text(message)))
         });
@@ -175,7 +177,7 @@ fn is_private_use(character: char) -> bool {
     character >= '\u{100000}'
 }
 
-/// The character whose absence keeps a text from being this token; one that templates seldom look for.
+/// A character without which a text is not this token; one that templates seldom look for.
 fn telling_character(token: &str) -> Option<char> {
     token
         .chars()

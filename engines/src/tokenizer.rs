@@ -4,11 +4,14 @@
 //! `encode` takes the text cut into pieces, each either plain or already one token.
 
 use crate::boundary::{guard, Bytes, Failure, Ids, Outcome, Status, Text};
-use fancy_regex::Regex;
-use std::collections::HashMap;
+use crate::words::Words;
+use std::borrow::Cow;
+use std::collections::HashSet;
 use tokenizers::models::bpe::{Vocab, BPE};
-use tokenizers::tokenizer::normalizer::Range;
-use tokenizers::{Model, ModelWrapper, Normalizer, PreTokenizedString, PreTokenizer, Token};
+use tokenizers::tokenizer::normalizer::{NormalizedString, Range};
+use tokenizers::{
+    Model, ModelWrapper, Normalizer, NormalizerWrapper, PreTokenizedString, PreTokenizer, Token,
+};
 
 /// A piece of a text to encode; the numbers are byte offsets. `token` negative: plain text.
 #[derive(Clone, Copy)]
@@ -51,13 +54,21 @@ pub enum Alphabet {
 }
 
 enum Encoder {
-    /// Each pattern in turn cuts what the one before left; then bytes become the byte alphabet.
-    ByteLevel {
-        patterns: Vec<Regex>,
-        model: BPE,
-        alphabet: [char; 256],
+    ByteLevel(Box<ByteLevel>),
+    /// Whatever else a tokenizer.json describes.
+    Json {
+        tokenizer: Box<tokenizers::Tokenizer>,
+        unknown: Option<u32>,
     },
-    Json(Box<tokenizers::Tokenizer>),
+}
+
+/// Text is normalized, cut into words, spelled in the byte alphabet, and merged.
+struct ByteLevel {
+    normalizer: Option<NormalizerWrapper>,
+    words: Words,
+    alphabet: [char; 256],
+    model: BPE,
+    special: HashSet<u32>,
 }
 
 pub struct Tokenizer {
@@ -93,37 +104,70 @@ unsafe fn slice<'a, T>(data: *const T, count: usize) -> &'a [T] {
 }
 
 fn build_bpe(tokens: &[Bytes], merges: &[Bytes], ignore_merges: bool) -> Outcome<BPE> {
-    let mut vocabulary = Vocab::with_capacity(tokens.len());
-    for (id, token) in tokens.iter().enumerate() {
-        let text = unsafe { token.as_str(&format!("token {id}"))? };
-        // Of two tokens with one text the later is the one that text encodes to, as in llama.cpp.
-        vocabulary.insert(text.to_owned(), id as u32);
-    }
+    let vocabulary = vocabulary_of(tokens)?;
+    let longest = vocabulary.keys().map(String::len).max().unwrap_or(0);
     let mut pairs = Vec::with_capacity(merges.len());
     for (rank, merge) in merges.iter().enumerate() {
-        let text = unsafe { merge.as_str(&format!("merge {rank}"))? };
-        // A left side may begin with a space, so that space is not the separator.
-        let first = text.chars().next().map_or(0, char::len_utf8);
-        let cut = text[first..].find(' ').map(|at| at + first).ok_or_else(|| {
-            Failure::invalid(format!(
-                "merge {rank} (\"{text}\") has no space between its two sides"
-            ))
-        })?;
-        let (left, right) = (&text[..cut], &text[cut + 1..]);
-        for part in [left, right, &format!("{left}{right}")] {
-            if !vocabulary.contains_key(part) {
-                return Err(Failure::invalid(format!(
-                    "merge {rank} (\"{text}\") names \"{part}\", which is no token"
-                )));
-            }
+        let (left, right) = merge_sides(rank, unsafe { merge.as_str("a merge")? })?;
+        if left.len() + right.len() > longest {
+            return Err(unknown_in_merge(rank, left, right, &vocabulary));
         }
         pairs.push((left.to_owned(), right.to_owned()));
     }
+    // The library looks every side up again, so what is wrong is only searched for if it refuses.
     BPE::builder()
         .vocab_and_merges(vocabulary, pairs)
         .ignore_merges(ignore_merges)
         .build()
-        .map_err(|error| Failure::invalid(error.to_string()))
+        .map_err(|error| unknown_in_merges(tokens, merges, error))
+}
+
+fn vocabulary_of(tokens: &[Bytes]) -> Outcome<Vocab> {
+    let mut vocabulary = Vocab::with_capacity(tokens.len());
+    for (id, token) in tokens.iter().enumerate() {
+        let text = unsafe { token.as_str("a token")? };
+        if !text.is_empty() {
+            vocabulary.insert(text.to_owned(), id as u32);
+        }
+    }
+    Ok(vocabulary)
+}
+
+/// Which merge the library refused, and for what.
+fn unknown_in_merges(tokens: &[Bytes], merges: &[Bytes], refused: tokenizers::Error) -> Failure {
+    let search = || -> Outcome<Option<Failure>> {
+        let vocabulary = vocabulary_of(tokens)?;
+        for (rank, merge) in merges.iter().enumerate() {
+            let (left, right) = merge_sides(rank, unsafe { merge.as_str("a merge")? })?;
+            let known = |part: &str| vocabulary.contains_key(part);
+            if !known(left) || !known(right) || !known(&format!("{left}{right}")) {
+                return Ok(Some(unknown_in_merge(rank, left, right, &vocabulary)));
+            }
+        }
+        Ok(None)
+    };
+    match search() {
+        Ok(None) => Failure::invalid(refused.to_string()),
+        Ok(Some(failure)) | Err(failure) => failure,
+    }
+}
+
+/// A left side may begin with a space, so a space there is not the separator.
+fn merge_sides(rank: usize, text: &str) -> Outcome<(&str, &str)> {
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    let cut = text[first..].find(' ').map(|at| at + first).ok_or_else(|| {
+        Failure::invalid(format!("merge {rank} (\"{text}\") has no space between its two sides"))
+    })?;
+    Ok((&text[..cut], &text[cut + 1..]))
+}
+
+fn unknown_in_merge(rank: usize, left: &str, right: &str, vocabulary: &Vocab) -> Failure {
+    let joined = format!("{left}{right}");
+    let part = [left, right, &joined].into_iter().find(|part| !vocabulary.contains_key(*part));
+    Failure::invalid(format!(
+        "merge {rank} (\"{left} {right}\") names \"{}\", which is no token",
+        part.unwrap_or(&joined)
+    ))
 }
 
 impl Tokenizer {
@@ -138,11 +182,16 @@ impl Tokenizer {
         let model = build_bpe(tokens, slice(parts.merges, parts.merge_count), parts.ignore_merges)?;
         let mut patterns = Vec::new();
         for pattern in slice(parts.patterns, parts.pattern_count) {
-            let text = pattern.as_str("a pre-tokenizer's pattern")?;
-            patterns.push(Regex::new(text).map_err(|error| Failure::invalid(error.to_string()))?);
+            patterns.push(pattern.as_str("a pre-tokenizer's pattern")?);
         }
         Ok(Tokenizer {
-            encoder: Encoder::ByteLevel { patterns, model, alphabet: byte_alphabet() },
+            encoder: Encoder::ByteLevel(Box::new(ByteLevel {
+                normalizer: None,
+                words: Words::new(patterns)?,
+                alphabet: byte_alphabet(),
+                model,
+                special: HashSet::new(),
+            })),
             added: Vec::new(),
             alphabet: Alphabet::ByteLevel,
             prefix: Vec::new(),
@@ -171,6 +220,10 @@ impl Tokenizer {
             .map(|(id, token)| (token, id))
             .collect();
         added.sort_by_key(|(_, id)| *id);
+        let unknown = match &value["model"]["unk_token"] {
+            serde_json::Value::String(text) => tokenizer.token_to_id(text),
+            _ => value["model"]["unk_id"].as_u64().and_then(|id| u32::try_from(id).ok()),
+        };
         let largest = tokenizer.get_vocab(true).into_values().max();
         let Some(largest) = largest else {
             return Err(Failure::invalid("tokenizer.json: the vocabulary is empty"));
@@ -180,48 +233,88 @@ impl Tokenizer {
                 "tokenizer.json: token id {largest} is not below {ID_MAX}"
             )));
         }
-        Ok(Tokenizer {
-            encoder: Encoder::Json(Box::new(tokenizer)),
-            added,
-            alphabet,
-            prefix,
-            id_end: largest + 1,
-        })
+        let special = added.iter().filter(|(token, _)| token.special).map(|(_, id)| *id);
+        let special = special.filter(|id| Some(*id) != unknown).collect();
+        let encoder = match byte_level_of(&value, &tokenizer, special)? {
+            Some(byte_level) => Encoder::ByteLevel(Box::new(byte_level)),
+            None => Encoder::Json { tokenizer: Box::new(tokenizer), unknown },
+        };
+        Ok(Tokenizer { encoder, added, alphabet, prefix, id_end: largest + 1 })
     }
 
     fn token(&self, id: u32) -> Option<String> {
+        if let Ok(index) = self.added.binary_search_by_key(&id, |(_, id)| *id) {
+            return Some(self.added[index].0.content.clone());
+        }
         match &self.encoder {
-            Encoder::ByteLevel { model, .. } => model.id_to_token(id),
-            Encoder::Json(tokenizer) => tokenizer.id_to_token(id),
+            Encoder::ByteLevel(byte_level) => byte_level.model.id_to_token(id),
+            Encoder::Json { tokenizer, .. } => tokenizer.id_to_token(id),
         }
     }
 
     fn encode(&self, text: &str, pieces: &[Piece]) -> Outcome<Vec<u32>> {
         check_pieces(text, pieces)?;
         match &self.encoder {
-            Encoder::ByteLevel { patterns, model, alphabet } => {
-                let mut ids = Vec::with_capacity(text.len() / 3 + 1);
-                let mut word = String::new();
-                for piece in pieces {
-                    if piece.token >= 0 {
-                        ids.push(piece.token as u32);
-                        continue;
-                    }
-                    cut(&text[piece.begin..piece.end], patterns, &mut |part| {
-                        word.clear();
-                        word.extend(part.bytes().map(|byte| alphabet[byte as usize]));
-                        let tokens = model.tokenize(&word).map_err(library_failure)?;
-                        ids.extend(tokens.iter().map(|token| token.id));
-                        Ok(())
-                    })?;
-                }
-                Ok(ids)
-            }
-            Encoder::Json(tokenizer) => {
-                encode_json(tokenizer, text, pieces).map_err(library_failure)
+            Encoder::ByteLevel(byte_level) => byte_level.encode(text, pieces),
+            Encoder::Json { tokenizer, unknown } => {
+                encode_json(tokenizer, *unknown, text, pieces).map_err(library_failure)
             }
         }
     }
+}
+
+impl ByteLevel {
+    fn encode(&self, text: &str, pieces: &[Piece]) -> Outcome<Vec<u32>> {
+        let mut ids = Vec::with_capacity(text.len() / 3 + 1);
+        let mut spelled = String::new();
+        for piece in pieces {
+            if piece.token >= 0 {
+                ids.push(piece.token as u32);
+                continue;
+            }
+            let plain = self.normalize(&text[piece.begin..piece.end])?;
+            self.words.cut(&plain, &mut |word| {
+                spelled.clear();
+                spelled.extend(word.bytes().map(|byte| self.alphabet[byte as usize]));
+                self.encode_word(&spelled, &mut ids).map_err(library_failure)
+            })?;
+        }
+        Ok(ids)
+    }
+
+    fn normalize<'a>(&self, text: &'a str) -> Outcome<Cow<'a, str>> {
+        let Some(normalizer) = &self.normalizer else { return Ok(Cow::Borrowed(text)) };
+        let mut normalized = NormalizedString::from(text);
+        normalizer.normalize(&mut normalized).map_err(library_failure)?;
+        Ok(Cow::Owned(normalized.get().to_owned()))
+    }
+
+    fn encode_word(&self, word: &str, ids: &mut Vec<u32>) -> tokenizers::Result<()> {
+        let is_special = |token: &Token| self.special.contains(&token.id);
+        let tokens = self.model.tokenize(word)?;
+        if !tokens.iter().any(is_special) {
+            ids.extend(tokens.iter().map(|token| token.id));
+            return Ok(());
+        }
+        let apart = tokenize_apart(word, |text| self.model.tokenize(text), is_special)?;
+        ids.extend(apart.iter().map(|token| token.id));
+        Ok(())
+    }
+}
+
+/// For plain text that has merged to a special token: nothing in it merges.
+fn tokenize_apart(
+    text: &str,
+    tokenize: impl Fn(&str) -> tokenizers::Result<Vec<Token>>,
+    is_special: impl Fn(&Token) -> bool,
+) -> tokenizers::Result<Vec<Token>> {
+    let mut apart = Vec::new();
+    let mut buffer = [0; 4];
+    for character in text.chars() {
+        let tokens = tokenize(character.encode_utf8(&mut buffer))?;
+        apart.extend(tokens.into_iter().filter(|token| !is_special(token)));
+    }
+    Ok(apart)
 }
 
 fn library_failure(error: tokenizers::Error) -> Failure {
@@ -249,25 +342,50 @@ fn check_pieces(text: &str, pieces: &[Piece]) -> Outcome<()> {
     Ok(())
 }
 
-/// Cuts `text` at every match of the first pattern, what lies between matches included, and each
-/// part by the remaining patterns.
-fn cut(text: &str, patterns: &[Regex], each: &mut dyn FnMut(&str) -> Outcome<()>) -> Outcome<()> {
-    let Some((pattern, rest)) = patterns.split_first() else {
-        return if text.is_empty() { Ok(()) } else { each(text) };
+/// The pattern that ByteLevel uses by itself.
+const BYTE_LEVEL_PATTERN: &str =
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+
+/// The file's pipeline as byte-level BPE, if it is one of the shape that published models have.
+fn byte_level_of(
+    value: &serde_json::Value,
+    tokenizer: &tokenizers::Tokenizer,
+    special: HashSet<u32>,
+) -> Outcome<Option<ByteLevel>> {
+    let ModelWrapper::BPE(model) = tokenizer.get_model() else { return Ok(None) };
+    let step = &value["pre_tokenizer"];
+    let steps = match step["pretokenizers"].as_array() {
+        Some(steps) => steps.as_slice(),
+        None => std::slice::from_ref(step),
     };
-    let mut at = 0;
-    for found in pattern.find_iter(text) {
-        let found =
-            found.map_err(|error| Failure::invalid(format!("cutting into words: {error}")))?;
-        cut(&text[at..found.start()], rest, each)?;
-        cut(found.as_str(), rest, each)?;
-        at = found.end();
+    let Some((last, cuts)) = steps.split_last() else { return Ok(None) };
+    let mut patterns = Vec::new();
+    for step in cuts {
+        let isolated = step["behavior"] == "Isolated" && step["invert"] != true;
+        match (step["type"].as_str(), step["pattern"]["Regex"].as_str()) {
+            (Some("Split"), Some(pattern)) if isolated => patterns.push(pattern),
+            (Some("Digits"), _) if step["individual_digits"] == true => patterns.push(r"\p{N}"),
+            _ => return Ok(None),
+        }
     }
-    cut(&text[at..], rest, each)
+    if last["type"] != "ByteLevel" || last["add_prefix_space"] != false {
+        return Ok(None);
+    }
+    if last["use_regex"] != false {
+        patterns.push(BYTE_LEVEL_PATTERN);
+    }
+    Ok(Some(ByteLevel {
+        normalizer: tokenizer.get_normalizer().cloned(),
+        words: Words::new(patterns)?,
+        alphabet: byte_alphabet(),
+        model: model.clone(),
+        special,
+    }))
 }
 
 fn encode_json(
     tokenizer: &tokenizers::Tokenizer,
+    unknown: Option<u32>,
     text: &str,
     pieces: &[Piece],
 ) -> tokenizers::Result<Vec<u32>> {
@@ -291,7 +409,17 @@ fn encode_json(
         pre_tokenizer.pre_tokenize(&mut work)?;
     }
     let model: &ModelWrapper = tokenizer.get_model();
-    work.tokenize(|part| model.tokenize(part.get()))?;
+    let added = tokenizer.get_added_vocabulary().get_added_tokens_decoder();
+    let is_special = |token: &Token| {
+        Some(token.id) != unknown && added.get(&token.id).is_some_and(|added| added.special)
+    };
+    work.tokenize(|part| {
+        let tokens = model.tokenize(part.get())?;
+        if !tokens.iter().any(is_special) {
+            return Ok(tokens);
+        }
+        tokenize_apart(part.get(), |text| model.tokenize(text), is_special)
+    })?;
     let encoding = work.into_encoding(None, 0, tokenizers::OffsetType::None)?;
     Ok(encoding.get_ids().to_vec())
 }
@@ -307,12 +435,18 @@ fn check_json(value: &serde_json::Value) -> Outcome<Alphabet> {
             ));
         }
     }
-    let mut kinds = HashMap::new();
+    if model["dropout"].as_f64().is_some_and(|dropout| dropout != 0.0) {
+        return Err(Failure::new(
+            Status::NotSupported,
+            "tokenizer.json: a model with \"dropout\" gives other tokens each time",
+        ));
+    }
+    let mut kinds = HashSet::new();
     collect_types(&value["decoder"], &mut kinds);
-    if kinds.contains_key("ByteLevel") {
+    if kinds.contains("ByteLevel") {
         return Ok(Alphabet::ByteLevel);
     }
-    if kinds.contains_key("Metaspace") || kinds.contains_key("ByteFallback") {
+    if kinds.contains("Metaspace") || kinds.contains("ByteFallback") {
         return Ok(Alphabet::SentencePiece);
     }
     let named = value["decoder"]["type"].as_str().unwrap_or("none");
@@ -325,9 +459,9 @@ fn check_json(value: &serde_json::Value) -> Outcome<Alphabet> {
     ))
 }
 
-fn collect_types(value: &serde_json::Value, kinds: &mut HashMap<String, ()>) {
+fn collect_types(value: &serde_json::Value, kinds: &mut HashSet<String>) {
     if let Some(kind) = value["type"].as_str() {
-        kinds.insert(kind.to_owned(), ());
+        kinds.insert(kind.to_owned());
     }
     if let Some(decoders) = value["decoders"].as_array() {
         decoders.iter().for_each(|decoder| collect_types(decoder, kinds));
