@@ -1,0 +1,142 @@
+// From a model's files to its codec: GGUF metadata, or the JSON files of a folder.
+#include "inference/tokenizer/engine_encoder.h"
+#include "inference/tokenizer/model_codec.h"
+#include "inference/tokenizer/pre_tokenizers.h"
+#include "inference/tokenizer/tokenizer_parts.h"
+#include "inference/tokenizer/utf8.h"
+#include "inference/weights/gguf_file.h"
+#include "inference/weights/model_files.h"
+#include "inference/weights/strict_json.h"
+
+namespace quire::inference {
+namespace {
+
+Result<std::vector<std::string>> copy_texts(const GgufMetadata& metadata, std::string_view key) {
+  const TextArray& texts = *TRY(metadata.texts(key));
+  std::vector<std::string> copy;
+  copy.reserve(texts.size());
+  for (std::size_t index = 0; index < texts.size(); ++index) copy.emplace_back(texts[index]);
+  return copy;
+}
+
+bool default_add_bos(const TokenizerParts& parts) {
+  if (parts.model == "llama") return true;
+  const Result<PreTokenizer> pre = find_pre_tokenizer(parts.pre);
+  return pre.ok() && pre.value().adds_bos;
+}
+
+// "bos_token" is a text, or an added token with its text under "content".
+std::optional<std::string> token_text(const Json& config, const char* key) {
+  const auto at = config.find(key);
+  if (at == config.end()) return std::nullopt;
+  if (at->is_string()) return at->get<std::string>();
+  if (at->is_object() && at->contains("content") && (*at)["content"].is_string()) {
+    return (*at)["content"].get<std::string>();
+  }
+  return std::nullopt;
+}
+
+// A text, or a list of named templates of which "default" is the one to use.
+std::string template_text(const Json& config) {
+  const auto at = config.find("chat_template");
+  if (at == config.end()) return {};
+  if (at->is_string()) return at->get<std::string>();
+  std::string first;
+  if (!at->is_array()) return {};
+  for (const Json& each : *at) {
+    if (!each.is_object() || !each.contains("template") || !each["template"].is_string()) continue;
+    const std::string text = each["template"].get<std::string>();
+    if (each.contains("name") && each["name"] == "default") return text;
+    if (first.empty()) first = text;
+  }
+  return first;
+}
+
+Result<ModelTextCodec> codec_from_json(std::string_view tokenizer_json,
+                                       std::string_view tokenizer_config_json,
+                                       std::string_view chat_template, UnixClock clock) {
+  const Json config = tokenizer_config_json.empty()
+                          ? Json::object()
+                          : TRY(parse_json(tokenizer_config_json, "tokenizer_config.json"));
+  if (!config.is_object()) {
+    return Error(ErrorCode::InvalidArgument, "tokenizer_config.json: not an object");
+  }
+  JsonTokenizer tokenizer = TRY(make_json_tokenizer(tokenizer_json));
+  ModelCodecParts made;
+  made.specials = TRY(SpecialTokens::create(std::move(tokenizer.added)));
+  Json variables = Json::object();
+  for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
+    if (const std::optional<std::string> text = token_text(config, key)) variables[key] = *text;
+  }
+  const std::optional<std::string> bos = token_text(config, "bos_token");
+  const std::optional<TokenId> bos_id = bos ? made.specials.find(*bos) : std::optional<TokenId>();
+  const bool adds_bos = !tokenizer.prefix.empty() && (!bos_id || tokenizer.prefix[0] == *bos_id);
+  if (bos_id) {
+    made.bos_id = static_cast<std::int32_t>(*bos_id);
+  } else if (!tokenizer.prefix.empty()) {
+    made.bos_id = static_cast<std::int32_t>(tokenizer.prefix[0]);
+  }
+  made.encoder = std::move(tokenizer.encoder);
+  made.vocabulary = std::move(tokenizer.vocabulary);
+  made.chat_template = chat_template.empty() ? template_text(config) : std::string(chat_template);
+  made.template_variables = variables.dump();
+  made.clock = std::move(clock);
+  return ModelTextCodec{std::make_unique<ModelCodec>(std::move(made)), adds_bos};
+}
+
+}  // namespace
+
+Result<TokenizerParts> tokenizer_parts_from_gguf(const GgufMetadata& metadata) {
+  const auto text = [&](std::string_view key) -> Result<std::string> {
+    return std::string(TRY(metadata.find_text(key)).value_or(std::string_view()));
+  };
+  TokenizerParts parts;
+  parts.model = TRY(metadata.text("tokenizer.ggml.model"));
+  parts.pre = TRY(text("tokenizer.ggml.pre"));
+  parts.tokens = TRY(copy_texts(metadata, "tokenizer.ggml.tokens"));
+  if (metadata.has("tokenizer.ggml.scores")) {
+    parts.scores = TRY(metadata.reals("tokenizer.ggml.scores"));
+  }
+  if (metadata.has("tokenizer.ggml.token_type")) {
+    parts.token_types = TRY(metadata.integers("tokenizer.ggml.token_type"));
+  }
+  if (metadata.has("tokenizer.ggml.merges")) {
+    parts.merges = TRY(copy_texts(metadata, "tokenizer.ggml.merges"));
+  }
+  parts.bos_id = TRY(metadata.find_i32("tokenizer.ggml.bos_token_id")).value_or(-1);
+  parts.eos_id = TRY(metadata.find_i32("tokenizer.ggml.eos_token_id")).value_or(-1);
+  parts.unknown_id = TRY(metadata.find_i32("tokenizer.ggml.unknown_token_id")).value_or(-1);
+  parts.add_bos = TRY(metadata.find_bool("tokenizer.ggml.add_bos_token"));
+  parts.add_space_prefix = TRY(metadata.find_bool("tokenizer.ggml.add_space_prefix"));
+  parts.chat_template = TRY(text("tokenizer.chat_template"));
+  return parts;
+}
+
+Result<std::unique_ptr<TextCodec>> make_text_codec_from_json(std::string_view tokenizer_json,
+                                                             std::string_view tokenizer_config_json,
+                                                             std::string_view chat_template,
+                                                             UnixClock clock) {
+  ModelTextCodec made =
+      TRY(codec_from_json(tokenizer_json, tokenizer_config_json, chat_template, std::move(clock)));
+  return std::move(made.codec);
+}
+
+Result<ModelTextCodec> open_text_codec(const ModelFiles& model, UnixClock clock) {
+  ModelTextCodec made;
+  if (model.gguf_metadata() != nullptr) {
+    TokenizerParts parts = TRY(tokenizer_parts_from_gguf(*model.gguf_metadata()));
+    made.add_bos = default_add_bos(parts);
+    made.codec = TRY(make_text_codec(std::move(parts), std::move(clock)));
+  } else {
+    const TokenizerTexts& texts = model.tokenizer_texts();
+    if (texts.tokenizer_json.empty()) {
+      return Error(ErrorCode::NotFound, model.path() + ": tokenizer.json is missing");
+    }
+    made = TRY(codec_from_json(texts.tokenizer_json, texts.tokenizer_config_json,
+                               texts.chat_template, std::move(clock)));
+  }
+  made.add_bos = model.spec().add_bos.value_or(made.add_bos);
+  return made;
+}
+
+}  // namespace quire::inference

@@ -1,0 +1,176 @@
+// The tokenizers against the recorded answers of other implementations.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "inference/tokenizer/tokenizer_parts.h"
+#include "inference/weights/byte_source.h"
+#include "inference/weights/gguf_file.h"
+#include "inference/weights/model_files.h"
+#include "support/default_model.h"
+
+#ifndef QUIRE_ENGINES
+TEST(PublishedTokenizer, NeedsEngines) {
+  GTEST_SKIP() << "this build has no engines/ (QUIRE_WASM is OFF)";
+}
+#else
+
+namespace quire::inference {
+namespace {
+
+const std::string kGolden = QUIRE_SOURCE_DIR "/tests/golden/";
+
+std::string environment_or(const char* name, const std::string& otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+// What tools/fetch_tokenizer_goldens.sh fetched, and whether it did.
+std::filesystem::path fetched(const std::string& name) {
+  const std::string cache = environment_or(
+      "QUIRE_CACHE",
+      environment_or("XDG_CACHE_HOME", environment_or("HOME", "") + "/.cache") + "/quire");
+  return std::filesystem::path(cache) / "goldens" / name;
+}
+
+std::string read_or_fail(const std::string& path) {
+  Result<std::string> text = read_file(path, std::uint64_t{64} << 20);
+  EXPECT_TRUE(text.ok()) << text.error().message();
+  return text.ok() ? std::move(text).take() : std::string();
+}
+
+std::unique_ptr<TextCodec> codec_of_gguf(const std::filesystem::path& path) {
+  Result<File> opened = File::open(path.string());
+  EXPECT_TRUE(opened.ok()) << opened.error().message();
+  if (!opened.ok()) return nullptr;
+  Result<GgufFile> file = GgufFile::parse(std::make_shared<FileSource>(std::move(opened).take()));
+  EXPECT_TRUE(file.ok()) << file.error().message();
+  if (!file.ok()) return nullptr;
+  Result<TokenizerParts> parts = tokenizer_parts_from_gguf(*file.value().metadata);
+  EXPECT_TRUE(parts.ok()) << parts.error().message();
+  if (!parts.ok()) return nullptr;
+  Result<std::unique_ptr<TextCodec> > codec = make_text_codec(std::move(parts).take());
+  EXPECT_TRUE(codec.ok()) << codec.error().message();
+  return codec.ok() ? std::move(codec).take() : nullptr;
+}
+
+std::vector<std::string> split(const std::string& text, const std::string& separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t end = text.find(separator, begin);
+    if (end == std::string::npos) break;
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + separator.size();
+  }
+  if (begin < text.size()) parts.push_back(text.substr(begin));
+  return parts;
+}
+
+std::vector<TokenId> numbers_of(const std::string& line) {
+  std::vector<TokenId> numbers;
+  for (const std::string& word : split(line, " ")) {
+    if (!word.empty()) numbers.push_back(TokenId(static_cast<std::uint32_t>(std::stoul(word))));
+  }
+  return numbers;
+}
+
+class PublishedTokenizer : public testing::TestWithParam<const char*> {};
+
+TEST_P(PublishedTokenizer, GivesTheRecordedIdsAndDecodesThem) {
+  const std::string name = GetParam();
+  const std::filesystem::path path = fetched(name + ".gguf");
+  if (!std::filesystem::exists(path)) {
+    GTEST_SKIP() << path << " is missing: tools/fetch_tokenizer_goldens.sh fetches it";
+  }
+  const std::unique_ptr<TextCodec> codec = codec_of_gguf(path);
+  ASSERT_NE(codec, nullptr);
+  const auto texts =
+      split(read_or_fail(kGolden + "tokenizers/texts.inp"), "\n__ggml_vocab_test__\n");
+  const auto lines = split(read_or_fail(kGolden + "tokenizers/" + name + ".out"), "\n");
+  ASSERT_EQ(texts.size(), lines.size());
+  ASSERT_GT(texts.size(), 40u);
+  for (std::size_t index = 0; index < texts.size(); ++index) {
+    const std::vector<TokenId> wanted = numbers_of(lines[index]);
+    const auto ids = codec->encode(texts[index], {.parse_special = false, .add_bos = false});
+    ASSERT_TRUE(ids.ok()) << ids.error().message();
+    EXPECT_EQ(ids.value(), wanted) << '"' << texts[index] << '"';
+    const auto text = codec->decode(wanted, true);
+    ASSERT_TRUE(text.ok()) << text.error().message();
+    const bool adds_space = name == "llama-spm" && !texts[index].empty();
+    EXPECT_EQ(text.value(), (adds_space ? " " : "") + texts[index]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Names, PublishedTokenizer,
+                         testing::Values("gpt-2", "llama-bpe", "qwen2", "llama-spm"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           for (char& letter : name) letter = letter == '-' ? '_' : letter;
+                           return name;
+                         });
+
+TEST(DefaultModel, GivesTheIdsOfAll49AwkwardStringsAndTheirBytesBack) {
+  const std::string path = test::default_model_path();
+  if (path.empty()) GTEST_SKIP() << "SmolLM2-135M-Instruct is not in the data folder: make model";
+  const std::unique_ptr<TextCodec> codec = codec_of_gguf(path);
+  ASSERT_NE(codec, nullptr);
+  const auto cases = nlohmann::json::parse(read_or_fail(kGolden + "smollm2_tokenizer.json"));
+  ASSERT_EQ(cases.size(), 49u);
+  for (const auto& each : cases) {
+    const auto text = each["text"].get<std::string>();
+    std::vector<TokenId> wanted;
+    for (const auto& id : each["ids"]) wanted.push_back(TokenId(id.get<std::uint32_t>()));
+    const auto ids = codec->encode(text, {});
+    ASSERT_TRUE(ids.ok()) << ids.error().message();
+    EXPECT_EQ(ids.value(), wanted) << each;
+    const auto decoded = codec->decode(wanted, true);
+    ASSERT_TRUE(decoded.ok());
+    EXPECT_EQ(decoded.value(), text);
+  }
+}
+
+TEST(DefaultModel, GivesThePromptIdsOfTheGoldens) {
+  const std::string path = test::default_model_path();
+  if (path.empty()) GTEST_SKIP() << "SmolLM2-135M-Instruct is not in the data folder: make model";
+  const std::unique_ptr<TextCodec> codec = codec_of_gguf(path);
+  ASSERT_NE(codec, nullptr);
+  const auto golden = nlohmann::json::parse(read_or_fail(kGolden + "smollm2.json"));
+  ASSERT_EQ(golden["prompts"].size(), 8u);
+  for (const auto& prompt : golden["prompts"]) {
+    const auto text = prompt["prompt"].get<std::string>();
+    const auto ids = codec->encode(text, {});
+    ASSERT_TRUE(ids.ok()) << ids.error().message();
+    std::vector<TokenId> wanted;
+    for (const auto& id : prompt["ids"]) wanted.push_back(TokenId(id.get<std::uint32_t>()));
+    EXPECT_EQ(ids.value(), wanted) << text;
+  }
+}
+
+TEST(Folder, TokenizerJsonEncodesAndDecodesItsOwnTokens) {
+  for (const std::string name : {"tiny_llama", "tiny_qwen2", "tiny_qwen3"}) {
+    const auto model = open_model(kGolden + name);
+    ASSERT_TRUE(model.ok()) << model.error().message();
+    const auto opened = open_text_codec(*model.value());
+    ASSERT_TRUE(opened.ok()) << opened.error().message();
+    const TextCodec& codec = *opened.value().codec;
+    EXPECT_FALSE(opened.value().add_bos);
+    EXPECT_LE(codec.vocabulary_size(), 1024u);  // The model pads its own.
+    const std::string text = read_or_fail(kGolden + "text.txt") + "\n\t h\u00e9llo \U0001f600";
+    const auto ids = codec.encode(text + "<|end|>", {});
+    ASSERT_TRUE(ids.ok()) << ids.error().message();
+    EXPECT_EQ(ids.value().back(), codec.special("<|end|>").value());
+    EXPECT_EQ(codec.decode(ids.value(), true).value(), text + "<|end|>");
+    EXPECT_EQ(codec.decode(ids.value(), false).value(), text);
+    const auto plain = codec.encode("<|end|>", {.parse_special = false, .add_bos = false});
+    EXPECT_GT(plain.value().size(), 1u);
+  }
+}
+
+}  // namespace
+}  // namespace quire::inference
+
+#endif
