@@ -1,6 +1,7 @@
 // The F32 path against PyTorch on the tiny models: every logit under every mask.
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "support/backend_driver.h"
@@ -129,6 +130,51 @@ TEST_P(TinyModels, GreedyTokensAreThoseOfTheReference) {
     ASSERT_EQ(ids.back(), step["id"].get<std::int32_t>()) << "after " << end << " tokens";
     done = end;
   }
+}
+
+// tiny_llama as a model whose own files ask for a window of 16, as Mistral's do.
+std::string write_windowed() {
+  const std::filesystem::path folder =
+      testing::TempDir() + "quire_windowed_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  for (const auto& file : std::filesystem::directory_iterator(golden_path("tiny_llama"))) {
+    std::filesystem::copy(file, folder / file.path().filename(),
+                          std::filesystem::copy_options::overwrite_existing);
+  }
+  const std::string config = read_file(golden_path("tiny_llama/config.json"), 1 << 20).value();
+  auto json = nlohmann::json::parse(config);
+  json["model_type"] = "mistral";
+  json["sliding_window"] = 16;
+  std::ofstream(folder / "config.json") << json.dump();
+  return folder;
+}
+
+TEST(SlidingWindow, OfTheModelItselfGivesTheLogitsOfTheWindowMask) {
+  const Golden golden = read_golden("tiny_llama");
+  const auto expected = std::find_if(golden.masks.begin(), golden.masks.end(),
+                                     [](const auto& mask) { return mask.name == "window16"; });
+  const std::string folder = write_windowed();
+  const auto device = Device::open(folder, exact_options());
+  std::filesystem::remove_all(folder);
+  ASSERT_NE(device, nullptr);
+  for (const std::uint32_t chunk : {64u, 9u}) {
+    std::vector<float> all;
+    for (std::uint32_t begin = 0; begin < 64; begin += chunk) {
+      const Span span{begin, std::min(64u, begin + chunk)};
+      Batch batch;
+      add_pass(batch, {}, golden.ids, span, span);
+      Completion completion = device->run(std::move(batch));
+      for (std::size_t i = 0; i < completion.distributions.size(); ++i) {
+        const std::vector<float> logits = logits_of(completion, i);
+        all.insert(all.end(), logits.begin(), logits.end());
+      }
+    }
+    EXPECT_LT(largest_difference(all, expected->logits), kTolerance);
+  }
+  // A mask of the caller's still holds inside the window: together they are the window here.
+  EXPECT_LT(
+      largest_difference(masked_logits(*device, golden, golden.masks[0], 64), expected->logits),
+      kTolerance);
 }
 
 // The rows of expected_long.npz, each as the last of a context of 800 random tokens.

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint32_t kAloneRows = 8;    // Up to so many rows, each worker prepares all of them.
 constexpr std::uint32_t kRowsPerTile = 8;  // Of steps that treat rows one by one.
-constexpr std::uint32_t kTilesPerWorker = 8;
-constexpr std::uint32_t kGroupsMax = 16;  // Query heads of one attention task.
+constexpr std::uint32_t kTilesPerWorker = 32;  // Tiles grow while there are so many.
+constexpr std::uint32_t kGroupsMax = 16;       // Query heads of one attention task.
 constexpr std::size_t kTokenTileBytes = std::size_t{512} << 10;  // Activations that stay in L2.
 constexpr std::size_t kFeedBytes = std::size_t{16} << 20;        // Gate and up of one step.
 
@@ -144,23 +144,32 @@ Transformer::Tiling Transformer::tiling(std::span<const Part> parts, std::uint32
   for (const Part& part : parts) rows += part.matrix->row_count;
   const std::uint32_t tokens = divide_up(token_count, tiling.token_tile);
   while (tiling.row_tile > kRowGroup &&
-         divide_up(rows, tiling.row_tile) * tokens < worker_count * kTilesPerWorker) {
+         divide_up(rows, tiling.row_tile) * tokens < worker_count * 2) {
     tiling.row_tile /= 2;
   }
   while (tiling.row_tile < 512 &&
-         divide_up(rows, tiling.row_tile * 2) * tokens >= worker_count * 4 * kTilesPerWorker) {
+         divide_up(rows, tiling.row_tile * 2) * tokens >= worker_count * kTilesPerWorker) {
     tiling.row_tile *= 2;
   }
   std::uint32_t end = 0;
   for (std::uint32_t i = 0; i < tiling.part_count; ++i) {
-    end += divide_up(parts[i].matrix->row_count, tiling.row_tile);
+    const std::uint32_t part_rows = parts[i].matrix->row_count;
+    const bool is_last = i + 1 == tiling.part_count;
+    const std::uint32_t halved =
+        is_last && tiling.row_tile > kRowGroup ? worker_count * tiling.row_tile : 0;
+    const std::uint32_t whole = (part_rows - std::min(halved, part_rows)) / tiling.row_tile;
+    end += halved == 0
+               ? divide_up(part_rows, tiling.row_tile)
+               : whole + divide_up(part_rows - whole * tiling.row_tile, tiling.row_tile / 2);
     tiling.row_tile_ends[i] = end;
+    tiling.whole_tiles = halved == 0 ? end : whole;
   }
   tiling.tile_count = end * tokens;
   return tiling;
 }
 
-// Tiles of one block of tokens follow one another, so that its activations stay in the cache.
+// Tiles of one block of tokens follow one another, so that its activations stay in the cache. The
+// last rows of the last part are cut into halves, so that workers finish at about the same time.
 Transformer::Tile Transformer::Tiling::tile(std::uint32_t index,
                                             std::span<const Part> parts) const {
   const std::uint32_t row_tiles = row_tile_ends[part_count - 1];
@@ -168,8 +177,13 @@ Transformer::Tile Transformer::Tiling::tile(std::uint32_t index,
   Tile tile{};
   while (row_index >= row_tile_ends[tile.part]) ++tile.part;
   if (tile.part > 0) row_index -= row_tile_ends[tile.part - 1];
+  std::uint32_t row_count = row_tile;
   tile.row_begin = row_index * row_tile;
-  tile.row_end = std::min(tile.row_begin + row_tile, parts[tile.part].matrix->row_count);
+  if (tile.part + 1 == part_count && row_index >= whole_tiles) {
+    row_count = row_tile / 2;
+    tile.row_begin = whole_tiles * row_tile + (row_index - whole_tiles) * row_count;
+  }
+  tile.row_end = std::min(tile.row_begin + row_count, parts[tile.part].matrix->row_count);
   tile.token_first = index / row_tiles * token_tile;
   tile.token_count = std::min(token_tile, token_count - tile.token_first);
   return tile;
@@ -292,15 +306,22 @@ void Transformer::attend(Worker& worker, const ForwardPlan& plan, std::uint32_t 
   const std::uint32_t groups = spec_->head_count / spec_->kv_head_count;
   const auto chunk_count = static_cast<std::uint32_t>(plan.attention.size());
   const std::uint32_t heads = spec_->kv_head_count;
-  // Few tasks for many workers: query heads that share keys go to different workers.
-  std::uint32_t parts = divide_up(groups, kGroupsMax);
-  if (worker.count() > 1 && chunk_count * heads < worker.count() * 4) parts = groups;
+  const std::uint32_t parts = divide_up(groups, kGroupsMax);
+  const std::uint32_t task_count = chunk_count * heads * parts;
+  // Of few tasks, those that do not divide evenly are split by query head: their keys are read
+  // again for each, but all workers share them.
+  const std::uint32_t odd = task_count < 4 * worker.count() ? task_count % worker.count() : 0;
+  const std::uint32_t whole = task_count - odd;
   const std::uint32_t groups_per_part = divide_up(groups, parts);
-  worker.phase(chunk_count * heads * parts, [&](std::uint32_t index) {
+  worker.phase(whole + odd * groups_per_part, [&](std::uint32_t index) {
+    const std::uint32_t single = index < whole ? 0 : (index - whole) % groups_per_part;
+    if (index >= whole) index = whole + (index - whole) / groups_per_part;
     const AttentionRows& rows = plan.attention[index / (heads * parts)];
     const std::uint32_t head = index / parts % heads;
-    const std::uint32_t group = index % parts * groups_per_part;
+    const std::uint32_t first = index % parts * groups_per_part;
+    const std::uint32_t group = first + single;
     if (group >= groups) return;
+    const std::uint32_t group_count = index < whole ? std::min(groups_per_part, groups - group) : 1;
     const std::size_t column = std::size_t{head * groups + group} * spec_->head_dim;
     AttentionTask task;
     task.pages = rows.pages;
@@ -309,7 +330,7 @@ void Transformer::attend(Worker& worker, const ForwardPlan& plan, std::uint32_t 
     task.head_offset = options_.kv.head_offset(layer, head);
     task.kv_format = options_.kv.format;
     task.head_dim = spec_->head_dim;
-    task.group_count = std::min(groups_per_part, groups - group);
+    task.group_count = group_count;
     task.scale = 1.0f / std::sqrt(static_cast<float>(spec_->head_dim));
     task.rows = std::span(plan.query_rows).subspan(rows.row_first, rows.row_count);
     task.mask_slot_count = rows.mask_slot_count;

@@ -69,6 +69,7 @@ class Transformer {
     std::uint32_t token_tile = 1;
     std::uint32_t token_count = 1;
     std::uint32_t row_tile_ends[3] = {};  // Running counts over parts.
+    std::uint32_t whole_tiles = 0;        // Of the last part; the others have half the rows.
     std::uint32_t part_count = 0;
     std::uint32_t tile_count = 0;
     Tile tile(std::uint32_t index, std::span<const Part> parts) const;
