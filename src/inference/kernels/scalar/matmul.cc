@@ -40,6 +40,23 @@ Quad load(const float* from) {
   return quad;
 }
 
+// Four rows of four, `stride` floats apart, to four columns, kRowGroup floats apart.
+void transpose(const float* from, std::size_t stride, float* to) {
+  const Quad a = load(from);
+  const Quad b = load(from + stride);
+  const Quad c = load(from + 2 * stride);
+  const Quad d = load(from + 3 * stride);
+  const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const Quad ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Quad cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const Quad columns[4] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+                           __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+                           __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                           __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+  for (std::size_t i = 0; i < 4; ++i) std::memcpy(to + i * kRowGroup, &columns[i], sizeof(Quad));
+}
+
 // Columns [first, first + count) of one group as [column][16] floats; count in whole blocks.
 void decode_tile(const GroupLayout& layout, NumberFormat format, const std::byte* group,
                  std::uint32_t first, std::uint32_t count, float* tile) {
@@ -54,9 +71,9 @@ void decode_tile(const GroupLayout& layout, NumberFormat format, const std::byte
     for (std::uint32_t row = 0; row < kRowGroup; ++row) {
       decode_row(format, block + row * layout.shape.block_bytes, values, rows[row]);
     }
-    for (std::uint32_t k = 0; k < values; ++k) {
-      for (std::uint32_t row = 0; row < kRowGroup; ++row) {
-        tile[(column + k) * kRowGroup + row] = rows[row][k];
+    for (std::uint32_t k = 0; k < values; k += 4) {
+      for (std::uint32_t row = 0; row < kRowGroup; row += 4) {
+        transpose(rows[row] + k, kTileColumns, tile + (column + k) * kRowGroup + row);
       }
     }
   }
