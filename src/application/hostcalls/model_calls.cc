@@ -122,12 +122,13 @@ Result<std::int32_t> tokenize_tokenize(HostCall& call, GuestHandle handle,
   TRY(check_flags(flags, kParseSpecial | kAddBos));
   std::string text = TRY(read_text(call, list, "text"));
   const std::size_t bytes = text.size();
-  return submit_text(call,
-                     control::Tokenize{.model = model.index,
-                                       .text = std::move(text),
-                                       .parse_special = (flags & kParseSpecial) != 0,
-                                       .add_bos = (flags & kAddBos) != 0},
-                     bytes);
+  return submit_text(
+      call,
+      control::Tokenize{.model = model.index,
+                        .text = std::move(text),
+                        .parse_special = (flags & kParseSpecial) != 0,
+                        .add_bos = (flags & kAddBos) != 0 && model.description.add_bos},
+      bytes);
 }
 
 Result<std::int32_t> tokenize_detokenize(HostCall& call, GuestHandle handle,

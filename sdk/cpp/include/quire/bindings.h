@@ -149,7 +149,8 @@ std::int32_t embed_txt(std::int32_t queue, const std::int32_t* embeds, std::uint
 }  // namespace input
 
 namespace tokenize {
-// Token ids (u32) of UTF-8 text. Flags: bit 0 parse special tokens, bit 1 prepend begin-of-text.
+// Token ids (u32) of UTF-8 text. Flags: bit 0 parse special tokens, bit 1 this is the start of a
+// text: prepend begin-of-text where the files of the model ask for it.
 QUIRE_IMPORT("quire:core/tokenize@1", "tokenize")
 std::int32_t tokenize(std::int32_t model, const std::uint8_t* text, std::uint32_t text_count, std::uint32_t flags);
 // The bytes of tokens. Flags: bit 0 keep special tokens.
