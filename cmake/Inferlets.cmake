@@ -57,3 +57,8 @@ foreach(source ${sources})
 endforeach()
 get_property(inferlets GLOBAL PROPERTY QUIRE_INFERLETS)
 add_custom_target(inferlets ALL DEPENDS ${inferlets})
+
+# Where `quire build` of an installed program looks (src/main/commands/sdk_location.h).
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/cpp/include DESTINATION share/quire/sdk)
+install(FILES ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp DESTINATION share/quire/sdk)
+install(FILES ${inferlets} DESTINATION share/quire/inferlets)

@@ -5,8 +5,8 @@
 namespace quire::cli {
 
 struct NewOptions {
-  std::string name;    // The project: letters, digits, '_' and '-', a letter first.
-  std::string parent;  // Where its folder is made; empty: the current folder.
+  std::string name = {};    // The project: letters, digits, '_' and '-', a letter first.
+  std::string parent = {};  // Where its folder is made; empty: the current folder.
 };
 
 }  // namespace quire::cli

@@ -1,0 +1,165 @@
+#include "main/commands/new_command.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "base/result.h"
+#include "cli/exit_code.h"
+
+namespace quire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kNameBytesMax = 64;
+
+// In each text, NAME is the project's name.
+constexpr std::string_view kMain = R"(// NAME: goes on with a text, or asks the model for an answer.
+//
+// It runs inside the server, next to the model. Change generate's options, fork the context, draw
+// tokens by a rule of your own, call tools between them: the loop is yours.
+#include "quire/quire.h"
+
+namespace {
+
+using namespace quire;
+
+Task<Result<void>> program(std::vector<std::string> command_line) {
+  const Arguments arguments = CO_TRY(Arguments::parse(
+      command_line, {.values = {"prompt", "max-tokens", "temperature", "seed"}}));
+  GenerateOptions options;
+  options.token_count_max = CO_TRY(arguments.count("max-tokens", 64));
+  options.sampler.temperature = CO_TRY(arguments.number("temperature", 0.0));
+  options.sampler.seed = CO_TRY(arguments.integer("seed", 0));
+
+  const Model model = CO_TRY(Model::open());
+  Context context = CO_TRY(Context::create(model));
+  context.user(arguments.text("prompt", "Say hello in five words."));
+  const Generation answer = CO_TRY(co_await context.generate(options).stream(session::send));
+
+  runtime::log(LogLevel::Info, std::to_string(answer.tokens.size()) + " tokens");
+  co_return {};
+}
+
+}  // namespace
+
+QUIRE_MAIN(program)
+)";
+
+constexpr std::string_view kReadme = R"(# NAME
+
+A program for Quire: it runs as WebAssembly inside the server, next to the model.
+
+    make          # builds NAME.wasm
+    make run      # builds and runs it here, with the default model
+    make run ARGS='--prompt "What is a page table?" --max-tokens 100'
+
+The same by hand:
+
+    quire build main.cpp -o NAME.wasm
+    quire run NAME.wasm -- --prompt "What is a page table?"
+
+Start reading in `main.cpp`. Everything that the SDK offers is in its headers: `quire/quire.h` lists
+them. A failing call gives an error code and a message that says what, which and how much; `CO_TRY`
+hands it up, and it ends in the program's log.
+)";
+
+constexpr std::string_view kMakefile =
+    R"(# `make` builds NAME.wasm, `make run ARGS='--prompt TEXT'` runs it.
+QUIRE ?= quire
+ARGS ?=
+
+NAME.wasm: main.cpp
+	$(QUIRE) build main.cpp -o $@
+
+.PHONY: run clean
+run: NAME.wasm
+	$(QUIRE) run NAME.wasm -- $(ARGS)
+
+clean:
+	rm -f NAME.wasm
+)";
+
+int fail(cli::ExitCode code, const std::string& message) {
+  std::fprintf(stderr, "quire new: %s\n", message.c_str());
+  return cli::number(code);
+}
+
+bool is_letter(char each) {
+  return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
+}
+
+bool is_name(std::string_view name) {
+  if (name.empty() || name.size() > kNameBytesMax || !is_letter(name[0])) return false;
+  for (const char each : name) {
+    if (!is_letter(each) && !(each >= '0' && each <= '9') && each != '_' && each != '-') {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string with_name(std::string_view text, std::string_view name) {
+  constexpr std::string_view kPlace = "NAME";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t found = std::min(text.find(kPlace, at), text.size());
+    out += text.substr(at, found - at);
+    if (found == text.size()) break;
+    out += name;
+    at = found + kPlace.size();
+  }
+  return out;
+}
+
+Result<void> write_file(const fs::path& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wx");
+  if (file == nullptr) {
+    return Error(ErrorCode::Io, path.string() + ": " + std::strerror(errno));
+  }
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fclose(file) != 0 || !written) {
+    return Error(ErrorCode::Io, path.string() + ": cannot be written");
+  }
+  return {};
+}
+
+Result<void> write_project(const fs::path& folder, const std::string& name) {
+  TRY(write_file(folder / "main.cpp", with_name(kMain, name)));
+  TRY(write_file(folder / "README.md", with_name(kReadme, name)));
+  TRY(write_file(folder / "Makefile", with_name(kMakefile, name)));
+  TRY(write_file(folder / ".gitignore", "*.wasm\n"));
+  return {};
+}
+
+}  // namespace
+
+int new_command(const cli::NewOptions& options) {
+  using cli::ExitCode;
+  if (!is_name(options.name)) {
+    return fail(ExitCode::Usage, "\"" + options.name +
+                                     "\" is no name: letters, digits, '_' and '-', a letter "
+                                     "first, at most " +
+                                     std::to_string(kNameBytesMax));
+  }
+  const fs::path folder = fs::path(options.parent) / options.name;
+  std::error_code failure;
+  if (fs::exists(fs::symlink_status(folder, failure))) {
+    return fail(ExitCode::Failed, folder.string() + " exists already");
+  }
+  if (!fs::create_directory(folder, failure)) {
+    return fail(ExitCode::Failed, folder.string() + ": " + failure.message());
+  }
+  const Result<void> written = write_project(folder, options.name);
+  if (!written.ok()) return fail(ExitCode::Failed, std::string(written.error().message()));
+  std::printf("%s is ready. Next:\n  cd %s\n  make run\n", folder.c_str(), folder.c_str());
+  return cli::number(ExitCode::Ok);
+}
+
+}  // namespace quire

@@ -1,0 +1,26 @@
+#pragma once
+// Other programs, run to their end.
+//
+// Thread   the caller waits. Errors: NotFound when there is no such program, Io when it cannot run.
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace quire {
+
+enum class ProcessOutput : std::uint8_t {
+  Show,    // Its standard output and error are ours.
+  Hide,    // Both are thrown away.
+  Return,  // Standard output comes back (at most 64 KiB), standard error is thrown away.
+};
+
+struct ProcessEnd {
+  int exit_code = 0;  // 128 + the signal's number when a signal ended it.
+  std::string output;
+};
+
+// `arguments[0]` is a path, or a name to look up in PATH.
+Result<ProcessEnd> run_process(const std::vector<std::string>& arguments, ProcessOutput output);
+
+}  // namespace quire
