@@ -16,8 +16,8 @@ struct WasmtimeOptions {
   std::uint64_t memory_bytes_max = 128u << 20;  // No instance can have more.
   std::uint32_t table_element_count_max = 20'000;
   std::uint64_t address_space_bytes_max = UINT64_MAX;  // Reserve no more; tests make it small.
-  std::string cache_folder;                            // Empty: compiled code is not kept.
-  ModuleLimits module;
+  std::string cache_folder{};                          // Empty: compiled code is not kept.
+  ModuleLimits module{};
 };
 
 // Errors: Unavailable when the address space holds no pool, with the figures; PermissionDenied for
