@@ -235,11 +235,7 @@ class WildGuest {
 
   // Answers the oldest command that waits, well or with an error.
   void answer() {
-    const auto waits = [](const control::Command& each) {
-      return each.future != control::kNoFuture;
-    };
-    if (std::find_if(control_.commands.begin(), control_.commands.end(), waits) ==
-        control_.commands.end()) {
+    if (!control_.waits()) {
       control_.commands.clear();
       return;
     }

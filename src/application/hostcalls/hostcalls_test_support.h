@@ -45,6 +45,11 @@ class RecordingControl final : public control::ControlPort {
   control::ControlStatistics statistics() const override { return {}; }
   control::InstanceStatistics statistics(control::InstanceId) const override { return {}; }
 
+  bool waits() const {
+    return std::any_of(commands.begin(), commands.end(), [](const control::Command& each) {
+      return each.future != control::kNoFuture;
+    });
+  }
   // The oldest command that waits for an answer; it and those before it are forgotten.
   control::Command take_waiting() {
     const auto waits = [](const control::Command& each) {

@@ -308,6 +308,35 @@ TEST_F(WasmGuest, PollOneoffSleeps) {
   EXPECT_GE(only_end().ended_ns - only_end().launched_ns, 5 * kMillisecond);
 }
 
+// Each import once with every argument the same edge, from real Wasm: nothing but error codes.
+TEST_F(WasmGuest, EveryImportSurvivesEdgesOfTheMemory) {
+  std::string body = R"((memory (export "memory") 1))";
+  std::string calls;
+  int index = 0;
+  for (const sandbox::HostFunction& function : hostcalls::host_functions()) {
+    const std::string_view signature = function.signature;
+    if (std::string_view(function.name) == "proc_exit") continue;
+    std::string type;
+    std::string arguments;
+    for (const char letter : signature.substr(0, signature.find('>'))) {
+      type += letter == 'I' ? " i64" : " i32";
+      arguments += letter == 'I' ? "(i64.const 1)" : "(local.get $edge)";
+    }
+    const std::string name = "$f" + std::to_string(index++);
+    body = "(import \"" + std::string(function.module) + "\" \"" + function.name + "\" (func " +
+           name + " (param" + type + ") (result " + (signature.back() == 'I' ? "i64" : "i32") +
+           ")))" + body;
+    calls += "(drop (call " + name + " " + arguments + "))";
+  }
+  body += "(func $all (param $edge i32) " + calls + ") (func (export \"run\")";
+  for (const std::int64_t edge : {-1L, 0L, 1L, 65535L, 65536L, 65532L, 0x7fffffffL, -65536L}) {
+    body += "(call $all (i32.const " + std::to_string(edge) + "))";
+  }
+  engine->launch(must_load(body + ")"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Finished) << only_end().message;
+}
+
 TEST_F(WasmGuest, AThousandRunAtOnceAndOneTrapTroublesNobody) {
   sandbox::WasmtimeOptions options;
   options.instance_count_max = 1100;

@@ -1,0 +1,320 @@
+// The lifecycle around guests that are C++ state machines: on a clock that the test moves, and
+// under ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "application/lifecycle/lifecycle_test_support.h"
+#include "application/sandbox/fake_runtime.h"
+#include "base/seeds.h"
+
+namespace quire::lifecycle {
+namespace {
+
+using sandbox::CallOutcome;
+using sandbox::FakeAction;
+using sandbox::FakeGuest;
+using sandbox::FakeHost;
+using Kind = FakeAction::Kind;
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint32_t kFuture = 64;
+constexpr std::uint32_t kBuffer = 1024;
+
+class Scripted final : public FakeGuest {
+ public:
+  explicit Scripted(std::function<FakeAction(FakeHost&, int)> step) : step_(std::move(step)) {}
+  FakeAction step(FakeHost& host) override { return step_(host, turn_++); }
+
+ private:
+  std::function<FakeAction(FakeHost&, int)> step_;
+  int turn_ = 0;
+};
+
+FakeAction wait_for(FakeHost& host, std::int64_t future, std::int64_t timeout_ns = -1) {
+  const auto number = static_cast<std::int32_t>(future);
+  host.put(kFuture, {reinterpret_cast<const char*>(&number), sizeof number});
+  const auto outcome = host.call("future", "wait", {kFuture, 1, timeout_ns});
+  if (outcome.outcome == CallOutcome::Suspend) return {Kind::Wait, 0, ""};
+  host.wait_result = static_cast<std::int32_t>(outcome.value);
+  return {Kind::Yield, 0, ""};
+}
+
+void send(FakeHost& host, std::string_view text) {
+  host.call("session", "send", {host.put(kBuffer, text), static_cast<std::int64_t>(text.size())});
+}
+
+class FakeGuests : public testing::Test {
+ protected:
+  ProgramId program(const std::string& name, std::function<FakeAction(FakeHost&, int)> step) {
+    runtime.add_program(name, [step] { return std::make_unique<Scripted>(step); });
+    return engine.manager.load_program(std::as_bytes(std::span(name))).value();
+  }
+
+  ManualClock clock;
+  sandbox::FakeRuntime runtime{hostcalls::host_functions(), 16};
+  TestEngine engine{runtime, clock};
+};
+
+TEST_F(FakeGuests, SleepersWakeInTheOrderOfTheirTimes) {
+  const ProgramId sleeper = program("sleeper", [](FakeHost& host, int turn) -> FakeAction {
+    if (turn > 0) {
+      send(host, host.get(2048, 1));
+      return {};
+    }
+    host.call("runtime", "get-arg", {0, 2048, 1});
+    const int order = host.get(2048, 1)[0] - '0';
+    return wait_for(host, host.call("runtime", "sleep", {order * 1000}).value);
+  });
+  for (const char* order : {"3", "1", "2"}) engine.launch(sleeper, {order});
+  engine.settle();
+  EXPECT_EQ(engine.manager.next_timer_ns(), 1000u);
+  for (int i = 0; i < 3; ++i) {
+    clock.advance_ns(1000);
+    engine.settle();
+  }
+  EXPECT_EQ(engine.client.messages, (std::vector<std::string>{"1", "2", "3"}));
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
+TEST_F(FakeGuests, GuestThatUsesUpItsSliceGetsATenthOfABusyDevicesTime) {
+  std::uint64_t used_ns = 0;
+  const ProgramId hog = program("hog", [&](FakeHost&, int) -> FakeAction {
+    clock.advance_ns(kMillisecond);
+    used_ns += kMillisecond;
+    return {Kind::Yield, 0, ""};
+  });
+  engine.launch(hog);
+  engine.loop.step();
+  engine.control.idle_now = false;
+  used_ns = 0;
+  const std::uint64_t start_ns = clock.now_ns();
+  while (clock.now_ns() - start_ns < 1000 * kMillisecond) {
+    if (!engine.loop.step()) clock.advance_ns(kMillisecond / 4);
+  }
+  EXPECT_GT(used_ns, 80 * kMillisecond);
+  EXPECT_LE(used_ns, 100 * kMillisecond + kMillisecond);
+  engine.control.idle_now = true;
+  used_ns = 0;
+  for (int i = 0; i < 10; ++i) engine.loop.step();
+  EXPECT_EQ(used_ns, 10 * kMillisecond);
+}
+
+TEST_F(FakeGuests, CpuLimitsNameThemselves) {
+  const ProgramId hog = program("hog", [&](FakeHost& host, int turn) -> FakeAction {
+    clock.advance_ns(kMillisecond);
+    if (turn % 2 == 0) return {Kind::Yield, 0, ""};
+    return wait_for(host, host.call("runtime", "sleep", {1000}).value);
+  });
+  InstanceLimits limits;
+  limits.cpu_ns_max = 5 * kMillisecond;
+  engine.launch(hog, {}, limits);
+  for (int i = 0; i < 20; ++i) {
+    engine.settle();
+    clock.advance_ns(1000);
+  }
+  ASSERT_EQ(engine.client.ends.size(), 1u);
+  EXPECT_EQ(engine.client.ends[0].limit, "cpu_ns_max");
+  EXPECT_EQ(engine.client.ends[0].kind, EndKind::LimitExceeded);
+}
+
+TEST_F(FakeGuests, KillWorksInEveryStage) {
+  const ProgramId waits = program("waits", [](FakeHost& host, int) {
+    return wait_for(host, host.call("session", "receive", {}).value);
+  });
+  const ProgramId yields =
+      program("yields", [](FakeHost&, int) { return FakeAction{Kind::Yield, 0, ""}; });
+  std::vector<InstanceId> ids;
+  for (int i = 0; i < 15; ++i) ids.push_back(engine.launch(waits));
+  ids.push_back(engine.launch(yields));
+  ids.push_back(engine.launch(waits));  // No slot: queued.
+  for (int i = 0; i < 17; ++i) engine.loop.step();
+  engine.manager.verify();
+  const InstanceId ready = ids[0];
+  ASSERT_TRUE(engine.manager.send_to(ready, "wakes it").ok());
+  for (const InstanceId id : {ids[16], ids[15], ready, ids[1]}) {
+    EXPECT_TRUE(engine.manager.kill(id, "enough").ok());
+    engine.manager.verify();
+  }
+  engine.settle();
+  EXPECT_EQ(engine.client.ends.size(), 4u);
+  for (const EndRecord& end : engine.client.ends) {
+    EXPECT_EQ(end.kind, EndKind::Killed);
+    EXPECT_EQ(end.message, "enough");
+  }
+  EXPECT_EQ(engine.manager.live_count(), 13u);
+}
+
+TEST_F(FakeGuests, SlowClientBoundsTheGuestAndGetsEverythingLater) {
+  std::int64_t last = 0;
+  const ProgramId chatty = program("chatty", [&](FakeHost& host, int) -> FakeAction {
+    for (int i = 0; i < 5; ++i) last = host.call("session", "send", {0, 1}).value;
+    return {};
+  });
+  InstanceLimits limits;
+  limits.guest.outbox_message_count_max = 4;
+  engine.client.takes = false;
+  engine.launch(chatty, {}, limits);
+  engine.settle();
+  EXPECT_EQ(last, -static_cast<int>(ErrorCode::QuotaExceeded));
+  EXPECT_TRUE(engine.client.ends.empty());
+  engine.client.takes = true;
+  engine.settle();
+  EXPECT_EQ(engine.client.messages.size(), 4u);
+  EXPECT_EQ(engine.client.ends.size(), 1u);
+}
+
+TEST_F(FakeGuests, WalkPassesLifecycleSandboxAndHostCallsInOrder) {
+  struct Walk final : WalkSink {
+    void reached(WalkStop stop) override { stops.push_back(stop); }
+    std::vector<WalkStop> stops;
+  } walk;
+  AnswerInbox answers;
+  hostcalls::RecordingControl control(&answers);
+  RecordingClient client;
+  InstanceManager manager({.runtime = runtime,
+                           .control = control,
+                           .answers = answers,
+                           .clock = clock,
+                           .random = engine.random,
+                           .wakeup = engine.wakeup,
+                           .wall_offset_ns = 0,
+                           .walk = &walk});
+  EngineLoop loop(manager, control, clock, engine.wakeup);
+  program("asks", [](FakeHost& host, int) -> FakeAction {
+    const std::int64_t model = host.call("models", "get-model", {0, 0}).value;
+    host.call("queue", "create-queue", {model, 1});
+    return {};
+  });
+  const std::string name = "asks";
+  const ProgramId id = manager.load_program(std::as_bytes(std::span(name))).value();
+  ASSERT_TRUE(manager.launch({.program = id, .arguments = {}, .limits = {}}, client).ok());
+  while (loop.step()) {
+  }
+  EXPECT_EQ(walk.stops,
+            (std::vector<WalkStop>{WalkStop::Lifecycle, WalkStop::Sandbox, WalkStop::HostCalls}));
+}
+
+// Guests that sleep, ask, receive, send, yield, trap and end at random, beside a client and a
+// device that act at random: the same seed gives the same trace, and every invariant holds
+// throughout.
+class WildGuest final : public FakeGuest {
+ public:
+  explicit WildGuest(std::uint64_t seed) : random_(seed) {}
+
+  FakeAction step(FakeHost& host) override {
+    if (host.wait_result) note(host, "woke " + std::to_string(*host.wait_result));
+    for (int i = 0; i < 20; ++i) {
+      const std::uint64_t draw = random_.next() % 100;
+      if (draw < 2) return {Kind::Finish, static_cast<std::int32_t>(draw), ""};
+      if (draw < 3) return {Kind::Trap, 0, "wild"};
+      if (draw < 10) return {Kind::Yield, 0, ""};
+      const std::int64_t future = ask(host, draw);
+      if (future > 0 && draw % 2 == 0) {
+        const FakeAction action =
+            wait_for(host, future, static_cast<std::int64_t>(random_.next() % 5000));
+        if (action.kind == Kind::Wait) return action;
+        note(host, "ready " + std::to_string(*host.wait_result));
+        host.wait_result.reset();
+      }
+      if (future > 0) host.call("future", "take", {future, kBuffer, 64});
+    }
+    return {Kind::Yield, 0, ""};
+  }
+
+ private:
+  std::int64_t ask(FakeHost& host, std::uint64_t draw) {
+    if (draw < 40) {
+      return host.call("runtime", "sleep", {static_cast<std::int64_t>(random_.next() % 4000)})
+          .value;
+    }
+    if (draw < 60) return host.call("session", "receive", {}).value;
+    const std::int64_t model = host.call("models", "get-model", {0, 0}).value;
+    const std::int64_t future = host.call("tokenize", "tokenize", {model, 0, 0, 0}).value;
+    host.call("future", "drop", {model});
+    return future;
+  }
+  static void note(FakeHost& host, const std::string& text) { send(host, text); }
+
+  SeededRandom random_;
+};
+
+std::string trace_of(std::uint64_t seed) {
+  ManualClock clock;
+  SeededRandom random(seed);
+  sandbox::FakeRuntime runtime(hostcalls::host_functions(), 8);
+  TestEngine engine(runtime, clock);
+  std::uint64_t guest_seed = seed * 1000;
+  runtime.add_program("wild", [&] { return std::make_unique<WildGuest>(guest_seed++); });
+  const std::string name = "wild";
+  const ProgramId id = engine.manager.load_program(std::as_bytes(std::span(name))).value();
+  std::vector<InstanceId> ids;
+  for (int i = 0; i < 400 || engine.manager.live_count() > 0; ++i) {
+    if (i < 400 && random.next() % 8 == 0) ids.push_back(engine.launch(id));
+    if (!ids.empty()) {
+      const InstanceId some = ids[random.next() % ids.size()];
+      if (random.next() % 8 == 0) (void)engine.manager.send_to(some, "hello");
+      if (random.next() % 64 == 0) (void)engine.manager.kill(some, "by chance");
+      if (random.next() % 64 == 0) (void)engine.manager.close_input(some);
+    }
+    engine.control.idle_now = random.next() % 2 == 0;
+    engine.client.takes = random.next() % 4 != 0;
+    engine.loop.step();
+    engine.manager.verify();
+    clock.advance_ns(random.next() % 1000);
+    while (random.next() % 2 == 0 && engine.control.waits()) {
+      engine.control.answer_next(control::AnswerBody(control::Tokens{{1}}));
+    }
+    if (i > 100'000) return "never ended";
+  }
+  std::string trace;
+  for (const std::string& message : engine.client.messages) trace += message + ";";
+  for (const EndRecord& end : engine.client.ends) {
+    trace += end_kind_name(end.kind) + std::to_string(end.exit_code) + ";";
+  }
+  return trace;
+}
+
+TEST(WildGuests, OneSeedGivesOneTraceAndNobodyIsForgotten) {
+  for (const std::uint64_t seed : campaign_seeds(64)) {
+    SCOPED_TRACE(seed);
+    const std::string trace = trace_of(seed);
+    EXPECT_GT(trace.size(), 100u);
+    EXPECT_NE(trace, "never ended");
+    EXPECT_EQ(trace, trace_of(seed));
+  }
+}
+
+// The engine on a thread of its own, compiling on the helper's, stopped from here.
+TEST(EngineThread, StopsAndCompilesAcrossThreads) {
+  SteadyClock clock;
+  sandbox::FakeRuntime runtime(hostcalls::host_functions(), 64);
+  for (int i = 0; i < 32; ++i) {
+    runtime.add_program("program" + std::to_string(i), [] {
+      return std::make_unique<Scripted>([](FakeHost& host, int turn) -> FakeAction {
+        if (turn == 3) return {};
+        return wait_for(host, host.call("runtime", "sleep", {100'000}).value);
+      });
+    });
+  }
+  TestEngine engine(runtime, clock);
+  std::promise<std::size_t> finished;
+  std::thread thread([&] {
+    for (int i = 0; i < 32; ++i) {
+      const std::string name = "program" + std::to_string(i);
+      const auto bytes = std::as_bytes(std::span(name));
+      engine.launch(engine.manager.request_program({bytes.begin(), bytes.end()}).value());
+    }
+    engine.loop.run_until_idle();
+    finished.set_value(engine.client.ends.size());
+    engine.loop.run();
+  });
+  EXPECT_EQ(finished.get_future().get(), 32u);
+  engine.loop.stop();
+  thread.join();
+}
+
+}  // namespace
+}  // namespace quire::lifecycle
