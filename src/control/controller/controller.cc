@@ -235,9 +235,4 @@ const PageCache& Controller::pages(ModelIndex model) const {
   return schedulers_[static_cast<std::size_t>(model)]->resources().cache;
 }
 
-void Controller::verify() const {
-  table_.verify();
-  for (const auto& scheduler : schedulers_) scheduler->verify();
-}
-
 }  // namespace quire::control

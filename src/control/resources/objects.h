@@ -159,9 +159,9 @@ struct Operation {
     std::uint32_t position;
     std::uint32_t output;  // Index into output_embeds.
   };
-  std::vector<Requery> requeries;   // Found tokens whose outputs are wanted.
-  std::uint64_t wait_since_ns = 0;  // Since when it waits for pages; 0: it does not.
-  std::uint32_t wanted_page_count = 0;
+  std::vector<Requery> requeries;       // Found tokens whose outputs are wanted.
+  std::uint32_t wanted_page_count = 0;  // Waits for so many pages,
+  std::uint64_t wait_since_ns = 0;      // since then.
 
   std::uint32_t wait_count = 0;  // Operations to be placed before this one.
   std::vector<Ref<Operation>> successors;

@@ -124,7 +124,6 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
                                  "all " + std::to_string(resources_.device.sequence_count) +
                                      " page tables of the device are in use"));
   }
-  operation.wait_since_ns = 0;
   operation.wanted_page_count = 0;
   QUIRE_CHECK(take_pages(context, resources_, ledger(*operation.instance), batch_.copies),
               "available() counted too many");

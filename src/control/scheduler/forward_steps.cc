@@ -195,7 +195,6 @@ Scheduler::Attempt Scheduler::place_forward(Operation& operation, std::uint32_t 
                                  "all " + std::to_string(resources_.device.sequence_count) +
                                      " page tables of the device are in use"));
   }
-  operation.wait_since_ns = 0;
   operation.wanted_page_count = 0;
   QUIRE_CHECK(resources_.cache.take(scratch_count, pass.scratch), "available() counted too many");
   std::vector<TableEntry> entries = forward_table(operation, pass);

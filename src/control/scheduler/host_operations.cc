@@ -202,9 +202,8 @@ Scheduler::Attempt Scheduler::fail(Operation& operation, Error error) {
 }
 
 Scheduler::Attempt Scheduler::want_pages(Operation& operation, std::uint32_t count) {
+  if (operation.wanted_page_count == 0) operation.wait_since_ns = table_.clock.now_ns();
   operation.wanted_page_count = count;
-  if (operation.wait_since_ns == 0)
-    operation.wait_since_ns = std::max<std::uint64_t>(table_.clock.now_ns(), 1);
   return Attempt::WaitPage;
 }
 
@@ -219,6 +218,7 @@ Result<void> Scheduler::check_quota(const Instance& instance, std::uint32_t coun
 }
 
 bool Scheduler::can_take(const Operation& operation, std::uint32_t count) const {
+  if (count == 0) return true;
   for (const Ref<Operation>& each : waiters_) {
     const Operation* waiter = each.get();
     if (waiter != nullptr && waiter != &operation &&

@@ -32,6 +32,12 @@ std::uint32_t Scheduler::row_count_of(const Operation& operation) const {
   return static_cast<std::uint32_t>(operation.input_embeds.size()) - operation.done_count;
 }
 
+Scheduler::Candidate Scheduler::candidate_of(Operation& operation) {
+  return {.operation = Ref<Operation>(&operation),
+          .age = operation.age,
+          .priority = static_cast<std::uint8_t>(operation.queue->priority)};
+}
+
 void Scheduler::run(Operation& operation) {
   if (needs_batch(operation)) {
     if (!is_building_) {
@@ -39,7 +45,7 @@ void Scheduler::run(Operation& operation) {
       return;
     }
     if (row_count_of(operation) > options_.decode_row_count_max) {
-      large_.push_back({.operation = Ref<Operation>(&operation)});
+      large_.push_back(candidate_of(operation));
       return;
     }
   }
@@ -90,6 +96,8 @@ bool Scheduler::dispatch() {
   is_building_ = true;
   has_progress_ = has_sliced_ = false;
   lookups_left_ = options_.lookup_page_count_max;
+  small_.clear();
+  large_.clear();
   serve_waiters();
   place_all();
   is_building_ = false;
@@ -128,16 +136,12 @@ void Scheduler::serve_waiters() {
 
 void Scheduler::place_all() {
   constexpr std::uint8_t kFirst = 255;
-  small_.clear();
-  large_.clear();
   for (const Ref<Operation>& each : std::exchange(ready_, {})) {
     const Operation* operation = each.get();
     if (operation == nullptr) continue;
+    Candidate candidate = candidate_of(*each.get());
     const bool goes_first = first_next_.get() == operation;
-    const Candidate candidate{
-        .operation = each,
-        .age = operation->age,
-        .priority = goes_first ? kFirst : static_cast<std::uint8_t>(operation->queue->priority)};
+    if (goes_first) candidate.priority = kFirst;
     const bool is_small = row_count_of(*operation) <= options_.decode_row_count_max;
     (is_small || goes_first ? small_ : large_).push_back(candidate);
   }
@@ -289,6 +293,15 @@ void Scheduler::fail_waiter(std::size_t index) {
   waiters_.erase(waiters_.begin() + static_cast<std::ptrdiff_t>(index));
   fail(operation, no_free_page(*operation.instance, operation.wanted_page_count));
   table_.wakeup.notify();
+}
+
+std::vector<PageId> Scheduler::scratch_pages() const {
+  std::vector<PageId> pages;
+  if (!flight_) return pages;
+  for (const PassRecord& pass : flight_->passes) {
+    pages.insert(pages.end(), pass.scratch.begin(), pass.scratch.end());
+  }
+  return pages;
 }
 
 void Scheduler::verify() const {

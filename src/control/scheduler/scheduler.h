@@ -81,6 +81,8 @@ class Scheduler {
   PageLedger& ledger(Instance& instance) const {
     return instance.ledgers[static_cast<std::size_t>(options_.model)];
   }
+  // Pages that the batch under way uses for itself.
+  std::vector<PageId> scratch_pages() const;
   void verify() const;
 
  private:
@@ -127,6 +129,7 @@ class Scheduler {
   void drain();
   bool needs_batch(const Operation& operation) const;
   std::uint32_t row_count_of(const Operation& operation) const;
+  static Candidate candidate_of(Operation& operation);
   void sort(std::vector<Candidate>& candidates) const;
   void serve_waiters();
   void place_all();
@@ -181,7 +184,8 @@ class Scheduler {
                   std::uint32_t position);
   Result<void> complete_pass(std::size_t index, Result<void> outcome);
   std::uint32_t rows_left() const {
-    return row_limit_ - static_cast<std::uint32_t>(batch_.rows.size());
+    const auto placed = static_cast<std::uint32_t>(batch_.rows.size());
+    return row_limit_ > placed ? row_limit_ - placed : 0;
   }
 
   inference::Backend& backend_;

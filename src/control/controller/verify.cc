@@ -1,0 +1,109 @@
+// The full audit: holds of pages and ledgers, recounted from every object (I1, I2, I4; S3).
+#include <set>
+#include <vector>
+
+#include "base/check.h"
+#include "control/controller/controller.h"
+
+namespace quire::control {
+namespace {
+
+struct Objects {
+  std::vector<PageObject*> pages;
+  std::vector<EmbedObject*> embeds;
+  std::vector<Context*> contexts;
+};
+
+// Named ones, and those whose name is gone but whose last operation is still to come.
+Objects objects_of(const Instance& instance) {
+  Objects objects;
+  instance.objects.for_each([&](std::uint32_t, const ObjectEntry& entry) {
+    switch (entry.kind) {
+      case ObjectKind::Page:
+        objects.pages.push_back(static_cast<PageObject*>(entry.object));
+        break;
+      case ObjectKind::Embed:
+        objects.embeds.push_back(static_cast<EmbedObject*>(entry.object));
+        break;
+      case ObjectKind::Context:
+        objects.contexts.push_back(static_cast<Context*>(entry.object));
+        break;
+      case ObjectKind::Queue:
+        break;
+    }
+  });
+  for (const Operation* each = instance.first; each != nullptr; each = each->instance_next) {
+    if (is<DeallocPages>(*each)) {
+      objects.pages.insert(objects.pages.end(), each->output_pages.begin(),
+                           each->output_pages.end());
+    } else if (is<DeallocEmbeds>(*each)) {
+      objects.embeds.insert(objects.embeds.end(), each->output_embeds.begin(),
+                            each->output_embeds.end());
+    } else if (is<ContextDrop>(*each)) {
+      objects.contexts.push_back(each->context);
+    }
+  }
+  return objects;
+}
+
+// What one instance holds of one model, added to the holds of each page.
+void audit_instance(const Instance& instance, const Scheduler& scheduler,
+                    std::vector<std::uint32_t>& holds, std::uint32_t& embed_slot_count) {
+  const ModelResources& resources = scheduler.resources();
+  const PageCache& cache = resources.cache;
+  std::set<PageId> held;
+  const Objects objects = objects_of(instance);
+  for (const PageObject* page : objects.pages) {
+    if (page->model != &scheduler || page->page == inference::kNoPage) continue;
+    QUIRE_CHECK(cache.pool().state(page->page) == PageState::Working, "I8");
+    ++holds[static_cast<std::uint32_t>(page->page)];
+    held.insert(page->page);
+  }
+  for (const EmbedObject* embed : objects.embeds) {
+    embed_slot_count += embed->model == &scheduler && embed->state == EmbedState::Output;
+  }
+  for (const Context* context : objects.contexts) {
+    if (context->model != &scheduler || context->head == kNoNode) continue;
+    verify_context(*context, resources);
+    for (const PageId page : context->tail) {
+      ++holds[static_cast<std::uint32_t>(page)];
+      held.insert(page);
+    }
+    if (!cache.is_root(context->head)) ++holds[static_cast<std::uint32_t>(context->head)];
+    for (NodeId node = context->head; !cache.is_root(node); node = cache.parent(node)) {
+      held.insert(PageCache::page_of(node));
+    }
+  }
+  const PageLedger& ledger = instance.ledgers[static_cast<std::size_t>(scheduler.model())];
+  QUIRE_CHECK(ledger.page_count() == held.size(), "S3: a ledger differs from what is held");
+  for (const PageId page : held) QUIRE_CHECK(ledger.holds(page), "S3: a ledger lacks a page");
+}
+
+}  // namespace
+
+void Controller::verify() const {
+  table_.verify();
+  for (const auto& scheduler : schedulers_) {
+    scheduler->verify();
+    const PageCache& cache = scheduler->resources().cache;
+    std::vector<std::uint32_t> holds(cache.page_count(), 0);
+    std::uint32_t embed_slot_count = 0;
+    for (const auto& [order, instance] : table_.instances) {
+      audit_instance(*instance, *scheduler, holds, embed_slot_count);
+    }
+    for (const PageId page : scheduler->scratch_pages()) ++holds[static_cast<std::uint32_t>(page)];
+    for (std::uint32_t index = 0; index < cache.page_count(); ++index) {
+      if (cache.pool().state(PageId{index}) != PageState::Committed) continue;
+      const NodeId parent = cache.parent(NodeId{index});
+      if (!cache.is_root(parent)) ++holds[static_cast<std::uint32_t>(parent)];
+    }
+    for (std::uint32_t index = 0; index < cache.page_count(); ++index) {
+      QUIRE_CHECK(cache.pool().hold_count(PageId{index}) == holds[index],
+                  "I2: the holds of a page differ from a recount");
+    }
+    QUIRE_CHECK(scheduler->resources().embed_slots.taken_count() == embed_slot_count,
+                "S3: embed slots differ from a recount");
+  }
+}
+
+}  // namespace quire::control

@@ -1,0 +1,326 @@
+// What is refused, with which error, and that nothing is left behind.
+#include <gtest/gtest.h>
+
+#include "control/harness.h"
+
+namespace quire::control {
+namespace {
+
+struct Guest {
+  InstanceId id{};
+  ObjectId queue{};
+  ObjectId context{};
+};
+
+Guest guest_of(Harness& harness, const InstanceLimits& limits = {}) {
+  Guest guest;
+  guest.id = harness.start(TenantId{1}, limits);
+  guest.queue = harness.queue(guest.id);
+  guest.context = harness.context(guest.id, guest.queue);
+  return guest;
+}
+
+Harness::Options small_pool(std::uint32_t page_count) {
+  Harness::Options options;
+  options.device.page_count = page_count;
+  return options;
+}
+
+TEST(Limits, APromptLongerThanTheContextIsRefusedBeforeAnyWork) {
+  Harness harness;
+  const Guest guest = guest_of(harness);
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(5000)}, false);
+  const FutureId flush = harness.send(guest.id, ContextFlush{guest.context});
+  EXPECT_EQ(harness.run(), 0);
+  EXPECT_EQ(harness.error(guest.id, flush), ErrorCode::OutOfRange);
+  EXPECT_EQ(harness.message(guest.id, flush),
+            "the context would hold 5000 tokens; the model's limit is 4096");
+  const FutureId cut = harness.send(guest.id, ContextTruncate{guest.context, 904});
+  EXPECT_FALSE(harness.error(guest.id, cut));
+  const FutureId again = harness.send(guest.id, ContextFlush{guest.context});
+  harness.run();
+  EXPECT_EQ(harness.get<ContextState>(guest.id, again).counters.seq_len, 4096u);
+}
+
+TEST(Limits, APromptLongerThanThePoolIsRefusedBeforeAnyWork) {
+  Harness harness(small_pool(4));
+  const Guest guest = guest_of(harness);
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(65)}, false);
+  const FutureId flush = harness.send(guest.id, ContextFlush{guest.context});
+  EXPECT_EQ(harness.run(), 0);
+  EXPECT_EQ(harness.error(guest.id, flush), ErrorCode::NoFreePage);
+  EXPECT_EQ(harness.message(guest.id, flush),
+            "a context of 65 tokens needs 5 KV pages; the pool has 4");
+}
+
+TEST(Limits, QuotasNameTheLimit) {
+  Harness harness;
+  const Guest guest = guest_of(harness, {.page_count_max = 3,
+                                         .embed_count_max = 2,
+                                         .queue_count_max = 1,
+                                         .context_count_max = 1,
+                                         .pending_command_count_max = 8});
+  const auto refused = [&](CommandBody body, const char* limit) {
+    const FutureId future = harness.send(guest.id, std::move(body));
+    harness.run();
+    EXPECT_EQ(harness.error(guest.id, future), ErrorCode::QuotaExceeded);
+    EXPECT_EQ(harness.message(guest.id, future).find(limit), 0u)
+        << harness.message(guest.id, future);
+  };
+  refused(AllocPages{guest.queue, harness.new_objects(4)}, "page_count_max");
+  refused(AllocEmbeds{guest.queue, harness.new_objects(3)}, "embed_count_max");
+  refused(CreateQueue{harness.new_object(), ModelIndex{0}}, "queue_count_max");
+  refused(ContextCreate{harness.new_object(), guest.queue}, "context_count_max");
+  refused(ContextFork{guest.context, harness.new_object()}, "context_count_max");
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(49)}, false);
+  refused(ContextFlush{guest.context}, "page_count_max");
+}
+
+TEST(Limits, PendingCommandsAreBoundedButNotThoseThatGiveBack) {
+  Harness harness(small_pool(2));
+  const Guest guest = guest_of(harness, {.pending_command_count_max = 2});
+  const auto pages = harness.pages(guest.id, guest.queue, 2);
+  harness.run();
+  const Guest other = guest_of(harness, {.pending_command_count_max = 2});
+  const auto first = harness.send(other.id, AllocPages{other.queue, harness.new_objects(1)});
+  const auto second = harness.send(other.id, AllocPages{other.queue, harness.new_objects(1)});
+  const auto third = harness.send(other.id, AllocPages{other.queue, harness.new_objects(1)});
+  EXPECT_EQ(harness.error(other.id, third), ErrorCode::QuotaExceeded);
+  harness.send(guest.id, DeallocPages{guest.queue, pages}, false);
+  harness.run();
+  EXPECT_FALSE(harness.error(other.id, first));
+  EXPECT_FALSE(harness.error(other.id, second));
+}
+
+TEST(Limits, HandlesThatDoNotExistAreNotFound) {
+  Harness harness;
+  const Guest guest = guest_of(harness);
+  const ObjectId none{12345};
+  const auto not_found = [&](CommandBody body) {
+    const FutureId future = harness.send(guest.id, std::move(body));
+    harness.run();
+    EXPECT_EQ(harness.error(guest.id, future), ErrorCode::NotFound);
+  };
+  not_found(Synchronize{none});
+  not_found(AllocPages{none, {ObjectId{777}}});
+  not_found(DeallocPages{guest.queue, {none}});
+  not_found(DeallocEmbeds{guest.queue, {none}});
+  not_found(EmbedText{guest.queue, {none}, {1}, {0}});
+  not_found(Forward{guest.queue, {none}, {}, {}, {}, {}, false});
+  not_found(GetNextDist{guest.queue, none});
+  not_found(GetLogits{guest.queue, guest.context});  // Of another kind.
+  not_found(ContextFlush{none});
+  not_found(ContextFork{none, ObjectId{778}});
+  not_found(ContextTruncate{guest.queue, 1});
+  not_found(ContextDrop{none});
+  not_found(MaskPage{guest.queue, none, std::vector<std::uint8_t>(16, 1)});
+  not_found(DestroyQueue{none});
+  not_found(CreateQueue{ObjectId{779}, ModelIndex{7}});
+}
+
+TEST(Limits, AFailedForwardGivesItsErrorToWhoeverReadsItsOutput) {
+  Harness harness;
+  const Guest guest = guest_of(harness);
+  const auto embeds = harness.embeds(guest.id, guest.queue, 2);
+  const auto pages = harness.pages(guest.id, guest.queue, 1);
+  std::vector<ObjectId> many(17, embeds[0]);
+  harness.send(guest.id, EmbedText{guest.queue, {embeds[0]}, {1}, {0}}, false);
+  const FutureId forward =
+      harness.send(guest.id, Forward{guest.queue, {}, many, pages, {embeds[1]}, {}, false});
+  const FutureId next = harness.send(guest.id, GetNextDist{guest.queue, embeds[1]});
+  harness.run();
+  EXPECT_EQ(harness.error(guest.id, forward), ErrorCode::OutOfRange);
+  EXPECT_EQ(harness.message(guest.id, next), "okv has 16 free slots for 17 tokens");
+}
+
+TEST(Limits, TheContextLengthBoundsTheDistanceAndNotThePosition) {
+  Harness harness;
+  const Guest guest = guest_of(harness);
+  const auto pages = harness.pages(guest.id, guest.queue, 1);
+  const auto embeds = harness.embeds(guest.id, guest.queue, 1);
+  const auto forward_at = [&](std::uint32_t position, bool beyond) {
+    harness.send(guest.id, EmbedText{guest.queue, embeds, {1}, {position}}, false);
+    const FutureId future =
+        harness.send(guest.id, Forward{guest.queue, pages, embeds, pages, {}, {}, beyond});
+    harness.run();
+    return harness.error(guest.id, future);
+  };
+  EXPECT_FALSE(forward_at(1'000'000, false));
+  EXPECT_FALSE(forward_at(1'000'000 + 4095, false));
+  EXPECT_EQ(forward_at(1'000'000 + 4096, false), ErrorCode::OutOfRange);
+  EXPECT_FALSE(forward_at(1'000'000 + 4096, true));
+  std::vector<std::uint8_t> view(16, 1);
+  view[0] = 0;  // Without the oldest key the distance is short enough.
+  harness.send(guest.id, MaskPage{guest.queue, pages[0], view}, false);
+  EXPECT_FALSE(forward_at(1'000'000 + 4097, false));
+}
+
+TEST(Limits, WhoCanNeverGetAPageIsToldAndNobodyHangs) {
+  Harness harness(small_pool(3));
+  const Guest guest = guest_of(harness);
+  const auto pages = harness.pages(guest.id, guest.queue, 3);
+  const FutureId more = harness.send(guest.id, AllocPages{guest.queue, harness.new_objects(1)});
+  harness.run();
+  EXPECT_EQ(harness.error(guest.id, more), ErrorCode::NoFreePage);
+  EXPECT_EQ(harness.message(guest.id, more),
+            "no free KV page: 1 wanted, 0 of 3 free, 3 held by this instance");
+}
+
+TEST(Limits, AnAllocationWaitsForAnInstanceThatMayFreeItsPagesThenGivesUp) {
+  Harness harness(small_pool(3));
+  const Guest holder = guest_of(harness);
+  const auto pages = harness.pages(holder.id, holder.queue, 3);
+  const Guest guest = guest_of(harness);
+  const FutureId first = harness.send(guest.id, AllocPages{guest.queue, harness.new_objects(1)});
+  harness.run();
+  EXPECT_FALSE(harness.has(guest.id, first));
+  harness.send(holder.id, DeallocPages{holder.queue, {pages[0]}}, false);
+  harness.run();
+  EXPECT_FALSE(harness.error(guest.id, first));
+  const FutureId second = harness.send(guest.id, AllocPages{guest.queue, harness.new_objects(1)});
+  harness.run();
+  harness.clock.advance_ns(10'000'000'000);
+  harness.run();
+  EXPECT_EQ(harness.error(guest.id, second), ErrorCode::NoFreePage);
+}
+
+TEST(Limits, OfTwoThatHoldHalfEachTheOlderGoesOn) {
+  Harness harness(small_pool(4));
+  const Guest older = guest_of(harness);
+  const Guest younger = guest_of(harness);
+  harness.pages(older.id, older.queue, 2);
+  harness.pages(younger.id, younger.queue, 2);
+  const FutureId first = harness.send(older.id, AllocPages{older.queue, harness.new_objects(2)});
+  const FutureId second =
+      harness.send(younger.id, AllocPages{younger.queue, harness.new_objects(2)});
+  harness.run();
+  EXPECT_EQ(harness.error(younger.id, second), ErrorCode::NoFreePage);
+  EXPECT_FALSE(harness.has(older.id, first));
+  harness.controller->end_instance(younger.id);
+  harness.run();
+  EXPECT_FALSE(harness.error(older.id, first));
+}
+
+TEST(Limits, SynchronizeWaitsForWhatWasIssuedBeforeAndNothingElse) {
+  Harness harness;
+  const Guest guest = guest_of(harness);
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(10)}, false);
+  const FutureId flush = harness.send(guest.id, ContextFlush{guest.context});
+  const FutureId done = harness.send(guest.id, Synchronize{guest.queue});
+  const ObjectId other = harness.queue(guest.id);
+  const FutureId at_once = harness.send(guest.id, Synchronize{other});
+  EXPECT_TRUE(harness.has(guest.id, at_once));
+  harness.controller->dispatch();
+  EXPECT_FALSE(harness.has(guest.id, done));
+  harness.run();
+  EXPECT_TRUE(harness.has(guest.id, flush));
+  EXPECT_TRUE(harness.has(guest.id, done));
+}
+
+TEST(Limits, ADestroyedQueueTakesNothingMoreAndLetsItsContextsGoOn) {
+  Harness harness;
+  const Guest guest = guest_of(harness);
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(10)}, false);
+  harness.send(guest.id, DestroyQueue{guest.queue}, false);
+  const FutureId late = harness.send(guest.id, Synchronize{guest.queue});
+  EXPECT_EQ(harness.error(guest.id, late), ErrorCode::NotFound);
+  const FutureId flush = harness.send(guest.id, ContextFlush{guest.context});
+  harness.run();
+  EXPECT_FALSE(harness.error(guest.id, flush));
+  harness.send(guest.id, ContextDrop{guest.context}, false);
+  harness.run();
+  EXPECT_TRUE(harness.controller->idle());
+}
+
+// I22: the same scenario, cut off at each of its events.
+TEST(Limits, EndingAnInstanceAtAnyPointLeavesNothingAndDisturbsNobody) {
+  const auto scenario = [](int cut) {
+    Harness::Options options;
+    options.device.page_count = 32;
+    options.device.row_count_max = 24;
+    Harness harness(options);
+    const Guest neighbour = guest_of(harness);
+    const Guest guest = guest_of(harness);
+    const auto outputs = harness.embeds(guest.id, guest.queue, 2);
+    const auto near = harness.embeds(neighbour.id, neighbour.queue, 1);
+    const auto pages = harness.pages(guest.id, guest.queue, 2);
+    const ObjectId child = harness.new_object();
+    int event = 0;
+    bool has_ended = false;
+    const auto tick = [&](auto&& act) {
+      if (event++ == cut) {
+        harness.controller->end_instance(guest.id);
+        has_ended = true;
+      }
+      if (!has_ended) act();
+      harness.controller->verify();
+    };
+    const auto from_guest = [&](CommandBody body) {
+      tick([&] { harness.send(guest.id, std::move(body), false); });
+    };
+    const auto half_step = [&] {
+      tick([&] {});
+      harness.controller->poll();
+      harness.controller->dispatch();
+      tick([&] {});
+      while (harness.device.inflight_count() > 0) harness.device.complete_next();
+    };
+    harness.send(neighbour.id, ContextAppend{neighbour.context, count_tokens(60)}, false);
+    from_guest(ContextAppend{guest.context, count_tokens(60)});
+    from_guest(ContextForward{guest.context, {outputs[0]}});
+    from_guest(GetNextDist{guest.queue, outputs[0]});
+    harness.send(neighbour.id, ContextForward{neighbour.context, near}, false);
+    const FutureId next = harness.send(neighbour.id, GetNextDist{neighbour.queue, near[0], 8});
+    half_step();
+    from_guest(ContextFork{guest.context, child});
+    half_step();
+    from_guest(ContextAppend{child, {1, 2, 3}});
+    from_guest(ContextForward{child, {outputs[1]}});
+    from_guest(EmbedText{guest.queue, {outputs[0]}, {5}, {0}});
+    from_guest(Forward{guest.queue, {}, {outputs[0]}, pages, {outputs[0]}, {}, false});
+    from_guest(GetNextDist{guest.queue, outputs[0]});
+    from_guest(DeallocPages{guest.queue, pages});
+    from_guest(ContextDrop{guest.context});
+    half_step();
+    half_step();
+    half_step();
+    from_guest(DeallocEmbeds{guest.queue, outputs});
+    from_guest(DestroyQueue{guest.queue});
+    half_step();
+    harness.controller->end_instance(guest.id);
+    harness.run();
+    const auto given = harness.get<NextDistribution>(neighbour.id, next);
+    harness.controller->end_instance(neighbour.id);
+    harness.run();
+    EXPECT_TRUE(harness.controller->idle());
+    EXPECT_EQ(harness.free_page_count(), 32u);
+    return std::pair(event, given.probabilities);
+  };
+  const auto [event_count, uncut] = scenario(1'000'000);
+  for (int cut = 0; cut < event_count; ++cut) {
+    SCOPED_TRACE("cut at event " + std::to_string(cut));
+    EXPECT_EQ(scenario(cut).second, uncut);
+  }
+}
+
+TEST(Limits, ADroppedFutureIsNeverAnswered) {
+  Harness harness;
+  const Guest guest = guest_of(harness);
+  const auto output = harness.embeds(guest.id, guest.queue, 1);
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(10)}, false);
+  const FutureId forward = harness.send(guest.id, ContextForward{guest.context, output});
+  const FutureId next = harness.send(guest.id, GetNextDist{guest.queue, output[0]});
+  const FutureId sync = harness.send(guest.id, Synchronize{guest.queue});
+  harness.send(guest.id, DropFuture{next}, false);
+  harness.send(guest.id, DropFuture{forward}, false);
+  harness.send(guest.id, DropFuture{sync}, false);
+  harness.send(guest.id, DropFuture{FutureId{999}}, false);
+  harness.run();
+  EXPECT_FALSE(harness.has(guest.id, forward));
+  EXPECT_FALSE(harness.has(guest.id, next));
+  EXPECT_FALSE(harness.has(guest.id, sync));
+  EXPECT_TRUE(harness.controller->idle());
+}
+
+}  // namespace
+}  // namespace quire::control
