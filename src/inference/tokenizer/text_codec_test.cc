@@ -267,6 +267,49 @@ TEST(TextCodec, RefusesBrokenTokenizerJson) {
   EXPECT_FALSE(make_text_codec_from_json(good, "[]").ok());
 }
 
+// The tokenizer.json that begins a seed of the fuzzer, up to its first zero byte.
+std::string seed_json(const std::string& name) {
+  const auto text =
+      read_file(QUIRE_SOURCE_DIR "/tests/fuzz/tokenizer_json_fuzz/" + name, std::uint64_t{1} << 20);
+  EXPECT_TRUE(text.ok()) << text.error().message();
+  return text.ok() ? text.value().substr(0, text.value().find('\0')) : std::string();
+}
+
+TEST(TextCodec, SentencePieceStyleJsonEncodesPiecesInTheirPlaces) {
+  struct Case {
+    const char* file;
+    const char* text;
+    std::vector<std::uint32_t> ids;
+    const char* decoded;
+  };
+  // 3 + byte is that byte's token; 259 is a space, 263 a space and "he".
+  for (const Case& each : std::vector<Case>{
+           {"sentence_piece",
+            "<s>he \u00e9 l",
+            {1, 263, 259, 3 + 0xc3, 3 + 0xa9, 259, 264},
+            "<s> he \u00e9 l"},
+           {"metaspace", "he <s> he", {263, 259, 1, 263}, " he <s> he"},
+           {"metaspace", "<s>he", {1, 262}, "<s>he"},  // Only a text's own start gets a space.
+           {"unigram", "he hex", {1, 4, 1, 4, 0}, " he he<unk>"},
+           {"sequence", "he 1", {5, 4, 9}, "he 1"}}) {
+    const auto codec = codec_of(make_text_codec_from_json(seed_json(each.file), ""));
+    ASSERT_NE(codec, nullptr);
+    std::vector<TokenId> wanted;
+    for (const std::uint32_t id : each.ids) wanted.push_back(TokenId(id));
+    const auto ids = codec->encode(each.text, {});
+    ASSERT_TRUE(ids.ok()) << ids.error().message();
+    EXPECT_EQ(ids.value(), wanted) << each.file;
+    EXPECT_EQ(codec->decode(wanted, true).value(), each.decoded) << each.file;
+  }
+}
+
+TEST(TextCodec, JsonAddsTheBeginTokenThatItsPostProcessorAdds) {
+  const auto codec = codec_of(make_text_codec_from_json(seed_json("sequence"), ""));
+  ASSERT_NE(codec, nullptr);
+  EXPECT_EQ(codec->encode("he", {.parse_special = true, .add_bos = true}).value(),
+            (std::vector<TokenId>{codec->special("<|e|>").value(), TokenId{5}}));
+}
+
 TEST(TextCodec, LoadsAVocabularyOf150000TokensWithinASecond) {
   TokenizerParts parts = byte_parts();
   std::set<std::string> known(parts.tokens.begin(), parts.tokens.end());
