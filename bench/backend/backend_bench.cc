@@ -1,6 +1,7 @@
 // Speed of the CPU backend without the layers above: prefill, decoding, and streams together.
 //
 //   backend_bench MODEL [--kernels NAME] [--threads N] [--runs N] [--context TOKENS]
+//       [--only prefill|decode|streams]
 //
 // Prefill: 512 tokens in one batch. Decode: one sequence, 64 steps behind --context tokens.
 // Streams: 16 sequences, 32 steps. Each step asks for the top 256, as a guest would. Printed are
@@ -49,6 +50,7 @@ struct Arguments {
   CpuBackendOptions options{.threads = 2};
   std::uint32_t run_count = 10;
   std::uint32_t context = 64;
+  std::string only;  // Empty: all.
 };
 
 class Bench {
@@ -137,9 +139,16 @@ int run(const Arguments& arguments) {
               arguments.options.threads);
   Bench bench(*backend, sink);
   const std::uint32_t runs = arguments.run_count;
-  report("prefill 512", runs, [&] { return bench.prefill(); });
-  report("decode", runs, [&] { return bench.decode(1, arguments.context, 64); });
-  report("decode, 16 streams", runs, [&] { return bench.decode(16, arguments.context, 32); });
+  const auto wanted = [&](const char* name) {
+    return arguments.only.empty() || arguments.only == name;
+  };
+  if (wanted("prefill")) report("prefill 512", runs, [&] { return bench.prefill(); });
+  if (wanted("decode")) {
+    report("decode", runs, [&] { return bench.decode(1, arguments.context, 64); });
+  }
+  if (wanted("streams")) {
+    report("decode, 16 streams", runs, [&] { return bench.decode(16, arguments.context, 32); });
+  }
   return 0;
 }
 
@@ -160,6 +169,7 @@ int main(int count, char** values) {
     if (name == "--threads") arguments.options.threads = static_cast<unsigned>(std::atoi(value));
     if (name == "--runs")
       arguments.run_count = static_cast<unsigned>(std::max(1, std::atoi(value)));
+    if (name == "--only") arguments.only = value;
     if (name == "--context") arguments.context = static_cast<unsigned>(std::atoi(value));
   }
   if (arguments.model.empty()) {

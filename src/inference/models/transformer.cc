@@ -13,7 +13,8 @@ namespace {
 constexpr std::uint32_t kAloneRows = 8;    // Up to so many rows, each worker prepares all of them.
 constexpr std::uint32_t kRowsPerTile = 8;  // Of steps that treat rows one by one.
 constexpr std::uint32_t kTilesPerWorker = 32;  // Tiles grow while there are so many.
-constexpr std::uint32_t kGroupsMax = 16;       // Query heads of one attention task.
+constexpr std::uint32_t kTokensToCut = 4;  // Fewer want 64 rows at once: four streams of memory.
+constexpr std::uint32_t kGroupsMax = 16;   // Query heads of one attention task.
 constexpr std::size_t kTokenTileBytes = std::size_t{512} << 10;  // Activations that stay in L2.
 constexpr std::size_t kFeedBytes = std::size_t{16} << 20;        // Gate and up of one step.
 
@@ -155,8 +156,9 @@ Transformer::Tiling Transformer::tiling(std::span<const Part> parts, std::uint32
   for (std::uint32_t i = 0; i < tiling.part_count; ++i) {
     const std::uint32_t part_rows = parts[i].matrix->row_count;
     const bool is_last = i + 1 == tiling.part_count;
-    const std::uint32_t halved =
-        is_last && tiling.row_tile > kRowGroup ? worker_count * tiling.row_tile : 0;
+    const bool is_cut =
+        is_last && worker_count > 1 && token_count >= kTokensToCut && tiling.row_tile > kRowGroup;
+    const std::uint32_t halved = is_cut ? worker_count * tiling.row_tile : 0;
     const std::uint32_t whole = (part_rows - std::min(halved, part_rows)) / tiling.row_tile;
     end += halved == 0
                ? divide_up(part_rows, tiling.row_tile)
