@@ -68,16 +68,28 @@ Result<Future<void>> pass(Sequence& sequence, std::span<const std::uint32_t> tok
   return done;
 }
 
-// All of the prompt; the output of its last token is kept.
-Task<Result<void>> prefill(Sequence& sequence, const std::vector<std::uint32_t>& prompt) {
-  const std::span<const std::uint32_t> all = prompt;
-  for (std::size_t at = 0; at < all.size(); at += kChunkTokenCount) {
-    const auto chunk = all.subspan(at, std::min<std::size_t>(kChunkTokenCount, all.size() - at));
-    const bool last = at + chunk.size() == all.size();
-    Future<void> done = CO_TRY(pass(sequence, chunk, last));
-    CO_TRY(co_await std::move(done));
+// A pass and the distribution behind its last token: one step of the device, under way.
+struct Step {
+  Future<void> passed;
+  Future<Distribution> next;
+};
+
+Result<Step> begin_step(Sequence& sequence, std::span<const std::uint32_t> tokens,
+                        const Sampler& sampler) {
+  Future<void> passed = TRY(pass(sequence, tokens, true));
+  return Step{std::move(passed),
+              get_next_dist(sequence.queue, sequence.output[0], sampler.top_k_wanted())};
+}
+
+// All of the prompt; its last chunk is the first step.
+Task<Result<Step>> prefill(Sequence& sequence, const std::vector<std::uint32_t>& prompt,
+                           const Sampler& sampler) {
+  std::span<const std::uint32_t> rest = prompt;
+  for (; rest.size() > kChunkTokenCount; rest = rest.subspan(kChunkTokenCount)) {
+    Future<void> passed = CO_TRY(pass(sequence, rest.first(kChunkTokenCount), false));
+    CO_TRY(co_await std::move(passed));
   }
-  co_return {};
+  co_return begin_step(sequence, rest, sampler);
 }
 
 Task<Result<std::vector<std::uint32_t>>> tokens_of_prompt(const Model& model,
@@ -106,22 +118,20 @@ Task<Result<void>> program(std::vector<std::string> command_line) {
   std::vector<std::uint32_t> ids;
   std::string text;
 
-  CO_TRY(co_await prefill(sequence, prompt));
+  Step step = CO_TRY(co_await prefill(sequence, prompt, sampler));
   while (!rules.ended()) {
-    const Distribution next =
-        CO_TRY(co_await get_next_dist(sequence.queue, sequence.output[0], sampler.top_k_wanted()));
+    CO_TRY(co_await std::move(step.passed));
+    const Distribution next = CO_TRY(co_await std::move(step.next));
     const std::uint32_t token = sampler.draw(next.tokens, next.probabilities);
     if (!rules.accept_token(token)) break;
     ids.push_back(token);
-    const std::string bytes = CO_TRY(co_await model.detokenize({token}));
-    const std::string shown = rules.accept_bytes(bytes);
+    Future<std::string> bytes = model.detokenize({token});
+    // The device goes on while the text is made and shown. (A stop text may make it go once in
+    // vain.)
+    if (!rules.full()) step = CO_TRY(begin_step(sequence, {&token, 1}, sampler));
+    const std::string shown = rules.accept_bytes(CO_TRY(co_await std::move(bytes)));
     text += shown;
     CO_TRY(show(request, shown));
-    if (rules.ended()) break;
-    // The pass and the next distribution run in one step of the device; an error of the pass is
-    // found when its future is looked at.
-    Future<void> done = CO_TRY(pass(sequence, {&token, 1}, true));
-    CO_TRY(co_await std::move(done));
   }
   const std::string rest = rules.finish();
   text += rest;
