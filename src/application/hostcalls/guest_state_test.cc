@@ -199,7 +199,8 @@ TEST_F(HostCalls, ResultLongerThanTheBufferStays) {
   host->put(64, "abc");
   const std::int64_t future = call("tokenize", "tokenize", {model, 64, 3, 3});
   const auto& command = last_command<control::Tokenize>();
-  EXPECT_TRUE(command.parse_special && command.add_bos);
+  EXPECT_TRUE(command.parse_special);
+  EXPECT_TRUE(command.add_bos);
   answer(control::AnswerBody(control::Tokens{{7, 8, 9}}));
   put(kBuffer, {-5});
   EXPECT_EQ(call("future", "take", {future, kBuffer, 11}), 12);

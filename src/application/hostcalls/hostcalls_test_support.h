@@ -25,6 +25,7 @@ class RecordingControl final : public control::ControlPort {
     model.stop_ids = {2, 3};
     model.traits = {"allocate", "forward", "input_text", "tokenize", "output_text"};
     model.has_chat_template = true;
+    model.add_bos = true;
     models_.push_back(model);
     model.name = "mute";
     model.traits = {"allocate"};

@@ -52,12 +52,12 @@ const ProgramStore::Entry* ProgramStore::find(ProgramId id) const {
 
 void ProgramStore::help() {
   while (std::optional<Job> job = jobs_.pop()) {
-    Done done{job->id, {}};
+    auto done = std::make_unique<Done>(Done{job->id, {}});
     Result<std::shared_ptr<const sandbox::Program>> program = runtime_.compile(job->wasm);
     if (program.ok()) {
-      done.entry.program = std::move(program).take();
+      done->entry.program = std::move(program).take();
     } else {
-      done.entry.error = std::move(program).take_error();
+      done->entry.error = std::move(program).take_error();
     }
     QUIRE_CHECK(done_.try_push(std::move(done)), "as many slots as requests");
     wakeup_.notify();
@@ -67,8 +67,9 @@ void ProgramStore::help() {
 bool ProgramStore::poll() {
   bool any = false;
   while (requested_ > 0) {
-    std::optional<Done> done = done_.try_pop();
-    if (!done) break;
+    std::optional<std::unique_ptr<Done>> popped = done_.try_pop();
+    if (!popped) break;
+    const std::unique_ptr<Done> done = std::move(*popped);
     --requested_;
     any = true;
     programs_[static_cast<std::uint32_t>(done->id) - 1] = std::move(done->entry);

@@ -66,7 +66,8 @@ class ProgramStore {
   std::map<Digest, ProgramId> by_digest_;
   std::size_t requested_ = 0;
   BoundedQueue<Job> jobs_{kRequestCountMax};
-  BoundedQueue<Done> done_{kRequestCountMax};  // A slot for each job: never refuses.
+  BoundedQueue<std::unique_ptr<Done>> done_{
+      kRequestCountMax};  // A slot for each job: never refuses.
   std::thread helper_;
 };
 
