@@ -2,7 +2,9 @@
 // reference is sure. Skipped, saying so, where the model was not fetched.
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "base/seeds.h"
 #include "inference/kernels/kernels.h"
 #include "support/backend_driver.h"
 #include "support/default_model.h"
@@ -66,7 +68,15 @@ class SmolLm2 : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(SmolLm2, PromptsContinueAsTheReferenceWhereItIsSure) {
-  for (const auto& prompt : golden()["prompts"]) {
+  // scalar takes 0.1 s a token: a share of the prompts in each run of the suite, all in a campaign.
+  const auto prompts = golden()["prompts"];
+  std::vector<std::uint64_t> wanted = campaign_seeds(prompts.size());
+  if (!is_exact()) {
+    wanted.resize(prompts.size());
+    std::iota(wanted.begin(), wanted.end(), std::uint64_t{0});
+  }
+  for (const std::uint64_t index : wanted) {
+    const auto& prompt = prompts[index];
     SCOPED_TRACE(prompt["prompt"].get<std::string>());
     auto ids = prompt["ids"].get<std::vector<std::int32_t>>();
     std::uint32_t done = 0;
