@@ -25,7 +25,7 @@ ModelDescription describe(const ServedModel& served) {
                                .eos_id = info.eos_id,
                                .stop_ids = {},
                                .traits = {"allocate", "forward", "input_text", "output_text"},
-                               .add_bos = info.add_bos,
+                               .add_bos = served.add_bos.value_or(info.add_bos),
                                .has_chat_template = served.has_chat_template};
   for (const inference::TokenId id : info.stop_ids) {
     description.stop_ids.push_back(static_cast<std::uint32_t>(id));

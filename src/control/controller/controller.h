@@ -13,6 +13,7 @@
 // operation that waits for a page gives up after ControllerOptions::page_wait_ns_max.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct ServedModel {
   inference::Backend* backend = nullptr;
   const inference::TextCodec* codec = nullptr;  // Null: the model has no tokenizer.
   bool has_chat_template = false;
+  std::optional<bool> add_bos{};  // As the tokenizer's files say; empty: as the backend has it.
 };
 
 struct ControllerOptions {
