@@ -1,0 +1,81 @@
+#include "main/machine/application.h"
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "application/hostcalls/calls.h"
+#include "application/sandbox/wasmtime_runtime.h"
+#include "base/random.h"
+#include "main/machine/folders.h"
+
+namespace quire {
+namespace {
+
+// Compiled programs, ours alone; empty where no folder can be had: then nothing is kept.
+std::string compiled_code_folder() {
+  const std::string cache = cache_folder();
+  if (cache.empty()) return "";
+  const std::string folder = cache + "/compiled";
+  std::error_code failed;
+  if (std::filesystem::create_directories(folder, failed)) {
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, failed);
+  }
+  return failed ? "" : folder;
+}
+
+std::int64_t wall_offset_ns(const Clock& clock) {
+  const auto wall = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  return wall.count() - static_cast<std::int64_t>(clock.now_ns());
+}
+
+}  // namespace
+
+// In the order of construction: each part knows only those above it. They end in reverse.
+struct Application::Parts {
+  Parts(std::unique_ptr<sandbox::WasmRuntime> wasm, Machine& machine, const Clock& clock,
+        WalkSink* walk)
+      : runtime(std::move(wasm)),
+        manager({.runtime = *runtime,
+                 .control = machine.control(),
+                 .answers = machine.answers(),
+                 .clock = clock,
+                 .random = random,
+                 .wakeup = machine.wakeup(),
+                 .wall_offset_ns = wall_offset_ns(clock),
+                 .walk = walk}),
+        loop(manager, machine.control(), clock, machine.wakeup()) {}
+
+  SystemRandom random;
+  std::unique_ptr<sandbox::WasmRuntime> runtime;  // Runs guests until they wait.
+  lifecycle::InstanceManager manager;             // Programs and their instances.
+  lifecycle::EngineLoop loop;                     // Answers in, guests run, batches out.
+};
+
+Result<std::unique_ptr<Application>> Application::build(Machine& machine, const Clock& clock,
+                                                        const SandboxOptions& options,
+                                                        WalkSink* walk) {
+  sandbox::WasmtimeOptions wasm;
+  wasm.instance_count_max = options.instance_count_max;
+  wasm.memory_bytes_max = options.memory_bytes_max;
+  wasm.cache_folder = compiled_code_folder();
+  std::unique_ptr<sandbox::WasmRuntime> runtime =
+      TRY(sandbox::make_wasmtime_runtime(hostcalls::host_functions(), wasm));
+  return std::unique_ptr<Application>(
+      new Application(std::make_unique<Parts>(std::move(runtime), machine, clock, walk)));
+}
+
+Application::Application(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Application::~Application() = default;
+
+lifecycle::InstanceManager& Application::manager() {
+  return parts_->manager;
+}
+lifecycle::EngineLoop& Application::loop() {
+  return parts_->loop;
+}
+
+}  // namespace quire

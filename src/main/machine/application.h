@@ -1,0 +1,42 @@
+#pragma once
+// Application is the upper layer on a Machine: sandbox, host calls and lifecycle, built in the
+// order in which they need one another.
+//
+// Owns     the Wasm runtime, the programs and their instances.
+// Thread   built and used on the main thread, which is the engine thread.
+// Errors   Unavailable when the address space for instances cannot be had.
+#include <cstdint>
+#include <memory>
+
+#include "application/lifecycle/engine_loop.h"
+#include "application/lifecycle/instance_manager.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "main/machine/machine.h"
+
+namespace quire {
+
+struct SandboxOptions {
+  std::uint32_t instance_count_max = 1024;                    // At once; others queue.
+  std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;  // Of an instance.
+};
+
+class Application {
+ public:
+  static Result<std::unique_ptr<Application>> build(Machine& machine, const Clock& clock,
+                                                    const SandboxOptions& options,
+                                                    WalkSink* walk = nullptr);
+  ~Application();
+  Application(const Application&) = delete;
+  Application& operator=(const Application&) = delete;
+
+  lifecycle::InstanceManager& manager();
+  lifecycle::EngineLoop& loop();
+
+ private:
+  struct Parts;
+  explicit Application(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace quire

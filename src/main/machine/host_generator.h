@@ -1,0 +1,66 @@
+#pragma once
+// HostGenerator is the generation loop in the host: one context, one output embedding, and for each
+// token a forward pass, a distribution, a draw. Guests' generators do the same through host calls.
+//
+// begin_step() and finish_step() are apart so that many generators share batches: begin all, then
+// finish each. Sampling and stop rules are the SDK's own, so both give the same tokens for a seed.
+//
+// Thread   the engine thread.
+// Errors   OutOfRange for a prompt beyond the model's context and NoFreePage for one beyond the
+//          pool, with the numbers, before any work; whatever a pass answers.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inference/api/text_codec.h"
+#include "main/machine/host_loop.h"
+#include "quire/sampling.h"
+#include "quire/stop.h"
+
+namespace quire {
+
+class HostGenerator {
+ public:
+  HostGenerator(HostLoop& loop, const inference::TextCodec& codec,
+                const control::ModelDescription& model);
+
+  // Queues tokens behind what the context holds. Nothing is computed yet.
+  Result<void> append(const std::vector<std::uint32_t>& tokens);
+
+  // A new reply: its sampler and its stop rules. A limit beyond the context's end is cut to it.
+  void start(const SamplerOptions& sampling, StopOptions stop);
+
+  void begin_step();
+  // The text that may be shown now. Ended: see reason(); what was held back is part of it.
+  Result<std::string> finish_step();
+  bool ended() const { return stop_->ended(); }
+  FinishReason reason() const { return stop_->reason(); }
+
+  const std::vector<std::uint32_t>& ids() const { return ids_; }  // Of this reply, no stop token.
+  // The token that ended the reply, if one did. The context does not hold it.
+  std::optional<std::uint32_t> stop_token() const { return stop_token_; }
+  // The last of ids(), where the context does not hold it yet.
+  std::optional<std::uint32_t> unappended() const { return unappended_; }
+  const control::ContextCounters& counters() const { return counters_; }
+  control::InstanceStatistics statistics() const { return instance_.statistics(); }
+  std::uint32_t token_count() const { return appended_; }  // In the context, queued ones included.
+
+ private:
+  const inference::TextCodec& codec_;
+  const control::ModelDescription& model_;
+  HostInstance instance_;
+  const control::ObjectId queue_;
+  const control::ObjectId context_;
+  const control::ObjectId output_;
+  std::optional<Sampler> sampler_;
+  std::optional<StopRules> stop_;
+  std::vector<std::uint32_t> ids_;
+  std::optional<std::uint32_t> stop_token_;
+  std::optional<std::uint32_t> unappended_;
+  control::ContextCounters counters_;
+  control::FutureId forward_ = control::kNoFuture;
+  control::FutureId distribution_ = control::kNoFuture;
+  std::uint32_t appended_ = 0;
+};
+
+}  // namespace quire

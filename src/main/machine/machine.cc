@@ -1,0 +1,133 @@
+#include "main/machine/machine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/random.h"
+#include "control/controller/completion_inbox.h"
+#include "control/controller/controller.h"
+#include "control/controller/helper_thread.h"
+#include "inference/handlers/cpu_backend.h"
+#include "inference/tokenizer/tokenizer_parts.h"
+#include "inference/weights/model_files.h"
+#include "main/machine/machine_facts.h"
+#include "main/machine/model_facts.h"
+
+namespace quire {
+namespace {
+
+const char* kernels_name(cli::BackendChoice choice) {
+  switch (choice) {
+    case cli::BackendChoice::Auto:
+      return "auto";
+    case cli::BackendChoice::Scalar:
+      return "scalar";
+    case cli::BackendChoice::Avx2:
+      return "avx2";
+    case cli::BackendChoice::Avx512:
+      return "avx512";
+  }
+  return "";
+}
+
+inference::KvFormat kv_format(cli::KvFormatChoice choice) {
+  switch (choice) {
+    case cli::KvFormatChoice::F32:
+      return inference::KvFormat::F32;
+    case cli::KvFormatChoice::F16:
+      return inference::KvFormat::F16;
+    case cli::KvFormatChoice::BF16:
+      return inference::KvFormat::BF16;
+  }
+  return inference::KvFormat::F16;
+}
+
+inference::CpuBackendOptions backend_options(const cli::EngineOptions& options,
+                                             std::uint32_t threads) {
+  inference::CpuBackendOptions backend;
+  backend.kernels = kernels_name(options.backend);
+  backend.threads = threads;
+  backend.page_size = options.page_size;
+  backend.page_count = options.kv_pages.value_or(0);
+  backend.kv_memory_bytes = kv_memory_bytes(options);
+  backend.kv_format = kv_format(options.kv_format);
+  backend.kv_mode = options.kv_mode == cli::KvModeChoice::Basic ? inference::KvMode::Basic
+                                                                : inference::KvMode::Paged;
+  return backend;
+}
+
+}  // namespace
+
+// In the order of construction: each part knows only those above it. They end in reverse.
+struct Machine::Parts {
+  explicit Parts(std::uint32_t threads) : thread_count(threads) {}
+
+  const std::uint32_t thread_count;
+  Wakeup wakeup;                                 // Rouses the engine thread.
+  lifecycle::AnswerInbox answers;                // What the control layer gives to those above it.
+  control::CompletionInbox completions{wakeup};  // What devices and helpers give to it.
+  std::unique_ptr<inference::TextCodec> text;
+  control::HelperThread helper;  // Long text jobs.
+  std::unique_ptr<inference::Backend> backend;
+  std::unique_ptr<control::ControlPort> control;
+};
+
+Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& options,
+                                                const Clock& clock, WalkSink* walk) {
+  const std::uint32_t threads =
+      options.thread_count == 0 ? physical_core_count() : options.thread_count;
+  auto parts = std::make_unique<Parts>(threads);
+
+  // The model's files, checked; its text.
+  const std::string path = TRY(find_model(options.model));
+  const std::unique_ptr<inference::ModelFiles> files = TRY(inference::open_model(path));
+  inference::ModelTextCodec text = TRY(inference::open_text_codec(*files));
+  parts->text = std::move(text.codec);
+  const Result<std::string> rendered = parts->text->apply_chat_template(
+      R"({"messages": [{"role": "user", "content": "x"}], "add_generation_prompt": true})");
+
+  // The device: weights, the pool of pages, the workers.
+  parts->backend = TRY(
+      inference::make_cpu_backend(*files, backend_options(options, threads), parts->completions));
+
+  // The control layer over it.
+  control::ControllerOptions control;
+  control.helper = &parts->helper;
+  control.walk = walk;
+  SystemRandom random;
+  random.fill(std::as_writable_bytes(std::span(control.sharing_secret)));
+  parts->control = control::make_controller(
+      {{.backend = parts->backend.get(),
+        .codec = parts->text.get(),
+        .has_chat_template = rendered.ok() || rendered.error().code() != ErrorCode::NotSupported,
+        .add_bos = text.add_bos}},
+      control, parts->completions, parts->answers, parts->wakeup, clock);
+  return std::unique_ptr<Machine>(new Machine(std::move(parts)));
+}
+
+Machine::Machine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Machine::~Machine() = default;
+
+control::ControlPort& Machine::control() {
+  return *parts_->control;
+}
+const inference::ModelInfo& Machine::model_info() const {
+  return parts_->backend->model();
+}
+const inference::BackendCapabilities& Machine::device() const {
+  return parts_->backend->capabilities();
+}
+const inference::TextCodec& Machine::text() const {
+  return *parts_->text;
+}
+lifecycle::AnswerInbox& Machine::answers() {
+  return parts_->answers;
+}
+Wakeup& Machine::wakeup() {
+  return parts_->wakeup;
+}
+std::uint32_t Machine::thread_count() const {
+  return parts_->thread_count;
+}
+
+}  // namespace quire

@@ -1,0 +1,52 @@
+#pragma once
+// Machine is the engine in this process: model, device, text and control layer, built in the order
+// in which they need one another. machine.cc is where a newcomer sees how the parts fit.
+//
+// Owns     all parts below.
+// Thread   built and used on the main thread, which is the engine thread; the device has its own.
+// Errors   NotFound for a model that is not there (and how to get one); whatever its files say.
+#include <memory>
+#include <string>
+
+#include "application/lifecycle/answer_inbox.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/wakeup.h"
+#include "base/walk.h"
+#include "cli/options.h"
+#include "control/api/control_port.h"
+#include "inference/api/backend.h"
+#include "inference/api/text_codec.h"
+
+namespace quire {
+
+class Machine {
+ public:
+  static Result<std::unique_ptr<Machine>> build(const cli::EngineOptions& options,
+                                                const Clock& clock, WalkSink* walk = nullptr);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  control::ControlPort& control();
+  const control::ModelDescription& model() { return control().models().front(); }
+  const inference::ModelInfo& model_info() const;
+  const inference::BackendCapabilities& device() const;
+  const inference::TextCodec& text() const;
+  lifecycle::AnswerInbox& answers();
+  Wakeup& wakeup();
+  std::uint32_t thread_count() const;
+
+ private:
+  struct Parts;
+  explicit Machine(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+// The model's text codec alone, for the verbs that need no engine.
+Result<std::unique_ptr<inference::TextCodec>> open_text_codec(const std::string& model);
+
+// "default", a name, a file or a folder: the path of the model. NotFound says how to get one.
+Result<std::string> find_model(const std::string& model);
+
+}  // namespace quire

@@ -1,0 +1,58 @@
+#include "main/machine/model_facts.h"
+
+#include <algorithm>
+
+#include "inference/weights/model_files.h"
+#include "main/machine/machine.h"
+#include "main/machine/machine_facts.h"
+
+namespace quire {
+namespace {
+
+constexpr std::uint64_t kPoolBytesMaxDefault = std::uint64_t{8} << 30;
+constexpr std::uint64_t kPoolShareDefault = 4;  // A quarter of the memory.
+
+const char* kv_format_name(cli::KvFormatChoice format) {
+  switch (format) {
+    case cli::KvFormatChoice::F32:
+      return "f32";
+    case cli::KvFormatChoice::F16:
+      return "f16";
+    case cli::KvFormatChoice::BF16:
+      return "bf16";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::uint64_t kv_memory_bytes(const cli::EngineOptions& engine) {
+  if (engine.kv_memory_bytes) return *engine.kv_memory_bytes;
+  return std::min(memory_bytes_total() / kPoolShareDefault, kPoolBytesMaxDefault);
+}
+
+Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineOptions& engine) {
+  ModelFacts facts;
+  facts.path = TRY(find_model(model));
+  const std::unique_ptr<inference::ModelFiles> files = TRY(inference::open_model(facts.path));
+  facts.spec = files->spec();
+  const inference::WeightSource& weights = files->weights();
+  for (std::size_t i = 0; i < weights.tensor_count(); ++i) {
+    const inference::TensorInfo& tensor = weights.tensor(i);
+    facts.parameter_count += std::uint64_t{tensor.row_count} * tensor.column_count;
+    facts.weight_bytes += tensor.bytes();
+    facts.bytes_by_format[inference::format_shape(tensor.format).name] += tensor.bytes();
+  }
+  const std::uint64_t number_bytes = engine.kv_format == cli::KvFormatChoice::F32 ? 4 : 2;
+  facts.kv_format = kv_format_name(engine.kv_format);
+  facts.kv_bytes_per_token = std::uint64_t{2} * facts.spec.kv_head_count * facts.spec.head_dim *
+                             facts.spec.layer_count * number_bytes;
+  facts.page_size = engine.page_size;
+  const std::uint64_t page_bytes = facts.kv_bytes_per_token * engine.page_size;
+  facts.pool_page_count = engine.kv_pages ? *engine.kv_pages : kv_memory_bytes(engine) / page_bytes;
+  facts.pool_bytes = facts.pool_page_count * page_bytes;
+  facts.pool_token_count = facts.pool_page_count * engine.page_size;
+  return facts;
+}
+
+}  // namespace quire

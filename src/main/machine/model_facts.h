@@ -1,0 +1,32 @@
+#pragma once
+// What a model's files say, without loading the weights, and what a pool would hold of it.
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/result.h"
+#include "cli/options.h"
+#include "inference/weights/model_spec.h"
+
+namespace quire {
+
+struct ModelFacts {
+  std::string path;
+  inference::ModelSpec spec;
+  std::uint64_t parameter_count = 0;
+  std::uint64_t weight_bytes = 0;  // As stored in the files.
+  std::map<std::string, std::uint64_t> bytes_by_format;
+  std::string kv_format;
+  std::uint64_t kv_bytes_per_token = 0;
+  std::uint32_t page_size = 0;
+  std::uint64_t pool_bytes = 0;
+  std::uint64_t pool_page_count = 0;
+  std::uint64_t pool_token_count = 0;
+};
+
+Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineOptions& engine);
+
+// As configured; else a quarter of the machine's memory, at most 8 GiB.
+std::uint64_t kv_memory_bytes(const cli::EngineOptions& engine);
+
+}  // namespace quire
