@@ -1,1 +1,51 @@
-int main() { return 0; }
+// The command line, each verb to its command. The machine itself is put together in
+// machine/machine.cc, and what runs programs on it in machine/application.cc.
+#include <cstdio>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/parse.h"
+#include "main/commands/bench_command.h"
+#include "main/commands/build_command.h"
+#include "main/commands/chat_command.h"
+#include "main/commands/doctor_command.h"
+#include "main/commands/eval_command.h"
+#include "main/commands/generate_command.h"
+#include "main/commands/model_command.h"
+#include "main/commands/new_command.h"
+#include "main/commands/run_command.h"
+#include "main/commands/text_commands.h"
+
+namespace quire {
+namespace {
+
+// One function for each kind of request; each returns the exit code.
+struct Commands {
+  int operator()(const cli::RunOptions& options) const { return run_command(options); }
+  int operator()(const cli::GenerateOptions& options) const { return generate_command(options); }
+  int operator()(const cli::ChatOptions& options) const { return chat_command(options); }
+  int operator()(const cli::EvalOptions& options) const { return eval_command(options); }
+  int operator()(const cli::ModelOptions& options) const { return model_command(options); }
+  int operator()(const cli::TokenizeOptions& options) const { return tokenize_command(options); }
+  int operator()(const cli::DetokenizeOptions& options) const {
+    return detokenize_command(options);
+  }
+  int operator()(const cli::TemplateOptions& options) const { return template_command(options); }
+  int operator()(const cli::BuildOptions& options) const { return build_command(options); }
+  int operator()(const cli::NewOptions& options) const { return new_command(options); }
+  int operator()(const cli::DoctorOptions& options) const { return doctor_command(options); }
+  int operator()(const cli::BenchOptions& options) const { return bench_command(options); }
+};
+
+}  // namespace
+}  // namespace quire
+
+int main(int argc, char** argv) {
+  const quire::cli::Parsed parsed =
+      quire::cli::parse(std::vector<std::string>(argv + 1, argv + argc));
+  if (parsed.request) return std::visit(quire::Commands{}, *parsed.request);
+  const bool is_wrong = parsed.exit_code != quire::cli::ExitCode::Ok;
+  std::fputs(parsed.text.c_str(), is_wrong ? stderr : stdout);
+  return quire::cli::number(parsed.exit_code);
+}

@@ -1,0 +1,239 @@
+#include "main/commands/bench_command.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/terminal.h"
+#include "main/commands/bench_streams.h"
+#include "main/commands/output.h"
+#include "main/machine/machine_facts.h"
+
+namespace quire {
+namespace {
+
+constexpr std::uint32_t kWarmUpTokens = 32;
+constexpr std::uint32_t kStreamPromptTokens = 16;
+constexpr std::uint32_t kForkCount = 8;
+constexpr std::uint32_t kDecodeTokens = 16;
+
+nlohmann::json head(Machine& machine) {
+  return {{"model", machine.model().name},
+          {"backend", machine.device().name},
+          {"threads", machine.thread_count()},
+          {"page_size", machine.model().page_size}};
+}
+
+void print_head(Machine& machine) {
+  print(machine.model().name + ", backend " + machine.device().name + ", " +
+        std::to_string(machine.thread_count()) + " threads\n");
+}
+
+void print_row(const std::vector<std::string>& cells, const std::vector<int>& widths) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    char cell[96];
+    std::snprintf(cell, sizeof cell, "%*s", widths[i], cells[i].c_str());
+    line += cell;
+  }
+  print(line + "\n");
+}
+
+// ---- generate ---------------------------------------------------------------------------------
+
+class GenerateBench {
+ public:
+  GenerateBench(Machine& machine, const Clock& clock, const cli::BenchOptions& options)
+      : machine_(machine),
+        clock_(clock),
+        options_(options),
+        loop_(machine.control(), machine.answers(), machine.wakeup()) {}
+
+  // Tokens a second of so many streams; a prompt is never one that was computed before.
+  Result<Spread> measure(std::uint32_t stream_count, std::uint32_t prompt_count,
+                         std::uint32_t token_count, bool prefill) {
+    std::vector<double> rates;
+    for (std::uint32_t run = 0; run < options_.repetitions; ++run) {
+      std::vector<std::unique_ptr<HostGenerator>> owned;
+      std::vector<HostGenerator*> generators;
+      std::vector<std::vector<std::uint32_t>> prompts;
+      for (std::uint32_t i = 0; i < stream_count; ++i) {
+        owned.push_back(std::make_unique<HostGenerator>(loop_, machine_.text(), machine_.model()));
+        generators.push_back(owned.back().get());
+        prompts.push_back(random_prompt(random_, machine_.model().vocabulary_size, prompt_count));
+      }
+      const StreamsTiming timing = TRY(run_streams(clock_, generators, prompts, token_count));
+      rates.push_back(prefill ? stream_count * double{1} * prompt_count / timing.prefill_s
+                              : stream_count * double{1} * (token_count - 1) / timing.decode_s);
+    }
+    return spread_of(std::move(rates));
+  }
+
+ private:
+  Machine& machine_;
+  const Clock& clock_;
+  const cli::BenchOptions& options_;
+  HostLoop loop_;
+  SeededRandom random_{1};
+};
+
+Result<void> bench_generate(const cli::BenchOptions& options) {
+  const SteadyClock clock;
+  const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
+  GenerateBench bench(*machine, clock, options);
+  TRY(bench.measure(1, kWarmUpTokens, 2, true));
+  const bool text = options.output == cli::OutputStyle::Text;
+  const std::vector<int> widths = {22, 14, 22};
+  if (text) {
+    print_head(*machine);
+    print_row({"", "tokens/s", "least to most"}, widths);
+  }
+  nlohmann::json json = head(*machine);
+  const auto tell = [&](const std::string& name, const std::string& key, const Spread& spread) {
+    json[key] = {{"median", spread.median}, {"least", spread.least}, {"most", spread.most}};
+    if (text) {
+      print_row({name, decimal(spread.median, 1),
+                 decimal(spread.least, 1) + " to " + decimal(spread.most, 1)},
+                widths);
+    }
+  };
+  const std::string prompt_text = std::to_string(options.prompt_tokens);
+  tell("prefill " + prompt_text, "prefill_" + prompt_text,
+       TRY(bench.measure(1, options.prompt_tokens, 1, true)));
+  for (const std::uint32_t streams : options.streams) {
+    const std::string name = std::to_string(streams);
+    tell("decode, " + name + (streams == 1 ? " stream" : " streams"), "decode_" + name,
+         TRY(bench.measure(std::max(1u, streams), kStreamPromptTokens,
+                           std::max(2u, options.decode_tokens), false)));
+  }
+  const control::ControlStatistics statistics = machine->control().statistics();
+  json["scheduler_us_per_batch"] = statistics.batch_count == 0
+                                       ? 0.0
+                                       : static_cast<double>(statistics.scheduler_ns) * 1e-3 /
+                                             static_cast<double>(statistics.batch_count);
+  if (!text) print(json.dump() + "\n");
+  return {};
+}
+
+// ---- kv ---------------------------------------------------------------------------------------
+
+struct KvFigures {
+  std::uint32_t tokens = 0;
+  std::string mode;
+  double prefill_tokens_per_s = 0.0;
+  double decode_tokens_per_s = 0.0;
+  double bytes_per_token_ratio = 0.0;  // Resident for keys and values, over what the tokens need.
+  double again_s = 0.0;                // The same prompt once more, to its first token.
+  double forks_s = 0.0;                // Eight continuations of the one prompt, a token each.
+  std::uint64_t forks_bytes = 0;       // What they added to the resident set.
+};
+
+std::uint64_t grown_since(std::uint64_t before) {
+  const std::uint64_t now = memory_bytes_resident();
+  return now > before ? now - before : 0;
+}
+
+// Eight more sequences that begin with the same prompt and go on differently.
+Result<void> run_continuations(Machine& machine, HostLoop& loop, const Clock& clock,
+                               const std::vector<std::uint32_t>& prompt, KvFigures& figures) {
+  std::vector<std::unique_ptr<HostGenerator>> owned;
+  std::vector<HostGenerator*> generators;
+  std::vector<std::vector<std::uint32_t>> prompts;
+  for (std::uint32_t i = 0; i < kForkCount; ++i) {
+    owned.push_back(std::make_unique<HostGenerator>(loop, machine.text(), machine.model()));
+    generators.push_back(owned.back().get());
+    prompts.push_back(prompt);
+    prompts.back().push_back(machine.model().vocabulary_size / 4 + i);
+  }
+  const std::uint64_t before = memory_bytes_resident();
+  const StreamsTiming timing = TRY(run_streams(clock, generators, prompts, 1));
+  figures.forks_s = timing.prefill_s;
+  figures.forks_bytes = grown_since(before);
+  return {};
+}
+
+Result<KvFigures> measure_kv(const cli::BenchOptions& options, cli::KvModeChoice mode,
+                             std::uint32_t tokens) {
+  const SteadyClock clock;
+  cli::EngineOptions engine = options.engine;
+  engine.kv_mode = mode;
+  engine.kv_memory_bytes.reset();
+  // Enough for the sequence and its eight continuations, were nothing shared.
+  engine.kv_pages = (tokens + 256) / engine.page_size * (kForkCount + 2);
+  const std::unique_ptr<Machine> machine = TRY(Machine::build(engine, clock));
+  HostLoop loop(machine->control(), machine->answers(), machine->wakeup());
+  SeededRandom random(tokens);
+  const auto prompt = random_prompt(random, machine->model().vocabulary_size, tokens);
+  KvFigures figures{.tokens = tokens, .mode = mode == cli::KvModeChoice::Basic ? "basic" : "paged"};
+  {  // Touches the scratch memory, so that what grows later is keys and values.
+    HostGenerator warm(loop, machine->text(), machine->model());
+    const auto short_prompt =
+        random_prompt(random, machine->model().vocabulary_size, std::min(tokens, 1024u));
+    TRY(run_streams(clock, {&warm}, {short_prompt}, 2));
+  }
+  const std::uint64_t before = memory_bytes_resident();
+  HostGenerator generator(loop, machine->text(), machine->model());
+  const StreamsTiming timing = TRY(run_streams(clock, {&generator}, {prompt}, kDecodeTokens));
+  const std::uint64_t needed =
+      std::uint64_t{tokens + kDecodeTokens} *
+      machine->model_info().kv_bytes_per_token(machine->device().kv_format);
+  figures.prefill_tokens_per_s = tokens / timing.prefill_s;
+  figures.decode_tokens_per_s = (kDecodeTokens - 1) / timing.decode_s;
+  figures.bytes_per_token_ratio =
+      static_cast<double>(grown_since(before)) / static_cast<double>(needed);
+  HostGenerator again(loop, machine->text(), machine->model());
+  const StreamsTiming second = TRY(run_streams(clock, {&again}, {prompt}, 1));
+  figures.again_s = second.prefill_s;
+  TRY(run_continuations(*machine, loop, clock, prompt, figures));
+  return figures;
+}
+
+Result<void> bench_kv(const cli::BenchOptions& options) {
+  const bool text = options.output == cli::OutputStyle::Text;
+  const std::vector<int> widths = {8, 8, 14, 14, 14, 14, 14, 16};
+  if (text) {
+    print_row({"tokens", "kv", "prefill tok/s", "decode tok/s", "memory ratio", "again ms",
+               "8 forks ms", "8 forks MiB"},
+              widths);
+  }
+  nlohmann::json rows = nlohmann::json::array();
+  for (const std::uint32_t tokens : options.lengths) {
+    for (const cli::KvModeChoice mode : {cli::KvModeChoice::Basic, cli::KvModeChoice::Paged}) {
+      const KvFigures figures = TRY(measure_kv(options, mode, std::max(1u, tokens)));
+      rows.push_back({{"tokens", figures.tokens},
+                      {"kv", figures.mode},
+                      {"prefill_tokens_per_s", figures.prefill_tokens_per_s},
+                      {"decode_tokens_per_s", figures.decode_tokens_per_s},
+                      {"memory_ratio", figures.bytes_per_token_ratio},
+                      {"again_s", figures.again_s},
+                      {"forks_s", figures.forks_s},
+                      {"forks_bytes", figures.forks_bytes}});
+      if (!text) continue;
+      print_row(
+          {std::to_string(figures.tokens), figures.mode, decimal(figures.prefill_tokens_per_s, 1),
+           decimal(figures.decode_tokens_per_s, 1), decimal(figures.bytes_per_token_ratio, 2),
+           decimal(figures.again_s * 1e3, 1), decimal(figures.forks_s * 1e3, 1),
+           decimal(static_cast<double>(figures.forks_bytes) / (1 << 20), 1)},
+          widths);
+    }
+  }
+  if (text) {
+    print(
+        "memory ratio: resident memory for keys and values over what the tokens need; again: the "
+        "same prompt once\nmore, to its first token; 8 forks: eight continuations of the prompt, a "
+        "token each, and what they add.\n");
+  } else {
+    print(rows.dump() + "\n");
+  }
+  return {};
+}
+
+}  // namespace
+
+int bench_command(const cli::BenchOptions& options) {
+  const Result<void> done =
+      options.kind == cli::BenchKind::Kv ? bench_kv(options) : bench_generate(options);
+  return done.ok() ? cli::number(cli::ExitCode::Ok) : fail(done.error());
+}
+
+}  // namespace quire

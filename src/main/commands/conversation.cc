@@ -1,0 +1,93 @@
+#include "main/commands/conversation.h"
+
+#include <algorithm>
+
+namespace quire {
+namespace {
+
+using Ids = std::vector<std::uint32_t>;
+
+bool begins_with(const Ids& whole, const Ids& begin) {
+  return whole.size() >= begin.size() && std::equal(begin.begin(), begin.end(), whole.begin());
+}
+
+Ids behind(const Ids& whole, std::size_t count) {
+  return {whole.begin() + static_cast<std::ptrdiff_t>(count), whole.end()};
+}
+
+}  // namespace
+
+Conversation::Conversation(const inference::TextCodec& codec, const std::string& system)
+    : codec_(codec), system_(system) {
+  clear();
+}
+
+void Conversation::clear() {
+  messages_ = nlohmann::json::array();
+  if (!system_.empty()) messages_.push_back({{"role", "system"}, {"content", system_}});
+  history_.clear();
+  gap_.emplace();
+}
+
+Result<Ids> Conversation::encode(const nlohmann::json& messages, bool add_generation_prompt) const {
+  const nlohmann::json request = {{"messages", messages},
+                                  {"add_generation_prompt", add_generation_prompt}};
+  const std::vector<inference::TokenId> tokens = TRY(
+      codec_.encode_chat(request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  Ids ids;
+  ids.reserve(tokens.size());
+  for (const inference::TokenId token : tokens) ids.push_back(static_cast<std::uint32_t>(token));
+  return ids;
+}
+
+Result<Conversation::Turn> Conversation::user_says(const std::string& message) {
+  nlohmann::json messages = messages_;
+  messages.push_back({{"role", "user"}, {"content", message}});
+  const Ids whole = TRY(encode(messages, true));
+  Turn turn;
+  if (gap_ && begins_with(whole, history_)) {
+    turn.tokens = *gap_;
+    const Ids rest = behind(whole, history_.size());
+    turn.tokens.insert(turn.tokens.end(), rest.begin(), rest.end());
+  } else {
+    turn.tokens = whole;
+    turn.starts_over = true;
+  }
+  messages_ = std::move(messages);
+  history_ = whole;
+  gap_.emplace();
+  return turn;
+}
+
+// What the template puts behind a reply: what two conversations that differ in the reply alone end
+// with alike. The reply itself was sampled in tokens that need not be those its text is cut into.
+Result<Ids> Conversation::closing() const {
+  nlohmann::json messages = messages_;
+  messages.back()["content"] = "x";
+  const Ids one = TRY(encode(messages, false));
+  messages.back()["content"] = "7";
+  const Ids other = TRY(encode(messages, false));
+  std::size_t count = 0;
+  while (count < one.size() && count < other.size() &&
+         one[one.size() - 1 - count] == other[other.size() - 1 - count]) {
+    ++count;
+  }
+  return behind(one, one.size() - count);
+}
+
+Result<void> Conversation::assistant_said(const std::string& text,
+                                          std::optional<std::uint32_t> unappended) {
+  messages_.push_back({{"role", "assistant"}, {"content", text}});
+  const Ids whole = TRY(encode(messages_, false));
+  const bool continues = begins_with(whole, history_);
+  history_ = whole;
+  gap_.reset();
+  if (!continues) return {};
+  gap_.emplace();
+  if (unappended) gap_->push_back(*unappended);
+  const Ids end = TRY(closing());
+  gap_->insert(gap_->end(), end.begin(), end.end());
+  return {};
+}
+
+}  // namespace quire

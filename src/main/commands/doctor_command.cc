@@ -1,0 +1,199 @@
+#include "main/commands/doctor_command.h"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/terminal.h"
+#include "inference/kernels/kernels.h"
+#include "inference/weights/model_files.h"
+#include "inference/weights/model_store.h"
+#include "main/commands/output.h"
+#include "main/machine/folders.h"
+#include "main/machine/machine.h"
+#include "main/machine/machine_facts.h"
+
+namespace quire {
+namespace {
+
+enum class Health : std::uint8_t { Good, Weak, Bad };
+
+struct Finding {
+  std::string what;
+  Health health = Health::Good;
+  std::string value;
+  std::string advice;
+};
+
+const char* health_name(Health health) {
+  switch (health) {
+    case Health::Good:
+      return "ok";
+    case Health::Weak:
+      return "weak";
+    case Health::Bad:
+      return "missing";
+  }
+  return "";
+}
+
+Finding processor() {
+  std::string features;
+#if defined(__x86_64__)
+  const std::pair<const char*, bool> known[] = {
+      {"avx2", __builtin_cpu_supports("avx2") != 0},
+      {"fma", __builtin_cpu_supports("fma") != 0},
+      {"avx512f", __builtin_cpu_supports("avx512f") != 0},
+      {"avx512bw", __builtin_cpu_supports("avx512bw") != 0},
+      {"avx512vl", __builtin_cpu_supports("avx512vl") != 0},
+      {"avx512vnni", __builtin_cpu_supports("avx512vnni") != 0},
+      {"avx512bf16", __builtin_cpu_supports("avx512bf16") != 0}};
+  for (const auto& [name, has] : known) {
+    if (has) features += (features.empty() ? "" : " ") + std::string(name);
+  }
+#endif
+  Finding finding{"processor", Health::Good,
+                  std::to_string(physical_core_count()) + " cores, features: " + features, ""};
+  if (features.find("avx2") == std::string::npos) {
+    finding.health = Health::Weak;
+    finding.advice = "without AVX2 only the scalar kernels run, many times slower";
+  }
+  return finding;
+}
+
+Finding backends() {
+  std::string names;
+  for (const inference::KernelTable* table : inference::supported_kernels()) {
+    names += (names.empty() ? "" : ", ") + std::string(table->name);
+  }
+  return {"backends", Health::Good, names + " (auto takes the last)", ""};
+}
+
+Finding memory() {
+  const std::uint64_t total = memory_bytes_total();
+  const std::uint64_t available = memory_bytes_available();
+  Finding finding{"memory", Health::Good,
+                  cli::bytes_text(available) + " available of " + cli::bytes_text(total), ""};
+  if (available < (std::uint64_t{1} << 30)) {
+    finding.health = Health::Weak;
+    finding.advice = "less than 1 GiB is free: choose a small pool with --kv-memory 128MiB";
+  }
+  return finding;
+}
+
+Finding model(const std::string& name) {
+  const Result<std::string> path = find_model(name);
+  if (!path.ok()) {
+    return {"model", Health::Bad, std::string(path.error().message()), "make model"};
+  }
+  const Result<std::unique_ptr<inference::ModelFiles>> files = inference::open_model(path.value());
+  if (!files.ok()) {
+    return {"model", Health::Bad, std::string(files.error().message()),
+            "remove the file and fetch it again: make model"};
+  }
+  return {"model", Health::Good, path.value(), ""};
+}
+
+// The first of `programs` on the path.
+std::string on_path(std::initializer_list<const char*> programs) {
+  const char* path = std::getenv("PATH");
+  if (path == nullptr) return "";
+  const std::string folders(path);
+  for (const char* program : programs) {
+    for (std::size_t begin = 0; begin <= folders.size();) {
+      const std::size_t end = std::min(folders.find(':', begin), folders.size());
+      const std::string file = folders.substr(begin, end - begin) + "/" + program;
+      if (access(file.c_str(), X_OK) == 0) return file;
+      begin = end + 1;
+    }
+  }
+  return "";
+}
+
+Finding toolchain() {
+  const std::string compiler = on_path({"clang++-22", "clang++"});
+  const std::string linker = on_path({"wasm-ld-22", "wasm-ld"});
+  const bool library = std::filesystem::exists("/usr/include/wasm32-wasi");
+  if (!compiler.empty() && !linker.empty() && library) {
+    return {"toolchain", Health::Good, compiler + ", " + linker + ", wasi-libc", ""};
+  }
+  std::string lacks;
+  if (compiler.empty()) lacks += " clang++";
+  if (linker.empty()) lacks += " wasm-ld";
+  if (!library) lacks += " wasi-libc";
+  return {"toolchain", Health::Weak, "lacks" + lacks + " (needed by `quire build` only)",
+          "apt-get install clang-22 lld-22 wasi-libc libc++-22-dev-wasm32 libc++abi-22-dev-wasm32 "
+          "libclang-rt-22-dev-wasm32"};
+}
+
+// A folder that exists, or whose nearest parent that does could take it.
+Finding folder(const std::string& what, const std::string& path) {
+  std::filesystem::path at(path);
+  std::error_code ignored;
+  while (!at.empty() && !std::filesystem::exists(at, ignored) && at != at.parent_path()) {
+    at = at.parent_path();
+  }
+  struct statvfs space{};
+  std::string value = path;
+  if (statvfs(at.c_str(), &space) == 0) {
+    value += ", " + cli::bytes_text(std::uint64_t{space.f_bavail} * space.f_frsize) + " free";
+  }
+  if (access(at.c_str(), W_OK) == 0) return {what, Health::Good, value, ""};
+  return {what, Health::Weak, value + ", not writable",
+          "make it writable, or set XDG_CACHE_HOME and XDG_DATA_HOME to folders that are"};
+}
+
+Finding data() {
+  const Result<std::string> path = inference::data_folder_from_environment();
+  if (path.ok()) return folder("data", path.value());
+  return {"data", Health::Bad, std::string(path.error().message()), "set HOME or QUIRE_DATA"};
+}
+
+void print_findings(const std::vector<Finding>& findings) {
+  const cli::Terminal terminal = cli::Terminal::standard_output();
+  for (const Finding& finding : findings) {
+    const cli::Colour colour = finding.health == Health::Good   ? cli::Colour::Green
+                               : finding.health == Health::Weak ? cli::Colour::Yellow
+                                                                : cli::Colour::Red;
+    char head[64];
+    std::snprintf(head, sizeof head, "%-8s", health_name(finding.health));
+    char name[64];
+    std::snprintf(name, sizeof name, "%-10s", finding.what.c_str());
+    print(terminal.paint(head, colour) + name + " " + finding.value + "\n");
+    if (!finding.advice.empty()) print("                    -> " + finding.advice + "\n");
+  }
+}
+
+}  // namespace
+
+int doctor_command(const cli::DoctorOptions& options) {
+  const std::vector<Finding> findings = {processor(), backends(),
+                                         memory(),    model(options.model),
+                                         toolchain(), folder("cache", cache_folder()),
+                                         data()};
+  bool good = true;
+  for (const Finding& finding : findings) good = good && finding.health != Health::Bad;
+  if (options.output == cli::OutputStyle::Json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Finding& finding : findings) {
+      list.push_back({{"what", finding.what},
+                      {"health", health_name(finding.health)},
+                      {"value", finding.value},
+                      {"advice", finding.advice}});
+    }
+    print(nlohmann::json{{"version", QUIRE_VERSION}, {"ok", good}, {"findings", list}}.dump() +
+          "\n");
+  } else {
+    print(std::string("quire ") + QUIRE_VERSION + "\n");
+    print_findings(findings);
+  }
+  return cli::number(good ? cli::ExitCode::Ok : cli::ExitCode::Failed);
+}
+
+}  // namespace quire

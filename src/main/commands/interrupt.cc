@@ -1,0 +1,52 @@
+#include "main/commands/interrupt.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace quire {
+
+Result<Interrupt> Interrupt::create() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  if (const int failed = pthread_sigmask(SIG_BLOCK, &set, nullptr); failed != 0) {
+    return Error(ErrorCode::Io, std::string("SIGINT cannot be blocked: ") + std::strerror(failed));
+  }
+  const int descriptor = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (descriptor < 0) {
+    return Error(ErrorCode::Io, std::string("signalfd: ") + std::strerror(errno));
+  }
+  return Interrupt(descriptor);
+}
+
+Interrupt::Interrupt(Interrupt&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+Interrupt::~Interrupt() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+bool Interrupt::take() {
+  signalfd_siginfo signal;
+  bool taken = false;
+  while (read(descriptor_, &signal, sizeof signal) == sizeof signal) taken = true;
+  return taken;
+}
+
+Interrupt::Woken Interrupt::wait_for_input(int descriptor) {
+  while (true) {
+    pollfd polled[] = {{descriptor, POLLIN, 0}, {descriptor_, POLLIN, 0}};
+    if (poll(polled, 2, -1) < 0 && errno != EINTR) return Woken::Input;
+    if (take()) return Woken::Interrupted;
+    if (polled[0].revents != 0) return Woken::Input;
+  }
+}
+
+}  // namespace quire

@@ -1,0 +1,48 @@
+#include "main/commands/output.h"
+
+#include <cstdint>
+#include <cstdio>
+
+#include "cli/terminal.h"
+
+namespace quire {
+namespace {
+
+constexpr std::size_t kInputBytesMax = std::size_t{64} << 20;
+
+}  // namespace
+
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+int fail(const Error& error) {
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  std::fprintf(stderr, "%s %.*s\n", terminal.paint("error:", cli::Colour::Red).c_str(),
+               static_cast<int>(error.message().size()), error.message().data());
+  return cli::number(cli::exit_code_of(error));
+}
+
+std::string decimal(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+Result<std::string> read_standard_input() {
+  std::string text;
+  char part[65536];
+  while (true) {
+    const std::size_t count = std::fread(part, 1, sizeof part, stdin);
+    text.append(part, count);
+    if (text.size() > kInputBytesMax) {
+      return Error(ErrorCode::TooLarge, "standard input is longer than 64 MiB");
+    }
+    if (count < sizeof part) break;
+  }
+  if (std::ferror(stdin) != 0) return Error(ErrorCode::Io, "standard input cannot be read");
+  return text;
+}
+
+}  // namespace quire

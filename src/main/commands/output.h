@@ -1,0 +1,23 @@
+#pragma once
+// What the commands share in talking to their user.
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/exit_code.h"
+
+namespace quire {
+
+// Writes to standard output at once; a reader that went away is not an error of ours.
+void print(std::string_view text);
+
+// "error: ..." on standard error, and the exit code for it.
+int fail(const Error& error);
+
+// With digits behind the point.
+std::string decimal(double value, int digits);
+
+// Reads all of standard input, at most 64 MiB.
+Result<std::string> read_standard_input();
+
+}  // namespace quire

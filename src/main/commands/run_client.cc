@@ -1,0 +1,111 @@
+#include "main/commands/run_client.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "main/commands/output.h"
+
+namespace quire {
+namespace {
+
+std::string dump(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+double seconds_between(std::uint64_t from_ns, std::uint64_t to_ns) {
+  return to_ns > from_ns ? static_cast<double>(to_ns - from_ns) * 1e-9 : 0.0;
+}
+
+}  // namespace
+
+std::size_t RunClient::number_of(lifecycle::InstanceId instance) const {
+  const auto found = numbers_.find(instance);
+  return found == numbers_.end() ? numbers_.size() : found->second;
+}
+
+void RunClient::print_line(std::size_t number, std::string_view line) {
+  print("[" + std::to_string(number) + "] " + std::string(line) + "\n");
+}
+
+void RunClient::print_json(std::size_t number, const char* key, std::string_view text) {
+  print(dump({{"instance", number}, {key, text}}));
+}
+
+bool RunClient::message(lifecycle::InstanceId instance, std::string_view bytes) {
+  const std::size_t number = number_of(instance);
+  if (style_ == cli::OutputStyle::Json) {
+    print_json(number, "message", bytes);
+  } else if (!several_) {
+    print(bytes);
+    if (!bytes.empty()) last_byte_ = bytes.back();
+  } else {
+    std::string& line = unfinished_lines_[number];
+    line += bytes;
+    for (std::size_t end; (end = line.find('\n')) != std::string::npos; line.erase(0, end + 1)) {
+      print_line(number, std::string_view(line).substr(0, end));
+    }
+  }
+  return true;
+}
+
+void RunClient::log(lifecycle::InstanceId instance, lifecycle::LogSource source,
+                    lifecycle::LogLevel level, std::string_view line) {
+  const bool loud = level >= lifecycle::LogLevel::Warning;
+  const std::string prefix = several_ ? "[" + std::to_string(number_of(instance)) + "] " : "";
+  const std::string mark = source == lifecycle::LogSource::Log ? "log: " : "";
+  const std::string text = prefix + mark + std::string(line);
+  std::fprintf(stderr, "%s\n",
+               terminal_.paint(text, loud ? cli::Colour::Yellow : cli::Colour::Grey).c_str());
+}
+
+void RunClient::tell_failure(std::size_t number, const lifecycle::EndRecord& record) {
+  std::string text = lifecycle::end_kind_name(record.kind);
+  if (!record.limit.empty()) text += " (" + record.limit + ")";
+  if (!record.message.empty()) text += ": " + record.message;
+  if (record.kind == lifecycle::EndKind::Finished) {
+    text = "ended with exit code " + std::to_string(record.exit_code) +
+           (record.message.empty() ? "" : ": " + record.message);
+  }
+  std::fprintf(stderr, "%s instance %zu %s\n", terminal_.paint("error:", cli::Colour::Red).c_str(),
+               number, text.c_str());
+}
+
+void RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) {
+  const std::size_t number = number_of(instance);
+  const bool well = record.kind == lifecycle::EndKind::Finished && record.exit_code == 0;
+  if (auto rest = unfinished_lines_.extract(number); !rest.empty() && !rest.mapped().empty()) {
+    print_line(number, rest.mapped());
+  }
+  // What follows, here or in a shell, begins a line of its own.
+  if (!several_ && style_ == cli::OutputStyle::Text && last_byte_ != '\n') print("\n");
+  totals_.instance_count += 1;
+  totals_.computed_token_count += record.statistics.computed_token_count;
+  totals_.found_token_count += record.statistics.found_token_count;
+  totals_.page_count_max += record.statistics.page_count_max;
+  if (record.first_message_ns != 0) {
+    const std::uint64_t first = record.first_message_ns - record.launched_ns;
+    totals_.first_message_ns =
+        totals_.first_message_ns == 0 ? first : std::min(totals_.first_message_ns, first);
+    totals_.first_message_ns_max = std::max(totals_.first_message_ns_max, first);
+  }
+  if (!well) {
+    failed_count_ += 1;
+    tell_failure(number, record);
+  }
+  if (style_ != cli::OutputStyle::Json) return;
+  print(dump({{"instance", number},
+              {"end", lifecycle::end_kind_name(record.kind)},
+              {"exit_code", record.exit_code},
+              {"limit", record.limit},
+              {"error", record.message},
+              {"result", record.result},
+              {"seconds", seconds_between(record.launched_ns, record.ended_ns)},
+              {"first_message_s", seconds_between(record.launched_ns, record.first_message_ns)},
+              {"guest_cpu_s", static_cast<double>(record.cpu_ns) * 1e-9},
+              {"computed_tokens", record.statistics.computed_token_count},
+              {"found_tokens", record.statistics.found_token_count},
+              {"page_count_max", record.statistics.page_count_max}}));
+}
+
+}  // namespace quire

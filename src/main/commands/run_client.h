@@ -1,0 +1,60 @@
+#pragma once
+// RunClient is the client of the instances that `quire run` launches: it prints what they say.
+//
+// One instance: its messages go to standard output as they are. Several: whole lines, each behind
+// the number of its instance. JSON: one object a line.
+//
+// Owns     the text that waits for the end of its line, and how each instance ended.
+// Thread   engine thread, which here is the main thread.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "application/lifecycle/launch.h"
+#include "cli/options.h"
+#include "cli/terminal.h"
+
+namespace quire {
+
+class RunClient final : public lifecycle::ClientSink {
+ public:
+  RunClient(cli::OutputStyle style, bool several) : style_(style), several_(several) {}
+
+  // Instances are numbered in the order of launch, from 0.
+  void add(lifecycle::InstanceId instance) { numbers_.emplace(instance, numbers_.size()); }
+
+  bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
+  void log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
+           std::string_view line) override;
+  void ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
+
+  bool all_ended_well() const { return failed_count_ == 0; }
+  // Over all instances that have ended.
+  struct Totals {
+    std::size_t instance_count = 0;
+    std::uint64_t computed_token_count = 0;
+    std::uint64_t found_token_count = 0;
+    std::uint64_t page_count_max = 0;    // Summed: what each held at most.
+    std::uint64_t first_message_ns = 0;  // Of the first instance to speak, from its launch.
+    std::uint64_t first_message_ns_max = 0;
+  };
+  const Totals& totals() const { return totals_; }
+
+ private:
+  std::size_t number_of(lifecycle::InstanceId instance) const;
+  void print_line(std::size_t number, std::string_view line);
+  void print_json(std::size_t number, const char* key, std::string_view text);
+  void tell_failure(std::size_t number, const lifecycle::EndRecord& record);
+
+  const cli::OutputStyle style_;
+  const bool several_;
+  const cli::Terminal terminal_ = cli::Terminal::standard_error();
+  std::map<lifecycle::InstanceId, std::size_t> numbers_;
+  std::map<std::size_t, std::string> unfinished_lines_;  // By number; only when several.
+  char last_byte_ = '\n';
+  std::size_t failed_count_ = 0;
+  Totals totals_;
+};
+
+}  // namespace quire

@@ -1,0 +1,150 @@
+#include "main/commands/text_commands.h"
+
+#include <cctype>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "main/commands/output.h"
+#include "main/machine/machine.h"
+
+namespace quire {
+namespace {
+
+using inference::TokenId;
+
+constexpr std::uint64_t kMessagesBytesMax = std::uint64_t{64} << 20;
+
+int finish(const Result<void>& done) {
+  return done.ok() ? cli::number(cli::ExitCode::Ok) : fail(done.error());
+}
+
+void print_ids(const std::vector<TokenId>& tokens, cli::OutputStyle style) {
+  std::vector<std::uint32_t> ids;
+  for (const TokenId token : tokens) ids.push_back(static_cast<std::uint32_t>(token));
+  if (style == cli::OutputStyle::Json) {
+    print(nlohmann::json{{"ids", ids}}.dump() + "\n");
+    return;
+  }
+  std::string line;
+  for (const std::uint32_t id : ids) line += (line.empty() ? "" : " ") + std::to_string(id);
+  print(line + "\n");
+}
+
+Result<void> tokenize(const cli::TokenizeOptions& options) {
+  const std::unique_ptr<inference::TextCodec> codec = TRY(open_text_codec(options.model));
+  const std::string text = options.text ? *options.text : TRY(read_standard_input());
+  const std::vector<TokenId> tokens =
+      TRY(codec->encode(text, {.parse_special = !options.plain, .add_bos = options.add_bos}));
+  print_ids(tokens, options.output);
+  return {};
+}
+
+Error no_ids(const std::string& what) {
+  return Error(ErrorCode::InvalidArgument, what + ": token ids are whole numbers below 2^32");
+}
+
+// A JSON array, {"ids": [...]}, or numbers with white space between.
+Result<std::vector<TokenId>> parse_ids(const std::string& text) {
+  std::vector<TokenId> tokens;
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_object() && json.contains("ids")) json = nlohmann::json(json["ids"]);
+  if (json.is_array()) {
+    for (const nlohmann::json& each : json) {
+      if (!each.is_number_unsigned() ||
+          each.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max()) {
+        return no_ids(each.dump());
+      }
+      tokens.push_back(TokenId{each.get<std::uint32_t>()});
+    }
+    return tokens;
+  }
+  std::uint64_t number = 0;
+  bool inside = false;
+  for (const char letter : text + " ") {
+    if (letter >= '0' && letter <= '9') {
+      number = number * 10 + static_cast<std::uint64_t>(letter - '0');
+      if (number > std::numeric_limits<std::uint32_t>::max()) return no_ids(std::to_string(number));
+      inside = true;
+    } else if (std::isspace(static_cast<unsigned char>(letter)) != 0 || letter == ',') {
+      if (inside) tokens.push_back(TokenId{static_cast<std::uint32_t>(number)});
+      number = 0;
+      inside = false;
+    } else {
+      return no_ids("\"" + std::string(1, letter) + "\"");
+    }
+  }
+  return tokens;
+}
+
+Result<void> detokenize(const cli::DetokenizeOptions& options) {
+  const std::unique_ptr<inference::TextCodec> codec = TRY(open_text_codec(options.model));
+  std::vector<TokenId> tokens;
+  if (options.ids.empty()) {
+    const std::string text = TRY(read_standard_input());
+    tokens = TRY(parse_ids(text));
+  }
+  for (const std::uint32_t id : options.ids) tokens.push_back(TokenId{id});
+  const std::string text = TRY(codec->decode(tokens, !options.skip_special));
+  print(text + "\n");
+  return {};
+}
+
+// The request of TextCodec::apply_chat_template out of what the user gave.
+Result<nlohmann::json> chat_request(const cli::TemplateOptions& options) {
+  nlohmann::json request = nlohmann::json::object();
+  if (options.user.empty()) {
+    const std::string text = options.messages_file.empty()
+                                 ? TRY(read_standard_input())
+                                 : TRY(read_file(options.messages_file, kMessagesBytesMax));
+    request = nlohmann::json::parse(text, nullptr, false);
+    if (request.is_array()) request = nlohmann::json{{"messages", request}};
+  } else {
+    request["messages"] = nlohmann::json::array();
+    for (const std::string& message : options.user) {
+      request["messages"].push_back({{"role", "user"}, {"content", message}});
+    }
+  }
+  if (!request.is_object() || !request.contains("messages") || !request["messages"].is_array()) {
+    return Error(
+        ErrorCode::InvalidArgument,
+        "messages are JSON: [{\"role\": \"user\", \"content\": \"...\"}], or an object with "
+        "\"messages\"");
+  }
+  if (!options.system.empty()) {
+    request["messages"].insert(request["messages"].begin(),
+                               nlohmann::json{{"role", "system"}, {"content", options.system}});
+  }
+  if (!request.contains("add_generation_prompt")) {
+    request["add_generation_prompt"] = !options.no_generation_prompt;
+  }
+  return request;
+}
+
+Result<void> apply_template(const cli::TemplateOptions& options) {
+  const std::unique_ptr<inference::TextCodec> codec = TRY(open_text_codec(options.model));
+  const nlohmann::json request = TRY(chat_request(options));
+  const std::string text = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (options.ids) {
+    print_ids(TRY(codec->encode_chat(text)), options.output);
+    return {};
+  }
+  const std::string prompt = TRY(codec->apply_chat_template(text));
+  print(options.output == cli::OutputStyle::Json ? nlohmann::json{{"text", prompt}}.dump() + "\n"
+                                                 : prompt + "\n");
+  return {};
+}
+
+}  // namespace
+
+int tokenize_command(const cli::TokenizeOptions& options) {
+  return finish(tokenize(options));
+}
+int detokenize_command(const cli::DetokenizeOptions& options) {
+  return finish(detokenize(options));
+}
+int template_command(const cli::TemplateOptions& options) {
+  return finish(apply_template(options));
+}
+
+}  // namespace quire
