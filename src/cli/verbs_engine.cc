@@ -126,7 +126,7 @@ Verb add_eval(CLI::App& app) {
   verb->add_option("--chunk", state->options.chunk,
                    "Tokens of one forward pass; any gives the same bits")
       ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 16))
+      ->check(CLI::Range(1u, 2048u))
       ->capture_default_str();
   state->engine.add_all(*verb);
   add_json(*verb, state->options.output);
