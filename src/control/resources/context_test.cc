@@ -1,0 +1,171 @@
+#include "control/resources/context.h"
+
+#include <gtest/gtest.h>
+
+#include "control/resources/flat_map.h"
+
+#include <map>
+#include <random>
+
+namespace quire::control {
+namespace {
+
+// A device that is only its description.
+class NoDevice final : public inference::Backend {
+ public:
+  explicit NoDevice(std::uint32_t page_count) {
+    capabilities_.page_size = 16;
+    capabilities_.page_count = page_count;
+    capabilities_.sequence_count = 4;
+    capabilities_.embed_slot_count = 4;
+    capabilities_.row_count_max = 64;
+    model_.vocabulary_size = 100;
+    model_.context_length = 4096;
+  }
+  const inference::BackendCapabilities& capabilities() const override { return capabilities_; }
+  const inference::ModelInfo& model() const override { return model_; }
+  void submit(inference::Batch) override { ADD_FAILURE(); }
+
+ private:
+  inference::BackendCapabilities capabilities_;
+  inference::ModelInfo model_;
+};
+
+PageCacheOptions options_of(std::uint32_t page_count) {
+  PageCacheOptions options;
+  options.page_count = page_count;
+  options.space.page_size = 16;
+  return options;
+}
+
+struct Fixture {
+  explicit Fixture(std::uint32_t page_count)
+      : device(page_count), resources(device, options_of(page_count)) {
+    context.head = resources.cache.root({});
+  }
+  void append(std::uint32_t count, std::uint32_t token = 1) {
+    append_tokens(context, resources, std::vector<std::uint32_t>(count, token));
+  }
+  // As one batch would.
+  void compute(std::uint32_t count) {
+    ASSERT_TRUE(take_pages(context, resources, ledger, copies));
+    begin_flight(context, resources, count);
+    verify_context(context, resources);
+    end_flight(context, resources, ledger, true);
+    verify_context(context, resources);
+  }
+  NoDevice device;
+  ModelResources resources;
+  PageLedger ledger;
+  Context context;
+  std::vector<inference::PageCopy> copies;
+};
+
+// The published table: pages [5, 12, 3] of 16 slots.
+TEST(Context, ATableOfPages5And12And3PutsTokensWhereThePublishedOneDoes) {
+  Fixture fixture(16);
+  std::vector<PageId> pages;
+  ASSERT_TRUE(fixture.resources.cache.take(16, pages));
+  for (const std::uint32_t last : {3u, 12u, 5u}) fixture.resources.cache.release(PageId{last});
+  fixture.append(35);
+  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger, fixture.copies));
+  ASSERT_TRUE(fixture.resources.sequences.acquire(fixture.context, BatchId{1}));
+  std::vector<inference::TableChange> changes;
+  sync_table(fixture.context, fixture.resources, changes);
+  ASSERT_EQ(changes.size(), 1u);
+  const std::map<std::uint32_t, std::uint32_t> published{{0, 80},   {15, 95}, {16, 192},
+                                                         {31, 207}, {32, 48}, {34, 50}};
+  for (const auto& [token, slot] : published) {
+    const auto page = static_cast<std::uint32_t>(changes[0].entries[token / 16].page);
+    EXPECT_EQ(page * 16 + token % 16, slot) << "token " << token;
+  }
+}
+
+TEST(Context, TableChangesCarryOnlyWhatTheDeviceLacks) {
+  Fixture fixture(16);
+  ASSERT_TRUE(fixture.resources.sequences.acquire(fixture.context, BatchId{1}));
+  std::vector<inference::TableChange> changes;
+  fixture.append(20);
+  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger, fixture.copies));
+  sync_table(fixture.context, fixture.resources, changes);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].entry_count, 2u);
+  fixture.compute(20);
+  for (int step = 0; step < 12; ++step) {
+    fixture.append(1, 2);
+    ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger, fixture.copies));
+    sync_table(fixture.context, fixture.resources, changes);
+    fixture.compute(1);
+  }
+  EXPECT_EQ(changes.size(), 1u);  // The page had room.
+  fixture.append(1, 3);
+  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger, fixture.copies));
+  sync_table(fixture.context, fixture.resources, changes);
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[1].entry_first, 2u);
+  EXPECT_EQ(changes[1].entries.size(), 1u);
+}
+
+TEST(Context, ForkSealsThePartialPageAndTheFirstWriterCopiesIt) {
+  Fixture fixture(8);
+  fixture.append(20);
+  fixture.compute(20);
+  Context child;
+  fork_context(fixture.context, child, fixture.resources, fixture.ledger);
+  EXPECT_EQ(fixture.ledger.page_count(), 2u);
+  append_tokens(child, fixture.resources, std::vector<std::uint32_t>{5});
+  EXPECT_EQ(pages_wanted(child, fixture.resources), 1u);
+  ASSERT_TRUE(take_pages(child, fixture.resources, fixture.ledger, fixture.copies));
+  ASSERT_EQ(fixture.copies.size(), 1u);
+  EXPECT_EQ(fixture.copies[0].from, fixture.context.tail[0]);
+  EXPECT_EQ(fixture.copies[0].to, child.tail[0]);
+  EXPECT_EQ(fixture.copies[0].slot_count, 4u);
+  // The other is alone with its page now and writes it in place.
+  fixture.append(1);
+  EXPECT_EQ(pages_wanted(fixture.context, fixture.resources), 0u);
+  fixture.compute(1);
+  EXPECT_EQ(fixture.copies.size(), 1u);
+  EXPECT_EQ(fixture.ledger.page_count(), 3u);
+  drop_context(child, fixture.resources, fixture.ledger);
+  drop_context(fixture.context, fixture.resources, fixture.ledger);
+  EXPECT_EQ(fixture.ledger.page_count(), 0u);
+  fixture.resources.cache.verify();
+}
+
+TEST(Context, TruncateReachesIntoTheTailAndNoFurther) {
+  Fixture fixture(8);
+  fixture.append(37);
+  fixture.compute(37);
+  fixture.append(3);
+  EXPECT_FALSE(truncate_context(fixture.context, fixture.resources, fixture.ledger, 9).ok());
+  EXPECT_TRUE(truncate_context(fixture.context, fixture.resources, fixture.ledger, 8).ok());
+  EXPECT_EQ(seq_len(fixture.context, 16), 32u);
+  EXPECT_EQ(fixture.context.tail.size(), 0u);
+}
+
+TEST(FlatMap, AgreesWithAMap) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  FlatMap<int> flat;
+  std::map<std::uint32_t, int> model;
+  for (int step = 0; step < 50'000; ++step) {
+    const std::uint32_t key = 1 + static_cast<std::uint32_t>(random() % 300);
+    if (random() % 2 == 0) {
+      flat[key] = step;
+      model[key] = step;
+    } else {
+      ASSERT_EQ(flat.erase(key), model.erase(key) == 1);
+    }
+    const std::uint32_t probe = static_cast<std::uint32_t>(random() % 301);
+    const int* found = flat.find(probe);
+    ASSERT_EQ(found != nullptr, model.contains(probe));
+    if (found != nullptr) {
+      ASSERT_EQ(*found, model[probe]);
+    }
+    ASSERT_EQ(flat.count(), model.size());
+  }
+}
+
+}  // namespace
+}  // namespace quire::control
