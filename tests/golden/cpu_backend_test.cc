@@ -107,6 +107,29 @@ TEST_P(CpuBackend, QueryOnlyRowGivesTheBitsOfTheRowThatWrote) {
   EXPECT_EQ(logits_of(completion_again, 0), logits_of(completion, 0));
 }
 
+TEST_P(CpuBackend, PassThatReadsWhatAnotherPassOfItsBatchWritesSeesIt) {
+  const auto device = open();
+  const auto ids = some_ids(40);
+  Batch whole;
+  add_pass(whole, {}, ids, {0, 40}, {39, 40});
+  Completion expected = device->run(std::move(whole));
+  // The second sequence shares the first one's pages and goes on in pages of its own.
+  Batch batch;
+  add_pass(batch, {.id = SequenceId{1}, .first_page = 40}, ids, {0, 32}, {});
+  inference::TableChange table = Sequence{.id = SequenceId{2}, .first_page = 40}.table(40);
+  table.entries[2].page = PageId{50};
+  batch.table_changes.push_back(std::move(table));
+  for (std::uint32_t i = 32; i < 40; ++i) {
+    batch.rows.push_back(
+        {.token = TokenId{static_cast<std::uint32_t>(ids[i])}, .position = i, .slot = i});
+  }
+  batch.passes.push_back(
+      {.sequence = SequenceId{2}, .row_first = 32, .row_count = 8, .visible_slot_end = 40});
+  batch.distributions.push_back({.row = 39, .kind = DistributionKind::Logits});
+  Completion completion = device->run(std::move(batch));
+  EXPECT_EQ(logits_of(completion, 0), logits_of(expected, 0));
+}
+
 TEST_P(CpuBackend, CopiedSlotsServeAsTheirOrigin) {
   const auto device = open();
   const auto ids = some_ids(24);
