@@ -1,0 +1,187 @@
+// The programs under inferlets/ as their users run them: Wasm in `quire run` on the default model.
+// Where that is not to be had they skip and say so; what needs no text runs on a tiny model.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/default_model.h"
+#include "support/process.h"
+
+namespace quire {
+namespace {
+
+using nlohmann::json;
+using test::ProcessResult;
+
+const std::string kTinyModel = QUIRE_SOURCE_DIR "/tests/golden/tiny_llama";
+
+std::string program(const std::string& name) {
+  return QUIRE_BINARY_DIR "/inferlets/" + name + ".wasm";
+}
+
+using Words = std::vector<std::string>;
+
+Words joined(Words first, const Words& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+ProcessResult run_program(const std::string& name, const std::string& model, const Words& arguments,
+                          const std::string& input = "") {
+  return test::run_quire(joined({"run", program(name), "--model", model, "--"}, arguments),
+                         {.input = input});
+}
+
+// The object that a program sends when it is given --json.
+json answer_of(const ProcessResult& result) {
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const json answer = json::parse(result.out, nullptr, false);
+  EXPECT_FALSE(answer.is_discarded()) << result.out;
+  return answer;
+}
+
+// What each instance of `quire run --each` sent, by its number.
+std::map<int, json> answers_of_each(const std::string& name, const std::string& model,
+                                    const std::vector<Words>& launches) {
+  const test::TemporaryFolder folder;
+  std::string lines;
+  for (const Words& each : launches) lines += json(each).dump() + "\n";
+  const ProcessResult result = test::run_quire({"run", program(name), "--model", model, "--json",
+                                                "--each", folder.write("each.jsonl", lines)});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::map<int, json> answers;
+  std::istringstream stream(result.out);
+  for (std::string line; std::getline(stream, line);) {
+    const json said = json::parse(line, nullptr, false);
+    if (!said.is_object() || !said.contains("message")) continue;
+    answers[said["instance"]] = json::parse(said["message"].get<std::string>(), nullptr, false);
+  }
+  EXPECT_EQ(answers.size(), launches.size()) << result.out;
+  return answers;
+}
+
+class InferletsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (model.empty()) GTEST_SKIP() << "no " << test::kDefaultModelFile << " here: make model";
+  }
+  const std::string model = test::default_model_path();
+};
+
+TEST_F(InferletsTest, BothFormsOfTextCompletionAndTheHostsOwnLoopGiveTheSameTokens) {
+  const std::vector<Words> samplers = {{"--temperature", "0"},
+                                       {"--temperature", "0.8", "--seed", "3"},
+                                       {"--temperature", "1.2", "--top-k", "20", "--top-p", "0.9",
+                                        "--min-p", "0.02", "--seed", "9"}};
+  for (const Words& sampler : samplers) {
+    const Words arguments =
+        joined({"--prompt", "The pages of a book", "--max-tokens", "40", "--ignore-eos", "--json"},
+               sampler);
+    const json host = answer_of(test::run_quire(joined({"generate", "--model", model}, arguments)));
+    ASSERT_EQ(host["ids"].size(), 40u);
+    for (const char* name : {"text_completion", "text_completion_by_hand"}) {
+      const json guest = answer_of(run_program(name, model, arguments));
+      EXPECT_EQ(guest["prompt_ids"], host["prompt_ids"]) << name;
+      EXPECT_EQ(guest["ids"], host["ids"]) << name << " " << json(sampler).dump();
+      EXPECT_EQ(guest["text"], host["text"]) << name;
+      EXPECT_EQ(guest["finish_reason"], host["finish_reason"]) << name;
+    }
+  }
+}
+
+TEST_F(InferletsTest, WhatIsStreamedIsTheTextOfTheAnswer) {
+  const Words arguments = {"--prompt", "Streams", "--max-tokens", "30", "--ignore-eos"};
+  const ProcessResult streamed = run_program("text_completion", model, arguments);
+  const json answer =
+      answer_of(run_program("text_completion", model, joined(arguments, {"--json"})));
+  EXPECT_EQ(streamed.out.substr(0, answer["text"].get<std::string>().size()), answer["text"]);
+}
+
+TEST_F(InferletsTest, TwentyCopiesAtOnceGiveWhatEachGivesAlone) {
+  std::vector<Words> launches;
+  for (int i = 0; i < 20; ++i) {
+    launches.push_back({"--prompt", "Story " + std::to_string(i) + " begins", "--max-tokens", "24",
+                        "--temperature", "0.9", "--seed", std::to_string(i), "--ignore-eos",
+                        "--json"});
+  }
+  for (const char* name : {"text_completion", "text_completion_by_hand"}) {
+    const std::map<int, json> together = answers_of_each(name, model, launches);
+    for (int i = 0; i < 20; i += 5) {
+      const json alone = answer_of(run_program(name, model, launches[i]));
+      EXPECT_EQ(together.at(i), alone) << name << " " << i;
+    }
+  }
+}
+
+TEST_F(InferletsTest, APromptOfSeveralPrefillPassesEndsTheSameByHandAndInAContext) {
+  std::string prompt;
+  for (int i = 0; i < 180; ++i) prompt += "word " + std::to_string(i) + ", ";
+  const Words arguments = {"--prompt", prompt, "--max-tokens", "8", "--ignore-eos", "--json"};
+  const json high = answer_of(run_program("text_completion", model, arguments));
+  ASSERT_GT(high["prompt_ids"].size(), 512u);
+  EXPECT_EQ(answer_of(run_program("text_completion_by_hand", model, arguments)), high);
+}
+
+TEST(Inferlets, AWrongArgumentIsNamedAndEndsWithTheExitCodeOfAGuestThatFailed) {
+  const ProcessResult result = run_program("text_completion", kTinyModel, {"--promt", "x"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_NE(result.err.find("unknown argument --promt"), std::string::npos) << result.err;
+}
+
+TEST(Inferlets, HelloNamesTheModel) {
+  const ProcessResult result = run_program("hello", kTinyModel, {"--name", "you"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("Hello, you!"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("pages of 16"), std::string::npos) << result.out;
+}
+
+// The acceptance of the whole path: ids equal the reference up to the first step at which two
+// tokens are nearly as probable (8-bit activations decide those otherwise).
+TEST_F(InferletsTest, AnswersTheEightGoldenPrompts) {
+  std::ifstream file(QUIRE_SOURCE_DIR "/tests/golden/smollm2.json");
+  const json golden = json::parse(file);
+  std::vector<Words> launches;
+  for (const json& each : golden["prompts"]) {
+    launches.push_back(
+        {"--prompt", each["prompt"], "--max-tokens", "32", "--ignore-eos", "--json"});
+  }
+  for (const char* name : {"text_completion", "text_completion_by_hand"}) {
+    const std::map<int, json> answers = answers_of_each(name, model, launches);
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const json& expected = golden["prompts"][i];
+      const json& answer = answers.at(static_cast<int>(i));
+      EXPECT_EQ(answer["prompt_ids"], expected["ids"]) << name << " " << i;
+      for (std::size_t step = 0; step < expected["greedy"].size(); ++step) {
+        if (expected["greedy"][step]["gap"].get<double>() < 0.3) break;
+        EXPECT_EQ(answer["ids"][step], expected["greedy"][step]["id"]) << name << " " << i;
+      }
+    }
+  }
+}
+
+TEST_F(InferletsTest, AConversationAndForksOfOnePromptRunToTheirEnd) {
+  const ProcessResult chat =
+      run_program("chat", model, {"--max-tokens", "12", "--temperature", "0"},
+                  "What is the capital of France?\nAnd of Italy?\n");
+  EXPECT_EQ(chat.exit_code, 0) << chat.err;
+  EXPECT_GE(std::count(chat.out.begin(), chat.out.end(), '\n'), 2) << chat.out;
+  const json best = answer_of(
+      run_program("best_of_n", model,
+                  {"--prompt", "Name a colour.", "--n", "5", "--max-tokens", "12", "--json"}));
+  ASSERT_EQ(best["candidates"].size(), 5u);
+  std::int64_t largest = INT64_MIN;
+  std::string text;
+  for (const json& each : best["candidates"]) {
+    if (each["micro_nats_per_token"] <= largest) continue;
+    largest = each["micro_nats_per_token"];
+    text = each["text"];
+  }
+  EXPECT_EQ(best["best"], text);
+}
+
+}  // namespace
+}  // namespace quire
