@@ -145,17 +145,17 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
   Context& context = *operation.context;
   const std::uint32_t page_size = resources_.cache.page_size();
   const auto row_first = static_cast<std::uint32_t>(batch_.rows.size());
-  const auto pass_index = static_cast<std::uint32_t>(batch_.passes.size());
-  PassRecord pass{.operation = Ref<Operation>(&operation), .context = Ref<Context>(&context)};
-  const auto add_output = [&](std::uint32_t output, std::uint32_t position) {
-    EmbedObject& embed = *operation.output_embeds[output];
-    set_output(embed, static_cast<std::uint32_t>(batch_.rows.size()) - 1, pass_index, position);
-    pass.outputs.push_back(Ref<EmbedObject>(&embed));
+  PassRecord pass{.operation = Ref<Operation>(&operation),
+                  .context = Ref<Context>(&context),
+                  .output_first = static_cast<std::uint32_t>(building_.outputs.size())};
+  const auto add_last = [&](std::uint32_t output) {
+    add_output(*operation.output_embeds[output], static_cast<std::uint32_t>(batch_.rows.size()) - 1,
+               pass);
   };
   for (std::uint32_t index = 0; index < requery_count; ++index) {
     const Operation::Requery& each = operation.requeries[index];
     batch_.rows.push_back({.token = each.token, .position = each.position});
-    add_output(each.output, each.position);
+    add_last(each.output);
   }
   const std::uint32_t base = context.committed_count * page_size;
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
@@ -166,7 +166,7 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
                            .position = base + offset,
                            .slot = base + offset});
     const std::uint32_t queued_index = operation.done_count + index;
-    if (queued_index >= output_first) add_output(queued_index - output_first, base + offset);
+    if (queued_index >= output_first) add_last(queued_index - output_first);
   }
   batch_.passes.push_back({.sequence = context.sequence,
                            .row_first = row_first,
@@ -174,7 +174,7 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
                            .visible_slot_end = base + context.written_count + chunk,
                            .mask = std::nullopt});
   operation.instance->statistics.computed_token_count += requery_count + chunk;
-  building_.passes.push_back(std::move(pass));
+  building_.passes.push_back(pass);
 }
 
 void Scheduler::complete_context(Context& context, PassRecord& pass, Result<void> outcome) {

@@ -168,7 +168,7 @@ bool Scheduler::is_chunkable(const Operation& operation) const {
 
 Scheduler::Attempt Scheduler::place_forward(Operation& operation, std::uint32_t row_count) {
   const std::uint32_t page_size = resources_.cache.page_size();
-  PassRecord pass{.operation = Ref<Operation>(&operation)};
+  ForwardRecord record;
   const std::uint32_t scratch_count =
       needs_scratch(operation) ? (row_count + page_size - 1) / page_size : 0;
   if (scratch_count > resources_.cache.page_count()) {
@@ -189,35 +189,36 @@ Scheduler::Attempt Scheduler::place_forward(Operation& operation, std::uint32_t 
                           std::to_string(resources_.embed_slots.free_count()) + " of " +
                           std::to_string(resources_.embed_slots.slot_count()) + " free"));
   }
-  if (!resources_.sequences.acquire_ephemeral(pass.ephemeral, batch_.id)) {
+  if (!resources_.sequences.acquire_ephemeral(record.sequence, batch_.id)) {
     if (!batch_.passes.empty()) return Attempt::Later;
     return fail(operation, Error(ErrorCode::Unavailable,
                                  "all " + std::to_string(resources_.device.sequence_count) +
                                      " page tables of the device are in use"));
   }
   operation.wanted_page_count = 0;
-  QUIRE_CHECK(resources_.cache.take(scratch_count, pass.scratch), "available() counted too many");
-  std::vector<TableEntry> entries = forward_table(operation, pass);
-  add_forward_rows(operation, row_count, pass, entries);
+  QUIRE_CHECK(resources_.cache.take(scratch_count, record.scratch), "available() counted too many");
+  std::vector<TableEntry> entries = forward_table(operation, record);
+  add_forward_rows(operation, row_count, record, entries);
   const auto entry_count = static_cast<std::uint32_t>(entries.size());
-  batch_.table_changes.push_back({.sequence = pass.ephemeral,
+  batch_.table_changes.push_back({.sequence = record.sequence,
                                   .entry_first = 0,
                                   .entries = std::move(entries),
                                   .entry_count = entry_count});
   operation.done_count += row_count;
-  pass.is_last = operation.done_count == operation.total_count;
-  const bool is_last = pass.is_last;
-  building_.passes.push_back(std::move(pass));
+  const bool is_last = operation.done_count == operation.total_count;
+  building_.passes.back().is_last = is_last;
+  building_.forwards.push_back(std::move(record));
   if (!is_last) return Attempt::Later;
   table_.place(operation);
   return Attempt::Placed;
 }
 
-std::vector<TableEntry> Scheduler::forward_table(const Operation& operation, PassRecord& pass) {
+std::vector<TableEntry> Scheduler::forward_table(const Operation& operation,
+                                                 ForwardRecord& record) {
   const std::uint64_t stamp = table_.next_stamp();
   std::vector<TableEntry> entries;
   entries.reserve(operation.input_pages.size() + operation.output_pages.size() +
-                  pass.scratch.size());
+                  record.scratch.size());
   const auto add = [&](PageObject* page) {
     if (page == nullptr) {
       entries.push_back({});
@@ -228,22 +229,22 @@ std::vector<TableEntry> Scheduler::forward_table(const Operation& operation, Pas
     page->table_index = static_cast<std::uint32_t>(entries.size());
     entries.push_back({.page = page->page, .visible = page->written & page->view});
     if (page->writer_batch == static_cast<std::uint64_t>(batch_.id)) {
-      pass.reads_passes.push_back(page->writer_pass);
+      record.reads_passes.push_back(page->writer_pass);
     }
   };
   for (PageObject* page : operation.input_pages) add(page);
   for (PageObject* page : operation.output_pages) add(page);
-  for (const PageId page : pass.scratch) entries.push_back({.page = page, .visible = 0});
+  for (const PageId page : record.scratch) entries.push_back({.page = page, .visible = 0});
   return entries;
 }
 
-void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count, PassRecord& pass,
-                                 std::vector<TableEntry>& entries) {
+void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count,
+                                 ForwardRecord& record, std::vector<TableEntry>& entries) {
   const std::uint32_t page_size = resources_.cache.page_size();
   const auto row_first = static_cast<std::uint32_t>(batch_.rows.size());
   const auto pass_index = static_cast<std::uint32_t>(batch_.passes.size());
   const std::size_t output_first = operation.input_embeds.size() - operation.output_embeds.size();
-  const auto scratch_first = static_cast<std::uint32_t>(entries.size() - pass.scratch.size());
+  const auto scratch_first = static_cast<std::uint32_t>(entries.size() - record.scratch.size());
   std::size_t page_index = 0;
   for (std::uint32_t index = 0; index < row_count; ++index) {
     EmbedObject& embed = *operation.input_embeds[operation.done_count + index];
@@ -252,7 +253,7 @@ void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count, 
       row.token = embed.token;
     else
       row.embed = embed.slot;
-    if (!pass.scratch.empty()) {
+    if (!record.scratch.empty()) {
       row.slot = scratch_first * page_size + index;
       entries[scratch_first + index / page_size].visible |= 1u << (index % page_size);
     } else if (!operation.output_pages.empty()) {
@@ -267,15 +268,15 @@ void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count, 
       page.writer_batch = static_cast<std::uint64_t>(batch_.id);
       page.writer_pass = pass_index;
       entries[page.table_index].visible |= bit & page.view;
-      if (pass.writes.empty() || pass.writes.back().page.get() != &page) {
-        pass.writes.push_back({.page = Ref<PageObject>(&page)});
+      if (record.writes.empty() || record.writes.back().page.get() != &page) {
+        record.writes.push_back({.page = Ref<PageObject>(&page)});
       }
-      pass.writes.back().bits |= bit;
+      record.writes.back().bits |= bit;
     }
     batch_.rows.push_back(row);
   }
   const auto entry_count = static_cast<std::uint32_t>(entries.size());
-  batch_.passes.push_back({.sequence = pass.ephemeral,
+  batch_.passes.push_back({.sequence = record.sequence,
                            .row_first = row_first,
                            .row_count = row_count,
                            .visible_slot_end = entry_count * page_size,
@@ -284,13 +285,15 @@ void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count, 
     batch_.passes.back().mask =
         forward_mask(operation, operation.done_count, row_count, entry_count * page_size);
   }
+  PassRecord pass{.operation = Ref<Operation>(&operation),
+                  .forward = static_cast<std::uint32_t>(building_.forwards.size()),
+                  .output_first = static_cast<std::uint32_t>(building_.outputs.size())};
   for (std::uint32_t index = 0; index < row_count; ++index) {
     const std::size_t input = operation.done_count + index;
     if (input < output_first) continue;
-    EmbedObject& output = *operation.output_embeds[input - output_first];
-    set_output(output, row_first + index, pass_index, batch_.rows[row_first + index].position);
-    pass.outputs.push_back(Ref<EmbedObject>(&output));
+    add_output(*operation.output_embeds[input - output_first], row_first + index, pass);
   }
+  building_.passes.push_back(pass);
   operation.instance->statistics.computed_token_count += row_count;
 }
 
@@ -310,10 +313,11 @@ SlotMask Scheduler::forward_mask(const Operation& operation, std::uint32_t row_f
 }
 
 void Scheduler::complete_forward(PassRecord& pass, Result<void> outcome) {
-  resources_.sequences.release_ephemeral(pass.ephemeral);
-  for (const PageId page : pass.scratch) resources_.cache.release(page);
+  const ForwardRecord& record = flight_.forwards[pass.forward];
+  resources_.sequences.release_ephemeral(record.sequence);
+  for (const PageId page : record.scratch) resources_.cache.release(page);
   if (!outcome.ok()) {
-    for (const PageWrite& write : pass.writes) {
+    for (const PageWrite& write : record.writes) {
       if (PageObject* page = write.page.get()) page->written &= ~write.bits;
     }
   }

@@ -239,16 +239,18 @@ Error Scheduler::no_free_page(const Instance& instance, std::uint32_t wanted) co
                                           " held by this instance");
 }
 
-void Scheduler::set_output(EmbedObject& embed, std::uint32_t row, std::uint32_t pass,
-                           std::uint32_t position) {
+// The output of the row goes to `embed`, in a slot of its own: what it held may still be read.
+void Scheduler::add_output(EmbedObject& embed, std::uint32_t row, PassRecord& pass) {
   drop_embed(embed);
   embed.state = EmbedState::Output;
   embed.slot = *resources_.embed_slots.allocate();
   embed.batch = static_cast<std::uint64_t>(batch_.id);
   embed.row = row;
-  embed.pass = pass;
-  embed.position = position + 1;
+  embed.pass = static_cast<std::uint32_t>(building_.passes.size());
+  embed.position = batch_.rows[row].position + 1;
   batch_.rows[row].output = embed.slot;
+  building_.outputs.push_back(Ref<EmbedObject>(&embed));
+  ++pass.output_count;
 }
 
 Scheduler::Attempt Scheduler::distribution(Operation& operation) {

@@ -11,10 +11,6 @@ namespace quire::control {
 using inference::Completion;
 using inference::Distribution;
 
-namespace {
-constexpr inference::SequenceId kNoSequence{0xffffffffu};  // A context's pass has its context's.
-}
-
 Scheduler::Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
                      const SchedulerOptions& options, OperationTable& table)
     : backend_(backend), options_(options), table_(table), resources_(backend, cache) {
@@ -84,14 +80,16 @@ void Scheduler::sort(std::vector<Candidate>& candidates) const {
 }
 
 bool Scheduler::dispatch() {
-  if (flight_ || (ready_.empty() && waiters_.empty())) return false;
+  if (is_in_flight_ || (ready_.empty() && waiters_.empty())) return false;
   const std::uint64_t start_ns = table_.clock.now_ns();
   batch_ = {};
   batch_.id = BatchId{table_.next_batch()};
   batch_.model = inference::ModelId{static_cast<std::uint32_t>(options_.model)};
+  batch_.rows.reserve(flight_.row_count);  // As many as last time, about.
+  batch_.passes.reserve(flight_.passes.size());
+  batch_.distributions.reserve(flight_.distributions.size());
   building_.id = batch_.id;
-  building_.passes.clear();
-  building_.distributions.clear();
+  building_.clear();
   resources_.open_batch(batch_.id);
   is_building_ = true;
   has_progress_ = has_sliced_ = false;
@@ -136,7 +134,9 @@ void Scheduler::serve_waiters() {
 
 void Scheduler::place_all() {
   constexpr std::uint8_t kFirst = 255;
-  for (const Ref<Operation>& each : std::exchange(ready_, {})) {
+  taken_.clear();
+  taken_.swap(ready_);
+  for (const Ref<Operation>& each : taken_) {
     const Operation* operation = each.get();
     if (operation == nullptr) continue;
     Candidate candidate = candidate_of(*each.get());
@@ -186,17 +186,18 @@ bool Scheduler::submit_batch() {
   ++counts_.batch_count;
   counts_.row_count += batch_.rows.size();
   counts_.pass_count += batch_.passes.size();
-  flight_.emplace(std::move(building_));
-  building_ = {};
+  building_.row_count = static_cast<std::uint32_t>(batch_.rows.size());
+  std::swap(flight_, building_);  // Buffers keep their capacity.
+  is_in_flight_ = true;
   report(table_.walk, WalkStop::Scheduler);
   backend_.submit(std::move(batch_));
   return true;
 }
 
 void Scheduler::complete(Completion completion) {
-  QUIRE_CHECK(flight_ && flight_->id == completion.id, "a batch completes once, in order");
-  QUIRE_CHECK(completion.passes.size() == flight_->passes.size(), "an outcome for each pass");
-  QUIRE_CHECK(completion.distributions.size() == flight_->distributions.size(),
+  QUIRE_CHECK(is_in_flight_ && flight_.id == completion.id, "a batch completes once, in order");
+  QUIRE_CHECK(completion.passes.size() == flight_.passes.size(), "an outcome for each pass");
+  QUIRE_CHECK(completion.distributions.size() == flight_.distributions.size(),
               "an outcome for each distribution");
   counts_.device_ns += completion.device_ns;
   resources_.complete_batch(completion.id);
@@ -206,7 +207,7 @@ void Scheduler::complete(Completion completion) {
     outcomes.push_back(complete_pass(index, std::move(completion.passes[index])));
   }
   for (std::size_t index = 0; index < completion.distributions.size(); ++index) {
-    const DistributionRecord& record = flight_->distributions[index];
+    const DistributionRecord& record = flight_.distributions[index];
     Operation* operation = record.operation.get();
     if (operation == nullptr) continue;
     const auto kind = is<GetLogits>(*operation) ? inference::DistributionKind::Logits
@@ -217,8 +218,10 @@ void Scheduler::complete(Completion completion) {
     }
     table_.finish(*operation, answer_of(std::move(distribution), kind));
   }
-  flight_.reset();
-  for (const Ref<Operation>& each : std::exchange(ready_, {})) {
+  is_in_flight_ = false;
+  taken_.clear();
+  taken_.swap(ready_);
+  for (const Ref<Operation>& each : taken_) {
     Operation* operation = each.get();
     if (operation == nullptr) continue;
     if (needs_batch(*operation)) {
@@ -231,18 +234,20 @@ void Scheduler::complete(Completion completion) {
 }
 
 Result<void> Scheduler::complete_pass(std::size_t index, Result<void> outcome) {
-  PassRecord& pass = flight_->passes[index];
-  for (const std::uint32_t earlier : pass.reads_passes) {
-    if (outcome.ok() && flight_->passes[earlier].has_failed) {
+  PassRecord& pass = flight_.passes[index];
+  if (outcome.ok() && pass.forward != inference::kNoSlot) {
+    for (const std::uint32_t earlier : flight_.forwards[pass.forward].reads_passes) {
+      if (!flight_.passes[earlier].has_failed) continue;
       outcome = Error(ErrorCode::Unavailable, "a forward pass whose pages it reads failed");
+      break;
     }
   }
   pass.has_failed = !outcome.ok();
   if (pass.has_failed) {
-    for (const Ref<EmbedObject>& each : pass.outputs) {
-      EmbedObject* embed = each.get();
+    for (std::uint32_t each = 0; each < pass.output_count; ++each) {
+      EmbedObject* embed = flight_.outputs[pass.output_first + each].get();
       const bool is_mine = embed != nullptr && embed->state == EmbedState::Output &&
-                           embed->batch == static_cast<std::uint64_t>(flight_->id) &&
+                           embed->batch == static_cast<std::uint64_t>(flight_.id) &&
                            embed->pass == index;
       if (!is_mine) continue;
       drop_embed(*embed);
@@ -253,7 +258,7 @@ Result<void> Scheduler::complete_pass(std::size_t index, Result<void> outcome) {
   Result<void> kept = outcome.ok() ? Result<void>() : Result<void>(outcome.error().copy());
   if (Context* context = pass.context.get()) {
     complete_context(*context, pass, std::move(outcome));
-  } else if (pass.ephemeral != kNoSequence) {
+  } else if (pass.forward != inference::kNoSlot) {
     complete_forward(pass, std::move(outcome));
   }
   return kept;
@@ -297,9 +302,9 @@ void Scheduler::fail_waiter(std::size_t index) {
 
 std::vector<PageId> Scheduler::scratch_pages() const {
   std::vector<PageId> pages;
-  if (!flight_) return pages;
-  for (const PassRecord& pass : flight_->passes) {
-    pages.insert(pages.end(), pass.scratch.begin(), pass.scratch.end());
+  if (!is_in_flight_) return pages;
+  for (const ForwardRecord& record : flight_.forwards) {
+    pages.insert(pages.end(), record.scratch.begin(), record.scratch.end());
   }
   return pages;
 }

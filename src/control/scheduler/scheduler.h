@@ -66,8 +66,8 @@ class Scheduler {
   // Builds and submits a batch if the device is free and there is something for it.
   bool dispatch();
   void complete(inference::Completion completion);
-  bool has_batch(BatchId batch) const { return flight_ && flight_->id == batch; }
-  bool is_in_flight() const { return flight_.has_value(); }
+  bool has_batch(BatchId batch) const { return is_in_flight_ && flight_.id == batch; }
+  bool is_in_flight() const { return is_in_flight_; }
 
   // Gives back what an instance that ends holds in this model.
   void drop_page(Instance& instance, PageObject& page);
@@ -97,14 +97,19 @@ class Scheduler {
     Ref<PageObject> page;
     std::uint32_t bits = 0;
   };
-  struct PassRecord {
-    Ref<Operation> operation{};
-    Ref<Context> context{};  // Of a context's pass, while it lives.
-    std::vector<Ref<EmbedObject>> outputs{};
+  // Of a low-level forward.
+  struct ForwardRecord {
     std::vector<PageWrite> writes{};
     std::vector<std::uint32_t> reads_passes{};  // Passes of this batch whose slots it sees.
     std::vector<PageId> scratch{};              // Pages that end with the pass.
-    inference::SequenceId ephemeral{0xffffffffu};
+    inference::SequenceId sequence{};           // Likewise.
+  };
+  struct PassRecord {
+    Ref<Operation> operation{};
+    Ref<Context> context{};                      // Of a context's pass, while it lives.
+    std::uint32_t forward = inference::kNoSlot;  // Index into Flight::forwards, of a forward's.
+    std::uint32_t output_first = 0;              // Into Flight::outputs.
+    std::uint32_t output_count = 0;
     bool is_last = false;  // Of its operation.
     bool has_failed = false;
   };
@@ -115,8 +120,16 @@ class Scheduler {
   struct Flight {
     BatchId id{};
     std::vector<PassRecord> passes;
+    std::vector<ForwardRecord> forwards;
+    std::vector<Ref<EmbedObject>> outputs;
     std::vector<DistributionRecord> distributions;
-    std::uint64_t submitted_ns = 0;
+    std::uint32_t row_count = 0;
+    void clear() {
+      passes.clear();
+      forwards.clear();
+      outputs.clear();
+      distributions.clear();
+    }
   };
   struct Candidate {
     Ref<Operation> operation;
@@ -163,9 +176,11 @@ class Scheduler {
   Result<void> check_distance(const Operation& operation) const;
   bool is_chunkable(const Operation& operation) const;
   Attempt place_forward(Operation& operation, std::uint32_t row_count);
-  std::vector<inference::TableEntry> forward_table(const Operation& operation, PassRecord& pass);
-  void add_forward_rows(Operation& operation, std::uint32_t row_count, PassRecord& pass,
+  std::vector<inference::TableEntry> forward_table(const Operation& operation,
+                                                   ForwardRecord& record);
+  void add_forward_rows(Operation& operation, std::uint32_t row_count, ForwardRecord& record,
                         std::vector<inference::TableEntry>& entries);
+  void add_output(EmbedObject& embed, std::uint32_t row, PassRecord& pass);
   std::uint32_t table_entry_count(const Operation& operation) const;
   inference::SlotMask forward_mask(const Operation& operation, std::uint32_t row_first,
                                    std::uint32_t row_count, std::uint32_t slot_count) const;
@@ -180,8 +195,6 @@ class Scheduler {
   Result<void> check_quota(const Instance& instance, std::uint32_t count) const;
   bool can_take(const Operation& operation, std::uint32_t count) const;
   Error no_free_page(const Instance& instance, std::uint32_t wanted) const;
-  void set_output(EmbedObject& embed, std::uint32_t row, std::uint32_t pass,
-                  std::uint32_t position);
   Result<void> complete_pass(std::size_t index, Result<void> outcome);
   std::uint32_t rows_left() const {
     const auto placed = static_cast<std::uint32_t>(batch_.rows.size());
@@ -197,7 +210,9 @@ class Scheduler {
   std::vector<Ref<Operation>> waiters_;  // For pages; by order of instance while a batch is built.
   std::vector<Candidate> small_;
   std::vector<Candidate> large_;
-  std::optional<Flight> flight_;  // Submitted and not complete.
+  std::vector<Ref<Operation>> taken_;  // Of ready_, while it is worked through.
+  Flight flight_;                      // Submitted and not complete,
+  bool is_in_flight_ = false;          // if there is one.
 
   // While a batch is built.
   bool is_building_ = false;
