@@ -132,6 +132,21 @@ TEST(Inferlets, AWrongArgumentIsNamedAndEndsWithTheExitCodeOfAGuestThatFailed) {
   EXPECT_NE(result.err.find("unknown argument --promt"), std::string::npos) << result.err;
 }
 
+TEST(Inferlets, TasksTimeoutsAndDropsWorkOverTheRealWait) {
+  const std::string check = QUIRE_BINARY_DIR "/sdk/cpp/tests/async_check.wasm";
+  const ProcessResult well =
+      test::run_quire({"run", check, "--model", kTinyModel}, {.input = "hi\n"});
+  EXPECT_EQ(well.exit_code, 0) << well.err;
+  EXPECT_EQ(well.out, "timeout: not done after 20 ms | early 2 | sum 19900 | hi\n");
+  const ProcessResult trapped =
+      test::run_quire({"run", check, "--model", kTinyModel, "--", "--trap"});
+  EXPECT_EQ(trapped.exit_code, 4);
+  EXPECT_NE(trapped.out.find("unavailable"), std::string::npos) << trapped.out;
+  for (const char* each : {"the value was taken of a result that is not-found", "quire::panic"}) {
+    EXPECT_NE(trapped.err.find(each), std::string::npos) << trapped.err;
+  }
+}
+
 TEST(Inferlets, HelloNamesTheModel) {
   const ProcessResult result = run_program("hello", kTinyModel, {"--name", "you"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
