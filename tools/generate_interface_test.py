@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""What generate_interface.py refuses, and that it says where."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import generate_interface as generator
+
+TYPES = """package quire:core@1.0.0;
+interface types {
+  type handle = s32;
+  type future = s32;
+  type address = u32;
+  enum error-code { ok, broken }
+}
+"""
+
+
+class Parser(unittest.TestCase):
+    def parse(self, body, types=TYPES):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "types.wit").write_text(types)
+            text = "package quire:core@1.0.0;\ninterface thing {\n" + body + "\n}\n"
+            (pathlib.Path(folder) / "thing.wit").write_text(text)
+            return generator.parse(pathlib.Path(folder))
+
+    def assert_refused(self, body, message):
+        with self.assertRaises(generator.WitError) as caught:
+            self.parse(body)
+        self.assertEqual(str(caught.exception), message)
+
+    def test_lowers_lists_and_aliases(self):
+        interfaces = self.parse("use types.{handle, address};\n"
+                                "a-call: func(x: handle, y: list<u32>, z: address, t: s64) -> s64;")
+        function = interfaces[1].functions[0]
+        self.assertEqual(function.signature(), "iiiiI>I")
+        self.assertEqual(function.spelled, "a_call")
+        self.assertEqual(interfaces[1].module, "quire:core/thing@1")
+
+    def test_unknown_type_tells_file_and_line(self):
+        self.assert_refused("f: func(x: u8) -> s32;", "interface/thing.wit:3: unknown type 'u8'")
+        self.assert_refused("\n\nf: func(x: handle) -> s32;",
+                            "interface/thing.wit:5: unknown type 'handle'")
+
+    def test_what_has_no_lowering_is_refused(self):
+        self.assert_refused("f: func(x: list<f64>) -> s32;",
+                            "interface/thing.wit:3: list<f64> has no lowering")
+        self.assert_refused("f: func() -> u32;", "interface/thing.wit:3: f returns u32; a call "
+                            "returns one of future, handle, s32, s64")
+        self.assert_refused("f: func();", "interface/thing.wit:3: expected '->', found ';'")
+        self.assert_refused("resource r;", "interface/thing.wit:3: expected ':', found 'r'")
+        self.assert_refused("f: func(x: u32", "interface/thing.wit:4: expected ',', found '}'")
+        self.assert_refused("# no", "interface/thing.wit:3: unexpected character '#'")
+
+    def test_names_are_given_once(self):
+        self.assert_refused("f: func(x: u32, x: u32) -> s32;",
+                            "interface/thing.wit:3: parameter 'x' is given twice")
+        self.assert_refused("f: func() -> s32;\nf: func() -> s32;",
+                            "interface/thing.wit:4: 'f' is declared twice")
+
+    def test_keywords_of_cpp_are_refused(self):
+        self.assert_refused("delete: func() -> s32;", "thing.delete: the name is a C++ keyword")
+
+    def test_comments_travel_with_their_function(self):
+        interfaces = self.parse("// Two\n// lines.\nf: func() -> s32; // Not this.\n"
+                                "g: func() -> s32;")
+        self.assertEqual(interfaces[1].functions[0].comment, ["Two", "lines."])
+        self.assertEqual(interfaces[1].functions[1].comment, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
