@@ -139,17 +139,18 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
 
 // In order, but a launch whose program still compiles lets later ones pass.
 void InstanceManager::Implementation::start_queued() {
-  std::deque<InstanceId> still;
-  for (const InstanceId id : std::exchange(queued, {})) {
+  std::vector<InstanceId> compiling;
+  while (!queued.empty() && slot_count < parts.runtime.instance_count_max()) {
+    const InstanceId id = queued.front();
+    queued.pop_front();
     InstanceRecord& record = *find(id);
-    if (slot_count >= parts.runtime.instance_count_max() ||
-        programs.find(record.program)->compiling()) {
-      still.push_back(id);
+    if (programs.find(record.program)->compiling()) {
+      compiling.push_back(id);
     } else {
       start(record);
     }
   }
-  queued = std::move(still);
+  queued.insert(queued.begin(), compiling.begin(), compiling.end());
 }
 
 void InstanceManager::Implementation::wake_if_over(InstanceRecord& record) {
@@ -326,7 +327,7 @@ Result<InstanceId> InstanceManager::launch(LaunchRequest request, ClientSink& cl
   const InstanceId id = record->id;
   self.records.emplace(id, std::move(record));
   self.queued.push_back(id);
-  self.start_queued();
+  if (self.queued.size() == 1) self.start_queued();  // Else the next step looks at them in order.
   return id;
 }
 
