@@ -88,6 +88,71 @@ TEST(Controller, FoundPromptsGiveTheDistributionsOfComputedOnes) {
   }
 }
 
+// The control layer's stops of the walk of DESIGN 2, for one token.
+TEST(Controller, OneTokenWalksThroughTheStopsInOrder) {
+  class Stops final : public WalkSink {
+   public:
+    void reached(WalkStop stop) override {
+      if (stops.empty() || stops.back() != stop) stops.push_back(stop);
+    }
+    std::vector<WalkStop> stops;
+  };
+  Stops walk;
+  Harness::Options options;
+  options.controller.walk = &walk;
+  Harness harness(options);
+  const InstanceId guest = harness.start();
+  const ObjectId queue = harness.queue(guest);
+  const ObjectId context = harness.context(guest, queue);
+  const auto output = harness.embeds(guest, queue, 1);
+  harness.send(guest, ContextAppend{context, {5}}, false);
+  walk.stops.clear();
+  harness.send(guest, ContextForward{context, output}, false);
+  harness.send(guest, GetNextDist{queue, output[0]});
+  harness.run();
+  EXPECT_EQ(walk.stops, (std::vector<WalkStop>{WalkStop::Controller, WalkStop::Pages,
+                                               WalkStop::Scheduler, WalkStop::Dispatcher}));
+}
+
+TEST(Controller, ModelsAreServedSideBySideAndDoNotMix) {
+  Harness harness;
+  inference::SimulatedBackendOptions small;
+  small.model = inference::simulated_model();
+  small.page_size = 8;
+  Wakeup wakeup;
+  CompletionInbox inbox(wakeup);
+  inference::SimulatedBackend first({.model = inference::simulated_model()}, inbox);
+  inference::SimulatedBackend second(small, inbox);
+  const auto controller = make_controller({{.backend = &first}, {.backend = &second}}, {}, inbox,
+                                          harness, wakeup, harness.clock);
+  ASSERT_EQ(controller->models().size(), 2u);
+  EXPECT_EQ(controller->models()[1].page_size, 8u);
+  const InstanceId guest{900};
+  controller->start_instance(guest, TenantId{1}, {});
+  const auto send = [&](CommandBody body) {
+    const FutureId future{++harness.next_future};
+    controller->submit({.instance = guest, .future = future, .body = std::move(body)});
+    return future;
+  };
+  std::vector<FutureId> flushes;
+  for (std::uint32_t model = 0; model < 2; ++model) {
+    const ObjectId queue{1 + model};
+    const ObjectId context{11 + model};
+    send(CreateQueue{queue, ModelIndex{model}});
+    send(ContextCreate{context, queue});
+    send(ContextAppend{context, count_tokens(20)});
+    flushes.push_back(send(ContextFlush{context}));
+    send(AllocEmbeds{queue, {ObjectId{21 + model}}});
+  }
+  EXPECT_TRUE(controller->dispatch());
+  EXPECT_TRUE(controller->poll());
+  controller->verify();
+  EXPECT_EQ(harness.get<ContextState>(guest, flushes[0]).counters.committed_page_count, 1u);
+  EXPECT_EQ(harness.get<ContextState>(guest, flushes[1]).counters.committed_page_count, 2u);
+  const FutureId mixed = send(GetNextDist{ObjectId{1}, ObjectId{22}});
+  EXPECT_EQ(harness.error(guest, mixed), ErrorCode::InvalidArgument);
+}
+
 TEST(Controller, NoTenantFindsWhatAnotherComputed) {
   Harness harness;
   const auto tokens = count_tokens(64);

@@ -34,6 +34,18 @@ ModelDescription describe(const ServedModel& served) {
   return description;
 }
 
+// Of the trie: secret, so that no guest can aim its tokens at one chain.
+std::uint64_t hash_key_of(const ControllerOptions& options) {
+  constexpr std::string_view kDomain = "quire trie key";
+  Sha256 hash;
+  hash.add(std::as_bytes(std::span(kDomain.data(), kDomain.size())));
+  hash.add(std::as_bytes(std::span(options.sharing_secret)));
+  const Digest digest = hash.finish();
+  std::uint64_t key = 0;
+  for (std::size_t index = 0; index < sizeof(key); ++index) key = key << 8 | digest[index];
+  return key;
+}
+
 PageCacheOptions cache_options(const inference::Backend& backend,
                                const ControllerOptions& options) {
   const inference::BackendCapabilities& device = backend.capabilities();
@@ -44,7 +56,7 @@ PageCacheOptions cache_options(const inference::Backend& backend,
   cache.space.kv_format = device.kv_format;
   cache.space.page_size = device.page_size;
   cache.is_shared = options.shares_prefixes && device.kv_mode == inference::KvMode::Paged;
-  cache.hash_key = options.hash_key;
+  cache.hash_key = hash_key_of(options);
   cache.hash_bits = options.hash_bits;
   return cache;
 }

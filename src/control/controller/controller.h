@@ -39,9 +39,8 @@ struct ServedModel {
 struct ControllerOptions {
   std::uint32_t prefill_row_budget = 256;
   std::uint64_t page_wait_ns_max = 10'000'000'000;
-  bool shares_prefixes = true;  // False: nothing is looked up; for comparisons.
-  Digest sharing_secret{};      // Keys the sharing domain of each tenant.
-  std::uint64_t hash_key = 0x9d3f'51c2'7a08'e46bull;
+  bool shares_prefixes = true;       // False: nothing is looked up; for comparisons.
+  Digest sharing_secret{};           // Keys the sharing domain of each tenant, and the trie.
   std::uint32_t hash_bits = 64;      // Fewer only in tests.
   HelperExecutor* helper = nullptr;  // Null: text jobs run on the engine's thread.
   WalkSink* walk = nullptr;

@@ -219,13 +219,7 @@ Result<void> Scheduler::check_quota(const Instance& instance, std::uint32_t coun
 
 bool Scheduler::can_take(const Operation& operation, std::uint32_t count) const {
   if (count == 0) return true;
-  for (const Ref<Operation>& each : waiters_) {
-    const Operation* waiter = each.get();
-    if (waiter != nullptr && waiter != &operation &&
-        waiter->instance->order < operation.instance->order) {
-      return false;
-    }
-  }
+  if (oldest_waiter_ < operation.instance->order) return false;
   return resources_.cache.available() >= count;
 }
 

@@ -62,6 +62,7 @@ void Scheduler::settle(Operation& operation, Attempt attempt) {
       break;
     case Attempt::WaitPage:
       waiters_.push_back(Ref<Operation>(&operation));
+      oldest_waiter_ = std::min(oldest_waiter_, operation.instance->order);
       break;
   }
 }
@@ -107,6 +108,7 @@ bool Scheduler::dispatch() {
 }
 
 void Scheduler::serve_waiters() {
+  oldest_waiter_ = kNobody;
   if (waiters_.empty()) return;
   std::vector<Ref<Operation>> waiters = std::exchange(waiters_, {});
   std::erase_if(waiters, [](const Ref<Operation>& each) { return each.get() == nullptr; });

@@ -208,6 +208,8 @@ class Scheduler {
 
   std::vector<Ref<Operation>> ready_;    // Need a batch.
   std::vector<Ref<Operation>> waiters_;  // For pages; by order of instance while a batch is built.
+  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
+  std::uint64_t oldest_waiter_ = kNobody;  // Order of the oldest instance among them, or older.
   std::vector<Candidate> small_;
   std::vector<Candidate> large_;
   std::vector<Ref<Operation>> taken_;  // Of ready_, while it is worked through.
