@@ -37,8 +37,8 @@ ELEMENTS = {"u8": "std::uint8_t", "u32": "std::uint32_t", "s32": "std::int32_t",
 RESULTS = {"s32", "s64", "handle", "future"}
 CPP_KEYWORDS = set("""alignas alignof and asm auto bool break case catch char class const continue
     decltype default delete do double else enum explicit export extern false float for friend goto
-    if inline int long mutable namespace new not operator or private protected public register return
-    short signed sizeof static struct switch template this throw true try typedef typename union
+    if inline int long mutable namespace new not operator or private protected public register
+    return short signed sizeof static struct switch template this throw true try typedef typename union
     unsigned using virtual void volatile while xor""".split())
 
 TOKEN = re.compile(r"""(?P<space>[ \t\r]+)|(?P<newline>\n)|(?P<comment>//[^\n]*)

@@ -40,4 +40,39 @@ std::size_t utf8_valid_bytes(std::string_view text) {
   return at;
 }
 
+namespace {
+
+std::string spell_controls(std::string_view text, bool keep_newlines) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    std::size_t bytes = utf8_character_bytes(text);
+    const auto lead = static_cast<unsigned char>(text[0]);
+    const bool kept = lead == '\t' || (keep_newlines && lead == '\n');
+    // C1 controls are two bytes of UTF-8: 0xc2 0x80 to 0xc2 0x9f.
+    const bool control = (lead < 0x20 && !kept) || lead == 0x7f ||
+                         (bytes == 2 && lead == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0);
+    if (bytes == 0 || control) {
+      out += "\\x";
+      out += kDigits[lead >> 4];
+      out += kDigits[lead & 15];
+      bytes = 1;
+    } else {
+      out += text.substr(0, bytes);
+    }
+    text.remove_prefix(bytes);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  return spell_controls(text, false);
+}
+std::string printable_lines(std::string_view text) {
+  return spell_controls(text, true);
+}
+
 }  // namespace quire

@@ -34,5 +34,11 @@ TEST(Utf8, RefusesOverlongFormsAndCutCharacters) {
   EXPECT_EQ(utf8_valid_bytes("x\x80"), 1u);
 }
 
+TEST(Utf8, PrintableSpellsWhatCouldDriveATerminal) {
+  EXPECT_EQ(printable("a\tb\x1b[2J\r\n"), "a\tb\\x1b[2J\\x0d\\x0a");
+  EXPECT_EQ(printable("\xc3\xa9\xc2\x9b\xff"), "\xc3\xa9\\xc2\\x9b\\xff");
+  EXPECT_EQ(printable_lines("a\nb\x7f"), "a\nb\\x7f");
+}
+
 }  // namespace
 }  // namespace quire

@@ -6,29 +6,6 @@
 
 namespace quire::hostcalls {
 
-std::string printable(std::string_view text) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    std::size_t bytes = utf8_character_bytes(text);
-    const auto lead = static_cast<unsigned char>(text[0]);
-    // C1 controls are two bytes of UTF-8: 0xc2 0x80 to 0xc2 0x9f.
-    const bool control = (lead < 0x20 && lead != '\t') || lead == 0x7f ||
-                         (bytes == 2 && lead == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0);
-    if (bytes == 0 || control) {
-      out += "\\x";
-      out += kDigits[lead >> 4];
-      out += kDigits[lead & 15];
-      bytes = 1;
-    } else {
-      out += text.substr(0, bytes);
-    }
-    text.remove_prefix(bytes);
-  }
-  return out;
-}
-
 Result<void> SessionBox::send(std::string message) {
   if (outbox_.size() >= limits_.outbox_message_count_max) {
     return Error(ErrorCode::QuotaExceeded, "outbox_message_count_max: the client has not taken " +

@@ -21,10 +21,6 @@ struct LogLine {
   std::string text;
 };
 
-// Control characters, and bytes that are no UTF-8, as \xNN, so that a log line cannot drive a
-// terminal or forge a second line.
-std::string printable(std::string_view text);
-
 class SessionBox {
  public:
   explicit SessionBox(const GuestLimits& limits) : limits_(limits) {}

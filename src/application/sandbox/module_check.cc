@@ -238,7 +238,7 @@ class Checker {
       const std::uint8_t kind = TRY(section.byte());
       if (kind != kExternalFunction) {
         return Error(ErrorCode::NotSupported,
-                     "the module imports " + std::string(module) + "." + std::string(name) +
+                     "the module imports " + printable(module) + "." + printable(name) +
                          ", which is no function; only functions are offered");
       }
       const std::uint32_t type = TRY(section.count());
@@ -250,7 +250,7 @@ class Checker {
   Result<void> check_import(const Reader& section, std::string_view module, std::string_view name,
                             std::uint32_t type) {
     if (type >= types_.size()) return section.fail("an import of an unknown type");
-    const std::string full = std::string(module) + "." + std::string(name);
+    const std::string full = printable(module) + "." + printable(name);
     bool module_known = false;
     for (const HostFunction& function : offered_) {
       if (module != function.module) continue;

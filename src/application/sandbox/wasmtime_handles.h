@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "base/utf8.h"
+
 namespace quire::sandbox {
 
 template <auto kRelease>
@@ -33,7 +35,7 @@ inline std::string take_text(wasm_name_t& name) {
   std::string text(name.data, name.size);
   while (!text.empty() && text.back() == '\0') text.pop_back();
   wasm_name_delete(&name);
-  return text;
+  return printable_lines(text);  // It quotes names that the guest's author chose.
 }
 
 inline std::string message_of(const wasmtime_error_t* error) {
