@@ -1,4 +1,7 @@
 // From a model's files to its codec: GGUF metadata, or the JSON files of a folder.
+#include <algorithm>
+#include <memory>
+
 #include "inference/tokenizer/engine_encoder.h"
 #include "inference/tokenizer/model_codec.h"
 #include "inference/tokenizer/pre_tokenizers.h"
@@ -84,6 +87,42 @@ Result<ModelTextCodec> codec_from_json(std::string_view tokenizer_json,
   return ModelTextCodec{std::make_unique<ModelCodec>(std::move(made)), adds_bos};
 }
 
+// A model may have rows for more tokens than its tokenizer has texts: padding to a round number. It
+// can give such an id, however rarely; its text is empty.
+class PaddedCodec final : public TextCodec {
+ public:
+  PaddedCodec(std::unique_ptr<TextCodec> codec, std::uint32_t vocabulary_size)
+      : codec_(std::move(codec)), vocabulary_size_(vocabulary_size) {}
+
+  std::uint32_t vocabulary_size() const override { return vocabulary_size_; }
+  Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options) const override {
+    return codec_->encode(text, options);
+  }
+  Result<std::string> decode(const std::vector<TokenId>& tokens, bool keep_special) const override {
+    const auto is_padding = [this](TokenId token) {
+      const auto id = static_cast<std::uint32_t>(token);
+      return id >= codec_->vocabulary_size() && id < vocabulary_size_;
+    };
+    if (std::none_of(tokens.begin(), tokens.end(), is_padding)) {
+      return codec_->decode(tokens, keep_special);
+    }
+    std::vector<TokenId> known = tokens;
+    std::erase_if(known, is_padding);
+    return codec_->decode(known, keep_special);
+  }
+  Result<TokenId> special(std::string_view text) const override { return codec_->special(text); }
+  Result<std::string> apply_chat_template(std::string_view request) const override {
+    return codec_->apply_chat_template(request);
+  }
+  Result<std::vector<TokenId>> encode_chat(std::string_view request) const override {
+    return codec_->encode_chat(request);
+  }
+
+ private:
+  std::unique_ptr<TextCodec> codec_;
+  std::uint32_t vocabulary_size_;
+};
+
 }  // namespace
 
 Result<TokenizerParts> tokenizer_parts_from_gguf(const GgufMetadata& metadata) {
@@ -136,6 +175,9 @@ Result<ModelTextCodec> open_text_codec(const ModelFiles& model, UnixClock clock)
                                texts.chat_template, std::move(clock)));
   }
   made.add_bos = model.spec().add_bos.value_or(made.add_bos);
+  if (made.codec->vocabulary_size() < model.spec().vocabulary_size) {
+    made.codec = std::make_unique<PaddedCodec>(std::move(made.codec), model.spec().vocabulary_size);
+  }
   return made;
 }
 
