@@ -143,7 +143,9 @@ class CpuBackend final : public Backend {
     for (const TableChange& change : batch.table_changes) kv_.apply(change);
     check_batch(batch, capabilities_, model_, kv_.tables());
     for (const PageCopy& copy : batch.copies) kv_.copy(copy);
+    report(options_.walk, WalkStop::Handlers);
     plan_.fill(batch, kv_, embeds_, completion);
+    if (!plan_.forward().rows.empty()) report(options_.walk, WalkStop::Models);
     if (!plan_.forward().rows.empty() || !plan_.distributions().empty()) {
       pool.run([&](Worker& worker) { run(worker, batch, completion); });
     }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "base/walk.h"
 #include "inference/api/backend.h"
 #include "inference/weights/model_files.h"
 
@@ -28,6 +29,7 @@ struct CpuBackendOptions {
   std::uint32_t embed_slot_count = 4096;
   std::uint32_t inflight_max = 2;
   int worker_niceness = 1;  // Added to that of device thread and workers.
+  WalkSink* walk = nullptr;
 };
 
 // The files may be closed afterwards. `sink` outlives the backend.

@@ -213,8 +213,8 @@ Result<int> run(const cli::RunOptions& options) {
   std::vector<lifecycle::InstanceId> instances;
   const std::uint64_t begin_ns = clock.now_ns();
   for (const Arguments& arguments : all) {
-    instances.push_back(TRY(application->manager().launch(
-        launch_request(program.value(), options, arguments), client)));
+    instances.push_back(
+        TRY(application->launch(launch_request(program.value(), options, arguments), client)));
     client.add(instances.back());
   }
   run_until_all_ended(*application, *machine, clock, instances);

@@ -47,12 +47,14 @@ struct Application::Parts {
                  .wakeup = machine.wakeup(),
                  .wall_offset_ns = wall_offset_ns(clock),
                  .walk = walk}),
-        loop(manager, machine.control(), clock, machine.wakeup()) {}
+        loop(manager, machine.control(), clock, machine.wakeup()),
+        walk_sink(walk) {}
 
   SystemRandom random;
   std::unique_ptr<sandbox::WasmRuntime> runtime;  // Runs guests until they wait.
   lifecycle::InstanceManager manager;             // Programs and their instances.
   lifecycle::EngineLoop loop;                     // Answers in, guests run, batches out.
+  WalkSink* walk_sink;
 };
 
 Result<std::unique_ptr<Application>> Application::build(Machine& machine, const Clock& clock,
@@ -70,6 +72,12 @@ Result<std::unique_ptr<Application>> Application::build(Machine& machine, const 
 
 Application::Application(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Application::~Application() = default;
+
+Result<lifecycle::InstanceId> Application::launch(lifecycle::LaunchRequest request,
+                                                  lifecycle::ClientSink& client) {
+  report(parts_->walk_sink, WalkStop::Server);
+  return parts_->manager.launch(std::move(request), client);
+}
 
 lifecycle::InstanceManager& Application::manager() {
   return parts_->manager;

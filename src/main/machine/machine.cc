@@ -43,7 +43,7 @@ inference::KvFormat kv_format(cli::KvFormatChoice choice) {
 }
 
 inference::CpuBackendOptions backend_options(const cli::EngineOptions& options,
-                                             std::uint32_t threads) {
+                                             std::uint32_t threads, WalkSink* walk) {
   inference::CpuBackendOptions backend;
   backend.kernels = kernels_name(options.backend);
   backend.threads = threads;
@@ -53,6 +53,7 @@ inference::CpuBackendOptions backend_options(const cli::EngineOptions& options,
   backend.kv_format = kv_format(options.kv_format);
   backend.kv_mode = options.kv_mode == cli::KvModeChoice::Basic ? inference::KvMode::Basic
                                                                 : inference::KvMode::Paged;
+  backend.walk = walk;
   return backend;
 }
 
@@ -87,8 +88,8 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
       R"({"messages": [{"role": "user", "content": "x"}], "add_generation_prompt": true})");
 
   // The device: weights, the pool of pages, the workers.
-  parts->backend = TRY(
-      inference::make_cpu_backend(*files, backend_options(options, threads), parts->completions));
+  parts->backend = TRY(inference::make_cpu_backend(*files, backend_options(options, threads, walk),
+                                                   parts->completions));
 
   // The control layer over it.
   control::ControllerOptions control;
