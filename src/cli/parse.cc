@@ -57,6 +57,11 @@ std::string full_name(const CLI::App& app) {
   return name;
 }
 
+// CLI11 puts the verb's own name behind what it is given.
+std::string help_of(const CLI::App& app) {
+  return app.help(app.get_parent() == nullptr ? "" : full_name(*app.get_parent()));
+}
+
 Parsed usage_error(const std::string& what, const CLI::App& app) {
   Parsed parsed;
   parsed.text = what + "\nSee: " + full_name(app) + " --help\n";
@@ -91,13 +96,13 @@ Parsed parse(const std::vector<std::string>& arguments) {
   try {
     app.parse(reversed(arguments, end));
   } catch (const CLI::CallForHelp&) {
-    return {{}, deepest(app)->help(full_name(*deepest(app))), ExitCode::Ok};
+    return {{}, help_of(*deepest(app)), ExitCode::Ok};
   } catch (const CLI::CallForAllHelp&) {
-    return {{}, app.help("quire", CLI::AppFormatMode::All), ExitCode::Ok};
+    return {{}, app.help("", CLI::AppFormatMode::All), ExitCode::Ok};
   } catch (const CLI::CallForVersion&) {
     return {{}, app.version() + "\n", ExitCode::Ok};
   } catch (const CLI::ParseError& error) {
-    if (arguments.empty()) return {{}, app.help("quire"), ExitCode::Usage};
+    if (arguments.empty()) return {{}, app.help(), ExitCode::Usage};
     return usage_error(error.what(), *deepest(app));
   }
 

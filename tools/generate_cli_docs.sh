@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# generate_cli_docs.sh QUIRE [--check]: writes docs/cli.md from what `quire VERB --help` prints, or
+# fails when the file says something else.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+quire=$(realpath "$1")
+
+# What the user has set must not show up as defaults.
+for name in $(env | sed -nE 's/^(QUIRE_[A-Z_]+)=.*/\1/p'); do unset "$name"; done
+
+generate() {
+  echo "# quire: the command line"
+  echo
+  echo "Written by \`tools/generate_cli_docs.sh build/release/quire\` from the program's own help; a test"
+  echo "compares the two."
+  local verbs=("" run generate chat eval model "model list" "model show" "model add" "model remove"
+    "model verify" tokenize detokenize template build new doctor "bench kv" "bench generate")
+  for verb in "${verbs[@]}"; do
+    echo
+    echo "## quire${verb:+ $verb}"
+    echo
+    echo '```text'
+    # shellcheck disable=SC2086  # A verb of two words is two arguments.
+    "$quire" $verb --help | sed -e 's/[[:space:]]*$//' -e '/./,$!d' | cat -s
+    echo '```'
+  done
+}
+
+if [ "${2:-}" = "--check" ]; then
+  diff -u docs/cli.md <(generate) || {
+    echo "docs/cli.md differs from --help: run tools/generate_cli_docs.sh $1" >&2
+    exit 1
+  }
+else
+  generate >docs/cli.md
+fi
