@@ -1,0 +1,142 @@
+// What users and programs get wrong: a clear message, an exit code, and nothing broken.
+#include <sstream>
+
+#include "application/sandbox/wasmtime_runtime.h"
+#include "end_to_end/support.h"
+
+namespace quire::test {
+namespace {
+
+const std::string kTiny = golden_path("tiny_llama");
+
+void expect_failure(const ProcessResult& result, int exit_code, const std::string& text) {
+  EXPECT_EQ(result.exit_code, exit_code) << result.out << result.err;
+  EXPECT_NE(result.err.find(text), std::string::npos) << "wanted: " << text << "\n" << result.err;
+  EXPECT_FALSE(result.timed_out);
+}
+
+// A module in the text format, as a file.
+std::string module_file(const TemporaryFolder& folder, const std::string& body) {
+  const Result<std::string> wasm = sandbox::wasm_from_wat("(module " + body + ")");
+  EXPECT_TRUE(wasm.ok()) << (wasm.ok() ? "" : wasm.error().message());
+  return folder.write("guest.wasm", wasm.ok() ? wasm.value() : "");
+}
+
+ProcessResult run_module(const std::string& file, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"run", file, "--model", kTiny, "--kv-pages", "64"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_quire(arguments, {.limit = std::chrono::seconds(120)});
+}
+
+TEST(EndToEndBadInput, AMissingModelSaysHowToGetOne) {
+  TemporaryFolder folder;
+  const ProcessOptions empty{.environment = {{"QUIRE_DATA", folder.file("data")}}};
+  expect_failure(run_quire({"generate", "--prompt", "a"}, empty), 3, "make model");
+  expect_failure(run_quire({"generate", "--prompt", "a", "--model", "nobody"}, empty), 3, "nobody");
+  expect_failure(run_quire({"chat", "--model", "/nowhere/model.gguf", "hello"}), 3, "/nowhere");
+}
+
+TEST(EndToEndBadInput, ABrokenModelFileIsAnErrorWithItsPlace) {
+  TemporaryFolder folder;
+  expect_failure(run_quire({"generate", "--prompt", "a", "--model",
+                            folder.write("model.gguf", "GGUF\x03\x00\x00")}),
+                 1, "model.gguf");
+  expect_failure(run_quire({"model", "show", folder.write("other.gguf", "no model at all")}), 1,
+                 "other.gguf");
+}
+
+TEST(EndToEndBadInput, WrongUseExitsWithTwo) {
+  expect_failure(run_quire({"generate", "--prompt", "a", "--colour", "red"}), 2, "--colour");
+  expect_failure(run_quire({"frobnicate"}), 2, "--help");
+  const ProcessResult mode = run_quire({"chat", "--kv", "x"});
+  EXPECT_EQ(mode.exit_code, 2);
+  EXPECT_EQ(mode.err.substr(0, mode.err.find('\n')),
+            "unknown kv cache mode \"x\" (supported: basic, paged)");
+}
+
+TEST(EndToEndBadInput, APromptBeyondContextOrPoolIsRefusedWithTheNumbers) {
+  std::string ids = "[0";
+  for (int i = 0; i < 40'000; ++i) ids += ",1";
+  TemporaryFolder folder;
+  const std::string file = folder.write("ids.json", ids + "]");
+  expect_failure(run_quire({"eval", "--model", kTiny, "--ids", file, "--kv-pages", "8"}), 1,
+                 "40001");
+  const std::string few = folder.write("few.json", "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]");
+  expect_failure(run_quire({"eval", "--model", kTiny, "--ids", few, "--kv-pages", "1"}), 1,
+                 "need 2 pages");
+}
+
+TEST(EndToEndBadInput, WhatIsNoModuleIsNamed) {
+  TemporaryFolder folder;
+  expect_failure(run_module(folder.write("text.wasm", "hello")), 4, "text.wasm");
+  expect_failure(run_module(folder.file("nothing.wasm")), 3, "nothing.wasm");
+}
+
+TEST(EndToEndBadInput, AnImportThatWeDoNotOfferIsNamed) {
+  TemporaryFolder folder;
+  expect_failure(run_module(module_file(folder, R"(
+      (import "env" "launch_missiles" (func)) (func (export "run") (result i32) (i32.const 0)))")),
+                 4, "launch_missiles");
+}
+
+TEST(EndToEndBadInput, AModuleWithoutAnEntryIsRefused) {
+  TemporaryFolder folder;
+  expect_failure(run_module(module_file(folder, R"((func (export "walk")))")), 4, "run");
+}
+
+TEST(EndToEndBadInput, ATrapTellsTheNamesOfItsFunctions) {
+  TemporaryFolder folder;
+  expect_failure(run_module(module_file(folder, R"(
+      (func $innermost unreachable) (func (export "run") (result i32)
+        (call $innermost) (i32.const 0)))")),
+                 4, "innermost");
+}
+
+TEST(EndToEndBadInput, ALoopEndsAtItsLimitOfTime) {
+  TemporaryFolder folder;
+  expect_failure(run_module(module_file(folder, R"(
+      (func (export "run") (result i32) (loop (br 0)) (i32.const 0)))"),
+                            {"--cpu-seconds-max", "0.3"}),
+                 4, "cpu");
+}
+
+TEST(EndToEndBadInput, GrowingPastTheLimitOfMemoryEndsTheGuest) {
+  TemporaryFolder folder;
+  expect_failure(run_module(module_file(folder, R"((memory (export "memory") 1)
+      (func (export "run") (result i32)
+        (loop $more
+          (br_if $more (i32.ne (memory.grow (i32.const 16)) (i32.const -1))))
+        unreachable))"),
+                            {"--memory-max", "4MiB"}),
+                 4, "memory");
+}
+
+// One that fails among many: the others never notice.
+TEST(EndToEndBadInput, OneFailureIsItsOwn) {
+  TemporaryFolder folder;
+  const std::string each = folder.write(
+      "each.jsonl",
+      "[\"--prompt\", \"a b c\", \"--max-tokens\", \"4\", \"--ignore-eos\", \"--json\"]\n"
+      "[\"--max-tokens\", \"no number\"]\n"
+      "[\"--prompt\", \"d e f\", \"--max-tokens\", \"4\", \"--ignore-eos\", \"--json\"]\n");
+  const ProcessResult result = run_quire({"run", inferlet("text_completion"), "--model", kTiny,
+                                          "--kv-pages", "64", "--each", each, "--json"});
+  EXPECT_EQ(result.exit_code, 4) << result.err;
+  std::size_t well = 0;
+  std::istringstream out(result.out);
+  for (std::string line; std::getline(out, line);) {
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (json.contains("end") && json["exit_code"] == 0) ++well;
+  }
+  EXPECT_EQ(well, 2u) << result.out;
+}
+
+TEST(EndToEndBadInput, LinesOfEachThatAreNoArgumentsAreNamed) {
+  TemporaryFolder folder;
+  expect_failure(run_module(inferlet("text_completion"),
+                            {"--each", folder.write("each.jsonl", "[\"a\"]\n{\"b\": 1}\n")}),
+                 1, "line 2");
+}
+
+}  // namespace
+}  // namespace quire::test

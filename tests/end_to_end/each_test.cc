@@ -1,0 +1,87 @@
+// Many at once: what each gives alone, in shared batches, in less time.
+#include <map>
+#include <sstream>
+
+#include "end_to_end/support.h"
+
+namespace quire::test {
+namespace {
+
+constexpr std::size_t kInstanceCount = 20;
+constexpr double kMeanBatchMin = 8.0;
+constexpr double kTimeShareMax = 0.6;
+
+std::string line_of(std::size_t index) {
+  const char* const subjects[] = {"The sea", "A clever fox", "In the year 1969,",
+                                  "Once upon a time", "def main():"};
+  return nlohmann::json({"--prompt", std::string(subjects[index % 5]) + " " + std::to_string(index),
+                         "--max-tokens", "48", "--temperature", "0.8", "--seed",
+                         std::to_string(index), "--ignore-eos", "--json"})
+             .dump() +
+         "\n";
+}
+
+struct EachRun {
+  std::map<std::size_t, nlohmann::json> answers;  // By instance.
+  nlohmann::json closing;
+};
+
+EachRun run_each(const std::string& model, const std::string& lines) {
+  TemporaryFolder folder;
+  const ProcessResult result = run_quire({"run", inferlet("text_completion"), "--model", model,
+                                          "--each", folder.write("each.jsonl", lines), "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EachRun run;
+  std::istringstream out(result.out);
+  for (std::string line; std::getline(out, line);) {
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.contains("message")) continue;
+    run.answers[json["instance"]] =
+        nlohmann::json::parse(json["message"].get<std::string>(), nullptr, false);
+  }
+  const std::size_t at = result.err.rfind("{\"");
+  if (at != std::string::npos) {
+    run.closing = nlohmann::json::parse(result.err.substr(result.err.find('{')), nullptr, false);
+  }
+  EXPECT_TRUE(run.closing.is_object()) << result.err;
+  return run;
+}
+
+TEST(EndToEndEach, TwentyAtOnceGiveWhatEachGivesAloneInSharedBatches) {
+  QUIRE_NEEDS_DEFAULT_MODEL();
+  std::string lines;
+  for (std::size_t i = 0; i < kInstanceCount; ++i) lines += line_of(i);
+  const EachRun together = run_each(default_model, lines);
+  ASSERT_EQ(together.answers.size(), kInstanceCount);
+
+  double alone_s = 0.0;
+  for (std::size_t i = 0; i < kInstanceCount; ++i) {
+    EachRun alone = run_each(default_model, line_of(i));
+    EXPECT_EQ(alone.answers[0]["ids"], together.answers.at(i)["ids"]) << "instance " << i;
+    EXPECT_EQ(alone.answers[0]["text"], together.answers.at(i)["text"]) << "instance " << i;
+    alone_s += alone.closing["seconds"].get<double>();
+  }
+  const double batch =
+      together.closing["passes"].get<double>() / together.closing["batches"].get<double>();
+  const double together_s = together.closing["seconds"];
+  std::printf("mean batch %.1f; %.2f s together, %.2f s one after the other\n", batch, together_s,
+              alone_s);
+  EXPECT_GE(batch, kMeanBatchMin);
+  EXPECT_LE(together_s, kTimeShareMax * alone_s);
+}
+
+// The second of two equal prompts finds the first one's pages.
+TEST(EndToEndEach, EqualPromptsShareTheirPages) {
+  QUIRE_NEEDS_DEFAULT_MODEL();
+  std::string words;
+  for (int i = 0; i < 100; ++i) words += "word" + std::to_string(i) + " ";
+  const std::string line =
+      nlohmann::json({"--prompt", words, "--max-tokens", "2", "--json"}).dump() + "\n";
+  const EachRun run = run_each(default_model, line + line + line);
+  EXPECT_EQ(run.answers.at(0)["ids"], run.answers.at(1)["ids"]);
+  const std::size_t prompt = run.answers.at(0)["prompt_ids"].size();
+  EXPECT_GE(run.closing["found_tokens"].get<std::size_t>(), 2 * (prompt / 16 - 1) * 16);
+}
+
+}  // namespace
+}  // namespace quire::test
