@@ -4,7 +4,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .PHONY: help setup run test campaign lint format bench model clean build
 
-PROMPT ?= The capital of France is
+PROMPT ?= Why is the sky blue?
 QUIRE := build/release/quire
 PROGRAM := build/release/inferlets/text_completion.wasm
 
@@ -18,7 +18,7 @@ setup: ## install packages, build the engines, fetch the default model
 
 run: ## set up, build, and let a program in the server stream an answer (PROMPT="...")
 	@tools/setup.sh packages engines model build
-	@$(QUIRE) run $(PROGRAM) -- --prompt "$(PROMPT)"
+	@$(QUIRE) run $(PROGRAM) -- --chat --max-tokens 160 --prompt "$(PROMPT)"
 
 build: ## build the program and the inferlets: build/release/quire
 	@tools/setup.sh packages engines build
