@@ -28,6 +28,8 @@ struct ProcessOptions {
   std::string input = {};
   std::vector<std::pair<std::string, std::string>> environment = {};  // Added to ours.
   std::chrono::seconds limit{300};
+  // Sends SIGINT, once, when so many bytes have come out; 0: never.
+  std::size_t interrupt_after_bytes = 0;
 };
 
 namespace detail {
@@ -74,8 +76,11 @@ struct Pipe {
 }
 
 // Writes the input and reads both outputs until the process has closed them.
-inline void exchange(const std::string& input, std::chrono::steady_clock::time_point end, Pipe& in,
-                     Pipe& out, Pipe& err, ProcessResult& result) {
+inline void exchange(pid_t child, const ProcessOptions& options, Pipe& in, Pipe& out, Pipe& err,
+                     ProcessResult& result) {
+  const std::string& input = options.input;
+  const auto end = std::chrono::steady_clock::now() + options.limit;
+  std::size_t interrupt_after = options.interrupt_after_bytes;
   std::size_t written = 0;
   if (input.empty()) in.close_write();
   while (out.read_end >= 0 || err.read_end >= 0) {
@@ -94,6 +99,10 @@ inline void exchange(const std::string& input, std::chrono::steady_clock::time_p
       const ssize_t count = read(polled[i].fd, part, sizeof part);
       if (count > 0) {
         (i == 0 ? result.out : result.err).append(part, static_cast<std::size_t>(count));
+        if (interrupt_after > 0 && result.out.size() >= interrupt_after) {
+          kill(child, SIGINT);
+          interrupt_after = 0;
+        }
       } else {
         (i == 0 ? out : err).close_read();
       }
@@ -119,8 +128,7 @@ inline ProcessResult run_process(const std::vector<std::string>& command,
   in.close_read();
   out.close_write();
   err.close_write();
-  detail::exchange(options.input, std::chrono::steady_clock::now() + options.limit, in, out, err,
-                   result);
+  detail::exchange(child, options, in, out, err, result);
   if (result.timed_out) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -13,8 +13,9 @@ namespace quire {
 namespace {
 
 constexpr std::uint32_t kWarmUpTokens = 32;
+constexpr std::uint32_t kWarmUpStreams = 32;
 constexpr std::uint32_t kStreamPromptTokens = 16;
-constexpr std::uint32_t kForkCount = 8;
+constexpr std::uint32_t kMoreCount = 8;
 constexpr std::uint32_t kDecodeTokens = 16;
 
 nlohmann::json head(Machine& machine) {
@@ -43,11 +44,15 @@ void print_row(const std::vector<std::string>& cells, const std::vector<int>& wi
 
 class GenerateBench {
  public:
-  GenerateBench(Machine& machine, const Clock& clock, const cli::BenchOptions& options)
+  GenerateBench(Machine& machine, const Clock& clock, const cli::BenchOptions& options,
+                cli::Progress& progress)
       : machine_(machine),
         clock_(clock),
         options_(options),
-        loop_(machine.control(), machine.answers(), machine.wakeup()) {}
+        loop_(machine.control(), machine.answers(), machine.wakeup()) {
+    loop_.watch(
+        [this, &progress] { progress.update(machine_.control().statistics().row_count, 0); });
+  }
 
   // Tokens a second of so many streams; a prompt is never one that was computed before.
   Result<Spread> measure(std::uint32_t stream_count, std::uint32_t prompt_count,
@@ -80,7 +85,9 @@ class GenerateBench {
 Result<void> bench_generate(const cli::BenchOptions& options) {
   const SteadyClock clock;
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
-  GenerateBench bench(*machine, clock, options);
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  cli::Progress progress(terminal, clock, "tokens computed");
+  GenerateBench bench(*machine, clock, options, progress);
   TRY(bench.measure(1, kWarmUpTokens, 2, true));
   const bool text = options.output == cli::OutputStyle::Text;
   const std::vector<int> widths = {22, 14, 22};
@@ -90,6 +97,7 @@ Result<void> bench_generate(const cli::BenchOptions& options) {
   }
   nlohmann::json json = head(*machine);
   const auto tell = [&](const std::string& name, const std::string& key, const Spread& spread) {
+    progress.finish();
     json[key] = {{"median", spread.median}, {"least", spread.least}, {"most", spread.most}};
     if (text) {
       print_row({name, decimal(spread.median, 1),
@@ -122,10 +130,10 @@ struct KvFigures {
   std::string mode;
   double prefill_tokens_per_s = 0.0;
   double decode_tokens_per_s = 0.0;
-  double bytes_per_token_ratio = 0.0;  // Resident for keys and values, over what the tokens need.
-  double again_s = 0.0;                // The same prompt once more, to its first token.
-  double forks_s = 0.0;                // Eight continuations of the one prompt, a token each.
-  std::uint64_t forks_bytes = 0;       // What they added to the resident set.
+  double memory_ratio = 0.0;     // Most resident for keys and values, over what the tokens need.
+  double again_s = 0.0;          // The same prompt once more, to its first token.
+  double more_s = 0.0;           // Eight continuations of the one prompt, a token each.
+  std::uint64_t more_bytes = 0;  // What they added to the resident set.
 };
 
 std::uint64_t grown_since(std::uint64_t before) {
@@ -139,7 +147,7 @@ Result<void> run_continuations(Machine& machine, HostLoop& loop, const Clock& cl
   std::vector<std::unique_ptr<HostGenerator>> owned;
   std::vector<HostGenerator*> generators;
   std::vector<std::vector<std::uint32_t>> prompts;
-  for (std::uint32_t i = 0; i < kForkCount; ++i) {
+  for (std::uint32_t i = 0; i < kMoreCount; ++i) {
     owned.push_back(std::make_unique<HostGenerator>(loop, machine.text(), machine.model()));
     generators.push_back(owned.back().get());
     prompts.push_back(prompt);
@@ -147,9 +155,27 @@ Result<void> run_continuations(Machine& machine, HostLoop& loop, const Clock& cl
   }
   const std::uint64_t before = memory_bytes_resident();
   const StreamsTiming timing = TRY(run_streams(clock, generators, prompts, 1));
-  figures.forks_s = timing.prefill_s;
-  figures.forks_bytes = grown_since(before);
+  figures.more_s = timing.prefill_s;
+  figures.more_bytes = grown_since(before);
   return {};
+}
+
+using Generators = std::vector<std::unique_ptr<HostGenerator>>;
+
+// Touches the device's scratch memory with sequences of a few tokens. They live on, so that their
+// memory is not used again and what grows later is keys and values.
+Result<Generators> warm_up(Machine& machine, HostLoop& loop, const Clock& clock,
+                           SeededRandom& random) {
+  Generators owned;
+  std::vector<HostGenerator*> generators;
+  std::vector<std::vector<std::uint32_t>> prompts;
+  for (std::uint32_t i = 0; i < kWarmUpStreams; ++i) {
+    owned.push_back(std::make_unique<HostGenerator>(loop, machine.text(), machine.model()));
+    generators.push_back(owned.back().get());
+    prompts.push_back(random_prompt(random, machine.model().vocabulary_size, kStreamPromptTokens));
+  }
+  TRY(run_streams(clock, generators, prompts, 2));
+  return owned;
 }
 
 Result<KvFigures> measure_kv(const cli::BenchOptions& options, cli::KvModeChoice mode,
@@ -159,18 +185,17 @@ Result<KvFigures> measure_kv(const cli::BenchOptions& options, cli::KvModeChoice
   engine.kv_mode = mode;
   engine.kv_memory_bytes.reset();
   // Enough for the sequence and its eight continuations, were nothing shared.
-  engine.kv_pages = (tokens + 256) / engine.page_size * (kForkCount + 2);
+  engine.kv_pages = (tokens + 256) / engine.page_size * (kMoreCount + 2);
   const std::unique_ptr<Machine> machine = TRY(Machine::build(engine, clock));
   HostLoop loop(machine->control(), machine->answers(), machine->wakeup());
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  cli::Progress progress(terminal, clock, "tokens computed");
+  loop.watch([&] { progress.update(machine->control().statistics().row_count, 0); });
   SeededRandom random(tokens);
   const auto prompt = random_prompt(random, machine->model().vocabulary_size, tokens);
   KvFigures figures{.tokens = tokens, .mode = mode == cli::KvModeChoice::Basic ? "basic" : "paged"};
-  {  // Touches the scratch memory, so that what grows later is keys and values.
-    HostGenerator warm(loop, machine->text(), machine->model());
-    const auto short_prompt =
-        random_prompt(random, machine->model().vocabulary_size, std::min(tokens, 1024u));
-    TRY(run_streams(clock, {&warm}, {short_prompt}, 2));
-  }
+  const Generators warm = TRY(warm_up(*machine, loop, clock, random));
+  reset_memory_bytes_resident_max();
   const std::uint64_t before = memory_bytes_resident();
   HostGenerator generator(loop, machine->text(), machine->model());
   const StreamsTiming timing = TRY(run_streams(clock, {&generator}, {prompt}, kDecodeTokens));
@@ -179,8 +204,9 @@ Result<KvFigures> measure_kv(const cli::BenchOptions& options, cli::KvModeChoice
       machine->model_info().kv_bytes_per_token(machine->device().kv_format);
   figures.prefill_tokens_per_s = tokens / timing.prefill_s;
   figures.decode_tokens_per_s = (kDecodeTokens - 1) / timing.decode_s;
-  figures.bytes_per_token_ratio =
-      static_cast<double>(grown_since(before)) / static_cast<double>(needed);
+  const std::uint64_t most = memory_bytes_resident_max();
+  figures.memory_ratio =
+      most > before ? static_cast<double>(most - before) / static_cast<double>(needed) : 0.0;
   HostGenerator again(loop, machine->text(), machine->model());
   const StreamsTiming second = TRY(run_streams(clock, {&again}, {prompt}, 1));
   figures.again_s = second.prefill_s;
@@ -193,7 +219,7 @@ Result<void> bench_kv(const cli::BenchOptions& options) {
   const std::vector<int> widths = {8, 8, 14, 14, 14, 14, 14, 16};
   if (text) {
     print_row({"tokens", "kv", "prefill tok/s", "decode tok/s", "memory ratio", "again ms",
-               "8 forks ms", "8 forks MiB"},
+               "8 more ms", "8 more MiB"},
               widths);
   }
   nlohmann::json rows = nlohmann::json::array();
@@ -204,24 +230,24 @@ Result<void> bench_kv(const cli::BenchOptions& options) {
                       {"kv", figures.mode},
                       {"prefill_tokens_per_s", figures.prefill_tokens_per_s},
                       {"decode_tokens_per_s", figures.decode_tokens_per_s},
-                      {"memory_ratio", figures.bytes_per_token_ratio},
+                      {"memory_ratio", figures.memory_ratio},
                       {"again_s", figures.again_s},
-                      {"forks_s", figures.forks_s},
-                      {"forks_bytes", figures.forks_bytes}});
+                      {"eight_more_s", figures.more_s},
+                      {"eight_more_bytes", figures.more_bytes}});
       if (!text) continue;
       print_row(
           {std::to_string(figures.tokens), figures.mode, decimal(figures.prefill_tokens_per_s, 1),
-           decimal(figures.decode_tokens_per_s, 1), decimal(figures.bytes_per_token_ratio, 2),
-           decimal(figures.again_s * 1e3, 1), decimal(figures.forks_s * 1e3, 1),
-           decimal(static_cast<double>(figures.forks_bytes) / (1 << 20), 1)},
+           decimal(figures.decode_tokens_per_s, 1), decimal(figures.memory_ratio, 2),
+           decimal(figures.again_s * 1e3, 1), decimal(figures.more_s * 1e3, 1),
+           decimal(static_cast<double>(figures.more_bytes) / (1 << 20), 1)},
           widths);
     }
   }
   if (text) {
     print(
-        "memory ratio: resident memory for keys and values over what the tokens need; again: the "
-        "same prompt once\nmore, to its first token; 8 forks: eight continuations of the prompt, a "
-        "token each, and what they add.\n");
+        "memory ratio: the most memory resident for keys and values, over what the tokens need; "
+        "again: the same\nprompt once more, to its first token; 8 more: eight continuations of the "
+        "prompt, a token each, and what\nthey add.\n");
   } else {
     print(rows.dump() + "\n");
   }

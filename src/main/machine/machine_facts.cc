@@ -64,4 +64,12 @@ std::uint64_t memory_bytes_resident() {
   return kib_field("/proc/self/status", "VmRSS") * 1024;
 }
 
+std::uint64_t memory_bytes_resident_max() {
+  return kib_field("/proc/self/status", "VmHWM") * 1024;
+}
+
+void reset_memory_bytes_resident_max() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
 }  // namespace quire
