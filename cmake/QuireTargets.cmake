@@ -9,9 +9,15 @@ target_compile_options(quire_options INTERFACE
 # TRY is a statement expression, spelled __extension__; clang still calls it a GNU extension.
 target_compile_options(quire_options INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-Wno-gnu-statement-expression -Wno-gnu-statement-expression-from-macro-expansion>)
-target_compile_definitions(quire_options INTERFACE
-  QUIRE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" QUIRE_BINARY_DIR="${CMAKE_BINARY_DIR}"
-  QUIRE_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(quire_options INTERFACE QUIRE_VERSION="${PROJECT_VERSION}")
+# Where the checkout lies is known only to those who include <quire_paths.h>: on every command line it
+# would make the compiler cache useless to a second checkout.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/quire_paths.h CONTENT
+"#pragma once
+#define QUIRE_SOURCE_DIR \"${CMAKE_SOURCE_DIR}\"
+#define QUIRE_BINARY_DIR \"${CMAKE_BINARY_DIR}\"
+")
+target_include_directories(quire_options INTERFACE ${CMAKE_BINARY_DIR}/generated)
 if(QUIRE_SANITIZE)
   target_compile_options(quire_options INTERFACE -fsanitize=${QUIRE_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(quire_options INTERFACE -fsanitize=${QUIRE_SANITIZE})

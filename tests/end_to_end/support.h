@@ -2,6 +2,7 @@
 // What the tests of the whole program share: the default model or a reason to skip, its reference
 // answers, and arrays written for `quire eval`.
 #include <gtest/gtest.h>
+#include <quire_paths.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>

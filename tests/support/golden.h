@@ -1,6 +1,7 @@
 #pragma once
 // The reference answers of the tiny models (tests/golden), as tests want them.
 #include <gtest/gtest.h>
+#include <quire_paths.h>
 
 #include <cstdint>
 #include <string>

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <quire_paths.h>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,7 @@
 // The programs under inferlets/ as their users run them: Wasm in `quire run` on the default model.
 // Where that is not to be had they skip and say so; what needs no text runs on a tiny model.
 #include <gtest/gtest.h>
+#include <quire_paths.h>
 
 #include <algorithm>
 #include <fstream>

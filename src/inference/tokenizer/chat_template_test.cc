@@ -2,6 +2,7 @@
 #include "inference/tokenizer/chat_template.h"
 
 #include <gtest/gtest.h>
+#include <quire_paths.h>
 
 #include <cstdlib>
 #include <ctime>

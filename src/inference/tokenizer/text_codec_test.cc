@@ -1,5 +1,6 @@
 // Byte-level BPE and tokenizer.json: what is refused, what is bounded, and what comes back.
 #include <gtest/gtest.h>
+#include <quire_paths.h>
 
 #include <ctime>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
 // The tokenizers against the recorded answers of other implementations.
 #include <gtest/gtest.h>
+#include <quire_paths.h>
 
 #include <cstdlib>
 #include <filesystem>

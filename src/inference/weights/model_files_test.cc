@@ -1,6 +1,7 @@
 #include "inference/weights/model_files.h"
 
 #include <gtest/gtest.h>
+#include <quire_paths.h>
 #include <sys/stat.h>
 
 #include <filesystem>

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <quire_paths.h>
 #include <array>
 #include <charconv>
 #include <cstdio>
