@@ -63,13 +63,15 @@ add_library(quire_test_support INTERFACE)
 target_include_directories(quire_test_support INTERFACE ${CMAKE_SOURCE_DIR}/tests)
 target_link_libraries(quire_test_support INTERFACE quire_options ZLIB::ZLIB)
 
-# quire_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT s]): a GoogleTest program.
+# quire_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT s] [ALONE]): a GoogleTest program. ALONE:
+# its cases measure time, so that ctest runs nothing beside them.
 function(quire_test NAME)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} quire_test_support GTest::gtest GTest::gtest_main Threads::Threads)
-  gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" RUN_SERIAL ${ARG_ALONE})
 endfunction()
