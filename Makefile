@@ -24,11 +24,11 @@ build: ## build the program and the inferlets: build/release/quire
 	@tools/setup.sh packages engines build
 
 test: ## set up, build and run all tests, with a rotating share of the seeds
-	@tools/setup.sh packages engines model build_tests
+	@tools/setup.sh packages engines model goldens build_tests
 	@tools/run_tests.sh release
 
 campaign: ## every seed, under the address and thread sanitizers too, then each fuzzer for 60 s
-	@tools/setup.sh packages engines model build_tests
+	@tools/setup.sh packages engines model goldens build_tests
 	@tools/campaign.sh
 
 lint: ## check the layout of the code and the arrows between layers

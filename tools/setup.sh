@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # setup.sh STEP...: brings a machine to where Quire builds and runs. Steps: packages, engines, model,
-# build, build_tests. One line for each with its time; a step that has nothing to do says so.
+# goldens, build, build_tests. One line for each with its time; a step that has nothing to do says so.
 # Nothing is asked. Packages are installed as root or through passwordless sudo; otherwise the exact
 # list is printed and the script ends.
 set -euo pipefail
@@ -66,6 +66,13 @@ model() {
   step model "SmolLM2-135M-Instruct Q4_1, SHA-256 checked" tools/fetch_model.sh
 }
 
+# Reference vocabularies and templates, too large for the repository. Tests that need them are
+# skipped by name where they cannot be fetched, so that a machine without a network still tests.
+goldens() {
+  (step goldens "reference tokenizers and chat templates" tools/fetch_tokenizer_goldens.sh) ||
+    echo "goldens    going on without: the tests that need them are skipped by name"
+}
+
 configure() { cmake --preset release; }
 
 # Everything but the test programs.
@@ -82,9 +89,9 @@ build_tests() {
 
 for each in "$@"; do
   case "$each" in
-    packages | engines | model | build | build_tests) "$each" ;;
+    packages | engines | model | goldens | build | build_tests) "$each" ;;
     *)
-      echo "setup.sh: no step \"$each\" (packages, engines, model, build, build_tests)" >&2
+      echo "setup.sh: no step \"$each\" (packages, engines, model, goldens, build, build_tests)" >&2
       exit 2
       ;;
   esac
