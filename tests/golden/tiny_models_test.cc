@@ -88,7 +88,7 @@ TEST_P(TinyModels, EveryLogitUnderEveryMaskIsThatOfTheReference) {
   }
 }
 
-TEST_P(TinyModels, GgufGivesTheBitsOfSafetensors) {
+TEST_P(TinyModels, GgufAgreesWithSafetensors) {
   const Golden golden = read_golden(GetParam());
   const std::string gguf = write_tiny_gguf(GetParam());
   const auto from_folder = Device::open(path(), exact_options());

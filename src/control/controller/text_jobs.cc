@@ -11,7 +11,7 @@ namespace {
 using inference::TextCodec;
 using inference::TokenId;
 
-// Measured to stay below 100 us with the slowest tokenizer that we have; templates never do.
+// Meant to stay below 100 us a job, which no benchmark has confirmed yet; templates never do.
 constexpr std::size_t kShortTextBytes = 256;
 constexpr std::size_t kShortTokenCount = 64;
 
