@@ -19,7 +19,8 @@ file(GLOB QUIRE_ENGINES_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/engines/sr
   ${CMAKE_SOURCE_DIR}/engines/include/*.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/engines/Cargo.toml ${CMAKE_SOURCE_DIR}/engines/Cargo.lock
-  ${CMAKE_SOURCE_DIR}/tools/build_engines.sh ${QUIRE_ENGINES_SOURCES})
+  ${CMAKE_SOURCE_DIR}/tools/build_engines.sh ${QUIRE_ENGINES_SOURCES}
+  ${QUIRE_ENGINES_FOLDER}/complete)  # The script removes folders of older sources.
 if(NOT QUIRE_FUZZ)
   quire_test(quire_engines_test SOURCES ${CMAKE_SOURCE_DIR}/engines/engines_test.cc
     DEPS quire_options quire_engines)

@@ -3,9 +3,20 @@
 # prints as its last line the folder that holds libquire_engines.a and include/.
 #
 # The folder lies outside the checkout, in $QUIRE_CACHE (else ~/.cache/quire), and is named by a
-# hash of the crate's sources, its lock file and the compiler, so that checkouts share it.
+# hash of the crate's sources, its lock file and the compiler, so that checkouts share it. Of the
+# folders of other sources only the one used last stays.
+#
+# With --test it runs the crate's own tests instead, in the target folder of the build, so that its
+# dependencies are compiled once.
 set -euo pipefail
 cd "$(dirname "$0")/../engines"
+
+task=build
+case "${1:-}" in
+  "") ;;
+  --test) task=test ;;
+  *) echo "build_engines.sh: no option \"$1\" (--test)" >&2; exit 2 ;;
+esac
 
 readonly version_wanted=95  # 1.95: what wasmtime 48 asks for.
 cache=${QUIRE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quire}
@@ -34,10 +45,29 @@ fi
 hash=$({ echo "$version"; cat Cargo.toml Cargo.lock src/*.rs include/*.h ../tools/build_engines.sh; } |
   sha256sum | cut -c1-16)
 folder=$cache/engines-$hash
-if [ -e "$folder/complete" ]; then
+
+# Prints the folder, if it is there, and ends; `used` orders the folders when one has to go.
+give_folder() {
+  [ -e "$folder/complete" ] || return 0
+  touch "$folder/used" 2>/dev/null || true  # A cache that is only readable serves too.
   echo "$folder"
   exit 0
-fi
+}
+[ "$task" = test ] || give_folder
+
+# A build that still names a folder that went is configured anew (cmake/Engines.cmake).
+remove_old_folders() {
+  local stamp other
+  find "$cache" -maxdepth 1 -type d -regextype posix-extended \
+    -regex '.*/engines-[0-9a-f]{16}' ! -path "$folder" | while IFS= read -r other; do
+    stamp=$other/used
+    [ -e "$stamp" ] || stamp=$other
+    printf '%s %s\n' "$(stat -c %Y "$stamp")" "$other"
+  done | sort -rn | tail -n +2 | cut -d' ' -f2- | while IFS= read -r other; do
+    say "removing $other: other sources, not used last"
+    rm -rf "$other"
+  done
+}
 
 cargo=${CARGO:-$(dirname "$rustc")/cargo}
 for tool in "$cargo" cmake cc flock; do
@@ -50,13 +80,14 @@ done
 mkdir -p "$cache"
 exec 9>"$cache/engines.lock"
 flock -n 9 || { say "another build is running; waiting for it"; flock 9; }
-if [ -e "$folder/complete" ]; then
-  echo "$folder"
-  exit 0
-fi
-
 # One target folder per compiler: a change in our own sources then rebuilds only our own crate.
 export CARGO_TARGET_DIR=$cache/engines-target-$number
+if [ "$task" = test ]; then
+  RUSTC=$rustc "$cargo" test --release --locked 9>&-
+  exit
+fi
+give_folder
+
 log=$cache/engines-build.log
 messages=$cache/engines-build.json
 crates=$(grep -c '^\[\[package\]\]' Cargo.lock)
@@ -89,7 +120,8 @@ rm -rf "$part" "$folder"
 mkdir -p "$part/include"
 cp "$CARGO_TARGET_DIR/release/libquire_engines.a" "$part/"
 cp -r "$headers/include/." include/quire_engines.h "$part/include/"
-touch "$part/complete"
+touch "$part/complete" "$part/used"
 mv "$part" "$folder"
+remove_old_folders
 say "built in $((SECONDS - started)) s: $folder"
 echo "$folder"
