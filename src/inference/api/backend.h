@@ -25,6 +25,7 @@ struct BackendCapabilities {
   bool batch_invariant = false;        // Whether it promises bits.
   std::uint32_t page_size = 16;
   std::uint32_t page_count = 0;        // Of the pool.
+  std::uint64_t page_bytes = 0;        // Of one PageLoad or PageSave; 0: neither is supported.
   std::uint32_t sequence_count = 0;    // Page tables it can hold.
   std::uint32_t embed_slot_count = 0;  // Vectors it can keep.
   std::uint32_t row_count_max = 0;     // Rows of one batch.

@@ -2,7 +2,9 @@
 // Batch: what the device is to do next. Completion: what it did. Two of the four nouns.
 //
 // Values only: a process boundary could go here. A Batch carries changes to page tables that live
-// on the device's side, ordered page copies, then rows. A row is one token of one forward pass.
+// on the device's side, whole pages that come back from another tier, ordered page copies, then
+// rows, then pages that are wanted in another tier. A row is one token of one forward pass. Each
+// part may be empty: a batch of loads and saves alone is a batch.
 //
 // Slots. A sequence's page table is a list of entries; the logical slot of a token is its entry's
 // index times the page size plus its offset. An entry with kNoPage is a hole that keeps the
@@ -14,13 +16,21 @@
 // row's own slot (for a row that writes nothing: s < visible_slot_end). An explicit mask replaces
 // the rule about positions: bit [row][s] alone then decides among visible slots.
 //
-// Order within one batch: table changes, copies, then all forward passes together: every layer
-// writes the keys and values of all rows before any row attends.
+// Order within one batch:
+//   1. table changes;
+//   2. loads, in any order among themselves;
+//   3. copies, in their order: one may read a page that this batch loads;
+//   4. all forward passes together: every layer writes the keys and values of all rows before any
+//      row attends;
+//   5. saves and distributions: a page that this batch loads, copies into or writes can be saved in
+//      the same step.
+// Batches take effect in the order of submission.
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "base/result.h"
+#include "inference/api/page_bytes.h"
 #include "inference/api/types.h"
 
 namespace quire::inference {
@@ -38,6 +48,33 @@ struct TableChange {
   std::vector<TableEntry> entries{};
   std::uint32_t entry_count = 0;
   bool release = false;
+};
+
+// Replaces all of a page by what a PageSave gave, of this page or of any other (page_bytes.h says
+// when that means something). A batch loads a page at most once.
+//
+// A load with another number of bytes than BackendCapabilities::page_bytes is refused
+// (InvalidArgument). Any other bytes are believed: checksums are checked by who kept them. After a
+// failed load nobody knows what the page holds. Copies, passes and saves of the batch that read it
+// run all the same, and succeed: whoever made the batch discards what they gave.
+struct PageLoad {
+  PageId page{};
+  PageBytes bytes{};
+};
+
+// Asks for the bytes of a page. `slots` has a bit for each slot that was written and is wanted. The
+// others' keys, values and positions come as zeros: a recycled page still holds what its last user
+// wrote, which is nobody else's to keep, and so equal content gives equal bytes. A save gives what
+// lies in the page, also where the pass that was to write it failed.
+//
+// The bytes are written into `memory` where it is given (InvalidArgument where that has another
+// number of bytes than BackendCapabilities::page_bytes), and into new memory where it is empty. New
+// memory can cost several times the copy, because it faults in piece by piece while the device
+// waits: who saves often keeps buffers and gives them.
+struct PageSave {
+  PageId page{};
+  std::uint32_t slots = kAllSlots;
+  PageBytes memory{};
 };
 
 // Copies keys, values and positions of slots within one pool. Copies run in order.
@@ -89,10 +126,12 @@ struct Batch {
   BatchId id{};
   ModelId model{};
   std::vector<TableChange> table_changes{};
+  std::vector<PageLoad> loads{};
   std::vector<PageCopy> copies{};
   std::vector<Row> rows{};
   std::vector<ForwardPass> passes{};        // Cover `rows` in order, without gaps.
   std::vector<DistributionRequest> distributions{};
+  std::vector<PageSave> saves{};
 };
 
 // Sorted by falling probability, ties by rising token id. Probabilities are of the full softmax,
@@ -105,10 +144,15 @@ struct Distribution {
 
 struct Completion {
   BatchId id{};
-  // One for each pass and each distribution of the batch, in its order. A failure is that one's
-  // alone: the rest of the batch completes.
+  // One for each load, pass, distribution and save of the batch, in its order. A failure is that
+  // one's alone: the rest of the batch completes.
+  std::vector<Result<void>> loads;
   std::vector<Result<void>> passes;
   std::vector<Result<Distribution>> distributions;
+  std::vector<Result<PageBytes>> saves;
+  // The bytes of each load as they were given, whether it failed or not: a tier keeps them, or uses
+  // their memory for a save.
+  std::vector<PageBytes> load_bytes;
   std::uint64_t device_ns = 0;              // From start to end on the device.
 };
 

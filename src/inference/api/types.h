@@ -20,6 +20,7 @@ inline constexpr PageId kNoPage{0xffffffffu};       // A hole in a page table.
 inline constexpr EmbedSlot kNoEmbedSlot{0xffffffffu};
 inline constexpr std::uint32_t kNoSlot = 0xffffffffu;  // A row that writes no keys and values.
 inline constexpr std::uint32_t kPageSizeMax = 32;
+inline constexpr std::uint32_t kAllSlots = 0xffffffffu;  // Of a page, whatever its size.
 inline constexpr std::uint32_t kSpanSlots = 256;  // Attention folds partials over spans of so many slots.
 inline constexpr std::uint32_t kLaneSlots = 16;
 

@@ -1,5 +1,8 @@
 #include "inference/handlers/batch_check.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "base/check.h"
 
 namespace quire::inference {
@@ -20,6 +23,22 @@ void check_copies(const Batch& batch, const BackendCapabilities& capabilities) {
     QUIRE_CHECK(copy.slot_count <= capabilities.page_size, "copied slots fit a page");
     QUIRE_CHECK(copy.from_slot <= capabilities.page_size - copy.slot_count, "copy from slot");
     QUIRE_CHECK(copy.to_slot <= capabilities.page_size - copy.slot_count, "copy to slot");
+  }
+}
+
+void check_transfers(const Batch& batch, const BackendCapabilities& capabilities) {
+  if (capabilities.page_bytes == 0) return;  // Each is refused; page ids mean nothing.
+  std::vector<PageId> loaded;
+  loaded.reserve(batch.loads.size());
+  for (const PageLoad& load : batch.loads) {
+    QUIRE_CHECK(static_cast<std::uint32_t>(load.page) < capabilities.page_count, "load into");
+    loaded.push_back(load.page);
+  }
+  std::sort(loaded.begin(), loaded.end());
+  QUIRE_CHECK(std::adjacent_find(loaded.begin(), loaded.end()) == loaded.end(),
+              "a batch loads a page at most once");
+  for (const PageSave& save : batch.saves) {
+    QUIRE_CHECK(static_cast<std::uint32_t>(save.page) < capabilities.page_count, "save of");
   }
 }
 
@@ -66,6 +85,7 @@ void check_batch(const Batch& batch, const BackendCapabilities& capabilities,
                  const ModelInfo& model, const PageTables& tables) {
   QUIRE_CHECK(batch.rows.size() <= capabilities.row_count_max, "rows of one batch");
   check_copies(batch, capabilities);
+  check_transfers(batch, capabilities);
   check_passes(batch, capabilities, model, tables);
   for (const DistributionRequest& request : batch.distributions) {
     const bool of_row = request.row != kNoSlot;

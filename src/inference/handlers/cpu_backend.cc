@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "inference/handlers/batch_check.h"
 #include "inference/handlers/batch_plan.h"
+#include "inference/handlers/page_transfer.h"
 #include "inference/handlers/top_k.h"
 #include "inference/models/transformer.h"
 
@@ -136,12 +137,13 @@ class CpuBackend final : public Backend {
     return batch;
   }
 
-  void execute(WorkerPool& pool, const Batch& batch) {
+  void execute(WorkerPool& pool, Batch& batch) {
     const std::uint64_t begin_ns = clock_.now_ns();
     Completion completion;
     completion.id = batch.id;
     for (const TableChange& change : batch.table_changes) kv_.apply(change);
     check_batch(batch, capabilities_, model_, kv_.tables());
+    load_pages(pool, batch, completion);
     for (const PageCopy& copy : batch.copies) kv_.copy(copy);
     report(options_.walk, WalkStop::Handlers);
     plan_.fill(batch, kv_, embeds_, completion);
@@ -149,6 +151,8 @@ class CpuBackend final : public Backend {
     if (!plan_.forward().rows.empty() || !plan_.distributions().empty()) {
       pool.run([&](Worker& worker) { run(worker, batch, completion); });
     }
+    save_pages(pool, batch, completion);
+    for (PageLoad& load : batch.loads) completion.load_bytes.push_back(std::move(load.bytes));
     completion.device_ns = clock_.now_ns() - begin_ns;
     {
       // Before the completion: whoever receives it may submit the next batch at once.
@@ -156,6 +160,37 @@ class CpuBackend final : public Backend {
       running_ = 0;
     }
     sink_.complete(std::move(completion));
+  }
+
+  // A page is a tile. 128 pages of SmolLM2 (47 MB, F16) on a 2-core EPYC (AVX2): at best 8.9 GB/s
+  // by one worker and 14.2 by two; medians while other programs kept both cores busy, 4.9 and 4.2.
+  template <typename Work>
+  static void spread(WorkerPool& pool, std::size_t page_count, const Work& work) {
+    if (page_count == 1) {
+      work(0);
+    } else if (page_count > 1) {
+      const auto tile_count = static_cast<std::uint32_t>(page_count);
+      pool.run([&](Worker& worker) { worker.phase(tile_count, work); });
+    }
+  }
+
+  void load_pages(WorkerPool& pool, const Batch& batch, Completion& completion) {
+    completion.loads.resize(batch.loads.size());
+    spread(pool, batch.loads.size(),
+           [&](std::uint32_t i) { completion.loads[i] = kv_.load(batch.loads[i]); });
+  }
+
+  // New memory comes from this thread alone: taken by two workers in turn it made saves six times
+  // slower (0.6 against 3.9 GB/s), as if glibc's arenas gave every block back to the system.
+  void save_pages(WorkerPool& pool, Batch& batch, Completion& completion) {
+    for (PageSave& save : batch.saves) {
+      completion.saves.push_back(take_memory(save, capabilities_.page_bytes));
+    }
+    spread(pool, batch.saves.size(), [&](std::uint32_t i) {
+      const PageSave& save = batch.saves[i];
+      Result<PageBytes>& memory = completion.saves[i];
+      if (memory.ok()) kv_.save(save.page, save.slots, memory.value().span());
+    });
   }
 
   // On every worker.
@@ -257,6 +292,7 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
   capabilities.batch_invariant = true;
   capabilities.page_size = options.page_size;
   capabilities.page_count = page_count;
+  capabilities.page_bytes = kv.page_bytes();
   capabilities.sequence_count = options.sequence_count;
   capabilities.embed_slot_count = options.embed_slot_count;
   capabilities.row_count_max = options.row_count_max;

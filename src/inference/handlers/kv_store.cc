@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "inference/handlers/page_transfer.h"
 
 namespace quire::inference {
 
@@ -71,6 +72,17 @@ void KvStore::apply(const TableChange& change) {
 void KvStore::copy(const PageCopy& copy) {
   QUIRE_CHECK(pool_.has_value(), "page copies need paged memory");
   pool_->copy(copy);
+}
+
+Result<void> KvStore::load(const PageLoad& load) {
+  TRY(check_load(load, page_bytes()));
+  pool_->load(load.page, load.bytes.span());
+  return {};
+}
+
+void KvStore::save(PageId page, std::uint32_t slots, std::span<std::byte> bytes) {
+  QUIRE_CHECK(pool_.has_value(), "a save needs paged memory");
+  pool_->save(page, slots, bytes);
 }
 
 const Error* KvStore::failure(SequenceId sequence) const {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
 #include "inference/handlers/batch_check.h"
+#include "inference/handlers/page_transfer.h"
 
 namespace quire::inference {
 namespace {
@@ -81,6 +83,7 @@ SimulatedBackend::SimulatedBackend(SimulatedBackendOptions options, CompletionSi
   capabilities_.batch_invariant = true;
   capabilities_.page_size = options_.page_size;
   capabilities_.page_count = options_.page_count;
+  capabilities_.page_bytes = options_.page_size * sizeof(Slot);
   capabilities_.sequence_count = options_.sequence_count;
   capabilities_.embed_slot_count = options_.embed_slot_count;
   capabilities_.row_count_max = options_.row_count_max;
@@ -117,7 +120,7 @@ SimulatedBackend::Slot& SimulatedBackend::slot_at(std::span<const TableEntry> ta
 
 std::uint64_t SimulatedBackend::content(const Slot& slot, const TableEntry& entry,
                                         std::uint32_t offset, Layer layer) const {
-  if (slot.written) return layer == Layer::Inputs ? slot.input : slot.context;
+  if (slot.written == 1) return layer == Layer::Inputs ? slot.input : slot.context;
   const auto page = static_cast<std::uint64_t>(entry.page);
   return mix(mix(options_.seed, batch_count_), page * kPageSizeMax + offset);  // Noise.
 }
@@ -148,7 +151,7 @@ void SimulatedBackend::write_inputs(const Batch& batch, const ForwardPass& pass,
   for (std::uint32_t i = pass.row_first; i < pass.row_first + pass.row_count; ++i) {
     const Row& row = batch.rows[i];
     if (row.slot == kNoSlot) continue;
-    slot_at(table, row.slot) = {.input = rows[i].input, .position = row.position, .written = true};
+    slot_at(table, row.slot) = {.input = rows[i].input, .position = row.position, .written = 1};
   }
 }
 
@@ -204,6 +207,39 @@ void SimulatedBackend::copy_slots(const PageCopy& copy) {
   } else {
     std::copy_backward(from, from + copy.slot_count, to + copy.slot_count);
   }
+}
+
+std::span<SimulatedBackend::Slot> SimulatedBackend::page_slots(PageId page) {
+  const std::size_t page_size = options_.page_size;
+  return std::span(slots_).subspan(static_cast<std::uint32_t>(page) * page_size, page_size);
+}
+
+Result<void> SimulatedBackend::load(const Batch& batch, std::size_t index) {
+  const PageLoad& load = batch.loads[index];
+  const std::span<Slot> slots = page_slots(load.page);
+  std::fill(slots.begin(), slots.end(), Slot{});
+  if (options_.fail_load) {
+    std::optional<Error> failure = options_.fail_load(batch, index);
+    if (failure) return std::move(*failure);
+  }
+  TRY(check_load(load, capabilities_.page_bytes));
+  std::memcpy(slots.data(), load.bytes.span().data(), slots.size_bytes());
+  return {};
+}
+
+Result<PageBytes> SimulatedBackend::save(Batch& batch, std::size_t index) {
+  if (options_.fail_save) {
+    std::optional<Error> failure = options_.fail_save(batch, index);
+    if (failure) return std::move(*failure);
+  }
+  PageSave& save = batch.saves[index];
+  const std::span<const Slot> slots = page_slots(save.page);
+  PageBytes bytes = TRY(take_memory(save, capabilities_.page_bytes));
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const Slot slot = (save.slots >> i & 1u) != 0 ? slots[i] : Slot{};
+    std::memcpy(bytes.span().data() + i * sizeof(Slot), &slot, sizeof(Slot));
+  }
+  return bytes;
 }
 
 // An output that could not be computed leaves its slot empty: nobody shall read what was there.
@@ -264,14 +300,15 @@ Result<Distribution> SimulatedBackend::distribution(const Batch& batch,
   return result;
 }
 
-Completion SimulatedBackend::execute(const Batch& batch) {
+Completion SimulatedBackend::execute(Batch& batch) {
   ++batch_count_;
   for (const TableChange& change : batch.table_changes) tables_.apply(change);
   check_batch(batch, capabilities_, model(), tables_);
-  for (const PageCopy& copy : batch.copies) copy_slots(copy);
 
   Completion completion;
   completion.id = batch.id;
+  for (std::size_t i = 0; i < batch.loads.size(); ++i) completion.loads.push_back(load(batch, i));
+  for (const PageCopy& copy : batch.copies) copy_slots(copy);
   std::vector<RowState> rows(batch.rows.size());
   for (std::size_t i = 0; i < batch.passes.size(); ++i) {
     completion.passes.push_back(begin_pass(batch, i, rows));
@@ -295,6 +332,8 @@ Completion SimulatedBackend::execute(const Batch& batch) {
   for (const DistributionRequest& request : batch.distributions) {
     completion.distributions.push_back(distribution(batch, request, rows, completion.passes));
   }
+  for (std::size_t i = 0; i < batch.saves.size(); ++i) completion.saves.push_back(save(batch, i));
+  for (PageLoad& load : batch.loads) completion.load_bytes.push_back(std::move(load.bytes));
   return completion;
 }
 

@@ -5,16 +5,22 @@
 // all that its row saw when it was written, like two layers of a transformer. Logits are drawn from
 // a running digest over what a row sees, in slot order. So two ways of computing one context give
 // equal logits exactly when every page, copy, mask, hole and position was handled right. A slot
-// that nobody wrote holds noise that never repeats.
+// that nobody wrote holds noise that never repeats, as does every slot of a page whose load failed.
+// Loads and saves move these slots, 24 bytes each, so that a page which came back stale, late,
+// damaged or in another's place gives other logits.
 //
 // Owns     page tables, page memory and kept vectors.
 // Thread   the caller's: it has no thread. Completions arrive inside submit(), or, when `manual`,
 //          inside complete_next().
 // Errors   a pass that reads an embed slot which holds no vector fails alone (NotFound), as does
-//          one that `fail_pass` names. A batch that breaks a limit stops the process.
+//          one that `fail_pass` names, and loads and saves with a wrong number of bytes
+//          (InvalidArgument) or that `fail_load` and `fail_save` name. A batch that breaks a limit
+//          stops the process.
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "inference/api/backend.h"
@@ -38,6 +44,9 @@ struct SimulatedBackendOptions {
   std::function<std::uint64_t(const Batch&)> duration_ns{};
   // An Error here makes that pass (an index into Batch::passes) fail: it writes nothing.
   std::function<std::optional<Error>(const Batch&, std::size_t pass)> fail_pass{};
+  // The same for an index into Batch::loads, which leaves noise, and into Batch::saves.
+  std::function<std::optional<Error>(const Batch&, std::size_t load)> fail_load{};
+  std::function<std::optional<Error>(const Batch&, std::size_t save)> fail_save{};
 };
 
 // A small model for tests: vocabulary 512, context 4096.
@@ -64,8 +73,9 @@ class SimulatedBackend final : public Backend {
     std::uint64_t input = 0;    // Layer 0: digest of the token or vector.
     std::uint64_t context = 0;  // Layer 1: digest of what the row saw in layer 0.
     std::uint32_t position = 0;
-    bool written = false;
+    std::uint32_t written = 0;  // 1: somebody wrote it.
   };
+  static_assert(std::has_unique_object_representations_v<Slot> && sizeof(Slot) == 24);
   struct RowState {
     std::uint64_t input = 0;
     std::uint64_t context = 0;
@@ -83,10 +93,13 @@ class SimulatedBackend final : public Backend {
   void keep_outputs(const Batch& batch, const std::vector<RowState>& rows,
                     const std::vector<Result<void>>& passes);
   void copy_slots(const PageCopy& copy);
+  std::span<Slot> page_slots(PageId page);
+  Result<void> load(const Batch& batch, std::size_t index);
+  Result<PageBytes> save(Batch& batch, std::size_t index);
   Result<Distribution> distribution(const Batch& batch, const DistributionRequest& request,
                                     const std::vector<RowState>& rows,
                                     const std::vector<Result<void>>& passes);
-  Completion execute(const Batch& batch);
+  Completion execute(Batch& batch);
 
   const SimulatedBackendOptions options_;
   CompletionSink& sink_;

@@ -22,6 +22,10 @@ struct KvLayout {
     return std::size_t{2} * head_dim * page_size * kv_format_bytes(format);
   }
   std::size_t page_bytes() const { return head_bytes() * kv_head_count * layer_count; }
+  // Of a page in another tier: its keys and values, then its positions [page_size].
+  std::size_t transfer_bytes() const {
+    return page_bytes() + std::size_t{page_size} * sizeof(std::uint32_t);
+  }
   std::size_t head_offset(std::uint32_t layer, std::uint32_t head) const {
     return (std::size_t{layer} * kv_head_count + head) * head_bytes();
   }

@@ -1,11 +1,40 @@
 #include "inference/memory/kv_pool.h"
 
+#include <bit>
 #include <cstring>
 #include <string>
 
 #include "base/check.h"
 
 namespace quire::inference {
+namespace {
+
+// A slot of a page whose keys and values begin at `page`.
+struct SlotOf {
+  std::byte* page = nullptr;
+  std::uint32_t slot = 0;
+};
+
+// Keys and values of `slot_count` slots. They may overlap within one page.
+void copy_slots(const KvLayout& layout, SlotOf from, SlotOf to, std::uint32_t slot_count) {
+  const std::size_t element = kv_format_bytes(layout.format);
+  const std::size_t column = layout.page_size * element;  // One dimension of all keys.
+  const std::size_t row = layout.head_dim * element;      // All dimensions of one value.
+  const std::size_t head_count = std::size_t{layout.layer_count} * layout.kv_head_count;
+  for (std::size_t head = 0; head < head_count; ++head) {
+    const std::byte* keys_from = from.page + head * layout.head_bytes();
+    std::byte* keys_to = to.page + head * layout.head_bytes();
+    for (std::uint32_t d = 0; d < layout.head_dim; ++d) {
+      std::memmove(keys_to + d * column + to.slot * element,
+                   keys_from + d * column + from.slot * element, slot_count * element);
+    }
+    const std::size_t values_at = layout.head_dim * column;
+    std::memmove(keys_to + values_at + to.slot * row, keys_from + values_at + from.slot * row,
+                 slot_count * row);
+  }
+}
+
+}  // namespace
 
 Result<KvPool> KvPool::create(const KvLayout& layout, std::uint32_t page_count) {
   QUIRE_CHECK(layout.page_size == 8 || layout.page_size == 16 || layout.page_size == 32,
@@ -27,26 +56,40 @@ void KvPool::copy(const PageCopy& copy) {
   QUIRE_CHECK(static_cast<std::uint32_t>(copy.to) < page_count_, "copy to a page of the pool");
   std::memmove(positions(copy.to) + copy.to_slot, positions(copy.from) + copy.from_slot,
                copy.slot_count * sizeof(std::uint32_t));
-  const std::byte* from = page(copy.from);
-  std::byte* to = page(copy.to);
   if (copy.slot_count == layout_.page_size) {
-    std::memmove(to, from, layout_.page_bytes());
+    std::memmove(page(copy.to), page(copy.from), layout_.page_bytes());
     return;
   }
-  const std::size_t element = kv_format_bytes(layout_.format);
-  const std::size_t column = layout_.page_size * element;  // One dimension of all keys.
-  const std::size_t row = layout_.head_dim * element;      // All dimensions of one value.
-  const std::size_t head_count = std::size_t{layout_.layer_count} * layout_.kv_head_count;
-  for (std::size_t head = 0; head < head_count; ++head) {
-    const std::byte* keys = from + head * layout_.head_bytes();
-    std::byte* keys_to = to + head * layout_.head_bytes();
-    for (std::uint32_t d = 0; d < layout_.head_dim; ++d) {
-      std::memmove(keys_to + d * column + copy.to_slot * element,
-                   keys + d * column + copy.from_slot * element, copy.slot_count * element);
-    }
-    const std::size_t values_at = layout_.head_dim * column;
-    std::memmove(keys_to + values_at + copy.to_slot * row, keys + values_at + copy.from_slot * row,
-                 copy.slot_count * row);
+  copy_slots(layout_, {page(copy.from), copy.from_slot}, {page(copy.to), copy.to_slot},
+             copy.slot_count);
+}
+
+void KvPool::load(PageId id, std::span<const std::byte> bytes) {
+  QUIRE_CHECK(static_cast<std::uint32_t>(id) < page_count_, "load into a page of the pool");
+  QUIRE_CHECK(bytes.size() == layout_.transfer_bytes(), "a load of one page");
+  std::memcpy(page(id), bytes.data(), layout_.page_bytes());
+  std::memcpy(positions(id), bytes.data() + layout_.page_bytes(),
+              layout_.page_size * sizeof(std::uint32_t));
+}
+
+void KvPool::save(PageId id, std::uint32_t slots, std::span<std::byte> bytes) {
+  QUIRE_CHECK(static_cast<std::uint32_t>(id) < page_count_, "save a page of the pool");
+  QUIRE_CHECK(bytes.size() == layout_.transfer_bytes(), "a save of one page");
+  std::byte* const positions_to = bytes.data() + layout_.page_bytes();
+  const std::uint32_t all = kAllSlots >> (kPageSizeMax - layout_.page_size);
+  if ((slots & all) == all) {
+    std::memcpy(bytes.data(), page(id), layout_.page_bytes());
+    std::memcpy(positions_to, positions(id), layout_.page_size * sizeof(std::uint32_t));
+    return;
+  }
+  std::memset(bytes.data(), 0, bytes.size());
+  for (std::uint32_t rest = slots & all; rest != 0;) {
+    const auto first = static_cast<std::uint32_t>(std::countr_zero(rest));
+    const auto count = static_cast<std::uint32_t>(std::countr_one(rest >> first));
+    copy_slots(layout_, {page(id), first}, {bytes.data(), first}, count);
+    std::memcpy(positions_to + first * sizeof(std::uint32_t), positions(id) + first,
+                count * sizeof(std::uint32_t));
+    rest &= ~((kAllSlots >> (kPageSizeMax - count)) << first);
   }
 }
 

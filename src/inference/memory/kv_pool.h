@@ -5,6 +5,8 @@
 //          page keeps its old bytes; who may look at a slot is decided by visible bits alone.
 // Thread   device thread, and its workers inside a batch, who write disjoint slots.
 // Errors   Unavailable when the memory cannot be reserved.
+#include <span>
+
 #include "inference/api/batch.h"
 #include "inference/memory/kv_layout.h"
 #include "inference/memory/mapped_memory.h"
@@ -26,6 +28,10 @@ class KvPool {
            std::size_t{static_cast<std::uint32_t>(id)} * layout_.page_size;
   }
   void copy(const PageCopy& copy);
+  // Both require layout().transfer_bytes() bytes. Those of different pages may run at once.
+  void load(PageId id, std::span<const std::byte> bytes);
+  // Slots without a bit in `slots` come as zeros.
+  void save(PageId id, std::uint32_t slots, std::span<std::byte> bytes);
 
  private:
   KvPool(const KvLayout& layout, std::uint32_t page_count, MappedMemory memory,

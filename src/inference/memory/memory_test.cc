@@ -76,6 +76,38 @@ TEST(KvPool, CopiesOfRandomSlotsEqualThoseOfAPlainArray) {
   }
 }
 
+TEST(KvPool, SavedSlotsLoadIntoAnyPageAndOthersComeAsZeros) {
+  std::mt19937 random(5);
+  for (const std::uint32_t page_size : {8u, 16u, 32u}) {
+    const KvLayout layout{
+        .layer_count = 2, .kv_head_count = 3, .head_dim = 16, .page_size = page_size};
+    KvPool pool = KvPool::create(layout, 5).take();
+    std::vector<std::uint16_t> model(5 * page_size);
+    for (std::uint32_t i = 0; i < model.size(); ++i) {
+      model[i] = static_cast<std::uint16_t>(i + 1);
+      mark(pool, PageId{i / page_size}, i % page_size, model[i]);
+    }
+    std::vector<std::byte> bytes(layout.transfer_bytes());
+    for (int step = 0; step < 200; ++step) {
+      const auto from = static_cast<std::uint32_t>(random() % 5);
+      const auto to = static_cast<std::uint32_t>(random() % 5);
+      const auto slots = step % 4 == 0 ? kAllSlots : static_cast<std::uint32_t>(random());
+      std::fill(bytes.begin(), bytes.end(), std::byte{0xff});
+      pool.save(PageId{from}, slots, bytes);
+      pool.load(PageId{to}, bytes);
+      for (std::uint32_t slot = 0; slot < page_size; ++slot) {
+        const bool is_wanted = (slots >> slot & 1u) != 0;
+        model[to * page_size + slot] =
+            is_wanted ? model[from * page_size + slot] : std::uint16_t{0};
+      }
+      for (std::uint32_t i = 0; i < model.size(); ++i) {
+        ASSERT_EQ(mark_of(pool, PageId{i / page_size}, i % page_size), model[i])
+            << "step " << step << ", slot " << i;
+      }
+    }
+  }
+}
+
 TEST(KvPool, RefusesMoreMemoryThanThereIsAddressSpace) {
   const KvLayout layout{.layer_count = 1 << 15, .kv_head_count = 128, .head_dim = 256};
   for (const std::uint32_t page_count : {0x10000000u, 0xf0000000u}) {  // 2^64 bytes, and less.
