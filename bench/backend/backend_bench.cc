@@ -1,11 +1,12 @@
 // Speed of the CPU backend without the layers above: prefill, decoding, and streams together.
 //
 //   backend_bench MODEL [--kernels NAME] [--threads N] [--runs N] [--context TOKENS]
-//       [--only prefill|decode|streams]
+//       [--only prefill|decode|streams|transfer]
 //
 // Prefill: 512 tokens in one batch. Decode: one sequence, 64 steps behind --context tokens.
-// Streams: 16 sequences, 32 steps. Each step asks for the top 256, as a guest would. Printed are
-// the median over the runs and the slowest and fastest, in tokens a second.
+// Streams: 16 sequences, 32 steps. Each step asks for the top 256, as a guest would. Transfer: 128
+// pages are saved in one batch, then loaded in one. Printed are the median over the runs and the
+// slowest and fastest, in tokens or GB (10^9 bytes) a second.
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "inference/handlers/cpu_backend.h"
 
@@ -44,6 +46,8 @@ class WaitingSink final : public CompletionSink {
   std::condition_variable filled_;
   std::deque<Completion> completions_;
 };
+
+constexpr std::uint32_t kTransferPageCount = 128;
 
 struct Arguments {
   std::string model;
@@ -96,6 +100,31 @@ class Bench {
     return static_cast<double>(clock_.now_ns() - start_ns) * 1e-9;
   }
 
+  // Gigabytes a second, by the device's own clock. What is saved is kept for load(); its memory is
+  // used again where asked.
+  double save(std::uint32_t page_count, bool use_memory) {
+    if (!use_memory) saved_.clear();
+    saved_.resize(page_count);
+    Batch batch;
+    for (std::uint32_t i = 0; i < page_count; ++i) {
+      batch.saves.push_back({.page = PageId{i}, .memory = std::move(saved_[i])});
+    }
+    Completion completion = run(std::move(batch));
+    for (std::uint32_t i = 0; i < page_count; ++i)
+      saved_[i] = std::move(completion.saves[i]).take();
+    return rate(page_count, completion.device_ns);
+  }
+  double load() {
+    Batch batch;
+    for (std::uint32_t i = 0; i < saved_.size(); ++i) {
+      batch.loads.push_back({PageId{i}, std::move(saved_[i])});
+    }
+    Completion completion = run(std::move(batch));
+    for (const Result<void>& loaded : completion.loads) QUIRE_CHECK(loaded.ok(), "a page loads");
+    saved_ = std::move(completion.load_bytes);
+    return rate(saved_.size(), completion.device_ns);
+  }
+
   double prefill() { return 512 / step(1, 0, 512); }
   double decode(std::uint32_t sequence_count, std::uint32_t context, std::uint32_t steps) {
     const std::uint32_t chunk = backend_.capabilities().row_count_max / sequence_count;
@@ -108,17 +137,28 @@ class Bench {
   }
 
  private:
+  Completion run(Batch batch) {
+    backend_.submit(std::move(batch));
+    return sink_.wait();
+  }
+  double rate(std::size_t page_count, std::uint64_t ns) const {
+    return static_cast<double>(page_count * backend_.capabilities().page_bytes) /
+           static_cast<double>(ns);
+  }
+
   Backend& backend_;
   WaitingSink& sink_;
   SteadyClock clock_;
+  std::vector<PageBytes> saved_;
 };
 
 template <typename Measure>
-void report(const char* name, std::uint32_t run_count, const Measure& measure) {
+void report(const char* name, std::uint32_t run_count, const Measure& measure,
+            const char* unit = "tokens/s") {
   std::vector<double> rates;
   for (std::uint32_t i = 0; i < run_count; ++i) rates.push_back(measure());
   std::sort(rates.begin(), rates.end());
-  std::printf("%-24s %9.1f tokens/s (%.1f to %.1f)\n", name, rates[rates.size() / 2], rates.front(),
+  std::printf("%-24s %9.1f %s (%.1f to %.1f)\n", name, rates[rates.size() / 2], unit, rates.front(),
               rates.back());
 }
 
@@ -148,6 +188,19 @@ int run(const Arguments& arguments) {
   }
   if (wanted("streams")) {
     report("decode, 16 streams", runs, [&] { return bench.decode(16, arguments.context, 32); });
+  }
+  if (wanted("transfer")) {
+    if (backend->capabilities().page_count < kTransferPageCount) {
+      std::fprintf(stderr, "transfer needs a pool of %u pages\n", kTransferPageCount);
+      return 1;
+    }
+    bench.step(1, 0, std::min(512u, backend->capabilities().row_count_max));
+    bench.save(kTransferPageCount, false);
+    bench.load();  // Touches all pages once: later runs find them in memory.
+    const auto save = [&](bool use_memory) { return bench.save(kTransferPageCount, use_memory); };
+    report("save 128 pages", runs, [&] { return save(true); }, "GB/s");
+    report("  into new memory", runs, [&] { return save(false); }, "GB/s");
+    report("load 128 pages", runs, [&] { return bench.load(); }, "GB/s");
   }
   return 0;
 }
