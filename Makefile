@@ -5,6 +5,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help setup run test campaign lint format bench model clean build
 
 PROMPT ?= Why is the sky blue?
+PARTS ?=
 QUIRE := build/release/quire
 PROGRAM := build/release/inferlets/text_completion.wasm
 
@@ -27,9 +28,9 @@ test: ## set up, build and run all tests, with a rotating share of the seeds
 	@tools/setup.sh packages engines model goldens build_tests
 	@tools/run_tests.sh release
 
-campaign: ## every seed, under the address and thread sanitizers too, then each fuzzer for 60 s
+campaign: ## every seed, also under sanitizers; fuzzers and what they reach (PARTS="asan fuzz")
 	@tools/setup.sh packages engines model goldens build_tests
-	@tools/campaign.sh
+	@tools/campaign.sh $(PARTS)
 
 lint: ## check the layout of the code and the arrows between layers
 	@tools/lint.sh

@@ -1,25 +1,67 @@
 #!/usr/bin/env bash
-# campaign.sh: all seeds in the release build, all tests under ASan+UBSan and TSan, then every fuzzer
-# for QUIRE_FUZZ_SECONDS (60) each. Needs hours rather than minutes on two cores.
+# campaign.sh [PART...]: what `make test` takes a share of, in full. Parts, by default all in this
+# order, each a line per step with its time:
+#   release   all tests with all seeds, release build
+#   engines   the Rust tests of engines/
+#   asan      all tests under ASan and UBSan
+#   tsan      all tests below the sandbox under TSan
+#   fuzz      every fuzzer for QUIRE_FUZZ_SECONDS (60) under ASan and UBSan
+#   coverage  what the fuzzers' inputs reach of the parsers' lines, at least 85 %
+# Each part builds what it needs, stops at its first failure, and can be run again alone.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 export QUIRE_SEED_SHARE=0/1
 seconds="${QUIRE_FUZZ_SECONDS:-60}"
 
-tools/run_tests.sh release
-for preset in asan tsan; do
-  step "$preset" "cmake --preset $preset and build" \
-    bash -c "cmake --preset $preset && ninja -C build/$preset -j $JOBS"
-  tools/run_tests.sh "$preset"
-done
+build_preset() {  # PRESET TARGET...
+  cmake --preset "$1" && ninja -C "build/$1" -j "$JOBS" "${@:2}"
+}
 
-step fuzz "cmake --preset fuzz and build" bash -c "cmake --preset fuzz && ninja -C build/fuzz -j $JOBS"
-corpus_root="$QUIRE_CACHE/fuzz"
-while IFS= read -r program; do
-  name=$(basename "$program")
-  mkdir -p "$corpus_root/$name" build/fuzz/findings
-  seeds=()
-  if [ -d "tests/fuzz/$name" ]; then seeds=("tests/fuzz/$name"); fi
-  step "$name" "fuzzing for $seconds s" "$program" -max_total_time="$seconds" -timeout=20 \
-    -rss_limit_mb=2048 -artifact_prefix="build/fuzz/findings/$name-" "$corpus_root/$name" "${seeds[@]}"
-done < <(find build/fuzz -type f -perm -u+x -name '*_fuzz' | sort)
+tests_of() {  # PRESET
+  step "$1" "cmake --preset $1 and build" build_preset "$1"
+  tools/run_tests.sh "$1"
+}
+
+release() { tests_of release; }
+asan() { tests_of asan; }
+tsan() { tests_of tsan; }
+
+engines() {
+  step engines "cargo test of engines/, on the build's own target folder" tools/build_engines.sh --test
+}
+
+fuzz() {
+  step fuzz "cmake --preset fuzz and build" build_preset fuzz fuzzers
+  local program name seeds
+  while IFS= read -r program; do
+    name=$(basename "$program")
+    mkdir -p "$QUIRE_CACHE/fuzz/$name" build/fuzz/findings
+    seeds=()
+    if [ -d "tests/fuzz/$name" ]; then seeds=("tests/fuzz/$name"); fi
+    step "$name" "fuzzing for $seconds s" "$program" -max_total_time="$seconds" -timeout=20 \
+      -rss_limit_mb=2048 -artifact_prefix="build/fuzz/findings/$name-" \
+      "$QUIRE_CACHE/fuzz/$name" "${seeds[@]}"
+  done < <(find build/fuzz -type f -perm -u+x -name '*_fuzz' | sort)
+}
+
+coverage() { tools/fuzz_coverage.sh; }
+
+all=(release engines asan tsan fuzz coverage)
+parts=("$@")
+if [ "$#" -eq 0 ]; then parts=("${all[@]}"); fi
+for part in "${parts[@]}"; do
+  case " ${all[*]} " in
+    *" $part "*) ;;
+    *)
+      echo "campaign.sh: no part \"$part\" (${all[*]})" >&2
+      exit 2
+      ;;
+  esac
+done
+begun=$SECONDS
+for part in "${parts[@]}"; do
+  part_begun=$SECONDS
+  "$part"
+  printf '%-10s %6d s  in all: part %s is green\n' campaign "$((SECONDS - part_begun))" "$part"
+done
+printf '%-10s %6d s  %s\n' campaign "$((SECONDS - begun))" "${parts[*]}: green"
