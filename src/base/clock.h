@@ -30,4 +30,30 @@ class ManualClock final : public Clock {
   std::uint64_t now_ns_ = 0;
 };
 
+// The time of day, for what must be understood after a restart. It may jump either way.
+class WallClock {
+ public:
+  virtual ~WallClock() = default;
+  // Milliseconds since 1970-01-01 UTC. Any thread.
+  virtual std::uint64_t now_unix_ms() const = 0;
+};
+
+class SystemWallClock final : public WallClock {
+ public:
+  std::uint64_t now_unix_ms() const override {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                          std::chrono::system_clock::now().time_since_epoch())
+                                          .count());
+  }
+};
+
+class ManualWallClock final : public WallClock {
+ public:
+  std::uint64_t now_unix_ms() const override { return now_unix_ms_; }
+  void set_unix_ms(std::uint64_t to) { now_unix_ms_ = to; }
+
+ private:
+  std::uint64_t now_unix_ms_ = 0;
+};
+
 }  // namespace quire

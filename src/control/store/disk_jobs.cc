@@ -1,0 +1,71 @@
+#include "control/store/disk_jobs.h"
+
+#include <utility>
+
+namespace quire::store {
+namespace {
+
+using Body = Result<DiskAnswerBody>;
+
+Body done(Result<void> result) {
+  TRY(std::move(result));
+  return DiskAnswerBody(Done{});
+}
+
+struct Runner {
+  SnapshotStore& store;
+  FileSystem& files;
+
+  Body operator()(BeginSaveJob job) {
+    return DiskAnswerBody(TRY(store.begin_save(job.space, job.names)));
+  }
+  Body operator()(AddPagesJob job) { return done(store.add_pages(job.ticket, job.pages)); }
+  Body operator()(SaveJob job) {
+    return DiskAnswerBody(TRY(store.save(std::move(job.record), job.pages, job.options)));
+  }
+  Body operator()(OpenJob job) {
+    const PageSpace* wanted = job.wanted.has_value() ? &*job.wanted : nullptr;
+    if (job.takes) return DiskAnswerBody(TRY(store.take(job.tenant, job.name, wanted)));
+    return DiskAnswerBody(TRY(store.open_snapshot(job.tenant, job.name, wanted)));
+  }
+  Body operator()(ReadPagesJob job) {
+    PagesRead read;
+    for (const PageName& name : job.names) read.pages.push_back(store.read_page(job.space, name));
+    return DiskAnswerBody(std::move(read));
+  }
+  Body operator()(ReleaseJob job) {
+    store.release(job.ticket);
+    return DiskAnswerBody(Done{});
+  }
+  Body operator()(RemoveJob job) { return done(store.remove(job.tenant, job.name)); }
+  Body operator()(ListJob job) {
+    SnapshotList list;
+    list.snapshots = TRY(store.list(job.tenant));
+    list.tenant_bytes = TRY(store.tenant_bytes(job.tenant));
+    return DiskAnswerBody(std::move(list));
+  }
+  Body operator()(PutCachedJob job) {
+    for (const PageRecord& page : job.pages) TRY(store.put_cached(job.space, page));
+    return DiskAnswerBody(Done{});
+  }
+  Body operator()(DropCachedJob job) {
+    store.drop_cached(job.space, job.names);
+    return DiskAnswerBody(Done{});
+  }
+  Body operator()(GcJob) { return DiskAnswerBody(TRY(store.gc())); }
+  Body operator()(VerifyJob) { return DiskAnswerBody(TRY(store.verify())); }
+  Body operator()(ExportJob job) {
+    return done(export_file(store, files, job.tenant, job.name, job.path));
+  }
+  Body operator()(ImportJob job) {
+    return DiskAnswerBody(TRY(import_file(store, files, job.path, job.options)));
+  }
+};
+
+}  // namespace
+
+DiskAnswer run_disk_job(SnapshotStore& store, FileSystem& files, DiskJobId id, DiskJob job) {
+  return {id, std::visit(Runner{store, files}, std::move(job))};
+}
+
+}  // namespace quire::store

@@ -1,0 +1,96 @@
+#pragma once
+// What the disk is asked for and what it answers. Values, so that a thread or a process boundary
+// could lie between.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "control/store/export_file.h"
+#include "control/store/snapshot_store.h"
+
+namespace quire::store {
+
+enum class DiskJobId : std::uint64_t {};  // Chosen by whoever asks; comes back with the answer.
+
+struct BeginSaveJob {
+  PageSpace space;
+  std::vector<PageName> names;
+};
+struct AddPagesJob {
+  TicketId ticket = kNoTicket;
+  std::vector<PageRecord> pages;
+};
+struct SaveJob {
+  SnapshotRecord record;
+  std::vector<PageRecord> pages;
+  SaveOptions options;
+};
+struct OpenJob {
+  std::string tenant;
+  std::string name;
+  std::optional<PageSpace> wanted;
+  bool takes = false;
+};
+// Several at once, so that a long context does not wait for a turn of the engine for each page.
+struct ReadPagesJob {
+  PageSpace space;
+  std::vector<PageName> names;
+};
+struct ReleaseJob {
+  TicketId ticket = kNoTicket;
+};
+struct RemoveJob {
+  std::string tenant;
+  std::string name;
+};
+struct ListJob {
+  std::string tenant;
+};
+struct PutCachedJob {
+  PageSpace space;
+  std::vector<PageRecord> pages;
+};
+struct DropCachedJob {
+  PageSpace space;
+  std::vector<PageName> names;
+};
+struct GcJob {};
+struct VerifyJob {};
+struct ExportJob {
+  std::string tenant;
+  std::string name;
+  std::string path;
+};
+struct ImportJob {
+  std::string path;
+  ImportOptions options;
+};
+using DiskJob =
+    std::variant<BeginSaveJob, AddPagesJob, SaveJob, OpenJob, ReadPagesJob, ReleaseJob, RemoveJob,
+                 ListJob, PutCachedJob, DropCachedJob, GcJob, VerifyJob, ExportJob, ImportJob>;
+
+struct Done {};
+// For each page that was asked for, in that order.
+struct PagesRead {
+  std::vector<Result<PageRecord>> pages;
+};
+struct SnapshotList {
+  std::vector<SnapshotInfo> snapshots;
+  std::uint64_t tenant_bytes = 0;
+};
+using DiskAnswerBody = std::variant<Done, BegunSave, SnapshotInfo, OpenedSnapshot, PagesRead,
+                                    SnapshotList, GcReport, std::vector<Damage>>;
+
+struct DiskAnswer {
+  DiskJobId id{};
+  Result<DiskAnswerBody> body;
+};
+
+// Does one job, on the thread that calls. Saving and importing answer with a SnapshotInfo; adding,
+// releasing, removing, caching and exporting with Done.
+DiskAnswer run_disk_job(SnapshotStore& store, FileSystem& files, DiskJobId id, DiskJob job);
+
+}  // namespace quire::store

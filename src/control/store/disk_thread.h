@@ -1,0 +1,84 @@
+#pragma once
+// DiskThread: the thread that waits for the disk, so that the engine never does. InlineDisk: the
+// same without a thread, for a simulation that decides when the disk gets its turn.
+//
+// A slot for the answer is reserved before a job is accepted, so that delivering never fails and
+// nobody blocks on a push; where there is none, or the queue is full, submit() says Unavailable and
+// the job has not happened.
+//
+// Thread   submit() from any; the store belongs to the disk thread alone once it was handed over.
+#include <deque>
+#include <memory>
+#include <thread>
+
+#include "base/bounded_queue.h"
+#include "control/store/disk_jobs.h"
+
+namespace quire::store {
+
+inline constexpr std::size_t kDiskJobCountMax = 256;  // Waiting or under way.
+
+// Where answers go.
+class DiskAnswerSink {
+ public:
+  virtual ~DiskAnswerSink() = default;
+  // Keeps room for one answer; false if there is none. Any thread.
+  virtual bool try_reserve() = 0;
+  // Gives that room back: no answer will come. Any thread.
+  virtual void cancel_reservation() = 0;
+  // Takes an answer for which room was reserved; never blocks or fails. The disk's thread.
+  virtual void deliver(DiskAnswer answer) = 0;
+};
+
+// Who takes jobs. They are done in the order in which they were accepted.
+class Disk {
+ public:
+  virtual ~Disk() = default;
+  virtual Result<void> submit(DiskJobId id, DiskJob job) = 0;
+};
+
+class DiskThread final : public Disk {
+ public:
+  DiskThread(FileSystem& files, std::unique_ptr<SnapshotStore> store, DiskAnswerSink& sink);
+  ~DiskThread() override;  // Does what was accepted.
+  DiskThread(const DiskThread&) = delete;
+  DiskThread& operator=(const DiskThread&) = delete;
+
+  Result<void> submit(DiskJobId id, DiskJob job) override;
+
+ private:
+  struct Accepted {
+    DiskJobId id{};
+    DiskJob job;
+  };
+  FileSystem& files_;
+  std::unique_ptr<SnapshotStore> store_;
+  DiskAnswerSink& sink_;
+  BoundedQueue<Accepted> jobs_{kDiskJobCountMax};
+  std::thread thread_;
+};
+
+class InlineDisk final : public Disk {
+ public:
+  InlineDisk(FileSystem& files, std::unique_ptr<SnapshotStore> store, DiskAnswerSink& sink,
+             std::size_t job_count_max = kDiskJobCountMax)
+      : files_(files), store_(std::move(store)), sink_(sink), job_count_max_(job_count_max) {}
+
+  Result<void> submit(DiskJobId id, DiskJob job) override;
+  // Does the oldest job, if there is one.
+  bool run_one();
+  SnapshotStore& store() { return *store_; }
+
+ private:
+  struct Accepted {
+    DiskJobId id{};
+    DiskJob job;
+  };
+  FileSystem& files_;
+  std::unique_ptr<SnapshotStore> store_;
+  DiskAnswerSink& sink_;
+  const std::size_t job_count_max_;
+  std::deque<Accepted> jobs_;
+};
+
+}  // namespace quire::store

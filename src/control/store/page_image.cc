@@ -1,0 +1,173 @@
+#include "control/store/page_image.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "control/store/byte_codec.h"
+#include "control/store/checksum.h"
+
+namespace quire::store {
+namespace {
+
+constexpr std::string_view kMagic = "QUIREPGE";
+constexpr std::uint32_t kFlagOpaque = 1;
+constexpr std::uint32_t kFlagTail = 2;
+constexpr std::uint32_t kFlagsKnown = kFlagOpaque | kFlagTail;
+constexpr std::size_t kChecksumOffset = 32;
+constexpr std::size_t kFixedBytes = 144;  // Before the tokens.
+static_assert(kFixedBytes + 8 * inference::kPageSizeMax + kViewBytesMax <= kPageHeaderBytes);
+
+Error damaged(const std::string& what) {
+  return Error(ErrorCode::Corrupted, what);
+}
+
+Checksum checksum_of(const PageHeaderBytes& header, std::span<const std::byte> kv) {
+  static constexpr std::array<std::byte, sizeof(Checksum)> kZeros{};
+  const std::span<const std::byte> bytes(header);
+  return Checksummer()
+      .add(bytes.first(kChecksumOffset))
+      .add(kZeros)
+      .add(bytes.subspan(kChecksumOffset + sizeof(Checksum)))
+      .add(kv)
+      .finish();
+}
+
+struct Fixed {
+  bool is_page = false;
+  std::uint32_t flags = 0;
+  std::uint32_t token_count = 0;
+  std::uint32_t written_count = 0;
+  std::uint32_t view_bytes = 0;
+  std::uint64_t kv_bytes = 0;
+  Checksum checksum{};
+  PageName name{};
+  PageName parent{};
+  Digest space{};
+};
+
+Fixed read_fixed(ByteReader& reader) {
+  Fixed fixed;
+  const auto magic = reader.raw(kMagic.size());
+  fixed.is_page = std::equal(magic.begin(), magic.end(), std::as_bytes(std::span(kMagic)).begin());
+  fixed.flags = reader.u32();
+  fixed.token_count = reader.u32();
+  fixed.written_count = reader.u32();
+  fixed.view_bytes = reader.u32();
+  fixed.kv_bytes = reader.u64();
+  fixed.checksum = reader.raw_array<16>();
+  fixed.name = reader.raw_array<32>();
+  fixed.parent = reader.raw_array<32>();
+  fixed.space = reader.raw_array<32>();
+  return fixed;
+}
+
+}  // namespace
+
+Result<void> check_page(const StoredPage& stored, const PageSpace& space) {
+  const PageRecord& page = stored.page;
+  if (page.tokens.size() > space.names.page_size || page.positions.size() != page.tokens.size()) {
+    return Error(ErrorCode::InvalidArgument,
+                 "a page of " + std::to_string(page.tokens.size()) + " tokens and " +
+                     std::to_string(page.positions.size()) + " positions; page size " +
+                     std::to_string(space.names.page_size));
+  }
+  if (stored.written_count > page.tokens.size()) {
+    return Error(ErrorCode::InvalidArgument, std::to_string(stored.written_count) + " of " +
+                                                 std::to_string(page.tokens.size()) +
+                                                 " tokens of a tail page are written");
+  }
+  if (page.view.size() > kViewBytesMax) {
+    return Error(ErrorCode::TooLarge, "a view of " + std::to_string(page.view.size()) +
+                                          " bytes; at most " + std::to_string(kViewBytesMax));
+  }
+  if (page.kv.size() != space.page_bytes && !(page.kv.empty() && !stored.is_tail)) {
+    return Error(ErrorCode::InvalidArgument, "a page of " + std::to_string(page.kv.size()) +
+                                                 " bytes; a page has " +
+                                                 std::to_string(space.page_bytes));
+  }
+  return {};
+}
+
+PageHeaderBytes encode_page_header(const StoredPage& stored, const Digest& space_digest) {
+  const PageRecord& page = stored.page;
+  ByteWriter writer;
+  writer.raw(kMagic);
+  writer.u32((page.is_opaque ? kFlagOpaque : 0) | (stored.is_tail ? kFlagTail : 0));
+  writer.u32(static_cast<std::uint32_t>(page.tokens.size()));
+  writer.u32(stored.is_tail ? stored.written_count
+                            : static_cast<std::uint32_t>(page.tokens.size()));
+  writer.u32(static_cast<std::uint32_t>(page.view.size()));
+  writer.u64(page.kv.size());
+  writer.raw(Checksum{});
+  writer.raw(page.name);
+  writer.raw(page.parent);
+  writer.raw(space_digest);
+  for (const TokenId token : page.tokens) writer.u32(static_cast<std::uint32_t>(token));
+  for (const std::uint32_t position : page.positions) writer.u32(position);
+  writer.raw(std::as_bytes(std::span(page.view)));
+  writer.pad_to(kPageHeaderBytes);
+  PageHeaderBytes header;
+  std::copy(writer.bytes().begin(), writer.bytes().end(), header.begin());
+  const Checksum sum = checksum_of(header, page.kv);
+  const auto sum_bytes = std::as_bytes(std::span(sum));
+  std::copy(sum_bytes.begin(), sum_bytes.end(), header.begin() + kChecksumOffset);
+  return header;
+}
+
+Result<std::uint64_t> kv_bytes_of(const PageHeaderBytes& header, const PageSpace& space) {
+  ByteReader reader(header);
+  const Fixed fixed = read_fixed(reader);
+  if (!fixed.is_page) return damaged("no page begins here");
+  if (fixed.kv_bytes != 0 && fixed.kv_bytes != space.page_bytes) {
+    return damaged("a page of " + std::to_string(fixed.kv_bytes) + " bytes where pages have " +
+                   std::to_string(space.page_bytes));
+  }
+  return fixed.kv_bytes;
+}
+
+Result<StoredPage> decode_page(const PageHeaderBytes& header, std::vector<std::byte> kv,
+                               const PageSpace& space, const Digest& space_digest,
+                               const PageName* wanted) {
+  ByteReader reader(header);
+  const Fixed fixed = read_fixed(reader);
+  if (!fixed.is_page) return damaged("no page begins here");
+  if (fixed.checksum != checksum_of(header, kv)) return damaged("the checksum does not match");
+  if (wanted != nullptr && fixed.name != *wanted) {
+    return damaged("it holds page " + hex(fixed.name) + ", not " + hex(*wanted));
+  }
+  if (fixed.space != space_digest) return damaged("it holds a page of another model or format");
+  if (fixed.kv_bytes != kv.size() || fixed.token_count > space.names.page_size ||
+      fixed.view_bytes > kViewBytesMax || fixed.written_count > fixed.token_count ||
+      (fixed.flags & ~kFlagsKnown) != 0) {
+    return damaged("lengths or flags beyond their limits");
+  }
+  StoredPage stored;
+  stored.is_tail = (fixed.flags & kFlagTail) != 0;
+  stored.written_count = fixed.written_count;
+  PageRecord& page = stored.page;
+  page.is_opaque = (fixed.flags & kFlagOpaque) != 0;
+  page.name = fixed.name;
+  page.parent = fixed.parent;
+  page.tokens = reader.some_words<TokenId>(fixed.token_count);
+  page.positions = reader.some_words<std::uint32_t>(fixed.token_count);
+  const auto view = reader.raw(fixed.view_bytes);
+  for (const std::byte each : view) page.view.push_back(static_cast<std::uint8_t>(each));
+  page.kv = std::move(kv);
+  return stored;
+}
+
+PageName tail_name(const TailPage& tail, const PageName& parent, const Digest& space_digest) {
+  ByteWriter writer;
+  writer.block("quire tail page");
+  writer.raw(space_digest);
+  writer.raw(parent);
+  writer.words(tail.tokens);
+  writer.words(tail.positions);
+  writer.block(std::as_bytes(std::span(tail.view)));
+  writer.u32(tail.written_count);
+  writer.u64(tail.kv.size());
+  return Sha256().add(writer.bytes()).add(tail.kv).finish();
+}
+
+}  // namespace quire::store

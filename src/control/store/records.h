@@ -1,0 +1,111 @@
+#pragma once
+// What goes into the store and comes out of it. Plain values; the store knows nothing of contexts.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "control/pages/page_name.h"
+#include "inference/api/types.h"
+
+namespace quire::store {
+
+using control::PageName;
+using control::PageNameSpace;
+using inference::TokenId;
+
+inline constexpr std::uint64_t kPageBytesMax = std::uint64_t{1} << 30;
+inline constexpr std::uint32_t kViewBytesMax = 3584;       // Of one page.
+inline constexpr std::uint32_t kSpaceTextBytesMax = 1024;  // numerics_id, rope.
+inline constexpr std::uint32_t kSnapshotNameBytesMax = 255;
+inline constexpr std::uint32_t kTenantBytesMax = 255;
+inline constexpr std::uint32_t kSnapshotPageCountMax = 1u << 22;  // Tail pages included.
+inline constexpr std::uint32_t kTailPageCountMax = 4096;
+inline constexpr std::uint32_t kQueuedTokenCountMax = 1u << 20;
+inline constexpr std::uint32_t kContextStateBytesMax = 1u << 20;
+inline constexpr std::uint64_t kNever = 0;  // As a time of expiry.
+
+// What pages must have in common to share a page file. `names.sharing_domain` is no part of it: it
+// is in the pages' names.
+struct PageSpace {
+  PageNameSpace names;
+  std::uint64_t page_bytes = 0;  // Keys and values of one page, over all layers.
+};
+
+struct PageRecord {
+  PageName name{};
+  PageName parent{};            // The root's name for the first page of a context.
+  std::vector<TokenId> tokens;  // At most page_size; as many positions.
+  std::vector<std::uint32_t> positions;
+  std::vector<std::uint8_t> view;  // The mask where it is not plain causal, as the name has it.
+  bool is_opaque = false;          // Its name says nothing about its content.
+  // page_space.page_bytes bytes. Empty: a link, which keeps the name and tokens of a page that was
+  // dropped from its context because nothing can see it any more.
+  std::vector<std::byte> kv;
+};
+
+// A working page at the end of a context, at most as full as page_size.
+struct TailPage {
+  std::vector<TokenId> tokens;
+  std::vector<std::uint32_t> positions;
+  std::vector<std::uint8_t> view;
+  std::uint32_t written_count = 0;  // Tokens whose keys and values are in `kv`.
+  std::vector<std::byte> kv;        // page_space.page_bytes bytes.
+};
+
+struct SnapshotRecord {
+  std::string tenant;                 // 0 to 255 bytes, opaque.
+  std::string name;                   // See snapshot_name.h.
+  std::uint64_t created_unix_ms = 0;  // Set by save().
+  std::uint64_t expires_unix_ms = kNever;
+  PageSpace space;
+  PageName root{};               // The name from which the first page descends.
+  PageName head{};               // The last committed page; the root where there is none.
+  std::uint32_t page_count = 0;  // Committed pages from the root to the head, links included.
+  std::vector<std::uint32_t> dropped_pages;  // Indexes from the root, rising: links will do.
+  std::uint64_t token_count = 0;             // Logical length; only shown, never interpreted.
+  std::vector<TailPage> tail;
+  std::vector<TokenId> queued_tokens;           // Appended, not computed yet.
+  std::vector<std::uint32_t> queued_positions;  // Empty, or one for each queued token.
+  std::vector<std::byte> context_state;         // Opaque: dropped ranges and the like.
+};
+
+// What list() says of a snapshot.
+struct SnapshotInfo {
+  std::string name;
+  std::uint64_t created_unix_ms = 0;
+  std::uint64_t expires_unix_ms = kNever;
+  std::uint32_t page_count = 0;  // Committed and tail pages.
+  std::uint64_t token_count = 0;
+  std::uint64_t bytes = 0;  // On disk if nothing else shared its pages; what a quota counts.
+};
+
+// Pages that must not go away while somebody is about to use them: see SnapshotStore.
+enum class TicketId : std::uint64_t {};
+inline constexpr TicketId kNoTicket{0};
+
+struct OpenedSnapshot {
+  SnapshotRecord record;
+  std::vector<PageName> chain;  // Committed pages, first to last.
+  TicketId ticket = kNoTicket;  // Keeps the chain readable until release().
+};
+
+struct BegunSave {
+  TicketId ticket = kNoTicket;
+  std::vector<PageName> missing;  // To be given to add_pages() or save().
+};
+
+struct Damage {
+  std::string where;  // A snapshot or a page, by tenant and name, or a file.
+  std::string what;
+};
+
+struct GcReport {
+  std::uint64_t snapshot_count_expired = 0;
+  std::uint64_t page_count_freed = 0;
+  std::uint64_t bytes_freed = 0;
+  std::uint64_t cached_count_dropped = 0;
+  std::uint64_t file_count_removed = 0;
+};
+
+}  // namespace quire::store

@@ -1,0 +1,209 @@
+#pragma once
+// SnapshotStore: contexts that outlive their programs and the server, page by page, each once.
+//
+// A folder holds a lock file, an index (store_index.h) and a page file for each page space
+// (page_file.h). A save writes pages into free slots, syncs the page file, then commits the index,
+// then answers: what was answered survives any crash, and what was not is whole or absent. A page
+// is checked whenever it is read, and a page that was found damaged counts as missing from then on,
+// so that the next save of it heals it.
+//
+// Owns     the folder, while it lives. Knows nothing of contexts: what a name says is the caller's.
+// Thread   one: that of disk_thread.h, or a test's. Every call may wait for the disk.
+// Errors   InvalidArgument, TooLarge for what cannot be stored; NotFound for what is not there,
+// which
+//          is also what a foreign tenant hears; AlreadyExists; QuotaExceeded with the numbers;
+//          Unavailable for too many tickets or another process in the folder; NotSupported for
+//          pages of another model, number format or version; Corrupted for damage; Io. Nothing is
+//          half-visible after an error, and the next call works if its cause is gone.
+//
+// Invariants, all checked by verify():
+//   S1  A slot of a page file is taken exactly when one stored page, cached page or page of a save
+//   in
+//       progress lies in it.
+//   S2  The parent of a stored page is stored, in the same space, with a smaller id.
+//   S3  Every page of a snapshot is stored; one with bytes lies in a slot that says so.
+//   S4  A page that a ticket names is not collected, and neither are its ancestors.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "control/store/cached_pages.h"
+#include "control/store/page_file.h"
+#include "control/store/records.h"
+#include "control/store/slot_map.h"
+#include "control/store/sqlite_vfs.h"
+#include "control/store/store_index.h"
+
+namespace quire::store {
+
+struct StoreOptions {
+  std::string folder;
+  std::uint64_t tenant_bytes_max = std::uint64_t{64}
+                                   << 30;   // Of snapshots, unless a save says more.
+  std::uint32_t cached_slot_count_max = 0;  // Over all page files.
+  std::uint32_t ticket_count_max = 1024;
+};
+
+struct SaveOptions {
+  bool overwrite = false;
+  std::optional<std::uint64_t> tenant_bytes_max = std::nullopt;
+  TicketId ticket = kNoTicket;  // Of begin_save(); ends with success.
+};
+
+struct StoreCounts {
+  std::uint64_t stored_page_count = 0;  // In slots.
+  std::uint64_t cached_page_count = 0;
+  std::uint64_t pending_page_count = 0;
+  std::uint64_t ticket_count = 0;
+};
+
+class SnapshotStore final {
+ public:
+  // Makes the folder (not its parents) where there is none.
+  static Result<std::unique_ptr<SnapshotStore>> open(FileSystem& files, const WallClock& clock,
+                                                     StoreOptions options);
+  ~SnapshotStore();
+  SnapshotStore(const SnapshotStore&) = delete;
+  SnapshotStore& operator=(const SnapshotStore&) = delete;
+
+  // --- Saving ---
+  // Which of these pages a save would have to bring: those not stored for good.
+  Result<std::vector<PageName>> missing(const PageSpace& space, std::span<const PageName> names);
+  // The same, and keeps those that are there, cached ones included, until the ticket ends.
+  Result<BegunSave> begin_save(const PageSpace& space, std::span<const PageName> names);
+  // Writes pages ahead of the save, so that no more than a few need be in memory at once.
+  Result<void> add_pages(TicketId ticket, std::span<const PageRecord> pages);
+  // `pages` and those added before bring what is missing of record's chain. Sets created_unix_ms.
+  Result<SnapshotInfo> save(SnapshotRecord record, std::span<const PageRecord> pages,
+                            const SaveOptions& options);
+  // Ends a ticket; one that has ended already is no error.
+  void release(TicketId ticket);
+
+  // --- Opening ---
+  // A difference between `wanted` and what was saved is NotSupported, with the first that differs;
+  // null: take what there is. The ticket in the answer keeps the pages.
+  Result<OpenedSnapshot> open_snapshot(const std::string& tenant, const std::string& name,
+                                       const PageSpace* wanted);
+  Result<OpenedSnapshot> take(const std::string& tenant, const std::string& name,
+                              const PageSpace* wanted);
+  // A stored or cached page; its kv is empty where only its link is kept.
+  Result<PageRecord> read_page(const PageSpace& space, const PageName& name);
+  Result<void> remove(const std::string& tenant, const std::string& name);
+  Result<std::vector<SnapshotInfo>> list(const std::string& tenant);
+  // What the tenant's snapshots take, shared pages once: what its quota is compared with.
+  Result<std::uint64_t> tenant_bytes(const std::string& tenant);
+
+  // --- The disk tier of the page cache ---
+  // Unavailable where no cached page can make room. Not durable.
+  Result<void> put_cached(const PageSpace& space, const PageRecord& page);
+  void drop_cached(const PageSpace& space, std::span<const PageName> names);
+  bool has_cached(const PageSpace& space, const PageName& name) const;
+
+  // --- Upkeep ---
+  // Forgets expired snapshots, cached pages and all that nothing reaches, and gives space back.
+  Result<GcReport> gc();
+  // Reads everything. Damage is in the answer; an error means that it could not be looked for.
+  Result<std::vector<Damage>> verify();
+  StoreCounts counts() const;
+
+ private:
+  struct Space {
+    std::int64_t id = kNoRow;  // kNoRow until a save has put it into the index.
+    PageSpace space;
+    Digest digest{};
+    std::optional<PageFile> file;
+    SlotMap slots;
+    std::uint64_t stored_count = 0;
+    std::set<PageName> damaged;
+    std::set<std::uint64_t> blank;  // Free slots that say so on disk.
+  };
+  struct Ticket {
+    Digest space{};
+    std::vector<PageName> pinned;
+    std::map<PageName, PlacedPage> pending;
+    std::map<PageName, PageRecord> links;  // Pending pages without bytes.
+  };
+  // A page of a save, from the first to the last of the tail.
+  struct PlannedPage {
+    PageName name{};
+    PageName parent{};
+    std::optional<PageRow> row = std::nullopt;        // As the index has it.
+    bool brings_bytes = false;                        // The index is to get a slot for it.
+    std::optional<PlacedPage> placed = std::nullopt;  // Pending or cached.
+    bool is_cached = false;
+    const PageRecord* given = nullptr;                 // Bytes or link.
+    std::optional<StoredPage> tail = std::nullopt;     // As it is to be written.
+    std::optional<std::uint64_t> slot = std::nullopt;  // Written by this save.
+  };
+  using GivenPages = std::map<PageName, const PageRecord*>;
+
+  SnapshotStore(FileSystem& files, const WallClock& clock, StoreOptions options, StoreFile lock);
+
+  // snapshot_store.cc
+  Result<void> ready();                              // Opens the index again after it failed.
+  Result<void> recover();                            // Memory as the index says.
+  Result<Space*> space_for(const PageSpace& space);  // Makes one.
+  Space* find_space(const Digest& digest);
+  Space* find_space(std::int64_t id);
+  Result<PageFile*> file_of(Space& space);
+  Result<std::uint64_t> write_page(Space& space, const StoredPage& page);
+  void give_back(Space& space, std::uint64_t slot);
+  Result<void> sync_pages(Space& space);
+  Result<TicketId> make_ticket(const Digest& space, std::vector<PageName> pinned);
+  bool is_pinned(const PageKey& key) const { return pins_.contains(key); }
+  bool is_durable(const Space& space, const std::optional<PageRow>& row) const;
+  std::uint64_t now() const { return clock_.now_unix_ms(); }
+  std::string path_of(const Digest& space) const;
+
+  // snapshot_store_save.cc
+  Result<std::vector<PlannedPage>> plan_chain(Space& space, const SnapshotRecord& record,
+                                              const GivenPages& given, const Ticket* ticket);
+  Result<void> plan_tail(Space& space, const SnapshotRecord& record,
+                         std::vector<PlannedPage>& plan);
+  Result<void> check_quota(const SnapshotRecord& record, const Space& space,
+                           const std::vector<PlannedPage>& plan, std::int64_t replaced,
+                           std::uint64_t bytes_max, SnapshotInfo& info);
+  Result<void> write_planned(Space& space, std::vector<PlannedPage>& plan);
+  Result<void> commit_save(Space& space, const SnapshotRecord& record, const SnapshotInfo& info,
+                           const std::vector<PlannedPage>& plan, std::int64_t replaced);
+  void settle_save(Space& space, const std::vector<PlannedPage>& plan, TicketId ticket);
+  static std::uint64_t planned_bytes(const Space& space, const PlannedPage& page);
+
+  // snapshot_store_read.cc
+  Result<SnapshotRow> live_snapshot(const std::string& tenant, const std::string& name);
+  // The row's record and chain, checked against its sum.
+  Result<OpenedSnapshot> read_snapshot(const SnapshotRow& row, const PageSpace* wanted,
+                                       std::vector<PageRow>& pages);
+  Result<void> read_tail(Space& space, std::span<const PageRow> pages, SnapshotRecord& record);
+
+  // snapshot_store_collect.cc
+  Result<std::uint64_t> forget_expired();
+  void drop_all_cached(GcReport& report);
+  Result<std::set<std::int64_t>> reachable_pages(const std::vector<PageRow>& pages);
+  Result<void> give_space_back(GcReport& report);
+  Result<void> blank_free_slots(Space& space);
+
+  // snapshot_store_verify.cc
+  void check_slots(const std::map<std::int64_t, PageRow>& pages) const;
+
+  FileSystem& files_;
+  const WallClock& clock_;
+  const StoreOptions options_;
+  StoreFile lock_;  // Held, so that no other process opens the folder.
+  SqliteVfs vfs_;
+  std::unique_ptr<StoreIndex> index_;  // Null or failed: ready() opens it.
+  std::map<Digest, Space> spaces_;
+  CachedPages cached_;
+  std::map<TicketId, Ticket> tickets_;
+  std::map<PageKey, std::uint32_t> pins_;  // How many tickets keep a page.
+  std::uint64_t next_ticket_ = 1;
+};
+
+}  // namespace quire::store

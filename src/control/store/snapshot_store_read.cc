@@ -1,0 +1,169 @@
+// Opening, taking, removing and listing snapshots; reading pages.
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
+#include "control/store/page_space.h"
+#include "control/store/record_codec.h"
+#include "control/store/snapshot_name.h"
+#include "control/store/snapshot_store.h"
+
+namespace quire::store {
+namespace {
+
+bool is_expired(const SnapshotInfo& info, std::uint64_t now_unix_ms) {
+  return info.expires_unix_ms != kNever && info.expires_unix_ms <= now_unix_ms;
+}
+
+}  // namespace
+
+Result<SnapshotRow> SnapshotStore::live_snapshot(const std::string& tenant,
+                                                 const std::string& name) {
+  TRY(ready());
+  TRY(check_snapshot_name(name));
+  std::optional<SnapshotRow> row = TRY(index_->find_snapshot(tenant, name));
+  if (!row.has_value() || is_expired(row->info, now())) {
+    return Error(ErrorCode::NotFound, "no snapshot \"" + printable(name) + "\"");
+  }
+  return *std::move(row);
+}
+
+Result<OpenedSnapshot> SnapshotStore::read_snapshot(const SnapshotRow& row, const PageSpace* wanted,
+                                                    std::vector<PageRow>& pages) {
+  const auto damaged = [&row](const std::string& what) {
+    return Error(ErrorCode::Corrupted, "snapshot \"" + printable(row.info.name) + "\": " + what);
+  };
+  Space* space = find_space(row.space);
+  if (space == nullptr) return damaged("it belongs to no page space");
+  if (wanted != nullptr) {
+    if (const auto difference = space_difference(space->space, *wanted)) {
+      return Error(ErrorCode::NotSupported,
+                   "snapshot \"" + printable(row.info.name) + "\" was saved with " + *difference);
+    }
+  }
+  DecodedRecord decoded = TRY(decode_record(row.record));
+  OpenedSnapshot opened;
+  opened.record = std::move(decoded.record);
+  SnapshotRecord& record = opened.record;
+  if (std::uint64_t{record.page_count} + decoded.tail_count != row.info.page_count) {
+    return damaged("its row and its record disagree about its pages");
+  }
+  pages = TRY(index_->chain(row.last_page, row.info.page_count));
+  for (const PageRow& page : pages) {
+    if (page.space != row.space) return damaged("a page of it is of another page space");
+    opened.chain.push_back(page.name);
+  }
+  if (row.checksum != snapshot_checksum(row, space->digest, opened.chain)) {
+    return damaged("the checksum of its row does not match");
+  }
+  const Digest sharing_domain = record.space.names.sharing_domain;
+  record.space = space->space;
+  record.space.names.sharing_domain = sharing_domain;
+  record.tenant = row.tenant;
+  record.name = row.info.name;
+  record.created_unix_ms = row.info.created_unix_ms;
+  record.expires_unix_ms = row.info.expires_unix_ms;
+  record.tail.resize(decoded.tail_count);
+  opened.chain.resize(record.page_count);
+  return opened;
+}
+
+Result<void> SnapshotStore::read_tail(Space& space, std::span<const PageRow> pages,
+                                      SnapshotRecord& record) {
+  if (record.tail.empty()) return {};
+  PageFile* file = TRY(file_of(space));
+  for (std::size_t index = 0; index < record.tail.size(); ++index) {
+    const PageRow& row = pages[record.page_count + index];
+    if (!row.slot.has_value()) return Error(ErrorCode::Corrupted, "a tail page without bytes");
+    Result<StoredPage> read = file->read(*row.slot, &row.name);
+    if (!read.ok()) {
+      if (read.error().code() == ErrorCode::Corrupted) space.damaged.insert(row.name);
+      return std::move(read).take_error();
+    }
+    StoredPage stored = std::move(read).take();
+    record.tail[index] = {.tokens = std::move(stored.page.tokens),
+                          .positions = std::move(stored.page.positions),
+                          .view = std::move(stored.page.view),
+                          .written_count = stored.written_count,
+                          .kv = std::move(stored.page.kv)};
+  }
+  return {};
+}
+
+Result<OpenedSnapshot> SnapshotStore::open_snapshot(const std::string& tenant,
+                                                    const std::string& name,
+                                                    const PageSpace* wanted) {
+  const SnapshotRow row = TRY(live_snapshot(tenant, name));
+  std::vector<PageRow> pages;
+  OpenedSnapshot opened = TRY(read_snapshot(row, wanted, pages));
+  Space& space = *find_space(row.space);
+  TRY(read_tail(space, pages, opened.record));
+  opened.ticket = TRY(make_ticket(space.digest, opened.chain));
+  return opened;
+}
+
+Result<OpenedSnapshot> SnapshotStore::take(const std::string& tenant, const std::string& name,
+                                           const PageSpace* wanted) {
+  OpenedSnapshot opened = TRY(open_snapshot(tenant, name, wanted));
+  Result<void> removed = remove(tenant, name);
+  if (!removed.ok()) {
+    release(opened.ticket);
+    return std::move(removed).take_error();
+  }
+  return opened;
+}
+
+Result<PageRecord> SnapshotStore::read_page(const PageSpace& page_space, const PageName& name) {
+  TRY(ready());
+  Space* space = find_space(space_digest(page_space));
+  const auto absent = [&name] {
+    return Error(ErrorCode::NotFound, "no page " + hex(name) + " is stored");
+  };
+  if (space == nullptr) return absent();
+  std::optional<PageRow> row;
+  if (space->id != kNoRow) row = TRY(index_->find_page(space->id, name));
+  const PlacedPage* cached = cached_.find({space->digest, name});
+  const bool is_stored = row.has_value() && row->slot.has_value();
+  if (!row.has_value() && cached == nullptr) return absent();
+  if (!is_stored && cached == nullptr) {
+    PageHeaderBytes header;
+    std::copy(row->link.begin(), row->link.end(), header.begin());
+    return TRY(decode_page(header, {}, space->space, space->digest, &name)).page;
+  }
+  PageFile* file = TRY(file_of(*space));
+  Result<StoredPage> read = Error(ErrorCode::NotFound, "");
+  if (cached != nullptr) {
+    cached_.touch({space->digest, name});
+    read = file->read(cached->slot, &name);
+    if (!read.ok() && !is_pinned({space->digest, name})) drop_cached(page_space, {&name, 1});
+  }
+  if (!read.ok() && is_stored) {
+    read = file->read(*row->slot, &name);
+    if (!read.ok() && read.error().code() == ErrorCode::Corrupted) space->damaged.insert(name);
+  }
+  if (!read.ok()) return std::move(read).take_error();
+  StoredPage stored = std::move(read).take();
+  if (stored.is_tail) return absent();  // Unnamed to all but its snapshot.
+  return std::move(stored.page);
+}
+
+Result<void> SnapshotStore::remove(const std::string& tenant, const std::string& name) {
+  const SnapshotRow row = TRY(live_snapshot(tenant, name));
+  return index_->delete_snapshot(row.id);
+}
+
+Result<std::vector<SnapshotInfo>> SnapshotStore::list(const std::string& tenant) {
+  TRY(ready());
+  std::vector<SnapshotInfo> infos;
+  for (SnapshotRow& row : TRY(index_->snapshots(tenant))) {
+    if (!is_expired(row.info, now())) infos.push_back(std::move(row.info));
+  }
+  return infos;
+}
+
+Result<std::uint64_t> SnapshotStore::tenant_bytes(const std::string& tenant) {
+  TRY(ready());
+  return index_->bytes_of_tenant(tenant, kNoRow);
+}
+
+}  // namespace quire::store

@@ -1,0 +1,337 @@
+// Saving: plan the chain, check the quota, write the pages, sync them, commit the index, answer.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/utf8.h"
+#include "control/store/page_space.h"
+#include "control/store/record_codec.h"
+#include "control/store/snapshot_store.h"
+
+namespace quire::store {
+namespace {
+
+Error page_error(ErrorCode code, const PageName& name, std::size_t index, std::uint32_t count,
+                 const std::string& what) {
+  return Error(code, "page " + hex(name) + " (" + std::to_string(index) + " of " +
+                         std::to_string(count) + ") " + what);
+}
+
+StoredPage committed(const PageRecord& page) {
+  return {.page = page,
+          .is_tail = false,
+          .written_count = static_cast<std::uint32_t>(page.tokens.size())};
+}
+
+std::vector<std::byte> link_of(const PageRecord& page, const Digest& space) {
+  const PageHeaderBytes header = encode_page_header(committed(page), space);
+  return {header.begin(), header.end()};
+}
+
+}  // namespace
+
+Result<std::vector<PageName>> SnapshotStore::missing(const PageSpace& page_space,
+                                                     std::span<const PageName> names) {
+  TRY(ready());
+  TRY(check_space(page_space));
+  const Space* space = find_space(space_digest(page_space));
+  std::vector<PageName> missing;
+  for (const PageName& name : names) {
+    const bool is_there = space != nullptr && space->id != kNoRow &&
+                          is_durable(*space, TRY(index_->find_page(space->id, name)));
+    if (!is_there) missing.push_back(name);
+  }
+  return missing;
+}
+
+Result<BegunSave> SnapshotStore::begin_save(const PageSpace& page_space,
+                                            std::span<const PageName> names) {
+  BegunSave begun;
+  begun.missing = TRY(missing(page_space, names));
+  const Digest digest = space_digest(page_space);
+  std::erase_if(begun.missing,
+                [&](const PageName& name) { return cached_.find({digest, name}) != nullptr; });
+  TRY(space_for(page_space));
+  begun.ticket = TRY(make_ticket(digest, {names.begin(), names.end()}));
+  return begun;
+}
+
+Result<void> SnapshotStore::add_pages(TicketId id, std::span<const PageRecord> pages) {
+  TRY(ready());
+  const auto found = tickets_.find(id);
+  if (found == tickets_.end()) {
+    return Error(ErrorCode::NotFound, "this ticket for saving has ended");
+  }
+  Ticket& ticket = found->second;
+  Space* space = find_space(ticket.space);
+  if (space == nullptr) {
+    return Error(ErrorCode::Unavailable,
+                 "the store had to start again since this save began; begin again");
+  }
+  for (const PageRecord& page : pages) {
+    const StoredPage stored = committed(page);
+    TRY(check_page(stored, space->space));
+    if (page.kv.empty()) {
+      ticket.links[page.name] = page;
+    } else if (!ticket.pending.contains(page.name)) {
+      ticket.pending[page.name] = {TRY(write_page(*space, stored)), page.parent};
+    }
+  }
+  return {};
+}
+
+Result<std::vector<SnapshotStore::PlannedPage>> SnapshotStore::plan_chain(
+    Space& space, const SnapshotRecord& record, const GivenPages& given, const Ticket* ticket) {
+  std::vector<PlannedPage> plan;
+  std::optional<PageRow> row;
+  std::set<PageName> seen;
+  std::size_t dropped_left = record.dropped_pages.size();
+  for (PageName name = record.head; name != record.root;) {
+    const std::uint32_t index = record.page_count - static_cast<std::uint32_t>(plan.size());
+    const auto error = [&](ErrorCode code, const std::string& what) {
+      return page_error(code, name, index, record.page_count, what);
+    };
+    if (index == 0) {
+      return error(ErrorCode::InvalidArgument, "lies above the first page: the chain is longer");
+    }
+    if (!seen.insert(name).second) {
+      return error(ErrorCode::InvalidArgument, "is its own ancestor");
+    }
+    const bool is_dropped = dropped_left > 0 && record.dropped_pages[dropped_left - 1] == index - 1;
+    if (is_dropped) --dropped_left;
+
+    PlannedPage page{.name = name};
+    if (!row.has_value() && space.id != kNoRow) row = TRY(index_->find_page(space.id, name));
+    page.row = row;
+    const bool is_durable_now = is_durable(space, row);
+    const auto brought = given.find(name);
+    if (brought != given.end()) page.given = brought->second;
+    if (ticket != nullptr) {
+      const auto pending = ticket->pending.find(name);
+      const auto link = ticket->links.find(name);
+      if (pending != ticket->pending.end()) page.placed = pending->second;
+      if (page.given == nullptr && link != ticket->links.end()) page.given = &link->second;
+    }
+    const PlacedPage* cached = cached_.find({space.digest, name});
+    if (!page.placed.has_value() && cached != nullptr) {
+      page.placed = *cached;
+      page.is_cached = true;
+    }
+    const bool has_bytes =
+        page.placed.has_value() || (page.given != nullptr && !page.given->kv.empty());
+    page.brings_bytes = has_bytes && !is_durable_now;
+    const bool is_known = row.has_value() || has_bytes || page.given != nullptr;
+    if (!is_known || (!is_dropped && !is_durable_now && !has_bytes)) {
+      return error(ErrorCode::NotFound, "is neither stored nor given");
+    }
+
+    if (row.has_value()) {
+      const std::int64_t parent = row->parent;
+      row.reset();
+      if (parent != kNoRow) row = TRY(index_->find_page(parent));
+      if (parent != kNoRow && !row.has_value()) {
+        return error(ErrorCode::Corrupted, "has lost its parent in the index");
+      }
+      page.parent = row.has_value() ? row->name : record.root;
+    } else {
+      page.parent = page.given != nullptr ? page.given->parent : page.placed->parent;
+    }
+    name = page.parent;
+    plan.push_back(std::move(page));
+  }
+  if (plan.size() != record.page_count) {
+    return Error(ErrorCode::InvalidArgument, "the chain has " + std::to_string(plan.size()) +
+                                                 " pages, not " +
+                                                 std::to_string(record.page_count));
+  }
+  std::reverse(plan.begin(), plan.end());
+  return plan;
+}
+
+Result<void> SnapshotStore::plan_tail(Space& space, const SnapshotRecord& record,
+                                      std::vector<PlannedPage>& plan) {
+  PageName parent = record.head;
+  for (const TailPage& tail : record.tail) {
+    StoredPage stored{.page = {.name = tail_name(tail, parent, space.digest),
+                               .parent = parent,
+                               .tokens = tail.tokens,
+                               .positions = tail.positions,
+                               .view = tail.view,
+                               .is_opaque = false,
+                               .kv = tail.kv},
+                      .is_tail = true,
+                      .written_count = tail.written_count};
+    TRY(check_page(stored, space.space));
+    PlannedPage page{.name = stored.page.name, .parent = parent};
+    if (space.id != kNoRow) page.row = TRY(index_->find_page(space.id, page.name));
+    page.brings_bytes = !is_durable(space, page.row);
+    page.tail = std::move(stored);
+    parent = page.name;
+    plan.push_back(std::move(page));
+  }
+  return {};
+}
+
+std::uint64_t SnapshotStore::planned_bytes(const Space& space, const PlannedPage& page) {
+  if (page.brings_bytes) return slot_bytes_of(space.space);
+  return page.row.has_value() ? page.row->bytes : kPageHeaderBytes;
+}
+
+Result<void> SnapshotStore::check_quota(const SnapshotRecord& record, const Space& space,
+                                        const std::vector<PlannedPage>& plan, std::int64_t replaced,
+                                        std::uint64_t bytes_max, SnapshotInfo& info) {
+  const std::unordered_set<std::int64_t> held =
+      TRY(index_->pages_of_tenant(record.tenant, replaced));
+  const std::uint64_t used = TRY(index_->bytes_of_tenant(record.tenant, replaced));
+  const std::uint64_t row_bytes = kSnapshotRowBytes + encode_record(record).size();
+  std::uint64_t more = row_bytes;
+  info.bytes = row_bytes;
+  for (const PlannedPage& page : plan) {
+    const std::uint64_t bytes = planned_bytes(space, page);
+    info.bytes += bytes;
+    if (!page.row.has_value() || !held.contains(page.row->id)) {
+      more += bytes;
+    } else if (bytes > page.row->bytes) {
+      more += bytes - page.row->bytes;  // A link that becomes a page.
+    }
+  }
+  if (used + more <= bytes_max) return {};
+  return Error(ErrorCode::QuotaExceeded,
+               "snapshot \"" + printable(record.name) + "\" takes " + std::to_string(more) +
+                   " more bytes; " + std::to_string(used) + " of " + std::to_string(bytes_max) +
+                   " are used by the tenant's other snapshots");
+}
+
+Result<void> SnapshotStore::write_planned(Space& space, std::vector<PlannedPage>& plan) {
+  for (PlannedPage& page : plan) {
+    if (!page.brings_bytes || page.placed.has_value()) continue;
+    const StoredPage stored = page.tail.has_value() ? *page.tail : committed(*page.given);
+    page.slot = TRY(write_page(space, stored));
+  }
+  const bool is_anything_new = std::any_of(
+      plan.begin(), plan.end(), [](const PlannedPage& each) { return each.brings_bytes; });
+  return is_anything_new ? sync_pages(space) : Result<void>();
+}
+
+Result<void> SnapshotStore::commit_save(Space& space, const SnapshotRecord& record,
+                                        const SnapshotInfo& info,
+                                        const std::vector<PlannedPage>& plan,
+                                        std::int64_t replaced) {
+  TRY(index_->begin());
+  std::int64_t space_id = space.id;
+  if (space_id == kNoRow) space_id = TRY(index_->insert_space(space.space, space.digest));
+  std::int64_t parent = kNoRow;
+  std::vector<PageName> names;
+  for (const PlannedPage& page : plan) {
+    names.push_back(page.name);
+    const std::uint64_t bytes = planned_bytes(space, page);
+    const std::optional<std::uint64_t> slot =
+        page.placed.has_value() ? std::optional(page.placed->slot) : page.slot;
+    if (page.row.has_value()) {
+      if (page.brings_bytes) TRY(index_->move_page(page.row->id, *slot, bytes));
+      parent = page.row->id;
+      continue;
+    }
+    PageRow row{.id = kNoRow,
+                .space = space_id,
+                .name = page.name,
+                .parent = parent,
+                .slot = std::nullopt,
+                .link = {},
+                .bytes = bytes};
+    if (page.brings_bytes) {
+      row.slot = slot;
+    } else {
+      row.link = link_of(*page.given, space.digest);
+    }
+    parent = TRY(index_->insert_page(row));
+  }
+  if (replaced != kNoRow) TRY(index_->delete_snapshot(replaced));
+  SnapshotRow row{.id = kNoRow,
+                  .tenant = record.tenant,
+                  .info = info,
+                  .space = space_id,
+                  .last_page = parent,
+                  .record = encode_record(record),
+                  .checksum = {}};
+  row.checksum = snapshot_checksum(row, space.digest, names);
+  TRY(index_->insert_snapshot(row));
+  TRY(index_->commit());
+  space.id = space_id;
+  return {};
+}
+
+// Slots of pending, cached and written pages are stored pages now.
+void SnapshotStore::settle_save(Space& space, const std::vector<PlannedPage>& plan, TicketId id) {
+  const auto ticket = tickets_.find(id);
+  for (const PlannedPage& page : plan) {
+    if (!page.brings_bytes) continue;
+    ++space.stored_count;
+    if (page.is_cached) cached_.erase({space.digest, page.name});
+    if (page.placed.has_value() && !page.is_cached) ticket->second.pending.erase(page.name);
+    if (page.row.has_value() && page.row->slot.has_value()) {
+      give_back(space, *page.row->slot);  // It was damaged.
+      --space.stored_count;
+    }
+    space.damaged.erase(page.name);
+  }
+  release(id);
+}
+
+Result<SnapshotInfo> SnapshotStore::save(SnapshotRecord record, std::span<const PageRecord> pages,
+                                         const SaveOptions& options) {
+  TRY(ready());
+  TRY(check_record(record));
+  TRY(forget_expired());
+  const Digest digest = space_digest(record.space);
+  const Ticket* ticket = nullptr;
+  if (options.ticket != kNoTicket) {
+    const auto found = tickets_.find(options.ticket);
+    if (found == tickets_.end() || found->second.space != digest) {
+      return Error(ErrorCode::NotFound, "this ticket for saving has ended, or is of other pages");
+    }
+    ticket = &found->second;
+  }
+  const std::optional<SnapshotRow> old = TRY(index_->find_snapshot(record.tenant, record.name));
+  if (old.has_value() && !options.overwrite) {
+    return Error(ErrorCode::AlreadyExists, "snapshot \"" + printable(record.name) +
+                                               "\" exists; overwriting was not asked for");
+  }
+  const std::int64_t replaced = old.has_value() ? old->id : kNoRow;
+
+  Space& space = *TRY(space_for(record.space));
+  GivenPages given;
+  for (const PageRecord& page : pages) {
+    TRY(check_page(committed(page), record.space));
+    given[page.name] = &page;
+  }
+  record.created_unix_ms = now();
+  std::vector<PlannedPage> plan = TRY(plan_chain(space, record, given, ticket));
+  TRY(plan_tail(space, record, plan));
+  SnapshotInfo info{.name = record.name,
+                    .created_unix_ms = record.created_unix_ms,
+                    .expires_unix_ms = record.expires_unix_ms,
+                    .page_count = static_cast<std::uint32_t>(plan.size()),
+                    .token_count = record.token_count};
+  TRY(check_quota(record, space, plan, replaced,
+                  options.tenant_bytes_max.value_or(options_.tenant_bytes_max), info));
+
+  Result<void> saved = write_planned(space, plan);
+  if (saved.ok()) {
+    saved = commit_save(space, record, info, plan, replaced);
+    if (saved.ok()) {
+      settle_save(space, plan, options.ticket);
+      return info;
+    }
+    index_->roll_back();
+  }
+  // Where the index failed, what lies in these slots is known only when it has been read again.
+  if (!index_->has_failed()) {
+    for (const PlannedPage& page : plan) {
+      if (page.slot.has_value()) give_back(space, *page.slot);
+    }
+  }
+  return std::move(saved).take_error();
+}
+
+}  // namespace quire::store
