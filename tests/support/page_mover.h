@@ -78,10 +78,11 @@ class PageMover {
     away_.clear();
   }
 
-  // Asks for a third of the pages, as they are behind `slot_count` written slots.
+  // Asks for one page and a third of the others, as they are behind `slot_count` written slots.
   void send_away(inference::Batch& batch, std::uint32_t slot_count) {
+    const std::uint32_t chosen = below(static_cast<std::uint32_t>(pages_.size()));
     for (std::size_t entry = 0; entry < pages_.size(); ++entry) {
-      if (below(3) != 0) continue;
+      if (below(3) != 0 && entry != chosen) continue;
       const auto first = static_cast<std::uint32_t>(entry) * device_.page_size;
       const std::uint32_t used = std::min(device_.page_size, slot_count - first);
       const auto written = static_cast<std::uint32_t>((std::uint64_t{1} << used) - 1);
