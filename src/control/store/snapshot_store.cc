@@ -97,12 +97,12 @@ Result<SnapshotStore::Space*> SnapshotStore::space_for(const PageSpace& page_spa
 }
 
 Result<PageFile*> SnapshotStore::file_of(Space& space) {
-  if (!space.file.has_value()) {
-    // A file that the index does not know is what a crash left, or somebody's rubbish.
-    space.file = space.id == kNoRow
-                     ? TRY(PageFile::create(files_, path_of(space.digest), space.space))
-                     : TRY(PageFile::open(files_, path_of(space.digest), space.space));
-  }
+  if (space.file.has_value()) return &*space.file;
+  const std::string path = path_of(space.digest);
+  // A file that the index does not know is what a crash left, or somebody's rubbish.
+  Result<PageFile> file = space.id == kNoRow ? PageFile::create(files_, path, space.space)
+                                             : PageFile::open(files_, path, space.space);
+  space.file = TRY(std::move(file));
   return &*space.file;
 }
 

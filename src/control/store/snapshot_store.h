@@ -186,12 +186,12 @@ class SnapshotStore final {
   // snapshot_store_collect.cc
   Result<std::uint64_t> forget_expired();
   void drop_all_cached(GcReport& report);
-  Result<std::set<std::int64_t>> reachable_pages(const std::vector<PageRow>& pages);
+  Result<std::set<std::int64_t>> reachable_pages(const std::map<std::int64_t, PageRow>& pages);
   Result<void> give_space_back(GcReport& report);
   Result<void> blank_free_slots(Space& space);
 
   // snapshot_store_verify.cc
-  void check_slots(const std::map<std::int64_t, PageRow>& pages) const;
+  Result<void> check_slots(const std::map<std::int64_t, PageRow>& pages);
 
   FileSystem& files_;
   const WallClock& clock_;

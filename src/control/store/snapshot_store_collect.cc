@@ -3,7 +3,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/check.h"
 #include "control/store/snapshot_store.h"
 
 namespace quire::store {
@@ -33,16 +32,17 @@ void SnapshotStore::drop_all_cached(GcReport& report) {
   report.cached_count_dropped = dropped.size();
 }
 
-// Requires: rows in the order of their ids, so that parents come before their children.
-Result<std::set<std::int64_t>> SnapshotStore::reachable_pages(const std::vector<PageRow>& pages) {
+Result<std::set<std::int64_t>> SnapshotStore::reachable_pages(
+    const std::map<std::int64_t, PageRow>& pages) {
   std::set<std::int64_t> reached;
   for (const SnapshotRow& row : TRY(index_->snapshots())) reached.insert(row.last_page);
-  for (const PageRow& row : pages) {
+  for (const auto& [id, row] : pages) {
     const Space* space = find_space(row.space);
-    if (space != nullptr && is_pinned({space->digest, row.name})) reached.insert(row.id);
+    if (space != nullptr && is_pinned({space->digest, row.name})) reached.insert(id);
   }
-  for (auto row = pages.rbegin(); row != pages.rend(); ++row) {
-    if (reached.contains(row->id)) reached.insert(row->parent);
+  // Parents have smaller ids than their children.
+  for (auto each = pages.rbegin(); each != pages.rend(); ++each) {
+    if (reached.contains(each->first)) reached.insert(each->second.parent);
   }
   reached.erase(kNoRow);
   return reached;
@@ -54,16 +54,17 @@ Result<GcReport> SnapshotStore::gc() {
   report.snapshot_count_expired = TRY(forget_expired());
   drop_all_cached(report);
 
-  std::vector<PageRow> pages;
+  std::map<std::int64_t, PageRow> pages;
   TRY(index_->each_page([&pages](const PageRow& row) -> Result<void> {
-    pages.push_back(row);
+    pages[row.id] = row;
     return {};
   }));
+  TRY(check_slots(pages));
   const std::set<std::int64_t> reached = TRY(reachable_pages(pages));
   std::unordered_map<std::int64_t, std::uint64_t> left_in_space;
   std::vector<const PageRow*> unreached;
-  for (const PageRow& row : pages) {
-    if (reached.contains(row.id)) {
+  for (const auto& [id, row] : pages) {
+    if (reached.contains(id)) {
       ++left_in_space[row.space];
     } else {
       unreached.push_back(&row);
@@ -92,11 +93,12 @@ Result<GcReport> SnapshotStore::gc() {
     }
   }
   for (const PageRow* row : unreached) {
-    Space& space = *find_space(row->space);
-    space.damaged.erase(row->name);
+    Space* space = find_space(row->space);
+    if (space == nullptr) continue;
+    space->damaged.erase(row->name);
     if (!row->slot.has_value()) continue;
-    give_back(space, *row->slot);
-    --space.stored_count;
+    give_back(*space, *row->slot);
+    --space->stored_count;
     ++report.page_count_freed;
     report.bytes_freed += row->bytes;
   }

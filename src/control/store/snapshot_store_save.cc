@@ -74,7 +74,8 @@ Result<void> SnapshotStore::add_pages(TicketId id, std::span<const PageRecord> p
     if (page.kv.empty()) {
       ticket.links[page.name] = page;
     } else if (!ticket.pending.contains(page.name)) {
-      ticket.pending[page.name] = {TRY(write_page(*space, stored)), page.parent};
+      const std::uint64_t slot = TRY(write_page(*space, stored));
+      ticket.pending[page.name] = {slot, page.parent};
     }
   }
   return {};
@@ -203,6 +204,8 @@ Result<void> SnapshotStore::check_quota(const SnapshotRecord& record, const Spac
 }
 
 Result<void> SnapshotStore::write_planned(Space& space, std::vector<PlannedPage>& plan) {
+  // A space in the index has its file, also while it has no pages.
+  TRY(file_of(space));
   for (PlannedPage& page : plan) {
     if (!page.brings_bytes || page.placed.has_value()) continue;
     const StoredPage stored = page.tail.has_value() ? *page.tail : committed(*page.given);
@@ -269,8 +272,8 @@ void SnapshotStore::settle_save(Space& space, const std::vector<PlannedPage>& pl
     ++space.stored_count;
     if (page.is_cached) cached_.erase({space.digest, page.name});
     if (page.placed.has_value() && !page.is_cached) ticket->second.pending.erase(page.name);
-    if (page.row.has_value() && page.row->slot.has_value()) {
-      give_back(space, *page.row->slot);  // It was damaged.
+    if (page.row.has_value() && page.row->slot.has_value()) {  // It was damaged.
+      if (space.slots.is_taken(*page.row->slot)) give_back(space, *page.row->slot);
       --space.stored_count;
     }
     space.damaged.erase(page.name);

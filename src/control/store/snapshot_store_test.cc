@@ -311,6 +311,17 @@ TEST_F(Store, CachedPagesAreBoundedBecomeStoredAndAreForgotten) {
   expect_loads(snapshot);
 }
 
+TEST_F(Store, ASnapshotWithoutPagesIsOneToo) {
+  const TestSnapshot empty = make_snapshot("a", "empty", {});
+  save(empty);
+  gc();
+  reopen();
+  expect_loads(empty);
+  const TestSnapshot full = make_snapshot("a", "full", counting(1, 9));
+  save(full);
+  expect_loads(full);
+}
+
 TEST_F(Store, TicketsAreBounded) {
   simulated_.options.ticket_count_max = 2;
   simulated_.crash(CrashKeep::Nothing, 1);
