@@ -1,6 +1,7 @@
 #include "control/pages/reuse_statistics.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -11,9 +12,8 @@ constexpr std::uint32_t kSlotsOfPool = 8;
 constexpr std::uint32_t kSlotLivesMin = 64;  // Bounds the cost of a life in a tiny pool.
 constexpr double kFade = 0.99;               // Of what was learned, each slot.
 constexpr double kAgeGrowth = 1.5;           // From one range of ages to the next.
-constexpr double kGuessLives = 1024.0;       // Lives at risk for a slot that outweigh the guess.
-constexpr double kGuessShare = 0.1;          // Of the mean hazard, at ages never seen.
-constexpr double kUseChanceMax = 0.9;        // In one range of ages.
+constexpr double kGuessLives = 4096.0;  // Lives at risk for a slot that weigh as much as the guess.
+constexpr double kGuessShare = 0.3;     // Of the mean hazard, at ages never seen.
 
 }  // namespace
 
@@ -113,7 +113,7 @@ void ReuseStatistics::weigh(Class& one, const ByAge& hazard_of_all, double use_r
   for (std::uint32_t age = 0; age < age_count_; ++age) {
     const double guess = hazard_of_all[age] * scale;
     const double hazard = (one.used[age] + kGuessLives * guess) / (one.at_risk[age] + kGuessLives);
-    const double chance = std::min(kUseChanceMax, hazard * age_width_[age]);
+    const double chance = 1.0 - std::exp(-hazard * age_width_[age]);
     uses[age + 1] = uses[age] + left * chance;
     time[age + 1] = time[age] + left * age_width_[age] * (1.0 - chance / 2.0);
     left *= 1.0 - chance;

@@ -122,6 +122,24 @@ bool parse_run(std::string_view word, std::vector<std::uint32_t>& blocks) {
   return true;
 }
 
+Result<void> check_request(const TraceRequest& request, std::uint32_t index, std::uint32_t capacity,
+                           std::vector<std::uint32_t>& seen_in) {
+  if (request.blocks.size() > capacity) {
+    return Error(ErrorCode::InvalidArgument, "request " + std::to_string(index) + " of " +
+                                                 std::to_string(request.blocks.size()) +
+                                                 " blocks does not fit a capacity of " +
+                                                 std::to_string(capacity));
+  }
+  for (const std::uint32_t block : request.blocks) {
+    if (seen_in[block] == index + 1) {
+      return Error(ErrorCode::InvalidArgument,
+                   "request " + std::to_string(index) + " names a block twice");
+    }
+    seen_in[block] = index + 1;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Trace> parse_compact_trace(std::string_view text) {
@@ -159,17 +177,18 @@ Result<ReplayResult> replay_trace(const Trace& trace, const ReplayOptions& optio
   if (options.capacity == 0) {
     return Error(ErrorCode::InvalidArgument, "a cache of 0 blocks holds nothing");
   }
+  if (trace.requests.empty()) {
+    return Error(ErrorCode::InvalidArgument, "the trace has no request");
+  }
   const auto count = static_cast<double>(trace.requests.size());
   if (!(options.from >= 0.0 && options.from < options.to && options.to <= 1.0)) {
     return Error(ErrorCode::InvalidArgument, "--from lies below --to, both between 0 and 1");
   }
   const auto first = static_cast<std::uint32_t>(options.from * count);
   const auto end = static_cast<std::uint32_t>(options.to * count);
-  for (const TraceRequest& request : trace.requests) {
-    if (request.blocks.size() <= options.capacity) continue;
-    return Error(ErrorCode::InvalidArgument,
-                 "a request of " + std::to_string(request.blocks.size()) +
-                     " blocks does not fit a capacity of " + std::to_string(options.capacity));
+  std::vector<std::uint32_t> seen_in(trace.block_count, 0);  // [block] the last request, from 1.
+  for (std::uint32_t index = 0; index < trace.requests.size(); ++index) {
+    TRY(check_request(trace.requests[index], index, options.capacity, seen_in));
   }
   Replay replay(trace, options);
   for (std::uint32_t index = options.is_cold_start ? first : 0; index < end; ++index) {

@@ -88,6 +88,16 @@ TEST(TraceReplay, WithHintsTheDefaultComesNearTheOracle) {
   }
 }
 
+// Each half with an empty store at its beginning.
+TEST(TraceReplay, TheDefaultIsNotBelowS3FifoOnEitherHalfWhenItStartsCold) {
+  for (const std::uint32_t capacity : {5'000u, 10'000u}) {
+    ReplayOptions options{.capacity = capacity, .from = 0.5, .is_cold_start = true};
+    const double hit_rate = rate(mooncake(), options);
+    options.policy = EvictionPolicyKind::S3Fifo;
+    EXPECT_GE(hit_rate, rate(mooncake(), options) + 0.2) << capacity;
+  }
+}
+
 // Requests arrive up to 200 places earlier or later: no order of this trace was fitted.
 TEST(TraceReplay, TheDefaultBeatsS3FifoOnAverageWhenRequestsAreShuffled) {
   double gain = 0.0;
@@ -119,6 +129,8 @@ TEST(TraceReplay, RefusesWhatItCannotPlay) {
   EXPECT_FALSE(replay_trace(trace, {.capacity = 0}).ok());
   EXPECT_FALSE(replay_trace(trace, {.capacity = 2}).ok());
   EXPECT_FALSE(replay_trace(trace, {.capacity = 4, .from = 0.5, .to = 0.5}).ok());
+  EXPECT_FALSE(replay_trace(Trace{}, {.capacity = 4}).ok());
+  EXPECT_FALSE(replay_trace(parse_compact_trace("0 7 7").take(), {.capacity = 4}).ok());
   EXPECT_EQ(replay_trace(trace, {.capacity = 4}).value().hit_count, 2u);
 }
 
