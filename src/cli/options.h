@@ -122,4 +122,16 @@ struct BenchOptions {
   OutputStyle output = OutputStyle::Text;
 };
 
+enum class PagePolicyChoice : std::uint8_t { Default, Lru, S3Fifo };
+struct BenchPagesOptions {
+  std::string trace;           // A file to replay: JSON lines, or runs; may be gzipped.
+  std::uint32_t capacity = 0;  // Blocks.
+  PagePolicyChoice policy = PagePolicyChoice::Default;
+  bool hints_from_future = false;
+  double from = 0.0;  // Shares of the trace between which requests are counted.
+  double to = 1.0;
+  bool is_cold_start = false;
+  OutputStyle output = OutputStyle::Text;
+};
+
 }  // namespace quire::cli

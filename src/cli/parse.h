@@ -16,7 +16,7 @@ namespace quire::cli {
 
 using Request = std::variant<RunOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
                              TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions,
-                             NewOptions, DoctorOptions, BenchOptions>;
+                             NewOptions, DoctorOptions, BenchOptions, BenchPagesOptions>;
 
 struct Parsed {
   std::optional<Request> request;

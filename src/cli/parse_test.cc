@@ -69,6 +69,12 @@ TEST(Parse, AnUnknownChoiceIsNamedWithWhatIsSupported) {
             "unknown kv format \"q8\" (supported: f32, f16, bf16)");
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--page-size", "12"}),
             "unknown page size \"12\" (supported: 8, 16, 32)");
+  EXPECT_EQ(first_line_of_usage_error(
+                {"bench", "pages", "--trace", "a", "--capacity", "5", "--policy", "mru"}),
+            "unknown eviction policy \"mru\" (supported: default, lru, s3-fifo)");
+  EXPECT_EQ(first_line_of_usage_error(
+                {"bench", "pages", "--trace", "a", "--capacity", "5", "--hints", "past"}),
+            "unknown source of hints \"past\" (supported: none, future)");
 }
 
 TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
@@ -86,6 +92,10 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
            {"eval"},
            {"eval", "--text", "a", "--ids", "b"},
            {"model"},
+           {"bench", "pages", "--trace", "a"},
+           {"bench", "pages", "--trace", "a", "--capacity", "0"},
+           {"bench", "pages", "--trace", "a", "--capacity", "5", "--from", "2"},
+           {"bench", "pages", "--trace", "a", "--capacity", "5", "--from", "0.5", "--to", "0.5"},
            {"run"}}) {
     const Parsed parsed = parse(arguments);
     EXPECT_FALSE(parsed.request.has_value());
@@ -103,7 +113,7 @@ TEST(Parse, EveryVerbHasHelpWithExamples) {
     EXPECT_NE(parsed.text.find(std::string("Usage: quire ") + verb + " "), std::string::npos)
         << parsed.text;
   }
-  for (const char* verb : {"kv", "generate"}) {
+  for (const char* verb : {"kv", "generate", "pages"}) {
     EXPECT_NE(parse({"bench", verb, "--help"}).text.find("Examples:"), std::string::npos) << verb;
   }
   EXPECT_NE(parse({"--help"}).text.find("Exit codes:"), std::string::npos);
@@ -131,6 +141,13 @@ TEST(Parse, BytesAreReadWithUnitsOf1024) {
 TEST(Parse, BenchAndModelHaveVerbsOfTheirOwn) {
   EXPECT_EQ(parsed_as<BenchOptions>({"bench", "kv", "--lengths", "8,16"}).lengths,
             (std::vector<std::uint32_t>{8, 16}));
+  const auto pages =
+      parsed_as<BenchPagesOptions>({"bench", "pages", "--trace", "a.gz", "--capacity", "5",
+                                    "--policy", "s3-fifo", "--hints", "future", "--from", "0.5"});
+  EXPECT_EQ(pages.capacity, 5u);
+  EXPECT_EQ(pages.policy, PagePolicyChoice::S3Fifo);
+  EXPECT_TRUE(pages.hints_from_future);
+  EXPECT_EQ(pages.from, 0.5);
   EXPECT_EQ(parsed_as<ModelOptions>({"model", "show", "tiny"}).action, ModelAction::Show);
   EXPECT_EQ(parsed_as<ModelOptions>({"model", "add", "a.gguf", "--name", "b"}).name, "b");
 }

@@ -55,5 +55,6 @@ Verb add_new(CLI::App& app);
 Verb add_doctor(CLI::App& app);
 void add_model(CLI::App& app, std::vector<Verb>& verbs);
 void add_bench(CLI::App& app, std::vector<Verb>& verbs);
+Verb add_bench_pages(CLI::App& bench);
 
 }  // namespace quire::cli

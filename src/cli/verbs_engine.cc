@@ -191,6 +191,7 @@ void add_bench(CLI::App& app, std::vector<Verb>& verbs) {
       "Examples:\n  quire bench generate --threads 2\n  quire bench generate --streams 1,16 "
       "--json");
   verbs.push_back({speed, finish(generate)});
+  verbs.push_back(add_bench_pages(*bench));
 }
 
 }  // namespace quire::cli

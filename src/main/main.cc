@@ -7,6 +7,7 @@
 
 #include "cli/parse.h"
 #include "main/commands/bench_command.h"
+#include "main/commands/bench_pages_command.h"
 #include "main/commands/build_command.h"
 #include "main/commands/chat_command.h"
 #include "main/commands/doctor_command.h"
@@ -36,6 +37,9 @@ struct Commands {
   int operator()(const cli::NewOptions& options) const { return new_command(options); }
   int operator()(const cli::DoctorOptions& options) const { return doctor_command(options); }
   int operator()(const cli::BenchOptions& options) const { return bench_command(options); }
+  int operator()(const cli::BenchPagesOptions& options) const {
+    return bench_pages_command(options);
+  }
 };
 
 }  // namespace

@@ -1,0 +1,68 @@
+#include "main/commands/bench_pages_command.h"
+
+#include <nlohmann/json.hpp>
+
+#include "main/commands/output.h"
+#include "main/commands/trace_file.h"
+
+namespace quire {
+namespace {
+
+control::EvictionPolicyKind kind_of(cli::PagePolicyChoice choice) {
+  switch (choice) {
+    case cli::PagePolicyChoice::Lru:
+      return control::EvictionPolicyKind::Lru;
+    case cli::PagePolicyChoice::S3Fifo:
+      return control::EvictionPolicyKind::S3Fifo;
+    case cli::PagePolicyChoice::Default:
+      break;
+  }
+  return control::EvictionPolicyKind::Default;
+}
+
+Result<void> bench_pages(const cli::BenchPagesOptions& options) {
+  const control::Trace trace = TRY(read_trace(options.trace));
+  const control::ReplayOptions replay{.policy = kind_of(options.policy),
+                                      .capacity = options.capacity,
+                                      .hints_from_future = options.hints_from_future,
+                                      .from = options.from,
+                                      .to = options.to,
+                                      .is_cold_start = options.is_cold_start};
+  const control::ReplayResult result = TRY(control::replay_trace(trace, replay));
+  const std::string policy(control::name_of(replay.policy));
+  if (options.output == cli::OutputStyle::Json) {
+    const nlohmann::json json = {{"hit_rate", result.hit_rate()},
+                                 {"policy", policy},
+                                 {"capacity", options.capacity},
+                                 {"hints", options.hints_from_future ? "future" : "none"},
+                                 {"from", options.from},
+                                 {"to", options.to},
+                                 {"start", options.is_cold_start ? "cold" : "warm"},
+                                 {"request_count", result.request_count},
+                                 {"block_count", result.block_count},
+                                 {"hit_count", result.hit_count},
+                                 {"eviction_count", result.eviction_count}};
+    print(json.dump() + "\n");
+    return {};
+  }
+  const auto row = [](const std::string& name, const std::string& value) {
+    print(name + std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') + value + "\n");
+  };
+  row("policy", policy + (options.hints_from_future ? ", told the future" : ""));
+  row("capacity", std::to_string(options.capacity) + " blocks");
+  row("requests", std::to_string(result.request_count));
+  row("blocks", std::to_string(result.block_count));
+  row("hits", std::to_string(result.hit_count));
+  row("evictions", std::to_string(result.eviction_count));
+  row("hit rate", decimal(result.hit_rate(), 2) + " %");
+  return {};
+}
+
+}  // namespace
+
+int bench_pages_command(const cli::BenchPagesOptions& options) {
+  const Result<void> done = bench_pages(options);
+  return done.ok() ? cli::number(cli::ExitCode::Ok) : fail(done.error());
+}
+
+}  // namespace quire
