@@ -1,31 +1,50 @@
+// The functions of one digest are deprecated in OpenSSL 3 in favour of EVP, which allocates for each
+// copy; a page name is a copy of a state and four blocks.
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/sha256.h"
 
-#include <openssl/evp.h>
+#include <openssl/sha.h>
+
+#include <cstring>
+#include <type_traits>
 
 #include "base/check.h"
 
 namespace quire {
+namespace {
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  QUIRE_CHECK(context_ != nullptr, "out of memory");
-  QUIRE_CHECK(EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(context_), EVP_sha256(), nullptr) == 1,
-              "OpenSSL offers no SHA-256");
+static_assert(std::is_trivially_copyable_v<SHA256_CTX>);
+
+SHA256_CTX load(const std::array<std::byte, 112>& state) {
+  static_assert(sizeof(SHA256_CTX) == sizeof(state));
+  SHA256_CTX context;
+  std::memcpy(&context, state.data(), sizeof(context));
+  return context;
 }
 
-Sha256::~Sha256() { EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context_)); }
+void store(std::array<std::byte, 112>& state, const SHA256_CTX& context) {
+  std::memcpy(state.data(), &context, sizeof(context));
+}
+
+}  // namespace
+
+Sha256::Sha256() {
+  SHA256_CTX context;
+  QUIRE_CHECK(SHA256_Init(&context) == 1, "OpenSSL offers no SHA-256");
+  store(state_, context);
+}
 
 Sha256& Sha256::add(std::span<const std::byte> bytes) {
-  QUIRE_CHECK(EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_), bytes.data(), bytes.size()) == 1,
-              "SHA-256 update");
+  SHA256_CTX context = load(state_);
+  QUIRE_CHECK(SHA256_Update(&context, bytes.data(), bytes.size()) == 1, "SHA-256 update");
+  store(state_, context);
   return *this;
 }
 
 Digest Sha256::finish() {
   Digest digest{};
-  unsigned count = 0;
-  QUIRE_CHECK(EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_), digest.data(), &count) == 1,
-              "SHA-256 final");
-  QUIRE_CHECK(count == digest.size(), "SHA-256 is 32 bytes");
+  SHA256_CTX context = load(state_);
+  QUIRE_CHECK(SHA256_Final(digest.data(), &context) == 1, "SHA-256 final");
   return digest;
 }
 

@@ -10,18 +10,16 @@ namespace quire {
 
 using Digest = std::array<std::uint8_t, 32>;
 
+// A copy goes on from where the original is: what many inputs begin with is hashed once.
 class Sha256 {
  public:
   Sha256();
-  ~Sha256();
-  Sha256(const Sha256&) = delete;
-  Sha256& operator=(const Sha256&) = delete;
 
   Sha256& add(std::span<const std::byte> bytes);
   Digest finish();  // Once; nothing can be added afterwards.
 
  private:
-  void* context_;
+  alignas(8) std::array<std::byte, 112> state_;  // OpenSSL's SHA256_CTX.
 };
 
 Digest sha256(std::span<const std::byte> bytes);
