@@ -1,6 +1,7 @@
 // Random programs over contexts beside the simplest model that could be right: a context is its
-// list of tokens. What a distribution must be comes from a second engine that computes each list at
-// once, alone, in a large pool, and finds nothing.
+// list of tokens, and which slots were dropped after how many of them. What a distribution must be
+// comes from a second engine that computes each such list alone, in a large pool, and finds
+// nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,24 +14,77 @@ namespace {
 
 using Sequence = std::vector<std::uint32_t>;
 
+// Slots [begin, end) were dropped when `written` tokens were written.
+struct Drop {
+  std::uint32_t written = 0;
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  auto operator<=>(const Drop&) const = default;
+};
+
+struct Content {
+  Sequence tokens;
+  std::vector<Drop> drops;  // By rising `written`.
+  auto operator<=>(const Content&) const = default;
+
+  // Ends at `length` now; what was dropped stays dropped.
+  void cut(std::uint32_t length) {
+    tokens.resize(length);
+    for (Drop& drop : drops) {
+      drop.written = std::min(drop.written, length);
+      drop.end = std::min(drop.end, length);
+    }
+    std::erase_if(drops, [](const Drop& drop) { return drop.begin >= drop.end; });
+  }
+  // Pages of `page_size` slots among the first `length` that can still be seen.
+  std::uint32_t seen_page_count(std::uint32_t page_size, std::uint32_t length) const {
+    std::uint32_t count = 0;
+    for (std::uint32_t page = 0; page < length / page_size; ++page) {
+      for (std::uint32_t slot = page * page_size; slot < (page + 1) * page_size; ++slot) {
+        const bool is_gone = std::any_of(drops.begin(), drops.end(), [&](const Drop& drop) {
+          return drop.begin <= slot && slot < drop.end;
+        });
+        if (is_gone) continue;
+        ++count;
+        break;
+      }
+    }
+    return count;
+  }
+};
+
 class Oracle {
  public:
   explicit Oracle(std::uint32_t page_size) : harness_(options(page_size)) {}
 
-  const NextDistribution& after(const Sequence& tokens) {
-    const auto found = known_.find(tokens);
+  const NextDistribution& after(const Content& content) {
+    const auto found = known_.find(content);
     if (found != known_.end()) return found->second;
     const InstanceId guest = harness_.start();
     const ObjectId queue = harness_.queue(guest);
     const ObjectId context = harness_.context(guest, queue);
     const auto output = harness_.embeds(guest, queue, 1);
-    harness_.send(guest, ContextAppend{context, tokens}, false);
+    std::uint32_t written = 0;
+    const auto append = [&](std::uint32_t end) {
+      harness_.send(
+          guest,
+          ContextAppend{context, {content.tokens.begin() + written, content.tokens.begin() + end}},
+          false);
+      written = end;
+    };
+    const auto length = static_cast<std::uint32_t>(content.tokens.size());
+    for (const Drop& drop : content.drops) {
+      append(drop.written);
+      harness_.send(guest, ContextFlush{context}, false);
+      harness_.send(guest, ContextDropRange{context, drop.begin, drop.end}, false);
+    }
+    append(length);
     harness_.send(guest, ContextForward{context, output}, false);
     const FutureId next = harness_.send(guest, GetNextDist{queue, output[0], 8});
     harness_.run();
     NextDistribution given = harness_.get<NextDistribution>(guest, next);
     harness_.controller->end_instance(guest);
-    return known_.emplace(tokens, std::move(given)).first->second;
+    return known_.emplace(content, std::move(given)).first->second;
   }
 
  private:
@@ -43,7 +97,7 @@ class Oracle {
     return options;
   }
   Harness harness_;
-  std::map<Sequence, NextDistribution> known_;
+  std::map<Content, NextDistribution> known_;
 };
 
 struct Knobs {
@@ -81,9 +135,11 @@ class Program {
  private:
   struct Chain {
     ObjectId id{};
-    Sequence tokens;
+    Content content;
     std::uint32_t queued = 0;
     bool is_known = true;  // `queued` is certain: nothing failed since.
+    std::uint32_t length() const { return static_cast<std::uint32_t>(content.tokens.size()); }
+    std::uint32_t written() const { return length() - queued; }
   };
   struct Guest {
     InstanceId id{};
@@ -93,9 +149,10 @@ class Program {
   struct Expected {
     InstanceId guest{};
     FutureId future{};
-    Sequence tokens;
+    Content content;
     std::uint32_t seq_len = 0;
-    enum class Kind { Distribution, Counters, OutOfRange, Truncated } kind = Kind::Counters;
+    enum class Kind { Distribution, Computed, Refused, Edited } kind = Kind::Computed;
+    ErrorCode code = ErrorCode::OutOfRange;  // Refused.
   };
 
   Harness::Options options() {
@@ -141,7 +198,7 @@ class Program {
 
   Chain& some_chain(Guest& guest) {
     if (guest.chains.empty() || (guest.chains.size() < 4 && below(6) == 0)) {
-      guest.chains.push_back({.id = harness_.context(guest.id, guest.queue), .tokens = {}});
+      guest.chains.push_back({.id = harness_.context(guest.id, guest.queue), .content = {}});
     }
     return guest.chains[below(static_cast<std::uint32_t>(guest.chains.size()))];
   }
@@ -154,16 +211,24 @@ class Program {
       append(guest, chain, some_tokens());
     } else if (choice < 45) {
       flush(guest, chain);
-    } else if (choice < 70) {
+    } else if (choice < 67) {
       forward(guest, chain);
-    } else if (choice < 76) {
+    } else if (choice < 72) {
       fork(guest, chain);
-    } else if (choice < 82) {
+    } else if (choice < 76) {
       truncate(guest, chain);
+    } else if (choice < 80) {
+      rewind(guest, chain);
+    } else if (choice < 84) {
+      drop_range(guest, chain);
     } else if (choice < 86) {
+      splice(guest, chain);
+    } else if (choice < 88) {
+      use_working_pages(guest, chain);
+    } else if (choice < 91) {
       harness_.send(guest.id, ContextDrop{chain.id}, false);
       guest.chains.erase(guest.chains.begin() + (&chain - guest.chains.data()));
-    } else if (choice < 87) {
+    } else if (choice < 92) {
       end(guest);
     } else {
       harness_.step();
@@ -172,38 +237,51 @@ class Program {
   }
 
   void append(Guest& guest, Chain& chain, const Sequence& tokens) {
-    if (chain.tokens.size() + tokens.size() > 6u * knobs_.page_size) return;
+    if (chain.length() + tokens.size() > 6u * knobs_.page_size) return;
     harness_.send(guest.id, ContextAppend{chain.id, tokens}, false);
-    chain.tokens.insert(chain.tokens.end(), tokens.begin(), tokens.end());
+    add(chain, tokens);
+  }
+  static void add(Chain& chain, const Sequence& tokens) {
+    chain.content.tokens.insert(chain.content.tokens.end(), tokens.begin(), tokens.end());
     chain.queued += static_cast<std::uint32_t>(tokens.size());
   }
 
-  void flush(Guest& guest, Chain& chain) {
+  void expect(const Guest& guest, const Chain& chain, FutureId future,
+              typename Expected::Kind kind) {
+    expected_.push_back(
+        {.guest = guest.id,
+         .future = future,
+         .content = chain.content,
+         .seq_len = kind == Expected::Kind::Edited ? chain.written() : chain.length(),
+         .kind = kind});
+  }
+  void expect_refusal(const Guest& guest, FutureId future, ErrorCode code) {
     expected_.push_back({.guest = guest.id,
-                         .future = harness_.send(guest.id, ContextFlush{chain.id}),
-                         .tokens = {},
-                         .seq_len = static_cast<std::uint32_t>(chain.tokens.size()),
-                         .kind = Expected::Kind::Counters});
+                         .future = future,
+                         .content = {},
+                         .kind = Expected::Kind::Refused,
+                         .code = code});
+  }
+
+  void flush(Guest& guest, Chain& chain) {
+    expect(guest, chain, harness_.send(guest.id, ContextFlush{chain.id}), Expected::Kind::Computed);
     after_compute(guest, chain);
   }
 
   void forward(Guest& guest, Chain& chain) {
-    if (!chain.is_known || chain.tokens.empty()) return;
+    if (!chain.is_known || chain.length() == 0) return;
     const std::uint32_t outputs =
         chain.queued == 0 ? 1 : 1 + below(std::min(chain.queued, std::uint32_t{3}));
     const auto embeds = harness_.embeds(guest.id, guest.queue, outputs);
-    const FutureId done = harness_.send(guest.id, ContextForward{chain.id, embeds});
-    expected_.push_back({.guest = guest.id,
-                         .future = done,
-                         .tokens = {},
-                         .seq_len = static_cast<std::uint32_t>(chain.tokens.size()),
-                         .kind = Expected::Kind::Counters});
+    expect(guest, chain, harness_.send(guest.id, ContextForward{chain.id, embeds}),
+           Expected::Kind::Computed);
     for (std::uint32_t index = 0; index < outputs; ++index) {
-      const Sequence seen(chain.tokens.begin(), chain.tokens.end() - (outputs - 1 - index));
+      Content seen = chain.content;
+      seen.tokens.resize(chain.length() - (outputs - 1 - index));
       expected_.push_back(
           {.guest = guest.id,
            .future = harness_.send(guest.id, GetNextDist{guest.queue, embeds[index], 8}),
-           .tokens = seen,
+           .content = std::move(seen),
            .kind = Expected::Kind::Distribution});
     }
     harness_.send(guest.id, DeallocEmbeds{guest.queue, embeds}, false);
@@ -220,10 +298,10 @@ class Program {
     const ObjectId id = chain.id;
     const InstanceId owner = guest.id;
     settle();
-    const FutureId again = harness_.send(owner, ContextTruncate{id, 0});
+    const FutureId again = harness_.send(owner, ContextEdit{id, ContextEditKind::Truncate, 0});
     harness_.run();
     const ContextCounters counters = harness_.get<ContextState>(owner, again).counters;
-    chain.queued = static_cast<std::uint32_t>(chain.tokens.size()) - counters.seq_len;
+    chain.queued = chain.length() - counters.seq_len;
     chain.is_known = true;
   }
 
@@ -235,24 +313,94 @@ class Program {
     guest.chains.push_back(child);
   }
 
+  FutureId edit(const Guest& guest, const Chain& chain, ContextEditKind kind, std::uint32_t count) {
+    return harness_.send(guest.id, ContextEdit{chain.id, kind, count});
+  }
+
   void truncate(Guest& guest, Chain& chain) {
     if (!chain.is_known) return;
-    const auto written = static_cast<std::uint32_t>(chain.tokens.size()) - chain.queued;
-    const std::uint32_t reach = chain.queued + written % knobs_.page_size;
+    const std::uint32_t reach = chain.queued + chain.written() % knobs_.page_size;
     const std::uint32_t count = below(reach + 2);
-    const FutureId future = harness_.send(guest.id, ContextTruncate{chain.id, count});
-    if (count > reach) {
-      expected_.push_back(
-          {.guest = guest.id, .future = future, .tokens = {}, .kind = Expected::Kind::OutOfRange});
-      return;
-    }
-    chain.tokens.resize(chain.tokens.size() - count);
+    const FutureId future = edit(guest, chain, ContextEditKind::Truncate, count);
+    if (count > reach) return expect_refusal(guest, future, ErrorCode::OutOfRange);
     chain.queued -= std::min(chain.queued, count);
-    expected_.push_back({.guest = guest.id,
-                         .future = future,
-                         .tokens = {},
-                         .seq_len = static_cast<std::uint32_t>(chain.tokens.size()) - chain.queued,
-                         .kind = Expected::Kind::Truncated});
+    chain.content.cut(chain.length() - count);
+    expect(guest, chain, future, Expected::Kind::Edited);
+  }
+
+  void rewind(Guest& guest, Chain& chain) {
+    if (!chain.is_known) return;
+    const std::uint32_t length = below(chain.length() + 2);
+    const FutureId future = edit(guest, chain, ContextEditKind::Rewind, length);
+    if (length > chain.length()) return expect_refusal(guest, future, ErrorCode::OutOfRange);
+    chain.queued = length > chain.written() ? length - chain.written() : 0;
+    chain.content.cut(length);
+    expect(guest, chain, future, Expected::Kind::Edited);
+  }
+
+  void drop_range(Guest& guest, Chain& chain) {
+    if (!chain.is_known) return;
+    const std::uint32_t written = chain.written();
+    const std::uint32_t begin = below(written + 1);
+    const std::uint32_t end = begin + below(2 * knobs_.page_size + 2);
+    const FutureId future = harness_.send(guest.id, ContextDropRange{chain.id, begin, end});
+    if (end > written) return expect_refusal(guest, future, ErrorCode::OutOfRange);
+    if (end > begin) {
+      chain.content.drops.push_back({.written = written, .begin = begin, .end = end});
+    }
+    expect(guest, chain, future, Expected::Kind::Edited);
+  }
+
+  void splice(Guest& guest, Chain& chain) {
+    const Chain& source = guest.chains[below(static_cast<std::uint32_t>(guest.chains.size()))];
+    const std::uint32_t begin = below(source.length() + 1);
+    const std::uint32_t end = begin + below(source.length() + 2 - begin);
+    if (chain.length() + end - begin > 6u * knobs_.page_size) return;
+    const FutureId future = harness_.send(guest.id, ContextSplice{chain.id, source.id, begin, end});
+    if (end > source.length()) return expect_refusal(guest, future, ErrorCode::OutOfRange);
+    const Sequence tokens(source.content.tokens.begin() + begin,
+                          source.content.tokens.begin() + end);
+    add(chain, tokens);
+    if (chain.is_known) expect(guest, chain, future, Expected::Kind::Edited);
+  }
+
+  // The published operations on the tail, one after another, in a pool with room.
+  void use_working_pages(Guest& guest, Chain& chain) {
+    if (is_fallible() || !chain.is_known) return;
+    const ObjectId id = chain.id;
+    const InstanceId owner = guest.id;
+    const auto counters = [&](ContextEditKind kind, std::uint32_t count) {
+      const FutureId future = harness_.send(owner, ContextEdit{id, kind, count});
+      harness_.run();
+      return harness_.get<ContextState>(owner, future).counters;
+    };
+    const auto refused = [&](ContextEditKind kind, std::uint32_t count) {
+      const FutureId future = harness_.send(owner, ContextEdit{id, kind, count});
+      harness_.run();
+      return harness_.error(owner, future);
+    };
+    const ContextCounters before = counters(ContextEditKind::ReservePages, 0);
+    const std::uint32_t count = below(4);
+    const ContextCounters reserved = counters(ContextEditKind::ReservePages, count);
+    ASSERT_EQ(reserved.working_page_count, before.working_page_count + count);
+    ASSERT_EQ(reserved.seq_len, before.seq_len);
+    ASSERT_EQ(counters(ContextEditKind::CommitPages, 0).working_page_count,
+              reserved.working_page_count);
+    ASSERT_EQ(refused(ContextEditKind::CommitPages, 1), ErrorCode::PageNotFull);
+    ASSERT_EQ(refused(ContextEditKind::ReleasePages, reserved.working_page_count + 1),
+              ErrorCode::OutOfRange);
+    ASSERT_EQ(refused(ContextEditKind::TruncatePageTokens, before.working_page_token_count + 1),
+              ErrorCode::OutOfRange);
+    if (below(2) == 0) {
+      ASSERT_EQ(counters(ContextEditKind::ReleasePages, count).working_page_count,
+                before.working_page_count);
+    }
+    if (chain.queued > 0 || before.working_page_token_count == 0) return;
+    const std::uint32_t cut = below(before.working_page_token_count + 1);
+    const ContextCounters after = counters(ContextEditKind::TruncatePageTokens, cut);
+    ASSERT_EQ(after.seq_len, before.seq_len - cut);
+    ASSERT_GE(after.working_page_count, before.working_page_count);
+    chain.content.cut(chain.length() - cut);
   }
 
   void end(Guest& guest) {
@@ -285,9 +433,10 @@ class Program {
 
   void check_one(const Expected& each) {
     const Result<AnswerBody>& body = harness_.at(each.guest, each.future);
-    if (each.kind == Expected::Kind::OutOfRange) {
+    if (each.kind == Expected::Kind::Refused) {
       ASSERT_FALSE(body.ok());
-      EXPECT_EQ(body.error().code(), ErrorCode::OutOfRange);
+      EXPECT_EQ(body.error().code(), each.code) << body.error().message();
+      ++errors_[each.code];
       return;
     }
     if (!body.ok()) {
@@ -300,16 +449,26 @@ class Program {
     }
     if (each.kind == Expected::Kind::Distribution) {
       const auto& given = std::get<NextDistribution>(body.value());
-      const NextDistribution& wanted = oracle_.after(each.tokens);
-      ASSERT_EQ(given.tokens, wanted.tokens) << each.tokens.size() << " tokens";
+      const NextDistribution& wanted = oracle_.after(each.content);
+      const auto describe = [&] {
+        std::string text = std::to_string(each.content.tokens.size()) + " tokens of " +
+                           std::to_string(knobs_.page_size);
+        for (const Drop& drop : each.content.drops) {
+          text += ", [" + std::to_string(drop.begin) + ", " + std::to_string(drop.end) + ") at " +
+                  std::to_string(drop.written);
+        }
+        return text;
+      };
+      ASSERT_EQ(given.tokens, wanted.tokens) << describe();
       ASSERT_EQ(given.probabilities, wanted.probabilities);
       return;
     }
     const ContextCounters& counters = std::get<ContextState>(body.value()).counters;
-    if (!is_fallible() || each.kind == Expected::Kind::Truncated) {
+    if (!is_fallible() || each.kind == Expected::Kind::Edited) {
       ASSERT_EQ(counters.seq_len, each.seq_len);
     }
-    ASSERT_EQ(counters.committed_page_count, counters.seq_len / knobs_.page_size);
+    ASSERT_EQ(counters.committed_page_count,
+              each.content.seen_page_count(knobs_.page_size, counters.seq_len));
     ASSERT_EQ(counters.working_page_token_count, counters.seq_len % knobs_.page_size);
   }
 

@@ -35,7 +35,7 @@ TEST(Limits, APromptLongerThanTheContextIsRefusedBeforeAnyWork) {
   EXPECT_EQ(harness.error(guest.id, flush), ErrorCode::OutOfRange);
   EXPECT_EQ(harness.message(guest.id, flush),
             "the context would hold 5000 tokens; the model's limit is 4096");
-  const FutureId cut = harness.send(guest.id, ContextTruncate{guest.context, 904});
+  const FutureId cut = harness.send(guest.id, ContextEdit{guest.context, ContextEditKind::Truncate, 904});
   EXPECT_FALSE(harness.error(guest.id, cut));
   const FutureId again = harness.send(guest.id, ContextFlush{guest.context});
   harness.run();
@@ -111,7 +111,7 @@ TEST(Limits, HandlesThatDoNotExistAreNotFound) {
   not_found(GetLogits{guest.queue, guest.context});  // Of another kind.
   not_found(ContextFlush{none});
   not_found(ContextFork{none, ObjectId{778}});
-  not_found(ContextTruncate{guest.queue, 1});
+  not_found(ContextEdit{guest.queue, ContextEditKind::Truncate, 1});
   not_found(ContextDrop{none});
   not_found(MaskPage{guest.queue, none, std::vector<std::uint8_t>(16, 1)});
   not_found(DestroyQueue{none});

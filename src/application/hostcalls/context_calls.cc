@@ -106,7 +106,7 @@ Result<std::int32_t> context_truncate(HostCall& call, GuestHandle context, std::
   TRY(call.guest.check_pending(0));
   TRY(call.guest.check_future_room());
   FutureRecord& future = call.guest.submit_future(
-      view.record.queue, control::ContextTruncate{object(context), count}, 0);
+      view.record.queue, control::ContextEdit{object(context), control::ContextEditKind::Truncate, count}, 0);
   future.context = context;  // Covers nothing: what is still queued may stay queued.
   return static_cast<std::int32_t>(future.handle);
 }

@@ -66,7 +66,34 @@ struct ContextAppend { ObjectId context{}; std::vector<std::uint32_t> tokens; };
 struct ContextFlush { ObjectId context{}; };
 struct ContextForward { ObjectId context{}; std::vector<ObjectId> output_embeds; };
 struct ContextFork { ObjectId context{}; ObjectId child{}; };
-struct ContextTruncate { ObjectId context{}; std::uint32_t token_count = 0; };
+// Truncate: the last `count` tokens of queue and tail go. Rewind: the context ends at `count`
+// tokens. The others are the published operations on working pages.
+enum class ContextEditKind : std::uint8_t {
+  Truncate, Rewind, ReservePages, CommitPages, ReleasePages, TruncatePageTokens
+};
+struct ContextEdit {
+  ObjectId context{};
+  ContextEditKind kind = ContextEditKind::Truncate;
+  std::uint32_t count = 0;
+};
+// Slots [begin, end) are not seen by tokens to come.
+struct ContextDropRange { ObjectId context{}; std::uint32_t begin = 0; std::uint32_t end = 0; };
+// Queues the tokens of slots [begin, end) of `source`, another context of the same model.
+struct ContextSplice {
+  ObjectId context{};
+  ObjectId source{};
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+// What the program says about the context's pages once nobody holds them; the last word counts.
+enum class ContextHintKind : std::uint8_t { None, WillResume, Done, Keep, SharedPrefix };
+struct ContextHint {
+  ObjectId context{};
+  ContextHintKind kind = ContextHintKind::None;
+  std::uint32_t seconds = 0;                      // Of Keep.
+};
+// Whether tokens may be further from their oldest visible key than the model's context length.
+struct ContextBeyond { ObjectId context{}; bool is_allowed = false; };
 struct ContextDrop { ObjectId context{}; };
 
 struct Tokenize { ModelIndex model{}; std::string text; bool parse_special = true; bool add_bos = false; };
@@ -81,7 +108,8 @@ using CommandBody =
     std::variant<CreateQueue, DestroyQueue, SetQueuePriority, Synchronize, AllocPages, DeallocPages,
                  AllocEmbeds, DeallocEmbeds, EmbedText, Forward, MaskPage, GetNextDist, GetLogits,
                  ContextCreate, ContextAppend, ContextFlush, ContextForward, ContextFork,
-                 ContextTruncate, ContextDrop, Tokenize, Detokenize, ApplyChatTemplate, DropFuture>;
+                 ContextEdit, ContextDropRange, ContextSplice, ContextHint, ContextBeyond, ContextDrop,
+                 Tokenize, Detokenize, ApplyChatTemplate, DropFuture>;
 
 struct Command {
   InstanceId instance{};
@@ -97,7 +125,7 @@ struct NextDistribution {
 struct Logits { std::vector<float> values; };     // [vocabulary_size]
 struct Tokens { std::vector<std::uint32_t> ids; };
 struct Text { std::string bytes; };
-struct ContextState { ObjectId context{}; ContextCounters counters; };   // flush, forward, truncate.
+struct ContextState { ObjectId context{}; ContextCounters counters; };   // flush, forward, edits.
 struct Forked { ObjectId child{}; ContextCounters counters; };
 
 using AnswerBody = std::variant<Done, NextDistribution, Logits, Tokens, Text, ContextState, Forked>;

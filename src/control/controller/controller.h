@@ -86,7 +86,11 @@ class Controller final : public ControlPort {
   Result<void> issue(Instance& instance, Command& command, const ContextFlush& body);
   Result<void> issue(Instance& instance, Command& command, const ContextForward& body);
   Result<void> issue(Instance& instance, Command& command, const ContextFork& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextTruncate& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextEdit& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextDropRange& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextSplice& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextHint& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextBeyond& body);
   Result<void> issue(Instance& instance, Command& command, const ContextDrop& body);
   Result<void> issue(Instance& instance, Command& command, const Tokenize& body);
   Result<void> issue(Instance& instance, Command& command, const Detokenize& body);

@@ -342,7 +342,8 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
   context->model = queue->model;
   context->instance = &instance;
   context->queue = queue;
-  context->head = queue->model->resources().cache.root(sharing_domain(instance.tenant));
+  ModelResources& resources = queue->model->resources();
+  open_context(*context, resources, resources.cache.root(sharing_domain(instance.tenant)));
   instance.objects[static_cast<std::uint32_t>(body.context)] = {ObjectKind::Context, context};
   dispatcher_.answer(instance.id, command.future, AnswerBody(Done{}));
   return {};
@@ -411,7 +412,45 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
   return {};
 }
 
-Result<void> Controller::issue(Instance& instance, Command& command, const ContextTruncate& body) {
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextEdit& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  if (context->model->resources().is_basic() && body.kind != ContextEditKind::Truncate) {
+    return Error(ErrorCode::NotSupported, "this operation on pages needs the paged KV cache");
+  }
+  table_.issue(*issue_on_context(instance, command, *context));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextDropRange& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  if (context->model->resources().is_basic()) {
+    return Error(ErrorCode::NotSupported, "drop_range needs the paged KV cache");
+  }
+  table_.issue(*issue_on_context(instance, command, *context));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextSplice& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  Context* source = TRY(find<Context>(instance, body.source, ObjectKind::Context));
+  if (source->model != context->model) {
+    return Error(ErrorCode::InvalidArgument,
+                 "splice: the source is a context of another model");
+  }
+  Operation* operation = issue_on_context(instance, command, *context);
+  operation->child = source;
+  table_.chain(*operation, *source);
+  table_.issue(*operation);
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextHint& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  table_.issue(*issue_on_context(instance, command, *context));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextBeyond& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
   table_.issue(*issue_on_context(instance, command, *context));
   return {};

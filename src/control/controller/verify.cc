@@ -1,4 +1,5 @@
 // The full audit: holds of pages and ledgers, recounted from every object (I1, I2, I4; S3).
+#include <map>
 #include <set>
 #include <vector>
 
@@ -48,7 +49,8 @@ Objects objects_of(const Instance& instance) {
 
 // What one instance holds of one model, added to the holds of each page.
 void audit_instance(const Instance& instance, const Scheduler& scheduler,
-                    std::vector<std::uint32_t>& holds, std::uint32_t& embed_slot_count) {
+                    std::vector<std::uint32_t>& holds,
+                    std::map<NodeId, std::uint32_t>& name_holds, std::uint32_t& embed_slot_count) {
   const ModelResources& resources = scheduler.resources();
   const PageCache& cache = resources.cache;
   std::set<PageId> held;
@@ -69,10 +71,17 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
       ++holds[static_cast<std::uint32_t>(page)];
       held.insert(page);
     }
-    if (!cache.is_root(context->head)) ++holds[static_cast<std::uint32_t>(context->head)];
-    for (NodeId node = context->head; !cache.is_root(node); node = cache.parent(node)) {
-      held.insert(PageCache::page_of(node));
+    for (const WindowPage& page : context->window) {
+      ++holds[static_cast<std::uint32_t>(cache.page_of(page.node))];
+      held.insert(cache.page_of(page.node));
     }
+    if (!cache.is_root(context->anchor)) {
+      ++holds[static_cast<std::uint32_t>(cache.page_of(context->anchor))];
+    }
+    for (NodeId node = context->anchor; !cache.is_root(node); node = cache.parent(node)) {
+      held.insert(cache.page_of(node));
+    }
+    ++name_holds[context->head];
   }
   const PageLedger& ledger = instance.ledgers[static_cast<std::size_t>(scheduler.model())];
   QUIRE_CHECK(ledger.page_count() == held.size(), "S3: a ledger differs from what is held");
@@ -87,16 +96,19 @@ void Controller::verify() const {
     scheduler->verify();
     const PageCache& cache = scheduler->resources().cache;
     std::vector<std::uint32_t> holds(cache.page_count(), 0);
+    std::map<NodeId, std::uint32_t> name_holds;
     std::uint32_t embed_slot_count = 0;
     for (const auto& [order, instance] : table_.instances) {
-      audit_instance(*instance, *scheduler, holds, embed_slot_count);
+      audit_instance(*instance, *scheduler, holds, name_holds, embed_slot_count);
     }
     for (const PageId page : scheduler->scratch_pages()) ++holds[static_cast<std::uint32_t>(page)];
-    for (std::uint32_t index = 0; index < cache.page_count(); ++index) {
-      if (cache.pool().state(PageId{index}) != PageState::Committed) continue;
-      const NodeId parent = cache.parent(NodeId{index});
-      if (!cache.is_root(parent)) ++holds[static_cast<std::uint32_t>(parent)];
-    }
+    cache.trie().for_each([&](NodeId node) {
+      QUIRE_CHECK(cache.trie().name_hold_count(node) == name_holds[node],
+                  "I2: the holds of a name differ from a recount");
+      if (cache.is_root(node) || cache.trie().chain_hold_count(node) == 0) return;
+      const NodeId parent = cache.parent(node);
+      if (!cache.is_root(parent)) ++holds[static_cast<std::uint32_t>(cache.page_of(parent))];
+    });
     for (std::uint32_t index = 0; index < cache.page_count(); ++index) {
       QUIRE_CHECK(cache.pool().hold_count(PageId{index}) == holds[index],
                   "I2: the holds of a page differ from a recount");

@@ -1,6 +1,7 @@
 #include "control/pages/page_cache.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 
@@ -15,200 +16,283 @@ PageCache::PageCache(const PageCacheOptions& options)
              .page_size = options.space.page_size,
              .hash_key = options.hash_key,
              .hash_bits = options.hash_bits}),
-      cold_links_(options.page_count),
-      root_of_(options.page_count, 0) {}
+      cold_links_(options.page_count) {}
 
 NodeId PageCache::root(const Digest& sharing_domain) {
   const auto found = root_by_domain_.find(sharing_domain);
   if (found != root_by_domain_.end()) return found->second;
-  options_.space.sharing_domain = sharing_domain;
-  domains_.push_back(sharing_domain);
-  return root_by_domain_.emplace(sharing_domain, trie_.add_root(root_name(options_.space)))
-      .first->second;
+  PageNameSpace space = options_.space;
+  space.sharing_domain = sharing_domain;
+  const PageNamer namer(space);
+  const NodeId root = trie_.add_root(namer.root());
+  namers_.emplace(root, namer);
+  root_by_domain_.emplace(sharing_domain, root);
+  return root;
 }
 
-const PageNameSpace& PageCache::space_of(NodeId node) {
-  const std::uint32_t index = static_cast<std::uint32_t>(node);
-  const std::uint32_t root = is_root(node) ? index - page_count() : root_of_[index];
-  options_.space.sharing_domain = domains_[root];
-  return options_.space;
-}
-
-std::uint32_t PageCache::available() const {
-  // Cold pages go from the oldest on; those that a batch touches are the newest.
-  std::uint32_t fenced = 0;
-  for (PageId page = cold_newest_; page != kNoPage && pool_.is_fenced(page);
-       page = cold_links_[static_cast<std::uint32_t>(page)].older) {
-    ++fenced;
+bool PageCache::make_room(std::uint32_t count) {
+  if (available() < count) return false;
+  while (pool_.free_count() < count) {
+    if (!evict_one()) return false;
   }
-  return pool_.free_count() + pool_.cold_count() - fenced;
+  return true;
 }
 
 bool PageCache::take(std::uint32_t count, std::vector<PageId>& pages) {
-  if (pool_.free_count() < count && available() < count) return false;
-  while (pool_.free_count() < count) QUIRE_CHECK(evict_oldest(), "available() counted too many");
+  if (!make_room(count)) return false;
   for (std::uint32_t index = 0; index < count; ++index) pages.push_back(*pool_.allocate());
   return true;
 }
 
-bool PageCache::evict_oldest() {
-  const PageId page = cold_oldest_;
-  if (page == kNoPage || pool_.is_fenced(page)) return false;
-  unlink_cold(page);
-  trie_.erase(page);
+bool PageCache::evict_one() {
+  PageId page = oldest_;
+  while (page != kNoPage && pool_.is_fenced(page)) page = link(page).newer;
+  if (page == kNoPage) return false;
+  const NodeId node = trie_.node_of(page);
+  leave_cold(node);
   pool_.evict(page);
+  trie_.remove_page(node);
+  ++evicted_count_;
   return true;
 }
 
 void PageCache::evict_all() {
-  while (evict_oldest()) {
+  while (evict_one()) {
   }
 }
 
-void PageCache::push_cold(PageId page) {
-  ColdLink& link = cold_links_[static_cast<std::uint32_t>(page)];
-  link = {.newer = kNoPage, .older = cold_newest_};
-  if (cold_newest_ != kNoPage) cold_links_[static_cast<std::uint32_t>(cold_newest_)].newer = page;
-  cold_newest_ = page;
-  if (cold_oldest_ == kNoPage) cold_oldest_ = page;
+void PageCache::list_newest(PageId page) {
+  link(page).newer = kNoPage;
+  link(page).older = newest_;
+  link(page).is_listed = true;
+  if (newest_ != kNoPage) link(newest_).newer = page;
+  newest_ = page;
+  if (oldest_ == kNoPage) oldest_ = page;
 }
 
-void PageCache::unlink_cold(PageId page) {
-  const ColdLink link = cold_links_[static_cast<std::uint32_t>(page)];
-  (link.newer == kNoPage ? cold_newest_
-                         : cold_links_[static_cast<std::uint32_t>(link.newer)].older) = link.older;
-  (link.older == kNoPage ? cold_oldest_
-                         : cold_links_[static_cast<std::uint32_t>(link.older)].newer) = link.newer;
-  cold_links_[static_cast<std::uint32_t>(page)] = {};
+void PageCache::list_oldest(PageId page) {
+  link(page).older = kNoPage;
+  link(page).newer = oldest_;
+  link(page).is_listed = true;
+  if (oldest_ != kNoPage) link(oldest_).older = page;
+  oldest_ = page;
+  if (newest_ == kNoPage) newest_ = page;
+}
+
+void PageCache::unlist(PageId page) {
+  const ColdLink gone = link(page);
+  (gone.newer == kNoPage ? newest_ : link(gone.newer).older) = gone.older;
+  (gone.older == kNoPage ? oldest_ : link(gone.older).newer) = gone.newer;
+  link(page).newer = link(page).older = kNoPage;
+  link(page).is_listed = false;
+}
+
+void PageCache::become_cold(NodeId node) {
+  const PageId page = trie_.page(node);
+  link(page).is_cold = true;
+  if (trie_.cold_child_count(node) == 0) list_newest(page);
+  const NodeId parent = trie_.parent(node);
+  if (trie_.cold_child_count(parent)++ > 0 || !is_resident(parent)) return;
+  const PageId above = trie_.page(parent);
+  if (link(above).is_listed) unlist(above);
+}
+
+void PageCache::leave_cold(NodeId node) {
+  const PageId page = trie_.page(node);
+  if (link(page).is_listed) unlist(page);
+  link(page).is_cold = false;
+  const NodeId parent = trie_.parent(node);
+  if (--trie_.cold_child_count(parent) > 0 || !is_resident(parent)) return;
+  const PageId above = trie_.page(parent);
+  if (link(above).is_cold) list_oldest(above);
 }
 
 PageMatch PageCache::find(NodeId parent, const PageContent& content) const {
   if (!options_.is_shared) return {};
   const NodeId node = trie_.find(parent, content);
   if (node == kNoNode) return {};
-  return {.state = trie_.state(node), .node = node};
+  switch (trie_.residency(node)) {
+    case Residency::InFlight:
+      return {.state = MatchState::InFlight, .node = node};
+    case Residency::Resident:
+      return {.state = MatchState::Resident, .node = node};
+    case Residency::None:
+      break;
+  }
+  return {.state = MatchState::Named, .node = node};
 }
 
-void PageCache::attach(NodeId node) {
-  while (!trie_.is_root(node)) {
-    const PageId page = page_of(node);
-    if (pool_.state(page) != PageState::Cold) {
-      pool_.retain(page);
-      return;
-    }
-    unlink_cold(page);
+void PageCache::retain_node(NodeId node) {
+  QUIRE_CHECK(is_resident(node), "I6: attached before it was written");
+  const PageId page = trie_.page(node);
+  if (pool_.state(page) == PageState::Cold) {
+    leave_cold(node);
     pool_.revive(page);
-    node = trie_.parent(node);  // A live page holds its parent.
+  } else {
+    pool_.retain(page);
+  }
+}
+
+void PageCache::release_node(NodeId node) {
+  const PageId page = trie_.page(node);
+  if (pool_.release(page) > 0) return;
+  if (trie_.is_opaque(node)) {
+    pool_.discard(page);
+    trie_.remove_page(node);
+  } else {
+    become_cold(node);
   }
 }
 
 void PageCache::hold(NodeId node) {
-  QUIRE_CHECK(trie_.state(node) == NodeState::Published || trie_.state(node) == NodeState::Opaque,
-              "I6: attached before it was written");
-  attach(node);
+  for (; !trie_.is_root(node); node = trie_.parent(node)) {
+    retain_node(node);
+    if (trie_.chain_hold_count(node)++ > 0) return;
+  }
 }
 
 void PageCache::drop(NodeId node) {
   while (!trie_.is_root(node)) {
-    const PageId page = page_of(node);
     const NodeId parent = trie_.parent(node);
-    if (pool_.release(page) > 0) return;
-    if (trie_.state(node) == NodeState::Opaque) {
-      trie_.erase(page);
-      pool_.discard(page);
-    } else {
-      push_cold(page);
-    }
+    std::uint32_t& count = trie_.chain_hold_count(node);
+    QUIRE_CHECK(count > 0, "I3: a chain was dropped more often than held");
+    const bool is_last = --count == 0;
+    release_node(node);
+    if (!is_last) return;
     node = parent;
   }
 }
 
+void PageCache::hold_page(NodeId node) {
+  retain_node(node);
+}
+
+void PageCache::drop_page(NodeId node) {
+  QUIRE_CHECK(pool_.hold_count(trie_.page(node)) > trie_.chain_hold_count(node),
+              "I3: a page was dropped more often than held");
+  release_node(node);
+}
+
 bool PageCache::claim(PageId page, NodeId parent, const PageContent& content) {
-  if (!options_.is_shared || trie_.find(parent, content) != kNoNode) return false;
-  trie_.insert(page, parent, content, NodeState::InFlight);
+  if (!options_.is_shared) return false;
+  NodeId node = trie_.find(parent, content);
+  if (node == kNoNode) {
+    node = trie_.insert(parent, content, false);
+  } else if (trie_.residency(node) != Residency::None) {
+    return false;
+  }
+  trie_.claim(node, page);
   return true;
 }
 
 void PageCache::unclaim(PageId page) {
-  QUIRE_CHECK(trie_.state(node_of(page)) == NodeState::InFlight, "only a claim lapses");
-  trie_.erase(page);
+  const NodeId node = trie_.node_of(page);
+  if (node == kNoNode) return;  // It passed over to one who wrote the same first.
+  QUIRE_CHECK(trie_.residency(node) == Residency::InFlight, "only a claim lapses");
+  trie_.remove_page(node);
 }
 
-NodeId PageCache::publish(PageId page, NodeId parent, const PageContent& content) {
-  const NodeId node = node_of(page);
-  const PageNameSpace& space = space_of(parent);
-  root_of_[static_cast<std::uint32_t>(page)] =
-      is_root(parent) ? static_cast<std::uint32_t>(parent) - page_count()
-                      : root_of_[static_cast<std::uint32_t>(parent)];
-  if (options_.is_shared) {
-    trie_.publish(page, page_name(space, trie_.name(parent), content));
+void PageCache::publish(NodeId node, NodeId parent, const PageContent& content, HoldKind kind) {
+  if (options_.is_shared && !trie_.has_name(node)) {
+    const PageNamer& namer = namers_.at(trie_.root(parent));
+    if (trie_.is_opaque(node)) {
+      const std::array<std::uint64_t, 2> nonce{options_.hash_key, ++opaque_count_};
+      trie_.set_name(node, namer.opaque(std::as_bytes(std::span(nonce))));
+    } else {
+      trie_.set_name(node, namer.page(trie_.name(parent), content));
+    }
+    trie_.mark_named(node);
   }
+  const PageId page = trie_.page(node);
+  trie_.publish(node);
   pool_.commit(page);
-  attach(parent);
+  if (kind == HoldKind::Chain) {
+    ++trie_.chain_hold_count(node);
+    hold(parent);
+  }
   ++committed_count_;
+}
+
+NodeId PageCache::commit(PageId page, NodeId parent, const PageContent& content, HoldKind kind,
+                         bool is_opaque) {
+  const bool hides = is_opaque || !options_.is_shared;
+  NodeId node = trie_.node_of(page);
+  if (node != kNoNode && !hides && trie_.parent(node) == parent) {
+    publish(node, parent, content, kind);
+    return node;
+  }
+  if (node != kNoNode) unclaim(page);
+  node = hides ? kNoNode : trie_.find(parent, content);
+  if (node == kNoNode) {
+    node = trie_.insert(parent, content, hides);
+  } else if (trie_.residency(node) == Residency::Resident) {
+    if (kind == HoldKind::Chain) {
+      hold(node);
+    } else {
+      hold_page(node);
+    }
+    pool_.release(page);
+    return node;
+  } else if (trie_.residency(node) == Residency::InFlight) {
+    // Another claims to write it, but this page is written: the claim passes over.
+    trie_.hold_name(node);
+    trie_.remove_page(node);
+    trie_.claim(node, page);
+    trie_.drop_name(node);
+    publish(node, parent, content, kind);
+    return node;
+  }
+  trie_.claim(node, page);
+  publish(node, parent, content, kind);
   return node;
 }
 
-NodeId PageCache::commit(PageId page, NodeId parent, const PageContent& content) {
-  const NodeId node = node_of(page);
-  if (!options_.is_shared) {
-    trie_.insert(page, parent, content, NodeState::Opaque);
-    return publish(page, parent, content);
-  }
-  if (trie_.state(node) == NodeState::InFlight) {
-    QUIRE_CHECK(trie_.parent(node) == parent, "a claim was made below another parent");
-    return publish(page, parent, content);
-  }
-  const NodeId twin = trie_.find(parent, content);
-  if (twin == kNoNode) {
-    trie_.insert(page, parent, content, NodeState::InFlight);
-    return publish(page, parent, content);
-  }
-  hold(twin);
-  pool_.release(page);
-  return twin;
-}
-
 void PageCache::release(PageId page) {
-  QUIRE_CHECK(trie_.state(node_of(page)) == NodeState::Absent, "C3");
+  QUIRE_CHECK(trie_.node_of(page) == kNoNode, "C3");
   pool_.release(page);
 }
 
 void PageCache::verify() const {
   pool_.verify();
   trie_.verify();
-  std::vector<std::uint32_t> order(page_count(), 0);  // 0: not in the list.
-  std::uint32_t listed = 0;
-  for (PageId page = cold_oldest_; page != kNoPage;
-       page = cold_links_[static_cast<std::uint32_t>(page)].newer) {
-    QUIRE_CHECK(pool_.state(page) == PageState::Cold, "C1");
-    QUIRE_CHECK(order[static_cast<std::uint32_t>(page)] == 0, "C1");
-    order[static_cast<std::uint32_t>(page)] = ++listed;
+  std::vector<std::uint8_t> listed(page_count(), 0);
+  for (PageId page = oldest_; page != kNoPage; page = link(page).newer) {
+    QUIRE_CHECK(listed[static_cast<std::uint32_t>(page)]++ == 0, "C1");
+    QUIRE_CHECK(link(page).is_listed, "C1");
   }
-  QUIRE_CHECK(listed == pool_.cold_count(), "C1");
-  std::vector<std::uint32_t> live_children(page_count(), 0);
-  for (std::uint32_t index = 0; index < page_count(); ++index) {
-    const PageState state = pool_.state(PageId{index});
-    const NodeState node = trie_.state(NodeId{index});
-    if (state == PageState::Committed || state == PageState::Cold) {
-      QUIRE_CHECK(node == NodeState::Published || node == NodeState::Opaque, "C2");
-      QUIRE_CHECK(state != PageState::Cold || node == NodeState::Published, "C2");
-      const NodeId above = trie_.parent(NodeId{index});
-      if (trie_.is_root(above)) continue;
-      const auto parent_index = static_cast<std::uint32_t>(above);
-      if (state == PageState::Committed)
-        ++live_children[parent_index];
-      else
-        QUIRE_CHECK(order[parent_index] == 0 || order[parent_index] > order[index], "C1");
-    } else {
-      QUIRE_CHECK(
-          node == NodeState::Absent || (node == NodeState::InFlight && state == PageState::Working),
-          "C3");
+  std::map<NodeId, std::uint32_t> cold_children;
+  std::map<NodeId, std::uint32_t> chained_children;
+  trie_.for_each([&](NodeId node) {
+    if (trie_.is_root(node)) return;
+    if (trie_.chain_hold_count(node) > 0) {
+      QUIRE_CHECK(is_resident(node), "C4");
+      const PageId page = trie_.page(node);
+      QUIRE_CHECK(pool_.hold_count(page) >= trie_.chain_hold_count(node), "C4");
+      ++chained_children[trie_.parent(node)];
     }
-  }
+    const bool is_cold = is_resident(node) && pool_.state(trie_.page(node)) == PageState::Cold;
+    if (is_cold) ++cold_children[trie_.parent(node)];
+  });
+  trie_.for_each([&](NodeId node) {
+    QUIRE_CHECK(trie_.cold_child_count(node) == cold_children[node], "C5");
+    if (trie_.is_root(node)) return;
+    QUIRE_CHECK(trie_.chain_hold_count(node) >= chained_children[node], "C4");
+  });
   for (std::uint32_t index = 0; index < page_count(); ++index) {
-    if (live_children[index] == 0) continue;
-    QUIRE_CHECK(pool_.hold_count(PageId{index}) >= live_children[index], "C4");
+    const PageId page{index};
+    const PageState state = pool_.state(page);
+    const NodeId node = trie_.node_of(page);
+    if (state == PageState::Committed || state == PageState::Cold) {
+      QUIRE_CHECK(node != kNoNode && is_resident(node), "C2");
+      QUIRE_CHECK(state != PageState::Cold || !trie_.is_opaque(node), "C2");
+    } else {
+      QUIRE_CHECK(node == kNoNode ||
+                      (trie_.residency(node) == Residency::InFlight && state == PageState::Working),
+                  "C3");
+    }
+    const bool is_leaf = state == PageState::Cold && trie_.cold_child_count(node) == 0;
+    QUIRE_CHECK(is_leaf == (listed[index] == 1), "C1");
+    QUIRE_CHECK(link(page).is_cold == (state == PageState::Cold), "C1");
   }
 }
 

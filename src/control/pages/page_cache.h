@@ -4,19 +4,25 @@
 //
 // Owns     a PagePool, a PageTrie and the order in which cold pages are given up.
 // Thread   engine thread only.
-// Errors   take() says no; callers turn that into waiting or NoFreePage. Misuse stops the process.
+// Errors   make_room() and take() say no; callers turn that into waiting or NoFreePage. Misuse
+//          stops the process.
 //
-// Holds. Every call named hold_* or take raises counts that the caller gives back with drop() or
-// release(). A live committed page holds its parent, so a chain is held by its last page alone; a
-// chain is let go iteratively. A page that nobody holds goes cold: it is kept, can be found again,
-// and counts as free. Its parent goes cold after it, so the list by time of going cold always has
-// leaves first, and its oldest page can always be evicted.
+// Three holds, each given back by the call of its own:
+//   chain  hold / drop            the bytes of a node and of all its ancestors: a context. A chain
+//                                 is held by its last node alone, in O(1), and let go iteratively.
+//   page   hold_page / drop_page  the bytes of one node: a context that dropped some of its pages,
+//                                 an export, a page opened again for writing.
+//   name   hold_name / drop_name  what the node says, bytes or not.
+// A page whose bytes nobody holds goes cold: it is kept, can be found again, and counts as free.
+// Cold pages are evicted leaves first: one with cold children never before them.
 //
 // Invariants, all checked by verify():
-//   C1  The cold list holds every Cold page once, each after all of its children.
-//   C2  A Committed or Cold page has a node that is Published or Opaque; an Opaque page is never
-//   Cold. C3  A Working page may have an InFlight node; Free, Fenced and Sealed pages have none. C4
-//   The holds of a committed page are at least the number of its live children.
+//   C1  The list of cold leaves holds every Cold page without Cold children once, and no other.
+//   C2  A Committed or Cold page has a Resident node; a Cold one is not opaque.
+//   C3  A Working page may have an InFlight node; Free, Fenced and Sealed pages have none.
+//   C4  Where a node is held as a chain its parent is too; a parent's chain holds are at least the
+//       count of such children, and a page's holds at least its chain holds (I2).
+//   C5  A node's count of cold children equals a recount.
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -35,10 +41,15 @@ struct PageCacheOptions {
   std::uint32_t hash_bits = 64;
 };
 
+// Named: known, but its bytes are not in the pool.
+enum class MatchState : std::uint8_t { Absent, Named, InFlight, Resident };
+
 struct PageMatch {
-  NodeState state = NodeState::Absent;
+  MatchState state = MatchState::Absent;
   NodeId node = kNoNode;
 };
+
+enum class HoldKind : std::uint8_t { Chain, Page };
 
 class PageCache {
  public:
@@ -50,22 +61,34 @@ class PageCache {
   // The empty prefix of a sharing domain; one root for each, kept for ever.
   NodeId root(const Digest& sharing_domain);
 
-  // Pages that take() could give now.
-  std::uint32_t available() const;
-  // Appends `count` working pages to `pages`, evicting cold ones as needed; all or nothing.
+  // Pages that are free or can become so now, about: fewer where the ancestors of a page that a
+  // batch still touches went cold before it.
+  std::uint32_t available() const { return pool_.free_count() + pool_.evictable_count(); }
+  // Evicts until `count` pages are free; false if that cannot be.
+  bool make_room(std::uint32_t count);
+  // Appends `count` working pages to `pages`; all or nothing.
   bool take(std::uint32_t count, std::vector<PageId>& pages);
 
   PageMatch find(NodeId parent, const PageContent& content) const;
-  void hold(NodeId node);  // A head: a context ends here.
+
+  void hold(NodeId node);
   void drop(NodeId node);
+  void hold_page(NodeId node);
+  void drop_page(NodeId node);
+  void hold_name(NodeId node) { trie_.hold_name(node); }
+  void drop_name(NodeId node) { trie_.drop_name(node); }
 
   // Says that a batch will write `page` with `content` below `parent`. False if another page
   // already is, or will be, that content.
   bool claim(PageId page, NodeId parent, const PageContent& content);
   void unclaim(PageId page);  // In reverse order of the claims.
-  // The page is written. Takes over the caller's hold on `page` and gives a hold on the node that
-  // now stands for it: its own, or that of an equal page that came first (I11).
-  NodeId commit(PageId page, NodeId parent, const PageContent& content);
+  bool is_claimed(PageId page) const { return trie_.node_of(page) != kNoNode; }
+  // The page is written. Takes over the caller's hold on `page` and gives a hold of `kind` on the
+  // node that now stands for it: its own, or that of an equal page that came first (I11). A page
+  // that is opaque gets a name of its own and is never found. For HoldKind::Chain the caller holds
+  // `parent` as a chain.
+  NodeId commit(PageId page, NodeId parent, const PageContent& content, HoldKind kind,
+                bool is_opaque = false);
 
   void retain(PageId page) { pool_.retain(page); }
   void release(PageId page);  // Of a working or sealed page.
@@ -81,12 +104,14 @@ class PageCache {
 
   NodeId parent(NodeId node) const { return trie_.parent(node); }
   bool is_root(NodeId node) const { return trie_.is_root(node); }
+  bool is_resident(NodeId node) const { return trie_.residency(node) == Residency::Resident; }
   TokenId last_token(NodeId node) const { return trie_.tokens(node).back(); }
   const PageName& name(NodeId node) const { return trie_.name(node); }
-  static PageId page_of(NodeId node) { return PageId{static_cast<std::uint32_t>(node)}; }
+  PageId page_of(NodeId node) const { return trie_.page(node); }
   const PagePool& pool() const { return pool_; }
   const PageTrie& trie() const { return trie_; }
   std::uint64_t committed_count() const { return committed_count_; }
+  std::uint64_t evicted_count() const { return evicted_count_; }
 
   // Evicts every cold page that no batch touches. For tests and for giving memory back.
   void evict_all();
@@ -96,25 +121,32 @@ class PageCache {
   struct ColdLink {
     PageId newer = inference::kNoPage;
     PageId older = inference::kNoPage;
+    bool is_cold = false;
+    bool is_listed = false;
   };
-  static NodeId node_of(PageId page) { return NodeId{static_cast<std::uint32_t>(page)}; }
-  const PageNameSpace& space_of(NodeId node);
-  bool evict_oldest();
-  void push_cold(PageId page);
-  void unlink_cold(PageId page);
-  void attach(NodeId node);  // One hold more, reviving the chain where it is cold.
-  NodeId publish(PageId page, NodeId parent, const PageContent& content);
+  ColdLink& link(PageId page) { return cold_links_[static_cast<std::uint32_t>(page)]; }
+  const ColdLink& link(PageId page) const { return cold_links_[static_cast<std::uint32_t>(page)]; }
+  bool evict_one();
+  void list_newest(PageId page);
+  void list_oldest(PageId page);
+  void unlist(PageId page);
+  void become_cold(NodeId node);
+  void leave_cold(NodeId node);
+  void retain_node(NodeId node);   // One hold more on its page, reviving it where it is cold.
+  void release_node(NodeId node);  // The node may end here.
+  void publish(NodeId node, NodeId parent, const PageContent& content, HoldKind kind);
 
   PageCacheOptions options_;
   PagePool pool_;
   PageTrie trie_;
   std::vector<ColdLink> cold_links_;  // [page_count]
-  PageId cold_oldest_ = inference::kNoPage;
-  PageId cold_newest_ = inference::kNoPage;
+  PageId oldest_ = inference::kNoPage;
+  PageId newest_ = inference::kNoPage;
   std::map<Digest, NodeId> root_by_domain_;
-  std::vector<Digest> domains_;         // Of each root, in order.
-  std::vector<std::uint32_t> root_of_;  // [page_count] index into domains_, of pages with a node.
+  std::map<NodeId, PageNamer> namers_;  // Of each root.
   std::uint64_t committed_count_ = 0;
+  std::uint64_t evicted_count_ = 0;
+  std::uint64_t opaque_count_ = 0;
 };
 
 }  // namespace quire::control

@@ -1,5 +1,6 @@
 #include "control/pages/page_name.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <string_view>
@@ -22,16 +23,22 @@ enum class Tag : std::uint8_t {
   Parent,
   Tokens,
   Positions,
+  PositionFirst,
   Mask,
+  Media,
+  Nonce,
+  Padding,
 };
+
+constexpr std::size_t kFieldHeader = 9;
+constexpr std::size_t kBlock = 64;  // Of SHA-256.
 
 class Encoder {
  public:
-  Encoder() { bytes_.reserve(768); }
+  explicit Encoder(std::vector<std::byte>& bytes) : bytes_(bytes) { bytes_.clear(); }
 
   Encoder& add(Tag tag, std::span<const std::byte> value) {
-    bytes_.push_back(static_cast<std::byte>(tag));
-    append_number(value.size(), 8);
+    header(tag, value.size());
     bytes_.insert(bytes_.end(), value.begin(), value.end());
     return *this;
   }
@@ -40,32 +47,42 @@ class Encoder {
   }
   Encoder& add(Tag tag, const Digest& value) { return add(tag, std::as_bytes(std::span(value))); }
   Encoder& add(Tag tag, std::uint32_t value) {
-    bytes_.push_back(static_cast<std::byte>(tag));
-    append_number(4, 8);
+    header(tag, 4);
     append_number(value, 4);
     return *this;
   }
   template <typename Word>
   Encoder& add_words(Tag tag, std::span<const Word> words) {
-    bytes_.push_back(static_cast<std::byte>(tag));
-    append_number(words.size() * 4, 8);
+    header(tag, words.size() * 4);
     for (const Word word : words) append_number(static_cast<std::uint32_t>(word), 4);
     return *this;
   }
-
-  Digest digest() const { return sha256(bytes_); }
+  // Up to the end of a block, so that what follows begins with one.
+  Encoder& pad() {
+    const std::size_t rest = (bytes_.size() + kFieldHeader) % kBlock;
+    static constexpr std::array<std::byte, kBlock> kZeros{};
+    return add(Tag::Padding, std::span(kZeros).first((kBlock - rest) % kBlock));
+  }
 
  private:
-  void append_number(std::uint64_t value, int byte_count) {
-    for (int index = 0; index < byte_count; ++index) {
-      bytes_.push_back(static_cast<std::byte>(value >> (8 * index)));
-    }
+  void header(Tag tag, std::size_t size) {
+    bytes_.push_back(static_cast<std::byte>(tag));
+    append_number(size, 8);
   }
-  std::vector<std::byte> bytes_;
+  void append_number(std::uint64_t value, int byte_count) {
+    std::array<std::byte, 8> little{};
+    for (int index = 0; index < byte_count; ++index) {
+      little[static_cast<std::size_t>(index)] = static_cast<std::byte>(value >> (8 * index));
+    }
+    bytes_.insert(bytes_.end(), little.begin(), little.begin() + byte_count);
+  }
+  std::vector<std::byte>& bytes_;
 };
 
-void add_space(Encoder& encoder, std::string_view domain, const PageNameSpace& space) {
-  encoder.add(Tag::Domain, domain)
+std::vector<std::byte> encoded_space(std::string_view domain, const PageNameSpace& space) {
+  std::vector<std::byte> bytes;
+  Encoder(bytes)
+      .add(Tag::Domain, domain)
       .add(Tag::FormatVersion, space.format_version)
       .add(Tag::Model, space.model)
       .add(Tag::Numerics, space.numerics_id)
@@ -74,25 +91,44 @@ void add_space(Encoder& encoder, std::string_view domain, const PageNameSpace& s
       .add(Tag::PageSize, space.page_size)
       .add(Tag::Adapter, space.adapter)
       .add(Tag::AdapterScale, std::bit_cast<std::uint32_t>(space.adapter_scale))
-      .add(Tag::SharingDomain, space.sharing_domain);
+      .add(Tag::SharingDomain, space.sharing_domain)
+      .pad();
+  return bytes;
 }
 
 }  // namespace
 
-PageName root_name(const PageNameSpace& space) {
-  Encoder encoder;
-  add_space(encoder, "quire page root", space);
-  return encoder.digest();
+bool is_consecutive(std::span<const std::uint32_t> positions) {
+  for (std::size_t index = 1; index < positions.size(); ++index) {
+    if (positions[index] != positions[0] + index) return false;
+  }
+  return true;
 }
 
-PageName page_name(const PageNameSpace& space, const PageName& parent, const PageContent& content) {
-  Encoder encoder;
-  add_space(encoder, "quire page", space);
-  encoder.add(Tag::Parent, parent)
-      .add_words(Tag::Tokens, content.tokens)
-      .add_words(Tag::Positions, content.positions)
-      .add(Tag::Mask, std::as_bytes(content.mask));
-  return encoder.digest();
+PageNamer::PageNamer(const PageNameSpace& space)
+    : root_(sha256(encoded_space("quire page root", space))) {
+  page_prefix_.add(encoded_space("quire page", space));
+  opaque_prefix_.add(encoded_space("quire opaque page", space));
+}
+
+PageName PageNamer::page(const PageName& parent, const PageContent& content) const {
+  thread_local std::vector<std::byte> bytes;
+  Encoder encoder(bytes);
+  encoder.add(Tag::Parent, parent).add_words(Tag::Tokens, content.tokens);
+  if (!content.positions.empty() && is_consecutive(content.positions)) {
+    encoder.add(Tag::PositionFirst, content.positions.front());
+  } else {
+    encoder.add_words(Tag::Positions, content.positions);
+  }
+  if (!content.mask.empty()) encoder.add(Tag::Mask, std::as_bytes(content.mask));
+  if (!content.media.empty()) encoder.add(Tag::Media, std::as_bytes(content.media));
+  return Sha256(page_prefix_).add(bytes).finish();
+}
+
+PageName PageNamer::opaque(std::span<const std::byte> nonce) const {
+  std::vector<std::byte> bytes;
+  Encoder(bytes).add(Tag::Nonce, nonce);
+  return Sha256(opaque_prefix_).add(bytes).finish();
 }
 
 }  // namespace quire::control

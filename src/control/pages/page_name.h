@@ -2,7 +2,7 @@
 // The name of a committed page: SHA-256 over everything that its bits depend on (DESIGN 4).
 //
 // The encoding is length-prefixed (each field: tag, 64-bit length, bytes) and starts with its own
-// domain, so that no two different inputs give one string (I9).
+// domain, so that no two different inputs give one string (I9). docs/paged_kv.md has it in full.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -29,16 +29,35 @@ struct PageNameSpace {
   Digest sharing_domain{};
 };
 
-// What one page holds: a token and a position for each slot, and for each slot the mask where it is
-// not plain causal (empty otherwise).
+// What one page holds: a token and a position for each slot. `mask` says which slots its tokens
+// could not see where that is not plain causal (empty otherwise), as slot_view.h encodes it;
+// `media` are the bytes behind slots that hold no token of the vocabulary.
 struct PageContent {
   std::span<const TokenId> tokens;
   std::span<const std::uint32_t> positions;
   std::span<const std::uint8_t> mask = {};
+  std::span<const std::uint8_t> media = {};
 };
 
-// The name of the empty prefix, from which the first page of a context descends.
-PageName root_name(const PageNameSpace& space);
-PageName page_name(const PageNameSpace& space, const PageName& parent, const PageContent& content);
+// Whether each position is the one before it plus one.
+bool is_consecutive(std::span<const std::uint32_t> positions);
+
+// Names the pages of one space. The fields that they share are hashed once, in the constructor.
+// Thread: any; const.
+class PageNamer {
+ public:
+  explicit PageNamer(const PageNameSpace& space);
+
+  // The name of the empty prefix, from which the first page of a context descends.
+  const PageName& root() const { return root_; }
+  PageName page(const PageName& parent, const PageContent& content) const;
+  // The name of a page whose inputs cannot all be named: `nonce` is of one page only.
+  PageName opaque(std::span<const std::byte> nonce) const;
+
+ private:
+  PageName root_{};
+  Sha256 page_prefix_;
+  Sha256 opaque_prefix_;
+};
 
 }  // namespace quire::control

@@ -22,9 +22,11 @@ struct Inputs {
   std::vector<TokenId> tokens{TokenId{1}, TokenId{2}, TokenId{3}, TokenId{4}};
   std::vector<std::uint32_t> positions{0, 1, 2, 3};
   std::vector<std::uint8_t> mask;
+  std::vector<std::uint8_t> media;
 
   PageName name() const {
-    return page_name(space, parent, {.tokens = tokens, .positions = positions, .mask = mask});
+    return PageNamer(space).page(
+        parent, {.tokens = tokens, .positions = positions, .mask = mask, .media = media});
   }
 };
 
@@ -45,6 +47,9 @@ TEST(PageName, EachInputChangesIt) {
       [](Inputs& in) { std::swap(in.tokens[0], in.tokens[1]); },
       [](Inputs& in) { in.positions[3] = 4; },
       [](Inputs& in) { in.mask = {1}; },
+      [](Inputs& in) { in.media = {1}; },
+      [](Inputs& in) { in.mask = {1}, in.media = {2}; },
+      [](Inputs& in) { in.positions = {1, 2, 3, 4}; },
       // The same bytes, parted otherwise: lengths are part of the encoding.
       [](Inputs& in) { in.space.numerics_id = "scalar 11", in.space.rope = "0000"; },
       [](Inputs& in) { in.tokens.pop_back(); },
@@ -56,7 +61,7 @@ TEST(PageName, EachInputChangesIt) {
     mutations[index](inputs);
     EXPECT_TRUE(names.insert(inputs.name()).second) << "mutation " << index;
   }
-  EXPECT_TRUE(names.insert(root_name(Inputs{}.space)).second);
+  EXPECT_TRUE(names.insert(PageNamer(Inputs{}.space).root()).second);
 }
 
 }  // namespace

@@ -44,6 +44,10 @@ std::uint32_t PagePool::release(PageId page) {
   if (held.state == PageState::Committed) {
     held.state = PageState::Cold;
     ++cold_count_;
+    if (held.fence > completed_) {
+      ++cold_fenced_count_;
+      cold_fences_.push_back({page, held.fence});
+    }
   } else {
     give_back(page, held);
   }
@@ -84,9 +88,14 @@ void PagePool::commit(PageId page) {
 void PagePool::revive(PageId page) {
   Entry& cold = at(page);
   QUIRE_CHECK(cold.state == PageState::Cold && cold.hold_count == 0, "P1");
+  leave_cold(cold);
   cold.state = PageState::Committed;
   cold.hold_count = 1;
+}
+
+void PagePool::leave_cold(Entry& entry) {
   --cold_count_;
+  if (entry.fence > completed_) --cold_fenced_count_;
 }
 
 void PagePool::evict(PageId page) {
@@ -97,7 +106,7 @@ void PagePool::evict(PageId page) {
 void PagePool::discard(PageId page) {
   Entry& cold = at(page);
   QUIRE_CHECK(cold.state == PageState::Cold && cold.hold_count == 0, "only cold pages are evicted");
-  --cold_count_;
+  leave_cold(cold);
   cold.fence = cold.fence > completed_ ? newest_ : cold.fence;  // Keeps P3's order.
   give_back(page, cold);
 }
@@ -110,6 +119,13 @@ void PagePool::open_batch(BatchId batch) {
 void PagePool::complete_batch(BatchId batch) {
   const auto id = static_cast<std::uint64_t>(batch);
   QUIRE_CHECK(id > completed_ && id <= newest_, "batches complete once and in order");
+  for (; !cold_fences_.empty() && cold_fences_.front().fence <= id; cold_fences_.pop_front()) {
+    Entry& entry = at(cold_fences_.front().page);
+    if (entry.state == PageState::Cold && entry.fence == cold_fences_.front().fence) {
+      --cold_fenced_count_;
+      entry.fence = 0;  // It may be listed twice.
+    }
+  }
   completed_ = id;
   while (!fenced_list_.empty()) {
     const PageId page = fenced_list_.front();
@@ -135,6 +151,7 @@ void PagePool::verify() const {
     fence = at(page).fence;
   }
   std::uint32_t cold = 0;
+  std::uint32_t cold_fenced = 0;
   for (std::size_t index = 0; index < entries_.size(); ++index) {
     const Entry& each = entries_[index];
     const bool is_live = each.state == PageState::Working || each.state == PageState::Sealed ||
@@ -143,8 +160,9 @@ void PagePool::verify() const {
     const bool is_listed = each.state == PageState::Free || each.state == PageState::Fenced;
     QUIRE_CHECK(is_listed == (listed[index] == 1), "P2, P3");
     cold += each.state == PageState::Cold;
+    cold_fenced += each.state == PageState::Cold && each.fence > completed_;
   }
-  QUIRE_CHECK(cold == cold_count_, "P4");
+  QUIRE_CHECK(cold == cold_count_ && cold_fenced == cold_fenced_count_, "P4");
 }
 
 }  // namespace quire::control

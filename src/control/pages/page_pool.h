@@ -18,7 +18,7 @@
 //   P2  The free list holds every Free page once and no other page (I1).
 //   P3  The fenced list holds every Fenced page once, in order of their fences, all of them newer
 //       than the last completed batch.
-//   P4  Counters of states equal a recount (I1).
+//   P4  Counters of states, and of cold pages behind a fence, equal a recount (I1).
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -66,6 +66,8 @@ class PagePool {
   std::uint32_t page_count() const { return static_cast<std::uint32_t>(entries_.size()); }
   std::uint32_t free_count() const { return static_cast<std::uint32_t>(free_list_.size()); }
   std::uint32_t cold_count() const { return cold_count_; }
+  // Cold pages that no batch touches.
+  std::uint32_t evictable_count() const { return cold_count_ - cold_fenced_count_; }
   std::uint32_t fenced_count() const { return static_cast<std::uint32_t>(fenced_list_.size()); }
 
   // Walks everything and stops the process on the first broken invariant. O(pages); for tests.
@@ -82,11 +84,18 @@ class PagePool {
   Entry& at(PageId page);
   const Entry& at(PageId page) const { return const_cast<PagePool*>(this)->at(page); }
   void give_back(PageId page, Entry& entry);
+  void leave_cold(Entry& entry);
 
   std::vector<Entry> entries_;      // Indexed by PageId; never resized after construction.
   std::vector<PageId> free_list_;   // A stack: the page freed last is the warmest.
   std::deque<PageId> fenced_list_;  // Oldest fence first.
+  struct ColdFence {
+    PageId page;
+    std::uint64_t fence;
+  };
+  std::deque<ColdFence> cold_fences_;  // Oldest first; one that no longer holds is skipped.
   std::uint32_t cold_count_ = 0;
+  std::uint32_t cold_fenced_count_ = 0;
   std::uint64_t newest_ = 0;     // Newest batch opened.
   std::uint64_t completed_ = 0;  // Newest batch completed; they complete in order.
 };

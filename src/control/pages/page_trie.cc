@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -11,45 +12,83 @@ namespace {
 
 __extension__ typedef unsigned __int128 Wide;
 
+constexpr std::uint64_t kFirst = 0xa0761d6478bd642full;
+constexpr std::uint64_t kSecond = 0xe7037ed1a0b428dbull;
+
 std::uint64_t mix(std::uint64_t left, std::uint64_t right) {
   const Wide product = static_cast<Wide>(left) * right;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
+template <typename Left, typename Right>
+bool is_equal(const Left& left, const Right& right) {
+  return std::equal(left.begin(), left.end(), right.begin(), right.end());
+}
+
 }  // namespace
 
-PageTrie::PageTrie(const PageTrieOptions& options) : options_(options), nodes_(options.page_count) {
+PageTrie::PageTrie(const PageTrieOptions& options)
+    : options_(options), node_of_page_(options.page_count, kNoNode) {
   QUIRE_CHECK(options.page_size > 0 && options.page_size <= inference::kPageSizeMax, "page size");
   QUIRE_CHECK(options.hash_bits >= 1 && options.hash_bits <= 64, "hash bits");
   buckets_.assign(std::bit_ceil(std::max<std::size_t>(16, std::size_t{2} * options.page_count)),
                   kNoNode);
 }
 
-NodeId PageTrie::add_root(const PageName& name) {
-  roots_.push_back({.name = name});
-  return NodeId{options_.page_count + static_cast<std::uint32_t>(roots_.size()) - 1};
-}
-
 const PageTrie::Node& PageTrie::at(NodeId node) const {
   const auto index = static_cast<std::uint32_t>(node);
-  QUIRE_CHECK(index < nodes_.size(), "no such node");
+  QUIRE_CHECK(index < nodes_.size() && nodes_[index].exists, "no such node");
   return nodes_[index];
 }
 
-std::uint32_t& PageTrie::child_count_of(NodeId node) {
-  if (!is_root(node)) return at(node).child_count;
-  const std::size_t index = static_cast<std::uint32_t>(node) - options_.page_count;
-  QUIRE_CHECK(index < roots_.size(), "no such root");
-  return roots_[index].child_count;
+NodeId PageTrie::make_node() {
+  std::uint32_t index = static_cast<std::uint32_t>(nodes_.size());
+  if (free_.empty()) {
+    nodes_.emplace_back();
+    tokens_.resize(tokens_.size() + options_.page_size);
+    if (nodes_.size() > buckets_.size()) grow_buckets();
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  nodes_[index].exists = true;
+  return NodeId{index};
 }
 
-std::uint32_t PageTrie::child_count(NodeId node) const {
-  return const_cast<PageTrie*>(this)->child_count_of(node);
+NodeId PageTrie::add_root(const PageName& name) {
+  const NodeId root = make_node();
+  Node& node = at_mutable(root);
+  node.root = root;
+  node.name = name;
+  node.is_named = true;
+  return root;
+}
+
+NodeId PageTrie::node_of(PageId page) const {
+  const auto index = static_cast<std::uint32_t>(page);
+  QUIRE_CHECK(index < node_of_page_.size(), "no such page");
+  return node_of_page_[index];
+}
+
+std::span<const TokenId> PageTrie::tokens(NodeId node) const {
+  return {const_cast<PageTrie*>(this)->tokens_of(node), options_.page_size};
+}
+
+std::vector<std::uint32_t> PageTrie::positions(NodeId node) const {
+  const Node& entry = at(node);
+  if (entry.unusual && !entry.unusual->positions.empty()) return entry.unusual->positions;
+  std::vector<std::uint32_t> positions(options_.page_size);
+  std::iota(positions.begin(), positions.end(), entry.position_first);
+  return positions;
+}
+
+std::span<const std::uint8_t> PageTrie::mask(NodeId node) const {
+  const Node& entry = at(node);
+  if (!entry.unusual) return {};
+  return entry.unusual->mask;
 }
 
 std::uint64_t PageTrie::hash_of(NodeId parent, const PageContent& content) const {
-  constexpr std::uint64_t kFirst = 0xa0761d6478bd642full;
-  constexpr std::uint64_t kSecond = 0xe7037ed1a0b428dbull;
   std::uint64_t hash =
       mix(options_.hash_key ^ kFirst, static_cast<std::uint64_t>(parent) ^ kSecond);
   for (std::size_t index = 0; index < content.tokens.size(); ++index) {
@@ -58,115 +97,170 @@ std::uint64_t PageTrie::hash_of(NodeId parent, const PageContent& content) const
         content.positions[index];
     hash = mix(hash ^ slot, kSecond ^ options_.hash_key);
   }
+  for (const auto bytes : {content.mask, content.media}) {
+    for (const std::uint8_t byte : bytes) hash = mix(hash ^ byte, kFirst ^ options_.hash_key);
+  }
   hash = mix(hash, kFirst);
   return options_.hash_bits == 64 ? hash : hash & ((std::uint64_t{1} << options_.hash_bits) - 1);
 }
 
-bool PageTrie::holds(const Node& node, NodeId parent, const PageContent& content) const {
-  return node.parent == parent &&
-         std::equal(content.tokens.begin(), content.tokens.end(), node.tokens.begin()) &&
-         std::equal(content.positions.begin(), content.positions.end(), node.positions.begin());
+bool PageTrie::holds(NodeId node, NodeId parent, const PageContent& content) const {
+  const Node& entry = at(node);
+  if (entry.parent != parent || !is_equal(content.tokens, tokens(node))) return false;
+  if (!entry.unusual) {
+    return content.mask.empty() && content.media.empty() &&
+           content.positions.front() == entry.position_first && is_consecutive(content.positions);
+  }
+  return is_equal(content.positions, positions(node)) &&
+         is_equal(content.mask, entry.unusual->mask) &&
+         is_equal(content.media, entry.unusual->media);
 }
 
 NodeId PageTrie::find(NodeId parent, const PageContent& content) const {
   QUIRE_CHECK(content.tokens.size() == options_.page_size, "only full pages have names");
   const std::uint64_t hash = hash_of(parent, content);
   for (NodeId each = buckets_[bucket_of(hash)]; each != kNoNode; each = at(each).next) {
-    const Node& node = at(each);
-    if (node.hash == hash && holds(node, parent, content)) return each;
+    if (at(each).hash == hash && holds(each, parent, content)) return each;
   }
   return kNoNode;
 }
 
-void PageTrie::insert(PageId page, NodeId parent, const PageContent& content, NodeState state) {
+NodeId PageTrie::insert(NodeId parent, const PageContent& content, bool is_opaque) {
   QUIRE_CHECK(
       content.tokens.size() == options_.page_size && content.positions.size() == options_.page_size,
       "only full pages have nodes");
-  const NodeId id{static_cast<std::uint32_t>(page)};
-  Node& node = at(id);
-  QUIRE_CHECK(node.state == NodeState::Absent, "a page has one node");
-  QUIRE_CHECK(state == NodeState::InFlight || state == NodeState::Opaque, "I6");
-  QUIRE_CHECK(is_root(parent) || at(parent).state != NodeState::Absent, "T3");
-  ++child_count_of(parent);
-  node.state = state;
+  QUIRE_CHECK(is_opaque || find(parent, content) == kNoNode, "T2");
+  const NodeId id = make_node();
+  ++at_mutable(parent).child_count;
+  Node& node = at_mutable(id);
   node.parent = parent;
-  node.child_count = 0;
-  std::copy(content.tokens.begin(), content.tokens.end(), node.tokens.begin());
-  std::copy(content.positions.begin(), content.positions.end(), node.positions.begin());
-  if (state == NodeState::Opaque) return;
-  QUIRE_CHECK(find(parent, content) == kNoNode, "T2");
-  node.hash = hash_of(parent, content);
-  NodeId& head = buckets_[bucket_of(node.hash)];
-  node.next = std::exchange(head, id);
-}
-
-void PageTrie::publish(PageId page, const PageName& name) {
-  Node& node = at(NodeId{static_cast<std::uint32_t>(page)});
-  QUIRE_CHECK(node.state == NodeState::InFlight, "I6");
-  QUIRE_CHECK(is_root(node.parent) || at(node.parent).state == NodeState::Published, "T3");
-  node.state = NodeState::Published;
-  node.name = name;
-}
-
-void PageTrie::erase(PageId page) {
-  const NodeId id{static_cast<std::uint32_t>(page)};
-  Node& node = at(id);
-  QUIRE_CHECK(node.state != NodeState::Absent, "erased twice");
-  QUIRE_CHECK(node.child_count == 0, "I11: leaves first");
-  if (node.state != NodeState::Opaque) {
-    NodeId* link = &buckets_[bucket_of(node.hash)];
-    while (*link != id) {
-      QUIRE_CHECK(*link != kNoNode, "T1");
-      link = &at(*link).next;
-    }
-    *link = node.next;
+  node.root = at(parent).root;
+  node.is_opaque = is_opaque;
+  std::copy(content.tokens.begin(), content.tokens.end(), tokens_of(id));
+  node.position_first = content.positions.front();
+  const bool is_usual =
+      is_consecutive(content.positions) && content.mask.empty() && content.media.empty();
+  if (!is_usual) {
+    node.unusual = std::make_unique<Unusual>(
+        Unusual{.positions = {content.positions.begin(), content.positions.end()},
+                .mask = {content.mask.begin(), content.mask.end()},
+                .media = {content.media.begin(), content.media.end()}});
   }
-  --child_count_of(node.parent);
-  node.state = NodeState::Absent;
-  node.parent = kNoNode;
-  node.next = kNoNode;
+  if (is_opaque) return id;
+  node.hash = hash_of(parent, content);
+  node.next = std::exchange(buckets_[bucket_of(node.hash)], id);
+  return id;
 }
 
-NodeState PageTrie::state(NodeId node) const {
-  return is_root(node) ? NodeState::Published : at(node).state;
+void PageTrie::grow_buckets() {
+  buckets_.assign(buckets_.size() * 2, kNoNode);
+  for (std::uint32_t index = 0; index < nodes_.size(); ++index) {
+    Node& node = nodes_[index];
+    if (!node.exists || node.is_opaque || node.parent == kNoNode) continue;
+    node.next = std::exchange(buckets_[bucket_of(node.hash)], NodeId{index});
+  }
 }
 
-const PageName& PageTrie::name(NodeId node) const {
-  if (!is_root(node)) return at(node).name;
-  return roots_[static_cast<std::uint32_t>(node) - options_.page_count].name;
+void PageTrie::claim(NodeId node, PageId page) {
+  Node& entry = at_mutable(node);
+  QUIRE_CHECK(entry.residency == Residency::None, "I6: the bytes are there or on their way");
+  QUIRE_CHECK(node_of(page) == kNoNode, "T5: a page has one node");
+  entry.residency = Residency::InFlight;
+  entry.page = page;
+  node_of_page_[static_cast<std::uint32_t>(page)] = node;
 }
 
-std::span<const TokenId> PageTrie::tokens(NodeId node) const {
-  return std::span(at(node).tokens).first(options_.page_size);
+void PageTrie::publish(NodeId node) {
+  Node& entry = at_mutable(node);
+  QUIRE_CHECK(entry.residency == Residency::InFlight, "I6");
+  entry.residency = Residency::Resident;
+}
+
+void PageTrie::remove_page(NodeId node) {
+  Node& entry = at_mutable(node);
+  QUIRE_CHECK(entry.residency != Residency::None, "T5");
+  node_of_page_[static_cast<std::uint32_t>(entry.page)] = kNoNode;
+  entry.page = inference::kNoPage;
+  entry.residency = Residency::None;
+  erase_unneeded(node);
+}
+
+void PageTrie::drop_name(NodeId node) {
+  Node& entry = at_mutable(node);
+  QUIRE_CHECK(entry.name_hold_count > 0, "I3: a name was dropped more often than held");
+  --entry.name_hold_count;
+  erase_unneeded(node);
+}
+
+void PageTrie::erase_unneeded(NodeId id) {
+  while (true) {
+    Node& node = at_mutable(id);
+    if (node.parent == kNoNode || node.residency != Residency::None || node.child_count > 0 ||
+        node.name_hold_count > 0) {
+      return;
+    }
+    QUIRE_CHECK(node.chain_hold_count == 0, "I3: a held page lost its bytes");
+    if (!node.is_opaque) {
+      NodeId* link = &buckets_[bucket_of(node.hash)];
+      while (*link != id) {
+        QUIRE_CHECK(*link != kNoNode, "T1");
+        link = &at_mutable(*link).next;
+      }
+      *link = node.next;
+    }
+    const NodeId parent = node.parent;
+    node = Node();
+    free_.push_back(static_cast<std::uint32_t>(id));
+    --at_mutable(parent).child_count;
+    id = parent;
+  }
 }
 
 void PageTrie::verify() const {
-  std::vector<std::uint32_t> children(nodes_.size() + roots_.size(), 0);
+  std::vector<std::uint32_t> children(nodes_.size(), 0);
   std::vector<std::uint8_t> listed(nodes_.size(), 0);
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     for (NodeId each = buckets_[bucket]; each != kNoNode; each = at(each).next) {
       QUIRE_CHECK(listed[static_cast<std::uint32_t>(each)]++ == 0, "T1");
+      QUIRE_CHECK(bucket_of(at(each).hash) == bucket, "T1");
       const Node& node = at(each);
-      QUIRE_CHECK(bucket_of(node.hash) == bucket, "T1");
-      const PageContent content{.tokens = std::span(node.tokens).first(options_.page_size),
-                                .positions = std::span(node.positions).first(options_.page_size)};
+      const std::vector<std::uint32_t> all_positions = positions(each);
+      const PageContent content{.tokens = tokens(each),
+                                .positions = all_positions,
+                                .mask = mask(each),
+                                .media = node.unusual
+                                             ? std::span<const std::uint8_t>(node.unusual->media)
+                                             : std::span<const std::uint8_t>()};
       QUIRE_CHECK(find(node.parent, content) == each, "T2");
     }
   }
+  std::uint32_t with_page = 0;
   for (std::uint32_t index = 0; index < nodes_.size(); ++index) {
     const Node& node = nodes_[index];
-    const bool is_listed = node.state == NodeState::InFlight || node.state == NodeState::Published;
-    QUIRE_CHECK(is_listed == (listed[index] == 1), "T1");
-    if (node.state == NodeState::Absent) continue;
-    QUIRE_CHECK(is_root(node.parent) || at(node.parent).state != NodeState::Absent, "T3");
-    if (node.state == NodeState::Published) {
-      QUIRE_CHECK(state(node.parent) == NodeState::Published, "T3");
+    if (!node.exists) {
+      QUIRE_CHECK(listed[index] == 0, "T1");
+      continue;
     }
+    const bool is_root = node.parent == kNoNode;
+    QUIRE_CHECK((!is_root && !node.is_opaque) == (listed[index] == 1), "T1");
+    const bool has_page = node.page != inference::kNoPage;
+    QUIRE_CHECK(has_page == (node.residency != Residency::None), "T5");
+    if (has_page) {
+      QUIRE_CHECK(node_of(node.page) == NodeId{index}, "T5");
+      ++with_page;
+    }
+    if (is_root) continue;
+    QUIRE_CHECK(nodes_[static_cast<std::uint32_t>(node.parent)].exists, "T3");
+    QUIRE_CHECK(node.root == at(node.parent).root, "T3");
     ++children[static_cast<std::uint32_t>(node.parent)];
+    QUIRE_CHECK(has_page || node.child_count > 0 || node.name_hold_count > 0, "T6");
   }
-  for (std::uint32_t index = 0; index < children.size(); ++index) {
-    QUIRE_CHECK(child_count(NodeId{index}) == children[index], "T4");
+  for (std::uint32_t index = 0; index < nodes_.size(); ++index) {
+    QUIRE_CHECK(nodes_[index].child_count == children[index], "T4");
   }
+  const auto mapped = std::count_if(node_of_page_.begin(), node_of_page_.end(),
+                                    [](NodeId node) { return node != kNoNode; });
+  QUIRE_CHECK(static_cast<std::uint32_t>(mapped) == with_page, "T5");
 }
 
 }  // namespace quire::control

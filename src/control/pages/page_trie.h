@@ -1,30 +1,35 @@
 #pragma once
 // PageTrie finds a page by its parent and what it holds.
 //
-// It is walked by (parent node, keyed hash of tokens and positions), and every hit is compared in
-// full: a weak or broken hash costs time, never wrong tokens (I10; tests cut it to 8 and 4 bits).
+// It is walked by (parent node, keyed hash of tokens, positions and mask), and every hit is
+// compared in full: a weak or broken hash costs time, never wrong tokens (I10; tests cut it to 8
+// and 4 bits).
 //
-// A node is the page that it describes: the node of page p has p's number; roots, one for each
-// sharing domain, are numbered from page_count on.
+// A node is what a page is, apart from where its bytes are: it can outlive them, while children or
+// contexts need its name and tokens (dropped ranges, suspended contexts, pages on disk), and bytes
+// that are computed again or read back join the node that is there.
 //
-// Owns     what each committed or claimed page holds: parent, tokens, positions, name.
+// Owns     what each committed or claimed page holds: parent, tokens, positions, mask, name; and
+//          which page of the pool has its bytes.
 // Thread   engine thread only.
 // Errors   none; misuse is a bug and stops the process.
 //
-// Node states: Absent (no node) -> InFlight (a batch will write the page; found as a claim, never
-// attached, I6) -> Published (found and shared). Opaque nodes have a parent but are never found.
+// Residency: None (no bytes in the pool) -> InFlight (a batch writes or loads them; found as a
+// claim, never attached, I6) -> Resident (found and shared) -> None. Opaque nodes have a parent but
+// are never found.
 //
 // Invariants, all checked by verify():
-//   T1  A listed node is in exactly the chain of its hash, and no other node is in any chain.
+//   T1  A listed node (neither opaque nor a root) is in exactly the chain of its hash, and no other
+//       node is in any chain.
 //   T2  No two listed nodes have one parent and one content (I11).
-//   T3  The parent of a node exists: a root, or a node that is not Absent. A Published node's
-//   parent
-//       is Published or a root.
+//   T3  The parent of a node exists.
 //   T4  A node's count of children equals a recount.
-#include <array>
+//   T5  A node has a page if and only if it is InFlight or Resident, no page has two nodes, and
+//       page -> node is the inverse of node -> page.
+//   T6  A node without bytes, children and holds of its name does not exist, roots apart.
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "control/pages/page_name.h"
@@ -37,7 +42,7 @@ using inference::PageId;
 enum class NodeId : std::uint32_t {};
 inline constexpr NodeId kNoNode{0xffffffffu};
 
-enum class NodeState : std::uint8_t { Absent, InFlight, Published, Opaque };
+enum class Residency : std::uint8_t { None, InFlight, Resident };
 
 struct PageTrieOptions {
   std::uint32_t page_count = 0;
@@ -50,53 +55,103 @@ class PageTrie {
  public:
   explicit PageTrie(const PageTrieOptions& options);
 
-  NodeId add_root(const PageName& name);
+  NodeId add_root(const PageName& name);  // Kept for ever.
 
-  // The InFlight or Published node below `parent` that holds `content`; kNoNode if there is none.
+  // The node below `parent` that holds `content`; kNoNode if there is none.
   NodeId find(NodeId parent, const PageContent& content) const;
 
-  void insert(PageId page, NodeId parent, const PageContent& content, NodeState state);
-  void publish(PageId page, const PageName& name);  // InFlight -> Published.
-  void erase(PageId page);                          // A node without children.
+  // A node without bytes. The caller gives it a page or a hold before anything else happens.
+  NodeId insert(NodeId parent, const PageContent& content, bool is_opaque);
+  void set_name(NodeId node, const PageName& name) { at_mutable(node).name = name; }
+  // None -> InFlight.
+  void claim(NodeId node, PageId page);
+  void publish(NodeId node);  // InFlight -> Resident.
+  // -> None; the node ends with its bytes where nothing else needs it, and so do its ancestors.
+  void remove_page(NodeId node);
 
-  NodeState state(NodeId node) const;
+  // Somebody needs the name and the tokens, whatever becomes of the bytes.
+  void hold_name(NodeId node) { ++at_mutable(node).name_hold_count; }
+  void drop_name(NodeId node);
+
+  // What PageCache keeps here: how often a node is held as a chain, how many children are cold.
+  std::uint32_t& chain_hold_count(NodeId node) { return at_mutable(node).chain_hold_count; }
+  std::uint32_t chain_hold_count(NodeId node) const { return at(node).chain_hold_count; }
+  std::uint32_t& cold_child_count(NodeId node) { return at_mutable(node).cold_child_count; }
+  std::uint32_t cold_child_count(NodeId node) const { return at(node).cold_child_count; }
+
+  bool is_root(NodeId node) const { return at(node).parent == kNoNode; }
+  bool is_opaque(NodeId node) const { return at(node).is_opaque; }
+  bool has_name(NodeId node) const { return at(node).is_named; }
+  void mark_named(NodeId node) { at_mutable(node).is_named = true; }
+  Residency residency(NodeId node) const { return at(node).residency; }
+  PageId page(NodeId node) const { return at(node).page; }
+  NodeId node_of(PageId page) const;  // kNoNode: no node says what the page holds.
   NodeId parent(NodeId node) const { return at(node).parent; }
-  const PageName& name(NodeId node) const;
+  NodeId root(NodeId node) const { return at(node).root; }
+  const PageName& name(NodeId node) const { return at(node).name; }
   std::span<const TokenId> tokens(NodeId node) const;
-  std::uint32_t child_count(NodeId node) const;
-  bool is_root(NodeId node) const {
-    return static_cast<std::uint32_t>(node) >= options_.page_count;
+  std::vector<std::uint32_t> positions(NodeId node) const;
+  std::span<const std::uint8_t> mask(NodeId node) const;
+  std::uint32_t child_count(NodeId node) const { return at(node).child_count; }
+  std::uint32_t name_hold_count(NodeId node) const { return at(node).name_hold_count; }
+  // Roots included.
+  std::uint32_t node_count() const {
+    return static_cast<std::uint32_t>(nodes_.size() - free_.size());
+  }
+  // Every node that exists, in no order.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (std::uint32_t index = 0; index < nodes_.size(); ++index) {
+      if (nodes_[index].exists) visit(NodeId{index});
+    }
   }
 
   void verify() const;
 
  private:
+  // What few pages have: positions that do not rise by one, a mask, media.
+  struct Unusual {
+    std::vector<std::uint32_t> positions;
+    std::vector<std::uint8_t> mask;
+    std::vector<std::uint8_t> media;
+  };
   struct Node {
-    NodeState state = NodeState::Absent;
     NodeId parent = kNoNode;
     NodeId next = kNoNode;  // In the chain of the hash.
     std::uint64_t hash = 0;
+    PageId page = inference::kNoPage;
+    NodeId root = kNoNode;
     std::uint32_t child_count = 0;
-    std::array<TokenId, inference::kPageSizeMax> tokens{};
-    std::array<std::uint32_t, inference::kPageSizeMax> positions{};
+    std::uint32_t name_hold_count = 0;
+    std::uint32_t chain_hold_count = 0;
+    std::uint32_t cold_child_count = 0;
+    std::uint32_t position_first = 0;
+    Residency residency = Residency::None;
+    bool exists = false;
+    bool is_opaque = false;
+    bool is_named = false;
+    std::unique_ptr<Unusual> unusual;
     PageName name{};
-  };
-  struct Root {
-    PageName name{};
-    std::uint32_t child_count = 0;
   };
 
   const Node& at(NodeId node) const;
-  Node& at(NodeId node) { return const_cast<Node&>(std::as_const(*this).at(node)); }
-  std::uint32_t& child_count_of(NodeId node);
+  Node& at_mutable(NodeId node) { return const_cast<Node&>(at(node)); }
+  NodeId make_node();
+  void erase_unneeded(NodeId node);
+  void grow_buckets();
   std::uint64_t hash_of(NodeId parent, const PageContent& content) const;
   std::size_t bucket_of(std::uint64_t hash) const { return hash & (buckets_.size() - 1); }
-  bool holds(const Node& node, NodeId parent, const PageContent& content) const;
+  bool holds(NodeId node, NodeId parent, const PageContent& content) const;
+  TokenId* tokens_of(NodeId node) {
+    return &tokens_[std::size_t{static_cast<std::uint32_t>(node)} * options_.page_size];
+  }
 
   const PageTrieOptions options_;
-  std::vector<Node> nodes_;  // [page_count]
-  std::vector<Root> roots_;
-  std::vector<NodeId> buckets_;  // A power of two.
+  std::vector<Node> nodes_;
+  std::vector<TokenId> tokens_;  // [nodes][page_size]
+  std::vector<std::uint32_t> free_;
+  std::vector<NodeId> node_of_page_;  // [page_count]
+  std::vector<NodeId> buckets_;       // A power of two.
 };
 
 }  // namespace quire::control

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "control/resources/context_parts.h"
 
 namespace quire::control {
 
@@ -13,44 +14,100 @@ using inference::PageCopy;
 using inference::TableChange;
 using inference::TokenId;
 
-namespace {
-
-std::uint32_t page_size_of(const ModelResources& resources) {
-  return resources.cache.page_size();
+TailPage::TailPage(const Context& context, std::uint32_t page_size, std::uint32_t index) {
+  const std::size_t first = context.token_first + std::size_t{index} * page_size;
+  const std::uint32_t slot_first = (context.committed_count + index) * page_size;
+  content_.tokens = std::span(context.tokens).subspan(first, page_size);
+  std::iota(positions_.begin(), positions_.begin() + page_size, slot_first);
+  content_.positions = std::span(positions_).first(page_size);
+  if (context.view.is_plain()) return;
+  mask_ = context.view.encode(slot_first, page_size);
+  content_.mask = mask_;
 }
 
-std::uint32_t tail_token_count(const Context& context) {
-  return static_cast<std::uint32_t>(context.tokens.size() - context.token_first);
-}
-
-std::uint32_t divide_up(std::uint64_t count, std::uint32_t by) {
-  return static_cast<std::uint32_t>((count + by - 1) / by);
-}
-
-// The content of the page `index` pages behind the head.
-class TailPage {
- public:
-  TailPage(const Context& context, std::uint32_t page_size, std::uint32_t index) {
-    const std::size_t first = context.token_first + std::size_t{index} * page_size;
-    content_.tokens = std::span(context.tokens).subspan(first, page_size);
-    std::iota(positions_.begin(), positions_.begin() + page_size,
-              (context.committed_count + index) * page_size);
-    content_.positions = std::span(positions_).first(page_size);
+void mark_dirty(Context& context, std::uint32_t first, std::uint32_t end) {
+  end = std::min(end, context.table_clean_count);
+  if (first >= end) return;
+  if (end == context.table_clean_count) {
+    context.table_clean_count = first;
+    return;
   }
-  TailPage(const TailPage&) = delete;
-  TailPage& operator=(const TailPage&) = delete;
-  const PageContent& content() const { return content_; }
+  context.table_dirty.push_back({first, end});
+}
 
- private:
-  std::array<std::uint32_t, inference::kPageSizeMax> positions_;
-  PageContent content_;
-};
+void release_tail(Context& context, ModelResources& resources, PageLedger& ledger,
+                  std::uint32_t keep_count) {
+  if (context.tail.size() <= keep_count) return;
+  while (context.tail.size() > keep_count) {
+    ledger.release(context.tail.back());
+    if (context.tail.size() == 1 && context.boundary != kNoNode) {
+      resources.cache.drop_page(context.boundary);
+      context.boundary = kNoNode;
+    } else {
+      resources.cache.release(context.tail.back());
+    }
+    context.tail.pop_back();
+  }
+  context.reserved_count = std::min(context.reserved_count, keep_count);
+  context.table_clean_count =
+      std::min<std::uint32_t>(context.table_clean_count, context.committed_count + keep_count);
+}
 
-// Drops the first page of tokens, which now belong to the head.
-void advance_tokens(Context& context, std::uint32_t page_size) {
+// Gives the first page of the tail back.
+void release_first(Context& context, ModelResources& resources, PageLedger& ledger) {
+  ledger.release(context.tail.front());
+  if (context.boundary != kNoNode) {
+    resources.cache.drop_page(context.boundary);
+    context.boundary = kNoNode;
+  } else {
+    resources.cache.release(context.tail.front());
+  }
+  context.tail.erase(context.tail.begin());
+  context.table_clean_count = std::min(context.table_clean_count, context.committed_count);
+}
+
+void lapse_claims(Context& context, ModelResources& resources) {
+  while (context.claim_count > 0) resources.cache.unclaim(context.tail[--context.claim_count]);
+}
+
+bool extend_tail(Context& context, ModelResources& resources, PageLedger& ledger,
+                 std::uint32_t count) {
+  const auto first = static_cast<std::uint32_t>(context.tail.size());
+  if (count == 0) return true;
+  if (!resources.cache.take(count, context.tail)) return false;
+  for (std::size_t index = first; index < context.tail.size(); ++index) {
+    ledger.acquire(context.tail[index]);
+  }
+  mark_dirty(context, context.committed_count + first, context.committed_count + first + count);
+  return true;
+}
+
+HoldKind hold_kind(const Context& context) {
+  return is_windowed(context) ? HoldKind::Page : HoldKind::Chain;
+}
+
+void advance_head(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node) {
   constexpr std::size_t kCompactBeyond = 4096;
-  context.token_first += page_size;
+  PageCache& cache = resources.cache;
+  const std::uint32_t page_size = page_size_of(resources);
+  const NodeId before = context.head;
+  cache.hold_name(node);
+  if (is_windowed(context)) {
+    ledger.acquire(cache.page_of(node));
+    context.window.push_back({.index = context.committed_count, .node = node});
+  } else {
+    ledger.acquire_chain(cache, node);
+    ledger.release_chain(cache, before);
+    cache.drop(before);
+    context.anchor = node;
+    ++context.anchor_count;
+  }
+  context.head = node;
+  cache.drop_name(before);
   ++context.committed_count;
+  context.token_first += page_size;
+  context.reserved_count -= std::min<std::uint32_t>(context.reserved_count, 1);
+  context.view.forget_before(context.committed_count * page_size);
   if (context.token_first == context.tokens.size() ||
       (context.token_first > kCompactBeyond && context.token_first * 2 > context.tokens.size())) {
     context.tokens.erase(context.tokens.begin(),
@@ -59,22 +116,22 @@ void advance_tokens(Context& context, std::uint32_t page_size) {
   }
 }
 
-void release_tail(Context& context, ModelResources& resources, PageLedger& ledger,
-                  std::uint32_t keep_count) {
-  while (context.tail.size() > keep_count) {
-    ledger.release(context.tail.back());
-    resources.cache.release(context.tail.back());
-    context.tail.pop_back();
+void commit_first(Context& context, ModelResources& resources, PageLedger& ledger) {
+  const std::uint32_t page_size = page_size_of(resources);
+  const PageId page = context.tail.front();
+  const TailPage full(context, page_size, 0);
+  const NodeId node = resources.cache.commit(page, context.head, full.content(), hold_kind(context),
+                                             context.has_unnamed_start);
+  if (resources.cache.page_of(node) != page) {
+    mark_dirty(context, context.committed_count, context.committed_count + 1);
   }
-  context.table_clean_count =
-      std::min<std::uint32_t>(context.table_clean_count, context.committed_count + keep_count);
+  context.has_unnamed_start = false;
+  context.written_count -= page_size;
+  advance_head(context, resources, ledger, node);
+  ledger.release(page);
+  context.tail.erase(context.tail.begin());
+  context.claim_count -= std::min<std::uint32_t>(context.claim_count, 1);
 }
-
-void lapse_claims(Context& context, ModelResources& resources) {
-  while (context.claim_count > 0) resources.cache.unclaim(context.tail[--context.claim_count]);
-}
-
-}  // namespace
 
 std::uint32_t seq_len(const Context& context, std::uint32_t page_size) {
   return context.committed_count * page_size + context.written_count;
@@ -86,17 +143,39 @@ std::uint32_t queued_count(const Context& context) {
 
 ContextCounters counters_of(const Context& context, std::uint32_t page_size) {
   return {.seq_len = seq_len(context, page_size),
-          .committed_page_count = context.committed_count,
-          .working_page_count = divide_up(context.written_count, page_size),
+          .committed_page_count = held_committed_count(context),
+          .working_page_count =
+              std::max(divide_up(context.written_count, page_size), context.reserved_count),
           .working_page_token_count = context.written_count,
           .found_token_count = context.found_token_count};
 }
+
+std::uint32_t held_committed_count(const Context& context) {
+  return context.anchor_count + static_cast<std::uint32_t>(context.window.size());
+}
+
+void open_context(Context& context, ModelResources& resources, NodeId root) {
+  context.head = context.anchor = root;
+  resources.cache.hold_name(root);
+}
+
+namespace {
+
+// Tokens that may stand between the first slot that is still seen and the end.
+std::uint64_t length_max(const Context& context, const ModelResources& resources) {
+  constexpr std::uint64_t kPositionEnd = std::uint64_t{1} << 31;
+  if (context.is_beyond_context) return kPositionEnd;
+  return std::min(kPositionEnd, std::uint64_t{context.view.dropped().first_outside()} +
+                                    resources.model.context_length);
+}
+
+}  // namespace
 
 void append_tokens(Context& context, const ModelResources& resources,
                    std::span<const std::uint32_t> tokens) {
   const std::uint64_t held =
       std::uint64_t{context.committed_count} * page_size_of(resources) + tail_token_count(context);
-  const std::uint64_t limit = resources.model.context_length;
+  const std::uint64_t limit = length_max(context, resources);
   const std::uint64_t room = context.overflow_count > 0 ? 0 : (limit > held ? limit - held : 0);
   const std::size_t kept = static_cast<std::size_t>(std::min<std::uint64_t>(room, tokens.size()));
   for (std::size_t index = 0; index < kept; ++index)
@@ -108,12 +187,17 @@ Result<void> check_fits(const Context& context, const ModelResources& resources)
   const std::uint32_t page_size = page_size_of(resources);
   const std::uint64_t total = std::uint64_t{context.committed_count} * page_size +
                               tail_token_count(context) + context.overflow_count;
-  if (total > resources.model.context_length) {
-    return Error(ErrorCode::OutOfRange, "the context would hold " + std::to_string(total) +
-                                            " tokens; the model's limit is " +
-                                            std::to_string(resources.model.context_length));
+  if (const std::uint64_t limit = length_max(context, resources); total > limit) {
+    return Error(
+        ErrorCode::OutOfRange,
+        "the context would hold " + std::to_string(total) + " tokens; the model's limit is " +
+            std::to_string(resources.model.context_length) +
+            (limit == resources.model.context_length
+                 ? std::string()
+                 : ", which counts from the first that was not dropped: " + std::to_string(limit)));
   }
-  const std::uint32_t pages = divide_up(total, page_size);
+  const std::uint32_t gone = context.committed_count - held_committed_count(context);
+  const std::uint32_t pages = divide_up(total, page_size) - gone;
   if (pages > resources.cache.page_count()) {
     return Error(ErrorCode::NoFreePage, "a context of " + std::to_string(total) + " tokens needs " +
                                             std::to_string(pages) + " KV pages; the pool has " +
@@ -125,72 +209,102 @@ Result<void> check_fits(const Context& context, const ModelResources& resources)
 FindResult find_queued(Context& context, ModelResources& resources, PageLedger& ledger,
                        std::uint32_t quota, std::uint32_t page_count_max) {
   QUIRE_CHECK(!context.is_in_flight, "looked up under a batch");
+  PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
   FindResult result;
+  if (context.has_unnamed_start || context.written_count >= page_size) return result;
   for (std::uint32_t looked = 0; tail_token_count(context) >= page_size; ++looked) {
     if (looked == page_count_max) {
       result.end = FindEnd::Slice;
       return result;
     }
     const TailPage page(context, page_size, 0);
-    const PageMatch match = resources.cache.find(context.head, page.content());
-    if (match.state == NodeState::InFlight && context.written_count == 0) {
+    const PageMatch match = cache.find(context.head, page.content());
+    if (match.state == MatchState::InFlight && context.written_count == 0) {
       result.end = FindEnd::Claimed;
     }
-    if (match.state != NodeState::Published) return result;
-    if (!ledger.holds(PageCache::page_of(match.node)) && ledger.page_count() >= quota) {
+    if (match.state != MatchState::Resident) return result;
+    if (!ledger.holds(cache.page_of(match.node)) && ledger.page_count() >= quota) {
       result.end = FindEnd::Quota;
       return result;
     }
-    release_tail(context, resources, ledger, 0);
-    resources.cache.hold(match.node);
-    ledger.advance_head(resources.cache, context.head, match.node);
-    resources.cache.drop(context.head);
-    context.head = match.node;
+    if (hold_kind(context) == HoldKind::Chain) {
+      cache.hold(match.node);
+    } else {
+      cache.hold_page(match.node);
+    }
+    // Its own partly written page goes; empty ones that were reserved stay.
+    if (!context.tail.empty() && context.written_count > 0)
+      release_first(context, resources, ledger);
     result.token_count += page_size - context.written_count;
     context.found_token_count += page_size - context.written_count;
     context.written_count = 0;
-    advance_tokens(context, page_size);
+    const std::uint32_t reserved = context.reserved_count;
+    advance_head(context, resources, ledger, match.node);
+    context.reserved_count =
+        std::min<std::uint32_t>(reserved, static_cast<std::uint32_t>(context.tail.size()));
+    context.table_clean_count = std::min(context.table_clean_count, context.committed_count - 1);
+    // Pages that an earlier chunk took for what is found now.
+    release_tail(context, resources, ledger,
+                 std::max(divide_up(tail_token_count(context), page_size), context.reserved_count));
   }
   return result;
 }
 
+namespace {
+
+// Whether the tail's page that the next token goes to is not ours to write.
+bool is_copied_first(const Context& context, const ModelResources& resources) {
+  const std::uint32_t page_size = page_size_of(resources);
+  const std::size_t partial = context.written_count / page_size;
+  if (partial >= context.tail.size()) return false;
+  if (partial == 0 && context.boundary != kNoNode) return true;
+  return resources.cache.is_shared_tail(context.tail[partial]);
+}
+
+}  // namespace
+
 std::uint32_t pages_wanted(const Context& context, const ModelResources& resources) {
   if (queued_count(context) == 0) return 0;
-  const std::uint32_t page_size = page_size_of(resources);
-  const std::uint32_t needed = divide_up(tail_token_count(context), page_size);
+  const std::uint32_t needed = divide_up(tail_token_count(context), page_size_of(resources));
   const auto held = static_cast<std::uint32_t>(context.tail.size());
-  const bool copies = held > 0 && context.written_count < page_size &&
-                      resources.cache.is_shared_tail(context.tail.front());
-  return (needed > held ? needed - held : 0) + (copies ? 1 : 0);
+  return (needed > held ? needed - held : 0) + (is_copied_first(context, resources) ? 1 : 0);
 }
 
 bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
                 std::vector<PageCopy>& copies) {
   if (queued_count(context) == 0) return true;
+  PageCache& cache = resources.cache;
+  const std::uint32_t page_size = page_size_of(resources);
+  const bool copies_first = is_copied_first(context, resources);
   const std::uint32_t wanted = pages_wanted(context, resources);
   const std::size_t first_new = context.tail.size();
-  if (wanted > 0 && !resources.cache.take(wanted, context.tail)) return false;
-  for (std::size_t index = first_new; index < context.tail.size(); ++index) {
-    ledger.acquire(context.tail[index]);
-  }
-  if (first_new == 0 || !resources.cache.is_sealed(context.tail.front())) return true;
-  if (!resources.cache.is_shared_tail(context.tail.front())) {
-    resources.cache.reopen(context.tail.front());
+  if (!extend_tail(context, resources, ledger, wanted)) return false;
+  const std::size_t partial = context.written_count / page_size;
+  if (!copies_first) {
+    if (partial < first_new && cache.is_sealed(context.tail[partial])) {
+      cache.reopen(context.tail[partial]);
+    }
     return true;
   }
-  const PageId sealed = context.tail.front();
+  const PageId shared = context.tail[partial];
   const PageId own = context.tail[first_new];
-  copies.push_back({.from = sealed,
-                    .to = own,
-                    .from_slot = 0,
-                    .to_slot = 0,
-                    .slot_count = context.written_count});
+  const std::uint32_t slot_count = context.written_count % page_size;
+  if (slot_count > 0) {
+    copies.push_back(
+        {.from = shared, .to = own, .from_slot = 0, .to_slot = 0, .slot_count = slot_count});
+  }
   context.tail.erase(context.tail.begin() + static_cast<std::ptrdiff_t>(first_new));
-  context.tail.front() = own;
-  ledger.release(sealed);
-  resources.cache.release(sealed);
-  context.table_clean_count = std::min(context.table_clean_count, context.committed_count);
+  context.tail[partial] = own;
+  ledger.release(shared);
+  if (context.boundary != kNoNode) {
+    cache.drop_page(context.boundary);
+    context.boundary = kNoNode;
+  } else {
+    cache.release(shared);
+  }
+  const auto entry = context.committed_count + static_cast<std::uint32_t>(partial);
+  mark_dirty(context, entry, entry + 1);
   return true;
 }
 
@@ -199,39 +313,80 @@ void begin_flight(Context& context, ModelResources& resources, std::uint32_t cou
   const std::uint32_t page_size = page_size_of(resources);
   context.is_in_flight = true;
   context.flight_count = count;
-  const std::uint32_t full_count = (context.written_count + count) / page_size;
+  const std::uint32_t full_count =
+      context.has_unnamed_start ? 0 : (context.written_count + count) / page_size;
   NodeId parent = context.head;
   while (context.claim_count < full_count) {
     const TailPage page(context, page_size, context.claim_count);
     const PageId id = context.tail[context.claim_count];
     if (!resources.cache.claim(id, parent, page.content())) break;
-    parent = NodeId{static_cast<std::uint32_t>(id)};
+    parent = resources.cache.trie().node_of(id);
     ++context.claim_count;
   }
 }
 
-void sync_table(Context& context, ModelResources& resources, std::vector<TableChange>& changes) {
+namespace {
+
+// Entries [first, end) of the context's table.
+std::vector<inference::TableEntry> entries_of(const Context& context,
+                                              const ModelResources& resources, std::uint32_t first,
+                                              std::uint32_t end) {
+  const PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
-  const auto entry_count =
+  const SlotSet& dropped = context.view.dropped();
+  std::vector<inference::TableEntry> entries(end - first);
+  // Every slot that was not dropped is visible as far as the table goes: a pass sees none from its
+  // visible_slot_end on.
+  const auto put = [&](std::uint32_t index, PageId page) {
+    const std::uint32_t visible = dropped.visible_bits(index * page_size, page_size);
+    if (visible != 0) entries[index - first] = {.page = page, .visible = visible};
+  };
+  NodeId node = context.anchor;
+  for (std::uint32_t index = context.anchor_count; index > first; --index) {
+    if (index <= end) put(index - 1, cache.page_of(node));
+    node = cache.parent(node);
+  }
+  auto each = std::lower_bound(
+      context.window.begin(), context.window.end(), first,
+      [](const WindowPage& page, std::uint32_t index) { return page.index < index; });
+  for (; each != context.window.end() && each->index < end; ++each) {
+    put(each->index, cache.page_of(each->node));
+  }
+  const std::uint32_t tail_end =
       context.committed_count + static_cast<std::uint32_t>(context.tail.size());
+  for (std::uint32_t index = std::max(context.committed_count, first);
+       index < std::min(end, tail_end); ++index) {
+    // A page of the tail is written, visible or not.
+    entries[index - first] = {.page = context.tail[index - context.committed_count],
+                              .visible = dropped.visible_bits(index * page_size, page_size)};
+  }
+  return entries;
+}
+
+}  // namespace
+
+void sync_table(Context& context, const ModelResources& resources,
+                std::vector<TableChange>& changes) {
+  // Slots that were never written have a hole where there is no page for them yet.
+  const std::uint32_t entry_count =
+      context.committed_count +
+      std::max(static_cast<std::uint32_t>(context.tail.size()),
+               divide_up(context.written_count, page_size_of(resources)));
+  for (const SlotRange& dirty : context.table_dirty) {
+    const std::uint32_t end = std::min(dirty.end, context.table_clean_count);
+    if (dirty.begin >= end) continue;
+    changes.push_back({.sequence = context.sequence,
+                       .entry_first = dirty.begin,
+                       .entries = entries_of(context, resources, dirty.begin, end),
+                       .entry_count = context.table_clean_count});
+  }
+  context.table_dirty.clear();
   if (context.table_clean_count == entry_count) return;
-  // Every slot is visible as far as the table goes: a pass sees none from its visible_slot_end on.
-  const std::uint32_t all = page_size == 32 ? 0xffffffffu : (1u << page_size) - 1;
-  TableChange change{.sequence = context.sequence,
-                     .entry_first = context.table_clean_count,
-                     .entry_count = entry_count};
-  change.entries.resize(entry_count - context.table_clean_count);
-  NodeId node = context.head;
-  for (std::uint32_t index = context.committed_count; index > context.table_clean_count; --index) {
-    change.entries[index - 1 - context.table_clean_count] = {PageCache::page_of(node), all};
-    node = resources.cache.parent(node);
-  }
-  const std::uint32_t tail_first = std::max(context.committed_count, context.table_clean_count);
-  for (std::uint32_t index = tail_first; index < entry_count; ++index) {
-    change.entries[index - context.table_clean_count] = {
-        context.tail[index - context.committed_count], all};
-  }
-  changes.push_back(std::move(change));
+  changes.push_back(
+      {.sequence = context.sequence,
+       .entry_first = context.table_clean_count,
+       .entries = entries_of(context, resources, context.table_clean_count, entry_count),
+       .entry_count = entry_count});
   context.table_clean_count = entry_count;
 }
 
@@ -246,101 +401,19 @@ void end_flight(Context& context, ModelResources& resources, PageLedger& ledger,
   }
   context.written_count += context.flight_count;
   context.flight_count = 0;
-  std::uint32_t committed = 0;
-  for (; context.written_count >= page_size; ++committed) {
-    const PageId page = context.tail[committed];
-    const TailPage full(context, page_size, 0);
-    const NodeId node = resources.cache.commit(page, context.head, full.content());
-    if (PageCache::page_of(node) != page) {
-      ledger.release(page);
-      ledger.advance_head(resources.cache, context.head, node);
-      context.table_clean_count = std::min(context.table_clean_count, context.committed_count);
-    }
-    resources.cache.drop(context.head);
-    context.head = node;
-    context.written_count -= page_size;
-    advance_tokens(context, page_size);
-  }
-  context.tail.erase(context.tail.begin(), context.tail.begin() + committed);
-  context.claim_count = 0;
+  while (context.written_count >= page_size) commit_first(context, resources, ledger);
+  lapse_claims(context, resources);
 }
 
 void trim_tail(Context& context, ModelResources& resources, PageLedger& ledger) {
-  release_tail(context, resources, ledger,
-               divide_up(context.written_count, page_size_of(resources)));
-}
-
-void fork_context(Context& context, Context& child, ModelResources& resources, PageLedger& ledger) {
-  QUIRE_CHECK(!context.is_in_flight, "forked under a batch");
-  child.head = context.head;
-  child.committed_count = context.committed_count;
-  child.written_count = context.written_count;
-  child.overflow_count = context.overflow_count;
-  child.found_token_count = context.found_token_count;
-  child.tokens.assign(context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first),
-                      context.tokens.end());
-  child.tail = context.tail;
-  if (!resources.cache.is_root(context.head)) resources.cache.hold(context.head);
-  ledger.acquire_head(resources.cache, context.head);
-  for (const PageId page : child.tail) {
-    resources.cache.seal(page);
-    resources.cache.retain(page);
-    ledger.acquire(page);
-  }
-}
-
-Result<void> truncate_context(Context& context, ModelResources& resources, PageLedger& ledger,
-                              std::uint32_t token_count) {
-  QUIRE_CHECK(!context.is_in_flight, "truncated under a batch");
-  const std::uint64_t reach = tail_token_count(context) + context.overflow_count;
-  if (token_count > reach) {
-    return Error(ErrorCode::OutOfRange,
-                 "truncate " + std::to_string(token_count) + " tokens: " + std::to_string(reach) +
-                     " are queued or in the working tail, the rest is committed");
-  }
-  const auto overflow = std::min<std::uint64_t>(context.overflow_count, token_count);
-  context.overflow_count -= overflow;
-  const auto rest = static_cast<std::size_t>(token_count - overflow);
-  context.tokens.resize(context.tokens.size() - rest);
-  context.written_count = std::min(context.written_count, tail_token_count(context));
-  trim_tail(context, resources, ledger);
-  return {};
-}
-
-void drop_context(Context& context, ModelResources& resources, PageLedger& ledger) {
-  lapse_claims(context, resources);
-  release_tail(context, resources, ledger, 0);
-  ledger.release_head(resources.cache, context.head);
-  resources.cache.drop(context.head);
-  resources.sequences.release(context);
-  context.is_in_flight = false;
+  const std::uint32_t needed = divide_up(context.written_count, page_size_of(resources));
+  release_tail(context, resources, ledger, std::max(needed, context.reserved_count));
 }
 
 TokenId last_token(const Context& context, const ModelResources& resources) {
   if (context.written_count > 0)
     return context.tokens[context.token_first + context.written_count - 1];
   return resources.cache.last_token(context.head);
-}
-
-void verify_context(const Context& context, const ModelResources& resources) {
-  const std::uint32_t page_size = page_size_of(resources);
-  std::uint32_t depth = 0;
-  for (NodeId node = context.head; !resources.cache.is_root(node);
-       node = resources.cache.parent(node)) {
-    QUIRE_CHECK(resources.cache.pool().state(PageCache::page_of(node)) == PageState::Committed,
-                "X1");
-    ++depth;
-  }
-  QUIRE_CHECK(depth == context.committed_count, "X1");
-  QUIRE_CHECK(context.written_count + context.flight_count <= tail_token_count(context), "X4");
-  QUIRE_CHECK(context.tail.size() >= divide_up(context.written_count, page_size), "X2");
-  QUIRE_CHECK(context.tail.size() <= divide_up(tail_token_count(context), page_size), "X2");
-  QUIRE_CHECK(context.claim_count == 0 || context.is_in_flight, "X5");
-  for (std::size_t index = 0; index < context.tail.size(); ++index) {
-    const PageState state = resources.cache.pool().state(context.tail[index]);
-    QUIRE_CHECK(state == PageState::Working || (state == PageState::Sealed && index == 0), "X3");
-    QUIRE_CHECK(state != PageState::Sealed || context.flight_count == 0, "X3");
-  }
 }
 
 }  // namespace quire::control

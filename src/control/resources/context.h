@@ -8,13 +8,16 @@
 //          pool; QuotaExceeded. Nothing has changed when an error is returned.
 //
 // Invariants, all checked by verify_context():
-//   X1  The head is a root or a live committed page, committed_count pages below its root.
-//   X2  Between operations the tail has as many pages as its written tokens need; while an
-//   operation
-//       computes queued tokens, as many as all of them need.
-//   X3  Only the first page of a tail may be sealed, and never while it is being written.
+//   X1  The head is a root or a committed page, committed_count pages below its root. The first
+//       anchor_count of them are held as a chain, the pages of the window alone, and the others are
+//       wholly dropped.
+//   X2  Between operations the tail has as many pages as its written tokens need, or as were
+//       reserved; while an operation computes queued tokens, as many as all of them need.
+//   X3  Only the page that the next token goes to may be sealed or a boundary, and never while it
+//       is being written.
 //   X4  written + in flight + queued tokens are all tokens of the tail.
 //   X5  Claims exist only while a batch computes the context.
+//   X6  Only slots that were written are dropped.
 #include <cstdint>
 #include <span>
 
@@ -55,22 +58,57 @@ bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
 // Puts the next `count` queued tokens in flight. Claims the pages they fill.
 void begin_flight(Context& context, ModelResources& resources, std::uint32_t count);
 // Appends what the device does not know of the table yet. Requires: the context has a sequence.
-void sync_table(Context& context, ModelResources& resources,
+void sync_table(Context& context, const ModelResources& resources,
                 std::vector<inference::TableChange>& changes);
 // The batch is done: commits the pages that are full now, or gives the tokens back to the queue.
 void end_flight(Context& context, ModelResources& resources, PageLedger& ledger, bool is_written);
 // Pages that no written token needs: after an operation failed.
 void trim_tail(Context& context, ModelResources& resources, PageLedger& ledger);
 
-// `child` becomes a second context with the same content. Requires: not in flight.
+// `child` becomes a second context with the same content. Commits what is full. Requires: not in
+// flight.
 void fork_context(Context& context, Context& child, ModelResources& resources, PageLedger& ledger);
+// Takes back the last tokens of the queue and of the tail.
 Result<void> truncate_context(Context& context, ModelResources& resources, PageLedger& ledger,
                               std::uint32_t token_count);
+// The context ends at `length` logical tokens; what was queued is gone. A page cut in the middle is
+// copied by the next write. What was dropped stays dropped. O(pages behind `length`).
+Result<void> rewind_context(Context& context, ModelResources& resources, PageLedger& ledger,
+                            std::uint32_t length);
+// Tokens to come do not see slots [begin, end), and pages that nobody can see any more are let go.
+// Logical slots, positions and the length stay as they are.
+Result<void> drop_range(Context& context, ModelResources& resources, PageLedger& ledger,
+                        SlotRange range);
+// Queues the tokens of slots [begin, end) of `source` (written or queued): pages of it that say the
+// same at the same place are found when they are computed.
+Result<void> splice_context(Context& context, const Context& source,
+                            const ModelResources& resources, SlotRange range);
+
+// Published operations on the tail. reserve: `count` empty pages more, which stay.
+// Requires: pages_to_reserve() can be taken.
+std::uint32_t pages_to_reserve(const Context& context, std::uint32_t count);
+void reserve_pages(Context& context, ModelResources& resources, PageLedger& ledger,
+                   std::uint32_t count);
+// The first `count` pages of the tail become committed; PageNotFull if one has a free slot.
+Result<void> commit_pages(Context& context, ModelResources& resources, PageLedger& ledger,
+                          std::uint32_t count);
+// Gives the last `count` pages of the tail back, with the tokens in them.
+Result<void> release_pages(Context& context, ModelResources& resources, PageLedger& ledger,
+                           std::uint32_t count);
+// Takes the last `count` written tokens of the tail back; its pages stay.
+Result<void> truncate_page_tokens(Context& context, const ModelResources& resources,
+                                  std::uint32_t count);
+
 // Gives everything back; also in flight, when its instance ends.
 void drop_context(Context& context, ModelResources& resources, PageLedger& ledger);
 
 // The token computed last. Requires: seq_len > 0.
 inference::TokenId last_token(const Context& context, const ModelResources& resources);
+
+// An empty context below `root`.
+void open_context(Context& context, ModelResources& resources, NodeId root);
+// Pages whose bytes the context needs, without the tail.
+std::uint32_t held_committed_count(const Context& context);
 
 void verify_context(const Context& context, const ModelResources& resources);
 

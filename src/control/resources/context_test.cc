@@ -41,7 +41,7 @@ PageCacheOptions options_of(std::uint32_t page_count) {
 struct Fixture {
   explicit Fixture(std::uint32_t page_count)
       : device(page_count), resources(device, options_of(page_count)) {
-    context.head = resources.cache.root({});
+    open_context(context, resources, resources.cache.root({}));
   }
   void append(std::uint32_t count, std::uint32_t token = 1) {
     append_tokens(context, resources, std::vector<std::uint32_t>(count, token));

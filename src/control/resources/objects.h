@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "control/api/command.h"
 #include "control/api/control_port.h"
+#include "control/pages/slot_view.h"
 #include "control/resources/page_ledger.h"
 #include "control/resources/slab.h"
 #include "inference/api/batch.h"
@@ -92,16 +93,32 @@ struct EmbedObject {
   }
 };
 
-// A context: a chain of committed pages, then a working tail, then tokens not yet computed. Its
-// behaviour is in context.h.
+// A committed page that a context holds alone, because it dropped one before it.
+struct WindowPage {
+  std::uint32_t index = 0;  // In the context, from 0.
+  NodeId node = kNoNode;
+};
+
+// A context: committed pages, then a working tail, then tokens not yet computed. Its behaviour is
+// in context.h.
 struct Context {
   std::uint32_t generation = 0;
   Scheduler* model = nullptr;
   Instance* instance = nullptr;
   QueueObject* queue = nullptr;
-  NodeId head = kNoNode;              // The last committed page, or the root.
-  std::uint32_t committed_count = 0;  // Pages from the root to the head.
-  std::vector<PageId> tail;           // Pages behind the head, the first partly written.
+  NodeId head = kNoNode;              // The last committed page, or the root; held by name.
+  std::uint32_t committed_count = 0;  // Pages from the root to the head, dropped ones included.
+  // Up to the first page that was dropped whole, the chain is held at its end. Behind that, each
+  // page that is left is held alone.
+  NodeId anchor = kNoNode;  // Held as a chain; the head, where no page was dropped.
+  std::uint32_t anchor_count = 0;
+  std::vector<WindowPage> window;  // By rising index.
+  SlotView view;                   // Which slots were dropped, and when.
+  std::vector<PageId> tail;        // Pages behind the head, the first partly written.
+  // Where a rewind ended within a committed page: the tail's first page is that node's, held as a
+  // page, until the first who writes copies it.
+  NodeId boundary = kNoNode;
+  bool has_unnamed_start = false;  // The tail's first page has slots that were never written.
   // tokens[token_first ..): written ones of the tail, those in flight, those queued.
   std::vector<inference::TokenId> tokens;
   std::size_t token_first = 0;
@@ -109,11 +126,16 @@ struct Context {
   std::uint32_t flight_count = 0;    // Being computed by a batch.
   std::uint64_t overflow_count = 0;  // Appended beyond the context length; counted, not kept.
   std::uint32_t claim_count = 0;     // Pages of the tail, from the first, claimed in the trie.
+  std::uint32_t reserved_count = 0;  // Pages of the tail, from the first, that stay though empty.
   std::uint32_t found_token_count = 0;
   bool is_in_flight = false;
+  bool is_beyond_context = false;  // The model's context length does not bound it.
+  ContextHintKind hint = ContextHintKind::None;
+  std::uint32_t hint_seconds = 0;
   // The device's copy of the table.
   inference::SequenceId sequence{0xffffffffu};
-  std::uint32_t table_clean_count = 0;  // Entries that the device has right.
+  std::uint32_t table_clean_count = 0;  // Entries that the device has, except for
+  std::vector<SlotRange> table_dirty;   // these, by index of entry.
   Ref<Operation> last_operation;
   void recycle() {
     const std::uint32_t kept = generation;
@@ -143,7 +165,7 @@ struct Operation {
 
   QueueObject* queue = nullptr;
   Context* context = nullptr;
-  Context* child = nullptr;
+  Context* child = nullptr;  // Of a fork; the source of a splice.
   std::vector<PageObject*> input_pages;  // Null: a hole.
   std::vector<PageObject*> output_pages;
   std::vector<EmbedObject*> input_embeds;

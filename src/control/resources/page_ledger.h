@@ -1,9 +1,10 @@
 #pragma once
 // PageLedger counts the different pages that one instance holds, for its quota and its statistics.
 //
-// Pages shared inside the instance (forks, equal prefixes) count once. Holds are counted for each
-// page as the trie counts them: heads and children of what the instance holds, tails, handles; so
-// that a fork and a step cost O(1) and a chain is let go in its own length.
+// Pages shared inside the instance (forks, equal prefixes) count once. Each page has holds of two
+// kinds, as in PageCache: as a part of a chain (heads of contexts, and children that are held as a
+// chain), and alone (tails, handles, pages behind a dropped range); so that a fork and a step cost
+// O(1) and a chain is let go in its own length.
 //
 // Thread   engine thread only.
 //
@@ -24,39 +25,43 @@ class PageLedger {
   std::uint32_t page_count_max() const { return page_count_max_; }
   bool holds(PageId page) const { return holds_.find(key(page)) != nullptr; }
 
-  // A tail or a handle.
+  // A tail, a handle, or a page held alone.
   void acquire(PageId page) {
-    ++holds_[key(page)];
-    page_count_max_ = std::max(page_count_max_, page_count());
+    ++holds_[key(page)].alone;
+    note_count();
   }
-  // True if the page is no longer held at all.
-  bool release(PageId page) {
-    std::uint32_t* count = holds_.find(key(page));
-    QUIRE_CHECK(count != nullptr && *count > 0, "the ledger lost a page");
-    if (--*count > 0) return false;
-    holds_.erase(key(page));
-    return true;
+  void release(PageId page) {
+    Holds* holds = holds_.find(key(page));
+    QUIRE_CHECK(holds != nullptr && holds->alone > 0, "the ledger lost a page");
+    if (--holds->alone == 0 && holds->chain == 0) holds_.erase(key(page));
   }
 
-  // One more context ends at `head`.
-  void acquire_head(const PageCache& cache, NodeId head) {
-    if (!cache.is_root(head)) acquire(PageCache::page_of(head));
+  // One more context ends at `head`, and holds all above it.
+  void acquire_chain(const PageCache& cache, NodeId head) {
+    for (; !cache.is_root(head); head = cache.parent(head)) {
+      if (holds_[key(cache.page_of(head))].chain++ > 0) break;
+    }
+    note_count();
   }
-  // A head moves from `head` to its child. What was the head's hold becomes the child's, unless the
-  // child was held before and so has one already.
-  void advance_head(const PageCache& cache, NodeId head, NodeId child) {
-    const bool is_new = !holds(PageCache::page_of(child));
-    acquire(PageCache::page_of(child));
-    if (!is_new && !cache.is_root(head)) release(PageCache::page_of(head));
-  }
-  void release_head(const PageCache& cache, NodeId head) {
-    while (!cache.is_root(head) && release(PageCache::page_of(head))) head = cache.parent(head);
+  // Requires: the pages are still resident.
+  void release_chain(const PageCache& cache, NodeId head) {
+    for (; !cache.is_root(head); head = cache.parent(head)) {
+      Holds* holds = holds_.find(key(cache.page_of(head)));
+      QUIRE_CHECK(holds != nullptr && holds->chain > 0, "the ledger lost a chain");
+      if (--holds->chain > 0) return;
+      if (holds->alone == 0) holds_.erase(key(cache.page_of(head)));
+    }
   }
 
  private:
+  struct Holds {
+    std::uint32_t chain = 0;
+    std::uint32_t alone = 0;
+  };
   static std::uint32_t key(PageId page) { return static_cast<std::uint32_t>(page) + 1; }
+  void note_count() { page_count_max_ = std::max(page_count_max_, page_count()); }
 
-  FlatMap<std::uint32_t> holds_;  // Page + 1 -> holds.
+  FlatMap<Holds> holds_;  // Page + 1 -> holds.
   std::uint32_t page_count_max_ = 0;
 };
 

@@ -33,13 +33,7 @@ Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
     }
   }
   if (queued_count(context) == 0 && operation.requeries.empty()) {
-    const ContextFlush* flush = std::get_if<ContextFlush>(&operation.body);
-    const ObjectId id =
-        flush != nullptr ? flush->context : std::get<ContextForward>(operation.body).context;
-    table_.finish(operation, AnswerBody(ContextState{
-                                 .context = id,
-                                 .counters = counters_of(context, resources_.cache.page_size())}));
-    return Attempt::Done;
+    return finish_context(operation);
   }
   return place_context(operation, rows_left());
 }
@@ -126,7 +120,7 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   }
   operation.wanted_page_count = 0;
   QUIRE_CHECK(take_pages(context, resources_, ledger(*operation.instance), batch_.copies),
-              "available() counted too many");
+              "make_room() made too little");
   begin_flight(context, resources_, chunk);
   sync_table(context, resources_, batch_.table_changes);
   add_context_rows(operation, requery_count, chunk);
@@ -189,12 +183,7 @@ void Scheduler::complete_context(Context& context, PassRecord& pass, Result<void
     return;
   }
   if (operation == nullptr || !pass.is_last) return;
-  const ContextFlush* flush = std::get_if<ContextFlush>(&operation->body);
-  const ObjectId id =
-      flush != nullptr ? flush->context : std::get<ContextForward>(operation->body).context;
-  table_.finish(*operation, AnswerBody(ContextState{
-                                .context = id,
-                                .counters = counters_of(context, resources_.cache.page_size())}));
+  finish_context(*operation);
 }
 
 }  // namespace quire::control

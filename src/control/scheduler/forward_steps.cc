@@ -196,7 +196,7 @@ Scheduler::Attempt Scheduler::place_forward(Operation& operation, std::uint32_t 
                                      " page tables of the device are in use"));
   }
   operation.wanted_page_count = 0;
-  QUIRE_CHECK(resources_.cache.take(scratch_count, record.scratch), "available() counted too many");
+  QUIRE_CHECK(resources_.cache.take(scratch_count, record.scratch), "make_room() made too little");
   std::vector<TableEntry> entries = forward_table(operation, record);
   add_forward_rows(operation, row_count, record, entries);
   const auto entry_count = static_cast<std::uint32_t>(entries.size());

@@ -58,8 +58,20 @@ Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
       break;
     case index_of<ContextFork>():
       return fork(operation);
-    case index_of<ContextTruncate>():
-      return truncate(operation);
+    case index_of<ContextEdit>():
+    case index_of<ContextDropRange>():
+      return edit(operation);
+    case index_of<ContextSplice>():
+      return splice(operation);
+    case index_of<ContextHint>(): {
+      const ContextHint& body = std::get<ContextHint>(operation.body);
+      operation.context->hint = body.kind;
+      operation.context->hint_seconds = body.seconds;
+      break;
+    }
+    case index_of<ContextBeyond>():
+      operation.context->is_beyond_context = std::get<ContextBeyond>(operation.body).is_allowed;
+      break;
     case index_of<ContextDrop>(): {
       Context* context = operation.context;
       drop_context(*context);
@@ -90,7 +102,7 @@ Scheduler::Attempt Scheduler::alloc_pages(Operation& operation) {
   }
   if (!can_take(operation, count)) return want_pages(operation, count);
   std::vector<PageId> pages;
-  QUIRE_CHECK(resources_.cache.take(count, pages), "available() counted too many");
+  QUIRE_CHECK(resources_.cache.take(count, pages), "make_room() made too little");
   report(table_.walk, WalkStop::Pages);
   for (std::uint32_t index = 0; index < count; ++index) {
     operation.output_pages[index]->page = pages[index];
@@ -134,16 +146,73 @@ Scheduler::Attempt Scheduler::fork(Operation& operation) {
   return Attempt::Done;
 }
 
-Scheduler::Attempt Scheduler::truncate(Operation& operation) {
-  const ContextTruncate& body = std::get<ContextTruncate>(operation.body);
-  Result<void> truncated = truncate_context(*operation.context, resources_,
-                                            ledger(*operation.instance), body.token_count);
-  if (!truncated.ok()) return fail(operation, std::move(truncated).take_error());
+Scheduler::Attempt Scheduler::reserve(Operation& operation, std::uint32_t count) {
+  Instance& instance = *operation.instance;
+  const std::uint32_t wanted = pages_to_reserve(*operation.context, count);
+  if (count > resources_.cache.page_count()) {
+    return fail(operation, no_free_page(instance, count));
+  }
+  if (Result<void> quota = check_quota(instance, wanted); !quota.ok()) {
+    return fail(operation, std::move(quota).take_error());
+  }
+  if (!can_take(operation, wanted)) return want_pages(operation, wanted);
+  reserve_pages(*operation.context, resources_, ledger(instance), count);
+  return finish_context(operation);
+}
+
+Scheduler::Attempt Scheduler::finish_context(Operation& operation) {
+  const ObjectId id = std::visit(
+      [](const auto& body) {
+        if constexpr (requires { body.context; }) return body.context;
+        return kNoObject;
+      },
+      operation.body);
   table_.finish(operation,
                 AnswerBody(ContextState{
-                    .context = body.context,
+                    .context = id,
                     .counters = counters_of(*operation.context, resources_.cache.page_size())}));
   return Attempt::Done;
+}
+
+Scheduler::Attempt Scheduler::edit(Operation& operation) {
+  Context& context = *operation.context;
+  PageLedger& pages = ledger(*operation.instance);
+  Result<void> outcome;
+  if (const auto* drop = std::get_if<ContextDropRange>(&operation.body)) {
+    outcome = drop_range(context, resources_, pages, {drop->begin, drop->end});
+  } else {
+    const ContextEdit& body = std::get<ContextEdit>(operation.body);
+    switch (body.kind) {
+      case ContextEditKind::Truncate:
+        outcome = truncate_context(context, resources_, pages, body.count);
+        break;
+      case ContextEditKind::Rewind:
+        outcome = rewind_context(context, resources_, pages, body.count);
+        break;
+      case ContextEditKind::ReservePages:
+        return reserve(operation, body.count);
+      case ContextEditKind::CommitPages:
+        outcome = commit_pages(context, resources_, pages, body.count);
+        break;
+      case ContextEditKind::ReleasePages:
+        outcome = release_pages(context, resources_, pages, body.count);
+        break;
+      case ContextEditKind::TruncatePageTokens:
+        outcome = truncate_page_tokens(context, resources_, body.count);
+        break;
+    }
+  }
+  if (!outcome.ok()) return fail(operation, std::move(outcome).take_error());
+  return finish_context(operation);
+}
+
+Scheduler::Attempt Scheduler::splice(Operation& operation) {
+  const ContextSplice& body = std::get<ContextSplice>(operation.body);
+  if (operation.child->is_in_flight) return Attempt::Later;
+  Result<void> outcome =
+      splice_context(*operation.context, *operation.child, resources_, {body.begin, body.end});
+  if (!outcome.ok()) return fail(operation, std::move(outcome).take_error());
+  return finish_context(operation);
 }
 
 Scheduler::Attempt Scheduler::destroy_queue(Operation& operation) {
@@ -217,10 +286,11 @@ Result<void> Scheduler::check_quota(const Instance& instance, std::uint32_t coun
                                              " held");
 }
 
-bool Scheduler::can_take(const Operation& operation, std::uint32_t count) const {
+// Then `count` pages are free.
+bool Scheduler::can_take(const Operation& operation, std::uint32_t count) {
   if (count == 0) return true;
   if (oldest_waiter_ < operation.instance->order) return false;
-  return resources_.cache.available() >= count;
+  return resources_.cache.make_room(count);
 }
 
 Error Scheduler::no_free_page(const Instance& instance, std::uint32_t wanted) const {

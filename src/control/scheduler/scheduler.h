@@ -158,7 +158,10 @@ class Scheduler {
   Attempt embed_text(Operation& operation);
   Attempt mask_page(Operation& operation);
   Attempt fork(Operation& operation);
-  Attempt truncate(Operation& operation);
+  Attempt edit(Operation& operation);
+  Attempt splice(Operation& operation);
+  Attempt reserve(Operation& operation, std::uint32_t count);
+  Attempt finish_context(Operation& operation);
   Attempt destroy_queue(Operation& operation);
   void release_queue(QueueObject& queue);
 
@@ -193,7 +196,7 @@ class Scheduler {
   Attempt fail(Operation& operation, Error error);
   Attempt want_pages(Operation& operation, std::uint32_t count);
   Result<void> check_quota(const Instance& instance, std::uint32_t count) const;
-  bool can_take(const Operation& operation, std::uint32_t count) const;
+  bool can_take(const Operation& operation, std::uint32_t count);
   Error no_free_page(const Instance& instance, std::uint32_t wanted) const;
   Result<void> complete_pass(std::size_t index, Result<void> outcome);
   std::uint32_t rows_left() const {

@@ -1,0 +1,76 @@
+#pragma once
+// Which logical slots of a context can no longer be seen, and since when.
+//
+// A SlotSet is a set of slots as sorted, disjoint ranges that do not touch. A SlotView remembers
+// how the set of dropped slots grew while slots were written, because a page's bits depend on what
+// its tokens saw: `encode` gives the part that belongs into a page's name, empty where nothing had
+// been dropped yet.
+//
+// Encoding, little endian: for each stretch of the page's slots that saw one set: offset of its
+// first slot in the page (4 bytes), count of ranges (4), then begin and end of each range (4, 4).
+// A first stretch that saw everything is left out, and equal neighbours are one stretch.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace quire::control {
+
+struct SlotRange {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  bool operator==(const SlotRange&) const = default;
+};
+
+class SlotSet {
+ public:
+  bool empty() const { return ranges_.empty(); }
+  std::span<const SlotRange> ranges() const { return ranges_; }
+  void add(SlotRange range);
+  void clip(std::uint32_t end);  // Forgets slots from `end` on.
+  bool contains(std::uint32_t slot) const;
+  // Whether all of [begin, end) is in the set.
+  bool covers(SlotRange range) const;
+  std::uint64_t count() const;  // Slots in the set.
+  // The first slot that is not in the set.
+  std::uint32_t first_outside() const;
+  // Bit i: slot first + i is not in the set; for `count` slots, at most 32.
+  std::uint32_t visible_bits(std::uint32_t first, std::uint32_t count) const;
+  // The parts of `range` that are not in the set.
+  std::vector<SlotRange> missing(SlotRange range) const;
+  bool operator==(const SlotSet&) const = default;
+
+ private:
+  std::vector<SlotRange> ranges_;
+};
+
+class SlotView {
+ public:
+  const SlotSet& dropped() const { return dropped_; }
+  bool is_plain() const { return dropped_.empty() && changes_.empty(); }
+
+  // Slots of `range` are not seen by what is written from slot `written` on.
+  void drop(SlotRange range, std::uint32_t written);
+  // What lies before `slot` is committed: its part of the history is never asked for again.
+  void forget_before(std::uint32_t slot);
+  // The context now ends at `length`, behind the first slot that is remembered. What was dropped
+  // stays dropped.
+  void truncate(std::uint32_t length);
+  // The context now ends at `length`, in a page that begins at `page_first` and whose own part of
+  // the history is `encoded`.
+  void rewind(std::uint32_t length, std::uint32_t page_first,
+              std::span<const std::uint8_t> encoded);
+
+  std::vector<std::uint8_t> encode(std::uint32_t page_first, std::uint32_t page_size) const;
+
+ private:
+  struct Change {
+    std::uint32_t slot = 0;  // First slot that was written under `dropped`.
+    SlotSet dropped;
+  };
+  void note(std::uint32_t slot);
+
+  SlotSet dropped_;              // Now.
+  std::vector<Change> changes_;  // By rising slot.
+};
+
+}  // namespace quire::control

@@ -1,0 +1,61 @@
+#pragma once
+// What context.cc and context_edits.cc share: holds of a context's pages, moved one way only.
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "control/resources/context.h"
+
+namespace quire::control {
+
+inline std::uint32_t page_size_of(const ModelResources& resources) {
+  return resources.cache.page_size();
+}
+
+inline std::uint32_t tail_token_count(const Context& context) {
+  return static_cast<std::uint32_t>(context.tokens.size() - context.token_first);
+}
+
+inline std::uint32_t divide_up(std::uint64_t count, std::uint32_t by) {
+  return static_cast<std::uint32_t>((count + by - 1) / by);
+}
+
+// The content of the page `index` pages behind the head.
+class TailPage {
+ public:
+  TailPage(const Context& context, std::uint32_t page_size, std::uint32_t index);
+  TailPage(const TailPage&) = delete;
+  TailPage& operator=(const TailPage&) = delete;
+  const PageContent& content() const { return content_; }
+
+ private:
+  std::array<std::uint32_t, inference::kPageSizeMax> positions_;
+  std::vector<std::uint8_t> mask_;
+  PageContent content_;
+};
+
+inline bool is_windowed(const Context& context) {
+  return context.anchor_count < context.committed_count;
+}
+
+// `node`, a child of the head, becomes the head. The context has a hold on its bytes already, of
+// the kind that hold_kind() says.
+HoldKind hold_kind(const Context& context);
+void advance_head(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node);
+
+// The table's entries [first, end) are no longer what the device has.
+void mark_dirty(Context& context, std::uint32_t first, std::uint32_t end);
+
+// Adds `count` pages to the tail; false if there are not as many.
+bool extend_tail(Context& context, ModelResources& resources, PageLedger& ledger,
+                 std::uint32_t count);
+// Gives pages of the tail back until `keep_count` are left.
+void release_tail(Context& context, ModelResources& resources, PageLedger& ledger,
+                  std::uint32_t keep_count);
+// Gives the first page of the tail back.
+void release_first(Context& context, ModelResources& resources, PageLedger& ledger);
+void lapse_claims(Context& context, ModelResources& resources);
+// Commits the first page of the tail, which is full.
+void commit_first(Context& context, ModelResources& resources, PageLedger& ledger);
+
+}  // namespace quire::control
