@@ -78,7 +78,8 @@ class SnapshotStore final {
   Result<std::vector<PageName>> missing(const PageSpace& space, std::span<const PageName> names);
   // The same, and keeps those that are there, cached ones included, until the ticket ends.
   Result<BegunSave> begin_save(const PageSpace& space, std::span<const PageName> names);
-  // Writes pages ahead of the save, so that no more than a few need be in memory at once.
+  // Writes pages ahead of the save, so that no more than a few need be in memory at once. An Io
+  // error of this or another call may have lost them: the save then says NotFound.
   Result<void> add_pages(TicketId ticket, std::span<const PageRecord> pages);
   // `pages` and those added before bring what is missing of record's chain. Sets created_unix_ms.
   Result<SnapshotInfo> save(SnapshotRecord record, std::span<const PageRecord> pages,
@@ -162,7 +163,9 @@ class SnapshotStore final {
   std::uint64_t now() const { return clock_.now_unix_ms(); }
   std::string path_of(const Digest& space) const;
 
-  // snapshot_store_save.cc
+  // snapshot_store_plan.cc
+  void find_source(const Space& space, const GivenPages& given, const Ticket* ticket,
+                   PlannedPage& page) const;
   Result<std::vector<PlannedPage>> plan_chain(Space& space, const SnapshotRecord& record,
                                               const GivenPages& given, const Ticket* ticket);
   Result<void> plan_tail(Space& space, const SnapshotRecord& record,
@@ -170,11 +173,13 @@ class SnapshotStore final {
   Result<void> check_quota(const SnapshotRecord& record, const Space& space,
                            const std::vector<PlannedPage>& plan, std::int64_t replaced,
                            std::uint64_t bytes_max, SnapshotInfo& info);
+  static std::uint64_t planned_bytes(const Space& space, const PlannedPage& page);
+
+  // snapshot_store_save.cc
   Result<void> write_planned(Space& space, std::vector<PlannedPage>& plan);
   Result<void> commit_save(Space& space, const SnapshotRecord& record, const SnapshotInfo& info,
                            const std::vector<PlannedPage>& plan, std::int64_t replaced);
   void settle_save(Space& space, const std::vector<PlannedPage>& plan, TicketId ticket);
-  static std::uint64_t planned_bytes(const Space& space, const PlannedPage& page);
 
   // snapshot_store_read.cc
   Result<SnapshotRow> live_snapshot(const std::string& tenant, const std::string& name);
