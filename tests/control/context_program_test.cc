@@ -116,6 +116,8 @@ class Program {
   Program(const Knobs& knobs, std::uint64_t seed)
       : knobs_(knobs), random_(seed), oracle_(knobs.page_size), harness_(options()) {}
 
+  std::uint64_t opened_count() const { return opened_count_; }
+
   void run() {
     for (int step = 0; step < knobs_.step_count && !testing::Test::HasFatalFailure(); ++step) act();
     settle();
@@ -143,6 +145,7 @@ class Program {
   };
   struct Guest {
     InstanceId id{};
+    TenantId tenant{};
     ObjectId queue{};
     std::vector<Chain> chains;
   };
@@ -168,6 +171,7 @@ class Program {
         return Error(ErrorCode::Io, "the device lost a pass");
       };
     }
+    options.files = &files_;
     options.controller.prefill_row_budget = knobs_.prefill_row_budget;
     options.controller.hash_bits = knobs_.hash_bits;
     return options;
@@ -189,7 +193,8 @@ class Program {
   Guest& some_guest() {
     if (guests_.empty() || (guests_.size() < 4 && below(20) == 0)) {
       Guest guest;
-      guest.id = harness_.start(TenantId{1 + below(2)});
+      guest.tenant = TenantId{1 + below(2)};
+      guest.id = harness_.start(guest.tenant);
       guest.queue = harness_.queue(guest.id, Priority{static_cast<std::uint8_t>(below(3))});
       guests_.push_back(guest);
     }
@@ -223,8 +228,12 @@ class Program {
       drop_range(guest, chain);
     } else if (choice < 86) {
       splice(guest, chain);
-    } else if (choice < 88) {
+    } else if (choice < 87) {
       use_working_pages(guest, chain);
+    } else if (choice < 89) {
+      save(guest, chain);
+    } else if (choice < 90) {
+      open(guest);
     } else if (choice < 91) {
       harness_.send(guest.id, ContextDrop{chain.id}, false);
       guest.chains.erase(guest.chains.begin() + (&chain - guest.chains.data()));
@@ -403,6 +412,61 @@ class Program {
     chain.content.cut(chain.length() - cut);
   }
 
+  void save(Guest& guest, Chain& chain) {
+    if (!chain.is_known) return;
+    const bool overwrites = below(2) == 0;
+    const std::string name = "snapshot " + std::to_string(below(4));
+    const TenantId tenant = guest.tenant;
+    const Chain saved = chain;
+    const bool has_cut = below(3) == 0;
+    const FutureId future = harness_.send(
+        guest.id, ContextSave{.context = chain.id, .name = name, .overwrites = overwrites});
+    const InstanceId owner = guest.id;
+    // What happens to the context afterwards is not saved.
+    if (has_cut) rewind(guest, chain);
+    settle_with(owner, future);
+    const bool exists = snapshots_.contains({tenant, name});
+    const std::optional<ErrorCode> error = harness_.error(owner, future);
+    if (exists && !overwrites) {
+      ASSERT_EQ(error, ErrorCode::AlreadyExists);
+    } else if (!error) {
+      snapshots_[{tenant, name}] = saved;
+    } else {
+      ASSERT_TRUE(is_fallible()) << harness_.message(owner, future);
+    }
+  }
+
+  void open(Guest& guest) {
+    if (guest.chains.size() >= 6) return;
+    const std::string name = "snapshot " + std::to_string(below(5));
+    const bool takes = below(4) == 0;
+    const auto found = snapshots_.find({guest.tenant, name});
+    Chain made{.id = harness_.new_object(), .content = {}};
+    const FutureId future = harness_.send(guest.id, ContextOpen{made.id, guest.queue, name, takes});
+    const InstanceId owner = guest.id;
+    const ObjectId id = made.id;
+    settle_with(owner, future);
+    const std::optional<ErrorCode> error = harness_.error(owner, future);
+    if (found == snapshots_.end()) {
+      ASSERT_EQ(error, ErrorCode::NotFound);
+      harness_.send(owner, ContextDrop{id}, false);
+      return;
+    }
+    if (error) {
+      ASSERT_TRUE(is_fallible()) << harness_.message(owner, future);
+      harness_.send(owner, ContextDrop{id}, false);
+      // A snapshot that was to be taken is gone with the error; its pages could not come.
+      if (takes) snapshots_.erase(found);
+      return;
+    }
+    ++opened_count_;
+    Chain opened = found->second;
+    opened.id = id;
+    ASSERT_EQ(harness_.get<ContextState>(owner, future).counters.seq_len, opened.written());
+    if (takes) snapshots_.erase(found);
+    guest.chains.push_back(std::move(opened));
+  }
+
   void end(Guest& guest) {
     harness_.controller->end_instance(guest.id);
     std::erase_if(expected_, [&](const Expected& each) { return each.guest == guest.id; });
@@ -421,6 +485,15 @@ class Program {
       check();
     }
     ASSERT_TRUE(expected_.empty()) << "a future was never answered";
+  }
+
+  void settle_with(InstanceId owner, FutureId future) {
+    settle();
+    for (int round = 0; round < 1'000 && !harness_.has(owner, future); ++round) {
+      harness_.clock.advance_ns(11'000'000'000);
+      settle();
+    }
+    ASSERT_TRUE(harness_.has(owner, future)) << "a future was never answered";
   }
 
   void check() {
@@ -475,13 +548,17 @@ class Program {
   const Knobs knobs_;
   std::mt19937_64 random_;
   Oracle oracle_;
+  store::SimulatedFileSystem files_;
   Harness harness_;
+  std::map<std::pair<TenantId, std::string>, Chain> snapshots_;
+  std::uint64_t opened_count_ = 0;
   std::vector<Guest> guests_;
   std::vector<Expected> expected_;
   std::map<ErrorCode, std::uint64_t> errors_;
 };
 
 TEST(ContextPrograms, GiveWhatEachListOfTokensGivesAlone) {
+  std::uint64_t opened = 0;
   for (const std::uint64_t seed : test_seeds(12)) {
     SCOPED_TRACE("QUIRE_TEST_SEED=" + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -494,9 +571,12 @@ TEST(ContextPrograms, GiveWhatEachListOfTokensGivesAlone) {
     knobs.prefill_row_budget = 1 + static_cast<std::uint32_t>(random() % 40);
     knobs.hash_bits = kBits[random() % 3];
     knobs.sequence_count = random() % 2 == 0 ? 2 : 64;
-    Program(knobs, seed).run();
+    Program program(knobs, seed);
+    program.run();
+    opened += program.opened_count();
     if (HasFailure()) return;
   }
+  EXPECT_GT(opened, 0u) << "no snapshot was opened";
 }
 
 TEST(ContextPrograms, KeepTheirPromisesInTinyPools) {

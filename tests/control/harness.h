@@ -12,6 +12,8 @@
 
 #include "base/clock.h"
 #include "control/controller/controller.h"
+#include "control/store/disk_thread.h"
+#include "control/store/simulated_file_system.h"
 #include "inference/handlers/simulated_backend.h"
 
 namespace quire::control {
@@ -23,9 +25,14 @@ class Harness final : public AnswerSink {
   struct Options {
     inference::SimulatedBackendOptions device{};
     ControllerOptions controller{};
+    store::SimulatedFileSystem* files = nullptr;  // Where snapshots go; null: nowhere.
   };
 
   explicit Harness(Options options) : inbox(wakeup), device(fill(options.device), inbox) {
+    if (options.files != nullptr) {
+      disk.emplace(*options.files, open_store(*options.files), inbox);
+      options.controller.disk = &*disk;
+    }
     controller =
         make_controller({{.backend = &device}}, options.controller, inbox, *this, wakeup, clock);
   }
@@ -62,6 +69,7 @@ class Harness final : public AnswerSink {
         goes_on = true;
       }
       while (device.inflight_count() > 0) device.complete_next(), goes_on = true;
+      while (disk && disk->run_one()) goes_on = true;
       if (verifies) controller->verify();
     }
     return batches;
@@ -71,6 +79,7 @@ class Harness final : public AnswerSink {
     controller->poll();
     const bool any = controller->dispatch();
     while (device.inflight_count() > 0) device.complete_next();
+    if (disk) disk->run_one();
     controller->poll();
     if (verifies) controller->verify();
     return any;
@@ -132,6 +141,8 @@ class Harness final : public AnswerSink {
   ManualClock clock;
   CompletionInbox inbox;
   inference::SimulatedBackend device;
+  ManualWallClock wall_clock;
+  std::optional<store::InlineDisk> disk;
   std::unique_ptr<Controller> controller;
   Answers answers;
   bool verifies = true;
@@ -140,6 +151,16 @@ class Harness final : public AnswerSink {
   std::uint64_t next_instance = 0;
 
  private:
+  std::unique_ptr<store::SnapshotStore> open_store(store::FileSystem& files) {
+    store::StoreOptions options;
+    options.folder = "store";
+    auto opened = store::SnapshotStore::open(files, wall_clock, options);
+    if (!opened.ok()) {
+      std::cerr << "store: " << opened.error().message() << "\n";
+      std::abort();
+    }
+    return std::move(opened).take();
+  }
   static inference::SimulatedBackendOptions fill(inference::SimulatedBackendOptions options) {
     if (options.model.vocabulary_size == 0) options.model = inference::simulated_model();
     options.manual = true;

@@ -92,6 +92,17 @@ struct ContextHint {
   ContextHintKind kind = ContextHintKind::None;
   std::uint32_t seconds = 0;                      // Of Keep.
 };
+// The context as it is when its turn comes, kept under `name`; AlreadyExists unless it overwrites.
+struct ContextSave {
+  ObjectId context{};
+  std::string name;                               // See control/store/snapshot_name.h.
+  bool overwrites = false;
+  std::uint64_t expires_unix_ms = 0;              // 0: never.
+};
+// A new context with what was saved; `takes` deletes the snapshot.
+struct ContextOpen { ObjectId context{}; ObjectId queue{}; std::string name; bool takes = false; };
+struct SnapshotDelete { std::string name; };
+struct SnapshotList {};
 // Whether tokens may be further from their oldest visible key than the model's context length.
 struct ContextBeyond { ObjectId context{}; bool is_allowed = false; };
 struct ContextDrop { ObjectId context{}; };
@@ -108,7 +119,8 @@ using CommandBody =
     std::variant<CreateQueue, DestroyQueue, SetQueuePriority, Synchronize, AllocPages, DeallocPages,
                  AllocEmbeds, DeallocEmbeds, EmbedText, Forward, MaskPage, GetNextDist, GetLogits,
                  ContextCreate, ContextAppend, ContextFlush, ContextForward, ContextFork,
-                 ContextEdit, ContextDropRange, ContextSplice, ContextHint, ContextBeyond, ContextDrop,
+                 ContextEdit, ContextDropRange, ContextSplice, ContextHint, ContextBeyond, ContextSave, ContextOpen, ContextDrop, SnapshotDelete,
+                 SnapshotList,
                  Tokenize, Detokenize, ApplyChatTemplate, DropFuture>;
 
 struct Command {
@@ -128,7 +140,17 @@ struct Text { std::string bytes; };
 struct ContextState { ObjectId context{}; ContextCounters counters; };   // flush, forward, edits.
 struct Forked { ObjectId child{}; ContextCounters counters; };
 
-using AnswerBody = std::variant<Done, NextDistribution, Logits, Tokens, Text, ContextState, Forked>;
+struct SnapshotDescription {
+  std::string name;
+  std::uint64_t created_unix_ms = 0;
+  std::uint64_t expires_unix_ms = 0;              // 0: never.
+  std::uint64_t token_count = 0;
+  std::uint64_t bytes = 0;                        // On disk, if nothing shared its pages.
+};
+struct Snapshots { std::vector<SnapshotDescription> all; std::uint64_t bytes = 0; };  // List.
+
+using AnswerBody = std::variant<Done, NextDistribution, Logits, Tokens, Text, ContextState, Forked,
+                                Snapshots>;
 
 struct Answer {
   InstanceId instance{};

@@ -16,4 +16,25 @@ void CompletionInbox::deliver(TextOutcome outcome) {
   wakeup_.notify();
 }
 
+bool CompletionInbox::try_reserve() {
+  std::uint32_t count = disk_reserved_count_.load(std::memory_order_relaxed);
+  while (count < kDiskAnswerCountMax) {
+    if (disk_reserved_count_.compare_exchange_weak(count, count + 1)) return true;
+  }
+  return false;
+}
+
+void CompletionInbox::cancel_reservation() { --disk_reserved_count_; }
+
+void CompletionInbox::deliver(store::DiskAnswer answer) {
+  QUIRE_CHECK(disk_.try_push(std::move(answer)), "an answer of the disk without a reserved slot");
+  wakeup_.notify();
+}
+
+std::optional<store::DiskAnswer> CompletionInbox::take_disk() {
+  std::optional<store::DiskAnswer> answer = disk_.try_pop();
+  if (answer) --disk_reserved_count_;
+  return answer;
+}
+
 }  // namespace quire::control

@@ -58,6 +58,7 @@ PageCacheOptions cache_options(const inference::Backend& backend,
   cache.is_shared = options.shares_prefixes && device.kv_mode == inference::KvMode::Paged;
   cache.hash_key = hash_key_of(options);
   cache.hash_bits = options.hash_bits;
+  cache.nonce = options.nonce;
   return cache;
 }
 
@@ -71,7 +72,8 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
       dispatcher_(answers, options.walk),
       table_(dispatcher_, clock, wakeup, options.walk),
       models_(std::move(models)),
-      jobs_(inbox, options.helper, dispatcher_) {
+      jobs_(inbox, options.helper, dispatcher_),
+      snapshots_(options.disk, dispatcher_) {
   QUIRE_CHECK(models_.size() <= CompletionInbox::kBatchCountMax,
               "more models than the inbox has slots");
   for (std::size_t index = 0; index < models_.size(); ++index) {
@@ -81,6 +83,7 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
     scheduling.model = ModelIndex{static_cast<std::uint32_t>(index)};
     scheduling.prefill_row_budget = options.prefill_row_budget;
     scheduling.page_wait_ns_max = options.page_wait_ns_max;
+    scheduling.disk = options.disk;
     schedulers_.push_back(
         std::make_unique<Scheduler>(backend, cache_options(backend, options), scheduling, table_));
   }
@@ -114,6 +117,7 @@ void Controller::end_instance(InstanceId id) {
   Instance* instance = find_instance(id);
   if (instance == nullptr) return;
   jobs_.forget_all(id);
+  snapshots_.forget_all(id);
   drop_objects(*instance);
   by_id_.erase(static_cast<std::uint64_t>(id));
   table_.instances.erase(instance->order);
@@ -151,7 +155,10 @@ void Controller::drop_objects(Instance& instance) {
       contexts.push_back(operation->context);
     } else if (is<DestroyQueue>(*operation)) {
       queues.insert(operation->queue);
+    } else if (is<ContextSave>(*operation) && operation->child != nullptr) {
+      contexts.push_back(operation->child);
     }
+    if (operation->model != nullptr) operation->model->abandon(*operation);
     table_.discard(*operation);
   }
   for (PageObject* page : pages) {
@@ -189,6 +196,15 @@ bool Controller::poll() {
     Instance* instance = find_instance(jobs_.finish(std::move(*outcome)));
     if (instance != nullptr) --instance->job_count;
   }
+  while (std::optional<store::DiskAnswer> answer = inbox_.take_disk()) {
+    has_any = true;
+    const std::uint64_t model = SnapshotDisk::model_of(answer->id);
+    if (model < schedulers_.size()) {
+      schedulers_[model]->deliver(std::move(*answer));
+    } else if (Instance* instance = find_instance(snapshots_.finish(std::move(*answer)))) {
+      --instance->job_count;
+    }
+  }
   return has_any;
 }
 
@@ -199,9 +215,10 @@ bool Controller::dispatch() {
 }
 
 bool Controller::idle() const {
-  return table_.operations.live_count() == 0 && jobs_.idle() &&
-         std::none_of(schedulers_.begin(), schedulers_.end(),
-                      [](const auto& each) { return each->is_in_flight(); });
+  return table_.operations.live_count() == 0 && jobs_.idle() && snapshots_.idle() &&
+         std::none_of(schedulers_.begin(), schedulers_.end(), [](const auto& each) {
+           return each->is_in_flight() || each->waits_for_disk();
+         });
 }
 
 ControlStatistics Controller::statistics() const {

@@ -22,6 +22,7 @@
 #include "base/walk.h"
 #include "control/api/control_port.h"
 #include "control/controller/completion_inbox.h"
+#include "control/controller/snapshot_jobs.h"
 #include "control/controller/text_jobs.h"
 #include "control/scheduler/scheduler.h"
 #include "inference/api/backend.h"
@@ -41,6 +42,8 @@ struct ControllerOptions {
   std::uint64_t page_wait_ns_max = 10'000'000'000;
   bool shares_prefixes = true;       // False: nothing is looked up; for comparisons.
   Digest sharing_secret{};           // Keys the sharing domain of each tenant, and the trie.
+  Digest nonce{};                    // New with each start, so that no opaque name comes again.
+  store::Disk* disk = nullptr;       // Null: snapshots are not-supported.
   std::uint32_t hash_bits = 64;      // Fewer only in tests.
   HelperExecutor* helper = nullptr;  // Null: text jobs run on the engine's thread.
   WalkSink* walk = nullptr;
@@ -91,6 +94,10 @@ class Controller final : public ControlPort {
   Result<void> issue(Instance& instance, Command& command, const ContextSplice& body);
   Result<void> issue(Instance& instance, Command& command, const ContextHint& body);
   Result<void> issue(Instance& instance, Command& command, const ContextBeyond& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextSave& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextOpen& body);
+  Result<void> issue(Instance& instance, Command& command, const SnapshotDelete& body);
+  Result<void> issue(Instance& instance, Command& command, const SnapshotList& body);
   Result<void> issue(Instance& instance, Command& command, const ContextDrop& body);
   Result<void> issue(Instance& instance, Command& command, const Tokenize& body);
   Result<void> issue(Instance& instance, Command& command, const Detokenize& body);
@@ -104,6 +111,8 @@ class Controller final : public ControlPort {
                        const Scheduler* model, bool once, std::vector<T*>& objects);
   Result<void> check_new(Instance& instance, const std::vector<ObjectId>& ids);
   Result<void> start_text_job(Instance& instance, Command& command, ModelIndex model);
+  // An empty context of that id.
+  Result<Context*> make_context(Instance& instance, ObjectId id, QueueObject& queue);
   // A command on one context and nothing else.
   Operation* issue_on_context(Instance& instance, Command& command, Context& context);
   Result<void> issue_output(Instance& instance, Command& command, ObjectId queue, ObjectId embed);
@@ -121,6 +130,7 @@ class Controller final : public ControlPort {
   std::vector<ModelDescription> descriptions_;
   std::vector<std::unique_ptr<Scheduler>> schedulers_;  // By model.
   TextJobs jobs_;
+  SnapshotJobs snapshots_;
   std::unordered_map<std::uint64_t, Instance*> by_id_;
   std::uint64_t next_order_ = 0;
 };

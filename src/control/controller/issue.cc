@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "control/controller/controller.h"
+#include "control/store/snapshot_name.h"
 
 namespace quire::control {
 namespace {
@@ -329,22 +330,36 @@ Result<void> Controller::issue(Instance& instance, Command& command, const GetLo
   return issue_output(instance, command, body.queue, body.embed);
 }
 
-Result<void> Controller::issue(Instance& instance, Command& command, const ContextCreate& body) {
-  TRY(check_new(instance, {body.context}));
-  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+namespace {
+
+// As the store knows it.
+std::string tenant_name(const Instance& instance) {
+  return std::to_string(static_cast<std::uint32_t>(instance.tenant));
+}
+
+}  // namespace
+
+Result<Context*> Controller::make_context(Instance& instance, ObjectId id, QueueObject& queue) {
   if (instance.context_count >= instance.limits.context_count_max) {
     return beyond("context_count_max", 1, instance.context_count,
                   instance.limits.context_count_max);
   }
   ++instance.context_count;
-  ++queue->context_count;
+  ++queue.context_count;
   Context* context = table_.contexts.make();
-  context->model = queue->model;
+  context->model = queue.model;
   context->instance = &instance;
-  context->queue = queue;
-  ModelResources& resources = queue->model->resources();
+  context->queue = &queue;
+  ModelResources& resources = queue.model->resources();
   open_context(*context, resources, resources.cache.root(sharing_domain(instance.tenant)));
-  instance.objects[static_cast<std::uint32_t>(body.context)] = {ObjectKind::Context, context};
+  instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Context, context};
+  return context;
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextCreate& body) {
+  TRY(check_new(instance, {body.context}));
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  TRY(make_context(instance, body.context, *queue));
   dispatcher_.answer(instance.id, command.future, AnswerBody(Done{}));
   return {};
 }
@@ -454,6 +469,39 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
   table_.issue(*issue_on_context(instance, command, *context));
   return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextSave& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  if (context->model->resources().is_basic()) {
+    return Error(ErrorCode::NotSupported, "save needs the paged KV cache");
+  }
+  TRY(store::check_snapshot_name(body.name));
+  table_.issue(*issue_on_context(instance, command, *context));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextOpen& body) {
+  TRY(check_new(instance, {body.context}));
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  if (queue->model->resources().is_basic()) {
+    return Error(ErrorCode::NotSupported, "open needs the paged KV cache");
+  }
+  TRY(store::check_snapshot_name(body.name));
+  Context* context = TRY(make_context(instance, body.context, *queue));
+  table_.issue(*issue_on_context(instance, command, *context));
+  return {};
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotDelete& body) {
+  TRY(store::check_snapshot_name(body.name));
+  return snapshots_.start(instance, command.future,
+                          store::RemoveJob{.tenant = tenant_name(instance), .name = body.name});
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotList&) {
+  return snapshots_.start(instance, command.future,
+                          store::ListJob{.tenant = tenant_name(instance)});
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextDrop& body) {

@@ -42,6 +42,8 @@ Objects objects_of(const Instance& instance) {
                             each->output_embeds.end());
     } else if (is<ContextDrop>(*each)) {
       objects.contexts.push_back(each->context);
+    } else if (is<ContextSave>(*each) && each->child != nullptr) {
+      objects.contexts.push_back(each->child);
     }
   }
   return objects;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/check.h"
 
@@ -185,6 +186,21 @@ bool PageCache::claim(PageId page, NodeId parent, const PageContent& content) {
   return true;
 }
 
+NodeId PageCache::insert_name(NodeId parent, const PageContent& content, bool is_opaque,
+                              const PageName& name) {
+  NodeId node = trie_.find_name(name);
+  if (node != kNoNode) return node;
+  if (!is_opaque) node = trie_.find(parent, content);  // Claimed, and not named yet.
+  if (node == kNoNode) node = trie_.insert(parent, content, is_opaque);
+  trie_.set_name(node, name);
+  return node;
+}
+
+void PageCache::claim_named(PageId page, NodeId parent, const PageContent& content, bool is_opaque,
+                            const PageName& name) {
+  trie_.claim(insert_name(parent, content, is_opaque, name), page);
+}
+
 void PageCache::unclaim(PageId page) {
   const NodeId node = trie_.node_of(page);
   if (node == kNoNode) return;  // It passed over to one who wrote the same first.
@@ -193,15 +209,17 @@ void PageCache::unclaim(PageId page) {
 }
 
 void PageCache::publish(NodeId node, NodeId parent, const PageContent& content, HoldKind kind) {
-  if (options_.is_shared && !trie_.has_name(node)) {
+  if (!trie_.has_name(node)) {
     const PageNamer& namer = namers_.at(trie_.root(parent));
     if (trie_.is_opaque(node)) {
-      const std::array<std::uint64_t, 2> nonce{options_.hash_key, ++opaque_count_};
-      trie_.set_name(node, namer.opaque(std::as_bytes(std::span(nonce))));
+      std::array<std::byte, sizeof(Digest) + sizeof(opaque_count_)> nonce;
+      ++opaque_count_;
+      std::memcpy(nonce.data(), options_.nonce.data(), sizeof(Digest));
+      std::memcpy(nonce.data() + sizeof(Digest), &opaque_count_, sizeof(opaque_count_));
+      trie_.set_name(node, namer.opaque(nonce));
     } else {
       trie_.set_name(node, namer.page(trie_.name(parent), content));
     }
-    trie_.mark_named(node);
   }
   const PageId page = trie_.page(node);
   trie_.publish(node);
@@ -217,7 +235,7 @@ NodeId PageCache::commit(PageId page, NodeId parent, const PageContent& content,
                          bool is_opaque) {
   const bool hides = is_opaque || !options_.is_shared;
   NodeId node = trie_.node_of(page);
-  if (node != kNoNode && !hides && trie_.parent(node) == parent) {
+  if (node != kNoNode && hides == trie_.is_opaque(node) && trie_.parent(node) == parent) {
     publish(node, parent, content, kind);
     return node;
   }

@@ -38,6 +38,7 @@ struct PageCacheOptions {
   PageNameSpace space{};  // Its page_size is the page size.
   bool is_shared = true;  // False: nothing is ever found (KvMode::Basic).
   std::uint64_t hash_key = 0;
+  Digest nonce{};  // Of this start of the engine: names of opaque pages never come again.
   std::uint32_t hash_bits = 64;
 };
 
@@ -81,6 +82,19 @@ class PageCache {
   // Says that a batch will write `page` with `content` below `parent`. False if another page
   // already is, or will be, that content.
   bool claim(PageId page, NodeId parent, const PageContent& content);
+  // The same for bytes that come from elsewhere, under a name that the caller has checked against
+  // the content (an opaque page's says nothing). Requires: no other page has these bytes, or will.
+  void claim_named(PageId page, NodeId parent, const PageContent& content, bool is_opaque,
+                   const PageName& name);
+  // A node that has no bytes, so that others can descend from it. The caller holds its name next.
+  NodeId insert_name(NodeId parent, const PageContent& content, bool is_opaque,
+                     const PageName& name);
+  // The node of that name, its bytes here or not; kNoNode if there is none.
+  NodeId find_name(const PageName& name) const { return trie_.find_name(name); }
+  // The name of `content` below one named `parent`, in the sharing domain of `node`.
+  PageName name_below(NodeId node, const PageName& parent, const PageContent& content) const {
+    return namers_.at(trie_.root(node)).page(parent, content);
+  }
   void unclaim(PageId page);  // In reverse order of the claims.
   bool is_claimed(PageId page) const { return trie_.node_of(page) != kNoNode; }
   // The page is written. Takes over the caller's hold on `page` and gives a hold of `kind` on the
@@ -103,6 +117,7 @@ class PageCache {
   void complete_batch(BatchId batch) { pool_.complete_batch(batch); }
 
   NodeId parent(NodeId node) const { return trie_.parent(node); }
+  NodeId root_of(NodeId node) const { return trie_.root(node); }
   bool is_root(NodeId node) const { return trie_.is_root(node); }
   bool is_resident(NodeId node) const { return trie_.residency(node) == Residency::Resident; }
   TokenId last_token(NodeId node) const { return trie_.tokens(node).back(); }

@@ -161,6 +161,19 @@ void PageTrie::grow_buckets() {
   }
 }
 
+void PageTrie::set_name(NodeId node, const PageName& name) {
+  Node& entry = at_mutable(node);
+  QUIRE_CHECK(!entry.is_named, "T7: named twice");
+  entry.name = name;
+  entry.is_named = true;
+  node_of_name_.emplace(name, node);
+}
+
+NodeId PageTrie::find_name(const PageName& name) const {
+  const auto found = node_of_name_.find(name);
+  return found == node_of_name_.end() ? kNoNode : found->second;
+}
+
 void PageTrie::claim(NodeId node, PageId page) {
   Node& entry = at_mutable(node);
   QUIRE_CHECK(entry.residency == Residency::None, "I6: the bytes are there or on their way");
@@ -208,6 +221,7 @@ void PageTrie::erase_unneeded(NodeId id) {
       }
       *link = node.next;
     }
+    if (node.is_named) node_of_name_.erase(node.name);
     const NodeId parent = node.parent;
     node = Node();
     free_.push_back(static_cast<std::uint32_t>(id));
@@ -234,6 +248,7 @@ void PageTrie::verify() const {
       QUIRE_CHECK(find(node.parent, content) == each, "T2");
     }
   }
+  std::size_t named = 0;
   std::uint32_t with_page = 0;
   for (std::uint32_t index = 0; index < nodes_.size(); ++index) {
     const Node& node = nodes_[index];
@@ -250,6 +265,10 @@ void PageTrie::verify() const {
       ++with_page;
     }
     if (is_root) continue;
+    if (node.is_named) {
+      QUIRE_CHECK(find_name(node.name) == NodeId{index}, "T7");
+      ++named;
+    }
     QUIRE_CHECK(nodes_[static_cast<std::uint32_t>(node.parent)].exists, "T3");
     QUIRE_CHECK(node.root == at(node.parent).root, "T3");
     ++children[static_cast<std::uint32_t>(node.parent)];
@@ -258,6 +277,7 @@ void PageTrie::verify() const {
   for (std::uint32_t index = 0; index < nodes_.size(); ++index) {
     QUIRE_CHECK(nodes_[index].child_count == children[index], "T4");
   }
+  QUIRE_CHECK(named == node_of_name_.size(), "T7");
   const auto mapped = std::count_if(node_of_page_.begin(), node_of_page_.end(),
                                     [](NodeId node) { return node != kNoNode; });
   QUIRE_CHECK(static_cast<std::uint32_t>(mapped) == with_page, "T5");

@@ -26,10 +26,13 @@
 //   T4  A node's count of children equals a recount.
 //   T5  A node has a page if and only if it is InFlight or Resident, no page has two nodes, and
 //       page -> node is the inverse of node -> page.
+//   T7  Each name leads to the node that has it, and no other name leads anywhere.
 //   T6  A node without bytes, children and holds of its name does not exist, roots apart.
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "control/pages/page_name.h"
@@ -62,7 +65,9 @@ class PageTrie {
 
   // A node without bytes. The caller gives it a page or a hold before anything else happens.
   NodeId insert(NodeId parent, const PageContent& content, bool is_opaque);
-  void set_name(NodeId node, const PageName& name) { at_mutable(node).name = name; }
+  // Once; find_name() finds it from then on, opaque or not.
+  void set_name(NodeId node, const PageName& name);
+  NodeId find_name(const PageName& name) const;  // kNoNode: no node has it.
   // None -> InFlight.
   void claim(NodeId node, PageId page);
   void publish(NodeId node);  // InFlight -> Resident.
@@ -82,7 +87,6 @@ class PageTrie {
   bool is_root(NodeId node) const { return at(node).parent == kNoNode; }
   bool is_opaque(NodeId node) const { return at(node).is_opaque; }
   bool has_name(NodeId node) const { return at(node).is_named; }
-  void mark_named(NodeId node) { at_mutable(node).is_named = true; }
   Residency residency(NodeId node) const { return at(node).residency; }
   PageId page(NodeId node) const { return at(node).page; }
   NodeId node_of(PageId page) const;  // kNoNode: no node says what the page holds.
@@ -109,6 +113,14 @@ class PageTrie {
   void verify() const;
 
  private:
+  struct NameHash {
+    std::size_t operator()(const PageName& name) const {
+      std::size_t word;
+      static_assert(sizeof(word) <= sizeof(name));
+      std::memcpy(&word, name.data(), sizeof(word));
+      return word;
+    }
+  };
   // What few pages have: positions that do not rise by one, a mask, media.
   struct Unusual {
     std::vector<std::uint32_t> positions;
@@ -152,6 +164,7 @@ class PageTrie {
   std::vector<std::uint32_t> free_;
   std::vector<NodeId> node_of_page_;  // [page_count]
   std::vector<NodeId> buckets_;       // A power of two.
+  std::unordered_map<PageName, NodeId, NameHash> node_of_name_;  // Roots apart.
 };
 
 }  // namespace quire::control

@@ -159,4 +159,51 @@ std::vector<std::uint8_t> SlotView::encode(std::uint32_t page_first,
   return bytes;
 }
 
+void SlotView::serialise(std::vector<std::uint8_t>& bytes) const {
+  put(bytes, static_cast<std::uint32_t>(changes_.size() + 1));
+  const auto put_set = [&](std::uint32_t slot, const SlotSet& set) {
+    put(bytes, slot);
+    put(bytes, static_cast<std::uint32_t>(set.ranges().size()));
+    for (const SlotRange& range : set.ranges()) {
+      put(bytes, range.begin);
+      put(bytes, range.end);
+    }
+  };
+  for (const Change& change : changes_) put_set(change.slot, change.dropped);
+  put_set(0, dropped_);
+}
+
+std::optional<SlotView> SlotView::deserialise(std::span<const std::uint8_t> bytes,
+                                              std::uint32_t length) {
+  std::size_t at = 0;
+  const auto has = [&](std::uint64_t words) { return (bytes.size() - at) / 4 >= words; };
+  if (!has(1)) return std::nullopt;
+  const std::uint32_t count = get(bytes, at);
+  SlotView view;
+  for (std::uint32_t index = 0; index < count; ++index) {
+    if (!has(2)) return std::nullopt;
+    Change change{.slot = get(bytes, at), .dropped = {}};
+    const std::uint32_t ranges = get(bytes, at);
+    if (!has(std::uint64_t{2} * ranges)) return std::nullopt;
+    std::uint64_t before = 0;
+    for (std::uint32_t each = 0; each < ranges; ++each) {
+      const std::uint32_t begin = get(bytes, at);
+      const std::uint32_t end = get(bytes, at);
+      const bool is_apart = each == 0 || begin > before;
+      if (!is_apart || begin >= end || end > length) return std::nullopt;
+      change.dropped.add({begin, end});
+      before = end;
+    }
+    if (index + 1 == count) {
+      view.dropped_ = std::move(change.dropped);
+    } else {
+      const bool rises = view.changes_.empty() || view.changes_.back().slot < change.slot;
+      if (!rises || change.slot > length) return std::nullopt;
+      view.changes_.push_back(std::move(change));
+    }
+  }
+  if (count == 0 || at != bytes.size()) return std::nullopt;
+  return view;
+}
+
 }  // namespace quire::control

@@ -10,6 +10,7 @@
 // first slot in the page (4 bytes), count of ranges (4), then begin and end of each range (4, 4).
 // A first stretch that saw everything is left out, and equal neighbours are one stretch.
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -59,6 +60,13 @@ class SlotView {
   // the history is `encoded`.
   void rewind(std::uint32_t length, std::uint32_t page_first,
               std::span<const std::uint8_t> encoded);
+
+  // Appends all of it: count of changes, then for each its slot, count of ranges and the ranges; the
+  // last is what is dropped now (4-byte numbers). Back: nothing if the bytes contradict themselves
+  // or speak of slots beyond `length`.
+  void serialise(std::vector<std::uint8_t>& bytes) const;
+  static std::optional<SlotView> deserialise(std::span<const std::uint8_t> bytes,
+                                             std::uint32_t length);
 
   std::vector<std::uint8_t> encode(std::uint32_t page_first, std::uint32_t page_size) const;
 

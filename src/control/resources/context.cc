@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "control/resources/context_parts.h"
@@ -86,10 +87,16 @@ HoldKind hold_kind(const Context& context) {
   return is_windowed(context) ? HoldKind::Page : HoldKind::Chain;
 }
 
-void advance_head(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node) {
-  constexpr std::size_t kCompactBeyond = 4096;
+void hold_committed(const Context& context, ModelResources& resources, NodeId node) {
+  if (hold_kind(context) == HoldKind::Chain) {
+    resources.cache.hold(node);
+  } else {
+    resources.cache.hold_page(node);
+  }
+}
+
+void push_committed(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node) {
   PageCache& cache = resources.cache;
-  const std::uint32_t page_size = page_size_of(resources);
   const NodeId before = context.head;
   cache.hold_name(node);
   if (is_windowed(context)) {
@@ -105,6 +112,18 @@ void advance_head(Context& context, ModelResources& resources, PageLedger& ledge
   context.head = node;
   cache.drop_name(before);
   ++context.committed_count;
+}
+
+void push_dropped(Context& context, ModelResources& resources, NodeId node) {
+  resources.cache.hold_name(node);
+  resources.cache.drop_name(std::exchange(context.head, node));
+  ++context.committed_count;
+}
+
+void advance_head(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node) {
+  constexpr std::size_t kCompactBeyond = 4096;
+  const std::uint32_t page_size = page_size_of(resources);
+  push_committed(context, resources, ledger, node);
   context.token_first += page_size;
   context.reserved_count -= std::min<std::uint32_t>(context.reserved_count, 1);
   context.view.forget_before(context.committed_count * page_size);
@@ -228,11 +247,7 @@ FindResult find_queued(Context& context, ModelResources& resources, PageLedger& 
       result.end = FindEnd::Quota;
       return result;
     }
-    if (hold_kind(context) == HoldKind::Chain) {
-      cache.hold(match.node);
-    } else {
-      cache.hold_page(match.node);
-    }
+    hold_committed(context, resources, match.node);
     // Its own partly written page goes; empty ones that were reserved stay.
     if (!context.tail.empty() && context.written_count > 0)
       release_first(context, resources, ledger);

@@ -355,7 +355,13 @@ void drop_context(Context& context, ModelResources& resources, PageLedger& ledge
   resources.cache.drop_name(context.head);
   resources.sequences.release(context);
   context.head = context.anchor = kNoNode;
-  context.is_in_flight = false;
+  context.committed_count = context.anchor_count = 0;
+  context.tokens.clear();
+  context.token_first = 0;
+  context.written_count = context.flight_count = 0;
+  context.overflow_count = 0;
+  context.view = {};
+  context.has_unnamed_start = context.is_in_flight = context.is_opening = false;
 }
 
 void verify_context(const Context& context, const ModelResources& resources) {
@@ -395,7 +401,9 @@ void verify_context(const Context& context, const ModelResources& resources) {
               "X2");
   QUIRE_CHECK(context.claim_count == 0 || context.is_in_flight, "X5");
   const auto ranges = context.view.dropped().ranges();
-  QUIRE_CHECK(ranges.empty() || ranges.back().end <= seq_len(context, page_size), "X6");
+  QUIRE_CHECK(context.is_opening || ranges.empty() ||
+                  ranges.back().end <= seq_len(context, page_size),
+              "X6");
   for (std::size_t index = 0; index < context.tail.size(); ++index) {
     const bool is_boundary = index == 0 && context.boundary != kNoNode;
     const PageState state = cache.pool().state(context.tail[index]);

@@ -41,6 +41,11 @@ inline bool is_windowed(const Context& context) {
 // `node`, a child of the head, becomes the head. The context has a hold on its bytes already, of
 // the kind that hold_kind() says.
 HoldKind hold_kind(const Context& context);
+void hold_committed(const Context& context, ModelResources& resources, NodeId node);
+// The same without tokens of the context's own: for pages that come from elsewhere.
+void push_committed(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node);
+// A page that was wholly dropped: nothing of its bytes is held.
+void push_dropped(Context& context, ModelResources& resources, NodeId node);
 void advance_head(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node);
 
 // The table's entries [first, end) are no longer what the device has.

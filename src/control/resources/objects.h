@@ -129,6 +129,7 @@ struct Context {
   std::uint32_t reserved_count = 0;  // Pages of the tail, from the first, that stay though empty.
   std::uint32_t found_token_count = 0;
   bool is_in_flight = false;
+  bool is_opening = false;         // Of a snapshot: its pages come one by one.
   bool is_beyond_context = false;  // The model's context length does not bound it.
   ContextHintKind hint = ContextHintKind::None;
   std::uint32_t hint_seconds = 0;

@@ -16,6 +16,8 @@ Scheduler::Attempt Scheduler::attempt(Operation& operation) {
       return compute_context(operation);
     case index_of<Forward>():
       return forward(operation);
+    case index_of<ContextOpen>():
+      return open(operation);
     case index_of<GetNextDist>():
     case index_of<GetLogits>():
       return distribution(operation);
@@ -63,6 +65,8 @@ Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
       return edit(operation);
     case index_of<ContextSplice>():
       return splice(operation);
+    case index_of<ContextSave>():
+      return save(operation);
     case index_of<ContextHint>(): {
       const ContextHint& body = std::get<ContextHint>(operation.body);
       operation.context->hint = body.kind;
@@ -215,6 +219,44 @@ Scheduler::Attempt Scheduler::splice(Operation& operation) {
   return finish_context(operation);
 }
 
+Scheduler::Attempt Scheduler::save(Operation& operation) {
+  Context* shadow = table_.contexts.make();
+  shadow->model = this;
+  shadow->instance = operation.instance;
+  shadow->queue = operation.context->queue;
+  fork_context(*operation.context, *shadow, resources_, ledger(*operation.instance));
+  operation.child = shadow;
+  table_.place(operation);  // What comes behind it on the context need not wait for the disk.
+  saves_.start(operation);
+  return Attempt::Placed;
+}
+
+Scheduler::Attempt Scheduler::open(Operation& operation) {
+  Result<SnapshotOpens::Step> step =
+      opens_.step(operation, batch_, [&](std::uint32_t count) -> Result<bool> {
+        TRY(check_quota(*operation.instance, count));
+        const bool may_take = can_take(operation, count);
+        if (may_take) operation.wanted_page_count = 0;
+        return may_take;
+      });
+  if (!step.ok()) return fail(operation, std::move(step).take_error());
+  switch (step.value().end) {
+    case SnapshotOpens::StepEnd::Waits:
+      return Attempt::Blocked;
+    case SnapshotOpens::StepEnd::Again:
+      return Attempt::Later;
+    case SnapshotOpens::StepEnd::WantsPages:
+      return want_pages(operation, step.value().wanted_page_count);
+    case SnapshotOpens::StepEnd::Done:
+      break;
+  }
+  return finish_context(operation);
+}
+
+void Scheduler::abandon(Operation& operation) {
+  if (is<ContextOpen>(operation)) opens_.abandon(operation);
+}
+
 Scheduler::Attempt Scheduler::destroy_queue(Operation& operation) {
   QueueObject& queue = *operation.queue;
   if (queue.first != &operation) return Attempt::Blocked;
@@ -265,6 +307,13 @@ Scheduler::Attempt Scheduler::fail(Operation& operation, Error error) {
     if (operation.context != nullptr && !operation.context->is_in_flight) {
       trim_tail(*operation.context, resources_, ledger(*operation.instance));
     }
+  }
+  if (is<ContextOpen>(operation)) {
+    opens_.forget(operation);
+    Context& context = *operation.context;
+    const NodeId root = resources_.cache.root_of(context.head);
+    control::drop_context(context, resources_, ledger(*operation.instance));
+    open_context(context, resources_, root);
   }
   table_.finish(operation, std::move(error));
   return Attempt::Done;

@@ -11,15 +11,30 @@ namespace quire::control {
 using inference::Completion;
 using inference::Distribution;
 
+namespace {
+
+// What pages of this model must agree on with those of a file; domains are in their names.
+store::PageSpace space_of(const PageCacheOptions& cache, const inference::Backend& backend) {
+  return {.names = cache.space, .page_bytes = backend.capabilities().page_bytes};
+}
+
+}  // namespace
+
 Scheduler::Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
                      const SchedulerOptions& options, OperationTable& table)
-    : backend_(backend), options_(options), table_(table), resources_(backend, cache) {
+    : backend_(backend),
+      options_(options),
+      table_(table),
+      resources_(backend, cache),
+      disk_(options.disk, options.model, space_of(cache, backend)),
+      saves_(resources_, table_, disk_),
+      opens_(resources_, table_, disk_) {
   QUIRE_CHECK(resources_.device.row_count_max > 0, "a device that takes no rows");
 }
 
 bool Scheduler::needs_batch(const Operation& operation) const {
   return is<ContextFlush>(operation) || is<ContextForward>(operation) || is<Forward>(operation) ||
-         is<GetNextDist>(operation) || is<GetLogits>(operation);
+         is<GetNextDist>(operation) || is<GetLogits>(operation) || is<ContextOpen>(operation);
 }
 
 // An upper bound: what is found in the trie needs no row.
@@ -81,7 +96,8 @@ void Scheduler::sort(std::vector<Candidate>& candidates) const {
 }
 
 bool Scheduler::dispatch() {
-  if (is_in_flight_ || (ready_.empty() && waiters_.empty())) return false;
+  if (is_in_flight_) return false;
+  if (ready_.empty() && waiters_.empty() && !saves_.wants_batch()) return false;
   const std::uint64_t start_ns = table_.clock.now_ns();
   batch_ = {};
   batch_.id = BatchId{table_.next_batch()};
@@ -99,6 +115,7 @@ bool Scheduler::dispatch() {
   large_.clear();
   serve_waiters();
   place_all();
+  saves_.place(batch_);
   is_building_ = false;
   const bool is_submitted = submit_batch();
   if (!is_submitted) resolve_stuck();
@@ -173,7 +190,8 @@ void Scheduler::place_all() {
 }
 
 bool Scheduler::submit_batch() {
-  if (batch_.passes.empty() && batch_.distributions.empty()) {
+  if (batch_.passes.empty() && batch_.distributions.empty() && batch_.loads.empty() &&
+      batch_.saves.empty()) {
     QUIRE_CHECK(batch_.copies.empty(), "a copy that no pass wants");
     resources_.complete_batch(batch_.id);
     return false;
@@ -203,6 +221,8 @@ void Scheduler::complete(Completion completion) {
               "an outcome for each distribution");
   counts_.device_ns += completion.device_ns;
   resources_.complete_batch(completion.id);
+  opens_.complete(std::move(completion.loads), ready_);
+  saves_.complete(std::move(completion.saves));
   std::vector<Result<void>> outcomes;
   outcomes.reserve(completion.passes.size());
   for (std::size_t index = 0; index < completion.passes.size(); ++index) {
@@ -233,6 +253,12 @@ void Scheduler::complete(Completion completion) {
     }
   }
   drain();
+}
+
+void Scheduler::deliver(store::DiskAnswer answer) {
+  if (saves_.deliver(answer)) return;
+  // Whoever gives a ticket back does not wait for the answer.
+  opens_.deliver(answer, ready_);
 }
 
 Result<void> Scheduler::complete_pass(std::size_t index, Result<void> outcome) {

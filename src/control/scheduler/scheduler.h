@@ -34,6 +34,8 @@
 #include "control/resources/context.h"
 #include "control/resources/model_resources.h"
 #include "control/scheduler/operation_table.h"
+#include "control/scheduler/snapshot_opens.h"
+#include "control/scheduler/snapshot_saves.h"
 #include "inference/api/backend.h"
 
 namespace quire::control {
@@ -45,6 +47,7 @@ struct SchedulerOptions {
   std::uint32_t lookup_page_count_max = 512;  // Looked up in one build: 100 us.
   std::uint64_t page_wait_ns_max =
       10'000'000'000;  // Then NoFreePage, though others might free some.
+  store::Disk* disk = nullptr;  // Null: snapshots are not supported.
 };
 
 struct SchedulerCounts {
@@ -66,6 +69,9 @@ class Scheduler {
   // Builds and submits a batch if the device is free and there is something for it.
   bool dispatch();
   void complete(inference::Completion completion);
+  void deliver(store::DiskAnswer answer);
+  // An open or a save that the disk has not answered yet.
+  bool waits_for_disk() const { return !opens_.idle() || !saves_.idle(); }
   bool has_batch(BatchId batch) const { return is_in_flight_ && flight_.id == batch; }
   bool is_in_flight() const { return is_in_flight_; }
 
@@ -73,6 +79,7 @@ class Scheduler {
   void drop_page(Instance& instance, PageObject& page);
   void drop_embed(EmbedObject& embed);
   void drop_context(Context& context);
+  void abandon(Operation& operation);  // Before it is discarded.
 
   ModelResources& resources() { return resources_; }
   const ModelResources& resources() const { return resources_; }
@@ -162,6 +169,8 @@ class Scheduler {
   Attempt splice(Operation& operation);
   Attempt reserve(Operation& operation, std::uint32_t count);
   Attempt finish_context(Operation& operation);
+  Attempt save(Operation& operation);
+  Attempt open(Operation& operation);
   Attempt destroy_queue(Operation& operation);
   void release_queue(QueueObject& queue);
 
@@ -208,6 +217,9 @@ class Scheduler {
   const SchedulerOptions options_;
   OperationTable& table_;
   ModelResources resources_;
+  SnapshotDisk disk_;
+  SnapshotSaves saves_;
+  SnapshotOpens opens_;
 
   std::vector<Ref<Operation>> ready_;    // Need a batch.
   std::vector<Ref<Operation>> waiters_;  // For pages; by order of instance while a batch is built.

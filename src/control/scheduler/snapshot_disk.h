@@ -1,0 +1,63 @@
+#pragma once
+// SnapshotDisk is one model's way to the disk: it numbers jobs, so that answers find their way back
+// to the model, and says what its pages must agree on with those of a file.
+//
+// Thread   engine thread only.
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "control/api/types.h"
+#include "control/store/disk_thread.h"
+
+namespace quire::control {
+
+class SnapshotDisk {
+ public:
+  // `disk` may be null: nothing is kept, and every request is NotSupported.
+  SnapshotDisk(store::Disk* disk, ModelIndex model, store::PageSpace space)
+      : disk_(disk), model_(model), space_(std::move(space)) {}
+
+  const store::PageSpace& space() const { return space_; }
+  // Unavailable when the disk has too much to do already.
+  Result<store::DiskJobId> submit(store::DiskJob job) {
+    if (disk_ == nullptr) {
+      return Error(ErrorCode::NotSupported,
+                   "snapshots are off: this engine was started without a store");
+    }
+    release(store::kNoTicket);
+    const store::DiskJobId id = next_id();
+    TRY(disk_->submit(id, std::move(job)));
+    return id;
+  }
+  // Pages that a ticket keeps may go. Tried again with the next job, where the disk is full of
+  // them.
+  void release(store::TicketId ticket) {
+    if (ticket != store::kNoTicket) released_.push_back(ticket);
+    while (!released_.empty()) {
+      const store::DiskJobId id = next_id();
+      if (!disk_->submit(id, store::ReleaseJob{.ticket = released_.back()}).ok()) return;
+      released_.pop_back();
+    }
+  }
+  ModelIndex model() const { return model_; }
+  // The model whose job it was.
+  static std::uint64_t model_of(store::DiskJobId id) {
+    return static_cast<std::uint64_t>(id) >> kModelShift;
+  }
+
+ private:
+  static constexpr int kModelShift = 48;
+  store::DiskJobId next_id() {
+    return store::DiskJobId{(static_cast<std::uint64_t>(model_) << kModelShift) | ++count_};
+  }
+
+  store::Disk* disk_;
+  ModelIndex model_;
+  store::PageSpace space_;
+  std::uint64_t count_ = 0;
+  std::vector<store::TicketId> released_;  // To be told to the disk.
+};
+
+}  // namespace quire::control

@@ -1,0 +1,105 @@
+#pragma once
+// SnapshotOpens brings saved contexts back.
+//
+// An open walks the snapshot's chain from its root: pages that are in the pool are attached by
+// name, the others are read from disk and loaded a few per batch. Each page's content must give
+// its name, so that a file that lies makes an error and never wrong keys. While a page is loaded it
+// is claimed like one that is computed: others who want it wait for it.
+//
+// Owns     the opens under way. The new context belongs to the instance.
+// Thread   engine thread only.
+// Errors   answered to the open's future; the context is empty then. NotSupported with the reason
+//          for a snapshot of another model, numerics, format or sharing domain; Corrupted.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "control/resources/context.h"
+#include "control/resources/model_resources.h"
+#include "control/scheduler/operation_table.h"
+#include "control/scheduler/snapshot_disk.h"
+
+namespace quire::control {
+
+class SnapshotOpens {
+ public:
+  SnapshotOpens(ModelResources& resources, OperationTable& table, SnapshotDisk& disk)
+      : resources_(resources), table_(table), disk_(disk) {}
+
+  enum class StepEnd : std::uint8_t {
+    Waits,       // For the disk or for the batch under way.
+    Again,       // For a page that another brings: look again after the next batch.
+    WantsPages,  // So many as wanted_page_count() says.
+    Done,
+  };
+  struct Step {
+    StepEnd end = StepEnd::Waits;
+    std::uint32_t wanted_page_count = 0;
+  };
+  // Goes on with the open that `operation` (a ContextOpen) asks for. `may_take` says whether so
+  // many pages are free for it, and makes them so.
+  template <typename MayTake>
+  Result<Step> step(Operation& operation, inference::Batch& batch, MayTake may_take) {
+    while (true) {
+      Step next = TRY(look(operation));
+      if (next.end != StepEnd::WantsPages) return next;
+      if (TRY(may_take(next.wanted_page_count))) {
+        load(operation, batch);
+        return Step{.end = StepEnd::Waits};
+      }
+      return next;
+    }
+  }
+  // Operations whose pages came are ready for their next step.
+  void complete(std::vector<Result<void>> loads, std::vector<Ref<Operation>>& ready);
+  // False: the job was not of an open. Otherwise the operation is ready for its next step.
+  bool deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& ready);
+  // The operation is about to be answered with an error.
+  void forget(Operation& operation);
+  // Its instance ends.
+  void abandon(Operation& operation);
+
+  bool idle() const { return opens_.empty(); }
+
+ private:
+  struct Open {
+    Ref<Operation> operation;
+    std::uint64_t key = 0;
+    store::OpenedSnapshot opened;
+    bool is_started = false;
+    bool is_opened = false;
+    bool waits = false;                   // For the disk or a batch.
+    std::size_t next = 0;                 // Page of the chain.
+    std::vector<store::PageRecord> read;  // From `next` on.
+    std::uint32_t loading_count = 0;      // Pages in the batch under way, from `next` on.
+    bool has_tail = false;                // The tail is yet to be loaded.
+    std::optional<Error> error;
+  };
+
+  Result<Step> look(Operation& operation);
+  Result<void> begin(Open& open, Operation& operation);
+  Result<void> accept(Open& open, Operation& operation);
+  Result<void> check(const Open& open, const Context& context, std::size_t offset) const;
+  Result<std::size_t> count_loads(const Open& open, const Context& context) const;
+  bool is_dropped(const Open& open, std::size_t index) const;
+  void attach(Open& open, Operation& operation, NodeId node);
+  static void pass(Open& open);
+  void commit_loaded(Open& open, Operation& operation, std::size_t count);
+  Result<void> read_more(Open& open);
+  void load(Operation& operation, inference::Batch& batch);
+  void finish_tail(Open& open, Operation& operation);
+  Result<void> submit(Open& open, store::DiskJob job);
+  Open& open_of(Operation& operation);
+  PageLedger& ledger(Operation& operation) const;
+
+  ModelResources& resources_;
+  OperationTable& table_;
+  SnapshotDisk& disk_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Open>> opens_;  // By the operation's age.
+  std::unordered_map<std::uint64_t, std::uint64_t> open_of_job_;
+  std::vector<std::uint64_t> in_batch_;
+};
+
+}  // namespace quire::control
