@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# check_links.sh: every relative link in a document, and every path of ours in `code`, exists.
+# check_links.sh: every relative link in a document, and every path of ours in `code`, exists, and so does every test they name.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 failed=0
@@ -20,4 +20,11 @@ while IFS= read -r target; do
     failed=1
   }
 done < <(grep -oE '`(src|tests|tools|docs|interface|sdk|inferlets|engines)/[A-Za-z0-9_./-]*`' ARCHITECTURE.md | tr -d '`')
+# Tests that the documents name.
+while IFS= read -r test; do
+  grep -rqE "TEST(_[FP])?\\(${test%%.*}, ${test##*.}\\)" src tests sdk || {
+    echo "docs name the test $test, which is not there"
+    failed=1
+  }
+done < <(grep -rhoE '`[A-Z][A-Za-z0-9]+\.[A-Z][A-Za-z0-9]+`' docs README.md ARCHITECTURE.md | tr -d '`' | sort -u)
 exit "$failed"
