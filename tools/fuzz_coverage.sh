@@ -30,6 +30,10 @@ parsers() {
     src/inference/tokenizer/special_tokens.cc src/inference/tokenizer/sentence_piece.cc
     src/inference/tokenizer/engine_encoder.cc src/inference/tokenizer/pre_tokenizers.cc
     src/inference/tokenizer/chat_template.cc src/inference/tokenizer/utf8.cc"
+  # Pages, page spaces and records, as page files and export files hold them.
+  echo "page_store export_file_fuzz,page_file_fuzz
+    src/control/store/page_image.cc src/control/store/page_space.cc
+    src/control/store/record_codec.cc"
   # Our own reader of Wasm modules; what it lets through goes to wasmtime.
   echo "wasm_entry wasm_entry_fuzz src/application/sandbox/module_check.cc"
 }
