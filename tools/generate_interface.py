@@ -111,8 +111,8 @@ class Function:
         self.interface, self.name, self.comment = interface, name, comment
         self.parameters, self.result = parameters, result  # [(name, type)], type
         self.spelled = name.replace("-", "_")
-        if self.spelled in CPP_KEYWORDS:
-            raise WitError(f"{interface}.{name}: the name is a C++ keyword")
+        # In the bindings; the host's functions begin with the name of their interface.
+        self.bound = self.spelled + ("_" if self.spelled in CPP_KEYWORDS else "")
 
     def signature(self):
         letters = ""
@@ -211,10 +211,11 @@ def parse_interface(tokens, types):
             name = tokens.take_kind("name")
             interface.enums[name] = parse_enum(tokens)
         else:
-            if word in [each.name for each in interface.functions]:
-                raise WitError(f"{tokens.name}:{line}: {word!r} is declared twice")
+            name = word.removeprefix("%")  # So WIT spells names that are words of its own.
+            if name in [each.name for each in interface.functions]:
+                raise WitError(f"{tokens.name}:{line}: {name!r} is declared twice")
             tokens.take(":")
-            interface.functions.append(parse_function(tokens, interface, word, line, known))
+            interface.functions.append(parse_function(tokens, interface, name, line, known))
     return interface
 
 
@@ -317,7 +318,7 @@ namespace quire::abi {
         for function in interface.functions:
             out += [f"// {line}".rstrip() for line in function.comment]
             out.append(f'QUIRE_IMPORT("{interface.module}", "{function.name}")')
-            out.append(f"{result_type(function)} {function.spelled}({guest_parameters(function)});")
+            out.append(f"{result_type(function)} {function.bound}({guest_parameters(function)});")
         out.append(f"}}  // namespace {interface.name}\n")
     out.append("}  // namespace quire::abi\n")
     return "\n".join(out)

@@ -60,8 +60,16 @@ class Parser(unittest.TestCase):
         self.assert_refused("f: func() -> s32;\nf: func() -> s32;",
                             "interface/thing.wit:4: 'f' is declared twice")
 
-    def test_keywords_of_cpp_are_refused(self):
-        self.assert_refused("delete: func() -> s32;", "thing.delete: the name is a C++ keyword")
+    def test_names_that_are_keywords_keep_their_import(self):
+        interfaces = self.parse("delete: func() -> s32;\n%list: func() -> s32;")
+        interfaces[0].enums = {"error-code": ["ok"]}
+        written = generator.bindings(interfaces)
+        self.assertIn('QUIRE_IMPORT("quire:core/thing@1", "delete")\nstd::int32_t delete_();',
+                      written)
+        self.assertIn('QUIRE_IMPORT("quire:core/thing@1", "list")\nstd::int32_t list();', written)
+        self.assertIn("QUIRE_HOST_CALL(thing, delete, ", generator.table(interfaces))
+        self.assert_refused("list: func() -> s32;\n%list: func() -> s32;",
+                            "interface/thing.wit:4: 'list' is declared twice")
 
     def test_comments_travel_with_their_function(self):
         interfaces = self.parse("// Two\n// lines.\nf: func() -> s32; // Not this.\n"
