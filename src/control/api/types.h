@@ -43,7 +43,10 @@ struct ContextCounters {
   std::uint32_t working_page_count = 0;
   std::uint32_t working_page_token_count = 0;
   std::uint32_t found_token_count = 0;          // Tokens ever found instead of computed.
+  std::uint32_t queued_token_count = 0;         // Not yet computed.
 };
+
+inline constexpr std::uint32_t kSnapshotNameBytesMax = 255;
 
 // What one instance may hold at once; more is QuotaExceeded, which names the limit.
 struct InstanceLimits {

@@ -8,10 +8,13 @@
 
 #include "base/check.h"
 #include "control/controller/controller.h"
+#include "control/store/records.h"
 #include "control/store/snapshot_name.h"
 
 namespace quire::control {
 namespace {
+
+static_assert(kSnapshotNameBytesMax == store::kSnapshotNameBytesMax);
 
 const char* name_of(ObjectKind kind) {
   switch (kind) {

@@ -166,7 +166,8 @@ ContextCounters counters_of(const Context& context, std::uint32_t page_size) {
           .working_page_count =
               std::max(divide_up(context.written_count, page_size), context.reserved_count),
           .working_page_token_count = context.written_count,
-          .found_token_count = context.found_token_count};
+          .found_token_count = context.found_token_count,
+          .queued_token_count = queued_count(context)};
 }
 
 std::uint32_t held_committed_count(const Context& context) {
