@@ -146,6 +146,20 @@ class WildGuest {
         {"context", "forward", {context_, kEmbeds, 1}},
         {"context", "fork", {context_}},
         {"context", "truncate", {context_, 1}},
+        {"context", "rewind", {context_, 1}},
+        {"context", "drop-range", {context_, 1, 2}},
+        {"context", "splice", {context_, context_, 0, 4}},
+        {"context", "reserve-working-pages", {context_, 1}},
+        {"context", "commit-working-pages", {context_, 1}},
+        {"context", "release-working-pages", {context_, 1}},
+        {"context", "truncate-working-page-tokens", {context_, 1}},
+        {"context", "hint", {context_, 3, 60}},
+        {"context", "allow-beyond-context", {context_, 1}},
+        {"context", "save", {context_, kText, 16, 1, 60}},
+        {"context", "open", {queue_, kText, 16}},
+        {"context", "take", {queue_, kText, 16}},
+        {"context", "delete", {kText, 16}},
+        {"context", "list", {}},
         {"context", "seq-len", {context_}},
         {"context", "page-size", {context_}},
         {"context", "committed-page-count", {context_}},
@@ -192,7 +206,8 @@ class WildGuest {
     if (name == "create-queue") queue_ = result;
     if (name == "create") context_ = result;
     if (name == "flush" || name == "sleep" || name == "receive" || name == "tokenize" ||
-        name == "fork") {
+        name == "fork" || name == "splice" || name == "rewind" || name == "save" ||
+        name == "open" || name == "take" || name == "list") {
       future_ = result;
     }
   }
@@ -245,19 +260,31 @@ class WildGuest {
       body = Error(ErrorCode::NoFreePage, "none");
     } else if (const auto* fork = std::get_if<control::ContextFork>(&command.body)) {
       body = control::AnswerBody(control::Forked{fork->child, {}});
-    } else if (const auto* flush = std::get_if<control::ContextFlush>(&command.body)) {
-      body = control::AnswerBody(control::ContextState{flush->context, {16, 1, 0, 0, 0}});
+    } else if (std::holds_alternative<control::ContextFlush>(command.body) ||
+               std::holds_alternative<control::ContextEdit>(command.body) ||
+               std::holds_alternative<control::ContextDropRange>(command.body) ||
+               std::holds_alternative<control::ContextSplice>(command.body) ||
+               std::holds_alternative<control::ContextOpen>(command.body)) {
+      body = control::AnswerBody(control::ContextState{.context = {}, .counters = counters()});
+    } else if (std::holds_alternative<control::SnapshotList>(command.body)) {
+      body = control::AnswerBody(control::Snapshots{{{"name", 1, 2, 3, 4}}, 4});
     } else if (std::holds_alternative<control::Tokenize>(command.body)) {
       body = control::AnswerBody(control::Tokens{{1, 2, 3}});
     }
     state_.answer({command.instance, command.future, std::move(body)});
   }
 
+  control::ContextCounters counters() {
+    return {.seq_len = static_cast<std::uint32_t>(random_.next() % 32),
+            .queued_token_count = static_cast<std::uint32_t>(random_.next() % 32)};
+  }
+
   SeededRandom random_;
   ManualClock clock_;
+  ManualWallClock wall_clock_;
   SeededRandom guest_random_{3};
   RecordingControl control_{nullptr};
-  HostParts parts_{control_, clock_, guest_random_, 0, nullptr};
+  HostParts parts_{control_, clock_, wall_clock_, guest_random_, 0, nullptr};
   GuestState state_;
   std::vector<std::byte> memory_;
   std::vector<std::int64_t> handles_;  // Every one that was given out.

@@ -3,36 +3,16 @@
 #include <utility>
 
 #include "application/hostcalls/calls.h"
+#include "application/hostcalls/context_view.h"
 
 namespace quire::hostcalls {
 namespace {
 
-struct ContextView {
-  GuestState::ContextRecord& record;
-  ModelView model;
-};
-
-Result<ContextView> find_context(HostCall& call, GuestHandle context) {
-  const HandleTable::Entry entry = TRY(call.guest.handles.find(context, HandleKind::Context));
-  return ContextView{call.guest.contexts.at(number(context)), model_at(call, entry.model)};
-}
-
-// For what is a command: the queue of the context must live.
-Result<ContextView> find_live_context(HostCall& call, GuestHandle context) {
-  const ContextView view = TRY(find_context(call, context));
-  Result<HandleTable::Entry> queue = call.guest.handles.find(view.record.queue, HandleKind::Queue);
-  if (!queue.ok()) return std::move(queue).take_error().while_("the queue of the context");
-  return view;
-}
-
-// A command whose answer brings the counters; tokens queued so far are computed by it.
-Result<std::int32_t> submit_context(HostCall& call, GuestHandle context, const ContextView& view,
+// Computes all that is queued.
+Result<std::int32_t> submit_compute(HostCall& call, GuestHandle context, const ContextView& view,
                                     control::CommandBody body, std::uint64_t bytes) {
-  TRY(call.guest.check_pending(bytes));
-  TRY(call.guest.check_future_room());
-  FutureRecord& future = call.guest.submit_future(view.record.queue, std::move(body), bytes);
-  future.context = context;
-  future.covered_tokens = view.record.queued_tokens;
+  FutureRecord& future = *TRY(submit_context(call, context, view, std::move(body), bytes));
+  future.effect = QueueEffect::Computes;
   return static_cast<std::int32_t>(future.handle);
 }
 
@@ -41,8 +21,7 @@ Result<std::int32_t> submit_context(HostCall& call, GuestHandle context, const C
 Result<std::int32_t> context_create(HostCall& call, GuestHandle queue) {
   GuestState& guest = call.guest;
   const ModelView model = TRY(find_queue(call, queue, "forward"));
-  TRY(guest.handles.check_room(HandleKind::Context,
-                               1 + guest.handles.count(HandleKind::ReservedContext)));
+  TRY(check_context_room(guest));
   TRY(guest.check_pending(0));
   const auto index = static_cast<std::uint8_t>(model.index);
   const GuestHandle context = TRY(guest.handles.add(HandleKind::Context, {.model = index}));
@@ -68,7 +47,7 @@ Result<std::int32_t> context_append(HostCall& call, GuestHandle context,
 
 Result<std::int32_t> context_flush(HostCall& call, GuestHandle context) {
   const ContextView view = TRY(find_live_context(call, context));
-  return submit_context(call, context, view, control::ContextFlush{object(context)}, 0);
+  return submit_compute(call, context, view, control::ContextFlush{object(context)}, 0);
 }
 
 Result<std::int32_t> context_forward(HostCall& call, GuestHandle context,
@@ -77,37 +56,26 @@ Result<std::int32_t> context_forward(HostCall& call, GuestHandle context,
   std::vector<control::ObjectId> outputs =
       TRY(find_objects(call, oemb, HandleKind::Embed, view.model, "oemb"));
   const std::uint64_t bytes = outputs.size() * sizeof(control::ObjectId);
-  return submit_context(call, context, view,
+  return submit_compute(call, context, view,
                         control::ContextForward{object(context), std::move(outputs)}, bytes);
 }
 
 Result<std::int32_t> context_fork(HostCall& call, GuestHandle context) {
   GuestState& guest = call.guest;
   const ContextView view = TRY(find_live_context(call, context));
-  TRY(guest.handles.check_room(HandleKind::Context,
-                               1 + guest.handles.count(HandleKind::ReservedContext)));
-  TRY(guest.check_queued_tokens(view.record.queued_tokens));
+  TRY(check_context_room(guest));
+  TRY(guest.check_queued_tokens(view.record.queued_tokens()));
   TRY(guest.check_pending(0));
   TRY(guest.check_future_room());
   const auto index = static_cast<std::uint8_t>(view.model.index);
   const GuestHandle child = TRY(guest.handles.add(HandleKind::ReservedContext, {.model = index}));
   const GuestHandle queue = view.record.queue;
-  const std::uint32_t queued_tokens = view.record.queued_tokens;
+  const std::uint64_t queued_tokens = view.record.queued_tokens();
   guest.contexts[number(child)].queue = queue;  // May move the records; `view` ends here.
   guest.queue_tokens(child, queued_tokens);
   FutureRecord& future =
       guest.submit_future(queue, control::ContextFork{object(context), object(child)}, 0);
   future.child = child;
-  return static_cast<std::int32_t>(future.handle);
-}
-
-Result<std::int32_t> context_truncate(HostCall& call, GuestHandle context, std::uint32_t count) {
-  const ContextView view = TRY(find_live_context(call, context));
-  TRY(call.guest.check_pending(0));
-  TRY(call.guest.check_future_room());
-  FutureRecord& future = call.guest.submit_future(
-      view.record.queue, control::ContextEdit{object(context), control::ContextEditKind::Truncate, count}, 0);
-  future.context = context;  // Covers nothing: what is still queued may stay queued.
   return static_cast<std::int32_t>(future.handle);
 }
 

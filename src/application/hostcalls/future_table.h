@@ -22,6 +22,9 @@
 
 namespace quire::hostcalls {
 
+// What a command does to the tokens that are queued in its context.
+enum class QueueEffect : std::uint8_t { None, Computes, Truncates, Rewinds, Splices };
+
 enum class FuturePurpose : std::uint8_t { Free, Command, Sleep, Receive, Barrier };
 
 struct FutureRecord {
@@ -30,10 +33,13 @@ struct FutureRecord {
   bool awaited = false;  // The guest waits for it now.
   ErrorCode error{};     // 0: none. Meaningful when ready.
   GuestHandle handle{};
-  GuestHandle queue{};                // Whose earlier commands are done when this is; 0: none.
-  GuestHandle context{};              // Whose counters the answer brings; 0: none.
-  GuestHandle child{};                // Of a fork; 0: none.
-  std::uint32_t covered_tokens = 0;   // Tokens queued in `context` before this command.
+  GuestHandle queue{};         // Whose earlier commands are done when this is; 0: none.
+  GuestHandle context{};       // Whose counters the answer brings; 0: none.
+  GuestHandle child{};         // The context that comes of it; 0: none.
+  bool is_child_made = false;  // The control layer has the child even if the command fails.
+  QueueEffect effect = QueueEffect::None;
+  std::uint32_t effect_count = 0;     // Of Truncates, Rewinds (a length) and Splices.
+  std::uint64_t covered_tokens = 0;   // Ever queued in `context` before this command.
   std::uint64_t issued_commands = 0;  // Of `queue`, this one included.
   std::uint64_t issued_bytes = 0;
   std::uint64_t own_bytes = 0;    // Arguments of a command that is in no queue.

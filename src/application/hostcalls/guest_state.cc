@@ -1,40 +1,12 @@
 #include "application/hostcalls/guest_state.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "application/hostcalls/answer_encoding.h"
 #include "base/check.h"
 
 namespace quire::hostcalls {
-namespace {
-
-template <typename T>
-void append(std::string& out, const T* values, std::size_t count) {
-  out.append(reinterpret_cast<const char*>(values), count * sizeof(T));
-}
-
-std::string encode(const control::ContextCounters& counters) {
-  const std::uint32_t record[5] = {counters.seq_len, counters.committed_page_count,
-                                   counters.working_page_count, counters.working_page_token_count,
-                                   counters.found_token_count};
-  std::string out;
-  append(out, record, 5);
-  return out;
-}
-
-std::string encode(const control::NextDistribution& distribution) {
-  const auto count = static_cast<std::uint32_t>(distribution.tokens.size());
-  std::string out;
-  out.reserve(4 + count * 8);
-  append(out, &count, 1);
-  append(out, distribution.tokens.data(), count);
-  append(out, distribution.probabilities.data(), distribution.probabilities.size());
-  return out;
-}
-
-}  // namespace
-
 GuestState::GuestState(const HostParts& parts, GuestIdentity who)
     : host(parts), identity(std::move(who)), futures(handles), session(identity.limits) {
   const control::InstanceLimits& control = identity.control_limits;
@@ -126,27 +98,30 @@ void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
   if (const auto* state = std::get_if<control::ContextState>(&body)) {
     const auto context = contexts.find(number(record.context));
     if (context != contexts.end()) context->second.counters = state->counters;
-    bytes = encode(state->counters);
+    bytes = record.child == GuestHandle{} ? encode(state->counters)
+                                          : publish_child(record, state->counters);
   } else if (const auto* forked = std::get_if<control::Forked>(&body)) {
-    ContextRecord& child = contexts.at(number(record.child));
-    child.counters = forked->counters;
-    handles.publish_context(record.child);
-    const auto handle = static_cast<std::int32_t>(record.child);
-    append(bytes, &handle, 1);
-  } else if (auto* text = std::get_if<control::Text>(&body)) {
-    bytes = std::move(text->bytes);
-  } else if (const auto* tokens = std::get_if<control::Tokens>(&body)) {
-    append(bytes, tokens->ids.data(), tokens->ids.size());
-  } else if (const auto* distribution = std::get_if<control::NextDistribution>(&body)) {
-    bytes = encode(*distribution);
-  } else if (const auto* logits = std::get_if<control::Logits>(&body)) {
-    append(bytes, logits->values.data(), logits->values.size());
+    bytes = publish_child(record, forked->counters);
+  } else {
+    bytes = encode(std::move(body));
   }
   futures.make_ready(record, std::move(bytes));
 }
 
+// The result of fork, open and take.
+std::string GuestState::publish_child(const FutureRecord& record,
+                                      const control::ContextCounters& counters) {
+  contexts.at(number(record.child)).counters = counters;
+  handles.publish_context(record.child);
+  if (!record.is_child_made) return encode(record.child);
+  // What a snapshot has queued is known only now; it counts even where it is more than may be.
+  queue_tokens(record.child, counters.queued_token_count);
+  return encode(record.child, counters.queued_token_count);
+}
+
 void GuestState::fail_answered(FutureRecord& record, const Error& error) {
-  if (record.child != GuestHandle{}) {  // The child never came to be.
+  if (record.child != GuestHandle{}) {  // The guest never learns of the child.
+    if (record.is_child_made) send(control::ContextDrop{object(record.child)});
     forget_context(record.child);
     record.child = GuestHandle{};
   }
@@ -164,7 +139,7 @@ void GuestState::answer(control::Answer answer) {
     futures.remove(*record);
     return;
   }
-  unqueue_tokens(record->context, record->covered_tokens);
+  settle_tokens(*record, answer.body);
   if (answer.body.ok()) {
     apply(*record, std::move(answer.body).take());
   } else {
@@ -172,30 +147,64 @@ void GuestState::answer(control::Answer answer) {
   }
 }
 
-Result<void> GuestState::check_queued_tokens(std::uint32_t count) const {
-  const std::uint32_t count_max = identity.limits.queued_token_count_max;
-  if (count <= count_max - queued_tokens_) return {};
+Result<void> GuestState::check_queued_tokens(std::uint64_t count) const {
+  const std::uint64_t count_max = identity.limits.queued_token_count_max;
+  if (queued_tokens_ + count <= count_max) return {};
   return Error(ErrorCode::QuotaExceeded, "queued_token_count_max: " + std::to_string(count) +
                                              " wanted, " + std::to_string(queued_tokens_) + " of " +
                                              std::to_string(count_max) +
                                              " queued in contexts and not yet computed");
 }
 
-void GuestState::queue_tokens(GuestHandle context, std::uint32_t count) {
-  contexts.at(number(context)).queued_tokens += count;
+void GuestState::queue_tokens(GuestHandle context, std::uint64_t count) {
+  contexts.at(number(context)).issued_tokens += count;
   queued_tokens_ += count;
 }
 
-void GuestState::unqueue_tokens(GuestHandle context, std::uint32_t count) {
-  const auto found = contexts.find(number(context));
-  if (found == contexts.end()) return;
-  const std::uint32_t fewer = std::min(count, found->second.queued_tokens);
-  found->second.queued_tokens -= fewer;
+void GuestState::unqueue_tokens(ContextRecord& context, std::uint64_t count) {
+  const std::uint64_t fewer = std::min(count, context.queued_tokens());
+  context.settled_tokens += fewer;
   queued_tokens_ -= fewer;
 }
 
+// Commands of one context are answered in the order in which they were issued, so what is not
+// settled of the tokens before this one was queued when its turn came.
+void GuestState::settle_tokens(const FutureRecord& record,
+                               const Result<control::AnswerBody>& answer) {
+  const auto found = contexts.find(number(record.context));
+  if (found == contexts.end()) return;
+  ContextRecord& context = found->second;
+  if (record.effect == QueueEffect::Splices) {  // Queued when it was issued.
+    if (!answer.ok()) unqueue_tokens(context, record.effect_count);
+    return;
+  }
+  if (!answer.ok() || record.covered_tokens <= context.settled_tokens) return;
+  const std::uint64_t queued = record.covered_tokens - context.settled_tokens;
+  switch (record.effect) {
+    case QueueEffect::None:
+    case QueueEffect::Splices:
+      break;
+    case QueueEffect::Computes:
+      unqueue_tokens(context, queued);
+      break;
+    case QueueEffect::Truncates:
+      unqueue_tokens(context, std::min<std::uint64_t>(queued, record.effect_count));
+      break;
+    case QueueEffect::Rewinds: {
+      const auto* state = std::get_if<control::ContextState>(&answer.value());
+      QUIRE_CHECK(state != nullptr, "a rewind is answered with the state of its context");
+      const std::uint64_t length = record.effect_count;
+      const std::uint64_t left = length - std::min<std::uint64_t>(length, state->counters.seq_len);
+      unqueue_tokens(context, queued - std::min(queued, left));
+      break;
+    }
+  }
+}
+
 void GuestState::forget_context(GuestHandle context) {
-  unqueue_tokens(context, UINT32_MAX);
+  if (const auto found = contexts.find(number(context)); found != contexts.end()) {
+    unqueue_tokens(found->second, UINT64_MAX);
+  }
   contexts.erase(number(context));
   handles.remove(context);
 }
@@ -270,8 +279,11 @@ void GuestState::verify() const {
   QUIRE_CHECK(contexts.size() ==
                   handles.count(HandleKind::Context) + handles.count(HandleKind::ReservedContext),
               "G1");
-  std::uint32_t queued = 0;
-  for (const auto& [context, record] : contexts) queued += record.queued_tokens;
+  std::uint64_t queued = 0;
+  for (const auto& [context, record] : contexts) {
+    QUIRE_CHECK(record.settled_tokens <= record.issued_tokens, "G2");
+    queued += record.queued_tokens();
+  }
   QUIRE_CHECK(queued == queued_tokens_, "G2");
   QUIRE_CHECK(commands <= pending_commands_ && bytes <= pending_bytes_, "G2");
 }

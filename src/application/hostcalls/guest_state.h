@@ -10,7 +10,9 @@
 //
 // Invariants, all checked by verify() besides those of the parts:
 //   G1  Every queue handle has an account, every context handle (reserved ones too) a record.
-//   G2  The pending figures of the instance are the sums over accounts and futures.
+//   G2  The pending figures of the instance are the sums over accounts and futures; its queued
+//   tokens
+//       those over contexts, each at least what the control layer has queued once all is answered.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -34,6 +36,7 @@ namespace quire::hostcalls {
 struct HostParts {
   control::ControlPort& control;
   const Clock& clock;
+  const WallClock& wall_clock;
   RandomSource& random;
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`.
   WalkSink* walk = nullptr;
@@ -55,7 +58,9 @@ class GuestState {
   struct ContextRecord {
     GuestHandle queue{};
     control::ContextCounters counters;  // As of the last answer.
-    std::uint32_t queued_tokens = 0;    // Appended since.
+    std::uint64_t issued_tokens = 0;    // Ever queued.
+    std::uint64_t settled_tokens = 0;   // Of those, known to be queued no more.
+    std::uint64_t queued_tokens() const { return issued_tokens - settled_tokens; }
   };
 
   GuestState(const HostParts& host, GuestIdentity identity);
@@ -77,8 +82,8 @@ class GuestState {
                               FuturePurpose purpose = FuturePurpose::Command);
   // Sends the command as it is; for what counts as nothing pending.
   void send(control::CommandBody body, control::FutureId future = control::kNoFuture);
-  Result<void> check_queued_tokens(std::uint32_t count) const;
-  void queue_tokens(GuestHandle context, std::uint32_t count);
+  Result<void> check_queued_tokens(std::uint64_t count) const;
+  void queue_tokens(GuestHandle context, std::uint64_t count);
   void forget_context(GuestHandle context);
   void serve_receivers();
   void end_future(FutureRecord& record);  // Undoes what nobody will take any more.
@@ -99,14 +104,16 @@ class GuestState {
   bool wait_is_poll = false;  // The guest waits in poll_oneoff, which returns an errno.
 
  private:
-  void unqueue_tokens(GuestHandle context, std::uint32_t count);
+  void unqueue_tokens(ContextRecord& context, std::uint64_t count);
+  void settle_tokens(const FutureRecord& record, const Result<control::AnswerBody>& answer);
   void settle_accounts(const FutureRecord& record);
   void apply(FutureRecord& record, control::AnswerBody body);
+  std::string publish_child(const FutureRecord& record, const control::ContextCounters& counters);
   void fail_answered(FutureRecord& record, const Error& error);
 
   std::uint64_t pending_commands_ = 0;
   std::uint64_t pending_bytes_ = 0;
-  std::uint32_t queued_tokens_ = 0;
+  std::uint64_t queued_tokens_ = 0;
 };
 
 inline std::uint32_t number(GuestHandle handle) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -65,6 +66,10 @@ class RecordingControl final : public control::ControlPort {
   void answer_next(Result<control::AnswerBody> body) {
     const control::Command command = take_waiting();
     answers_->answer({command.instance, command.future, std::move(body)});
+  }
+
+  void give_traits(std::size_t model, std::vector<std::string> traits) {
+    models_.at(model).traits = std::move(traits);
   }
 
   std::deque<control::Command> commands;

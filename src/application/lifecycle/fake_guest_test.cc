@@ -178,6 +178,7 @@ TEST_F(FakeGuests, WalkPassesLifecycleSandboxAndHostCallsInOrder) {
                            .control = control,
                            .answers = answers,
                            .clock = clock,
+                           .wall_clock = engine.wall_clock,
                            .random = engine.random,
                            .wakeup = engine.wakeup,
                            .wall_offset_ns = 0,

@@ -66,7 +66,8 @@ const char* end_kind_name(EndKind kind) {
 struct InstanceManager::Implementation {
   explicit Implementation(const ManagerParts& given)
       : parts(given),
-        host{given.control, given.clock, given.random, given.wall_offset_ns, given.walk},
+        host{given.control, given.clock,          given.wall_clock,
+             given.random,  given.wall_offset_ns, given.walk},
         programs(given.runtime, given.wakeup) {}
 
   InstanceRecord* find(InstanceId id);

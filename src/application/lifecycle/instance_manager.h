@@ -38,6 +38,7 @@ struct ManagerParts {
   control::ControlPort& control;
   AnswerInbox& answers;
   const Clock& clock;
+  const WallClock& wall_clock;
   RandomSource& random;
   Wakeup& wakeup;                   // Notified when a compilation is done.
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`, for WASI.

@@ -41,6 +41,7 @@ struct TestEngine {
                  .control = control,
                  .answers = answers,
                  .clock = clock,
+                 .wall_clock = wall_clock,
                  .random = random,
                  .wakeup = wakeup}),
         loop(manager, control, clock, wakeup) {}
@@ -59,6 +60,7 @@ struct TestEngine {
 
   AnswerInbox answers;
   hostcalls::RecordingControl control;
+  ManualWallClock wall_clock;
   SeededRandom random{1};
   Wakeup wakeup;
   RecordingClient client;

@@ -43,6 +43,7 @@ struct Application::Parts {
                  .control = machine.control(),
                  .answers = machine.answers(),
                  .clock = clock,
+                 .wall_clock = wall_clock,
                  .random = random,
                  .wakeup = machine.wakeup(),
                  .wall_offset_ns = wall_offset_ns(clock),
@@ -51,6 +52,7 @@ struct Application::Parts {
         walk_sink(walk) {}
 
   SystemRandom random;
+  SystemWallClock wall_clock;
   std::unique_ptr<sandbox::WasmRuntime> runtime;  // Runs guests until they wait.
   lifecycle::InstanceManager manager;             // Programs and their instances.
   lifecycle::EngineLoop loop;                     // Answers in, guests run, batches out.

@@ -85,9 +85,9 @@ std::int32_t append(std::int32_t context, const std::uint32_t* tokens, std::uint
 // Result: record of five u32: seq-len, committed, working pages, working tokens, tokens found.
 QUIRE_IMPORT("quire:core/context@1", "flush")
 std::int32_t flush(std::int32_t context);
-// Computes what is queued; the outputs of the last |oemb| queued tokens go to `oemb`. When nothing
-// is queued, |oemb| is 1 and something was computed before, the last token runs once more without
-// writing. Result as flush.
+// Computes what is queued; the outputs of the last |oemb| queued tokens go to `oemb`. When
+// nothing is queued, |oemb| is 1 and something was computed before, the last token runs once more
+// without writing. Result as flush.
 QUIRE_IMPORT("quire:core/context@1", "forward")
 std::int32_t forward(std::int32_t context, const std::int32_t* oemb, std::uint32_t oemb_count);
 // A second context with the same content, sharing its pages. Result: s32 handle of the child.
@@ -97,6 +97,81 @@ std::int32_t fork(std::int32_t context);
 // `out-of-range` beyond it. Result as flush.
 QUIRE_IMPORT("quire:core/context@1", "truncate")
 std::int32_t truncate(std::int32_t context, std::uint32_t count);
+// Goes back: the context ends at `length` logical tokens, committed pages too, and what is queued
+// behind them goes. The page that `length` lies in becomes a working page; the first token that
+// is written to it copies it where others hold it. `out-of-range` when there are fewer tokens,
+// those queued included. Result as flush.
+QUIRE_IMPORT("quire:core/context@1", "rewind")
+std::int32_t rewind(std::int32_t context, std::uint32_t length);
+// Written tokens [begin, end) are not seen by tokens to come, as if masked, bit for bit. All
+// others keep their positions, and seq-len stays; whole pages that no one can see any more are
+// freed. `out-of-range`: begin behind end, or end behind seq-len. Result as flush.
+QUIRE_IMPORT("quire:core/context@1", "drop-range")
+std::int32_t drop_range(std::int32_t context, std::uint32_t begin, std::uint32_t end);
+// Queues tokens [begin, end) of `source`, a context of the same model (or the same context),
+// behind what is here. As with append, what is computed next finds pages that exist and computes
+// the rest, at the positions they have here. `out-of-range`: begin behind end, or end behind the
+// tokens of `source`, those queued included. `invalid-argument`: `source` is of another model.
+// Result as flush.
+QUIRE_IMPORT("quire:core/context@1", "splice")
+std::int32_t splice(std::int32_t context, std::int32_t source, std::uint32_t begin, std::uint32_t end);
+// The published operations on working pages; flush and forward do all of it by themselves.
+// Allocates `count` more working pages, all or none, so that what is computed next waits for
+// none. `no-free-page` when the pool has fewer in all, `quota-exceeded` beyond the instance's
+// pages. Result as flush.
+QUIRE_IMPORT("quire:core/context@1", "reserve-working-pages")
+std::int32_t reserve_working_pages(std::int32_t context, std::uint32_t count);
+// Commits the first `count` working pages: from now on they are found by their content.
+// `page-not-full` when one of them has a slot that was not written; then none is committed.
+// Result as flush.
+QUIRE_IMPORT("quire:core/context@1", "commit-working-pages")
+std::int32_t commit_working_pages(std::int32_t context, std::uint32_t count);
+// Frees the last `count` working pages with the tokens written to them; tokens still queued stay.
+// `out-of-range` when there are fewer. Result as flush.
+QUIRE_IMPORT("quire:core/context@1", "release-working-pages")
+std::int32_t release_working_pages(std::int32_t context, std::uint32_t count);
+// Drops the last `count` tokens written to working pages; the pages stay, and so do tokens still
+// queued. `out-of-range` when there are fewer. Result as flush.
+QUIRE_IMPORT("quire:core/context@1", "truncate-working-page-tokens")
+std::int32_t truncate_working_page_tokens(std::int32_t context, std::uint32_t count);
+// What the program knows of the time when nobody holds the context's pages; the last word counts.
+// Kind: 0 nothing, 1 will resume, 2 done with them, 3 keep them for `value` seconds (3,600 at
+// most count), 4 a prefix that many will share. `value` is 0 for all kinds but 3.
+QUIRE_IMPORT("quire:core/context@1", "hint")
+std::int32_t hint(std::int32_t context, std::uint32_t kind, std::uint32_t value);
+// Whether tokens to come may be further from their oldest visible token than the model's context
+// length: 1 they may, 0 they may not (as at first; computing them is `out-of-range`).
+QUIRE_IMPORT("quire:core/context@1", "allow-beyond-context")
+std::int32_t allow_beyond_context(std::int32_t context, std::uint32_t allowed);
+// Snapshots: contexts kept under a name, past the end of the instance and of the server. Names
+// are of the tenant: 1 to 255 bytes of UTF-8 without control characters, `/` and `\`, and neither
+// `.` nor `..`; anything else is `invalid-argument`. A server without a store answers
+// `not-supported`.
+//
+// Keeps the context as it is behind what was issued before, tokens still queued included, and
+// lets it go on at once. Flags: bit 0 overwrite, without which a name that exists is
+// `already-exists`. Forgotten after `ttl-seconds` by the time of day; 0: never. Ready when it is
+// on disk. Result: empty.
+QUIRE_IMPORT("quire:core/context@1", "save")
+std::int32_t save(std::int32_t context, const std::uint8_t* name, std::uint32_t name_count, std::uint32_t flags, std::uint32_t ttl_seconds);
+// A new context in `queue` with what was saved; the snapshot stays. `not-found`; `not-supported`
+// with the reason when it is of another model or format; `corrupted` when its bytes are not what
+// was written. Result: record of s32 handle of the context, u32 tokens that are queued in it.
+QUIRE_IMPORT("quire:core/context@1", "open")
+std::int32_t open(std::int32_t queue, const std::uint8_t* name, std::uint32_t name_count);
+// As open, and deletes the snapshot once it is open.
+QUIRE_IMPORT("quire:core/context@1", "take")
+std::int32_t take(std::int32_t queue, const std::uint8_t* name, std::uint32_t name_count);
+// Deletes a snapshot; contexts opened from it stay. `not-found` where there is none. Result:
+// empty.
+QUIRE_IMPORT("quire:core/context@1", "delete")
+std::int32_t delete_(const std::uint8_t* name, std::uint32_t name_count);
+// The tenant's snapshots. Result: u32 count of snapshots, u32 zero, u64 bytes that they take on
+// disk together; then for each u64 created and u64 expires (milliseconds since 1970-01-01 UTC; 0:
+// never), u64 tokens, u64 bytes if nothing shared its pages, u32 bytes of its name, its name.
+// Little-endian, nothing between.
+QUIRE_IMPORT("quire:core/context@1", "list")
+std::int32_t list();
 // Logical tokens whose keys and values were written.
 QUIRE_IMPORT("quire:core/context@1", "seq-len")
 std::int32_t seq_len(std::int32_t context);

@@ -1,0 +1,79 @@
+#include "application/hostcalls/answer_encoding.h"
+
+#include <utility>
+
+namespace quire::hostcalls {
+namespace {
+
+template <typename T>
+void append(std::string& out, const T* values, std::size_t count) {
+  out.append(reinterpret_cast<const char*>(values), count * sizeof(T));
+}
+
+std::string encode(const control::NextDistribution& distribution) {
+  const auto count = static_cast<std::uint32_t>(distribution.tokens.size());
+  std::string out;
+  out.reserve(4 + count * 8);
+  append(out, &count, 1);
+  append(out, distribution.tokens.data(), count);
+  append(out, distribution.probabilities.data(), distribution.probabilities.size());
+  return out;
+}
+
+// interface/context.wit: list.
+std::string encode(const control::Snapshots& snapshots) {
+  const std::uint32_t head[2] = {static_cast<std::uint32_t>(snapshots.all.size()), 0};
+  std::string out;
+  append(out, head, 2);
+  append(out, &snapshots.bytes, 1);
+  for (const control::SnapshotDescription& each : snapshots.all) {
+    const std::uint64_t record[4] = {each.created_unix_ms, each.expires_unix_ms, each.token_count,
+                                     each.bytes};
+    append(out, record, 4);
+    const auto name_bytes = static_cast<std::uint32_t>(each.name.size());
+    append(out, &name_bytes, 1);
+    out += each.name;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string encode(const control::ContextCounters& counters) {
+  const std::uint32_t record[5] = {counters.seq_len, counters.committed_page_count,
+                                   counters.working_page_count, counters.working_page_token_count,
+                                   counters.found_token_count};
+  std::string out;
+  append(out, record, 5);
+  return out;
+}
+
+std::string encode(GuestHandle handle) {
+  std::string out;
+  append(out, &handle, 1);
+  return out;
+}
+
+std::string encode(GuestHandle handle, std::uint32_t queued_token_count) {
+  std::string out = encode(handle);
+  append(out, &queued_token_count, 1);
+  return out;
+}
+
+std::string encode(control::AnswerBody body) {
+  std::string out;
+  if (auto* text = std::get_if<control::Text>(&body)) {
+    out = std::move(text->bytes);
+  } else if (const auto* tokens = std::get_if<control::Tokens>(&body)) {
+    append(out, tokens->ids.data(), tokens->ids.size());
+  } else if (const auto* distribution = std::get_if<control::NextDistribution>(&body)) {
+    out = encode(*distribution);
+  } else if (const auto* logits = std::get_if<control::Logits>(&body)) {
+    append(out, logits->values.data(), logits->values.size());
+  } else if (const auto* snapshots = std::get_if<control::Snapshots>(&body)) {
+    out = encode(*snapshots);
+  }
+  return out;
+}
+
+}  // namespace quire::hostcalls

@@ -1,0 +1,72 @@
+#pragma once
+// For tests: the host calls as a guest sees them, by FakeHost, around a control layer that notes
+// commands and answers what the test says.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "application/hostcalls/calls.h"
+#include "application/hostcalls/hostcalls_test_support.h"
+#include "application/sandbox/fake_runtime.h"
+
+namespace quire::hostcalls {
+
+inline constexpr std::uint32_t kBuffer = 4096;
+
+class HostCalls : public testing::Test {
+ protected:
+  void SetUp() override { restart({}, {}); }
+
+  void restart(const GuestLimits& limits, const control::InstanceLimits& control_limits) {
+    state = std::make_unique<GuestState>(
+        parts, GuestIdentity{control::InstanceId{9}, {"one", "two"}, limits, control_limits});
+    host = std::make_unique<sandbox::FakeHost>(host_functions(), state.get(), 1u << 16);
+    model = call("models", "get-model", {0, 0});
+    queue = call("queue", "create-queue", {model, 1});
+    ASSERT_GT(queue, 0);
+    control.commands.clear();
+  }
+
+  std::int64_t call(std::string_view interface, std::string_view name,
+                    std::initializer_list<std::int64_t> arguments) {
+    const auto outcome = host->call(interface, name, arguments);
+    EXPECT_EQ(outcome.outcome, CallOutcome::Return);
+    state->verify();
+    return outcome.value;
+  }
+  static std::int64_t minus(ErrorCode code) { return -static_cast<std::int64_t>(code); }
+
+  std::int64_t put(std::uint32_t address, const std::vector<std::int32_t>& values) {
+    return host->put(address, {reinterpret_cast<const char*>(values.data()), values.size() * 4});
+  }
+  std::int32_t number_at(std::uint32_t address) {
+    std::int32_t value = 0;
+    std::memcpy(&value, host->memory().data() + address, sizeof value);
+    return value;
+  }
+  void answer(Result<control::AnswerBody> body) {
+    const control::Command command = control.take_waiting();
+    state->answer({command.instance, command.future, std::move(body)});
+    state->verify();
+  }
+  std::int64_t take(std::int64_t future) { return call("future", "take", {future, kBuffer, 1024}); }
+  template <typename T>
+  const T& last_command() {
+    return std::get<T>(control.commands.back().body);
+  }
+
+  ManualClock clock;
+  ManualWallClock wall_clock;
+  SeededRandom random{7};
+  RecordingControl control{nullptr};
+  HostParts parts{control, clock, wall_clock, random, 1'000'000, nullptr};
+  std::unique_ptr<GuestState> state;
+  std::unique_ptr<sandbox::FakeHost> host;
+  std::int64_t model = 0;
+  std::int64_t queue = 0;
+};
+
+}  // namespace quire::hostcalls
