@@ -19,6 +19,9 @@ constexpr Choice<BackendChoice> kBackends[] = {{"auto", BackendChoice::Auto},
                                                {"avx512", BackendChoice::Avx512}};
 constexpr Choice<KvModeChoice> kKvModes[] = {{"basic", KvModeChoice::Basic},
                                              {"paged", KvModeChoice::Paged}};
+constexpr Choice<PagePolicyChoice> kPolicies[] = {{"default", PagePolicyChoice::Default},
+                                                  {"lru", PagePolicyChoice::Lru},
+                                                  {"s3-fifo", PagePolicyChoice::S3Fifo}};
 constexpr Choice<KvFormatChoice> kKvFormats[] = {
     {"f32", KvFormatChoice::F32}, {"f16", KvFormatChoice::F16}, {"bf16", KvFormatChoice::BF16}};
 
@@ -93,6 +96,11 @@ void EngineFlags::add_all(CLI::App& app) {
       ->envname("QUIRE_PAGE_SIZE")
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--eviction", eviction,
+                 "Which KV page nobody holds is given up first: default, lru or s3-fifo")
+      ->envname("QUIRE_EVICTION")
+      ->type_name("NAME")
+      ->capture_default_str();
   CLI::Option* pages = app.add_option("--kv-pages", kv_pages, "Pages of the KV pool")
                            ->envname("QUIRE_KV_PAGES")
                            ->type_name("N")
@@ -111,6 +119,7 @@ Result<EngineOptions> EngineFlags::finish() const {
   options.backend = TRY(choose("backend", backend, kBackends));
   options.kv_mode = TRY(choose("kv cache mode", kv, kKvModes));
   options.kv_format = TRY(choose("kv format", kv_format, kKvFormats));
+  options.eviction = TRY(choose("eviction policy", eviction, kPolicies));
   options.thread_count = threads;
   if (page_size != 8 && page_size != 16 && page_size != 32) {
     return Error(ErrorCode::InvalidArgument,

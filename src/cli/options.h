@@ -11,6 +11,7 @@ namespace quire::cli {
 enum class BackendChoice : std::uint8_t { Auto, Scalar, Avx2, Avx512 };
 enum class KvModeChoice : std::uint8_t { Paged, Basic };
 enum class KvFormatChoice : std::uint8_t { F32, F16, BF16 };
+enum class PagePolicyChoice : std::uint8_t { Default, Lru, S3Fifo };
 enum class OutputStyle : std::uint8_t { Text, Json };
 
 // What every verb that starts an engine understands.
@@ -21,6 +22,7 @@ struct EngineOptions {
   KvModeChoice kv_mode = KvModeChoice::Paged;
   KvFormatChoice kv_format = KvFormatChoice::F16;
   std::uint32_t page_size = 16;
+  PagePolicyChoice eviction = PagePolicyChoice::Default;
   // At most one of the two; neither: a quarter of the memory, at most 8 GiB.
   std::optional<std::uint32_t> kv_pages;
   std::optional<std::uint64_t> kv_memory_bytes;
@@ -122,7 +124,6 @@ struct BenchOptions {
   OutputStyle output = OutputStyle::Text;
 };
 
-enum class PagePolicyChoice : std::uint8_t { Default, Lru, S3Fifo };
 struct BenchPagesOptions {
   std::string trace;           // A file to replay: JSON lines, or runs; may be gzipped.
   std::uint32_t capacity = 0;  // Blocks.

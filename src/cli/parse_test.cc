@@ -31,7 +31,7 @@ TEST(Parse, GenerateTakesEveryFlagOfItsContract) {
        "7",        "--temperature", "0.5",    "--seed",     "9",     "--kv",
        "basic",    "--backend",     "avx2",   "--threads",  "2",     "--ignore-eos",
        "--json",   "--page-size",   "32",     "--kv-pages", "64",    "--kv-format",
-       "bf16"});
+       "bf16",     "--eviction",    "s3-fifo"});
   EXPECT_EQ(options.engine.model, "m.gguf");
   EXPECT_EQ(options.prompt, "Hello");
   EXPECT_EQ(options.max_tokens, 7u);
@@ -45,6 +45,7 @@ TEST(Parse, GenerateTakesEveryFlagOfItsContract) {
   EXPECT_EQ(options.engine.page_size, 32u);
   EXPECT_EQ(options.engine.kv_pages, 64u);
   EXPECT_EQ(options.engine.kv_format, KvFormatChoice::BF16);
+  EXPECT_EQ(options.engine.eviction, PagePolicyChoice::S3Fifo);
 }
 
 TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
@@ -69,6 +70,8 @@ TEST(Parse, AnUnknownChoiceIsNamedWithWhatIsSupported) {
             "unknown kv format \"q8\" (supported: f32, f16, bf16)");
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--page-size", "12"}),
             "unknown page size \"12\" (supported: 8, 16, 32)");
+  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--eviction", "mru"}),
+            "unknown eviction policy \"mru\" (supported: default, lru, s3-fifo)");
   EXPECT_EQ(first_line_of_usage_error(
                 {"bench", "pages", "--trace", "a", "--capacity", "5", "--policy", "mru"}),
             "unknown eviction policy \"mru\" (supported: default, lru, s3-fifo)");

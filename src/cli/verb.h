@@ -25,6 +25,7 @@ struct EngineFlags {
   std::string kv_memory;
   std::uint32_t kv_pages = 0;
   std::uint32_t page_size = 16;
+  std::string eviction = "default";
   std::uint32_t threads = 0;
 
   void add_model(CLI::App& app);

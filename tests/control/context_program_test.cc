@@ -174,6 +174,7 @@ class Program {
     options.files = &files_;
     options.controller.prefill_row_budget = knobs_.prefill_row_budget;
     options.controller.hash_bits = knobs_.hash_bits;
+    options.controller.eviction = static_cast<EvictionPolicyKind>(below(3));
     return options;
   }
 
@@ -239,6 +240,10 @@ class Program {
       guest.chains.erase(guest.chains.begin() + (&chain - guest.chains.data()));
     } else if (choice < 92) {
       end(guest);
+    } else if (choice < 94) {
+      harness_.send(guest.id,
+                    ContextHint{chain.id, static_cast<ContextHintKind>(below(5)), below(20)}, false);
+      harness_.clock.advance_ns(std::uint64_t{below(10)} * 1'000'000'000);
     } else {
       harness_.step();
       check();

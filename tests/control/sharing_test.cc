@@ -168,6 +168,38 @@ TEST(Sharing, AForkSharesItsPrefixAndCopiesOnlyThePartialPage) {
   }
 }
 
+// Three conversations end, one at a time; then another program wants the place of one of them.
+TEST(Sharing, WhatProgramsSayOfTheirContextsDecidesWhoseCacheIsGivenUp) {
+  for (const auto policy :
+       {EvictionPolicyKind::Default, EvictionPolicyKind::Lru, EvictionPolicyKind::S3Fifo}) {
+    Harness::Options options;
+    options.device.page_count = 12;
+    options.controller.eviction = policy;
+    Harness harness(options);
+    constexpr ContextHintKind kHints[] = {ContextHintKind::WillResume, ContextHintKind::None,
+                                          ContextHintKind::Done};
+    const auto tokens = [](std::uint32_t chat) { return count_tokens(64, 1 + 100 * chat); };
+    for (std::uint32_t chat = 0; chat < 3; ++chat) {
+      const Prompted guest = prompt(harness, tokens(chat));
+      harness.send(guest.id, ContextHint{guest.context, kHints[chat], 0}, false);
+      harness.run();
+      if (chat == 1) harness.send(guest.id, ContextEdit{guest.context, ContextEditKind::Rewind, 0});
+      if (chat == 2) harness.send(guest.id, ContextDropRange{guest.context, 0, 64});
+      harness.run();
+      harness.controller->end_instance(guest.id);
+    }
+    for (std::uint32_t other = 3; other < 5; ++other) {  // Takes the place of one, then another.
+      const Prompted guest = prompt(harness, tokens(other));
+      harness.run();
+      EXPECT_FALSE(harness.error(guest.id, guest.done));
+    }
+    const Prompted again = prompt(harness, tokens(0));
+    harness.run();
+    EXPECT_EQ(harness.controller->statistics().found_token_count, 64u) << name_of(policy);
+    EXPECT_FALSE(harness.error(again.id, again.done));
+  }
+}
+
 TEST(Sharing, ColdPagesCountAsFreeAndAreFoundUntilTheyAreNeeded) {
   Harness::Options options;
   options.device.page_count = 8;

@@ -59,6 +59,7 @@ PageCacheOptions cache_options(const inference::Backend& backend,
   cache.hash_key = hash_key_of(options);
   cache.hash_bits = options.hash_bits;
   cache.nonce = options.nonce;
+  cache.eviction = options.eviction;
   return cache;
 }
 

@@ -40,6 +40,7 @@ struct ServedModel {
 struct ControllerOptions {
   std::uint32_t prefill_row_budget = 256;
   std::uint64_t page_wait_ns_max = 10'000'000'000;
+  EvictionPolicyKind eviction = EvictionPolicyKind::Default;
   bool shares_prefixes = true;       // False: nothing is looked up; for comparisons.
   Digest sharing_secret{};           // Keys the sharing domain of each tenant, and the trie.
   Digest nonce{};                    // New with each start, so that no opaque name comes again.

@@ -354,7 +354,8 @@ Result<Context*> Controller::make_context(Instance& instance, ObjectId id, Queue
   context->instance = &instance;
   context->queue = &queue;
   ModelResources& resources = queue.model->resources();
-  open_context(*context, resources, resources.cache.root(sharing_domain(instance.tenant)));
+  open_context(*context, resources,
+               resources.cache.root(sharing_domain(instance.tenant), instance.tenant));
   instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Context, context};
   return context;
 }

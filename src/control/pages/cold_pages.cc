@@ -141,18 +141,34 @@ void ColdPages::unplace(EntryId entry) {
 
 // ---- the life of an entry ---------------------------------------------------------------------
 
+EntryId ColdPages::parent_of(EntryId entry) const {
+  const Entry& one = at(entry);
+  if (one.parent == kNoEntry || at(one.parent).life != one.parent_life) return kNoEntry;
+  return one.parent;
+}
+
+void ColdPages::leave_parent(Entry& one) {
+  if (one.parent == kNoEntry || at(one.parent).life != one.parent_life) return;
+  Entry& parent = at(one.parent);
+  --parent.cold_child_count;
+  if (parent.cold_child_count == 0 && parent.place == Place::Blocked) push_oldest(one.parent);
+}
+
 void ColdPages::insert(EntryId entry, const NewEntry& description) {
   Entry& one = at(entry);
   QUIRE_CHECK(one.state == State::Absent, "inserted twice");
+  const std::uint32_t life = one.life;
   one = {};
+  one.life = life;
   one.state = State::Held;
   one.parent = description.parent;
+  one.depth = description.depth;
   one.tenant = tenant_index(description.tenant);
   if (description.parent != kNoEntry) {
     Entry& parent = at(description.parent);
-    QUIRE_CHECK(parent.state == State::Held, "a live page holds its parent");
+    QUIRE_CHECK(parent.state != State::Absent, "below a page that is not here");
+    one.parent_life = parent.life;
     one.depth = parent.depth + 1;
-    ++parent.child_count;
     parent.has_branched = parent.has_branched || parent.had_children;
     parent.had_children = true;
   }
@@ -190,8 +206,10 @@ void ColdPages::go_cold(EntryId entry, const ColdHint& hint, std::uint64_t now_n
   ++cold_count_;
   const bool is_tail = one.chain_page_count == 0;
   if (is_tail) one.chain_page_count = one.depth + 1;
+  one.parent = parent_of(entry);
   if (one.parent != kNoEntry) {
     Entry& parent = at(one.parent);
+    ++parent.cold_child_count;
     parent.chain_page_count = std::max(parent.chain_page_count, one.chain_page_count);
   }
   const std::uint32_t queue =
@@ -230,6 +248,7 @@ void ColdPages::revive(EntryId entry) {
   one.state = State::Held;
   one.chain_page_count = 0;
   --cold_count_;
+  leave_parent(one);
   policy_->hit(entry);
 }
 
@@ -240,16 +259,15 @@ void ColdPages::hit(EntryId entry) {
 
 void ColdPages::forget(EntryId entry) {
   Entry& one = at(entry);
-  QUIRE_CHECK(one.child_count == 0, "leaves first");
   leave_tier(entry);
   unplace(entry);
-  if (one.state == State::Cold) --cold_count_;
-  one.state = State::Absent;
-  if (one.parent != kNoEntry) {
-    Entry& parent = at(one.parent);
-    --parent.child_count;
-    if (parent.child_count == 0 && parent.place == Place::Blocked) push_oldest(one.parent);
+  if (one.state == State::Cold) {
+    --cold_count_;
+    leave_parent(one);
   }
+  one.state = State::Absent;
+  one.cold_child_count = 0;
+  ++one.life;
   charge(one.tenant, false);
 }
 
@@ -283,14 +301,14 @@ EntryId ColdPages::clear_head(Queue& queue, const IsFenced& is_fenced) {
     Entry& one = at(entry);
     ++step_count_;
     const bool is_held = one.state == State::Held;
-    if (!is_held && one.child_count == 0 && !is_fenced(entry)) return entry;
+    if (!is_held && one.cold_child_count == 0 && !is_fenced(entry)) return entry;
     pull_out(entry);
     if (const auto next = policy_->passed_over(entry, one.queue)) {
       one.queue = static_cast<std::uint8_t>(*next);
       push_newest(entry);
     } else if (is_held) {
       one.returns_to_head = true;
-    } else if (one.child_count > 0) {
+    } else if (one.cold_child_count > 0) {
       one.place = Place::Blocked;
     } else {
       one.place = Place::Fenced;
@@ -332,6 +350,7 @@ std::optional<EntryId> ColdPages::evict(const IsFenced& is_fenced, std::uint64_t
         if (phase_of(tier) != phase) continue;
         const EntryId entry = victim_of(tenant, tier, is_fenced);
         if (entry == kNoEntry) continue;
+        QUIRE_CHECK(at(entry).cold_child_count == 0, "leaves first");
         policy_->evicted(entry);
         forget(entry);
         return entry;

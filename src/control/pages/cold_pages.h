@@ -4,15 +4,20 @@
 // them an EvictionPolicy orders.
 //
 // Who calls what, when (the page cache calls all of it):
-//   insert     a page is committed below its parent: it is on the device and held.
-//   go_cold    its last holder let go. Leaves before their parents; a live page holds its parent.
-//   revive     a cold page was found and is held again. A hit. Leaves before parents, or all of a
-//              chain in any order before the next evict().
+//   insert     a page is committed: it is on the device and held. Its parent may be held, cold or
+//              not here at all.
+//   go_cold    its last holder let go. Of a chain, leaves before their parents.
+//   revive     a cold page was found and is held again. A hit.
 //   hit        a page was found that somebody holds already. Optional: the policies count it.
 //   evict      a page is wanted: chooses a victim and forgets it. The caller frees it.
 //   lift_fences  a batch completed: pages that evict() passed over because of `is_fenced` may be
 //              chosen again.
-//   remove     a page without children leaves for another reason (opaque, moved, discarded).
+//   remove     a page leaves for another reason (opaque, moved, discarded).
+//
+// A cold page stands on its parent: the parent does not go before it. A page that is held stands on
+// nothing here: whoever holds a chain holds all of it, and whoever holds a page alone can do
+// without its parent. A parent that goes is forgotten by its children, and not theirs again if it
+// returns.
 //
 // Order of victims. (1) Pages that their program said it is done with, whoever's they are. (2) Of
 // the tenant most above its share: first pages of which nothing was said, then those that
@@ -36,14 +41,14 @@
 //
 // Invariants, all checked by verify():
 //   E1  A cold entry is in one queue of its tenant and tier, or blocked (it came to the head while
-//       it had children), or fenced. A held entry is in none, or, if the policy keeps places, may
-//       be in a queue.
-//   E2  An entry's child count equals a recount.
+//       it had cold children), or fenced. A held entry is in none, or, if the policy keeps places,
+//       may be in a queue.
+//   E2  An entry's count of cold children equals a recount.
 //   E3  A queue's links, count and bit agree; a tenant is in the heap of a phase exactly when one
 //       of the phase's queues has an entry.
 //   E4  A tenant's page count equals a recount; so does its count of kept pages; tenants without
 //       pages do not exist.
-//   E5  A blocked entry has children; a fenced entry is in the list of fenced entries.
+//   E5  A blocked entry has cold children; a fenced entry is in the list of fenced entries.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -67,9 +72,10 @@ struct ColdHint {
 };
 
 struct NewEntry {
-  EntryId parent = kNoEntry;  // kNoEntry: below a root.
+  EntryId parent = kNoEntry;  // kNoEntry: below a root, or it is not here.
   TenantId tenant{};
   std::uint64_t content_hash = 0;
+  std::uint32_t depth = 0;  // Pages above it; counts only without a parent.
 };
 
 class ColdPages {
@@ -85,13 +91,15 @@ class ColdPages {
   void revive(EntryId entry);
   void hit(EntryId entry);
   void remove(EntryId entry);
-  // Nothing if every cold entry is fenced or has children that are.
+  // Nothing if every cold entry is fenced or has cold children that are.
   std::optional<EntryId> evict(const IsFenced& is_fenced, std::uint64_t now_ns);
   void lift_fences();
 
   bool is_present(EntryId entry) const { return at(entry).state != State::Absent; }
   bool is_cold(EntryId entry) const { return at(entry).state == State::Cold; }
   std::uint32_t cold_count() const { return cold_count_; }
+  // As insert() was told, while that parent has not gone; else kNoEntry.
+  EntryId parent_of(EntryId entry) const;
   std::uint32_t page_count_of(TenantId tenant) const;
   std::uint32_t kept_count_of(TenantId tenant) const;
   const EvictionPolicy& policy() const { return *policy_; }
@@ -112,7 +120,9 @@ class ColdPages {
     EntryId parent = kNoEntry;
     EntryId newer = kNoEntry;
     EntryId older = kNoEntry;
-    std::uint32_t child_count = 0;
+    std::uint32_t life = 0;         // Raised when it goes, so that
+    std::uint32_t parent_life = 0;  // a parent that went is told from the next at its place.
+    std::uint32_t cold_child_count = 0;
     std::uint32_t depth = 0;             // Pages above it.
     std::uint32_t chain_page_count = 0;  // 0: nothing below it turned cold since it was held.
     std::uint32_t tenant = 0;            // Index into tenants_.
@@ -141,6 +151,7 @@ class ColdPages {
 
   const Entry& at(EntryId entry) const { return entries_[index_of(entry)]; }
   Entry& at(EntryId entry) { return entries_[index_of(entry)]; }
+  void leave_parent(Entry& one);  // `one` is cold no more.
   Queue& queue_of(const Entry& one);
   std::uint32_t tenant_index(TenantId tenant);
   void charge(std::uint32_t tenant, bool is_more);

@@ -47,6 +47,7 @@ class Model {
   void erase(EntryId entry) {
     const EntryId parent = pages[entry].parent;
     if (parent != kNoEntry) pages[parent].children.erase(entry);
+    for (const EntryId child : pages[entry].children) pages[child].parent = kNoEntry;
     had_children_.erase(entry);
     pages.erase(entry);
   }
@@ -86,13 +87,15 @@ class Model {
   }
   bool may_go(EntryId entry) const {
     const Page& page = pages.at(entry);
-    return page.is_cold && page.children.empty() && !fenced.contains(entry);
+    return page.is_cold && !fenced.contains(entry) &&
+           std::none_of(page.children.begin(), page.children.end(),
+                        [&](EntryId child) { return pages.at(child).is_cold; });
   }
   static int phase_of(Tier tier) { return tier == kDone ? 0 : tier == kKept ? 2 : 1; }
 
   // Empty, or why this victim is wrong.
   std::string why_not(std::optional<EntryId> victim) const {
-    if (victim && !may_go(*victim)) return "it is held, fenced, or has children";
+    if (victim && !may_go(*victim)) return "it is held, fenced, or has cold children";
     for (const auto& [entry, page] : pages) {
       if (!may_go(entry)) continue;
       if (!victim) return "there was one";
@@ -154,6 +157,7 @@ class Program {
 
  private:
   bool is_held(EntryId entry) const { return !model_.pages.at(entry).is_cold; }
+  bool is_one_in(std::uint32_t count) { return random_() % count == 0; }
   std::optional<EntryId> any(auto&& wanted) {
     std::vector<EntryId> found;
     for (const auto& [entry, page] : model_.pages) {
@@ -164,21 +168,22 @@ class Program {
   }
   std::uint64_t now_ns() const { return model_.now_s * kSecond; }
 
-  // A new page, held, below nothing or a held page.
+  // A new page, held, below nothing or any page.
   void open_chain() {
     EntryId free = kNoEntry;
     for (std::uint32_t index = 0; index < entry_count_ && free == kNoEntry; ++index) {
       if (!model_.pages.contains(EntryId{index})) free = EntryId{index};
     }
     if (free == kNoEntry) return evict();
-    const auto above = any([&](EntryId entry, const auto&) { return is_held(entry); });
+    const bool is_alone = is_one_in(4);
+    const auto above = any([&](EntryId entry, const auto&) { return is_alone || is_held(entry); });
     const EntryId parent = above && random_() % 4 != 0 ? *above : kNoEntry;
     const auto tenant = static_cast<std::uint32_t>(random_() % 3);
     pages_.insert(free,
                   {.parent = parent, .tenant = TenantId{tenant}, .content_hash = random_() % 64});
     model_.insert(free, parent, tenant);
   }
-  // A cold page and all above it are held again.
+  // A cold page is held again, and mostly all above it.
   void pick_up() {
     const auto entry = any([](EntryId, const auto&) { return true; });
     if (!entry) return;
@@ -189,13 +194,16 @@ class Program {
       }
       pages_.revive(at);
       model_.pages[at].is_cold = false;
+      if (is_one_in(4)) break;
     }
   }
-  // A held page without held children turns cold.
+  // A held page turns cold, mostly one without held children.
   void let_go() {
+    const bool is_alone = is_one_in(4);
     const auto entry = any([&](EntryId one, const auto& page) {
-      return is_held(one) && std::none_of(page.children.begin(), page.children.end(),
-                                          [&](EntryId child) { return is_held(child); });
+      return is_held(one) &&
+             (is_alone || std::none_of(page.children.begin(), page.children.end(),
+                                       [&](EntryId child) { return is_held(child); }));
     });
     if (!entry) return;
     const ColdHint hint{.hint = static_cast<EvictionHint>(random_() % 5),
@@ -223,7 +231,7 @@ class Program {
     pages_.lift_fences();
   }
   void remove() {
-    const auto entry = any([](EntryId, const auto& page) { return page.children.empty(); });
+    const auto entry = any([](EntryId, const auto&) { return true; });
     if (!entry || random_() % 4 != 0) return;
     pages_.remove(*entry);
     model_.fenced.erase(*entry);

@@ -64,21 +64,24 @@ void ColdPages::verify() const {
   for (std::uint32_t index = 0; index < entries_.size(); ++index) {
     const Entry& one = entries_[index];
     if (one.state == State::Absent) continue;
-    if (one.parent != kNoEntry) ++children[index_of(one.parent)];
-    if (one.state == State::Cold) ++cold;
+    if (one.state == State::Cold) {
+      ++cold;
+      const EntryId parent = parent_of(EntryId{index});
+      if (parent != kNoEntry) ++children[index_of(parent)];
+    }
     QUIRE_CHECK((one.place == Place::Queued) == (queued[index] == 1), "E1");
     QUIRE_CHECK(one.state == State::Held || one.place != Place::None, "E1");
     QUIRE_CHECK(one.state == State::Cold || one.place == Place::None ||
                     (policy_->keeps_place() && one.place == Place::Queued),
                 "E1");
-    QUIRE_CHECK(one.place != Place::Blocked || one.child_count > 0, "E5");
+    QUIRE_CHECK(one.place != Place::Blocked || one.cold_child_count > 0, "E5");
     QUIRE_CHECK(one.place != Place::Fenced || is_listed_fenced[index], "E5");
     QUIRE_CHECK(keeps_.has(EntryId{index}) == (one.state == State::Cold && one.tier == kKept),
                 "E4");
   }
   for (std::uint32_t index = 0; index < entries_.size(); ++index) {
     if (entries_[index].state != State::Absent) {
-      QUIRE_CHECK(entries_[index].child_count == children[index], "E2");
+      QUIRE_CHECK(entries_[index].cold_child_count == children[index], "E2");
     }
   }
   QUIRE_CHECK(cold == cold_count_, "E1");

@@ -17,16 +17,16 @@ PageCache::PageCache(const PageCacheOptions& options)
              .page_size = options.space.page_size,
              .hash_key = options.hash_key,
              .hash_bits = options.hash_bits}),
-      cold_links_(options.page_count) {}
+      cold_({.kind = options.eviction, .entry_count = options.page_count}) {}
 
-NodeId PageCache::root(const Digest& sharing_domain) {
+NodeId PageCache::root(const Digest& sharing_domain, TenantId tenant) {
   const auto found = root_by_domain_.find(sharing_domain);
   if (found != root_by_domain_.end()) return found->second;
   PageNameSpace space = options_.space;
   space.sharing_domain = sharing_domain;
   const PageNamer namer(space);
   const NodeId root = trie_.add_root(namer.root());
-  namers_.emplace(root, namer);
+  roots_.emplace(root, Root{.namer = namer, .tenant = tenant});
   root_by_domain_.emplace(sharing_domain, root);
   return root;
 }
@@ -46,13 +46,12 @@ bool PageCache::take(std::uint32_t count, std::vector<PageId>& pages) {
 }
 
 bool PageCache::evict_one() {
-  PageId page = oldest_;
-  while (page != kNoPage && pool_.is_fenced(page)) page = link(page).newer;
-  if (page == kNoPage) return false;
-  const NodeId node = trie_.node_of(page);
-  leave_cold(node);
+  const auto is_fenced = [this](EntryId entry) { return pool_.is_fenced(PageId{index_of(entry)}); };
+  const std::optional<EntryId> victim = cold_.evict(is_fenced, now_ns_);
+  if (!victim) return false;
+  const PageId page{index_of(*victim)};
   pool_.evict(page);
-  trie_.remove_page(node);
+  trie_.remove_page(trie_.node_of(page));
   ++evicted_count_;
   return true;
 }
@@ -60,52 +59,6 @@ bool PageCache::evict_one() {
 void PageCache::evict_all() {
   while (evict_one()) {
   }
-}
-
-void PageCache::list_newest(PageId page) {
-  link(page).newer = kNoPage;
-  link(page).older = newest_;
-  link(page).is_listed = true;
-  if (newest_ != kNoPage) link(newest_).newer = page;
-  newest_ = page;
-  if (oldest_ == kNoPage) oldest_ = page;
-}
-
-void PageCache::list_oldest(PageId page) {
-  link(page).older = kNoPage;
-  link(page).newer = oldest_;
-  link(page).is_listed = true;
-  if (oldest_ != kNoPage) link(oldest_).older = page;
-  oldest_ = page;
-  if (newest_ == kNoPage) newest_ = page;
-}
-
-void PageCache::unlist(PageId page) {
-  const ColdLink gone = link(page);
-  (gone.newer == kNoPage ? newest_ : link(gone.newer).older) = gone.older;
-  (gone.older == kNoPage ? oldest_ : link(gone.older).newer) = gone.newer;
-  link(page).newer = link(page).older = kNoPage;
-  link(page).is_listed = false;
-}
-
-void PageCache::become_cold(NodeId node) {
-  const PageId page = trie_.page(node);
-  link(page).is_cold = true;
-  if (trie_.cold_child_count(node) == 0) list_newest(page);
-  const NodeId parent = trie_.parent(node);
-  if (trie_.cold_child_count(parent)++ > 0 || !is_resident(parent)) return;
-  const PageId above = trie_.page(parent);
-  if (link(above).is_listed) unlist(above);
-}
-
-void PageCache::leave_cold(NodeId node) {
-  const PageId page = trie_.page(node);
-  if (link(page).is_listed) unlist(page);
-  link(page).is_cold = false;
-  const NodeId parent = trie_.parent(node);
-  if (--trie_.cold_child_count(parent) > 0 || !is_resident(parent)) return;
-  const PageId above = trie_.page(parent);
-  if (link(above).is_cold) list_oldest(above);
 }
 
 PageMatch PageCache::find(NodeId parent, const PageContent& content) const {
@@ -127,22 +80,28 @@ void PageCache::retain_node(NodeId node) {
   QUIRE_CHECK(is_resident(node), "I6: attached before it was written");
   const PageId page = trie_.page(node);
   if (pool_.state(page) == PageState::Cold) {
-    leave_cold(node);
+    cold_.revive(entry_of(page));
     pool_.revive(page);
   } else {
     pool_.retain(page);
   }
 }
 
-void PageCache::release_node(NodeId node) {
+void PageCache::release_node(NodeId node, const ColdHint& hint) {
   const PageId page = trie_.page(node);
   if (pool_.release(page) > 0) return;
   if (trie_.is_opaque(node)) {
+    cold_.remove(entry_of(page));
     pool_.discard(page);
     trie_.remove_page(node);
   } else {
-    become_cold(node);
+    cold_.go_cold(entry_of(page), hint, now_ns_);
   }
+}
+
+void PageCache::note_found(NodeId node) {
+  const PageId page = trie_.page(node);
+  if (pool_.state(page) == PageState::Committed) cold_.hit(entry_of(page));
 }
 
 void PageCache::hold(NodeId node) {
@@ -152,13 +111,13 @@ void PageCache::hold(NodeId node) {
   }
 }
 
-void PageCache::drop(NodeId node) {
+void PageCache::drop(NodeId node, const ColdHint& hint) {
   while (!trie_.is_root(node)) {
     const NodeId parent = trie_.parent(node);
     std::uint32_t& count = trie_.chain_hold_count(node);
     QUIRE_CHECK(count > 0, "I3: a chain was dropped more often than held");
     const bool is_last = --count == 0;
-    release_node(node);
+    release_node(node, hint);
     if (!is_last) return;
     node = parent;
   }
@@ -168,10 +127,10 @@ void PageCache::hold_page(NodeId node) {
   retain_node(node);
 }
 
-void PageCache::drop_page(NodeId node) {
+void PageCache::drop_page(NodeId node, const ColdHint& hint) {
   QUIRE_CHECK(pool_.hold_count(trie_.page(node)) > trie_.chain_hold_count(node),
               "I3: a page was dropped more often than held");
-  release_node(node);
+  release_node(node, hint);
 }
 
 bool PageCache::claim(PageId page, NodeId parent, const PageContent& content) {
@@ -209,8 +168,9 @@ void PageCache::unclaim(PageId page) {
 }
 
 void PageCache::publish(NodeId node, NodeId parent, const PageContent& content, HoldKind kind) {
+  const Root& root = roots_.at(trie_.root(parent));
   if (!trie_.has_name(node)) {
-    const PageNamer& namer = namers_.at(trie_.root(parent));
+    const PageNamer& namer = root.namer;
     if (trie_.is_opaque(node)) {
       std::array<std::byte, sizeof(Digest) + sizeof(opaque_count_)> nonce;
       ++opaque_count_;
@@ -228,6 +188,10 @@ void PageCache::publish(NodeId node, NodeId parent, const PageContent& content, 
     ++trie_.chain_hold_count(node);
     hold(parent);
   }
+  NewEntry entry{.tenant = root.tenant, .depth = content.positions.front() / page_size()};
+  if (!trie_.is_root(parent) && is_resident(parent)) entry.parent = entry_of(trie_.page(parent));
+  std::memcpy(&entry.content_hash, trie_.name(node).data(), sizeof(entry.content_hash));
+  cold_.insert(entry_of(page), entry);
   ++committed_count_;
 }
 
@@ -273,12 +237,7 @@ void PageCache::release(PageId page) {
 void PageCache::verify() const {
   pool_.verify();
   trie_.verify();
-  std::vector<std::uint8_t> listed(page_count(), 0);
-  for (PageId page = oldest_; page != kNoPage; page = link(page).newer) {
-    QUIRE_CHECK(listed[static_cast<std::uint32_t>(page)]++ == 0, "C1");
-    QUIRE_CHECK(link(page).is_listed, "C1");
-  }
-  std::map<NodeId, std::uint32_t> cold_children;
+  cold_.verify();
   std::map<NodeId, std::uint32_t> chained_children;
   trie_.for_each([&](NodeId node) {
     if (trie_.is_root(node)) return;
@@ -288,11 +247,8 @@ void PageCache::verify() const {
       QUIRE_CHECK(pool_.hold_count(page) >= trie_.chain_hold_count(node), "C4");
       ++chained_children[trie_.parent(node)];
     }
-    const bool is_cold = is_resident(node) && pool_.state(trie_.page(node)) == PageState::Cold;
-    if (is_cold) ++cold_children[trie_.parent(node)];
   });
   trie_.for_each([&](NodeId node) {
-    QUIRE_CHECK(trie_.cold_child_count(node) == cold_children[node], "C5");
     if (trie_.is_root(node)) return;
     QUIRE_CHECK(trie_.chain_hold_count(node) >= chained_children[node], "C4");
   });
@@ -308,9 +264,11 @@ void PageCache::verify() const {
                       (trie_.residency(node) == Residency::InFlight && state == PageState::Working),
                   "C3");
     }
-    const bool is_leaf = state == PageState::Cold && trie_.cold_child_count(node) == 0;
-    QUIRE_CHECK(is_leaf == (listed[index] == 1), "C1");
-    QUIRE_CHECK(link(page).is_cold == (state == PageState::Cold), "C1");
+    const bool is_known = state == PageState::Committed || state == PageState::Cold;
+    QUIRE_CHECK(cold_.is_present(entry_of(page)) == is_known, "C1");
+    QUIRE_CHECK(cold_.is_cold(entry_of(page)) == (state == PageState::Cold), "C1");
+    const EntryId above = is_known ? cold_.parent_of(entry_of(page)) : kNoEntry;
+    QUIRE_CHECK(above == kNoEntry || entry_of(trie_.page(trie_.parent(node))) == above, "C5");
   }
 }
 

@@ -2,8 +2,8 @@
 // PageCache is the pool and the trie of one model together: it finds, shares, allocates, commits
 // and evicts pages.
 //
-// Owns     a PagePool, a PageTrie and the order in which cold pages are given up.
-// Thread   engine thread only.
+// Owns     a PagePool, a PageTrie and the ColdPages that say which page is given up.
+// Thread   engine thread only. Reads no clock: set_time() says what time it is.
 // Errors   make_room() and take() say no; callers turn that into waiting or NoFreePage. Misuse
 //          stops the process.
 //
@@ -14,19 +14,22 @@
 //                                 an export, a page opened again for writing.
 //   name   hold_name / drop_name  what the node says, bytes or not.
 // A page whose bytes nobody holds goes cold: it is kept, can be found again, and counts as free.
-// Cold pages are evicted leaves first: one with cold children never before them.
+// ColdPages says which of them goes first: leaves, then what the hint of the last holder says, then
+// shares of tenants, then the policy.
 //
 // Invariants, all checked by verify():
-//   C1  The list of cold leaves holds every Cold page without Cold children once, and no other.
+//   C1  ColdPages knows every Committed and Cold page and no other, as held and as cold.
 //   C2  A Committed or Cold page has a Resident node; a Cold one is not opaque.
 //   C3  A Working page may have an InFlight node; Free, Fenced and Sealed pages have none.
 //   C4  Where a node is held as a chain its parent is too; a parent's chain holds are at least the
 //       count of such children, and a page's holds at least its chain holds (I2).
-//   C5  A node's count of cold children equals a recount.
+//   C5  The parent that ColdPages knows of a page is the page of its node's parent.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
 
+#include "control/pages/cold_pages.h"
 #include "control/pages/page_name.h"
 #include "control/pages/page_pool.h"
 #include "control/pages/page_trie.h"
@@ -40,6 +43,7 @@ struct PageCacheOptions {
   std::uint64_t hash_key = 0;
   Digest nonce{};  // Of this start of the engine: names of opaque pages never come again.
   std::uint32_t hash_bits = 64;
+  EvictionPolicyKind eviction = EvictionPolicyKind::Default;
 };
 
 // Named: known, but its bytes are not in the pool.
@@ -59,8 +63,12 @@ class PageCache {
   std::uint32_t page_size() const { return options_.space.page_size; }
   std::uint32_t page_count() const { return pool_.page_count(); }
 
-  // The empty prefix of a sharing domain; one root for each, kept for ever.
-  NodeId root(const Digest& sharing_domain);
+  // The empty prefix of a sharing domain; one root for each, kept for ever. Pages below it are
+  // charged to the tenant that it was made for.
+  NodeId root(const Digest& sharing_domain, TenantId tenant = TenantId{});
+
+  // The time of all that follows, until it is said anew. Monotonic.
+  void set_time(std::uint64_t now_ns) { now_ns_ = std::max(now_ns_, now_ns); }
 
   // Pages that are free or can become so now, about: fewer where the ancestors of a page that a
   // batch still touches went cold before it.
@@ -72,10 +80,13 @@ class PageCache {
 
   PageMatch find(NodeId parent, const PageContent& content) const;
 
+  // The hint is for pages that nobody holds any more.
   void hold(NodeId node);
-  void drop(NodeId node);
+  void drop(NodeId node, const ColdHint& hint = {});
   void hold_page(NodeId node);
-  void drop_page(NodeId node);
+  void drop_page(NodeId node, const ColdHint& hint = {});
+  // `node` was found and is held next: a use, though it may not have been cold.
+  void note_found(NodeId node);
   void hold_name(NodeId node) { trie_.hold_name(node); }
   void drop_name(NodeId node) { trie_.drop_name(node); }
 
@@ -93,7 +104,7 @@ class PageCache {
   NodeId find_name(const PageName& name) const { return trie_.find_name(name); }
   // The name of `content` below one named `parent`, in the sharing domain of `node`.
   PageName name_below(NodeId node, const PageName& parent, const PageContent& content) const {
-    return namers_.at(trie_.root(node)).page(parent, content);
+    return roots_.at(trie_.root(node)).namer.page(parent, content);
   }
   void unclaim(PageId page);  // In reverse order of the claims.
   bool is_claimed(PageId page) const { return trie_.node_of(page) != kNoNode; }
@@ -114,7 +125,10 @@ class PageCache {
   bool is_sealed(PageId page) const { return pool_.state(page) == PageState::Sealed; }
 
   void open_batch(BatchId batch) { pool_.open_batch(batch); }
-  void complete_batch(BatchId batch) { pool_.complete_batch(batch); }
+  void complete_batch(BatchId batch) {
+    pool_.complete_batch(batch);
+    cold_.lift_fences();
+  }
 
   NodeId parent(NodeId node) const { return trie_.parent(node); }
   NodeId root_of(NodeId node) const { return trie_.root(node); }
@@ -125,6 +139,7 @@ class PageCache {
   PageId page_of(NodeId node) const { return trie_.page(node); }
   const PagePool& pool() const { return pool_; }
   const PageTrie& trie() const { return trie_; }
+  const ColdPages& cold_pages() const { return cold_; }
   std::uint64_t committed_count() const { return committed_count_; }
   std::uint64_t evicted_count() const { return evicted_count_; }
 
@@ -133,32 +148,23 @@ class PageCache {
   void verify() const;
 
  private:
-  struct ColdLink {
-    PageId newer = inference::kNoPage;
-    PageId older = inference::kNoPage;
-    bool is_cold = false;
-    bool is_listed = false;
-  };
-  ColdLink& link(PageId page) { return cold_links_[static_cast<std::uint32_t>(page)]; }
-  const ColdLink& link(PageId page) const { return cold_links_[static_cast<std::uint32_t>(page)]; }
+  static EntryId entry_of(PageId page) { return EntryId{static_cast<std::uint32_t>(page)}; }
   bool evict_one();
-  void list_newest(PageId page);
-  void list_oldest(PageId page);
-  void unlist(PageId page);
-  void become_cold(NodeId node);
-  void leave_cold(NodeId node);
-  void retain_node(NodeId node);   // One hold more on its page, reviving it where it is cold.
-  void release_node(NodeId node);  // The node may end here.
+  void retain_node(NodeId node);  // One hold more on its page, reviving it where it is cold.
+  void release_node(NodeId node, const ColdHint& hint);  // The node may end here.
   void publish(NodeId node, NodeId parent, const PageContent& content, HoldKind kind);
 
   PageCacheOptions options_;
   PagePool pool_;
   PageTrie trie_;
-  std::vector<ColdLink> cold_links_;  // [page_count]
-  PageId oldest_ = inference::kNoPage;
-  PageId newest_ = inference::kNoPage;
+  ColdPages cold_;  // An entry is a page.
+  std::uint64_t now_ns_ = 0;
   std::map<Digest, NodeId> root_by_domain_;
-  std::map<NodeId, PageNamer> namers_;  // Of each root.
+  struct Root {
+    PageNamer namer;
+    TenantId tenant{};
+  };
+  std::map<NodeId, Root> roots_;
   std::uint64_t committed_count_ = 0;
   std::uint64_t evicted_count_ = 0;
   std::uint64_t opaque_count_ = 0;

@@ -111,6 +111,40 @@ TEST(PageCache, AColdPageThatABatchMayReadIsNotEvicted) {
   EXPECT_TRUE(cache.take(1, pages));
 }
 
+TEST(PageCache, TheHintOfTheLastHolderDecidesWhichPageGoesFirst) {
+  for (const auto kind :
+       {EvictionPolicyKind::Default, EvictionPolicyKind::Lru, EvictionPolicyKind::S3Fifo}) {
+    PageCacheOptions options = options_of(4, 16);
+    options.eviction = kind;
+    PageCache cache(options);
+    const NodeId root = cache.root({});
+    std::vector<NodeId> nodes;
+    for (const std::uint32_t token : {1u, 2u, 3u, 4u}) nodes.push_back(add(cache, root, 0, token));
+    cache.drop(nodes[0], {.hint = EvictionHint::Keep, .keep_seconds = 60});
+    cache.drop(nodes[1], {.hint = EvictionHint::WillResume});
+    cache.drop(nodes[2]);
+    cache.drop(nodes[3], {.hint = EvictionHint::Done});
+    std::vector<PageId> order;
+    for (const NodeId node : nodes) order.push_back(cache.page_of(node));
+    for (std::uint32_t index = 4; index-- > 0;) {
+      std::vector<PageId> pages;
+      ASSERT_TRUE(cache.take(1, pages));
+      EXPECT_EQ(pages.front(), order[index]) << name_of(kind);
+      cache.verify();
+    }
+  }
+}
+
+TEST(PageCache, AFloodOfOneTenantLeavesAnotherItsShare) {
+  PageCache cache(options_of(8, 16));
+  const NodeId mine = cache.root({1}, TenantId{1});
+  const NodeId yours = cache.root({2}, TenantId{2});
+  for (std::uint32_t token = 0; token < 4; ++token) cache.drop(add(cache, mine, 0, token));
+  for (std::uint32_t token = 0; token < 40; ++token) cache.drop(add(cache, yours, 0, token));
+  // Half of the pool each; at a tie either may give one.
+  EXPECT_GE(cache.cold_pages().page_count_of(TenantId{1}), 3u);
+}
+
 TEST(PageCache, AChainOfAMillionTokensIsLetGoWithoutRecursion) {
   PageCache cache(options_of(125'000, 8));
   NodeId head = cache.root({});
@@ -179,8 +213,9 @@ class RandomProgram {
       : random_(seed),
         page_count_(1 + random(20)),
         page_size_(1 + random(4)),
-        cache_(options_of(page_count_, page_size_, hash_bits)),
-        root_(cache_.root({})) {}
+        cache_(with_policy(options_of(page_count_, page_size_, hash_bits),
+                           static_cast<EvictionPolicyKind>(random(3)))),
+        root_(cache_.root({}, TenantId{1})) {}
 
   void run() {
     for (int step = 0; step < 600 && !testing::Test::HasFailure(); ++step) {
@@ -202,11 +237,18 @@ class RandomProgram {
     NodeId node;
     std::vector<std::uint32_t> path;
   };
+  static PageCacheOptions with_policy(PageCacheOptions options, EvictionPolicyKind kind) {
+    options.eviction = kind;
+    return options;
+  }
+  ColdHint any_hint() {
+    return {.hint = static_cast<EvictionHint>(random(5)), .keep_seconds = random(20)};
+  }
   std::uint32_t random(std::uint32_t end) { return static_cast<std::uint32_t>(random_() % end); }
 
   void act() {
     const std::size_t pick = heads_.empty() ? 0 : random_() % heads_.size();
-    switch (random(10)) {
+    switch (random(12)) {
       case 0:
         heads_.push_back({.node = root_, .path = {}});
         break;
@@ -227,6 +269,12 @@ class RandomProgram {
       case 5:
         is_open_ ? complete() : open();
         break;
+      case 6:
+        cache_.set_time(now_ns_ += std::uint64_t{random(5)} * 1'000'000'000);
+        break;
+      case 7:
+        if (!alone_.empty()) extend_alone(alone_[random_() % alone_.size()]);
+        break;
       default:
         if (!heads_.empty()) extend(heads_[pick]);
     }
@@ -240,12 +288,12 @@ class RandomProgram {
     is_open_ = false;
   }
   void drop_head(std::size_t pick) {
-    cache_.drop(heads_[pick].node);
+    cache_.drop(heads_[pick].node, any_hint());
     heads_.erase(heads_.begin() + static_cast<std::ptrdiff_t>(pick));
   }
   void drop_alone(std::size_t pick) {
     cache_.drop_name(alone_[pick].node);
-    cache_.drop_page(alone_[pick].node);
+    cache_.drop_page(alone_[pick].node, any_hint());
     alone_.erase(alone_.begin() + static_cast<std::ptrdiff_t>(pick));
   }
   // A page in the middle of a chain, whatever becomes of the chain.
@@ -258,6 +306,33 @@ class RandomProgram {
     }
     cache_.hold_page(part.node);
     cache_.hold_name(part.node);
+    alone_.push_back(part);
+  }
+  // What a context does behind a range that it dropped: the parent may be cold, or not here.
+  void extend_alone(Head part) {
+    const std::uint32_t token = random(3);
+    if (random(3) == 0) {
+      part.node = cache_.parent(part.node);
+      part.path.pop_back();
+    }
+    const Content below =
+        content_of(page_size_, static_cast<std::uint32_t>(part.path.size()), token);
+    const PageMatch match = cache_.find(part.node, below.view());
+    NodeId node = match.node;
+    if (match.state == MatchState::Resident) {
+      cache_.note_found(node);
+      cache_.hold_page(node);
+    } else {
+      std::vector<PageId> pages;
+      cache_.hold_name(part.node);  // take() may evict all that keeps it.
+      const bool is_taken = cache_.take(1, pages);
+      if (is_taken) node = cache_.commit(pages[0], part.node, below.view(), HoldKind::Page);
+      cache_.drop_name(part.node);
+      if (!is_taken) return;
+    }
+    cache_.hold_name(node);
+    part.node = node;
+    part.path.push_back(token);
     alone_.push_back(part);
   }
   void extend(Head& head) {
@@ -309,6 +384,7 @@ class RandomProgram {
   std::vector<Head> heads_;
   std::vector<Head> alone_;
   std::uint64_t batch_ = 0;
+  std::uint64_t now_ns_ = 0;
   bool is_open_ = false;
 };
 

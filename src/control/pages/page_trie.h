@@ -78,11 +78,9 @@ class PageTrie {
   void hold_name(NodeId node) { ++at_mutable(node).name_hold_count; }
   void drop_name(NodeId node);
 
-  // What PageCache keeps here: how often a node is held as a chain, how many children are cold.
+  // What PageCache keeps here: how often a node is held as a chain.
   std::uint32_t& chain_hold_count(NodeId node) { return at_mutable(node).chain_hold_count; }
   std::uint32_t chain_hold_count(NodeId node) const { return at(node).chain_hold_count; }
-  std::uint32_t& cold_child_count(NodeId node) { return at_mutable(node).cold_child_count; }
-  std::uint32_t cold_child_count(NodeId node) const { return at(node).cold_child_count; }
 
   bool is_root(NodeId node) const { return at(node).parent == kNoNode; }
   bool is_opaque(NodeId node) const { return at(node).is_opaque; }
@@ -136,7 +134,6 @@ class PageTrie {
     std::uint32_t child_count = 0;
     std::uint32_t name_hold_count = 0;
     std::uint32_t chain_hold_count = 0;
-    std::uint32_t cold_child_count = 0;
     std::uint32_t position_first = 0;
     Residency residency = Residency::None;
     bool exists = false;

@@ -26,6 +26,22 @@ TailPage::TailPage(const Context& context, std::uint32_t page_size, std::uint32_
   content_.mask = mask_;
 }
 
+ColdHint hint_of(const Context& context) {
+  switch (context.hint) {
+    case ContextHintKind::WillResume:
+      return {.hint = EvictionHint::WillResume};
+    case ContextHintKind::Done:
+      return {.hint = EvictionHint::Done};
+    case ContextHintKind::Keep:
+      return {.hint = EvictionHint::Keep, .keep_seconds = context.hint_seconds};
+    case ContextHintKind::SharedPrefix:
+      return {.hint = EvictionHint::SharedPrefix};
+    case ContextHintKind::None:
+      break;
+  }
+  return {};
+}
+
 void mark_dirty(Context& context, std::uint32_t first, std::uint32_t end) {
   end = std::min(end, context.table_clean_count);
   if (first >= end) return;
@@ -42,7 +58,7 @@ void release_tail(Context& context, ModelResources& resources, PageLedger& ledge
   while (context.tail.size() > keep_count) {
     ledger.release(context.tail.back());
     if (context.tail.size() == 1 && context.boundary != kNoNode) {
-      resources.cache.drop_page(context.boundary);
+      resources.cache.drop_page(context.boundary, hint_of(context));
       context.boundary = kNoNode;
     } else {
       resources.cache.release(context.tail.back());
@@ -58,7 +74,7 @@ void release_tail(Context& context, ModelResources& resources, PageLedger& ledge
 void release_first(Context& context, ModelResources& resources, PageLedger& ledger) {
   ledger.release(context.tail.front());
   if (context.boundary != kNoNode) {
-    resources.cache.drop_page(context.boundary);
+    resources.cache.drop_page(context.boundary, hint_of(context));
     context.boundary = kNoNode;
   } else {
     resources.cache.release(context.tail.front());
@@ -88,6 +104,7 @@ HoldKind hold_kind(const Context& context) {
 }
 
 void hold_committed(const Context& context, ModelResources& resources, NodeId node) {
+  resources.cache.note_found(node);
   if (hold_kind(context) == HoldKind::Chain) {
     resources.cache.hold(node);
   } else {
@@ -314,7 +331,7 @@ bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
   context.tail[partial] = own;
   ledger.release(shared);
   if (context.boundary != kNoNode) {
-    cache.drop_page(context.boundary);
+    cache.drop_page(context.boundary, hint_of(context));
     context.boundary = kNoNode;
   } else {
     cache.release(shared);

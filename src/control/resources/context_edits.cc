@@ -21,9 +21,10 @@ void hold_alone(Context& context, ModelResources& resources, PageLedger& ledger,
   context.window.push_back(page);
 }
 
-void drop_alone(ModelResources& resources, PageLedger& ledger, const WindowPage& page) {
+void drop_alone(const Context& context, ModelResources& resources, PageLedger& ledger,
+                const WindowPage& page) {
   ledger.release(resources.cache.page_of(page.node));
-  resources.cache.drop_page(page.node);
+  resources.cache.drop_page(page.node, hint_of(context));
 }
 
 // The chain is held at `node` from now on, which has `count` pages.
@@ -32,7 +33,7 @@ void move_anchor(Context& context, ModelResources& resources, PageLedger& ledger
   resources.cache.hold(node);
   ledger.acquire_chain(resources.cache, node);
   ledger.release_chain(resources.cache, context.anchor);
-  resources.cache.drop(context.anchor);
+  resources.cache.drop(context.anchor, hint_of(context));
   context.anchor = node;
   context.anchor_count = count;
 }
@@ -205,7 +206,7 @@ Result<void> rewind_context(Context& context, ModelResources& resources, PageLed
     context.tail.push_back(cache.page_of(cut));
   }
   while (!context.window.empty() && context.window.back().index >= kept) {
-    drop_alone(resources, ledger, context.window.back());
+    drop_alone(context, resources, ledger, context.window.back());
     context.window.pop_back();
   }
   cache.hold_name(head);
@@ -249,7 +250,7 @@ Result<void> drop_range(Context& context, ModelResources& resources, PageLedger&
     auto kept = from;
     for (; to != context.window.end() && to->index < end; ++to) {
       if (is_gone(dropped, page_size, to->index)) {
-        drop_alone(resources, ledger, *to);
+        drop_alone(context, resources, ledger, *to);
       } else {
         *kept++ = *to;
       }
@@ -348,10 +349,10 @@ Result<void> truncate_page_tokens(Context& context, const ModelResources& resour
 void drop_context(Context& context, ModelResources& resources, PageLedger& ledger) {
   lapse_claims(context, resources);
   release_tail(context, resources, ledger, 0);
-  for (const WindowPage& page : context.window) drop_alone(resources, ledger, page);
+  for (const WindowPage& page : context.window) drop_alone(context, resources, ledger, page);
   context.window.clear();
   ledger.release_chain(resources.cache, context.anchor);
-  resources.cache.drop(context.anchor);
+  resources.cache.drop(context.anchor, hint_of(context));
   resources.cache.drop_name(context.head);
   resources.sequences.release(context);
   context.head = context.anchor = kNoNode;

@@ -38,9 +38,13 @@ inline bool is_windowed(const Context& context) {
   return context.anchor_count < context.committed_count;
 }
 
+// What its program said, for pages that this context lets go of.
+ColdHint hint_of(const Context& context);
+
 // `node`, a child of the head, becomes the head. The context has a hold on its bytes already, of
 // the kind that hold_kind() says.
 HoldKind hold_kind(const Context& context);
+// Of a node that was found.
 void hold_committed(const Context& context, ModelResources& resources, NodeId node);
 // The same without tokens of the context's own: for pages that come from elsewhere.
 void push_committed(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node);

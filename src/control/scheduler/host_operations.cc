@@ -290,6 +290,7 @@ void Scheduler::drop_embed(EmbedObject& embed) {
 
 void Scheduler::drop_context(Context& context) {
   if (context.head == kNoNode) return;  // A fork that never came to its turn.
+  resources_.cache.set_time(table_.clock.now_ns());
   control::drop_context(context, resources_, ledger(*context.instance));
 }
 

@@ -50,6 +50,7 @@ Scheduler::Candidate Scheduler::candidate_of(Operation& operation) {
 }
 
 void Scheduler::run(Operation& operation) {
+  resources_.cache.set_time(table_.clock.now_ns());
   if (needs_batch(operation)) {
     if (!is_building_) {
       ready_.push_back(Ref<Operation>(&operation));
@@ -99,6 +100,7 @@ bool Scheduler::dispatch() {
   if (is_in_flight_) return false;
   if (ready_.empty() && waiters_.empty() && !saves_.wants_batch()) return false;
   const std::uint64_t start_ns = table_.clock.now_ns();
+  resources_.cache.set_time(start_ns);
   batch_ = {};
   batch_.id = BatchId{table_.next_batch()};
   batch_.model = inference::ModelId{static_cast<std::uint32_t>(options_.model)};
@@ -220,6 +222,7 @@ void Scheduler::complete(Completion completion) {
   QUIRE_CHECK(completion.distributions.size() == flight_.distributions.size(),
               "an outcome for each distribution");
   counts_.device_ns += completion.device_ns;
+  resources_.cache.set_time(table_.clock.now_ns());
   resources_.complete_batch(completion.id);
   opens_.complete(std::move(completion.loads), ready_);
   saves_.complete(std::move(completion.saves));

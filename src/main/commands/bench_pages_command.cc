@@ -4,25 +4,14 @@
 
 #include "main/commands/output.h"
 #include "main/commands/trace_file.h"
+#include "main/machine/eviction_kind.h"
 
 namespace quire {
 namespace {
 
-control::EvictionPolicyKind kind_of(cli::PagePolicyChoice choice) {
-  switch (choice) {
-    case cli::PagePolicyChoice::Lru:
-      return control::EvictionPolicyKind::Lru;
-    case cli::PagePolicyChoice::S3Fifo:
-      return control::EvictionPolicyKind::S3Fifo;
-    case cli::PagePolicyChoice::Default:
-      break;
-  }
-  return control::EvictionPolicyKind::Default;
-}
-
 Result<void> bench_pages(const cli::BenchPagesOptions& options) {
   const control::Trace trace = TRY(read_trace(options.trace));
-  const control::ReplayOptions replay{.policy = kind_of(options.policy),
+  const control::ReplayOptions replay{.policy = eviction_kind(options.policy),
                                       .capacity = options.capacity,
                                       .hints_from_future = options.hints_from_future,
                                       .from = options.from,

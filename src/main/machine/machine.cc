@@ -10,6 +10,7 @@
 #include "inference/handlers/cpu_backend.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/model_files.h"
+#include "main/machine/eviction_kind.h"
 #include "main/machine/machine_facts.h"
 #include "main/machine/model_facts.h"
 
@@ -95,6 +96,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   control::ControllerOptions control;
   control.helper = &parts->helper;
   control.walk = walk;
+  control.eviction = eviction_kind(options.eviction);
   SystemRandom random;
   random.fill(std::as_writable_bytes(std::span(control.sharing_secret)));
   parts->control = control::make_controller(
