@@ -43,10 +43,59 @@ std::int32_t forget_handles(const std::int32_t* handles, std::uint32_t count) {
   return 0;
 }
 
+// Full pages are committed as they fill, and freed when every token in them was dropped.
+std::uint32_t committed_count_of(const test::FakeHost::Context& context) {
+  std::uint32_t count = 0;
+  for (std::uint32_t first = 0; first + 16 <= context.computed.size(); first += 16) {
+    const auto begin = context.dropped.lower_bound(first);
+    const auto end = context.dropped.lower_bound(first + 16);
+    if (std::distance(begin, end) < 16) ++count;
+  }
+  return count;
+}
+
 std::string counters_of(const test::FakeHost::Context& context) {
   const auto length = static_cast<std::uint32_t>(context.computed.size());
-  return bytes_of(
-      std::vector<std::uint32_t>{length, length / 16, (length % 16 + 15) / 16, length % 16, 0});
+  return bytes_of(std::vector<std::uint32_t>{
+      length, committed_count_of(context),
+      std::max((length % 16 + 15) / 16, context.reserved_page_count), length % 16, 0});
+}
+
+std::int32_t failed_future(ErrorCode code, std::string message) {
+  const std::int32_t future = host.new_future();
+  host.fail(future, code, std::move(message));
+  return future;
+}
+
+// Drops the last `count` tokens that are computed, within the page that is not full.
+std::int32_t cut_tail(test::FakeHost::Context& held, std::uint32_t count) {
+  if (count > held.computed.size() % 16) {
+    return failed_future(ErrorCode::OutOfRange, "beyond the working tail");
+  }
+  held.computed.resize(held.computed.size() - count);
+  return host.ready_future(counters_of(held));
+}
+
+test::FakeHost::Context* find_context(std::int32_t context) {
+  const auto found = host.contexts.find(context);
+  return found == host.contexts.end() ? nullptr : &found->second;
+}
+
+std::string name_of(const std::uint8_t* name, std::uint32_t count) {
+  return std::string(reinterpret_cast<const char*>(name), count);
+}
+
+std::int32_t open_snapshot(std::int32_t queue, const std::string& name, bool takes) {
+  if (!host.knows(queue)) return unknown("queue");
+  const auto found = host.snapshots.find(name);
+  if (found == host.snapshots.end()) {
+    return failed_future(ErrorCode::NotFound, "no snapshot \"" + name + "\"");
+  }
+  const std::int32_t handle = host.new_handle("context");
+  host.contexts[handle] = found->second.context;
+  const auto queued = static_cast<std::int32_t>(found->second.context.queued.size());
+  if (takes) host.snapshots.erase(found);
+  return host.ready_future(bytes_of(std::vector<std::int32_t>{handle, queued}));
 }
 
 // The tokenizer of the fake: a token is a byte; 1 begins a message, 2 ends one.
@@ -365,13 +414,115 @@ std::int32_t truncate(std::int32_t context, std::uint32_t count) {
   if (!host.contexts.contains(context)) return unknown("context");
   auto& held = host.contexts[context];
   for (; count > 0 && !held.queued.empty(); --count) held.queued.pop_back();
-  if (count > held.computed.size() % 16) {
-    const std::int32_t future = host.new_future();
-    host.fail(future, ErrorCode::OutOfRange, "beyond the working tail");
-    return future;
+  return cut_tail(held, count);
+}
+std::int32_t rewind(std::int32_t context, std::uint32_t length) {
+  auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  if (length > held->computed.size() + held->queued.size()) {
+    return failed_future(ErrorCode::OutOfRange, "the context has fewer tokens");
   }
-  held.computed.resize(held.computed.size() - count);
-  return host.ready_future(counters_of(held));
+  const auto computed = static_cast<std::uint32_t>(held->computed.size());
+  held->queued.resize(length > computed ? length - computed : 0);
+  held->computed.resize(std::min(length, computed));
+  held->dropped.erase(held->dropped.lower_bound(length), held->dropped.end());
+  return host.ready_future(counters_of(*held));
+}
+std::int32_t drop_range(std::int32_t context, std::uint32_t begin, std::uint32_t end) {
+  auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  if (begin > end || end > held->computed.size()) {
+    return failed_future(ErrorCode::OutOfRange, "beyond what was written");
+  }
+  for (std::uint32_t each = begin; each < end; ++each) held->dropped.insert(each);
+  return host.ready_future(counters_of(*held));
+}
+std::int32_t splice(std::int32_t context, std::int32_t source, std::uint32_t begin,
+                    std::uint32_t end) {
+  auto* held = find_context(context);
+  const auto* from = find_context(source);
+  if (held == nullptr || from == nullptr) return unknown("context");
+  std::vector<std::uint32_t> tokens = from->computed;
+  tokens.insert(tokens.end(), from->queued.begin(), from->queued.end());
+  if (begin > end || end > tokens.size()) {
+    return failed_future(ErrorCode::OutOfRange, "the source has fewer tokens");
+  }
+  held->queued.insert(held->queued.end(), tokens.begin() + begin, tokens.begin() + end);
+  return host.ready_future(counters_of(*held));
+}
+std::int32_t reserve_working_pages(std::int32_t context, std::uint32_t count) {
+  auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  held->reserved_page_count = (held->computed.size() % 16 + 15) / 16 + count;
+  return host.ready_future(counters_of(*held));
+}
+std::int32_t commit_working_pages(std::int32_t context, std::uint32_t count) {
+  const auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  if (count > 0) return failed_future(ErrorCode::PageNotFull, "full pages are committed already");
+  return host.ready_future(counters_of(*held));
+}
+std::int32_t release_working_pages(std::int32_t context, std::uint32_t count) {
+  auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  const auto working = static_cast<std::uint32_t>(held->computed.size() % 16);
+  const std::uint32_t pages = std::max((working + 15) / 16, held->reserved_page_count);
+  if (count > pages) return failed_future(ErrorCode::OutOfRange, "fewer working pages");
+  held->reserved_page_count = pages - count;
+  return cut_tail(*held, pages == count ? working : 0);
+}
+std::int32_t truncate_working_page_tokens(std::int32_t context, std::uint32_t count) {
+  auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  return cut_tail(*held, count);
+}
+std::int32_t hint(std::int32_t context, std::uint32_t kind, std::uint32_t value) {
+  auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  held->hint = kind;
+  held->hint_seconds = value;
+  return 0;
+}
+std::int32_t allow_beyond_context(std::int32_t context, std::uint32_t allowed) {
+  auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  held->beyond_context = allowed == 1;
+  return 0;
+}
+std::int32_t save(std::int32_t context, const std::uint8_t* name, std::uint32_t count,
+                  std::uint32_t flags, std::uint32_t ttl_seconds) {
+  const auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  const std::string wanted = name_of(name, count);
+  if (host.snapshots.contains(wanted) && (flags & 1) == 0) {
+    return failed_future(ErrorCode::AlreadyExists, "the snapshot \"" + wanted + "\" exists");
+  }
+  host.snapshots[wanted] = {*held, ttl_seconds};
+  return host.ready_future("");
+}
+std::int32_t open(std::int32_t queue, const std::uint8_t* name, std::uint32_t count) {
+  return open_snapshot(queue, name_of(name, count), false);
+}
+std::int32_t take(std::int32_t queue, const std::uint8_t* name, std::uint32_t count) {
+  return open_snapshot(queue, name_of(name, count), true);
+}
+std::int32_t delete_(const std::uint8_t* name, std::uint32_t count) {
+  if (host.snapshots.erase(name_of(name, count)) == 0) {
+    return failed_future(ErrorCode::NotFound, "no such snapshot");
+  }
+  return host.ready_future("");
+}
+std::int32_t list() {
+  const auto count = static_cast<std::uint32_t>(host.snapshots.size());
+  std::string out = bytes_of(std::vector<std::uint32_t>{count, 0});
+  out += bytes_of(std::vector<std::uint64_t>{100 * std::uint64_t{count}});
+  for (const auto& [name, snapshot] : host.snapshots) {
+    out += bytes_of(std::vector<std::uint64_t>{
+        1000, snapshot.ttl_seconds == 0 ? 0 : 1000 + 1000 * std::uint64_t{snapshot.ttl_seconds},
+        snapshot.context.computed.size(), 100});
+    out += bytes_of(std::vector<std::uint32_t>{static_cast<std::uint32_t>(name.size())}) + name;
+  }
+  return host.ready_future(std::move(out));
 }
 std::int32_t seq_len(std::int32_t context) {
   return static_cast<std::int32_t>(host.contexts[context].computed.size());
@@ -380,7 +531,7 @@ std::int32_t page_size(std::int32_t) {
   return 16;
 }
 std::int32_t committed_page_count(std::int32_t context) {
-  return seq_len(context) / 16;
+  return static_cast<std::int32_t>(committed_count_of(host.contexts[context]));
 }
 std::int32_t working_page_count(std::int32_t context) {
   return (seq_len(context) % 16 + 15) / 16;

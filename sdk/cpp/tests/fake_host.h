@@ -30,6 +30,15 @@ class FakeHost {
   struct Context {
     std::vector<std::uint32_t> computed;
     std::vector<std::uint32_t> queued;
+    std::set<std::uint32_t> dropped;  // Indexes in `computed`.
+    std::uint32_t reserved_page_count = 0;
+    std::uint32_t hint = 0;
+    std::uint32_t hint_seconds = 0;
+    bool beyond_context = false;
+  };
+  struct Snapshot {
+    Context context;
+    std::uint32_t ttl_seconds = 0;
   };
 
   void reset() { *this = FakeHost(); }
@@ -94,6 +103,7 @@ class FakeHost {
       next;
   std::vector<std::uint32_t> stop_tokens = {2};
   std::map<std::int32_t, Context> contexts;
+  std::map<std::string, Snapshot> snapshots;
   std::map<std::int32_t, std::vector<std::uint32_t>> embed_texts;  // What an output has seen.
 
   // The earliest time of the clock at which a future becomes ready, up to `limit_ns`.

@@ -8,12 +8,20 @@
 // prefills each turn once; where the template writes earlier turns differently by then, the context
 // is begun anew and finds the pages that both versions share.
 //
+// rewind, drop_range and splice edit what is there; save keeps it under a name, past the end of the
+// program and of the server, and open brings it back. A conversation's turns are not part of what
+// is saved, only their tokens: the first turn behind an open begins a conversation of its own.
+// Where an edit cuts into a conversation, messages() stay and are written anew when another turn
+// follows.
+//
 // Owns     the host's context and an embed for the last output. Movable; a move leaves it empty.
 // Thread   a program has one. One task at a time may use a context; fork it for more.
 // Errors   as interface/context.wit says; not-supported for chat turns of a model without template.
 //
-// Invariant  C1  tokens() are the tokens of the context in order, computed and queued.
+// Invariant  C1  The context holds unknown_token_count() tokens that this program never saw (of a
+//                snapshot), then tokens(); computed, dropped and queued ones, in order.
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -23,6 +31,7 @@
 #include <vector>
 
 #include "quire/bindings.h"
+#include "quire/context_results.h"
 #include "quire/forward.h"
 #include "quire/future.h"
 #include "quire/model.h"
@@ -31,45 +40,6 @@
 #include "quire/task.h"
 
 namespace quire {
-
-// A context after flush, forward or truncate.
-struct ContextCounters {
-  std::uint32_t seq_len = 0;  // Tokens whose keys and values were written.
-  std::uint32_t committed_page_count = 0;
-  std::uint32_t working_page_count = 0;
-  std::uint32_t working_page_token_count = 0;
-  std::uint32_t found_token_count = 0;  // Tokens that were found in the cache, never computed.
-};
-
-template <>
-struct FutureValue<ContextCounters> {
-  static Result<ContextCounters> decode(std::span<const std::byte> bytes) {
-    ContextCounters out;
-    static_assert(sizeof out == 20);
-    if (bytes.size() != sizeof out) {
-      return Error{ErrorCode::Internal,
-                   "counters of " + std::to_string(bytes.size()) + " bytes, not 20"};
-    }
-    std::memcpy(&out, bytes.data(), sizeof out);
-    return out;
-  }
-};
-
-// A handle that a future gives (fork).
-struct NewHandle {
-  std::int32_t value = -1;
-};
-template <>
-struct FutureValue<NewHandle> {
-  static Result<NewHandle> decode(std::span<const std::byte> bytes) {
-    NewHandle out;
-    if (bytes.size() != 4) {
-      return Error{ErrorCode::Internal, "a handle of " + std::to_string(bytes.size()) + " bytes"};
-    }
-    std::memcpy(&out.value, bytes.data(), 4);
-    return out;
-  }
-};
 
 class Generator;
 struct GenerateOptions;
@@ -104,7 +74,7 @@ class Context {
   // begin-of-text token, where the model wants one.
   Task<Result<void>> append_text(std::string text) {
     const std::vector<std::uint32_t> tokens =
-        CO_TRY(co_await model_.tokenize(text, {.begin_of_text = tokens_.empty()}));
+        CO_TRY(co_await model_.tokenize(text, {.begin_of_text = token_count() == 0}));
     co_return append(tokens);
   }
 
@@ -130,16 +100,17 @@ class Context {
       const std::vector<std::uint32_t> before = CO_TRY(co_await model_.tokenize_chat(held, false));
       known = common_end(before, whole);
     }
-    if (rendered_message_count_ == 0) chat_first_ = tokens_.size();
-    // An answer that was asked for and never came to its end stands between.
-    if (answer_open_) known = 0;
+    if (rendered_message_count_ == 0) chat_first_ = token_count();
+    // An answer that was asked for and never came to its end stands between, or turns were cut.
+    if (answer_open_ || chat_cut_) known = 0;
     if (rendered_message_count_ > 0 && known == 0) {
-      CO_TRY(begin_anew(whole));
+      CO_TRY(co_await begin_anew(whole));
     } else {
       CO_TRY(append(std::span(whole).subspan(known)));
     }
     rendered_message_count_ = messages_.size();
     answer_open_ = answer_next;
+    chat_cut_ = false;
     co_return {};
   }
 
@@ -190,10 +161,15 @@ class Context {
     out.queue_ = queue_;
     out.output_ = CO_TRY(Embeds::allocate(queue_, 1));
     out.tokens_ = tokens_;
+    out.unknown_token_count_ = unknown_token_count_;
     out.messages_ = messages_;
     out.rendered_message_count_ = rendered_message_count_;
     out.chat_first_ = chat_first_;
     out.answer_open_ = answer_open_;
+    out.chat_cut_ = chat_cut_;
+    out.beyond_context_ = beyond_context_;
+    out.hint_ = hint_;
+    out.hint_keep_ = hint_keep_;
     co_return out;
   }
 
@@ -202,9 +178,112 @@ class Context {
   Task<Result<ContextCounters>> truncate(std::uint32_t count) {
     const ContextCounters counters =
         CO_TRY(co_await Future<ContextCounters>(abi::context::truncate(handle(), count)));
-    tokens_.resize(tokens_.size() - std::min<std::size_t>(count, tokens_.size()));
+    forget_tokens(token_count() - std::min(count, token_count()), token_count());
     co_return counters;
   }
+
+  // Goes back to `length` tokens, over committed pages too; what is queued behind them goes.
+  // out-of-range when there are fewer.
+  Task<Result<ContextCounters>> rewind(std::uint32_t length) {
+    const ContextCounters counters =
+        CO_TRY(co_await Future<ContextCounters>(abi::context::rewind(handle(), length)));
+    forget_tokens(length, token_count());
+    co_return counters;
+  }
+
+  // Computed tokens [begin, end) are not seen by tokens to come; the others keep their positions,
+  // and pages that no one can see any more are freed. They stay in tokens() and seq_len().
+  Task<Result<ContextCounters>> drop_range(std::uint32_t begin, std::uint32_t end) {
+    co_return co_await Future<ContextCounters>(abi::context::drop_range(handle(), begin, end));
+  }
+
+  // Queues tokens [begin, end) of `source` (queued ones count; it may be this context), of the same
+  // model. Pages that exist for them here are found, the rest is computed.
+  Task<Result<ContextCounters>> splice(const Context& source, std::uint32_t begin,
+                                       std::uint32_t end) {
+    // As they are now: `source` may go on, or end, while this waits.
+    std::vector<std::uint32_t> tokens = source.tokens_between(begin, end);
+    const ContextCounters counters = CO_TRY(co_await Future<ContextCounters>(
+        abi::context::splice(handle(), source.handle(), begin, end)));
+    if (tokens.size() == end - begin) {
+      tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+    } else {  // The source did not know them either.
+      unknown_token_count_ = token_count() + (end - begin);
+      tokens_.clear();
+    }
+    co_return counters;
+  }
+
+  // The published operations on working pages, for loops that are written by hand: flush and
+  // generate do all of it. no-free-page or quota-exceeded when `count` pages cannot be had.
+  Task<Result<ContextCounters>> reserve_working_pages(std::uint32_t count) {
+    co_return co_await Future<ContextCounters>(
+        abi::context::reserve_working_pages(handle(), count));
+  }
+  // page-not-full when one of the first `count` has a slot that was not written.
+  Task<Result<ContextCounters>> commit_working_pages(std::uint32_t count) {
+    co_return co_await Future<ContextCounters>(abi::context::commit_working_pages(handle(), count));
+  }
+  // Frees the last `count` with the tokens written to them; what is queued moves up. out-of-range
+  // when there are fewer.
+  Task<Result<ContextCounters>> release_working_pages(std::uint32_t count) {
+    co_return co_await forget_written(abi::context::release_working_pages, count);
+  }
+  // Drops the last `count` tokens written to working pages; the pages stay, what is queued moves
+  // up.
+  Task<Result<ContextCounters>> truncate_working_page_tokens(std::uint32_t count) {
+    co_return co_await forget_written(abi::context::truncate_working_page_tokens, count);
+  }
+
+  // What this program knows of the time when nobody holds the context's pages; the last word
+  // counts.
+  Result<void> hint(ContextHint hint, std::chrono::seconds keep = std::chrono::seconds(0)) {
+    const std::uint32_t seconds = TRY(detail::seconds_of(keep));
+    TRY(checked_empty(abi::context::hint(handle(), static_cast<std::uint32_t>(hint), seconds)));
+    hint_ = hint;
+    hint_keep_ = keep;
+    return {};
+  }
+  // Whether tokens to come may be further from their oldest visible token than the model's context
+  // length.
+  Result<void> allow_beyond_context(bool allowed = true) {
+    TRY(checked_empty(abi::context::allow_beyond_context(handle(), allowed ? 1 : 0)));
+    beyond_context_ = allowed;
+    return {};
+  }
+
+  // Keeps the context as it is now, queued tokens too, under `name`; ready when it is on disk. It
+  // may be used meanwhile. already-exists unless it overwrites.
+  Task<Result<void>> save(std::string name, SaveOptions options = {}) {
+    CO_TRY(co_await append_turns(false));
+    const std::uint32_t seconds = CO_TRY(detail::seconds_of(options.time_to_live));
+    co_return co_await Future<void>(abi::context::save(handle(), detail::bytes_of(name),
+                                                       detail::count_of(name.size()),
+                                                       options.overwrite ? 1 : 0, seconds));
+  }
+  // A new context with what was saved; the snapshot stays, or goes with take. Errors: not-found;
+  // not-supported with the reason when it is of another model or format; corrupted.
+  static Task<Result<Context>> open(Model model, std::string name) {
+    Queue queue = CO_TRY(Queue::create(model));
+    co_return co_await open(std::move(model), std::move(queue), std::move(name));
+  }
+  static Task<Result<Context>> open(Model model, Queue queue, std::string name) {
+    return opened(abi::context::open, std::move(model), std::move(queue), std::move(name));
+  }
+  static Task<Result<Context>> take(Model model, std::string name) {
+    Queue queue = CO_TRY(Queue::create(model));
+    co_return co_await take(std::move(model), std::move(queue), std::move(name));
+  }
+  static Task<Result<Context>> take(Model model, Queue queue, std::string name) {
+    return opened(abi::context::take, std::move(model), std::move(queue), std::move(name));
+  }
+  // Deletes a snapshot; contexts that were opened from it stay. not-found where there is none.
+  static Future<void> remove(std::string_view name) {
+    return Future<void>(
+        abi::context::delete_(detail::bytes_of(name), detail::count_of(name.size())));
+  }
+  // The snapshots of this program's tenant.
+  static Future<SnapshotList> list() { return Future<SnapshotList>(abi::context::list()); }
 
   // Lets the model go on; see generate.h. The context outlives the generator.
   Generator generate(GenerateOptions options);
@@ -223,6 +302,11 @@ class Context {
   }
 
   const std::vector<std::uint32_t>& tokens() const { return tokens_; }
+  std::uint32_t unknown_token_count() const { return unknown_token_count_; }
+  // All of them, queued and dropped ones too.
+  std::uint32_t token_count() const {
+    return unknown_token_count_ + static_cast<std::uint32_t>(tokens_.size());
+  }
   const std::vector<ChatMessage>& messages() const { return messages_; }
   const Model& model() const { return model_; }
   const Queue& queue() const { return queue_; }
@@ -234,6 +318,50 @@ class Context {
 
   Result<std::uint32_t> counter(std::int32_t (*call)(std::int32_t)) const {
     return static_cast<std::uint32_t>(TRY(checked(call(handle()))));
+  }
+
+  static Task<Result<Context>> opened(std::int32_t (*call)(std::int32_t, const std::uint8_t*,
+                                                           std::uint32_t),
+                                      Model model, Queue queue, std::string name) {
+    const OpenedSnapshot snapshot = CO_TRY(co_await Future<OpenedSnapshot>(
+        call(queue.handle(), detail::bytes_of(name), detail::count_of(name.size()))));
+    Context out;
+    out.handle_ = detail::SharedHandle(snapshot.handle);
+    out.output_ = CO_TRY(Embeds::allocate(queue, 1));
+    out.model_ = std::move(model);
+    out.queue_ = std::move(queue);
+    out.unknown_token_count_ = CO_TRY(out.seq_len()) + snapshot.queued_token_count;
+    co_return out;
+  }
+
+  // Those that are known of the tokens [begin, end).
+  std::vector<std::uint32_t> tokens_between(std::uint32_t begin, std::uint32_t end) const {
+    const std::uint32_t last = std::min(end, token_count());
+    const std::uint32_t first = std::max(begin, unknown_token_count_);
+    if (first >= last) return {};
+    return {tokens_.begin() + (first - unknown_token_count_),
+            tokens_.begin() + (last - unknown_token_count_)};
+  }
+
+  // The context holds tokens [begin, end) no more; those behind moved up.
+  void forget_tokens(std::uint32_t begin, std::uint32_t end) {
+    if (begin >= end) return;
+    chat_cut_ = chat_cut_ || (rendered_message_count_ > 0 && end > chat_first_);
+    const std::uint32_t known = unknown_token_count_;
+    tokens_.erase(tokens_.begin() + (std::max(begin, known) - known),
+                  tokens_.begin() + (std::max(end, known) - known));
+    unknown_token_count_ -= std::min(end, known) - std::min(begin, known);
+  }
+
+  // An edit that drops written tokens from under those that are queued.
+  Task<Result<ContextCounters>> forget_written(std::int32_t (*edit)(std::int32_t, std::uint32_t),
+                                               std::uint32_t count) {
+    // What is written now: a step that was dropped may have gone on unseen.
+    const ContextCounters before =
+        CO_TRY(co_await Future<ContextCounters>(abi::context::truncate(handle(), 0)));
+    const ContextCounters after = CO_TRY(co_await Future<ContextCounters>(edit(handle(), count)));
+    forget_tokens(after.seq_len, before.seq_len);
+    co_return after;
   }
 
   // The model's answer is in the context already: it is a turn of the conversation, not to be
@@ -254,7 +382,8 @@ class Context {
     if (before.size() > whole.size() || !std::equal(before.begin(), before.end(), whole.begin())) {
       return 0;
     }
-    const auto chat = std::span(tokens_).subspan(std::min(chat_first_, tokens_.size()));
+    if (chat_first_ < unknown_token_count_) return 0;
+    const std::vector<std::uint32_t> chat = tokens_between(chat_first_, token_count());
     if (std::ranges::equal(chat, before)) return before.size();
     const auto& stops = model_.info().stop_tokens;
     const auto ends_turn = [&](std::uint32_t token) {
@@ -268,13 +397,20 @@ class Context {
     return 0;
   }
 
-  // A new context of the tokens before the conversation and the whole conversation.
-  Result<void> begin_anew(std::span<const std::uint32_t> conversation) {
-    std::vector<std::uint32_t> tokens(tokens_.begin(), tokens_.begin() + chat_first_);
+  // The tokens before the conversation, and the whole conversation. In a new context, which finds
+  // the pages that exist; where those tokens are not known, in this one.
+  Task<Result<void>> begin_anew(std::vector<std::uint32_t> conversation) {
+    if (unknown_token_count_ > 0) {
+      CO_TRY(co_await rewind(std::min(chat_first_, token_count())));
+      co_return append(conversation);
+    }
+    std::vector<std::uint32_t> tokens = tokens_between(0, chat_first_);
     tokens.insert(tokens.end(), conversation.begin(), conversation.end());
-    handle_ = detail::SharedHandle(TRY(checked(abi::context::create(queue_.handle()))));
+    handle_ = detail::SharedHandle(CO_TRY(checked(abi::context::create(queue_.handle()))));
     tokens_.clear();
-    return append(tokens);
+    if (beyond_context_) CO_TRY(allow_beyond_context());
+    if (hint_ != ContextHint::None) CO_TRY(hint(hint_, hint_keep_));
+    co_return append(tokens);
   }
 
   Model model_;
@@ -282,10 +418,15 @@ class Context {
   detail::SharedHandle handle_;
   Embeds output_;
   std::vector<std::uint32_t> tokens_;
+  std::uint32_t unknown_token_count_ = 0;  // Before those in tokens_.
   std::vector<ChatMessage> messages_;
   std::size_t rendered_message_count_ = 0;  // Those whose tokens are in tokens_.
-  std::size_t chat_first_ = 0;              // Index of the conversation's first token.
+  std::uint32_t chat_first_ = 0;            // Where the conversation begins, in tokens.
   bool answer_open_ = false;                // It ends where an answer begins.
+  bool chat_cut_ = false;                   // Tokens of the conversation are gone.
+  bool beyond_context_ = false;
+  ContextHint hint_ = ContextHint::None;
+  std::chrono::seconds hint_keep_{0};
 };
 
 }  // namespace quire

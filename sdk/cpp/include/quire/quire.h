@@ -2,6 +2,7 @@
 // All of the SDK. A program that wants less includes less.
 #include "quire/arguments.h"
 #include "quire/context.h"
+#include "quire/context_results.h"
 #include "quire/event_loop.h"
 #include "quire/forward.h"
 #include "quire/future.h"
