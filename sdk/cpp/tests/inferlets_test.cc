@@ -133,6 +133,39 @@ TEST(Inferlets, AWrongArgumentIsNamedAndEndsWithTheExitCodeOfAGuestThatFailed) {
   EXPECT_NE(result.err.find("unknown argument --promt"), std::string::npos) << result.err;
 }
 
+// Further than the model's context length; which pages are held is the same from the first window
+// on.
+TEST(Inferlets, AttentionSinkGoesPastTheContextLengthInAConstantNumberOfPages) {
+  const Words arguments = {"--prompt", "abc", "--window", "64", "--temperature", "0", "--json"};
+  std::map<std::string, json> answers;
+  for (const char* count : {"200", "2100"}) {
+    answers[count] = answer_of(
+        run_program("attention_sink", kTinyModel, joined(arguments, {"--max-tokens", count})));
+    ASSERT_TRUE(answers[count].is_object());
+    EXPECT_LE(answers[count]["page_count"], 1 + 64 / 16 + 1 + 1);
+  }
+  EXPECT_GE(answers["2100"]["tokens"], 2100);
+  EXPECT_EQ(answers["2100"]["page_count_max"], answers["200"]["page_count_max"]);
+  const std::string text = answers["200"]["text"];
+  EXPECT_EQ(answers["2100"]["text"].get<std::string>().substr(0, text.size()), text);
+}
+
+TEST(Inferlets, AWasmGuestEditsAndSavesContextsOverTheRealControlLayer) {
+  const ProcessResult result =
+      test::run_quire({"run", QUIRE_BINARY_DIR "/sdk/cpp/tests/context_check.wasm", "--model",
+                       kTinyModel, "--kv-pages", "64"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out,
+            "rewound: yes\nspliced: yes\ndropped: yes\nis not seen: yes\nreserved: yes\ncut: yes\n"
+            "released: yes\nrewind beyond: out-of-range\ndrop beyond: out-of-range\n"
+            "splice beyond: out-of-range\ncommit of a partial page: page-not-full\n"
+            "release of too many: out-of-range\nreserve beyond the pool: no-free-page\n"
+            "save as ..: invalid-argument\nsave with NUL: invalid-argument\n"
+            "save as 4096 bytes: invalid-argument\nsave as bad UTF-8: invalid-argument\n"
+            "open of ..: invalid-argument\ntake of nothing: invalid-argument\n"
+            "remove of a/b: invalid-argument\nsnapshots or not-supported: yes\n");
+}
+
 TEST(Inferlets, TasksTimeoutsAndDropsWorkOverTheRealWait) {
   const std::string check = QUIRE_BINARY_DIR "/sdk/cpp/tests/async_check.wasm";
   const ProcessResult well =

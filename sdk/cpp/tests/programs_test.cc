@@ -9,6 +9,7 @@ extern "C" std::int32_t run_text_completion_by_hand();
 extern "C" std::int32_t run_chat();
 extern "C" std::int32_t run_hello();
 extern "C" std::int32_t run_best_of_n();
+extern "C" std::int32_t run_attention_sink();
 
 namespace quire {
 namespace {
@@ -99,6 +100,25 @@ TEST_F(ProgramsTest, BestOfNGivesTheMostProbableOfItsAnswers) {
       sent_by(&run_best_of_n, {"--prompt", "q", "--n", "6", "--max-tokens", "4", "--json"});
   EXPECT_NE(json.find("\"seed\":5"), std::string::npos) << json;
   EXPECT_EQ(host.live_handles().size(), 0u);
+}
+
+TEST_F(ProgramsTest, AttentionSinkHoldsTheSamePagesHoweverMuchItGenerates) {
+  host.next = [](const std::vector<std::uint32_t>&) {
+    return std::vector<std::pair<std::uint32_t, float>>{{'x', 1.0f}};
+  };
+  // The page of the sink, those that a window of 32 lies in, and the one that is written.
+  EXPECT_EQ(
+      sent_by(&run_attention_sink, {"--prompt", "p", "--window", "32", "--max-tokens", "512"}),
+      std::string(512, 'x') + "\n[513 tokens in 3 pages, at most 4]\n");
+  EXPECT_EQ(sent_by(&run_attention_sink, {"--prompt", "p", "--max-tokens", "3", "--json"}),
+            R"({"tokens":4,"page_count":1,"page_count_max":1,"text":"xxx"})");
+  EXPECT_EQ(sent_by(&run_attention_sink, {"--prompt", "p", "--max-tokens", "0"}),
+            "\n[1 tokens in 0 pages, at most 0]\n");
+}
+
+TEST_F(ProgramsTest, AttentionSinkRefusesAnEmptyWindow) {
+  host.arguments = {"--window", "0"};
+  EXPECT_EQ(run_attention_sink(), static_cast<int>(abi::ErrorCode::InvalidArgument));
 }
 
 }  // namespace
