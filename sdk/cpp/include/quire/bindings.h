@@ -99,8 +99,8 @@ QUIRE_IMPORT("quire:core/context@1", "truncate")
 std::int32_t truncate(std::int32_t context, std::uint32_t count);
 // Goes back: the context ends at `length` logical tokens, committed pages too, and what is queued
 // behind them goes. The page that `length` lies in becomes a working page; the first token that
-// is written to it copies it where others hold it. `out-of-range` when there are fewer tokens,
-// those queued included. Result as flush.
+// is written to it copies it where others hold it. What was dropped before `length` stays
+// dropped. `out-of-range` when there are fewer tokens, those queued included. Result as flush.
 QUIRE_IMPORT("quire:core/context@1", "rewind")
 std::int32_t rewind(std::int32_t context, std::uint32_t length);
 // Written tokens [begin, end) are not seen by tokens to come, as if masked, bit for bit. All
@@ -172,7 +172,7 @@ std::int32_t delete_(const std::uint8_t* name, std::uint32_t name_count);
 // Little-endian, nothing between.
 QUIRE_IMPORT("quire:core/context@1", "list")
 std::int32_t list();
-// Logical tokens whose keys and values were written.
+// Logical tokens whose keys and values were written, dropped ones included, queued ones not.
 QUIRE_IMPORT("quire:core/context@1", "seq-len")
 std::int32_t seq_len(std::int32_t context);
 QUIRE_IMPORT("quire:core/context@1", "page-size")
