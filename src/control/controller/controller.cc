@@ -1,7 +1,6 @@
 #include "control/controller/controller.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
@@ -249,16 +248,6 @@ InstanceStatistics Controller::statistics(InstanceId id) const {
     statistics.page_count_max += ledger.page_count_max();
   }
   return statistics;
-}
-
-Digest Controller::sharing_domain(TenantId tenant) const {
-  constexpr std::string_view kDomain = "quire sharing domain";
-  const std::array<std::uint32_t, 1> number{static_cast<std::uint32_t>(tenant)};
-  Sha256 hash;
-  hash.add(std::as_bytes(std::span(kDomain.data(), kDomain.size())));
-  hash.add(std::as_bytes(std::span(options_.sharing_secret)));
-  hash.add(std::as_bytes(std::span(number)));
-  return hash.finish();
 }
 
 const PageCache& Controller::pages(ModelIndex model) const {

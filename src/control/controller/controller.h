@@ -117,7 +117,6 @@ class Controller final : public ControlPort {
   // A command on one context and nothing else.
   Operation* issue_on_context(Instance& instance, Command& command, Context& context);
   Result<void> issue_output(Instance& instance, Command& command, ObjectId queue, ObjectId embed);
-  Digest sharing_domain(TenantId tenant) const;
   void drain();
   Instance* find_instance(InstanceId id) const;
   // What the instance has but no name points to any more.

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "control/controller/controller.h"
+#include "control/controller/sharing_domain.h"
 #include "control/store/records.h"
 #include "control/store/snapshot_name.h"
 
@@ -355,7 +356,8 @@ Result<Context*> Controller::make_context(Instance& instance, ObjectId id, Queue
   context->queue = &queue;
   ModelResources& resources = queue.model->resources();
   open_context(*context, resources,
-               resources.cache.root(sharing_domain(instance.tenant), instance.tenant));
+               resources.cache.root(sharing_domain(options_.sharing_secret, instance.tenant),
+                                    instance.tenant));
   instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Context, context};
   return context;
 }
