@@ -113,6 +113,19 @@ void EngineFlags::add_all(CLI::App& app) {
       ->excludes(pages);
 }
 
+void EngineFlags::add_store(CLI::App& app) {
+  has_snapshots = true;
+  CLI::Option* folder =
+      app.add_option("--store", store,
+                     "Where contexts are saved; an error if it cannot be used. Without it a folder "
+                     "of the user's data, or no snapshots where another process has that open")
+          ->envname("QUIRE_STORE")
+          ->type_name("FOLDER");
+  app.add_flag("--no-store", has_no_store, "Save and open no contexts; leaves the store alone")
+      ->envname("QUIRE_NO_STORE")
+      ->excludes(folder);
+}
+
 Result<EngineOptions> EngineFlags::finish() const {
   EngineOptions options;
   options.model = model;
@@ -131,6 +144,10 @@ Result<EngineOptions> EngineFlags::finish() const {
     const std::uint64_t bytes = TRY(parse_bytes(kv_memory));
     if (bytes == 0) return Error(ErrorCode::InvalidArgument, "--kv-memory 0 holds no page");
     options.kv_memory_bytes = bytes;
+  }
+  if (has_snapshots && !has_no_store) {
+    options.store_use = store.empty() ? StoreUse::IfFree : StoreUse::Required;
+    options.store_folder = store;
   }
   return options;
 }

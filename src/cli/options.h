@@ -13,6 +13,8 @@ enum class KvModeChoice : std::uint8_t { Paged, Basic };
 enum class KvFormatChoice : std::uint8_t { F32, F16, BF16 };
 enum class PagePolicyChoice : std::uint8_t { Default, Lru, S3Fifo };
 enum class OutputStyle : std::uint8_t { Text, Json };
+// Off: no snapshots. IfFree: an engine without a store is better than none. Required: it is not.
+enum class StoreUse : std::uint8_t { Off, IfFree, Required };
 
 // What every verb that starts an engine understands.
 struct EngineOptions {
@@ -26,6 +28,9 @@ struct EngineOptions {
   // At most one of the two; neither: a quarter of the memory, at most 8 GiB.
   std::optional<std::uint32_t> kv_pages;
   std::optional<std::uint64_t> kv_memory_bytes;
+  // Off where the verb has no snapshots to save or open.
+  StoreUse store_use = StoreUse::Off;
+  std::string store_folder;  // Empty: that of the user's data.
 };
 
 struct SamplingOptions {

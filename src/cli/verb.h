@@ -27,9 +27,13 @@ struct EngineFlags {
   std::uint32_t page_size = 16;
   std::string eviction = "default";
   std::uint32_t threads = 0;
+  std::string store;
+  bool has_no_store = false;
+  bool has_snapshots = false;  // After add_store().
 
   void add_model(CLI::App& app);
   void add_all(CLI::App& app);  // With add_model.
+  void add_store(CLI::App& app);  // For verbs whose programs may save contexts.
   Result<EngineOptions> finish() const;
 };
 

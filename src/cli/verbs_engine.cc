@@ -25,6 +25,7 @@ Verb add_run(CLI::App& app) {
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
   state->engine.add_all(*verb);
+  state->engine.add_store(*verb);
   add_json(*verb, state->options.output);
   verb->footer(
       R"(What the program sends goes to standard output, lines of standard input reach its receive(), its log

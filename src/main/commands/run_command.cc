@@ -187,6 +187,16 @@ lifecycle::LaunchRequest launch_request(lifecycle::ProgramId program,
   return request;
 }
 
+// Programs that save nothing need not care; those that do get not-supported.
+void tell_store_error(const Machine& machine) {
+  const std::optional<Error>& error = machine.store_error();
+  if (!error) return;
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  const std::string line = "snapshots are off: " + std::string(error->message()) +
+                           "; --no-store runs without and says nothing";
+  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Yellow).c_str());
+}
+
 Result<int> run(const cli::RunOptions& options) {
   const SteadyClock clock;
   // What can be wrong in the user's files is told before a model is loaded.
@@ -200,6 +210,7 @@ Result<int> run(const cli::RunOptions& options) {
   }
   TRY(File::open(options.program));
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
+  tell_store_error(*machine);
   const std::unique_ptr<Application> application =
       TRY(Application::build(*machine, clock, {.memory_bytes_max = options.memory_bytes_max}));
   Result<lifecycle::ProgramId> program = application->manager().load_program_file(options.program);

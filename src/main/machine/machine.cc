@@ -7,12 +7,15 @@
 #include "control/controller/completion_inbox.h"
 #include "control/controller/controller.h"
 #include "control/controller/helper_thread.h"
+#include "control/store/disk_thread.h"
+#include "control/store/posix_file_system.h"
 #include "inference/handlers/cpu_backend.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/model_files.h"
 #include "main/machine/eviction_kind.h"
 #include "main/machine/machine_facts.h"
 #include "main/machine/model_facts.h"
+#include "main/machine/snapshot_folder.h"
 
 namespace quire {
 namespace {
@@ -58,6 +61,12 @@ inference::CpuBackendOptions backend_options(const cli::EngineOptions& options,
   return backend;
 }
 
+Result<SnapshotFolder> open_snapshots(const cli::EngineOptions& options, store::FileSystem& files,
+                                      const WallClock& clock) {
+  const std::string folder = TRY(store_folder(options.store_folder));
+  return open_snapshot_folder(files, clock, folder);
+}
+
 }  // namespace
 
 // In the order of construction: each part knows only those above it. They end in reverse.
@@ -70,6 +79,10 @@ struct Machine::Parts {
   control::CompletionInbox completions{wakeup};  // What devices and helpers give to it.
   std::unique_ptr<inference::TextCodec> text;
   control::HelperThread helper;  // Long text jobs.
+  const SystemWallClock wall_clock;
+  store::PosixFileSystem files;
+  std::unique_ptr<store::DiskThread> disk;  // Snapshots; null: none are kept.
+  std::optional<Error> store_error;
   std::unique_ptr<inference::Backend> backend;
   std::unique_ptr<control::ControlPort> control;
 };
@@ -80,8 +93,30 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
       options.thread_count == 0 ? physical_core_count() : options.thread_count;
   auto parts = std::make_unique<Parts>(threads);
 
-  // The model's files, checked; its text.
   const std::string path = TRY(find_model(options.model));
+
+  // The store of snapshots. The secret under which pages are named is as old as the store; without
+  // one no name outlives the process, and neither does the secret.
+  control::ControllerOptions control;
+  SystemRandom random;
+  random.fill(std::as_writable_bytes(std::span(control.nonce)));
+  random.fill(std::as_writable_bytes(std::span(control.sharing_secret)));
+  if (options.store_use != cli::StoreUse::Off) {
+    Result<SnapshotFolder> opened = open_snapshots(options, parts->files, parts->wall_clock);
+    if (opened.ok()) {
+      SnapshotFolder folder = std::move(opened).take();
+      control.sharing_secret = folder.sharing_secret;
+      parts->disk = std::make_unique<store::DiskThread>(parts->files, std::move(folder.store),
+                                                        parts->completions);
+      control.disk = parts->disk.get();
+    } else if (options.store_use == cli::StoreUse::Required) {
+      return std::move(opened).take_error();
+    } else {
+      parts->store_error = std::move(opened).take_error();
+    }
+  }
+
+  // The model's files, checked; its text.
   const std::unique_ptr<inference::ModelFiles> files = TRY(inference::open_model(path));
   inference::ModelTextCodec text = TRY(inference::open_text_codec(*files));
   parts->text = std::move(text.codec);
@@ -93,12 +128,9 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
                                                    parts->completions));
 
   // The control layer over it.
-  control::ControllerOptions control;
   control.helper = &parts->helper;
   control.walk = walk;
   control.eviction = eviction_kind(options.eviction);
-  SystemRandom random;
-  random.fill(std::as_writable_bytes(std::span(control.sharing_secret)));
   parts->control = control::make_controller(
       {{.backend = parts->backend.get(),
         .codec = parts->text.get(),
@@ -131,6 +163,9 @@ Wakeup& Machine::wakeup() {
 }
 std::uint32_t Machine::thread_count() const {
   return parts_->thread_count;
+}
+const std::optional<Error>& Machine::store_error() const {
+  return parts_->store_error;
 }
 
 }  // namespace quire

@@ -4,8 +4,10 @@
 //
 // Owns     all parts below.
 // Thread   built and used on the main thread, which is the engine thread; the device has its own.
-// Errors   NotFound for a model that is not there (and how to get one); whatever its files say.
+// Errors   NotFound for a model that is not there (and how to get one); whatever its files say; of
+//          the store, where EngineOptions::store_use requires one.
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "application/lifecycle/answer_inbox.h"
@@ -36,6 +38,8 @@ class Machine {
   lifecycle::AnswerInbox& answers();
   Wakeup& wakeup();
   std::uint32_t thread_count() const;
+  // Why there are no snapshots although the options want them; empty: there are.
+  const std::optional<Error>& store_error() const;
 
  private:
   struct Parts;
