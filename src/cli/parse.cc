@@ -84,6 +84,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
   for (auto* add : {add_tokenize, add_detokenize, add_template, add_build, add_new, add_doctor}) {
     verbs.push_back(add(app));
   }
+  add_kv(app, verbs);
   add_bench(app, verbs);
 
   // What follows "--" belongs to the program of `run` and to the compiler of `build`, flags

@@ -10,13 +10,14 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/options_build.h"
+#include "cli/options_kv.h"
 #include "cli/options_new.h"
 
 namespace quire::cli {
 
 using Request = std::variant<RunOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
                              TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions,
-                             NewOptions, DoctorOptions, BenchOptions, BenchPagesOptions>;
+                             NewOptions, DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions>;
 
 struct Parsed {
   std::optional<Request> request;

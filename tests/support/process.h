@@ -138,9 +138,17 @@ inline ProcessResult run_process(const std::vector<std::string>& command,
   return result;
 }
 
-// build/PRESET/quire with these arguments.
-inline ProcessResult run_quire(std::vector<std::string> arguments,
-                               const ProcessOptions& options = {}) {
+// build/PRESET/quire with these arguments. A run that is told nothing of stores leaves the user's
+// alone.
+inline ProcessResult run_quire(std::vector<std::string> arguments, ProcessOptions options = {}) {
+  bool names_store = false;
+  for (const std::string& each : arguments) {
+    names_store = names_store || each == "--store" || each == "--no-store";
+  }
+  for (const auto& [name, value] : options.environment) {
+    names_store = names_store || name == "QUIRE_STORE" || name == "QUIRE_DATA";
+  }
+  if (!names_store) options.environment.emplace_back("QUIRE_NO_STORE", "1");
   arguments.insert(arguments.begin(), QUIRE_BINARY_DIR "/quire");
   return run_process(arguments, options);
 }

@@ -1,0 +1,81 @@
+// `quire kv`: the saved contexts, without a model.
+#include "cli/verb.h"
+
+namespace quire::cli {
+namespace {
+
+using State = std::shared_ptr<KvOptions>;
+
+// What all of them understand.
+Verb verb_of(CLI::App& app, State options, const char* examples) {
+  app.add_option("--store", options->store_folder,
+                 "Where contexts are saved; without it a folder of the user's data")
+      ->envname("QUIRE_STORE")
+      ->type_name("FOLDER");
+  app.add_option("--tenant", options->tenant, "Whose; programs that are run here are tenant 0")
+      ->type_name("N")
+      ->capture_default_str();
+  add_json(app, options->output);
+  app.footer(std::string("Examples:\n") + examples);
+  return {&app, [options]() -> Result<Request> { return Request(*options); }};
+}
+
+State state_of(KvAction action) {
+  auto options = std::make_shared<KvOptions>();
+  options->action = action;
+  return options;
+}
+
+void add_name(CLI::App& app, const State& options) {
+  app.add_option("NAME", options->name, "The snapshot (quire kv list)")->required();
+}
+
+}  // namespace
+
+void add_kv(CLI::App& app, std::vector<Verb>& verbs) {
+  CLI::App* kv = app.add_subcommand("kv", "The saved contexts: snapshots of keys and values");
+  kv->require_subcommand(1);
+
+  const State list = state_of(KvAction::List);
+  CLI::App* list_verb = kv->add_subcommand("list", "Name, tokens, pages, size, times of each");
+  verbs.push_back(verb_of(*list_verb, list, "  quire kv list\n  quire kv list --json"));
+
+  const State show = state_of(KvAction::Show);
+  CLI::App* show_verb = kv->add_subcommand("show", "What one holds, and which engine can open it");
+  add_name(*show_verb, show);
+  verbs.push_back(verb_of(*show_verb, show, "  quire kv show manual"));
+
+  const State exported = state_of(KvAction::Export);
+  CLI::App* export_verb =
+      kv->add_subcommand("export", "One with all its pages as a file; replaces FILE");
+  add_name(*export_verb, exported);
+  export_verb->add_option("FILE", exported->file, "Where to write it")->required();
+  verbs.push_back(verb_of(*export_verb, exported, "  quire kv export manual manual.quirekv"));
+
+  const State imported = state_of(KvAction::Import);
+  CLI::App* import_verb = kv->add_subcommand(
+      "import", "A file that was exported, here or elsewhere; import only what you trust");
+  import_verb->add_option("FILE", imported->file, "What `quire kv export` wrote")->required();
+  import_verb->add_option("--as", imported->name, "Its name here; without it that of the file")
+      ->type_name("NAME");
+  import_verb->add_flag("--overwrite", imported->overwrites, "Replace a snapshot of that name");
+  verbs.push_back(verb_of(*import_verb, imported, "  quire kv import manual.quirekv --as manual2"));
+
+  const State deleted = state_of(KvAction::Delete);
+  CLI::App* delete_verb =
+      kv->add_subcommand("delete", "Forget one; `quire kv gc` gives its space back");
+  add_name(*delete_verb, deleted);
+  verbs.push_back(verb_of(*delete_verb, deleted, "  quire kv delete manual"));
+
+  const State verify = state_of(KvAction::Verify);
+  CLI::App* verify_verb =
+      kv->add_subcommand("verify", "Read every page of all tenants; exit code 1 for damage");
+  verbs.push_back(verb_of(*verify_verb, verify, "  quire kv verify"));
+
+  const State gc = state_of(KvAction::Gc);
+  CLI::App* gc_verb = kv->add_subcommand(
+      "gc", "Forget what expired and what nothing reaches, and give its space back");
+  verbs.push_back(verb_of(*gc_verb, gc, "  quire kv gc"));
+}
+
+}  // namespace quire::cli

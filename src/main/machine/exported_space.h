@@ -1,0 +1,17 @@
+#pragma once
+// What an exported snapshot says that its pages are of: known before it is imported, so that no
+// model is needed to import it. The import itself checks the whole file again.
+//
+// Thread   any.
+// Errors   Corrupted for a file that begins otherwise; NotFound, Io.
+#include <string>
+
+#include "base/result.h"
+#include "control/store/file_system.h"
+#include "control/store/records.h"
+
+namespace quire {
+
+Result<store::PageSpace> read_exported_space(store::FileSystem& files, const std::string& path);
+
+}  // namespace quire
