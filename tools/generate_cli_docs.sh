@@ -14,7 +14,8 @@ generate() {
   echo "Written by \`tools/generate_cli_docs.sh build/release/quire\` from the program's own help; a test"
   echo "compares the two."
   local verbs=("" run generate chat eval model "model list" "model show" "model add" "model remove"
-    "model verify" tokenize detokenize template build new doctor "bench kv" "bench generate"
+    "model verify" tokenize detokenize template build new doctor "kv list" "kv show"
+    "kv export" "kv import" "kv delete" "kv verify" "kv gc" "bench kv" "bench generate"
     "bench pages")
   for verb in "${verbs[@]}"; do
     echo

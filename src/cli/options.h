@@ -69,6 +69,7 @@ struct ChatOptions {
   std::uint32_t max_tokens = 1024;
 };
 
+enum class KvTreeStyle : std::uint8_t { None, Text, Dot };
 struct RunOptions {
   EngineOptions engine;
   std::string program;
@@ -76,6 +77,7 @@ struct RunOptions {
   std::string each_file;  // One instance for each line, a JSON array of arguments.
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;
   double cpu_seconds_max = 60.0;
+  KvTreeStyle kv_tree = KvTreeStyle::None;
   OutputStyle output = OutputStyle::Text;
 };
 

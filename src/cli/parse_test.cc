@@ -155,5 +155,53 @@ TEST(Parse, BenchAndModelHaveVerbsOfTheirOwn) {
   EXPECT_EQ(parsed_as<ModelOptions>({"model", "add", "a.gguf", "--name", "b"}).name, "b");
 }
 
+TEST(Parse, OnlyARunTakesTheStore) {
+  EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "-p", "a"}).engine.store_use, StoreUse::Off);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).engine.store_use, StoreUse::IfFree);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm", "--no-store"}).engine.store_use, StoreUse::Off);
+  const auto given = parsed_as<RunOptions>({"run", "p.wasm", "--store", "here"});
+  EXPECT_EQ(given.engine.store_use, StoreUse::Required);
+  EXPECT_EQ(given.engine.store_folder, "here");
+  EXPECT_NE(
+      first_line_of_usage_error({"run", "p.wasm", "--store", "here", "--no-store"}).find("--store"),
+      std::string::npos);
+}
+
+TEST(Parse, TheStoreMayComeFromTheEnvironment) {
+  setenv("QUIRE_STORE", "there", 1);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).engine.store_folder, "there");
+  EXPECT_EQ(parsed_as<KvOptions>({"kv", "list"}).store_folder, "there");
+  unsetenv("QUIRE_STORE");
+  setenv("QUIRE_NO_STORE", "1", 1);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).engine.store_use, StoreUse::Off);
+  unsetenv("QUIRE_NO_STORE");
+}
+
+TEST(Parse, KvTakesItsVerbsAndWhatTheyNeed) {
+  EXPECT_EQ(parsed_as<KvOptions>({"kv", "list"}).action, KvAction::List);
+  const auto imported = parsed_as<KvOptions>(
+      {"kv", "import", "f", "--as", "b", "--overwrite", "--tenant", "7", "--store", "s", "--json"});
+  EXPECT_EQ(imported.action, KvAction::Import);
+  EXPECT_EQ(imported.file, "f");
+  EXPECT_EQ(imported.name, "b");
+  EXPECT_TRUE(imported.overwrites);
+  EXPECT_EQ(imported.tenant, 7u);
+  EXPECT_EQ(imported.store_folder, "s");
+  EXPECT_EQ(imported.output, OutputStyle::Json);
+  EXPECT_NE(first_line_of_usage_error({"kv", "show"}).find("NAME"), std::string::npos);
+  EXPECT_NE(first_line_of_usage_error({"kv", "export", "a"}).find("FILE"), std::string::npos);
+  EXPECT_FALSE(first_line_of_usage_error({"kv"}).empty());
+}
+
+TEST(Parse, APageGraphIsTextUnlessItIsDot) {
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).kv_tree, KvTreeStyle::None);
+  const auto text = parsed_as<RunOptions>({"run", "--kv-tree", "p.wasm"});
+  EXPECT_EQ(text.kv_tree, KvTreeStyle::Text);
+  EXPECT_EQ(text.program, "p.wasm");
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm", "--kv-tree=dot"}).kv_tree, KvTreeStyle::Dot);
+  EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "--kv-tree=svg"}),
+            "unknown page graph \"svg\" (supported: text, dot)");
+}
+
 }  // namespace
 }  // namespace quire::cli

@@ -8,6 +8,7 @@ Verb add_run(CLI::App& app) {
     RunOptions options;
     EngineFlags engine;
     std::string memory = "128MiB";
+    std::string kv_tree;
   };
   auto state = std::make_shared<State>();
   CLI::App* verb = app.add_subcommand("run", "Run a program (an inferlet) in an engine here");
@@ -24,6 +25,9 @@ Verb add_run(CLI::App& app) {
       ->type_name("S")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
+  verb->add_flag("--kv-tree{text}", state->kv_tree,
+                 "In the end draw the page graph: what was shared, found, kept; =dot for Graphviz")
+      ->type_name("text|dot");
   state->engine.add_all(*verb);
   state->engine.add_store(*verb);
   add_json(*verb, state->options.output);
@@ -34,10 +38,19 @@ standard error. Arguments of the program follow after "--".
 
 Examples:
   quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
-  quire run program.wasm --each arguments.jsonl --json)");
+  quire run program.wasm --each arguments.jsonl --json
+  quire run program.wasm --each arguments.jsonl --kv-tree=dot)");
   return {verb, [state]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
             state->options.memory_bytes_max = TRY(parse_bytes(state->memory));
+            if (state->kv_tree == "text") {
+              state->options.kv_tree = KvTreeStyle::Text;
+            } else if (state->kv_tree == "dot") {
+              state->options.kv_tree = KvTreeStyle::Dot;
+            } else if (!state->kv_tree.empty()) {
+              return Error(ErrorCode::InvalidArgument, "unknown page graph \"" + state->kv_tree +
+                                                           "\" (supported: text, dot)");
+            }
             return Request(state->options);
           }};
 }

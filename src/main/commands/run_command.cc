@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "cli/terminal.h"
+#include "control/pages/page_graph_text.h"
 #include "main/commands/output.h"
 #include "main/commands/run_client.h"
 #include "main/machine/application.h"
@@ -117,8 +118,42 @@ void InputLines::pump(lifecycle::InstanceManager& manager,
   }
 }
 
+// Looks at the pages after every batch, where the page graph is to be drawn in the end.
+class PageDrawing {
+ public:
+  PageDrawing(Machine& machine, const Clock& clock, cli::KvTreeStyle style)
+      : machine_(machine), clock_(clock), style_(style) {}
+  void look() {
+    if (style_ == cli::KvTreeStyle::None) return;
+    watch_.look(machine_.pages(), clock_.now_ns());
+  }
+  void print_to(cli::OutputStyle output) const;
+
+ private:
+  Machine& machine_;
+  const Clock& clock_;
+  const cli::KvTreeStyle style_;
+  control::PageWatch watch_;
+};
+
+void PageDrawing::print_to(cli::OutputStyle output) const {
+  if (style_ == cli::KvTreeStyle::None) return;
+  const control::PageGraph graph =
+      control::make_page_graph(machine_.pages(), watch_, clock_.now_ns());
+  const control::PageLabel label = [this](std::span<const inference::TokenId> tokens) {
+    const Result<std::string> text = machine_.text().decode({tokens.begin(), tokens.end()}, true);
+    return text.ok() ? text.value() : std::string();
+  };
+  const std::string drawn = style_ == cli::KvTreeStyle::Dot
+                                ? control::page_graph_dot(graph, label)
+                                : control::page_graph_text(graph, label);
+  print(output == cli::OutputStyle::Json ? nlohmann::json{{"kv_tree", drawn}}.dump() + "\n"
+                                         : drawn);
+}
+
 void run_until_all_ended(Application& application, Machine& machine, const Clock& clock,
-                         const std::vector<lifecycle::InstanceId>& instances) {
+                         const std::vector<lifecycle::InstanceId>& instances,
+                         PageDrawing& drawing) {
   InputLines input;
   lifecycle::InstanceManager& manager = application.manager();
   std::uint64_t input_ns = 0;
@@ -128,7 +163,10 @@ void run_until_all_ended(Application& application, Machine& machine, const Clock
       input.pump(manager, instances);
       input_ns = now + std::chrono::nanoseconds(kInputPeriod).count();
     }
-    if (application.loop().step()) continue;
+    if (application.loop().step()) {
+      drawing.look();
+      continue;
+    }
     std::uint64_t until = input_ns;
     if (const auto timer = manager.next_timer_ns()) until = std::min(until, *timer);
     if (until > now) machine.wakeup().wait_for(std::chrono::nanoseconds(until - now));
@@ -228,9 +266,11 @@ Result<int> run(const cli::RunOptions& options) {
         TRY(application->launch(launch_request(program.value(), options, arguments), client)));
     client.add(instances.back());
   }
-  run_until_all_ended(*application, *machine, clock, instances);
+  PageDrawing drawing(*machine, clock, options.kv_tree);
+  run_until_all_ended(*application, *machine, clock, instances, drawing);
   const double duration_s = static_cast<double>(clock.now_ns() - begin_ns) * 1e-9;
 
+  drawing.print_to(options.output);
   const control::ControlStatistics statistics = machine->control().statistics();
   const cli::Terminal terminal = cli::Terminal::standard_error();
   const std::string line = options.output == cli::OutputStyle::Json

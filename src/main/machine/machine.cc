@@ -84,7 +84,7 @@ struct Machine::Parts {
   std::unique_ptr<store::DiskThread> disk;  // Snapshots; null: none are kept.
   std::optional<Error> store_error;
   std::unique_ptr<inference::Backend> backend;
-  std::unique_ptr<control::ControlPort> control;
+  std::unique_ptr<control::Controller> control;
 };
 
 Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& options,
@@ -166,6 +166,9 @@ std::uint32_t Machine::thread_count() const {
 }
 const std::optional<Error>& Machine::store_error() const {
   return parts_->store_error;
+}
+const control::PageCache& Machine::pages() const {
+  return parts_->control->pages(control::ModelIndex{0});
 }
 
 }  // namespace quire

@@ -17,6 +17,7 @@
 #include "base/walk.h"
 #include "cli/options.h"
 #include "control/api/control_port.h"
+#include "control/pages/page_cache.h"
 #include "inference/api/backend.h"
 #include "inference/api/text_codec.h"
 
@@ -40,6 +41,8 @@ class Machine {
   std::uint32_t thread_count() const;
   // Why there are no snapshots although the options want them; empty: there are.
   const std::optional<Error>& store_error() const;
+  // What the pool holds, to be drawn.
+  const control::PageCache& pages() const;
 
  private:
   struct Parts;
