@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "cli/verb.h"
 
@@ -115,15 +116,32 @@ void EngineFlags::add_all(CLI::App& app) {
 
 void EngineFlags::add_store(CLI::App& app) {
   has_snapshots = true;
-  CLI::Option* folder =
-      app.add_option("--store", store,
-                     "Where contexts are saved; an error if it cannot be used. Without it a folder "
-                     "of the user's data, or no snapshots where another process has that open")
-          ->envname("QUIRE_STORE")
-          ->type_name("FOLDER");
+  app.add_option("--store", store,
+                 "Where contexts are saved; an error if it cannot be used. Without it a folder "
+                 "of the user's data, or no snapshots where another process has that open")
+      ->envname("QUIRE_STORE")
+      ->type_name("FOLDER");
   app.add_flag("--no-store", has_no_store, "Save and open no contexts; leaves the store alone")
-      ->envname("QUIRE_NO_STORE")
-      ->excludes(folder);
+      ->envname("QUIRE_NO_STORE");
+}
+
+Result<EngineOptions> EngineFlags::finish_store(EngineOptions options) const {
+  bool is_off = has_no_store;
+  if (is_off && !store.empty()) {
+    // A flag wins over what the environment says.
+    const char* folder = std::getenv("QUIRE_STORE");
+    const bool is_folder_flag = folder == nullptr || store != folder;
+    const bool is_off_flag = std::getenv("QUIRE_NO_STORE") == nullptr;
+    if (is_folder_flag == is_off_flag) {
+      return Error(ErrorCode::InvalidArgument, "--store and --no-store exclude each other");
+    }
+    is_off = is_off_flag;
+  }
+  if (has_snapshots && !is_off) {
+    options.store_use = store.empty() ? StoreUse::IfFree : StoreUse::Required;
+    options.store_folder = store;
+  }
+  return options;
 }
 
 Result<EngineOptions> EngineFlags::finish() const {
@@ -145,11 +163,7 @@ Result<EngineOptions> EngineFlags::finish() const {
     if (bytes == 0) return Error(ErrorCode::InvalidArgument, "--kv-memory 0 holds no page");
     options.kv_memory_bytes = bytes;
   }
-  if (has_snapshots && !has_no_store) {
-    options.store_use = store.empty() ? StoreUse::IfFree : StoreUse::Required;
-    options.store_folder = store;
-  }
-  return options;
+  return finish_store(std::move(options));
 }
 
 void SamplingFlags::add_all(CLI::App& app) {

@@ -35,6 +35,7 @@ struct EngineFlags {
   void add_all(CLI::App& app);  // With add_model.
   void add_store(CLI::App& app);  // For verbs whose programs may save contexts.
   Result<EngineOptions> finish() const;
+  Result<EngineOptions> finish_store(EngineOptions options) const;  // Of finish().
 };
 
 struct SamplingFlags {
