@@ -1,0 +1,69 @@
+// A program saves its context; another run of it, in a new process, goes on where it was.
+#include "end_to_end/support.h"
+
+namespace quire::test {
+namespace {
+
+// keep --prompt TEXT [--save NAME] [--open NAME]: twelve tokens behind the text.
+constexpr const char* kProgram = R"(#include "quire/quire.h"
+using namespace quire;
+Task<Result<void>> program(std::vector<std::string> command_line) {
+  const Arguments arguments =
+      CO_TRY(Arguments::parse(command_line, {.values = {"save", "open", "prompt"}}));
+  const Model model = CO_TRY(Model::open());
+  const std::string opened = arguments.text("open", "");
+  Context context = opened.empty() ? CO_TRY(Context::create(model))
+                                   : CO_TRY(co_await Context::open(model, opened));
+  const std::string prompt = arguments.text("prompt", "");
+  if (!prompt.empty()) CO_TRY(co_await context.append_text(prompt));
+  GenerateOptions options;
+  options.token_count_max = 12;
+  options.ignore_stop_tokens = true;
+  Generator generator = context.generate(options);
+  while (const std::optional<Piece> piece = CO_TRY(co_await generator.next())) {
+    CO_TRY(session::send(piece->text));
+  }
+  const std::string saved = arguments.text("save", "");
+  if (!saved.empty()) CO_TRY(co_await context.save(saved));
+  co_return {};
+}
+QUIRE_MAIN(program)
+)";
+
+TEST(EndToEndSnapshots, AProgramGoesOnInAnotherProcessWhereItSaved) {
+  QUIRE_NEEDS_DEFAULT_MODEL();
+  TemporaryFolder folder;
+  const std::string wasm = folder.file("keep.wasm");
+  const ProcessResult built = run_quire({"build", folder.write("keep.cpp", kProgram), "-o", wasm});
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  const std::string store = folder.file("store");
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"run", wasm, "--model", default_model, "--kv-pages", "64",
+                                         "--store", store, "--"});
+    return run_quire(arguments);
+  };
+  const std::string prompt = "The first programs that people wrote for computers were lists of";
+  const std::string more = " And then, as so often, somebody";
+
+  const ProcessResult first = run({"--prompt", prompt, "--save", "story"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const ProcessResult second = run({"--open", "story", "--prompt", more, "--save", "longer"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  const ProcessResult again = run({"--open", "story", "--prompt", more});
+  EXPECT_EQ(again.out, second.out);
+
+  const nlohmann::json list = output_json(run_quire({"kv", "list", "--store", store, "--json"}));
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0]["name"], "longer");
+  EXPECT_GT(list[0]["tokens"].get<int>(), list[1]["tokens"].get<int>());
+
+  // What is taken is refused, with a code that a script can see; and so is what is not there.
+  EXPECT_EQ(run({"--prompt", prompt, "--save", "story"}).exit_code, 4);
+  const ProcessResult missing = run({"--open", "nobody"});
+  EXPECT_EQ(missing.exit_code, 4);
+  EXPECT_NE(missing.err.find("nobody"), std::string::npos) << missing.err;
+  EXPECT_EQ(run_quire({"kv", "verify", "--store", store}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace quire::test
