@@ -231,6 +231,8 @@ ControlStatistics Controller::statistics() const {
     sum.pass_count += counts.pass_count;
     sum.found_token_count += counts.found_token_count;
     sum.device_ns += counts.device_ns;
+    sum.suspension_count += counts.suspension_count;
+    sum.lost_token_count += counts.lost_token_count;
     sum.scheduler_ns += counts.build_ns;
     sum.committed_page_count += cache.committed_count();
     sum.page_count += cache.page_count();

@@ -77,13 +77,14 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
       ++holds[static_cast<std::uint32_t>(cache.page_of(page.node))];
       held.insert(cache.page_of(page.node));
     }
+    ++name_holds[context->head];
+    if (context->is_suspended) continue;
     if (!cache.is_root(context->anchor)) {
       ++holds[static_cast<std::uint32_t>(cache.page_of(context->anchor))];
     }
     for (NodeId node = context->anchor; !cache.is_root(node); node = cache.parent(node)) {
       held.insert(cache.page_of(node));
     }
-    ++name_holds[context->head];
   }
   const PageLedger& ledger = instance.ledgers[static_cast<std::size_t>(scheduler.model())];
   QUIRE_CHECK(ledger.page_count() == held.size(), "S3: a ledger differs from what is held");

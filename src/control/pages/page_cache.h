@@ -73,6 +73,10 @@ class PageCache {
   // Pages that are free or can become so now, about: fewer where the ancestors of a page that a
   // batch still touches went cold before it.
   std::uint32_t available() const { return pool_.free_count() + pool_.evictable_count(); }
+  // The same when the batches under way are done.
+  std::uint32_t available_soon() const {
+    return pool_.free_count() + pool_.fenced_count() + pool_.cold_count();
+  }
   // Evicts until `count` pages are free; false if that cannot be.
   bool make_room(std::uint32_t count);
   // Appends `count` working pages to `pages`; all or nothing.

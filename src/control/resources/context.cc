@@ -116,6 +116,7 @@ void push_committed(Context& context, ModelResources& resources, PageLedger& led
   PageCache& cache = resources.cache;
   const NodeId before = context.head;
   cache.hold_name(node);
+  context.has_opaque_page |= cache.trie().is_opaque(node);
   if (is_windowed(context)) {
     ledger.acquire(cache.page_of(node));
     context.window.push_back({.index = context.committed_count, .node = node});
@@ -170,7 +171,7 @@ void commit_first(Context& context, ModelResources& resources, PageLedger& ledge
 }
 
 std::uint32_t seq_len(const Context& context, std::uint32_t page_size) {
-  return context.committed_count * page_size + context.written_count;
+  return context.committed_count * page_size + context.written_count + context.lost_count;
 }
 
 std::uint32_t queued_count(const Context& context) {
@@ -178,6 +179,16 @@ std::uint32_t queued_count(const Context& context) {
 }
 
 ContextCounters counters_of(const Context& context, std::uint32_t page_size) {
+  if (context.is_suspended || context.lost_count > 0) {
+    // What the program sees does not depend on where its pages are.
+    const std::uint32_t length = seq_len(context, page_size);
+    return {.seq_len = length,
+            .committed_page_count = length / page_size,
+            .working_page_count =
+                std::max(divide_up(length % page_size, page_size), context.reserved_count),
+            .working_page_token_count = length % page_size,
+            .found_token_count = context.found_token_count};
+  }
   return {.seq_len = seq_len(context, page_size),
           .committed_page_count = held_committed_count(context),
           .working_page_count =
@@ -270,6 +281,7 @@ FindResult find_queued(Context& context, ModelResources& resources, PageLedger& 
     if (!context.tail.empty() && context.written_count > 0)
       release_first(context, resources, ledger);
     result.token_count += page_size - context.written_count;
+    context.lost_count -= std::min(context.lost_count, page_size - context.written_count);
     context.found_token_count += page_size - context.written_count;
     context.written_count = 0;
     const std::uint32_t reserved = context.reserved_count;
@@ -298,19 +310,25 @@ bool is_copied_first(const Context& context, const ModelResources& resources) {
 }  // namespace
 
 std::uint32_t pages_wanted(const Context& context, const ModelResources& resources) {
-  if (queued_count(context) == 0) return 0;
-  const std::uint32_t needed = divide_up(tail_token_count(context), page_size_of(resources));
+  return pages_wanted(context, resources, queued_count(context));
+}
+
+std::uint32_t pages_wanted(const Context& context, const ModelResources& resources,
+                           std::uint32_t count) {
+  if (count == 0) return 0;
+  const std::uint32_t needed =
+      divide_up(std::uint64_t{context.written_count} + count, page_size_of(resources));
   const auto held = static_cast<std::uint32_t>(context.tail.size());
   return (needed > held ? needed - held : 0) + (is_copied_first(context, resources) ? 1 : 0);
 }
 
 bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
-                std::vector<PageCopy>& copies) {
-  if (queued_count(context) == 0) return true;
+                std::uint32_t count, std::vector<PageCopy>& copies) {
+  if (count == 0) return true;
   PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
   const bool copies_first = is_copied_first(context, resources);
-  const std::uint32_t wanted = pages_wanted(context, resources);
+  const std::uint32_t wanted = pages_wanted(context, resources, count);
   const std::size_t first_new = context.tail.size();
   if (!extend_tail(context, resources, ledger, wanted)) return false;
   const std::size_t partial = context.written_count / page_size;
@@ -433,6 +451,7 @@ void end_flight(Context& context, ModelResources& resources, PageLedger& ledger,
     return;
   }
   context.written_count += context.flight_count;
+  context.lost_count -= std::min(context.lost_count, context.flight_count);
   context.flight_count = 0;
   while (context.written_count >= page_size) commit_first(context, resources, ledger);
   lapse_claims(context, resources);
@@ -443,10 +462,18 @@ void trim_tail(Context& context, ModelResources& resources, PageLedger& ledger) 
   release_tail(context, resources, ledger, std::max(needed, context.reserved_count));
 }
 
-TokenId last_token(const Context& context, const ModelResources& resources) {
-  if (context.written_count > 0)
-    return context.tokens[context.token_first + context.written_count - 1];
-  return resources.cache.last_token(context.head);
+TokenId token_at(const Context& context, const ModelResources& resources,
+                 std::uint32_t position) {
+  const std::uint32_t page_size = page_size_of(resources);
+  const std::uint32_t index = position / page_size;
+  if (index >= context.committed_count) {
+    return context.tokens[context.token_first + position - context.committed_count * page_size];
+  }
+  NodeId node = context.head;
+  for (std::uint32_t each = context.committed_count - 1; each > index; --each) {
+    node = resources.cache.parent(node);
+  }
+  return resources.cache.trie().tokens(node)[position % page_size];
 }
 
 }  // namespace quire::control

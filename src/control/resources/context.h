@@ -18,6 +18,8 @@
 //   X4  written + in flight + queued tokens are all tokens of the tail.
 //   X5  Claims exist only while a batch computes the context.
 //   X6  Only slots that were written are dropped.
+//   X7  A suspended context holds nothing but the name of its head. Lost tokens are neither written
+//       nor queued by the program, and come before those that are.
 #include <cstdint>
 #include <span>
 
@@ -51,9 +53,12 @@ FindResult find_queued(Context& context, ModelResources& resources, PageLedger& 
 
 // Pages to be taken so that every queued token has a slot of its own.
 std::uint32_t pages_wanted(const Context& context, const ModelResources& resources);
-// Takes them; false if there are not as many. A sealed tail page that others hold is copied.
+// The same for the first `count` of them.
+std::uint32_t pages_wanted(const Context& context, const ModelResources& resources,
+                           std::uint32_t count);
+// Takes those for the first `count` queued tokens; false if there are not as many. A sealed tail page that others hold is copied.
 bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
-                std::vector<inference::PageCopy>& copies);
+                std::uint32_t count, std::vector<inference::PageCopy>& copies);
 
 // Puts the next `count` queued tokens in flight. Claims the pages they fill.
 void begin_flight(Context& context, ModelResources& resources, std::uint32_t count);
@@ -102,8 +107,9 @@ Result<void> truncate_page_tokens(Context& context, const ModelResources& resour
 // Gives everything back; also in flight, when its instance ends.
 void drop_context(Context& context, ModelResources& resources, PageLedger& ledger);
 
-// The token computed last. Requires: seq_len > 0.
-inference::TokenId last_token(const Context& context, const ModelResources& resources);
+// The token at `position`, which is written. O(pages behind it).
+inference::TokenId token_at(const Context& context, const ModelResources& resources,
+                            std::uint32_t position);
 
 // An empty context below `root`.
 void open_context(Context& context, ModelResources& resources, NodeId root);

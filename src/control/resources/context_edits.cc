@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "control/resources/context.h"
 #include "control/resources/context_parts.h"
+#include "control/resources/context_suspend.h"
 
 namespace quire::control {
 
@@ -108,6 +109,9 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
   child.view = context.view;
   child.boundary = context.boundary;
   child.has_unnamed_start = context.has_unnamed_start;
+  child.has_opaque_page = context.has_opaque_page;
+  child.is_suspended = context.is_suspended;
+  child.lost_count = context.lost_count;
   child.written_count = context.written_count;
   child.overflow_count = context.overflow_count;
   child.found_token_count = context.found_token_count;
@@ -117,6 +121,7 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
   child.tokens.assign(context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first),
                       context.tokens.end());
   cache.hold_name(context.head);
+  if (context.is_suspended) return;
   cache.hold(context.anchor);
   ledger.acquire_chain(cache, context.anchor);
   child.window.reserve(context.window.size());
@@ -135,7 +140,11 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
 Result<void> truncate_context(Context& context, ModelResources& resources, PageLedger& ledger,
                               std::uint32_t token_count) {
   QUIRE_CHECK(!context.is_in_flight, "truncated under a batch");
-  const std::uint64_t reach = tail_token_count(context) + context.overflow_count;
+  const std::uint32_t page_size = page_size_of(resources);
+  const std::uint32_t own = queued_count(context) - context.lost_count;
+  const std::uint32_t tail_count =
+      context.lost_count > 0 ? seq_len(context, page_size) % page_size : context.written_count;
+  const std::uint64_t reach = std::uint64_t{own} + tail_count + context.overflow_count;
   if (token_count > reach) {
     return Error(ErrorCode::OutOfRange,
                  "truncate " + count_of(token_count, "token") + ": " + std::to_string(reach) +
@@ -147,10 +156,11 @@ Result<void> truncate_context(Context& context, ModelResources& resources, PageL
   const auto rest = static_cast<std::uint32_t>(token_count - overflow);
   const std::uint32_t queued = std::min(queued_count(context), rest);
   context.tokens.resize(context.tokens.size() - queued);
+  context.lost_count -= std::min(context.lost_count, queued - std::min(own, queued));
   if (rest > queued) {
-    cut_written(context, page_size_of(resources), context.written_count - (rest - queued));
+    cut_written(context, page_size, context.written_count - (rest - queued));
   }
-  trim_tail(context, resources, ledger);
+  if (!context.is_suspended) trim_tail(context, resources, ledger);
   return {};
 }
 
@@ -159,7 +169,8 @@ Result<void> rewind_context(Context& context, ModelResources& resources, PageLed
   QUIRE_CHECK(!context.is_in_flight, "rewound under a batch");
   PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
-  const std::uint32_t written = seq_len(context, page_size);
+  if (context.is_suspended) resume_context(context, resources, ledger);
+  const std::uint32_t written = seq_len(context, page_size) - context.lost_count;
   if (length > written) {
     const std::uint64_t all =
         std::uint64_t{written} + queued_count(context) + context.overflow_count;
@@ -171,8 +182,10 @@ Result<void> rewind_context(Context& context, ModelResources& resources, PageLed
     context.tokens.resize(
         std::min(context.tokens.size(),
                  context.token_first + length - std::size_t{context.committed_count} * page_size));
+    context.lost_count = std::min(context.lost_count, length - written);
     return {};
   }
+  context.lost_count = 0;
   const std::uint32_t kept = length / page_size;
   if (kept >= context.committed_count) {
     clear_queue(context, context.written_count);
@@ -296,8 +309,7 @@ std::uint32_t pages_to_reserve(const Context& context, std::uint32_t count) {
 
 void reserve_pages(Context& context, ModelResources& resources, PageLedger& ledger,
                    std::uint32_t count) {
-  const bool is_taken =
-      extend_tail(context, resources, ledger, pages_to_reserve(context, count));
+  const bool is_taken = extend_tail(context, resources, ledger, pages_to_reserve(context, count));
   QUIRE_CHECK(is_taken, "reserved without room");
   if (count > 0) context.reserved_count = static_cast<std::uint32_t>(context.tail.size());
 }
@@ -351,8 +363,10 @@ void drop_context(Context& context, ModelResources& resources, PageLedger& ledge
   release_tail(context, resources, ledger, 0);
   for (const WindowPage& page : context.window) drop_alone(context, resources, ledger, page);
   context.window.clear();
-  ledger.release_chain(resources.cache, context.anchor);
-  resources.cache.drop(context.anchor, hint_of(context));
+  if (!context.is_suspended) {
+    ledger.release_chain(resources.cache, context.anchor);
+    resources.cache.drop(context.anchor, hint_of(context));
+  }
   resources.cache.drop_name(context.head);
   resources.sequences.release(context);
   context.head = context.anchor = kNoNode;
@@ -362,7 +376,9 @@ void drop_context(Context& context, ModelResources& resources, PageLedger& ledge
   context.written_count = context.flight_count = 0;
   context.overflow_count = 0;
   context.view = {};
-  context.has_unnamed_start = context.is_in_flight = context.is_opening = false;
+  context.lost_count = 0;
+  context.has_unnamed_start = context.has_opaque_page = false;
+  context.is_in_flight = context.is_opening = context.is_suspended = false;
 }
 
 void verify_context(const Context& context, const ModelResources& resources) {
@@ -376,6 +392,15 @@ void verify_context(const Context& context, const ModelResources& resources) {
     node = cache.parent(node);
   }
   QUIRE_CHECK(cache.is_root(node), "X1");
+  QUIRE_CHECK(context.written_count + context.flight_count + context.lost_count <=
+                  tail_token_count(context) + context.flight_count,
+              "X7");
+  if (context.is_suspended) {
+    QUIRE_CHECK(context.anchor == kNoNode && context.tail.empty() && context.window.empty() &&
+                    context.written_count == 0 && !context.is_in_flight,
+                "X7");
+    return;
+  }
   QUIRE_CHECK(context.anchor_count <= context.committed_count, "X1");
   QUIRE_CHECK(context.anchor == (context.anchor_count == 0 ? node : path[context.anchor_count - 1]),
               "X1");
@@ -402,9 +427,9 @@ void verify_context(const Context& context, const ModelResources& resources) {
               "X2");
   QUIRE_CHECK(context.claim_count == 0 || context.is_in_flight, "X5");
   const auto ranges = context.view.dropped().ranges();
-  QUIRE_CHECK(context.is_opening || ranges.empty() ||
-                  ranges.back().end <= seq_len(context, page_size),
-              "X6");
+  QUIRE_CHECK(
+      context.is_opening || ranges.empty() || ranges.back().end <= seq_len(context, page_size),
+      "X6");
   for (std::size_t index = 0; index < context.tail.size(); ++index) {
     const bool is_boundary = index == 0 && context.boundary != kNoNode;
     const PageState state = cache.pool().state(context.tail[index]);

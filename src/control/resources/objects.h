@@ -130,6 +130,12 @@ struct Context {
   std::uint32_t found_token_count = 0;
   bool is_in_flight = false;
   bool is_opening = false;         // Of a snapshot: its pages come one by one.
+  bool is_suspended = false;       // Holds no page: see context_suspend.h.
+  bool has_opaque_page = false;    // Among those committed, now or once.
+  // Tokens that were written and whose pages went: the first of those in `tokens` that are neither
+  // written nor in flight.
+  std::uint32_t lost_count = 0;
+  std::uint64_t used_batch = 0;    // The last batch that computed it.
   bool is_beyond_context = false;  // The model's context length does not bound it.
   ContextHintKind hint = ContextHintKind::None;
   std::uint32_t hint_seconds = 0;
@@ -161,6 +167,7 @@ struct Operation {
   CommandBody body;
   OperationState state = OperationState::Waiting;
   bool is_started = false;
+  bool is_checked = false;     // Its outputs were in range when it first started.
   bool is_whole = false;       // A forward whose rows must be in one batch.
   std::optional<Error> error;  // Found wrong when it was submitted: fails when its turn comes.
 
@@ -200,7 +207,7 @@ struct Operation {
     future = kNoFuture;
     body = CommandBody{};
     state = OperationState::Waiting;
-    is_started = is_whole = false;
+    is_started = is_checked = is_whole = false;
     error.reset();
     queue = nullptr;
     context = child = nullptr;

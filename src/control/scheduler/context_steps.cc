@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/resources/context_suspend.h"
 #include "control/scheduler/scheduler.h"
 
 namespace quire::control {
@@ -13,6 +14,10 @@ using inference::Row;
 Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
   Context& context = *operation.context;
   if (context.is_in_flight) return Attempt::Later;
+  if (context.is_suspended) {
+    resume_context(context, resources_, ledger(*operation.instance));
+    counts_.lost_token_count += context.lost_count;
+  }
   if (!operation.is_started) {
     if (Result<void> started = start_context(operation); !started.ok()) {
       return fail(operation, std::move(started).take_error());
@@ -45,19 +50,25 @@ Result<void> Scheduler::start_context(Operation& operation) {
   const std::uint32_t queued = queued_count(context);
   const auto wanted = static_cast<std::uint32_t>(operation.output_embeds.size());
   operation.total_count = queued;
-  operation.position_first = seq_len(context, page_size);
-  if (wanted > queued) {
-    if (queued > 0 || wanted != 1 || operation.position_first == 0) {
+  operation.position_first = seq_len(context, page_size) - context.lost_count;
+  // What was lost to a suspension is not the program's queue; one that began before had enough.
+  const std::uint32_t own = queued - context.lost_count;
+  if (!operation.is_checked && wanted > own) {
+    if (own > 0 || wanted != 1 || seq_len(context, page_size) == 0) {
       return Error(ErrorCode::OutOfRange, "outputs of the last " + std::to_string(wanted) +
-                                              " tokens wanted, " + std::to_string(queued) +
+                                              " tokens wanted, " + std::to_string(own) +
                                               " are queued");
     }
-    operation.requeries.push_back({.token = last_token(context, resources_),
-                                   .position = operation.position_first - 1,
-                                   .output = 0});
-  } else {
-    operation.output_tokens.assign(context.tokens.end() - wanted, context.tokens.end());
   }
+  operation.is_checked = true;
+  // Those that are written already run once more: the last token, or all when it begins anew.
+  const std::uint32_t written = wanted > queued ? wanted - queued : 0;
+  for (std::uint32_t output = 0; output < written; ++output) {
+    const std::uint32_t position = operation.position_first - written + output;
+    operation.requeries.push_back(
+        {.token = token_at(context, resources_, position), .position = position, .output = output});
+  }
+  operation.output_tokens.assign(context.tokens.end() - (wanted - written), context.tokens.end());
   operation.is_started = true;
   return {};
 }
@@ -74,20 +85,35 @@ FindEnd Scheduler::find_context(Operation& operation) {
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
   const std::uint32_t end = operation.done_count + found.token_count;
+  const auto output_offset =
+      static_cast<std::uint32_t>(operation.output_embeds.size()) - output_count;
   for (std::uint32_t index = std::max(operation.done_count, output_first); index < end; ++index) {
     operation.requeries.push_back({.token = operation.output_tokens[index - output_first],
                                    .position = operation.position_first + index,
-                                   .output = index - output_first});
+                                   .output = index - output_first + output_offset});
   }
   operation.done_count = end;
   return found.end;
 }
 
-Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t row_limit) {
+std::optional<Scheduler::Attempt> Scheduler::restore(Operation& operation) {
+  Context& context = *operation.context;
+  if (context.is_suspended) {
+    resume_context(context, resources_, ledger(*operation.instance));
+    counts_.lost_token_count += context.lost_count;
+  }
+  if (context.lost_count == 0) return std::nullopt;
+  if (!is_building_) return Attempt::Later;
+  return place_context(operation, rows_left(), true);
+}
+
+Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t row_limit,
+                                            bool restores) {
   Context& context = *operation.context;
   const std::uint32_t page_size = resources_.cache.page_size();
   if (row_limit == 0) return Attempt::Later;
-  const std::uint32_t wanted = pages_wanted(context, resources_);
+  const std::uint32_t remaining = restores ? context.lost_count : queued_count(context);
+  const std::uint32_t wanted = pages_wanted(context, resources_, remaining);
   if (wanted > 0) {
     if (Result<void> quota = check_quota(*operation.instance, wanted); !quota.ok()) {
       return fail(operation, std::move(quota).take_error());
@@ -96,7 +122,6 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   }
   const auto requery_count =
       std::min(row_limit, static_cast<std::uint32_t>(operation.requeries.size()));
-  const std::uint32_t remaining = queued_count(context);
   std::uint32_t chunk = std::min(remaining, row_limit - requery_count);
   if (chunk < remaining) {
     // Ends with a page, so that others who want the same prompt find whole pages claimed.
@@ -119,15 +144,17 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
                                      " page tables of the device are in use"));
   }
   operation.wanted_page_count = 0;
-  QUIRE_CHECK(take_pages(context, resources_, ledger(*operation.instance), batch_.copies),
-              "make_room() made too little");
+  QUIRE_CHECK(
+      take_pages(context, resources_, ledger(*operation.instance), remaining, batch_.copies),
+      "make_room() made too little");
   begin_flight(context, resources_, chunk);
   sync_table(context, resources_, batch_.table_changes);
   add_context_rows(operation, requery_count, chunk);
   operation.done_count += chunk;
   operation.requeries.erase(operation.requeries.begin(),
                             operation.requeries.begin() + requery_count);
-  const bool is_last = chunk == remaining && operation.requeries.empty();
+  context.used_batch = static_cast<std::uint64_t>(batch_.id);
+  const bool is_last = !restores && chunk == remaining && operation.requeries.empty();
   building_.passes.back().is_last = is_last;
   if (!is_last) return Attempt::Later;
   table_.place(operation);
@@ -154,13 +181,16 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
   const std::uint32_t base = context.committed_count * page_size;
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
+  const auto output_offset =
+      static_cast<std::uint32_t>(operation.output_embeds.size()) - output_count;
   for (std::uint32_t index = 0; index < chunk; ++index) {
     const std::uint32_t offset = context.written_count + index;
     batch_.rows.push_back({.token = context.tokens[context.token_first + offset],
                            .position = base + offset,
                            .slot = base + offset});
     const std::uint32_t queued_index = operation.done_count + index;
-    if (queued_index >= output_first) add_last(queued_index - output_first);
+    if (output_count > 0 && queued_index >= output_first)
+      add_last(queued_index - output_first + output_offset);
   }
   batch_.passes.push_back({.sequence = context.sequence,
                            .row_first = row_first,

@@ -31,6 +31,15 @@ Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
       !is<ContextAppend>(operation)) {
     return Attempt::Later;
   }
+  // A cut goes without what it cuts; anything else needs what was written to be there.
+  const auto* cut = std::get_if<ContextEdit>(&operation.body);
+  const bool cuts = cut != nullptr && (cut->kind == ContextEditKind::Truncate ||
+                                       cut->kind == ContextEditKind::Rewind);
+  const bool needs_all = (cut != nullptr && !cuts) || is<ContextDropRange>(operation) ||
+                         is<ContextSave>(operation);
+  if (needs_all) {
+    if (const std::optional<Attempt> unfinished = restore(operation)) return *unfinished;
+  }
   switch (operation.body.index()) {
     case index_of<Synchronize>():
       if (operation.queue->first != &operation) return Attempt::Blocked;
@@ -304,8 +313,10 @@ Scheduler::Attempt Scheduler::fail(Operation& operation, Error error) {
       embed->error = error.copy();
     }
   }
-  if (is<ContextFlush>(operation) || is<ContextForward>(operation)) {
-    if (operation.context != nullptr && !operation.context->is_in_flight) {
+  const bool computes = is<ContextFlush>(operation) || is<ContextForward>(operation) ||
+                        (operation.context != nullptr && operation.context->lost_count > 0);
+  if (computes) {
+    if (operation.context != nullptr && !operation.context->is_suspended && !operation.context->is_in_flight) {
       trim_tail(*operation.context, resources_, ledger(*operation.instance));
     }
   }
@@ -340,7 +351,7 @@ Result<void> Scheduler::check_quota(const Instance& instance, std::uint32_t coun
 bool Scheduler::can_take(const Operation& operation, std::uint32_t count) {
   if (count == 0) return true;
   if (oldest_waiter_ < operation.instance->order) return false;
-  return resources_.cache.make_room(count);
+  return make_room(operation, count);
 }
 
 Error Scheduler::no_free_page(const Instance& instance, std::uint32_t wanted) const {

@@ -39,7 +39,11 @@ bool Scheduler::needs_batch(const Operation& operation) const {
 
 // An upper bound: what is found in the trie needs no row.
 std::uint32_t Scheduler::row_count_of(const Operation& operation) const {
-  if (operation.context != nullptr) return queued_count(*operation.context);
+  if (const Context* context = operation.context) {
+    const bool may_have_lost_all = context->is_suspended;
+    return queued_count(*context) +
+           (may_have_lost_all ? context->committed_count * resources_.cache.page_size() : 0);
+  }
   return static_cast<std::uint32_t>(operation.input_embeds.size()) - operation.done_count;
 }
 
@@ -111,7 +115,7 @@ bool Scheduler::dispatch() {
   building_.clear();
   resources_.open_batch(batch_.id);
   is_building_ = true;
-  has_progress_ = has_sliced_ = false;
+  has_progress_ = has_sliced_ = has_suspended_ = false;
   lookups_left_ = options_.lookup_page_count_max;
   small_.clear();
   large_.clear();
@@ -309,8 +313,9 @@ bool Scheduler::others_may_free() const {
 
 void Scheduler::resolve_stuck() {
   std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
-  if (has_sliced_) table_.wakeup.notify();
-  if (waiters_.empty() || has_progress_ || has_sliced_) return;
+  const bool goes_on = has_sliced_ || has_suspended_;
+  if (goes_on) table_.wakeup.notify();
+  if (waiters_.empty() || has_progress_ || goes_on) return;
   const std::uint64_t now_ns = table_.clock.now_ns();
   std::size_t youngest = 0;
   for (std::size_t index = 0; index < waiters_.size(); ++index) {

@@ -9,8 +9,9 @@
 //
 // Pages. An operation takes all the pages it needs at its first placement, or waits. Those who wait
 // are served by age of their instances: no instance takes a page while an older one waits for one,
-// so the oldest always progresses. When nothing is left that could free a page, the youngest who
-// waits gets NoFreePage with the numbers.
+// so the oldest always progresses. For one that lacks pages, contexts that others can do without are
+// suspended (suspension.cc). When nothing is left that could free a page, the youngest who waits
+// gets NoFreePage with the numbers.
 //
 // Owns     the model's pages, embed slots and sequences, the operations that are ready, and the
 //          record of the batch under way (one at a time).
@@ -57,6 +58,8 @@ struct SchedulerCounts {
   std::uint64_t found_token_count = 0;
   std::uint64_t device_ns = 0;
   std::uint64_t build_ns = 0;
+  std::uint64_t suspension_count = 0;
+  std::uint64_t lost_token_count = 0;  // Written again after a suspension, or found again.
 };
 
 class Scheduler {
@@ -178,7 +181,9 @@ class Scheduler {
   Attempt compute_context(Operation& operation);
   Result<void> start_context(Operation& operation);
   FindEnd find_context(Operation& operation);
-  Attempt place_context(Operation& operation, std::uint32_t row_limit);
+  Attempt place_context(Operation& operation, std::uint32_t row_limit, bool restores = false);
+  // Empty: the context has all that was ever written; otherwise what to do with the operation.
+  std::optional<Attempt> restore(Operation& operation);
   void add_context_rows(Operation& operation, std::uint32_t requery_count, std::uint32_t chunk);
   void complete_context(Context& context, PassRecord& pass, Result<void> outcome);
 
@@ -206,6 +211,11 @@ class Scheduler {
   Attempt want_pages(Operation& operation, std::uint32_t count);
   Result<void> check_quota(const Instance& instance, std::uint32_t count) const;
   bool can_take(const Operation& operation, std::uint32_t count);
+
+  // suspension.cc
+  bool make_room(const Operation& operation, std::uint32_t count);
+  std::vector<Context*> suspendable(const Operation& operation) const;
+  void suspend(Context& context);
   Error no_free_page(const Instance& instance, std::uint32_t wanted) const;
   Result<void> complete_pass(std::size_t index, Result<void> outcome);
   std::uint32_t rows_left() const {
@@ -235,6 +245,7 @@ class Scheduler {
   bool is_building_ = false;
   bool has_progress_ = false;  // Something finished without the device.
   bool has_sliced_ = false;    // A look-up goes on in the next build.
+  bool has_suspended_ = false;  // Pages will be free for the next build.
   inference::Batch batch_;
   Flight building_;
   std::uint32_t row_limit_ = 0;

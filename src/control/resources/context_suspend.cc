@@ -1,0 +1,69 @@
+#include "control/resources/context_suspend.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "control/resources/context_parts.h"
+
+namespace quire::control {
+
+using inference::TokenId;
+
+bool can_suspend(const Context& context, const ModelResources& resources) {
+  if (context.head == kNoNode || context.is_in_flight || context.is_opening ||
+      context.is_suspended) {
+    return false;
+  }
+  if (!context.view.is_plain() || context.has_unnamed_start || context.has_opaque_page) {
+    return false;
+  }
+  return !context.tail.empty() || !resources.cache.is_root(context.anchor);
+}
+
+void suspend_context(Context& context, ModelResources& resources, PageLedger& ledger) {
+  QUIRE_CHECK(can_suspend(context, resources), "suspended what cannot be");
+  context.lost_count += std::exchange(context.written_count, 0);
+  release_tail(context, resources, ledger, 0);
+  ledger.release_chain(resources.cache, context.anchor);
+  // It will be back, whatever the program says of it.
+  resources.cache.drop(context.anchor, {.hint = EvictionHint::WillResume});
+  context.anchor = kNoNode;
+  context.anchor_count = 0;
+  context.is_suspended = true;
+  resources.sequences.release(context);
+}
+
+void resume_context(Context& context, ModelResources& resources, PageLedger& ledger) {
+  QUIRE_CHECK(context.is_suspended, "resumed what was not suspended");
+  PageCache& cache = resources.cache;
+  std::vector<NodeId> path(context.committed_count);
+  NodeId root = context.head;
+  for (std::uint32_t index = context.committed_count; index > 0; --index) {
+    path[index - 1] = root;
+    root = cache.parent(root);
+  }
+  std::uint32_t kept = 0;
+  while (kept < path.size() && cache.is_resident(path[kept])) ++kept;
+  std::vector<TokenId> tokens;
+  for (std::size_t index = kept; index < path.size(); ++index) {
+    const std::span<const TokenId> page = cache.trie().tokens(path[index]);
+    tokens.insert(tokens.end(), page.begin(), page.end());
+  }
+  context.lost_count += static_cast<std::uint32_t>(tokens.size());
+  tokens.insert(tokens.end(),
+                context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first),
+                context.tokens.end());
+  context.tokens = std::move(tokens);
+  context.token_first = 0;
+  context.anchor = kept == 0 ? root : path[kept - 1];
+  context.anchor_count = kept;
+  context.committed_count = kept;
+  cache.hold(context.anchor);
+  ledger.acquire_chain(cache, context.anchor);
+  cache.hold_name(context.anchor);
+  cache.drop_name(std::exchange(context.head, context.anchor));
+  context.is_suspended = false;
+}
+
+}  // namespace quire::control

@@ -1,0 +1,24 @@
+#pragma once
+// Suspension: a context gives its pages up and goes on existing.
+//
+// What it knows stays: its tokens, in nodes held by name and in the context itself. Its pages go
+// cold, so the eviction order decides which of them really go; the others are there when it
+// resumes. Tokens whose pages went are lost: written once, to be written again before anything that
+// depends on them. They stand first among the queued ones, and seq_len() goes on counting them.
+//
+// A context that dropped slots or has an opaque page is never suspended: its bits could not be
+// computed from its tokens alone.
+//
+// Thread   engine thread only.
+#include "control/resources/context.h"
+
+namespace quire::control {
+
+// Whether it can be suspended now, and holds a page that this would let go.
+bool can_suspend(const Context& context, const ModelResources& resources);
+// Requires: can_suspend().
+void suspend_context(Context& context, ModelResources& resources, PageLedger& ledger);
+// Holds what is still there of the chain again. O(its pages). Requires: suspended.
+void resume_context(Context& context, ModelResources& resources, PageLedger& ledger);
+
+}  // namespace quire::control

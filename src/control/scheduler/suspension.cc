@@ -1,0 +1,99 @@
+// When pages run out: contexts that others can do without give theirs up, and come back later.
+//
+// Never a kill. For an operation that lacks pages, these contexts are suspended until there are
+// enough, in this order: of instances that have nothing to compute (longest unused first), of
+// instances that are less important than the operation's own (lower priority, then newer), and
+// those of its own instance that no operation waits for. So the oldest instance that has work
+// always goes on. Pages that are shared with a context that stays do not help, and cost nothing.
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "control/resources/context_suspend.h"
+#include "control/scheduler/scheduler.h"
+
+namespace quire::control {
+namespace {
+
+// A guest thinks between two steps; only one that let a whole batch pass has nothing to compute.
+constexpr std::uint64_t kIdleBatchCount = 2;
+
+enum class Rank : std::uint8_t { Idle, LessImportant, Own };
+
+struct Victim {
+  Rank rank = Rank::Idle;
+  std::uint8_t priority = 0;
+  std::uint64_t order = 0;  // Smaller goes first, within a rank and a priority.
+  Context* context = nullptr;
+};
+
+bool is_waited_for(const Context& context) {
+  const Operation* last = context.last_operation.get();
+  return last != nullptr && last->context == &context;
+}
+
+}  // namespace
+
+std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
+  std::vector<Victim> victims;
+  const auto own = static_cast<std::uint8_t>(operation.queue != nullptr ? operation.queue->priority
+                                                                        : Priority::Normal);
+  for (const auto& [order, instance] : table_.instances) {
+    const bool is_own = instance.get() == operation.instance;
+    const bool is_busy = instance->operation_count > 0;
+    instance->objects.for_each([&, order = order](std::uint32_t, const ObjectEntry& entry) {
+      if (entry.kind != ObjectKind::Context) return;
+      auto* context = static_cast<Context*>(entry.object);
+      if (context->model != this || context == operation.context || context == operation.child)
+        return;
+      if (!can_suspend(*context, resources_)) return;
+      const auto priority = static_cast<std::uint8_t>(context->queue->priority);
+      if (is_own) {
+        if (is_waited_for(*context)) return;
+        victims.push_back({Rank::Own, priority, context->used_batch, context});
+      } else if (!is_busy &&
+                 context->used_batch + kIdleBatchCount <= static_cast<std::uint64_t>(batch_.id)) {
+        victims.push_back({Rank::Idle, 0, context->used_batch, context});
+      } else if (priority < own || (priority == own && order > operation.instance->order)) {
+        victims.push_back({Rank::LessImportant, priority, ~order, context});
+      }
+    });
+  }
+  std::stable_sort(victims.begin(), victims.end(), [](const Victim& left, const Victim& right) {
+    return std::tuple(left.rank, left.priority, left.order) <
+           std::tuple(right.rank, right.priority, right.order);
+  });
+  std::vector<Context*> contexts;
+  for (const Victim& each : victims) contexts.push_back(each.context);
+  return contexts;
+}
+
+void Scheduler::suspend(Context& context) {
+  suspend_context(context, resources_, ledger(*context.instance));
+  ++counts_.suspension_count;
+  // What was on its way in it begins anew when the context is back.
+  for (Operation* each = context.instance->first; each != nullptr; each = each->instance_next) {
+    if (each->context != &context || !each->is_started) continue;
+    each->is_started = false;
+    each->done_count = 0;
+    each->requeries.clear();
+    each->output_tokens.clear();
+  }
+}
+
+bool Scheduler::make_room(const Operation& operation, std::uint32_t count) {
+  if (resources_.cache.make_room(count)) return true;
+  const bool comes_soon = has_suspended_ && resources_.cache.available_soon() >= count;
+  if (count > resources_.cache.page_count() || comes_soon) return false;
+  for (Context* context : suspendable(operation)) {
+    suspend(*context);
+    // Pages let go while a batch is built may be touched by it, for all that is known: they are
+    // free for the next one.
+    has_suspended_ = true;
+    if (resources_.cache.make_room(count)) return true;
+    if (resources_.cache.available_soon() >= count) return false;
+  }
+  return false;
+}
+
+}  // namespace quire::control

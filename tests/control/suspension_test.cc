@@ -1,0 +1,174 @@
+// What happens when pages run out: nobody is killed, everybody gets what an unconstrained run
+// gives.
+#include <gtest/gtest.h>
+
+#include "control/harness.h"
+
+namespace quire::control {
+namespace {
+
+Harness::Options pool_of(std::uint32_t page_count) {
+  Harness::Options options;
+  options.device.page_count = page_count;
+  options.device.row_count_max = 256;
+  return options;
+}
+
+// A program that generates: a prompt, then a token at a time, the most probable each.
+struct Conversation {
+  InstanceId guest{};
+  ObjectId queue{};
+  ObjectId context{};
+  std::vector<ObjectId> output;
+  FutureId next{};
+  std::vector<std::uint32_t> tokens;
+  std::uint32_t left = 0;
+  bool has_failed = false;
+};
+
+Conversation begin(Harness& harness, std::uint32_t seed, std::uint32_t prompt,
+                   std::uint32_t count) {
+  Conversation talk;
+  talk.guest = harness.start();
+  talk.queue = harness.queue(talk.guest);
+  talk.context = harness.context(talk.guest, talk.queue);
+  talk.output = harness.embeds(talk.guest, talk.queue, 1);
+  talk.left = count;
+  harness.send(talk.guest, ContextAppend{talk.context, count_tokens(prompt, seed)}, false);
+  return talk;
+}
+
+void ask(Harness& harness, Conversation& talk) {
+  harness.send(talk.guest, ContextForward{talk.context, talk.output}, false);
+  talk.next = harness.send(talk.guest, GetNextDist{talk.queue, talk.output[0], 4});
+}
+
+// All at once, each going on as soon as it has its token. Returns how many batches ran.
+int converse(Harness& harness, std::vector<Conversation>& talks) {
+  int batches = 0;
+  for (Conversation& talk : talks) ask(harness, talk);
+  for (bool goes_on = true; goes_on && batches < 100'000;) {
+    goes_on = false;
+    batches += harness.step();
+    for (Conversation& talk : talks) {
+      if (talk.left == 0) continue;
+      goes_on = true;
+      if (!harness.has(talk.guest, talk.next)) continue;
+      if (harness.error(talk.guest, talk.next)) {
+        ADD_FAILURE() << harness.message(talk.guest, talk.next);
+        talk.has_failed = true;
+        talk.left = 0;
+        continue;
+      }
+      const auto token = harness.get<NextDistribution>(talk.guest, talk.next).tokens.front();
+      talk.tokens.push_back(token);
+      harness.send(talk.guest, ContextAppend{talk.context, {token}}, false);
+      if (--talk.left > 0) {
+        ask(harness, talk);
+      } else {
+        harness.controller->end_instance(talk.guest);
+      }
+    }
+  }
+  return batches;
+}
+
+struct Outcome {
+  int batch_count = 0;
+  std::uint64_t row_count = 0;
+  std::uint64_t suspension_count = 0;
+  std::vector<std::vector<std::uint32_t>> tokens;
+};
+
+Outcome sixteen(std::uint32_t page_count) {
+  Harness harness(pool_of(page_count));
+  std::vector<Conversation> talks;
+  for (std::uint32_t each = 0; each < 16; ++each) {
+    talks.push_back(begin(harness, 1 + each, 100, 60));  // 10 pages each in the end.
+  }
+  Outcome outcome{.batch_count = converse(harness, talks), .tokens = {}};
+  for (const Conversation& talk : talks) {
+    EXPECT_FALSE(talk.has_failed);
+    outcome.tokens.push_back(talk.tokens);
+  }
+  outcome.row_count = harness.controller->statistics().row_count;
+  outcome.suspension_count = harness.controller->statistics().suspension_count;
+  EXPECT_EQ(harness.free_page_count(), page_count);
+  return outcome;
+}
+
+TEST(Suspension, SixteenConversationsInAQuarterOfThePoolGiveWhatTheyGiveInAllOfIt) {
+  const Outcome roomy = sixteen(400);
+  EXPECT_EQ(roomy.suspension_count, 0u);
+  const Outcome tight = sixteen(40);
+  EXPECT_EQ(tight.tokens, roomy.tokens);
+  EXPECT_GT(tight.suspension_count, 0u);
+  // Work done twice stays within bounds: rows are what a device's time goes by.
+  EXPECT_LE(static_cast<double>(tight.row_count), 2.5 * static_cast<double>(roomy.row_count));
+  std::cout << "batches " << roomy.batch_count << " and " << tight.batch_count << ", rows "
+            << roomy.row_count << " and " << tight.row_count << ", suspensions "
+            << tight.suspension_count << "\n";
+}
+
+TEST(Suspension, TwoThatHoldHalfEachAndWantMoreBothFinish) {
+  Harness harness(pool_of(8));
+  std::vector<Conversation> talks;
+  for (std::uint32_t each = 0; each < 2; ++each) talks.push_back(begin(harness, 1 + each, 64, 40));
+  converse(harness, talks);
+  for (const Conversation& talk : talks) {
+    EXPECT_FALSE(talk.has_failed);
+    EXPECT_EQ(talk.tokens.size(), 40u);
+  }
+}
+
+TEST(Suspension, WhoeverIdlesGivesWayAndComesBackWithTheSameBits) {
+  std::vector<std::uint32_t> alone;
+  {
+    Harness harness(pool_of(64));
+    std::vector<Conversation> talks{begin(harness, 1, 64, 10)};
+    converse(harness, talks);
+    alone = talks[0].tokens;
+  }
+  Harness harness(pool_of(8));
+  std::vector<Conversation> first{begin(harness, 1, 64, 5)};
+  // Its program thinks after five tokens; the context stays.
+  Conversation& idle = first[0];
+  idle.left = 5;
+  ask(harness, idle);
+  for (int token = 0; token < 5; ++token) {
+    harness.run();
+    const auto drawn = harness.get<NextDistribution>(idle.guest, idle.next).tokens.front();
+    idle.tokens.push_back(drawn);
+    harness.send(idle.guest, ContextAppend{idle.context, {drawn}}, false);
+    if (token < 4) ask(harness, idle);
+  }
+  std::vector<Conversation> others;
+  others.push_back(begin(harness, 7, 90, 20));
+  converse(harness, others);
+  EXPECT_FALSE(others[0].has_failed);
+  EXPECT_GT(harness.controller->statistics().suspension_count, 0u);
+  for (int token = 0; token < 5; ++token) {
+    ask(harness, idle);
+    harness.run();
+    const auto drawn = harness.get<NextDistribution>(idle.guest, idle.next).tokens.front();
+    idle.tokens.push_back(drawn);
+    harness.send(idle.guest, ContextAppend{idle.context, {drawn}}, false);
+  }
+  EXPECT_EQ(idle.tokens, alone);
+}
+
+TEST(Suspension, OneThatNeedsMoreThanThePoolIsToldTheNumbersAndNobodyElseNotices) {
+  Harness harness(pool_of(8));
+  std::vector<Conversation> talks{begin(harness, 1, 32, 4)};
+  Conversation large = begin(harness, 2, 200, 1);
+  const FutureId refused = harness.send(large.guest, ContextFlush{large.context});
+  converse(harness, talks);
+  EXPECT_EQ(harness.error(large.guest, refused), ErrorCode::NoFreePage);
+  EXPECT_NE(harness.message(large.guest, refused).find("13 KV pages; the pool has 8"),
+            std::string::npos)
+      << harness.message(large.guest, refused);
+  EXPECT_EQ(talks[0].tokens.size(), 4u);
+}
+
+}  // namespace
+}  // namespace quire::control
