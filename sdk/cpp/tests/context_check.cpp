@@ -81,13 +81,12 @@ Task<Result<void>> snapshots(Context& context, const Distribution& expected) {
                        list.error().code == ErrorCode::NotSupported &&
                        opened.error().code == ErrorCode::NotSupported &&
                        removed.error().code == ErrorCode::NotSupported;
-    CO_TRY(
-        say("snapshots or not-supported", agree && saved.error().code == ErrorCode::NotSupported));
+    CO_TRY(say("snapshots are off", agree && saved.error().code == ErrorCode::NotSupported));
     co_return {};
   }
   Context opened = CO_TRY(co_await Context::take(context.model(), "check"));
   const Distribution next = CO_TRY(co_await opened.next_distribution(8));
-  CO_TRY(say("snapshots or not-supported", same(next, expected) && opened.token_count() == 43));
+  CO_TRY(say("snapshots are kept", same(next, expected) && opened.token_count() == 43));
   co_return {};
 }
 

@@ -151,19 +151,26 @@ TEST(Inferlets, AttentionSinkGoesPastTheContextLengthInAConstantNumberOfPages) {
 }
 
 TEST(Inferlets, AWasmGuestEditsAndSavesContextsOverTheRealControlLayer) {
-  const ProcessResult result =
-      test::run_quire({"run", QUIRE_BINARY_DIR "/sdk/cpp/tests/context_check.wasm", "--model",
-                       kTinyModel, "--kv-pages", "64"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out,
-            "rewound: yes\nspliced: yes\ndropped: yes\nis not seen: yes\nreserved: yes\ncut: yes\n"
-            "released: yes\nrewind beyond: out-of-range\ndrop beyond: out-of-range\n"
-            "splice beyond: out-of-range\ncommit of a partial page: page-not-full\n"
-            "release of too many: out-of-range\nreserve beyond the pool: no-free-page\n"
-            "save as ..: invalid-argument\nsave with NUL: invalid-argument\n"
-            "save as 4096 bytes: invalid-argument\nsave as bad UTF-8: invalid-argument\n"
-            "open of ..: invalid-argument\ntake of nothing: invalid-argument\n"
-            "remove of a/b: invalid-argument\nsnapshots or not-supported: yes\n");
+  const std::string expected =
+      "rewound: yes\nspliced: yes\ndropped: yes\nis not seen: yes\nreserved: yes\ncut: yes\n"
+      "released: yes\nrewind beyond: out-of-range\ndrop beyond: out-of-range\n"
+      "splice beyond: out-of-range\ncommit of a partial page: page-not-full\n"
+      "release of too many: out-of-range\nreserve beyond the pool: no-free-page\n"
+      "save as ..: invalid-argument\nsave with NUL: invalid-argument\n"
+      "save as 4096 bytes: invalid-argument\nsave as bad UTF-8: invalid-argument\n"
+      "open of ..: invalid-argument\ntake of nothing: invalid-argument\n"
+      "remove of a/b: invalid-argument\n";
+  const test::TemporaryFolder folder;
+  for (const bool is_kept : {false, true}) {
+    const Words store = is_kept ? Words{"--store", folder.file("store")} : Words{"--no-store"};
+    const ProcessResult result =
+        test::run_quire(joined({"run", QUIRE_BINARY_DIR "/sdk/cpp/tests/context_check.wasm",
+                                "--model", kTinyModel, "--kv-pages", "64"},
+                               store));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out,
+              expected + (is_kept ? "snapshots are kept: yes\n" : "snapshots are off: yes\n"));
+  }
 }
 
 TEST(Inferlets, TasksTimeoutsAndDropsWorkOverTheRealWait) {
