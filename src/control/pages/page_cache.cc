@@ -62,8 +62,12 @@ void PageCache::evict_all() {
 }
 
 PageMatch PageCache::find(NodeId parent, const PageContent& content) const {
+  return find(parent, content, trie_.hash_below(trie_.hash(parent), content));
+}
+
+PageMatch PageCache::find(NodeId parent, const PageContent& content, std::uint64_t hash) const {
   if (!options_.is_shared) return {};
-  const NodeId node = trie_.find(parent, content);
+  const NodeId node = trie_.find(parent, content, hash);
   if (node == kNoNode) return {};
   switch (trie_.residency(node)) {
     case Residency::InFlight:

@@ -83,6 +83,8 @@ class PageCache {
   bool take(std::uint32_t count, std::vector<PageId>& pages);
 
   PageMatch find(NodeId parent, const PageContent& content) const;
+  // With the hash of trie().hash_below().
+  PageMatch find(NodeId parent, const PageContent& content, std::uint64_t hash) const;
 
   // The hint is for pages that nobody holds any more.
   void hold(NodeId node);

@@ -1,9 +1,11 @@
 #include "control/pages/page_name.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace quire::control {
 namespace {
@@ -38,8 +40,8 @@ class Encoder {
   explicit Encoder(std::vector<std::byte>& bytes) : bytes_(bytes) { bytes_.clear(); }
 
   Encoder& add(Tag tag, std::span<const std::byte> value) {
-    header(tag, value.size());
-    bytes_.insert(bytes_.end(), value.begin(), value.end());
+    std::byte* field = begin(tag, value.size());
+    std::copy(value.begin(), value.end(), field);
     return *this;
   }
   Encoder& add(Tag tag, std::string_view value) {
@@ -47,14 +49,20 @@ class Encoder {
   }
   Encoder& add(Tag tag, const Digest& value) { return add(tag, std::as_bytes(std::span(value))); }
   Encoder& add(Tag tag, std::uint32_t value) {
-    header(tag, 4);
-    append_number(value, 4);
+    put(begin(tag, 4), value, 4);
     return *this;
   }
   template <typename Word>
   Encoder& add_words(Tag tag, std::span<const Word> words) {
-    header(tag, words.size() * 4);
-    for (const Word word : words) append_number(static_cast<std::uint32_t>(word), 4);
+    static_assert(sizeof(Word) == 4);
+    std::byte* field = begin(tag, words.size() * 4);
+    if constexpr (std::endian::native == std::endian::little) {
+      const auto raw = std::as_bytes(words);
+      std::copy(raw.begin(), raw.end(), field);
+    } else {
+      for (const Word word : words)
+        put(std::exchange(field, field + 4), static_cast<std::uint32_t>(word), 4);
+    }
     return *this;
   }
   // Up to the end of a block, so that what follows begins with one.
@@ -65,16 +73,19 @@ class Encoder {
   }
 
  private:
-  void header(Tag tag, std::size_t size) {
-    bytes_.push_back(static_cast<std::byte>(tag));
-    append_number(size, 8);
+  // Where the value of a new field goes.
+  std::byte* begin(Tag tag, std::size_t size) {
+    const std::size_t first = bytes_.size();
+    bytes_.resize(first + kFieldHeader + size);
+    std::byte* header = &bytes_[first];
+    header[0] = static_cast<std::byte>(tag);
+    put(header + 1, size, 8);
+    return header + kFieldHeader;
   }
-  void append_number(std::uint64_t value, int byte_count) {
-    std::array<std::byte, 8> little{};
+  static void put(std::byte* to, std::uint64_t value, int byte_count) {
     for (int index = 0; index < byte_count; ++index) {
-      little[static_cast<std::size_t>(index)] = static_cast<std::byte>(value >> (8 * index));
+      to[index] = static_cast<std::byte>(value >> (8 * index));
     }
-    bytes_.insert(bytes_.end(), little.begin(), little.begin() + byte_count);
   }
   std::vector<std::byte>& bytes_;
 };

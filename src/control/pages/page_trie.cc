@@ -35,17 +35,12 @@ PageTrie::PageTrie(const PageTrieOptions& options)
                   kNoNode);
 }
 
-const PageTrie::Node& PageTrie::at(NodeId node) const {
-  const auto index = static_cast<std::uint32_t>(node);
-  QUIRE_CHECK(index < nodes_.size() && nodes_[index].exists, "no such node");
-  return nodes_[index];
-}
-
 NodeId PageTrie::make_node() {
   std::uint32_t index = static_cast<std::uint32_t>(nodes_.size());
   if (free_.empty()) {
     nodes_.emplace_back();
     tokens_.resize(tokens_.size() + options_.page_size);
+    names_.emplace_back();
     if (nodes_.size() > buckets_.size()) grow_buckets();
   } else {
     index = free_.back();
@@ -59,7 +54,8 @@ NodeId PageTrie::add_root(const PageName& name) {
   const NodeId root = make_node();
   Node& node = at_mutable(root);
   node.root = root;
-  node.name = name;
+  node.hash = own_hash(root);
+  name_of(root) = name;
   node.is_named = true;
   return root;
 }
@@ -88,20 +84,32 @@ std::span<const std::uint8_t> PageTrie::mask(NodeId node) const {
   return entry.unusual->mask;
 }
 
-std::uint64_t PageTrie::hash_of(NodeId parent, const PageContent& content) const {
-  std::uint64_t hash =
-      mix(options_.hash_key ^ kFirst, static_cast<std::uint64_t>(parent) ^ kSecond);
-  for (std::size_t index = 0; index < content.tokens.size(); ++index) {
-    const std::uint64_t slot =
-        (std::uint64_t{static_cast<std::uint32_t>(content.tokens[index])} << 32) |
-        content.positions[index];
-    hash = mix(hash ^ slot, kSecond ^ options_.hash_key);
+std::uint64_t PageTrie::hash_below(std::uint64_t parent, const PageContent& content) const {
+  std::uint64_t hash = mix(options_.hash_key ^ kFirst, parent ^ kSecond);
+  const auto slot = [&content](std::size_t index) {
+    return (std::uint64_t{static_cast<std::uint32_t>(content.tokens[index])} << 32) |
+           content.positions[index];
+  };
+  // Two slots for each multiplication: they wait for one another, and there are 8 in 16 slots.
+  const std::uint64_t key = kSecond ^ options_.hash_key;
+  std::size_t index = 0;
+  for (; index + 1 < content.tokens.size(); index += 2) {
+    hash = mix(slot(index) ^ key, slot(index + 1) ^ hash);
   }
+  if (index < content.tokens.size()) hash = mix(slot(index) ^ key, hash);
   for (const auto bytes : {content.mask, content.media}) {
     for (const std::uint8_t byte : bytes) hash = mix(hash ^ byte, kFirst ^ options_.hash_key);
   }
-  hash = mix(hash, kFirst);
+  return cut(mix(hash, kFirst));
+}
+
+std::uint64_t PageTrie::cut(std::uint64_t hash) const {
   return options_.hash_bits == 64 ? hash : hash & ((std::uint64_t{1} << options_.hash_bits) - 1);
+}
+
+// Of a node that nothing is known of: from which those below it descend.
+std::uint64_t PageTrie::own_hash(NodeId node) const {
+  return cut(mix(options_.hash_key ^ kSecond, static_cast<std::uint64_t>(node) ^ kFirst));
 }
 
 bool PageTrie::holds(NodeId node, NodeId parent, const PageContent& content) const {
@@ -117,8 +125,11 @@ bool PageTrie::holds(NodeId node, NodeId parent, const PageContent& content) con
 }
 
 NodeId PageTrie::find(NodeId parent, const PageContent& content) const {
+  return find(parent, content, hash_below(at(parent).hash, content));
+}
+
+NodeId PageTrie::find(NodeId parent, const PageContent& content, std::uint64_t hash) const {
   QUIRE_CHECK(content.tokens.size() == options_.page_size, "only full pages have names");
-  const std::uint64_t hash = hash_of(parent, content);
   for (NodeId each = buckets_[bucket_of(hash)]; each != kNoNode; each = at(each).next) {
     if (at(each).hash == hash && holds(each, parent, content)) return each;
   }
@@ -146,8 +157,11 @@ NodeId PageTrie::insert(NodeId parent, const PageContent& content, bool is_opaqu
                 .mask = {content.mask.begin(), content.mask.end()},
                 .media = {content.media.begin(), content.media.end()}});
   }
-  if (is_opaque) return id;
-  node.hash = hash_of(parent, content);
+  if (is_opaque) {
+    node.hash = own_hash(id);
+    return id;
+  }
+  node.hash = hash_below(at(parent).hash, content);
   node.next = std::exchange(buckets_[bucket_of(node.hash)], id);
   return id;
 }
@@ -164,7 +178,7 @@ void PageTrie::grow_buckets() {
 void PageTrie::set_name(NodeId node, const PageName& name) {
   Node& entry = at_mutable(node);
   QUIRE_CHECK(!entry.is_named, "T7: named twice");
-  entry.name = name;
+  name_of(node) = name;
   entry.is_named = true;
   node_of_name_.emplace(name, node);
 }
@@ -221,7 +235,7 @@ void PageTrie::erase_unneeded(NodeId id) {
       }
       *link = node.next;
     }
-    if (node.is_named) node_of_name_.erase(node.name);
+    if (node.is_named) node_of_name_.erase(name_of(id));
     const NodeId parent = node.parent;
     node = Node();
     free_.push_back(static_cast<std::uint32_t>(id));
@@ -266,7 +280,7 @@ void PageTrie::verify() const {
     }
     if (is_root) continue;
     if (node.is_named) {
-      QUIRE_CHECK(find_name(node.name) == NodeId{index}, "T7");
+      QUIRE_CHECK(find_name(name(NodeId{index})) == NodeId{index}, "T7");
       ++named;
     }
     QUIRE_CHECK(nodes_[static_cast<std::uint32_t>(node.parent)].exists, "T3");

@@ -1,9 +1,9 @@
 #pragma once
 // PageTrie finds a page by its parent and what it holds.
 //
-// It is walked by (parent node, keyed hash of tokens, positions and mask), and every hit is
-// compared in full: a weak or broken hash costs time, never wrong tokens (I10; tests cut it to 8
-// and 4 bits).
+// It is walked by (parent node, keyed hash of all tokens, positions and masks from the root down),
+// and every hit is compared in full, the parent by its node: a weak or broken hash costs time,
+// never wrong tokens (I10; tests cut it to 8 and 4 bits).
 //
 // A node is what a page is, apart from where its bytes are: it can outlive them, while children or
 // contexts need its name and tokens (dropped ranges, suspended contexts, pages on disk), and bytes
@@ -35,6 +35,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/check.h"
 #include "control/pages/page_name.h"
 #include "inference/api/types.h"
 
@@ -63,6 +64,20 @@ class PageTrie {
   // The node below `parent` that holds `content`; kNoNode if there is none.
   NodeId find(NodeId parent, const PageContent& content) const;
 
+  // The same in steps, so that a walk can fetch ahead: the hash of a page follows from that of its
+  // parent, found or not.
+  std::uint64_t hash(NodeId node) const { return at(node).hash; }
+  std::uint64_t hash_below(std::uint64_t parent, const PageContent& content) const;
+  NodeId find(NodeId parent, const PageContent& content, std::uint64_t hash) const;
+  void fetch_bucket(std::uint64_t hash) const { __builtin_prefetch(&buckets_[bucket_of(hash)]); }
+  void fetch_node(std::uint64_t hash) const {
+    const NodeId first = buckets_[bucket_of(hash)];
+    if (first == kNoNode) return;
+    const auto index = static_cast<std::size_t>(first);
+    __builtin_prefetch(&nodes_[index]);
+    __builtin_prefetch(&tokens_[index * options_.page_size]);
+  }
+
   // A node without bytes. The caller gives it a page or a hold before anything else happens.
   NodeId insert(NodeId parent, const PageContent& content, bool is_opaque);
   // Once; find_name() finds it from then on, opaque or not.
@@ -90,7 +105,7 @@ class PageTrie {
   NodeId node_of(PageId page) const;  // kNoNode: no node says what the page holds.
   NodeId parent(NodeId node) const { return at(node).parent; }
   NodeId root(NodeId node) const { return at(node).root; }
-  const PageName& name(NodeId node) const { return at(node).name; }
+  const PageName& name(NodeId node) const { return names_[static_cast<std::uint32_t>(node)]; }
   std::span<const TokenId> tokens(NodeId node) const;
   std::vector<std::uint32_t> positions(NodeId node) const;
   std::span<const std::uint8_t> mask(NodeId node) const;
@@ -125,10 +140,10 @@ class PageTrie {
     std::vector<std::uint8_t> mask;
     std::vector<std::uint8_t> media;
   };
-  struct Node {
+  struct alignas(64) Node {
     NodeId parent = kNoNode;
-    NodeId next = kNoNode;  // In the chain of the hash.
-    std::uint64_t hash = 0;
+    NodeId next = kNoNode;   // In the chain of the hash.
+    std::uint64_t hash = 0;  // Of all from the root down; cut to hash_bits.
     PageId page = inference::kNoPage;
     NodeId root = kNoNode;
     std::uint32_t child_count = 0;
@@ -140,17 +155,23 @@ class PageTrie {
     bool is_opaque = false;
     bool is_named = false;
     std::unique_ptr<Unusual> unusual;
-    PageName name{};
   };
+  static_assert(sizeof(Node) <= 64, "a look-up touches one cache line of each node");
 
-  const Node& at(NodeId node) const;
+  const Node& at(NodeId node) const {  // Here, because a look-up asks a dozen times for each page.
+    const auto index = static_cast<std::uint32_t>(node);
+    QUIRE_CHECK(index < nodes_.size() && nodes_[index].exists, "no such node");
+    return nodes_[index];
+  }
   Node& at_mutable(NodeId node) { return const_cast<Node&>(at(node)); }
   NodeId make_node();
   void erase_unneeded(NodeId node);
   void grow_buckets();
-  std::uint64_t hash_of(NodeId parent, const PageContent& content) const;
+  std::uint64_t cut(std::uint64_t hash) const;
+  std::uint64_t own_hash(NodeId node) const;
   std::size_t bucket_of(std::uint64_t hash) const { return hash & (buckets_.size() - 1); }
   bool holds(NodeId node, NodeId parent, const PageContent& content) const;
+  PageName& name_of(NodeId node) { return names_[static_cast<std::uint32_t>(node)]; }
   TokenId* tokens_of(NodeId node) {
     return &tokens_[std::size_t{static_cast<std::uint32_t>(node)} * options_.page_size];
   }
@@ -158,9 +179,10 @@ class PageTrie {
   const PageTrieOptions options_;
   std::vector<Node> nodes_;
   std::vector<TokenId> tokens_;  // [nodes][page_size]
+  std::vector<PageName> names_;  // [nodes]
   std::vector<std::uint32_t> free_;
-  std::vector<NodeId> node_of_page_;  // [page_count]
-  std::vector<NodeId> buckets_;       // A power of two.
+  std::vector<NodeId> node_of_page_;                             // [page_count]
+  std::vector<NodeId> buckets_;                                  // A power of two.
   std::unordered_map<PageName, NodeId, NameHash> node_of_name_;  // Roots apart.
 };
 

@@ -138,12 +138,10 @@ void push_dropped(Context& context, ModelResources& resources, NodeId node) {
   ++context.committed_count;
 }
 
-void advance_head(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node) {
+// The first `page_count` pages of the tail's tokens are the trie's now.
+void forget_tokens(Context& context, std::uint32_t page_size, std::uint32_t page_count) {
   constexpr std::size_t kCompactBeyond = 4096;
-  const std::uint32_t page_size = page_size_of(resources);
-  push_committed(context, resources, ledger, node);
-  context.token_first += page_size;
-  context.reserved_count -= std::min<std::uint32_t>(context.reserved_count, 1);
+  context.token_first += std::size_t{page_count} * page_size;
   context.view.forget_before(context.committed_count * page_size);
   if (context.token_first == context.tokens.size() ||
       (context.token_first > kCompactBeyond && context.token_first * 2 > context.tokens.size())) {
@@ -151,6 +149,12 @@ void advance_head(Context& context, ModelResources& resources, PageLedger& ledge
                          context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first));
     context.token_first = 0;
   }
+}
+
+void advance_head(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node) {
+  push_committed(context, resources, ledger, node);
+  context.reserved_count -= std::min<std::uint32_t>(context.reserved_count, 1);
+  forget_tokens(context, page_size_of(resources), 1);
 }
 
 void commit_first(Context& context, ModelResources& resources, PageLedger& ledger) {
@@ -254,44 +258,131 @@ Result<void> check_fits(const Context& context, const ModelResources& resources)
   return {};
 }
 
+namespace {
+
+// Pages are looked up and held in groups of so many: what the next ones touch is fetched ahead, and
+// a group is held once instead of page by page.
+constexpr std::uint32_t kFoundGroup = 64;
+
+// Nodes of a chain below the head, whose bytes are not held yet.
+struct FoundGroup {
+  std::array<NodeId, kFoundGroup> nodes;
+  std::uint32_t count = 0;
+};
+
+// The next `count` pages behind the head, as far as they are there.
+FindEnd find_group(const Context& context, const PageCache& cache, const PageLedger& ledger,
+                   std::uint32_t count, FoundGroup& group) {
+  const PageTrie& trie = cache.trie();
+  std::array<std::uint64_t, kFoundGroup> hashes;
+  std::uint64_t above = trie.hash(context.head);
+  for (std::uint32_t index = 0; index < count; ++index) {
+    above = trie.hash_below(above, TailPage(context, cache.page_size(), index).content());
+    hashes[index] = above;
+    trie.fetch_bucket(above);
+  }
+  if (count > 1) {
+    for (std::uint32_t index = 0; index < count; ++index) trie.fetch_node(hashes[index]);
+  }
+  NodeId parent = context.head;
+  group.count = 0;
+  while (group.count < count) {
+    const TailPage page(context, cache.page_size(), group.count);
+    const PageMatch match = cache.find(parent, page.content(), hashes[group.count]);
+    if (match.state != MatchState::Resident) {
+      const bool is_claimed =
+          match.state == MatchState::InFlight && (group.count > 0 || context.written_count == 0);
+      return is_claimed ? FindEnd::Claimed : FindEnd::NoMore;
+    }
+    group.nodes[group.count++] = parent = match.node;
+    ledger.fetch(cache.page_of(match.node));
+  }
+  return FindEnd::Slice;
+}
+
+// Leaves as many as `quota` allows; false if not all.
+bool cut_to_quota(const PageCache& cache, const PageLedger& ledger, std::uint32_t quota,
+                  FoundGroup& group) {
+  std::uint32_t page_count = ledger.page_count();
+  for (std::uint32_t index = 0; index < group.count; ++index) {
+    if (ledger.holds(cache.page_of(group.nodes[index]))) continue;
+    if (page_count++ < quota) continue;
+    group.count = index;
+    return false;
+  }
+  return true;
+}
+
+void attach_found(Context& context, ModelResources& resources, PageLedger& ledger,
+                  const FoundGroup& group, FindResult& result) {
+  if (group.count == 0) return;
+  PageCache& cache = resources.cache;
+  const std::uint32_t page_size = page_size_of(resources);
+  const std::uint32_t committed = context.committed_count;
+  const std::span<const NodeId> nodes = std::span(group.nodes).first(group.count);
+  const bool has_partial = !context.tail.empty() && context.written_count > 0;
+  for (const NodeId node : nodes) cache.note_found(node);
+  if (is_windowed(context)) {
+    for (const NodeId node : nodes) {
+      cache.hold_page(node);
+      push_committed(context, resources, ledger, node);
+    }
+  } else {
+    const NodeId before = context.head;
+    const NodeId last = nodes.back();
+    cache.hold(last);
+    cache.hold_name(last);
+    ledger.acquire_chain(cache, last);
+    ledger.release_chain(cache, before);
+    cache.drop(before);
+    cache.drop_name(before);
+    context.head = context.anchor = last;
+    context.committed_count += group.count;
+    context.anchor_count = context.committed_count;
+  }
+  // Its own partly written page goes; empty ones that were reserved stay.
+  if (has_partial) release_first(context, resources, ledger);
+  const std::uint32_t found = group.count * page_size - context.written_count;
+  result.token_count += found;
+  context.lost_count -= std::min(context.lost_count, found);
+  context.found_token_count += found;
+  context.written_count = 0;
+  context.reserved_count = std::min<std::uint32_t>(context.reserved_count,
+                                                   static_cast<std::uint32_t>(context.tail.size()));
+  forget_tokens(context, page_size, group.count);
+  context.table_clean_count = std::min(context.table_clean_count, committed);
+  // Pages that an earlier chunk took for what is found now.
+  release_tail(context, resources, ledger,
+               std::max(divide_up(tail_token_count(context), page_size), context.reserved_count));
+}
+
+}  // namespace
+
 FindResult find_queued(Context& context, ModelResources& resources, PageLedger& ledger,
                        std::uint32_t quota, std::uint32_t page_count_max) {
   QUIRE_CHECK(!context.is_in_flight, "looked up under a batch");
-  PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
   FindResult result;
   if (context.has_unnamed_start || context.written_count >= page_size) return result;
-  for (std::uint32_t looked = 0; tail_token_count(context) >= page_size; ++looked) {
-    if (looked == page_count_max) {
+  FoundGroup group;
+  std::uint32_t looked = 0;
+  // Groups grow, so that little is hashed in vain where nothing is found.
+  for (std::uint32_t wanted = 1;; wanted = std::min(2 * wanted, kFoundGroup)) {
+    std::uint32_t count = std::min(wanted, tail_token_count(context) / page_size);
+    if (count == 0) break;
+    // What a page that is found replaces counts against the quota until it is attached.
+    if (!context.tail.empty()) count = 1;
+    count = std::min(count, page_count_max - looked);
+    if (count == 0) {
       result.end = FindEnd::Slice;
-      return result;
+      break;
     }
-    const TailPage page(context, page_size, 0);
-    const PageMatch match = cache.find(context.head, page.content());
-    if (match.state == MatchState::InFlight && context.written_count == 0) {
-      result.end = FindEnd::Claimed;
-    }
-    if (match.state != MatchState::Resident) return result;
-    if (!ledger.holds(cache.page_of(match.node)) && ledger.page_count() >= quota) {
-      result.end = FindEnd::Quota;
-      return result;
-    }
-    hold_committed(context, resources, match.node);
-    // Its own partly written page goes; empty ones that were reserved stay.
-    if (!context.tail.empty() && context.written_count > 0)
-      release_first(context, resources, ledger);
-    result.token_count += page_size - context.written_count;
-    context.lost_count -= std::min(context.lost_count, page_size - context.written_count);
-    context.found_token_count += page_size - context.written_count;
-    context.written_count = 0;
-    const std::uint32_t reserved = context.reserved_count;
-    advance_head(context, resources, ledger, match.node);
-    context.reserved_count =
-        std::min<std::uint32_t>(reserved, static_cast<std::uint32_t>(context.tail.size()));
-    context.table_clean_count = std::min(context.table_clean_count, context.committed_count - 1);
-    // Pages that an earlier chunk took for what is found now.
-    release_tail(context, resources, ledger,
-                 std::max(divide_up(tail_token_count(context), page_size), context.reserved_count));
+    result.end = find_group(context, resources.cache, ledger, count, group);
+    if (!cut_to_quota(resources.cache, ledger, quota, group)) result.end = FindEnd::Quota;
+    looked += group.count;
+    attach_found(context, resources, ledger, group, result);
+    if (result.end != FindEnd::Slice) break;
+    result.end = FindEnd::NoMore;
   }
   return result;
 }
@@ -420,9 +511,8 @@ void sync_table(Context& context, const ModelResources& resources,
                 std::vector<TableChange>& changes) {
   // Slots that were never written have a hole where there is no page for them yet.
   const std::uint32_t entry_count =
-      context.committed_count +
-      std::max(static_cast<std::uint32_t>(context.tail.size()),
-               divide_up(context.written_count, page_size_of(resources)));
+      context.committed_count + std::max(static_cast<std::uint32_t>(context.tail.size()),
+                                         divide_up(context.written_count, page_size_of(resources)));
   for (const SlotRange& dirty : context.table_dirty) {
     const std::uint32_t end = std::min(dirty.end, context.table_clean_count);
     if (dirty.begin >= end) continue;

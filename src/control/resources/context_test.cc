@@ -132,6 +132,37 @@ TEST(Context, ForkSealsThePartialPageAndTheFirstWriterCopiesIt) {
   fixture.resources.cache.verify();
 }
 
+TEST(Context, ALookUpEndsWithTheQuotaAndWithItsSliceAndGoesOnFromThere) {
+  constexpr std::uint32_t kPages = 100;
+  Fixture fixture(kPages);
+  const auto append_to = [&](Context& context) {
+    std::vector<std::uint32_t> tokens(kPages * 16);
+    for (std::uint32_t index = 0; index < tokens.size(); ++index) tokens[index] = index % 99;
+    append_tokens(context, fixture.resources, tokens);
+  };
+  append_to(fixture.context);
+  fixture.compute(kPages * 16);
+  drop_context(fixture.context, fixture.resources, fixture.ledger);
+  Context context;
+  open_context(context, fixture.resources, fixture.resources.cache.root({}));
+  append_to(context);
+  const auto find = [&](std::uint32_t quota, std::uint32_t page_count_max) {
+    const FindResult found =
+        find_queued(context, fixture.resources, fixture.ledger, quota, page_count_max);
+    verify_context(context, fixture.resources);
+    fixture.resources.cache.verify();
+    return std::pair(found.token_count / 16, found.end);
+  };
+  EXPECT_EQ(find(5, kPages), std::pair(5u, FindEnd::Quota));
+  EXPECT_EQ(find(kPages, 40), std::pair(40u, FindEnd::Slice));
+  EXPECT_EQ(find(kPages, 0), std::pair(0u, FindEnd::Slice));
+  EXPECT_EQ(find(kPages, kPages), std::pair(55u, FindEnd::NoMore));
+  EXPECT_EQ(fixture.ledger.page_count(), kPages);
+  EXPECT_EQ(queued_count(context), 0u);
+  drop_context(context, fixture.resources, fixture.ledger);
+  EXPECT_EQ(fixture.ledger.page_count(), 0u);
+}
+
 TEST(Context, TruncateReachesIntoTheTailAndNoFurther) {
   Fixture fixture(8);
   fixture.append(37);

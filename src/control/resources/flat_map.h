@@ -37,6 +37,11 @@ class FlatMap {
     }
   }
 
+  // Brings where `key` would be closer, for a find() soon.
+  void fetch(std::uint32_t key) const {
+    if (!cells_.empty()) __builtin_prefetch(&cells_[home(key)]);
+  }
+
   bool erase(std::uint32_t key) {
     Value* found = find(key);
     if (found == nullptr) return false;

@@ -25,6 +25,8 @@ class PageLedger {
   std::uint32_t page_count_max() const { return page_count_max_; }
   bool holds(PageId page) const { return holds_.find(key(page)) != nullptr; }
 
+  void fetch(PageId page) const { holds_.fetch(key(page)); }  // For a call about it soon.
+
   // A tail, a handle, or a page held alone.
   void acquire(PageId page) {
     ++holds_[key(page)].alone;
