@@ -132,7 +132,7 @@ struct BenchOptions {
 };
 
 struct BenchPagesOptions {
-  std::string trace;           // A file to replay: JSON lines, or runs; may be gzipped.
+  std::string trace;  // A file to replay: JSON lines, or runs; may be gzipped. Empty: times.
   std::uint32_t capacity = 0;  // Blocks.
   PagePolicyChoice policy = PagePolicyChoice::Default;
   bool hints_from_future = false;

@@ -96,6 +96,8 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
            {"eval", "--text", "a", "--ids", "b"},
            {"model"},
            {"bench", "pages", "--trace", "a"},
+           {"bench", "pages", "--capacity", "5"},
+           {"bench", "pages", "--policy", "lru"},
            {"bench", "pages", "--trace", "a", "--capacity", "0"},
            {"bench", "pages", "--trace", "a", "--capacity", "5", "--from", "2"},
            {"bench", "pages", "--trace", "a", "--capacity", "5", "--from", "0.5", "--to", "0.5"},
@@ -144,6 +146,7 @@ TEST(Parse, BytesAreReadWithUnitsOf1024) {
 TEST(Parse, BenchAndModelHaveVerbsOfTheirOwn) {
   EXPECT_EQ(parsed_as<BenchOptions>({"bench", "kv", "--lengths", "8,16"}).lengths,
             (std::vector<std::uint32_t>{8, 16}));
+  EXPECT_EQ(parsed_as<BenchPagesOptions>({"bench", "pages", "--json"}).trace, "");
   const auto pages =
       parsed_as<BenchPagesOptions>({"bench", "pages", "--trace", "a.gz", "--capacity", "5",
                                     "--policy", "s3-fifo", "--hints", "future", "--from", "0.5"});

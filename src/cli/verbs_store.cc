@@ -30,38 +30,47 @@ Verb add_bench_pages(CLI::App& bench) {
     std::string hints = "none";
   };
   auto state = std::make_shared<State>();
-  CLI::App* verb =
-      bench.add_subcommand("pages", "Hit rate of the page store on a trace of prompts");
-  verb->add_option("--trace", state->options.trace,
-                   "Requests as JSON lines with timestamp and hash_ids, or as runs (tests/traces); "
-                   "may be gzipped")
-      ->type_name("FILE")
-      ->required();
-  verb->add_option("--capacity", state->options.capacity, "Blocks that the store holds")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 26))
-      ->required();
+  CLI::App* verb = bench.add_subcommand(
+      "pages", "Times of the page store's own work; with --trace, its hit rate");
+  CLI::Option* trace =
+      verb->add_option(
+              "--trace", state->options.trace,
+              "Requests as JSON lines with timestamp and hash_ids, or as runs (tests/traces); "
+              "may be gzipped")
+          ->type_name("FILE");
+  CLI::Option* capacity =
+      verb->add_option("--capacity", state->options.capacity, "Blocks that the store holds")
+          ->type_name("N")
+          ->check(CLI::Range(1u, 1u << 26))
+          ->needs(trace);
+  trace->needs(capacity);
   verb->add_option("--policy", state->policy, "Who is evicted: default, lru or s3-fifo")
       ->type_name("NAME")
+      ->needs(trace)
       ->capture_default_str();
   verb->add_option("--hints", state->hints,
                    "What programs say: none, or future (will_resume of what the trace asks for "
                    "again, done of the rest)")
       ->type_name("NAME")
+      ->needs(trace)
       ->capture_default_str();
   verb->add_option("--from", state->options.from,
                    "Count requests from this share of the trace on; those before warm the store")
       ->type_name("P")
       ->check(CLI::Range(0.0, 1.0))
+      ->needs(trace)
       ->capture_default_str();
   verb->add_option("--to", state->options.to, "Up to this share")
       ->type_name("P")
       ->check(CLI::Range(0.0, 1.0))
+      ->needs(trace)
       ->capture_default_str();
-  verb->add_flag("--cold", state->options.is_cold_start, "Start with an empty store at --from");
+  verb->add_flag("--cold", state->options.is_cold_start, "Start with an empty store at --from")
+      ->needs(trace);
   add_json(*verb, state->options.output);
   verb->footer(
-      "Examples:\n  quire bench pages --trace tests/traces/mooncake_synthetic.txt --capacity "
+      "Examples:\n  quire bench pages --json\n  quire bench pages --trace "
+      "tests/traces/mooncake_synthetic.txt --capacity "
       "5000\n  quire bench pages --trace trace.jsonl.gz --capacity 10000 --hints future --json");
   return {verb, [state]() -> Result<Request> {
             const std::size_t policy = TRY(index_of("eviction policy", state->policy, kPolicies));

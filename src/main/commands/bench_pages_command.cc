@@ -1,15 +1,53 @@
 #include "main/commands/bench_pages_command.h"
 
+#include <time.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "main/commands/output.h"
+#include "main/commands/page_timings.h"
 #include "main/commands/trace_file.h"
 #include "main/machine/eviction_kind.h"
 
 namespace quire {
 namespace {
 
+// Processor time of the calling thread: what other programs do on the machine is left out.
+class ThreadClock final : public Clock {
+ public:
+  std::uint64_t now_ns() const override {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+           static_cast<std::uint64_t>(now.tv_nsec);
+  }
+};
+
+void bench_times(const cli::BenchPagesOptions& options) {
+  const std::vector<PageTiming> timings = time_pages(ThreadClock());
+  if (options.output == cli::OutputStyle::Json) {
+    nlohmann::json json;
+    for (const PageTiming& timing : timings) {
+      json[timing.key] = timing.median;
+      json["least"][timing.key] = timing.least;
+    }
+    print(json.dump() + "\n");
+    return;
+  }
+  for (const PageTiming& timing : timings) {
+    const std::string space(20 - std::min<std::size_t>(19, timing.key.size()), ' ');
+    print(timing.key + space + decimal(timing.median, 2) + ", at best " + decimal(timing.least, 2) +
+          "; at most " + decimal(timing.limit, 1) + (timing.is_ratio ? " times 1x" : "") + ": " +
+          timing.meaning + "\n");
+  }
+}
+
 Result<void> bench_pages(const cli::BenchPagesOptions& options) {
+  if (options.trace.empty()) {
+    bench_times(options);
+    return {};
+  }
   const control::Trace trace = TRY(read_trace(options.trace));
   const control::ReplayOptions replay{.policy = eviction_kind(options.policy),
                                       .capacity = options.capacity,

@@ -1,5 +1,6 @@
 #pragma once
-// `quire bench pages --trace FILE`: the hit rate of the page store's policies on a trace.
+// `quire bench pages`: times of the page store's own work; with --trace FILE the hit rate of its
+// policies on a trace.
 #include "cli/options.h"
 
 namespace quire {
