@@ -85,8 +85,9 @@ class Bench {
     for (std::uint32_t done = 0; done < token_count;) {
       const std::uint32_t count = std::min(kChunk, token_count - done);
       control::append_tokens(context, resources_, some_tokens(done, count));
-      QUIRE_CHECK(control::take_pages(context, resources_, ledger, copies_),
-                  "the pool is too small");
+      QUIRE_CHECK(
+          control::take_pages(context, resources_, ledger, control::queued_count(context), copies_),
+          "the pool is too small");
       control::begin_flight(context, resources_, count);
       control::end_flight(context, resources_, ledger, true);
       done += count;
