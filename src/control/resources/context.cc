@@ -180,26 +180,22 @@ std::uint32_t seq_len(const Context& context, std::uint32_t page_size) {
 
 std::uint32_t queued_count(const Context& context) {
   return tail_token_count(context) - context.written_count - context.flight_count;
+  ContextCounters counters{.seq_len = seq_len(context, page_size),
+                           .committed_page_count = held_committed_count(context),
+                           .working_page_token_count = context.written_count,
+                           .found_token_count = context.found_token_count,
+                           .queued_token_count = queued_count(context) - context.lost_count};
 }
 
 ContextCounters counters_of(const Context& context, std::uint32_t page_size) {
   if (context.is_suspended || context.lost_count > 0) {
     // What the program sees does not depend on where its pages are.
-    const std::uint32_t length = seq_len(context, page_size);
-    return {.seq_len = length,
-            .committed_page_count = length / page_size,
-            .working_page_count =
-                std::max(divide_up(length % page_size, page_size), context.reserved_count),
-            .working_page_token_count = length % page_size,
-            .found_token_count = context.found_token_count};
+    counters.committed_page_count = counters.seq_len / page_size;
+    counters.working_page_token_count = counters.seq_len % page_size;
   }
-  return {.seq_len = seq_len(context, page_size),
-          .committed_page_count = held_committed_count(context),
-          .working_page_count =
-              std::max(divide_up(context.written_count, page_size), context.reserved_count),
-          .working_page_token_count = context.written_count,
-          .found_token_count = context.found_token_count,
-          .queued_token_count = queued_count(context)};
+  counters.working_page_count =
+      std::max(divide_up(counters.working_page_token_count, page_size), context.reserved_count);
+  return counters;
 }
 
 std::uint32_t held_committed_count(const Context& context) {

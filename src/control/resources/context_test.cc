@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "control/resources/context_suspend.h"
 #include "control/resources/flat_map.h"
 
 #include <map>
@@ -161,6 +162,28 @@ TEST(Context, ALookUpEndsWithTheQuotaAndWithItsSliceAndGoesOnFromThere) {
   EXPECT_EQ(queued_count(context), 0u);
   drop_context(context, fixture.resources, fixture.ledger);
   EXPECT_EQ(fixture.ledger.page_count(), 0u);
+}
+
+TEST(Context, CountersTellTheSameWhetherTheContextIsSuspendedOrNot) {
+  Fixture fixture(8);
+  fixture.append(37);
+  fixture.compute(37);
+  fixture.append(3);
+  const ContextCounters before = counters_of(fixture.context, 16);
+  EXPECT_EQ(before.queued_token_count, 3u);
+  const auto expect_as_before = [&] {
+    const ContextCounters now = counters_of(fixture.context, 16);
+    EXPECT_EQ(now.seq_len, before.seq_len);
+    EXPECT_EQ(now.committed_page_count, before.committed_page_count);
+    EXPECT_EQ(now.working_page_count, before.working_page_count);
+    EXPECT_EQ(now.working_page_token_count, before.working_page_token_count);
+    EXPECT_EQ(now.queued_token_count, before.queued_token_count);
+  };
+  suspend_context(fixture.context, fixture.resources, fixture.ledger);
+  expect_as_before();
+  resume_context(fixture.context, fixture.resources, fixture.ledger);
+  EXPECT_GT(fixture.context.lost_count, 0u);
+  expect_as_before();
 }
 
 TEST(Context, TruncateReachesIntoTheTailAndNoFurther) {
