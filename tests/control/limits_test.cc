@@ -35,7 +35,8 @@ TEST(Limits, APromptLongerThanTheContextIsRefusedBeforeAnyWork) {
   EXPECT_EQ(harness.error(guest.id, flush), ErrorCode::OutOfRange);
   EXPECT_EQ(harness.message(guest.id, flush),
             "the context would hold 5000 tokens; the model's limit is 4096");
-  const FutureId cut = harness.send(guest.id, ContextEdit{guest.context, ContextEditKind::Truncate, 904});
+  const FutureId cut =
+      harness.send(guest.id, ContextEdit{guest.context, ContextEditKind::Truncate, 904});
   EXPECT_FALSE(harness.error(guest.id, cut));
   const FutureId again = harness.send(guest.id, ContextFlush{guest.context});
   harness.run();
@@ -319,6 +320,22 @@ TEST(Limits, ADroppedFutureIsNeverAnswered) {
   EXPECT_FALSE(harness.has(guest.id, forward));
   EXPECT_FALSE(harness.has(guest.id, next));
   EXPECT_FALSE(harness.has(guest.id, sync));
+  EXPECT_TRUE(harness.controller->idle());
+}
+
+TEST(Limits, ADroppedFutureOfTheDiskIsNeverAnswered) {
+  store::SimulatedFileSystem files;
+  Harness harness({.files = &files});
+  const Guest guest = guest_of(harness);
+  const FutureId list = harness.send(guest.id, SnapshotList{});
+  const FutureId removal = harness.send(guest.id, SnapshotDelete{"nothing"});
+  const FutureId kept = harness.send(guest.id, SnapshotList{});
+  harness.send(guest.id, DropFuture{list}, false);
+  harness.send(guest.id, DropFuture{removal}, false);
+  harness.run();
+  EXPECT_FALSE(harness.has(guest.id, list));
+  EXPECT_FALSE(harness.has(guest.id, removal));
+  EXPECT_TRUE(harness.has(guest.id, kept));
   EXPECT_TRUE(harness.controller->idle());
 }
 

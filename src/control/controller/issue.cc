@@ -532,6 +532,7 @@ Result<void> Controller::start_text_job(Instance& instance, Command& command, Mo
   return {};
 }
 
+    snapshots_.forget(instance.id, body.dropped);
 Result<void> Controller::issue(Instance& instance, Command& command, const Tokenize& body) {
   return start_text_job(instance, command, body.model);
 }

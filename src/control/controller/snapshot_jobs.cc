@@ -41,6 +41,12 @@ InstanceId SnapshotJobs::finish(store::DiskAnswer answer) {
   return job.instance;
 }
 
+void SnapshotJobs::forget(InstanceId instance, FutureId future) {
+  for (auto& [id, job] : jobs_) {
+    if (job.instance == instance && job.future == future) job.future = kNoFuture;
+  }
+}
+
 void SnapshotJobs::forget_all(InstanceId instance) {
   for (auto& [id, job] : jobs_) {
     if (job.instance == instance) job.future = kNoFuture;

@@ -22,7 +22,8 @@ class SnapshotJobs {
   Result<void> start(Instance& instance, FutureId future, store::DiskJob job);
   // Answers the one whose job it was. Gives its instance.
   InstanceId finish(store::DiskAnswer answer);
-  void forget_all(InstanceId instance);  // Nobody wants the answers.
+  void forget(InstanceId instance, FutureId future);  // Nobody wants the answer.
+  void forget_all(InstanceId instance);
 
   bool idle() const { return jobs_.empty(); }
 
