@@ -116,6 +116,7 @@ class Controller final : public ControlPort {
   Result<Context*> make_context(Instance& instance, ObjectId id, QueueObject& queue);
   // A command on one context and nothing else.
   Operation* issue_on_context(Instance& instance, Command& command, Context& context);
+  Result<void> issue_alone(Instance& instance, Command& command, Context& context);
   Result<void> issue_output(Instance& instance, Command& command, ObjectId queue, ObjectId embed);
   void drain();
   Instance* find_instance(InstanceId id) const;

@@ -45,6 +45,11 @@ Error beyond(const char* limit, std::uint64_t wanted, std::uint64_t held, std::u
                                              std::to_string(maximum) + " held");
 }
 
+Result<void> check_is_paged(const Scheduler& model, const char* what) {
+  if (!model.resources().is_basic()) return {};
+  return Error(ErrorCode::NotSupported, std::string(what) + " needs the paged KV cache");
+}
+
 // Commands that give something back are taken at any time.
 bool gives_back(const CommandBody& body) {
   return std::holds_alternative<DropFuture>(body) || std::holds_alternative<DeallocPages>(body) ||
@@ -270,10 +275,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Forwa
                    std::to_string(forward.output_embeds.size()) + " outputs of " +
                        std::to_string(forward.input_embeds.size()) + " tokens");
     }
-    if (model->resources().is_basic()) {
-      return Error(ErrorCode::NotSupported, "forward over pages needs the paged KV cache");
-    }
-    return {};
+    return check_is_paged(*model, "forward over pages");
   };
   if (Result<void> resolved = resolve(); !resolved.ok()) {
     operation->error = std::move(resolved).take_error();
@@ -334,15 +336,6 @@ Result<void> Controller::issue(Instance& instance, Command& command, const GetLo
   return issue_output(instance, command, body.queue, body.embed);
 }
 
-namespace {
-
-// As the store knows it.
-std::string tenant_name(const Instance& instance) {
-  return std::to_string(static_cast<std::uint32_t>(instance.tenant));
-}
-
-}  // namespace
-
 Result<Context*> Controller::make_context(Instance& instance, ObjectId id, QueueObject& queue) {
   if (instance.context_count >= instance.limits.context_count_max) {
     return beyond("context_count_max", 1, instance.context_count,
@@ -378,6 +371,11 @@ Operation* Controller::issue_on_context(Instance& instance, Command& command, Co
   return operation;
 }
 
+Result<void> Controller::issue_alone(Instance& instance, Command& command, Context& context) {
+  table_.issue(*issue_on_context(instance, command, context));
+  return {};
+}
+
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextAppend& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
   const std::uint32_t vocabulary = context->model->resources().model.vocabulary_size;
@@ -387,14 +385,12 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
                                               " of a vocabulary of " + std::to_string(vocabulary));
     }
   }
-  table_.issue(*issue_on_context(instance, command, *context));
-  return {};
+  return issue_alone(instance, command, *context);
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextFlush& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
-  table_.issue(*issue_on_context(instance, command, *context));
-  return {};
+  return issue_alone(instance, command, *context);
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextForward& body) {
@@ -416,9 +412,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
     return beyond("context_count_max", 1, instance.context_count,
                   instance.limits.context_count_max);
   }
-  if (context->model->resources().is_basic()) {
-    return Error(ErrorCode::NotSupported, "fork needs the paged KV cache");
-  }
+  TRY(check_is_paged(*context->model, "fork"));
   ++instance.context_count;
   ++context->queue->context_count;
   Context* child = table_.contexts.make();
@@ -435,28 +429,23 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextEdit& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
-  if (context->model->resources().is_basic() && body.kind != ContextEditKind::Truncate) {
-    return Error(ErrorCode::NotSupported, "this operation on pages needs the paged KV cache");
+  if (body.kind != ContextEditKind::Truncate) {
+    TRY(check_is_paged(*context->model, "this operation on pages"));
   }
-  table_.issue(*issue_on_context(instance, command, *context));
-  return {};
+  return issue_alone(instance, command, *context);
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextDropRange& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
-  if (context->model->resources().is_basic()) {
-    return Error(ErrorCode::NotSupported, "drop_range needs the paged KV cache");
-  }
-  table_.issue(*issue_on_context(instance, command, *context));
-  return {};
+  TRY(check_is_paged(*context->model, "drop_range"));
+  return issue_alone(instance, command, *context);
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextSplice& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
   Context* source = TRY(find<Context>(instance, body.source, ObjectKind::Context));
   if (source->model != context->model) {
-    return Error(ErrorCode::InvalidArgument,
-                 "splice: the source is a context of another model");
+    return Error(ErrorCode::InvalidArgument, "splice: the source is a context of another model");
   }
   Operation* operation = issue_on_context(instance, command, *context);
   operation->child = source;
@@ -467,54 +456,46 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextHint& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
-  table_.issue(*issue_on_context(instance, command, *context));
-  return {};
+  return issue_alone(instance, command, *context);
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextBeyond& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
-  table_.issue(*issue_on_context(instance, command, *context));
-  return {};
+  return issue_alone(instance, command, *context);
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextSave& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
-  if (context->model->resources().is_basic()) {
-    return Error(ErrorCode::NotSupported, "save needs the paged KV cache");
-  }
+  TRY(check_is_paged(*context->model, "save"));
   TRY(store::check_snapshot_name(body.name));
-  table_.issue(*issue_on_context(instance, command, *context));
-  return {};
+  return issue_alone(instance, command, *context);
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextOpen& body) {
   TRY(check_new(instance, {body.context}));
   QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
-  if (queue->model->resources().is_basic()) {
-    return Error(ErrorCode::NotSupported, "open needs the paged KV cache");
-  }
+  TRY(check_is_paged(*queue->model, "open"));
   TRY(store::check_snapshot_name(body.name));
   Context* context = TRY(make_context(instance, body.context, *queue));
-  table_.issue(*issue_on_context(instance, command, *context));
-  return {};
+  return issue_alone(instance, command, *context);
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotDelete& body) {
   TRY(store::check_snapshot_name(body.name));
-  return snapshots_.start(instance, command.future,
-                          store::RemoveJob{.tenant = tenant_name(instance), .name = body.name});
+  return snapshots_.start(
+      instance, command.future,
+      store::RemoveJob{.tenant = tenant_name(instance.tenant), .name = body.name});
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotList&) {
   return snapshots_.start(instance, command.future,
-                          store::ListJob{.tenant = tenant_name(instance)});
+                          store::ListJob{.tenant = tenant_name(instance.tenant)});
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextDrop& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
   instance.objects.erase(static_cast<std::uint32_t>(body.context));
-  table_.issue(*issue_on_context(instance, command, *context));
-  return {};
+  return issue_alone(instance, command, *context);
 }
 
 Result<void> Controller::start_text_job(Instance& instance, Command& command, ModelIndex model) {
@@ -532,7 +513,6 @@ Result<void> Controller::start_text_job(Instance& instance, Command& command, Mo
   return {};
 }
 
-    snapshots_.forget(instance.id, body.dropped);
 Result<void> Controller::issue(Instance& instance, Command& command, const Tokenize& body) {
   return start_text_job(instance, command, body.model);
 }
@@ -552,6 +532,7 @@ Result<void> Controller::issue(Instance& instance, Command&, const DropFuture& b
   Operation* operation = found == nullptr ? nullptr : found->get();
   if (operation == nullptr) {
     jobs_.forget(instance.id, body.dropped);
+    snapshots_.forget(instance.id, body.dropped);
     return {};
   }
   // Taken back where it only reads and nothing was issued that counts on its turn.

@@ -131,6 +131,14 @@ void PageCache::hold_page(NodeId node) {
   retain_node(node);
 }
 
+void PageCache::hold(NodeId node, HoldKind kind) {
+  if (kind == HoldKind::Chain) {
+    hold(node);
+  } else {
+    hold_page(node);
+  }
+}
+
 void PageCache::drop_page(NodeId node, const ColdHint& hint) {
   QUIRE_CHECK(pool_.hold_count(trie_.page(node)) > trie_.chain_hold_count(node),
               "I3: a page was dropped more often than held");
@@ -139,9 +147,10 @@ void PageCache::drop_page(NodeId node, const ColdHint& hint) {
 
 bool PageCache::claim(PageId page, NodeId parent, const PageContent& content) {
   if (!options_.is_shared) return false;
-  NodeId node = trie_.find(parent, content);
+  const std::uint64_t hash = trie_.hash_below(trie_.hash(parent), content);
+  NodeId node = trie_.find(parent, content, hash);
   if (node == kNoNode) {
-    node = trie_.insert(parent, content, false);
+    node = trie_.insert(parent, content, hash);
   } else if (trie_.residency(node) != Residency::None) {
     return false;
   }
@@ -154,7 +163,7 @@ NodeId PageCache::insert_name(NodeId parent, const PageContent& content, bool is
   NodeId node = trie_.find_name(name);
   if (node != kNoNode) return node;
   if (!is_opaque) node = trie_.find(parent, content);  // Claimed, and not named yet.
-  if (node == kNoNode) node = trie_.insert(parent, content, is_opaque);
+  if (node == kNoNode) node = insert(parent, content, is_opaque);
   trie_.set_name(node, name);
   return node;
 }
@@ -203,34 +212,29 @@ NodeId PageCache::commit(PageId page, NodeId parent, const PageContent& content,
                          bool is_opaque) {
   const bool hides = is_opaque || !options_.is_shared;
   NodeId node = trie_.node_of(page);
-  if (node != kNoNode && hides == trie_.is_opaque(node) && trie_.parent(node) == parent) {
-    publish(node, parent, content, kind);
-    return node;
-  }
-  if (node != kNoNode) unclaim(page);
-  node = hides ? kNoNode : trie_.find(parent, content);
-  if (node == kNoNode) {
-    node = trie_.insert(parent, content, hides);
-  } else if (trie_.residency(node) == Residency::Resident) {
-    if (kind == HoldKind::Chain) {
-      hold(node);
-    } else {
-      hold_page(node);
+  const bool is_own_claim =
+      node != kNoNode && hides == trie_.is_opaque(node) && trie_.parent(node) == parent;
+  if (!is_own_claim) {
+    if (node != kNoNode) unclaim(page);
+    node = hides ? kNoNode : trie_.find(parent, content);
+    if (node != kNoNode && is_resident(node)) {
+      hold(node, kind);
+      pool_.release(page);
+      return node;
     }
-    pool_.release(page);
-    return node;
-  } else if (trie_.residency(node) == Residency::InFlight) {
-    // Another claims to write it, but this page is written: the claim passes over.
-    trie_.hold_name(node);
-    trie_.remove_page(node);
-    trie_.claim(node, page);
-    trie_.drop_name(node);
-    publish(node, parent, content, kind);
-    return node;
+    if (node == kNoNode) node = insert(parent, content, hides);
+    pass_claim(node, page);
   }
-  trie_.claim(node, page);
   publish(node, parent, content, kind);
   return node;
+}
+
+// Another may claim to write it, but this page is written.
+void PageCache::pass_claim(NodeId node, PageId page) {
+  trie_.hold_name(node);
+  if (trie_.residency(node) == Residency::InFlight) trie_.remove_page(node);
+  trie_.claim(node, page);
+  trie_.drop_name(node);
 }
 
 void PageCache::release(PageId page) {
@@ -260,7 +264,8 @@ void PageCache::verify() const {
     const PageId page{index};
     const PageState state = pool_.state(page);
     const NodeId node = trie_.node_of(page);
-    if (state == PageState::Committed || state == PageState::Cold) {
+    const bool is_known = state == PageState::Committed || state == PageState::Cold;
+    if (is_known) {
       QUIRE_CHECK(node != kNoNode && is_resident(node), "C2");
       QUIRE_CHECK(state != PageState::Cold || !trie_.is_opaque(node), "C2");
     } else {
@@ -268,7 +273,6 @@ void PageCache::verify() const {
                       (trie_.residency(node) == Residency::InFlight && state == PageState::Working),
                   "C3");
     }
-    const bool is_known = state == PageState::Committed || state == PageState::Cold;
     QUIRE_CHECK(cold_.is_present(entry_of(page)) == is_known, "C1");
     QUIRE_CHECK(cold_.is_cold(entry_of(page)) == (state == PageState::Cold), "C1");
     const EntryId above = is_known ? cold_.parent_of(entry_of(page)) : kNoEntry;

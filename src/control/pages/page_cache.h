@@ -91,6 +91,7 @@ class PageCache {
   void drop(NodeId node, const ColdHint& hint = {});
   void hold_page(NodeId node);
   void drop_page(NodeId node, const ColdHint& hint = {});
+  void hold(NodeId node, HoldKind kind);
   // `node` was found and is held next: a use, though it may not have been cold.
   void note_found(NodeId node);
   void hold_name(NodeId node) { trie_.hold_name(node); }
@@ -113,7 +114,6 @@ class PageCache {
     return roots_.at(trie_.root(node)).namer.page(parent, content);
   }
   void unclaim(PageId page);  // In reverse order of the claims.
-  bool is_claimed(PageId page) const { return trie_.node_of(page) != kNoNode; }
   // The page is written. Takes over the caller's hold on `page` and gives a hold of `kind` on the
   // node that now stands for it: its own, or that of an equal page that came first (I11). A page
   // that is opaque gets a name of its own and is never found. For HoldKind::Chain the caller holds
@@ -140,7 +140,6 @@ class PageCache {
   NodeId root_of(NodeId node) const { return trie_.root(node); }
   bool is_root(NodeId node) const { return trie_.is_root(node); }
   bool is_resident(NodeId node) const { return trie_.residency(node) == Residency::Resident; }
-  TokenId last_token(NodeId node) const { return trie_.tokens(node).back(); }
   const PageName& name(NodeId node) const { return trie_.name(node); }
   PageId page_of(NodeId node) const { return trie_.page(node); }
   const PagePool& pool() const { return pool_; }
@@ -158,6 +157,10 @@ class PageCache {
   bool evict_one();
   void retain_node(NodeId node);  // One hold more on its page, reviving it where it is cold.
   void release_node(NodeId node, const ColdHint& hint);  // The node may end here.
+  NodeId insert(NodeId parent, const PageContent& content, bool is_opaque) {
+    return is_opaque ? trie_.insert_opaque(parent, content) : trie_.insert(parent, content);
+  }
+  void pass_claim(NodeId node, PageId page);
   void publish(NodeId node, NodeId parent, const PageContent& content, HoldKind kind);
 
   PageCacheOptions options_;

@@ -343,7 +343,7 @@ class RandomProgram {
     NodeId node = match.node;
     if (match.state == MatchState::Resident) {
       ASSERT_EQ(cache_.parent(match.node), head.node);
-      ASSERT_EQ(cache_.last_token(match.node), TokenId{token});
+      ASSERT_EQ(cache_.trie().tokens(match.node).back(), TokenId{token});
       cache_.hold(node);
     } else {
       std::vector<PageId> pages;
@@ -366,7 +366,7 @@ class RandomProgram {
       for (const Head& head : *all) {
         NodeId node = head.node;
         for (std::size_t index = head.path.size(); index > 0; --index) {
-          ASSERT_EQ(cache_.last_token(node), TokenId{head.path[index - 1]});
+          ASSERT_EQ(cache_.trie().tokens(node).back(), TokenId{head.path[index - 1]});
           ASSERT_TRUE(all == &alone_ || cache_.is_resident(node));
           node = cache_.parent(node);
         }

@@ -136,17 +136,15 @@ NodeId PageTrie::find(NodeId parent, const PageContent& content, std::uint64_t h
   return kNoNode;
 }
 
-NodeId PageTrie::insert(NodeId parent, const PageContent& content, bool is_opaque) {
+NodeId PageTrie::make_child(NodeId parent, const PageContent& content) {
   QUIRE_CHECK(
       content.tokens.size() == options_.page_size && content.positions.size() == options_.page_size,
       "only full pages have nodes");
-  QUIRE_CHECK(is_opaque || find(parent, content) == kNoNode, "T2");
   const NodeId id = make_node();
   ++at_mutable(parent).child_count;
   Node& node = at_mutable(id);
   node.parent = parent;
   node.root = at(parent).root;
-  node.is_opaque = is_opaque;
   std::copy(content.tokens.begin(), content.tokens.end(), tokens_of(id));
   node.position_first = content.positions.front();
   const bool is_usual =
@@ -157,12 +155,23 @@ NodeId PageTrie::insert(NodeId parent, const PageContent& content, bool is_opaqu
                 .mask = {content.mask.begin(), content.mask.end()},
                 .media = {content.media.begin(), content.media.end()}});
   }
-  if (is_opaque) {
-    node.hash = own_hash(id);
-    return id;
-  }
-  node.hash = hash_below(at(parent).hash, content);
-  node.next = std::exchange(buckets_[bucket_of(node.hash)], id);
+  return id;
+}
+
+NodeId PageTrie::insert(NodeId parent, const PageContent& content, std::uint64_t hash) {
+  QUIRE_CHECK(find(parent, content, hash) == kNoNode, "T2");
+  const NodeId id = make_child(parent, content);
+  Node& node = at_mutable(id);
+  node.hash = hash;
+  node.next = std::exchange(buckets_[bucket_of(hash)], id);
+  return id;
+}
+
+NodeId PageTrie::insert_opaque(NodeId parent, const PageContent& content) {
+  const NodeId id = make_child(parent, content);
+  Node& node = at_mutable(id);
+  node.is_opaque = true;
+  node.hash = own_hash(id);
   return id;
 }
 

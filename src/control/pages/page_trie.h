@@ -79,7 +79,11 @@ class PageTrie {
   }
 
   // A node without bytes. The caller gives it a page or a hold before anything else happens.
-  NodeId insert(NodeId parent, const PageContent& content, bool is_opaque);
+  NodeId insert(NodeId parent, const PageContent& content) {
+    return insert(parent, content, hash_below(hash(parent), content));
+  }
+  NodeId insert(NodeId parent, const PageContent& content, std::uint64_t hash);
+  NodeId insert_opaque(NodeId parent, const PageContent& content);  // Never found by its content.
   // Once; find_name() finds it from then on, opaque or not.
   void set_name(NodeId node, const PageName& name);
   NodeId find_name(const PageName& name) const;  // kNoNode: no node has it.
@@ -165,6 +169,7 @@ class PageTrie {
   }
   Node& at_mutable(NodeId node) { return const_cast<Node&>(at(node)); }
   NodeId make_node();
+  NodeId make_child(NodeId parent, const PageContent& content);
   void erase_unneeded(NodeId node);
   void grow_buckets();
   std::uint64_t cut(std::uint64_t hash) const;

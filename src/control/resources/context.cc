@@ -52,17 +52,25 @@ void mark_dirty(Context& context, std::uint32_t first, std::uint32_t end) {
   context.table_dirty.push_back({first, end});
 }
 
+namespace {
+
+// The boundary's page is held by its node.
+void release_page(Context& context, ModelResources& resources, PageLedger& ledger, PageId page) {
+  ledger.release(page);
+  if (page == context.tail.front() && context.boundary != kNoNode) {
+    resources.cache.drop_page(std::exchange(context.boundary, kNoNode), hint_of(context));
+  } else {
+    resources.cache.release(page);
+  }
+}
+
+}  // namespace
+
 void release_tail(Context& context, ModelResources& resources, PageLedger& ledger,
                   std::uint32_t keep_count) {
   if (context.tail.size() <= keep_count) return;
   while (context.tail.size() > keep_count) {
-    ledger.release(context.tail.back());
-    if (context.tail.size() == 1 && context.boundary != kNoNode) {
-      resources.cache.drop_page(context.boundary, hint_of(context));
-      context.boundary = kNoNode;
-    } else {
-      resources.cache.release(context.tail.back());
-    }
+    release_page(context, resources, ledger, context.tail.back());
     context.tail.pop_back();
   }
   context.reserved_count = std::min(context.reserved_count, keep_count);
@@ -70,15 +78,8 @@ void release_tail(Context& context, ModelResources& resources, PageLedger& ledge
       std::min<std::uint32_t>(context.table_clean_count, context.committed_count + keep_count);
 }
 
-// Gives the first page of the tail back.
 void release_first(Context& context, ModelResources& resources, PageLedger& ledger) {
-  ledger.release(context.tail.front());
-  if (context.boundary != kNoNode) {
-    resources.cache.drop_page(context.boundary, hint_of(context));
-    context.boundary = kNoNode;
-  } else {
-    resources.cache.release(context.tail.front());
-  }
+  release_page(context, resources, ledger, context.tail.front());
   context.tail.erase(context.tail.begin());
   context.table_clean_count = std::min(context.table_clean_count, context.committed_count);
 }
@@ -105,11 +106,7 @@ HoldKind hold_kind(const Context& context) {
 
 void hold_committed(const Context& context, ModelResources& resources, NodeId node) {
   resources.cache.note_found(node);
-  if (hold_kind(context) == HoldKind::Chain) {
-    resources.cache.hold(node);
-  } else {
-    resources.cache.hold_page(node);
-  }
+  resources.cache.hold(node, hold_kind(context));
 }
 
 void push_committed(Context& context, ModelResources& resources, PageLedger& ledger, NodeId node) {
@@ -180,14 +177,14 @@ std::uint32_t seq_len(const Context& context, std::uint32_t page_size) {
 
 std::uint32_t queued_count(const Context& context) {
   return tail_token_count(context) - context.written_count - context.flight_count;
+}
+
+ContextCounters counters_of(const Context& context, std::uint32_t page_size) {
   ContextCounters counters{.seq_len = seq_len(context, page_size),
                            .committed_page_count = held_committed_count(context),
                            .working_page_token_count = context.written_count,
                            .found_token_count = context.found_token_count,
                            .queued_token_count = queued_count(context) - context.lost_count};
-}
-
-ContextCounters counters_of(const Context& context, std::uint32_t page_size) {
   if (context.is_suspended || context.lost_count > 0) {
     // What the program sees does not depend on where its pages are.
     counters.committed_page_count = counters.seq_len / page_size;
@@ -396,10 +393,6 @@ bool is_copied_first(const Context& context, const ModelResources& resources) {
 
 }  // namespace
 
-std::uint32_t pages_wanted(const Context& context, const ModelResources& resources) {
-  return pages_wanted(context, resources, queued_count(context));
-}
-
 std::uint32_t pages_wanted(const Context& context, const ModelResources& resources,
                            std::uint32_t count) {
   if (count == 0) return 0;
@@ -548,8 +541,7 @@ void trim_tail(Context& context, ModelResources& resources, PageLedger& ledger) 
   release_tail(context, resources, ledger, std::max(needed, context.reserved_count));
 }
 
-TokenId token_at(const Context& context, const ModelResources& resources,
-                 std::uint32_t position) {
+TokenId token_at(const Context& context, const ModelResources& resources, std::uint32_t position) {
   const std::uint32_t page_size = page_size_of(resources);
   const std::uint32_t index = position / page_size;
   if (index >= context.committed_count) {

@@ -52,7 +52,6 @@ FindResult find_queued(Context& context, ModelResources& resources, PageLedger& 
                        std::uint32_t quota, std::uint32_t page_count_max);
 
 // Pages to be taken so that every queued token has a slot of its own.
-std::uint32_t pages_wanted(const Context& context, const ModelResources& resources);
 // The same for the first `count` of them.
 std::uint32_t pages_wanted(const Context& context, const ModelResources& resources,
                            std::uint32_t count);

@@ -115,7 +115,7 @@ TEST(Context, ForkSealsThePartialPageAndTheFirstWriterCopiesIt) {
   fork_context(fixture.context, child, fixture.resources, fixture.ledger);
   EXPECT_EQ(fixture.ledger.page_count(), 2u);
   append_tokens(child, fixture.resources, std::vector<std::uint32_t>{5});
-  EXPECT_EQ(pages_wanted(child, fixture.resources), 1u);
+  EXPECT_EQ(pages_wanted(child, fixture.resources, queued_count(child)), 1u);
   ASSERT_TRUE(take_pages(child, fixture.resources, fixture.ledger, queued_count(child), fixture.copies));
   ASSERT_EQ(fixture.copies.size(), 1u);
   EXPECT_EQ(fixture.copies[0].from, fixture.context.tail[0]);
@@ -123,7 +123,7 @@ TEST(Context, ForkSealsThePartialPageAndTheFirstWriterCopiesIt) {
   EXPECT_EQ(fixture.copies[0].slot_count, 4u);
   // The other is alone with its page now and writes it in place.
   fixture.append(1);
-  EXPECT_EQ(pages_wanted(fixture.context, fixture.resources), 0u);
+  EXPECT_EQ(pages_wanted(fixture.context, fixture.resources, queued_count(fixture.context)), 0u);
   fixture.compute(1);
   EXPECT_EQ(fixture.copies.size(), 1u);
   EXPECT_EQ(fixture.ledger.page_count(), 3u);

@@ -14,10 +14,7 @@ using inference::Row;
 Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
   Context& context = *operation.context;
   if (context.is_in_flight) return Attempt::Later;
-  if (context.is_suspended) {
-    resume_context(context, resources_, ledger(*operation.instance));
-    counts_.lost_token_count += context.lost_count;
-  }
+  resume(context);
   if (!operation.is_started) {
     if (Result<void> started = start_context(operation); !started.ok()) {
       return fail(operation, std::move(started).take_error());
@@ -98,10 +95,7 @@ FindEnd Scheduler::find_context(Operation& operation) {
 
 std::optional<Scheduler::Attempt> Scheduler::restore(Operation& operation) {
   Context& context = *operation.context;
-  if (context.is_suspended) {
-    resume_context(context, resources_, ledger(*operation.instance));
-    counts_.lost_token_count += context.lost_count;
-  }
+  resume(context);
   if (context.lost_count == 0) return std::nullopt;
   if (!is_building_) return Attempt::Later;
   return place_context(operation, rows_left(), true);

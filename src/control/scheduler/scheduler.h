@@ -216,6 +216,7 @@ class Scheduler {
   bool make_room(const Operation& operation, std::uint32_t count);
   std::vector<Context*> suspendable(const Operation& operation) const;
   void suspend(Context& context);
+  void resume(Context& context);  // Where it is suspended.
   Error no_free_page(const Instance& instance, std::uint32_t wanted) const;
   Result<void> complete_pass(std::size_t index, Result<void> outcome);
   std::uint32_t rows_left() const {

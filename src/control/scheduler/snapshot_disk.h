@@ -4,6 +4,7 @@
 //
 // Thread   engine thread only.
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,11 @@
 #include "control/store/disk_thread.h"
 
 namespace quire::control {
+
+// As the store knows it.
+inline std::string tenant_name(TenantId tenant) {
+  return std::to_string(static_cast<std::uint32_t>(tenant));
+}
 
 class SnapshotDisk {
  public:

@@ -87,7 +87,6 @@ bool SnapshotOpens::deliver(store::DiskAnswer& answer, std::vector<Ref<Operation
     store::DiskAnswerBody body = std::move(answer.body).take();
     if (auto* opened = std::get_if<store::OpenedSnapshot>(&body)) {
       open.opened = std::move(*opened);
-      open.is_opened = true;
       open.has_tail = !open.opened.record.tail.empty();
     } else {
       for (Result<PageRecord>& page : std::get<store::PagesRead>(body).pages) {
@@ -117,8 +116,7 @@ bool SnapshotOpens::is_dropped(const Open& open, std::size_t index) const {
 Result<void> SnapshotOpens::begin(Open& open, Operation& operation) {
   const ContextOpen& body = std::get<ContextOpen>(operation.body);
   open.is_started = true;
-  return submit(open, store::OpenJob{.tenant = std::to_string(
-                                         static_cast<std::uint32_t>(operation.instance->tenant)),
+  return submit(open, store::OpenJob{.tenant = tenant_name(operation.instance->tenant),
                                      .name = body.name,
                                      .wanted = disk_.space(),
                                      .takes = body.takes});
@@ -164,7 +162,7 @@ Result<void> SnapshotOpens::accept(Open& open, Operation& operation) {
 }
 
 // The records from `next` on that were read and must be loaded, one behind the other: 0 if another
-// brings the first.
+// brings the first, which is checked already.
 Result<std::size_t> SnapshotOpens::count_loads(const Open& open, const Context& context) const {
   const PageCache& cache = resources_.cache;
   std::size_t count = 0;
@@ -173,7 +171,7 @@ Result<std::size_t> SnapshotOpens::count_loads(const Open& open, const Context& 
     const NodeId known = cache.find_name(open.opened.chain[index]);
     if (is_dropped(open, index)) break;
     if (known != kNoNode && cache.trie().residency(known) != Residency::None) break;
-    TRY(check(open, context, count));
+    if (count > 0) TRY(check(open, context, count));
     ++count;
   }
   return count;
@@ -278,18 +276,16 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation) {
   return Step{.end = StepEnd::Done};
 }
 
-void SnapshotOpens::load(Operation& operation, inference::Batch& batch) {
+void SnapshotOpens::load(Operation& operation, inference::Batch& batch, std::uint32_t count) {
   Open& open = open_of(operation);
   Context& context = *operation.context;
   PageCache& cache = resources_.cache;
   const bool is_tail = open.next == open.opened.chain.size();
-  const Result<std::size_t> counted = count_loads(open, context);
-  const std::size_t count = is_tail ? 1 : counted.value();
   context.is_in_flight = true;
   open.waits = true;
   in_batch_.push_back(open.key);
   NodeId parent = context.head;
-  for (std::size_t each = 0; each < count; ++each) {
+  for (std::uint32_t each = 0; each < count; ++each) {
     const bool is_other = !is_tail && each > 0 && !open.read[each].is_opaque &&
                           is_here(cache.find(parent, content_of(open.read[each])));
     if (is_other) break;

@@ -42,15 +42,10 @@ class SnapshotOpens {
   // many pages are free for it, and makes them so.
   template <typename MayTake>
   Result<Step> step(Operation& operation, inference::Batch& batch, MayTake may_take) {
-    while (true) {
-      Step next = TRY(look(operation));
-      if (next.end != StepEnd::WantsPages) return next;
-      if (TRY(may_take(next.wanted_page_count))) {
-        load(operation, batch);
-        return Step{.end = StepEnd::Waits};
-      }
-      return next;
-    }
+    const Step next = TRY(look(operation));
+    if (next.end != StepEnd::WantsPages || !TRY(may_take(next.wanted_page_count))) return next;
+    load(operation, batch, next.wanted_page_count);
+    return Step{.end = StepEnd::Waits};
   }
   // Operations whose pages came are ready for their next step.
   void complete(std::vector<Result<void>> loads, std::vector<Ref<Operation>>& ready);
@@ -69,7 +64,6 @@ class SnapshotOpens {
     std::uint64_t key = 0;
     store::OpenedSnapshot opened;
     bool is_started = false;
-    bool is_opened = false;
     bool waits = false;                   // For the disk or a batch.
     std::size_t next = 0;                 // Page of the chain.
     std::vector<store::PageRecord> read;  // From `next` on.
@@ -88,7 +82,7 @@ class SnapshotOpens {
   static void pass(Open& open);
   void commit_loaded(Open& open, Operation& operation, std::size_t count);
   Result<void> read_more(Open& open);
-  void load(Operation& operation, inference::Batch& batch);
+  void load(Operation& operation, inference::Batch& batch, std::uint32_t count);
   void finish_tail(Open& open, Operation& operation);
   Result<void> submit(Open& open, store::DiskJob job);
   Open& open_of(Operation& operation);

@@ -50,7 +50,7 @@ void SnapshotSaves::start(Operation& operation) {
     node = cache.parent(node);
   }
   store::SnapshotRecord& record = save.record;
-  record.tenant = std::to_string(static_cast<std::uint32_t>(operation.instance->tenant));
+  record.tenant = tenant_name(operation.instance->tenant);
   record.name = body.name;
   record.expires_unix_ms = body.expires_unix_ms;
   record.space = disk_.space();

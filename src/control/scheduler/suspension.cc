@@ -81,6 +81,12 @@ void Scheduler::suspend(Context& context) {
   }
 }
 
+void Scheduler::resume(Context& context) {
+  if (!context.is_suspended) return;
+  resume_context(context, resources_, ledger(*context.instance));
+  counts_.lost_token_count += context.lost_count;
+}
+
 bool Scheduler::make_room(const Operation& operation, std::uint32_t count) {
   if (resources_.cache.make_room(count)) return true;
   const bool comes_soon = has_suspended_ && resources_.cache.available_soon() >= count;
