@@ -8,3 +8,9 @@ echo
 "$quire" bench generate "$@"
 echo
 "$quire" bench kv "$@"
+echo
+"$quire" bench restore
+echo
+"$quire" bench pressure
+echo
+"$quire" bench sink

@@ -119,14 +119,15 @@ struct DoctorOptions {
   OutputStyle output = OutputStyle::Text;
 };
 
-enum class BenchKind : std::uint8_t { Kv, Generate };
+enum class BenchKind : std::uint8_t { Kv, Generate, Restore, Pressure, Sink };
 struct BenchOptions {
   BenchKind kind = BenchKind::Generate;
   EngineOptions engine;
   std::vector<std::uint32_t> lengths = {1024, 4096, 8192};  // Kv: tokens of the sequence.
   std::uint32_t prompt_tokens = 512;                        // Generate.
   std::uint32_t decode_tokens = 128;
-  std::vector<std::uint32_t> streams = {1, 4, 16};
+  std::vector<std::uint32_t> streams = {1, 4, 16};  // Pressure: one count of conversations.
+  std::uint32_t tokens = 2048;                      // Restore, Sink.
   std::uint32_t repetitions = 3;
   OutputStyle output = OutputStyle::Text;
 };

@@ -48,8 +48,8 @@ Examples:
             } else if (state->kv_tree == "dot") {
               state->options.kv_tree = KvTreeStyle::Dot;
             } else if (!state->kv_tree.empty()) {
-              return Error(ErrorCode::InvalidArgument, "unknown page graph \"" + state->kv_tree +
-                                                           "\" (supported: text, dot)");
+              return Error(ErrorCode::InvalidArgument,
+                           "unknown page graph \"" + state->kv_tree + "\" (supported: text, dot)");
             }
             return Request(state->options);
           }};
@@ -152,60 +152,6 @@ Verb add_eval(CLI::App& app) {
             state->options.engine = TRY(state->engine.finish());
             return Request(state->options);
           }};
-}
-
-void add_bench(CLI::App& app, std::vector<Verb>& verbs) {
-  struct State {
-    BenchOptions options;
-    EngineFlags engine;
-  };
-  CLI::App* bench = app.add_subcommand("bench", "Measure this machine with a model");
-  bench->require_subcommand(1);
-  const auto finish = [](std::shared_ptr<State> state) {
-    return [state]() -> Result<Request> {
-      state->options.engine = TRY(state->engine.finish());
-      return Request(state->options);
-    };
-  };
-
-  auto kv = std::make_shared<State>();
-  kv->options.kind = BenchKind::Kv;
-  CLI::App* kv_verb = bench->add_subcommand("kv", "Why pages win: basic against paged, by length");
-  kv_verb->add_option("--lengths", kv->options.lengths, "Tokens of the sequence")
-      ->delimiter(',')
-      ->type_name("N,N,...")
-      ->capture_default_str();
-  kv->engine.add_all(*kv_verb);
-  add_json(*kv_verb, kv->options.output);
-  kv_verb->footer("Examples:\n  quire bench kv\n  quire bench kv --lengths 1024,4096 --json");
-  verbs.push_back({kv_verb, finish(kv)});
-
-  auto generate = std::make_shared<State>();
-  generate->options.kind = BenchKind::Generate;
-  CLI::App* speed = bench->add_subcommand("generate", "Tokens a second: prefill, decode, streams");
-  speed->add_option("--prompt-tokens", generate->options.prompt_tokens, "Tokens of a prompt")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 20))
-      ->capture_default_str();
-  speed->add_option("--decode-tokens", generate->options.decode_tokens, "Tokens generated")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 20))
-      ->capture_default_str();
-  speed->add_option("--streams", generate->options.streams, "Sequences at once")
-      ->delimiter(',')
-      ->type_name("N,N,...")
-      ->capture_default_str();
-  speed->add_option("--repetitions", generate->options.repetitions, "Runs; the median is told")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1000u))
-      ->capture_default_str();
-  generate->engine.add_all(*speed);
-  add_json(*speed, generate->options.output);
-  speed->footer(
-      "Examples:\n  quire bench generate --threads 2\n  quire bench generate --streams 1,16 "
-      "--json");
-  verbs.push_back({speed, finish(generate)});
-  verbs.push_back(add_bench_pages(*bench));
 }
 
 }  // namespace quire::cli

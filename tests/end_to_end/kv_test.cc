@@ -101,10 +101,10 @@ TEST(EndToEndKv, AFileGoesToAnotherInstallationAndOpensThere) {
   SavingEngine here(kTiny, store.path());
   SavingEngine there(kTiny, other);
   ASSERT_TRUE(here.ok() && there.ok());
-  HostContext original(here);
-  HostContext copy(there);
+  TalkingContext original(here);
+  TalkingContext copy(there);
   ASSERT_TRUE(original.open("chat").ok());
-  const Result<control::ContextState> opened = copy.open("copy");
+  const Result<control::ContextCounters> opened = copy.open("copy");
   ASSERT_TRUE(opened.ok()) << opened.error().message();
   EXPECT_EQ(original.forward({9, 8}).value(), copy.forward({9, 8}).value());
   EXPECT_EQ(copy.statistics().computed_token_count, 2u);
@@ -154,8 +154,8 @@ TEST(EndToEndKv, VerifyNamesADamagedPageAndTheSnapshotsThatItIsIn) {
   // An engine refuses the snapshot and lives.
   SavingEngine engine(kTiny, store.path());
   ASSERT_TRUE(engine.ok());
-  HostContext context(engine);
-  const Result<control::ContextState> opened = context.open("chat");
+  TalkingContext context(engine);
+  const Result<control::ContextCounters> opened = context.open("chat");
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().code(), ErrorCode::Corrupted);
 }

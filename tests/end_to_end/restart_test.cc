@@ -32,7 +32,7 @@ void expect_same_after_restart(const std::string& model, const std::vector<std::
   {
     SavingEngine engine(model, store);
     ASSERT_TRUE(engine.ok());
-    HostContext context(engine);
+    TalkingContext context(engine);
     context.create();
     ASSERT_TRUE(context.forward(prompt).ok());
     const Result<void> saved = context.save("chat");
@@ -44,10 +44,10 @@ void expect_same_after_restart(const std::string& model, const std::vector<std::
   // Twice: from disk, and where its pages are in the pool already.
   for (const char* where : {"from disk", "from the pool"}) {
     SCOPED_TRACE(where);
-    HostContext context(engine);
-    const Result<control::ContextState> opened = context.open("chat");
+    TalkingContext context(engine);
+    const Result<control::ContextCounters> opened = context.open("chat");
     ASSERT_TRUE(opened.ok()) << opened.error().message();
-    EXPECT_EQ(opened.value().counters.seq_len, prompt.size());
+    EXPECT_EQ(opened.value().seq_len, prompt.size());
     std::vector<std::uint32_t> ids_again;
     const std::vector<std::vector<float>> logits_again =
         context.go_on(context.forward(more).value(), kStepCount, ids_again).value();
@@ -82,10 +82,10 @@ TEST(Restart, PagesAreFoundByNameAcrossAStartBecauseTheSecretStays) {
   save_contexts(golden_path("tiny_llama"), store, {{"a", some_tokens(48)}});
   SavingEngine engine(golden_path("tiny_llama"), store);
   ASSERT_TRUE(engine.ok());
-  HostContext opened(engine);
+  TalkingContext opened(engine);
   ASSERT_TRUE(opened.open("a").ok());
   // Another context of the same tokens finds what the snapshot brought.
-  HostContext other(engine);
+  TalkingContext other(engine);
   other.create();
   ASSERT_TRUE(other.forward(some_tokens(48)).ok());
   EXPECT_EQ(other.statistics().found_token_count, 48u);
@@ -97,10 +97,10 @@ TEST(Restart, ATakenSnapshotIsGone) {
   save_contexts(golden_path("tiny_llama"), store, {{"a", some_tokens(20)}});
   SavingEngine engine(golden_path("tiny_llama"), store);
   ASSERT_TRUE(engine.ok());
-  HostContext first(engine);
+  TalkingContext first(engine);
   ASSERT_TRUE(first.open("a", true).ok());
-  HostContext second(engine);
-  const Result<control::ContextState> again = second.open("a");
+  TalkingContext second(engine);
+  const Result<control::ContextCounters> again = second.open("a");
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().code(), ErrorCode::NotFound);
 }
@@ -111,8 +111,8 @@ TEST(Restart, AnotherModelIsRefusedWithTheReason) {
   save_contexts(golden_path("tiny_llama"), store, {{"a", some_tokens(20)}});
   SavingEngine engine(golden_path("tiny_qwen2"), store);
   ASSERT_TRUE(engine.ok());
-  HostContext context(engine);
-  const Result<control::ContextState> opened = context.open("a");
+  TalkingContext context(engine);
+  const Result<control::ContextCounters> opened = context.open("a");
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().code(), ErrorCode::NotSupported);
   EXPECT_NE(opened.error().message().find("model"), std::string::npos) << opened.error().message();

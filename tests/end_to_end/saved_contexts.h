@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "main/machine/host_loop.h"
+#include "main/machine/host_context.h"
 #include "main/machine/machine.h"
 
 namespace quire::test {
@@ -18,10 +18,12 @@ namespace quire::test {
 // One engine in this process, with a store.
 class SavingEngine {
  public:
-  SavingEngine(const std::string& model, const std::string& store) {
+  SavingEngine(const std::string& model, const std::string& store, std::uint32_t kv_pages = 128,
+               std::uint32_t page_size = 16) {
     cli::EngineOptions options;
     options.model = model;
-    options.kv_pages = 128;
+    options.kv_pages = kv_pages;
+    options.page_size = page_size;
     options.thread_count = 1;
     options.store_use = cli::StoreUse::Required;
     options.store_folder = store;
@@ -43,38 +45,14 @@ class SavingEngine {
   std::optional<HostLoop> loop_;
 };
 
-// One context of an instance of its own.
-class HostContext {
+// A context that goes on by itself.
+class TalkingContext : public HostContext {
  public:
-  explicit HostContext(SavingEngine& engine)
-      : instance_(engine.loop()),
-        queue_(instance_.new_object()),
-        context_(instance_.new_object()),
-        output_(instance_.new_object()) {
-    instance_.tell(control::CreateQueue{.queue = queue_});
-    instance_.tell(control::AllocEmbeds{.queue = queue_, .embeds = {output_}});
-  }
-  void create() { instance_.tell(control::ContextCreate{.context = context_, .queue = queue_}); }
-  Result<control::ContextState> open(const std::string& name, bool takes = false) {
-    return instance_.call<control::ContextState>(
-        control::ContextOpen{.context = context_, .queue = queue_, .name = name, .takes = takes});
-  }
-  Result<void> save(const std::string& name, std::uint64_t expires_unix_ms = 0) {
-    TRY(instance_.call<control::Done>(control::ContextSave{.context = context_,
-                                                           .name = name,
-                                                           .overwrites = false,
-                                                           .expires_unix_ms = expires_unix_ms}));
-    return {};
-  }
+  explicit TalkingContext(SavingEngine& engine) : HostContext(engine.loop()) {}
   // Computes the tokens; the logits behind the last.
   Result<std::vector<float>> forward(const std::vector<std::uint32_t>& tokens) {
-    instance_.tell(control::ContextAppend{.context = context_, .tokens = tokens});
-    const control::FutureId pass =
-        instance_.ask(control::ContextForward{.context = context_, .output_embeds = {output_}});
-    const control::FutureId logits =
-        instance_.ask(control::GetLogits{.queue = queue_, .embed = output_});
-    TRY(instance_.wait_for<control::ContextState>(pass));
-    return TRY(instance_.wait_for<control::Logits>(logits)).values;
+    append(tokens);
+    return logits();
   }
   // Greedy: `count` tokens behind the distribution `logits`, and the logits behind each.
   Result<std::vector<std::vector<float>>> go_on(std::vector<float> logits, std::size_t count,
@@ -88,13 +66,6 @@ class HostContext {
     }
     return all;
   }
-  control::InstanceStatistics statistics() const { return instance_.statistics(); }
-
- private:
-  HostInstance instance_;
-  const control::ObjectId queue_;
-  const control::ObjectId context_;
-  const control::ObjectId output_;
 };
 
 // Saves a context of these tokens under each name, in an engine that ends with the call.
@@ -104,7 +75,7 @@ inline void save_contexts(
   SavingEngine engine(model, store);
   ASSERT_TRUE(engine.ok());
   for (const auto& [name, tokens] : contexts) {
-    HostContext context(engine);
+    TalkingContext context(engine);
     context.create();
     const Result<std::vector<float>> computed = context.forward(tokens);
     ASSERT_TRUE(computed.ok()) << computed.error().message();

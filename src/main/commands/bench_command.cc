@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "cli/terminal.h"
+#include "main/commands/bench_contexts.h"
 #include "main/commands/bench_streams.h"
 #include "main/commands/output.h"
 #include "main/machine/machine_facts.h"
@@ -257,8 +259,22 @@ Result<void> bench_kv(const cli::BenchOptions& options) {
 }  // namespace
 
 int bench_command(const cli::BenchOptions& options) {
-  const Result<void> done =
-      options.kind == cli::BenchKind::Kv ? bench_kv(options) : bench_generate(options);
+  const auto run = [&]() -> Result<void> {
+    switch (options.kind) {
+      case cli::BenchKind::Kv:
+        return bench_kv(options);
+      case cli::BenchKind::Generate:
+        return bench_generate(options);
+      case cli::BenchKind::Restore:
+        return bench_restore(options);
+      case cli::BenchKind::Pressure:
+        return bench_pressure(options);
+      case cli::BenchKind::Sink:
+        return bench_sink(options);
+    }
+    QUIRE_CHECK(false, "a bench of no kind");
+  };
+  const Result<void> done = run();
   return done.ok() ? cli::number(cli::ExitCode::Ok) : fail(done.error());
 }
 

@@ -14,6 +14,7 @@
 
 #include "cli/exit_code.h"
 #include "main/commands/process.h"
+#include "main/commands/scratch_folder.h"
 #include "main/commands/sdk_location.h"
 
 namespace quire {
@@ -55,25 +56,6 @@ Result<std::string> find_compiler(const std::string& wanted) {
   return Error(ErrorCode::NotFound, "no clang++ of version " + std::to_string(kClangVersionMin) +
                                         " or later was found; " + kHowToInstall);
 }
-
-// A folder of its own that is gone afterwards.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern = (fs::temp_directory_path() / "quire-build-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // Whether the compiler can make any module at all: it has a linker, a C and a C++ library for Wasm.
 bool can_build_for_wasm(const std::string& compiler) {

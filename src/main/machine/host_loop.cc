@@ -16,21 +16,31 @@ void HostLoop::collect() {
   }
 }
 
-Result<control::AnswerBody> HostLoop::wait(control::InstanceId instance, control::FutureId future) {
-  const Key key{instance, future};
+std::optional<std::size_t> HostLoop::first_ready(std::span<const Key> keys) const {
+  for (std::size_t index = 0; index < keys.size(); ++index) {
+    if (ready_.contains(keys[index])) return index;
+  }
+  return std::nullopt;
+}
+
+std::size_t HostLoop::wait_any(std::span<const Key> keys) {
   while (true) {
     collect();
-    if (auto found = ready_.find(key); found != ready_.end()) {
-      return std::move(ready_.extract(found).mapped());
-    }
+    if (const std::optional<std::size_t> found = first_ready(keys)) return *found;
     if (control_.poll()) continue;
     if (control_.dispatch()) continue;
     collect();
-    if (ready_.count(key) != 0) continue;
+    if (first_ready(keys)) continue;
     QUIRE_CHECK(!control_.idle(), "a future is waited for, and nothing is under way");
     if (watcher_) watcher_();
     wakeup_.wait_for(kSleepMax);
   }
+}
+
+Result<control::AnswerBody> HostLoop::wait(control::InstanceId instance, control::FutureId future) {
+  const Key key{instance, future};
+  wait_any(std::span(&key, 1));
+  return std::move(ready_.extract(key).mapped());
 }
 
 void HostLoop::forget(control::InstanceId instance) {

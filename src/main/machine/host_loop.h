@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,10 @@ class HostLoop {
   // submit their next commands before a batch is built.
   Result<control::AnswerBody> wait(control::InstanceId instance, control::FutureId future);
 
+  using Key = std::pair<control::InstanceId, control::FutureId>;
+  // The same for several, none of which was taken: the index of one that is answered.
+  std::size_t wait_any(std::span<const Key> keys);
+
   // Called on every turn of wait(), for a line of progress. Cheap, and calls nothing of ours.
   void watch(std::function<void()> watcher) { watcher_ = std::move(watcher); }
 
@@ -38,8 +43,8 @@ class HostLoop {
   void forget(control::InstanceId instance);
 
  private:
-  using Key = std::pair<control::InstanceId, control::FutureId>;
   void collect();
+  std::optional<std::size_t> first_ready(std::span<const Key> keys) const;
 
   control::ControlPort& control_;
   lifecycle::AnswerInbox& inbox_;
@@ -75,6 +80,7 @@ class HostInstance {
     return wait_for<T>(ask(std::move(body)));
   }
 
+  control::InstanceId id() const { return id_; }
   control::InstanceStatistics statistics() const { return loop_.control().statistics(id_); }
 
  private:

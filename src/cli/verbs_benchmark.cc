@@ -1,0 +1,112 @@
+// What `quire bench` measures with a model. (`quire bench pages` needs none: verbs_store.cc.)
+#include "cli/verb.h"
+
+namespace quire::cli {
+namespace {
+
+struct State {
+  BenchOptions options;
+  EngineFlags engine;
+};
+using SharedState = std::shared_ptr<State>;
+
+SharedState state_of(BenchKind kind) {
+  auto state = std::make_shared<State>();
+  state->options.kind = kind;
+  return state;
+}
+
+void add_count(CLI::App& verb, const char* name, std::uint32_t& value, const char* meaning,
+               std::uint32_t least = 1, std::uint32_t most = 1u << 20) {
+  verb.add_option(name, value, meaning)
+      ->type_name("N")
+      ->check(CLI::Range(least, most))
+      ->capture_default_str();
+}
+
+void add_counts(CLI::App& verb, const char* name, std::vector<std::uint32_t>& values,
+                const char* meaning) {
+  verb.add_option(name, values, meaning)
+      ->delimiter(',')
+      ->type_name("N,N,...")
+      ->capture_default_str();
+}
+
+void add_repetitions(CLI::App& verb, SharedState& state) {
+  add_count(verb, "--repetitions", state->options.repetitions, "Runs; the median is told", 1, 1000);
+}
+
+Verb finished(CLI::App& verb, SharedState state, const char* examples) {
+  state->engine.add_all(verb);
+  add_json(verb, state->options.output);
+  verb.footer(std::string("Examples:\n") + examples);
+  return {&verb, [state]() -> Result<Request> {
+            state->options.engine = TRY(state->engine.finish());
+            return Request(state->options);
+          }};
+}
+
+Verb add_kv(CLI::App& bench) {
+  SharedState state = state_of(BenchKind::Kv);
+  CLI::App* verb = bench.add_subcommand("kv", "Why pages win: basic against paged, by length");
+  add_counts(*verb, "--lengths", state->options.lengths, "Tokens of the sequence");
+  return finished(*verb, state, "  quire bench kv\n  quire bench kv --lengths 1024,4096 --json");
+}
+
+Verb add_generate_speed(CLI::App& bench) {
+  SharedState state = state_of(BenchKind::Generate);
+  CLI::App* verb = bench.add_subcommand("generate", "Tokens a second: prefill, decode, streams");
+  add_count(*verb, "--prompt-tokens", state->options.prompt_tokens, "Tokens of a prompt");
+  add_count(*verb, "--decode-tokens", state->options.decode_tokens, "Tokens generated");
+  add_counts(*verb, "--streams", state->options.streams, "Sequences at once");
+  add_repetitions(*verb, state);
+  return finished(
+      *verb, state,
+      "  quire bench generate --threads 2\n  quire bench generate --streams 1,16 --json");
+}
+
+Verb add_restore(CLI::App& bench) {
+  SharedState state = state_of(BenchKind::Restore);
+  CLI::App* verb =
+      bench.add_subcommand("restore", "A snapshot opened from disk, against computing it again");
+  add_count(*verb, "--tokens", state->options.tokens, "Tokens of the snapshot");
+  add_repetitions(*verb, state);
+  return finished(*verb, state, "  quire bench restore\n  quire bench restore --tokens 512 --json");
+}
+
+Verb add_pressure(CLI::App& bench) {
+  SharedState state = state_of(BenchKind::Pressure);
+  state->options.streams = {16};
+  state->options.prompt_tokens = 256;
+  state->options.decode_tokens = 64;
+  CLI::App* verb =
+      bench.add_subcommand("pressure", "Conversations in a quarter of the pages that they need");
+  add_count(*verb, "--conversations", state->options.streams.front(), "At once", 4, 4096);
+  add_count(*verb, "--prompt-tokens", state->options.prompt_tokens, "Tokens of a prompt");
+  add_count(*verb, "--decode-tokens", state->options.decode_tokens, "Tokens generated");
+  add_repetitions(*verb, state);
+  return finished(*verb, state,
+                  "  quire bench pressure\n  quire bench pressure --conversations 8 --json");
+}
+
+Verb add_sink(CLI::App& bench) {
+  SharedState state = state_of(BenchKind::Sink);
+  state->options.tokens = 20'000;
+  CLI::App* verb =
+      bench.add_subcommand("sink", "Time and pages of a token behind an attention sink");
+  add_count(*verb, "--tokens", state->options.tokens, "Tokens generated", 2000, 1u << 24);
+  return finished(*verb, state, "  quire bench sink\n  quire bench sink --tokens 4000 --json");
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, std::vector<Verb>& verbs) {
+  CLI::App* bench = app.add_subcommand("bench", "Measure this machine with a model");
+  bench->require_subcommand(1);
+  for (const auto add : {add_kv, add_generate_speed, add_restore, add_pressure, add_sink}) {
+    verbs.push_back(add(*bench));
+  }
+  verbs.push_back(add_bench_pages(*bench));
+}
+
+}  // namespace quire::cli

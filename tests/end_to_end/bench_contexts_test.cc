@@ -1,0 +1,48 @@
+// `quire bench restore | pressure | sink`: figures that are there, of outputs that were checked.
+#include "end_to_end/support.h"
+
+namespace quire::test {
+namespace {
+
+nlohmann::json bench(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "bench");
+  arguments.insert(arguments.end(), {"--model", golden_path("tiny_llama"), "--json"});
+  return output_json(run_quire(arguments));
+}
+
+TEST(EndToEndBenchContexts, RestoreTellsBothTimesAndHowColdTheFilesWere) {
+  const nlohmann::json json = bench({"restore", "--tokens", "100", "--repetitions", "2"});
+  EXPECT_EQ(json["tokens"], 100);
+  for (const char* key : {"recompute_s", "restore_cold_s", "restore_warm_s"}) {
+    EXPECT_GT(json[key]["least"], 0.0) << key;
+    EXPECT_LE(json[key]["least"], json[key]["median"]) << key;
+  }
+  EXPECT_GT(json["store_bytes"], 0);
+  EXPECT_LE(json["file_cache_share"], 1.0);
+}
+
+TEST(EndToEndBenchContexts, PressureRunsInAQuarterOfThePages) {
+  const nlohmann::json json = bench({"pressure", "--conversations", "8", "--prompt-tokens", "40",
+                                     "--decode-tokens", "24", "--repetitions", "1"});
+  EXPECT_EQ(json["roomy_page_count"], 32);
+  EXPECT_EQ(json["tight_page_count"], 8);
+  EXPECT_GT(json["ratio"], 0.0);
+}
+
+TEST(EndToEndBenchContexts, SinkHoldsAConstantNumberOfPages) {
+  const nlohmann::json json = bench({"sink", "--tokens", "3000"});
+  EXPECT_EQ(json["token_ms_by_fifth"].size(), 5u);
+  // 4 slots, then 256 that begin anywhere in a page.
+  EXPECT_EQ(json["page_count_least"], 17);
+  EXPECT_EQ(json["page_count_most"], 18);
+}
+
+TEST(EndToEndBenchContexts, RestoreNeedsPages) {
+  const ProcessResult result = run_quire({"bench", "restore", "--kv", "basic", "--tokens", "64",
+                                          "--model", golden_path("tiny_llama")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("paged KV cache"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace quire::test
