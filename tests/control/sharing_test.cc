@@ -1,7 +1,7 @@
 // What many instances share: prefixes, batches, pages; and what they must not.
 #include <gtest/gtest.h>
 
-#include "control/harness.h"
+#include "control/conversation.h"
 
 namespace quire::control {
 namespace {
@@ -44,6 +44,58 @@ TEST(Sharing, IdenticalPromptsThatArriveTogetherCostOnePrefill) {
     EXPECT_EQ(harness.get<NextDistribution>(guest.id, guest.next).probabilities,
               first.probabilities);
   }
+}
+
+TEST(Sharing, SixtyFourProgramsWithOnePromptOf2000TokensPayForItOnce) {
+  constexpr std::uint32_t kPageSize = 16;
+  constexpr std::uint32_t kPromptTokens = 2000;
+  constexpr std::uint32_t kPrograms = 64;
+  constexpr std::uint32_t kReplyTokens = 16;
+  Harness::Options options;
+  options.device.page_count = 2048;
+  options.device.row_count_max = 512;
+  Harness harness(options);
+  std::vector<Conversation> talks;
+  for (std::uint32_t each = 0; each < kPrograms; ++each) {
+    talks.push_back(begin(harness, 1, kPromptTokens, kReplyTokens));
+  }
+  std::uint32_t held_most = 0;
+  converse(harness, talks, [&] {
+    held_most = std::max(held_most, options.device.page_count - harness.free_page_count());
+  });
+  for (const Conversation& talk : talks) EXPECT_EQ(talk.tokens, talks.front().tokens);
+  const std::uint64_t rows = harness.controller->statistics().row_count;
+  // Each reply's first token comes with the prompt.
+  EXPECT_LE(rows, kPromptTokens + kPrograms * kPageSize + kPrograms * (kReplyTokens - 1));
+  EXPECT_LE(held_most, kPromptTokens / kPageSize + kPrograms * 2);
+  std::cout << rows << " rows, at most " << held_most << " pages\n";
+
+  prompt(harness, count_tokens(kPromptTokens));
+  harness.run();
+  EXPECT_EQ(harness.controller->statistics().row_count, rows + 1) << "asked again after the end";
+}
+
+TEST(Sharing, FortyForksOfAThousandTokensShare62PagesAndCopyOneEach) {
+  constexpr std::uint32_t kForks = 40;
+  Harness harness;
+  const Prompted guest = prompt(harness, count_tokens(1000));
+  harness.run();
+  const std::uint32_t free_before = harness.free_page_count();
+  std::vector<ObjectId> children;
+  for (std::uint32_t each = 0; each < kForks; ++each) {
+    children.push_back(harness.new_object());
+    harness.send(guest.id, ContextFork{guest.context, children.back()}, false);
+    harness.send(guest.id, ContextAppend{children.back(), {each}}, false);
+    harness.send(guest.id, ContextFlush{children.back()}, false);
+  }
+  harness.run();
+  EXPECT_EQ(harness.controller->statistics(guest.id).page_count_max, 62u + 1 + kForks);
+  EXPECT_EQ(harness.free_page_count(), free_before - kForks);
+  for (const ObjectId child : children) {
+    harness.send(guest.id, ContextDrop{child}, false);
+  }
+  harness.run();
+  EXPECT_EQ(harness.free_page_count(), free_before);
 }
 
 TEST(Sharing, PromptsOfWholePagesAskOnlyForTheirLastRowAgain) {
