@@ -3,8 +3,9 @@
 # order, each a line per step with its time:
 #   release   all tests with all seeds, release build
 #   engines   the Rust tests of engines/
-#   asan      all tests under ASan and UBSan
-#   tsan      all tests below the sandbox under TSan
+#   asan      all tests under ASan and UBSan, with the day's share of the seeds (all of them
+#             take the scalar kernels' bits alone three minutes without sanitizers)
+#   tsan      all tests below the sandbox under TSan, with the day's share
 #   fuzz      every fuzzer for QUIRE_FUZZ_SECONDS (60) under ASan and UBSan
 #   coverage  what the fuzzers' inputs reach of the parsers' lines, at least 85 %
 # Each part builds what it needs, stops at its first failure, and can be run again alone.
@@ -23,8 +24,14 @@ tests_of() {  # PRESET
 }
 
 release() { tests_of release; }
-asan() { tests_of asan; }
-tsan() { tests_of tsan; }
+asan() (
+  unset QUIRE_SEED_SHARE
+  tests_of asan
+)
+tsan() (
+  unset QUIRE_SEED_SHARE
+  tests_of tsan
+)
 
 engines() {
   step engines "cargo test of engines/, on the build's own target folder" tools/build_engines.sh --test
