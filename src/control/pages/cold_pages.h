@@ -94,6 +94,8 @@ class ColdPages {
   // Nothing if every cold entry is fenced or has cold children that are.
   std::optional<EntryId> evict(const IsFenced& is_fenced, std::uint64_t now_ns);
   void lift_fences();
+  // Whether the program of the page evicted last had said that it is done with it.
+  bool evicted_was_done() const { return evicted_was_done_; }
 
   bool is_present(EntryId entry) const { return at(entry).state != State::Absent; }
   bool is_cold(EntryId entry) const { return at(entry).state == State::Cold; }
@@ -183,6 +185,7 @@ class ColdPages {
   std::vector<EntryId> ended_keeps_;
   std::uint32_t cold_count_ = 0;
   std::uint64_t step_count_ = 0;
+  bool evicted_was_done_ = false;
 };
 
 }  // namespace quire::control

@@ -33,10 +33,13 @@ NodeId PageCache::root(const Digest& sharing_domain, TenantId tenant) {
 
 bool PageCache::make_room(std::uint32_t count) {
   if (available() < count) return false;
-  while (pool_.free_count() < count) {
-    if (!evict_one()) return false;
+  std::uint32_t leaving = 0;
+  while (pool_.free_count() + leaving < count) {
+    const Evicted evicted = evict_one();
+    if (evicted == Evicted::None) return false;
+    leaving += evicted == Evicted::Leaves;
   }
-  return true;
+  return leaving == 0;
 }
 
 bool PageCache::take(std::uint32_t count, std::vector<PageId>& pages) {
@@ -45,19 +48,26 @@ bool PageCache::take(std::uint32_t count, std::vector<PageId>& pages) {
   return true;
 }
 
-bool PageCache::evict_one() {
+PageCache::Evicted PageCache::evict_one() {
   const auto is_fenced = [this](EntryId entry) { return pool_.is_fenced(PageId{index_of(entry)}); };
   const std::optional<EntryId> victim = cold_.evict(is_fenced, now_ns_);
-  if (!victim) return false;
+  if (!victim) return Evicted::None;
   const PageId page{index_of(*victim)};
-  pool_.evict(page);
-  trie_.remove_page(trie_.node_of(page));
+  const NodeId node = trie_.node_of(page);
+  const bool leaves =
+      eviction_sink_ != nullptr && eviction_sink_->takes(node, cold_.evicted_was_done());
+  if (leaves) {
+    pool_.vacate(page);
+  } else {
+    pool_.evict(page);
+  }
+  trie_.remove_page(node);
   ++evicted_count_;
-  return true;
+  return leaves ? Evicted::Leaves : Evicted::Free;
 }
 
 void PageCache::evict_all() {
-  while (evict_one()) {
+  while (evict_one() != Evicted::None) {
   }
 }
 
@@ -194,18 +204,30 @@ void PageCache::publish(NodeId node, NodeId parent, const PageContent& content, 
       trie_.set_name(node, namer.page(trie_.name(parent), content));
     }
   }
-  const PageId page = trie_.page(node);
-  trie_.publish(node);
-  pool_.commit(page);
   if (kind == HoldKind::Chain) {
     ++trie_.chain_hold_count(node);
     hold(parent);
   }
-  NewEntry entry{.tenant = root.tenant, .depth = content.positions.front() / page_size()};
+  enter(node, content.positions.front());
+  ++committed_count_;
+}
+
+void PageCache::land(PageId page) {
+  const NodeId node = trie_.node_of(page);
+  QUIRE_CHECK(node != kNoNode && trie_.has_name(node), "landed without a name");
+  enter(node, trie_.position_first(node));
+}
+
+void PageCache::enter(NodeId node, std::uint32_t position_first) {
+  const PageId page = trie_.page(node);
+  const NodeId parent = trie_.parent(node);
+  trie_.publish(node);
+  pool_.commit(page);
+  NewEntry entry{.tenant = roots_.at(trie_.root(node)).tenant,
+                 .depth = position_first / page_size()};
   if (!trie_.is_root(parent) && is_resident(parent)) entry.parent = entry_of(trie_.page(parent));
   std::memcpy(&entry.content_hash, trie_.name(node).data(), sizeof(entry.content_hash));
   cold_.insert(entry_of(page), entry);
-  ++committed_count_;
 }
 
 NodeId PageCache::commit(PageId page, NodeId parent, const PageContent& content, HoldKind kind,

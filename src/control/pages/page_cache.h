@@ -56,6 +56,15 @@ struct PageMatch {
 
 enum class HoldKind : std::uint8_t { Chain, Page };
 
+// Asked about each page that is to be evicted.
+class EvictionSink {
+ public:
+  virtual ~EvictionSink() = default;
+  // True: the batch being built reads the bytes of `node`, and its page is free when that is done.
+  // `is_done`: its program said that it needs it no more.
+  virtual bool takes(NodeId node, bool is_done) = 0;
+};
+
 class PageCache {
  public:
   explicit PageCache(const PageCacheOptions& options);
@@ -77,8 +86,10 @@ class PageCache {
   std::uint32_t available_soon() const {
     return pool_.free_count() + pool_.fenced_count() + pool_.cold_count();
   }
-  // Evicts until `count` pages are free; false if that cannot be.
+  // Evicts until `count` pages are free; false if that cannot be, or not before the batch being
+  // built is done, because the sink took some of them.
   bool make_room(std::uint32_t count);
+  void set_eviction_sink(EvictionSink* sink) { eviction_sink_ = sink; }
   // Appends `count` working pages to `pages`; all or nothing.
   bool take(std::uint32_t count, std::vector<PageId>& pages);
 
@@ -114,6 +125,10 @@ class PageCache {
     return roots_.at(trie_.root(node)).namer.page(parent, content);
   }
   void unclaim(PageId page);  // In reverse order of the claims.
+  // Bytes come back to a node that has a name and none: `page` is claimed for it, and land() says
+  // that they are there. The caller's hold on `page` is then one on the node, as by hold_page().
+  void claim_back(PageId page, NodeId node) { trie_.claim(node, page); }
+  void land(PageId page);
   // The page is written. Takes over the caller's hold on `page` and gives a hold of `kind` on the
   // node that now stands for it: its own, or that of an equal page that came first (I11). A page
   // that is opaque gets a name of its own and is never found. For HoldKind::Chain the caller holds
@@ -154,7 +169,8 @@ class PageCache {
 
  private:
   static EntryId entry_of(PageId page) { return EntryId{static_cast<std::uint32_t>(page)}; }
-  bool evict_one();
+  enum class Evicted : std::uint8_t { None, Free, Leaves };
+  Evicted evict_one();
   void retain_node(NodeId node);  // One hold more on its page, reviving it where it is cold.
   void release_node(NodeId node, const ColdHint& hint);  // The node may end here.
   NodeId insert(NodeId parent, const PageContent& content, bool is_opaque) {
@@ -162,11 +178,13 @@ class PageCache {
   }
   void pass_claim(NodeId node, PageId page);
   void publish(NodeId node, NodeId parent, const PageContent& content, HoldKind kind);
+  void enter(NodeId node, std::uint32_t position_first);  // Its bytes are there from now on.
 
   PageCacheOptions options_;
   PagePool pool_;
   PageTrie trie_;
   ColdPages cold_;  // An entry is a page.
+  EvictionSink* eviction_sink_ = nullptr;
   std::uint64_t now_ns_ = 0;
   std::map<Digest, NodeId> root_by_domain_;
   struct Root {

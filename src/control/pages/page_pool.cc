@@ -111,6 +111,15 @@ void PagePool::discard(PageId page) {
   give_back(page, cold);
 }
 
+void PagePool::vacate(PageId page) {
+  Entry& cold = at(page);
+  QUIRE_CHECK(cold.state == PageState::Cold && cold.hold_count == 0, "only cold pages are vacated");
+  QUIRE_CHECK(newest_ > completed_, "vacated for no batch");
+  leave_cold(cold);
+  cold.fence = newest_;
+  give_back(page, cold);
+}
+
 void PagePool::open_batch(BatchId batch) {
   QUIRE_CHECK(static_cast<std::uint64_t>(batch) > newest_, "batches are numbered upwards");
   newest_ = static_cast<std::uint64_t>(batch);

@@ -53,6 +53,8 @@ class PagePool {
   void revive(PageId page);   // Cold -> Committed, held once.
   void evict(PageId page);    // Cold, and no batch touches it -> Free.
   void discard(PageId page);  // Cold -> Free or Fenced: nobody can ever find it.
+  // Cold -> Fenced: the batch being built still reads it. Requires: a batch is open.
+  void vacate(PageId page);
 
   // From open_batch() on, what is released waits for that batch or a newer one.
   void open_batch(BatchId batch);

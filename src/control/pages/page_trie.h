@@ -107,6 +107,8 @@ class PageTrie {
   Residency residency(NodeId node) const { return at(node).residency; }
   PageId page(NodeId node) const { return at(node).page; }
   NodeId node_of(PageId page) const;  // kNoNode: no node says what the page holds.
+  // Of its first slot.
+  std::uint32_t position_first(NodeId node) const { return at(node).position_first; }
   NodeId parent(NodeId node) const { return at(node).parent; }
   NodeId root(NodeId node) const { return at(node).root; }
   const PageName& name(NodeId node) const { return names_[static_cast<std::uint32_t>(node)]; }
