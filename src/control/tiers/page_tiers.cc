@@ -1,0 +1,346 @@
+#include "control/tiers/page_tiers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace quire::control {
+namespace {
+
+constexpr std::size_t kSpareMemoryMax = 16;  // Pages.
+
+std::uint32_t page_count_of(std::uint64_t bytes, std::uint64_t page_bytes) {
+  if (page_bytes == 0) return 0;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / page_bytes, 0x7fffffffu));
+}
+
+// A device that moves no pages has no tiers.
+PageTierOptions settled(PageTierOptions options) {
+  if (options.page_bytes == 0) options.host_bytes_max = options.disk_page_count_max = 0;
+  return options;
+}
+
+}  // namespace
+
+PageTiers::PageTiers(PageCache& cache, const PageTierOptions& options)
+    : cache_(cache),
+      options_(settled(options)),
+      host_max_(page_count_of(options_.host_bytes_max, options_.page_bytes)),
+      staged_max_(
+          std::max(page_count_of(options_.staged_bytes_max, options_.page_bytes), 1u)) {}
+
+const PageTiers::Entry* PageTiers::find(NodeId node) const {
+  const auto found = entries_.find(node);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+PageTiers::Entry* PageTiers::find(NodeId node, TransferId transfer) {
+  Entry* entry = find(node);
+  return entry != nullptr && entry->transfer == transfer ? entry : nullptr;
+}
+
+PageTiers::Entry& PageTiers::at(NodeId node) {
+  Entry* entry = find(node);
+  QUIRE_CHECK(entry != nullptr, "no such page on a tier");
+  return *entry;
+}
+
+TierPlace PageTiers::place(NodeId node) const {
+  const Entry* entry = find(node);
+  if (entry == nullptr) return TierPlace::None;
+  if (entry->use == Use::Leaving) return TierPlace::Leaving;
+  return entry->is_host ? TierPlace::Host : TierPlace::Disk;
+}
+
+bool PageTiers::is_ready(NodeId node) const {
+  const Entry* entry = find(node);
+  return entry != nullptr && entry->bytes.byte_count() > 0;
+}
+
+bool PageTiers::is_to_be_read(NodeId node) const {
+  const Entry* entry = find(node);
+  return entry != nullptr && entry->use == Use::None && entry->bytes.byte_count() == 0;
+}
+
+void PageTiers::touch(NodeId node) {
+  Entry& entry = at(node);
+  if (!entry.listed) return;
+  Order& order = order_of(entry);
+  order.splice(order.end(), order, *entry.listed);
+}
+
+bool PageTiers::can_pin(const std::vector<NodeId>& nodes) const {
+  auto displaced = static_cast<std::uint32_t>(host_order_.size());
+  auto disk_displaced = static_cast<std::uint32_t>(disk_order_.size());
+  std::uint32_t missing = 0;
+  for (const NodeId node : nodes) {
+    const Entry* entry = find(node);
+    missing += entry == nullptr;
+    // What is here already will not give way either.
+    if (entry != nullptr && entry->listed) --(entry->is_host ? displaced : disk_displaced);
+  }
+  const std::uint32_t host = host_max_ - host_count_ + displaced;
+  if (missing <= host) return true;
+  const std::uint32_t disk = options_.disk_page_count_max - disk_count_ + disk_displaced;
+  // Those that give way to it in host memory are staged first.
+  const std::uint32_t staged = std::min(disk, staged_max_ - staged_count_);
+  return staged > displaced && missing - host <= staged - displaced;
+}
+
+TransferId PageTiers::begin(Entry& entry, Use use) {
+  QUIRE_CHECK(entry.use == Use::None, "one transfer of a page at a time");
+  entry.use = use;
+  entry.transfer = TransferId{++next_transfer_};
+  if (entry.listed) {
+    order_of(entry).erase(*entry.listed);
+    entry.listed.reset();
+  }
+  return entry.transfer;
+}
+
+void PageTiers::settle(NodeId node, Entry& entry) {
+  entry.use = Use::None;
+  entry.transfer = kNoTransfer;
+  if (entry.pin_count == 0 && cache_.trie().is_opaque(node)) return forget(node);
+  update_order(node, entry);
+}
+
+void PageTiers::update_order(NodeId node, Entry& entry) {
+  const bool is_listed = entry.pin_count == 0 && entry.use == Use::None;
+  if (is_listed == entry.listed.has_value()) return;
+  Order& order = order_of(entry);
+  if (is_listed) {
+    entry.listed = order.insert(order.end(), node);
+  } else {
+    order.erase(*entry.listed);
+    entry.listed.reset();
+  }
+}
+
+void PageTiers::stage(Entry& entry) {
+  QUIRE_CHECK(!entry.is_staged && !entry.is_host, "staged twice");
+  entry.is_staged = true;
+  ++staged_count_;
+}
+
+void PageTiers::unstage(Entry& entry) {
+  if (!entry.is_staged) return;
+  entry.is_staged = false;
+  --staged_count_;
+  recycle(std::move(entry.bytes));
+  entry.bytes = {};
+}
+
+// What was read and not loaded yet gives way; what is to be written does not.
+bool PageTiers::has_staging_room() {
+  while (staged_count_ >= staged_max_ && !read_.empty()) unstage_oldest();
+  return staged_count_ < staged_max_;
+}
+
+// It may have been loaded or forgotten meanwhile.
+void PageTiers::unstage_oldest() {
+  const auto [node, id] = read_.front();
+  read_.pop_front();
+  Entry* entry = find(node);
+  if (entry != nullptr && entry->id == id && entry->use == Use::None) unstage(*entry);
+}
+
+bool PageTiers::make_host_room() {
+  if (host_count_ < host_max_) return true;
+  if (host_order_.empty()) return false;
+  const NodeId oldest = host_order_.front();
+  Entry& entry = at(oldest);
+  if (has_staging_room() && make_disk_room()) {
+    to_disk(oldest, entry);
+    ++counts_.spilled_count;
+  } else {
+    forget(oldest);
+    ++counts_.forgotten_count;
+  }
+  return true;
+}
+
+bool PageTiers::make_disk_room() {
+  if (disk_count_ < options_.disk_page_count_max) return true;
+  if (disk_order_.empty()) return false;
+  forget(disk_order_.front());
+  ++counts_.forgotten_count;
+  return true;
+}
+
+// Its bytes are in memory; it is the disk's from now on.
+void PageTiers::to_disk(NodeId node, Entry& entry) {
+  if (entry.is_host) {
+    begin(entry, Use::Unwritten);
+    entry.is_host = false;
+    --host_count_;
+    ++disk_count_;
+    stage(entry);
+  } else {
+    begin(entry, Use::Unwritten);
+  }
+  unwritten_.push_back(node);
+}
+
+void PageTiers::recycle(PageBytes bytes) {
+  if (bytes.byte_count() == options_.page_bytes && memory_.size() < kSpareMemoryMax) {
+    memory_.push_back(std::move(bytes));
+  }
+}
+
+PageBytes PageTiers::take_memory() {
+  if (memory_.empty()) return {};
+  PageBytes bytes = std::move(memory_.back());
+  memory_.pop_back();
+  return bytes;
+}
+
+std::optional<TransferId> PageTiers::leave(NodeId node) {
+  QUIRE_CHECK(!has(node), "it is on a tier already");
+  const bool is_host = host_max_ > 0 && make_host_room();
+  if (!is_host && !(has_staging_room() && make_disk_room())) {
+    ++counts_.refused_count;
+    return std::nullopt;
+  }
+  Entry& entry = entries_[node];
+  cache_.hold_name(node);
+  entry.id = PinId{++next_id_};
+  entry.is_host = is_host;
+  if (is_host) {
+    ++host_count_;
+  } else {
+    ++disk_count_;
+    stage(entry);
+  }
+  return begin(entry, Use::Leaving);
+}
+
+void PageTiers::arrive(NodeId node, TransferId transfer, Result<PageBytes> bytes) {
+  Entry* entry = find(node, transfer);
+  if (entry == nullptr) {
+    if (bytes.ok()) recycle(std::move(bytes).take());
+    return;
+  }
+  if (!bytes.ok()) {
+    ++counts_.damaged_count;
+    entry->use = Use::None;
+    return forget(node);
+  }
+  ++counts_.kept_count;
+  entry->bytes = std::move(bytes).take();
+  entry->checksum = store::checksum(entry->bytes.span());
+  const bool is_host = entry->is_host;
+  settle(node, *entry);
+  Entry* kept = find(node);
+  if (!is_host && kept != nullptr) to_disk(node, *kept);
+}
+
+PinId PageTiers::pin(NodeId node) {
+  Entry& entry = at(node);
+  if (entry.pin_count++ == 0) ++pinned_count_;
+  update_order(node, entry);
+  return entry.id;
+}
+
+void PageTiers::unpin(NodeId node, PinId pin) {
+  Entry* entry = find(node);
+  if (entry == nullptr || entry->id != pin) return;  // Its bytes failed.
+  QUIRE_CHECK(entry->pin_count > 0, "unpinned more often than pinned");
+  if (--entry->pin_count > 0) return;
+  --pinned_count_;
+  if (entry->use == Use::None) return settle(node, *entry);
+  if (cache_.trie().is_opaque(node)) forget(node);
+}
+
+void PageTiers::forget(NodeId node) {
+  Entry& entry = at(node);
+  if (entry.listed) order_of(entry).erase(*entry.listed);
+  if (entry.use == Use::Unwritten) unwritten_.remove(node);
+  if (entry.pin_count > 0) --pinned_count_;
+  if (entry.is_host) {
+    --host_count_;
+    recycle(std::move(entry.bytes));
+  } else {
+    --disk_count_;
+    unstage(entry);
+    forgotten_.push_back(cache_.name(node));
+  }
+  entries_.erase(node);
+  cache_.drop_name(node);
+}
+
+Result<PageTiers::Taken> PageTiers::take_bytes(NodeId node) {
+  Entry& entry = at(node);
+  if (store::checksum(entry.bytes.span()) != entry.checksum) {
+    ++counts_.damaged_count;
+    forget(node);
+    return Error(ErrorCode::Corrupted, "a page in host memory is not what was written there");
+  }
+  Taken taken;
+  if (entry.use == Use::Unwritten) {  // The disk goes on to want it.
+    taken.bytes = entry.bytes.copy();
+    return taken;
+  }
+  taken.bytes = std::exchange(entry.bytes, {});
+  taken.transfer = begin(entry, Use::Loading);
+  return taken;
+}
+
+void PageTiers::give_bytes(NodeId node, TransferId transfer, PageBytes bytes, bool is_loaded) {
+  counts_.restored_count += is_loaded;
+  Entry* entry = transfer == kNoTransfer ? nullptr : find(node, transfer);
+  if (entry == nullptr) return recycle(std::move(bytes));
+  counts_.damaged_count += !is_loaded;
+  if (!is_loaded && entry->pin_count == 0) {
+    // Nobody knows whose fault it was, and a page that is computed anew is right.
+    entry->use = Use::None;
+    return forget(node);
+  }
+  entry->bytes = std::move(bytes);
+  if (!entry->is_host) {
+    if (is_loaded) {
+      unstage(*entry);
+    } else {
+      read_.push_back({node, entry->id});
+    }
+  }
+  settle(node, *entry);
+}
+
+void PageTiers::verify() const {
+  std::uint32_t host = 0;
+  std::uint32_t disk = 0;
+  std::uint32_t staged = 0;
+  std::uint32_t pinned = 0;
+  std::size_t listed = 0;
+  std::size_t to_write = 0;
+  for (const auto& [node, entry] : entries_) {
+    QUIRE_CHECK(cache_.trie().has_name(node), "D1");
+    QUIRE_CHECK(cache_.trie().name_hold_count(node) > 0, "D1");
+    QUIRE_CHECK(entry.pin_count > 0 || !cache_.trie().is_opaque(node), "D1");
+    QUIRE_CHECK(entry.listed.has_value() == (entry.pin_count == 0 && entry.use == Use::None), "D2");
+    QUIRE_CHECK(!entry.listed || **entry.listed == node, "D2");
+    ++(entry.is_host ? host : disk);
+    staged += entry.is_staged;
+    pinned += entry.pin_count > 0;
+    listed += entry.listed.has_value();
+    to_write += entry.use == Use::Unwritten;
+    const bool has_bytes = entry.bytes.byte_count() > 0;
+    const bool is_in_memory = entry.is_host || entry.is_staged;
+    QUIRE_CHECK(!has_bytes || is_in_memory, "D3");
+    QUIRE_CHECK(entry.is_staged || !entry.is_host || entry.use == Use::Leaving ||
+                    entry.use == Use::Loading || has_bytes,
+                "D3");
+    QUIRE_CHECK(!has_bytes || store::checksum(entry.bytes.span()) == entry.checksum, "D4");
+  }
+  QUIRE_CHECK(listed == host_order_.size() + disk_order_.size(), "D2");
+  QUIRE_CHECK(to_write == unwritten_.size(), "D2");
+  QUIRE_CHECK(host == host_count_ && disk == disk_count_ && staged == staged_count_ &&
+                  pinned == pinned_count_,
+              "D3");
+  QUIRE_CHECK(host <= host_max_ && disk <= options_.disk_page_count_max && staged <= staged_max_,
+              "D3");
+}
+
+}  // namespace quire::control

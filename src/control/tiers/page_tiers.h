@@ -1,0 +1,207 @@
+#pragma once
+// PageTiers knows which pages have bytes besides those on the device: in host memory, or on disk.
+//
+// A page on a tier is its node of the trie, held by name; so tenants share on tiers what they share
+// in the pool, and a look-up that ends at a node without bytes asks here. The bytes in host memory
+// lie here; those on disk are the store's, under the node's name, and this says only that they are
+// there.
+//
+// A page comes in two steps: leave() while a batch is built that will read its bytes off the
+// device, arrive() with the bytes. It goes to host memory, else to disk. When host memory is full,
+// the page that was wanted longest ago goes on to disk; when the disk is, one is forgotten. What a
+// suspended context cannot do without is pinned and stays.
+//
+// On its way to the disk, and from it to the device, a page is staged in memory, within a bound of
+// its own. Each transfer has a number, so that bytes that arrive for a page which was forgotten
+// meanwhile, whose place another node may have by now, find nobody.
+//
+// Owns     the bytes in host memory and those staged; a hold on the name of each node that has an
+//          entry.
+// Thread   engine thread only.
+// Errors   Corrupted from take_bytes() for bytes that are not those that arrived; the page is
+//          forgotten then. Misuse stops the process.
+//
+// Invariants, all checked by verify():
+//   D1  Each entry's node exists and has a name; one that nobody can find (opaque) is pinned.
+//   D2  The order of a place lists every entry there that nobody pins and no transfer uses, once,
+//       and no other.
+//   D3  Counts of pages in host memory, on disk, staged and pinned equal a recount; host memory and
+//       disk hold at most what they may.
+//   D4  Bytes have the checksum that they arrived with.
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "control/pages/page_cache.h"
+#include "control/store/checksum.h"
+#include "inference/api/page_bytes.h"
+
+namespace quire::control {
+
+using inference::PageBytes;
+
+struct PageTierOptions {
+  std::uint64_t page_bytes = 0;           // Of the device; 0: it moves no pages: no tiers.
+  std::uint64_t host_bytes_max = 0;       // 0: no host memory.
+  std::uint32_t disk_page_count_max = 0;  // 0: no disk.
+  std::uint64_t staged_bytes_max = std::uint64_t{64} << 20;  // But always one page.
+};
+
+// Leaving: a batch reads its bytes off the device.
+enum class TierPlace : std::uint8_t { None, Leaving, Host, Disk };
+
+enum class TransferId : std::uint64_t {};
+inline constexpr TransferId kNoTransfer{0};
+
+enum class PinId : std::uint64_t {};
+
+struct PageTierCounts {
+  std::uint64_t kept_count = 0;       // Pages that came, ever.
+  std::uint64_t spilled_count = 0;    // That went on from host memory to disk.
+  std::uint64_t restored_count = 0;   // That went back to the device.
+  std::uint64_t forgotten_count = 0;  // To make room for others.
+  std::uint64_t refused_count = 0;    // For which there was no room.
+  std::uint64_t damaged_count = 0;    // Whose bytes were wrong, or whose device or disk failed.
+};
+
+class PageTiers {
+ public:
+  PageTiers(PageCache& cache, const PageTierOptions& options);
+  PageTiers(const PageTiers&) = delete;
+  PageTiers& operator=(const PageTiers&) = delete;
+
+  bool is_on() const { return host_max_ > 0 || options_.disk_page_count_max > 0; }
+  bool has_host() const { return host_max_ > 0; }
+  TierPlace place(NodeId node) const;
+  bool has(NodeId node) const { return entries_.contains(node); }
+  // Its bytes are in memory, and no transfer has them: it can be loaded at once.
+  bool is_ready(NodeId node) const;
+  bool is_to_be_read(NodeId node) const;  // On disk alone, and nobody reads it yet.
+
+  void touch(NodeId node);  // Somebody wants it. Requires: has().
+
+  // Whether all of these can be kept until they are unpinned, and come back together.
+  bool can_pin(const std::vector<NodeId>& nodes) const;
+
+  // The batch being built reads the bytes of `node`, which has no entry. Nothing if there is no
+  // room.
+  std::optional<TransferId> leave(NodeId node);
+  void arrive(NodeId node, TransferId transfer, Result<PageBytes> bytes);
+
+  // Requires: has(). The id says which page it was, for unpin(): one that was lost meanwhile, and
+  // came again, is another. An opaque page that nobody pins any more is forgotten.
+  PinId pin(NodeId node);
+  void unpin(NodeId node, PinId pin);
+  void forget(NodeId node);
+
+  struct Taken {
+    PageBytes bytes;
+    TransferId transfer = kNoTransfer;
+  };
+  // The bytes for a load; give_bytes() when it is done. Requires: is_ready().
+  Result<Taken> take_bytes(NodeId node);
+  void give_bytes(NodeId node, TransferId transfer, PageBytes bytes, bool is_loaded);
+  // Memory that a save can write into; empty if there is none to spare.
+  PageBytes take_memory();
+
+  // --- The disk's part ---
+  // Pages that are to be written, oldest first, at most `count`; their bytes stay until written().
+  struct Unwritten {
+    NodeId node = kNoNode;
+    TransferId transfer = kNoTransfer;
+    const PageBytes* bytes = nullptr;
+  };
+  std::vector<Unwritten> unwritten(std::uint32_t count) const;
+  // A job of the disk has a copy of the bytes.
+  void handed_over(NodeId node, TransferId transfer);
+  // The job is answered; what was not written is forgotten.
+  void written(NodeId node, TransferId transfer, bool is_written);
+  std::optional<TransferId> begin_read(NodeId node);  // Nothing while too much is staged.
+  bool is_reading(NodeId node, TransferId transfer) const;
+  void cancel_read(NodeId node, TransferId transfer);  // No job was made of it.
+  void end_read(NodeId node, TransferId transfer, Result<PageBytes> bytes);
+  // Names that the disk need not keep any more.
+  std::vector<PageName> take_forgotten() { return std::exchange(forgotten_, {}); }
+  void keep_forgotten(std::vector<PageName> names) { forgotten_ = std::move(names); }
+
+  const PageTierCounts& counts() const { return counts_; }
+  std::uint32_t host_page_count() const { return host_count_; }
+  std::uint32_t disk_page_count() const { return disk_count_; }
+  std::uint32_t pinned_page_count() const { return pinned_count_; }
+  std::uint32_t staged_page_count() const { return staged_count_; }
+  // Calls visit(node) for each page that has an entry.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [node, entry] : entries_) visit(node);
+  }
+  void verify() const;
+
+ private:
+  using Order = std::list<NodeId>;  // Wanted longest ago first.
+  enum class Use : std::uint8_t {
+    None,
+    Leaving,   // A batch reads it off the device.
+    Loading,   // A batch has its bytes.
+    Unwritten, // For the disk to write.
+    Reading,   // The disk reads it.
+  };
+  struct Entry {
+    PinId id{};
+    bool is_host = false;  // Else disk: where it lies, or goes to.
+    Use use = Use::None;
+    bool is_staged = false;  // Of the disk, and in memory, or about to be.
+    std::uint32_t pin_count = 0;
+    TransferId transfer = kNoTransfer;
+    TransferId written_by = kNoTransfer;  // A job of the disk that is not answered.
+    PageBytes bytes;
+    store::Checksum checksum{};
+    std::optional<Order::iterator> listed;
+  };
+
+  const Entry* find(NodeId node) const;
+  Entry* find(NodeId node) { return const_cast<Entry*>(std::as_const(*this).find(node)); }
+  Entry* find(NodeId node, TransferId transfer);
+  Entry& at(NodeId node);
+  Order& order_of(const Entry& entry) { return entry.is_host ? host_order_ : disk_order_; }
+  TransferId begin(Entry& entry, Use use);
+  void settle(NodeId node, Entry& entry);  // No transfer uses it any more.
+  void update_order(NodeId node, Entry& entry);
+  void stage(Entry& entry);
+  void unstage(Entry& entry);
+  bool has_staging_room();
+  void unstage_oldest();
+  bool make_host_room();
+  bool make_disk_room();
+  void to_disk(NodeId node, Entry& entry);
+  void recycle(PageBytes bytes);
+
+  PageCache& cache_;
+  const PageTierOptions options_;
+  const std::uint32_t host_max_;    // Pages.
+  const std::uint32_t staged_max_;  // Pages.
+  std::unordered_map<NodeId, Entry> entries_;
+  Order host_order_;
+  Order disk_order_;
+  std::list<NodeId> unwritten_;  // Oldest first.
+  struct Staged {
+    NodeId node = kNoNode;
+    PinId id{};
+  };
+  std::deque<Staged> read_;           // And not loaded since, some of them; oldest first.
+  std::vector<PageBytes> memory_;     // To be used again.
+  std::vector<PageName> forgotten_;   // That the disk may still keep.
+  std::uint32_t host_count_ = 0;
+  std::uint32_t disk_count_ = 0;
+  std::uint32_t staged_count_ = 0;
+  std::uint32_t pinned_count_ = 0;
+  std::uint64_t next_transfer_ = 0;
+  std::uint64_t next_id_ = 0;
+  PageTierCounts counts_;
+};
+
+}  // namespace quire::control
