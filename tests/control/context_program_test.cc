@@ -109,6 +109,9 @@ struct Knobs {
   std::uint32_t hash_bits = 64;
   int step_count = 300;
   std::uint32_t failure_percent = 0;  // Of passes.
+  std::uint32_t host_page_count = 0;  // In the tiers.
+  std::uint32_t disk_page_count = 0;
+  std::uint32_t transfer_failure_percent = 0;  // Of loads and saves.
 };
 
 class Program {
@@ -117,6 +120,7 @@ class Program {
       : knobs_(knobs), random_(seed), oracle_(knobs.page_size), harness_(options()) {}
 
   std::uint64_t opened_count() const { return opened_count_; }
+  TierStatistics tiers() const { return harness_.controller->tier_statistics(); }
 
   void run() {
     for (int step = 0; step < knobs_.step_count && !testing::Test::HasFatalFailure(); ++step) act();
@@ -129,6 +133,7 @@ class Program {
     EXPECT_EQ(harness_.free_page_count(), knobs_.page_count);
   }
 
+  std::uint64_t lost_count() const { return lost_count_; }
   std::uint64_t error_count(ErrorCode code) const {
     const auto found = errors_.find(code);
     return found == errors_.end() ? 0 : found->second;
@@ -171,6 +176,19 @@ class Program {
         return Error(ErrorCode::Io, "the device lost a pass");
       };
     }
+    if (knobs_.transfer_failure_percent > 0) {
+      const auto fails = [this](const inference::Batch&, std::size_t) -> std::optional<Error> {
+        if (random_() % 100 >= knobs_.transfer_failure_percent) return std::nullopt;
+        return Error(ErrorCode::Io, "the device lost a page");
+      };
+      options.device.fail_load = fails;
+      options.device.fail_save = fails;
+    }
+    constexpr std::uint64_t kSlotBytes = 24;  // Of the simulated device.
+    options.controller.host_tier_bytes =
+        kSlotBytes * knobs_.page_size * knobs_.host_page_count;
+    options.controller.disk_tier_page_count = knobs_.disk_page_count;
+    options.controller.tier_choice = below(3) == 0 ? TierChoice::Measured : TierChoice::Restore;
     options.files = &files_;
     options.controller.prefill_row_budget = knobs_.prefill_row_budget;
     options.controller.hash_bits = knobs_.hash_bits;
@@ -315,6 +333,14 @@ class Program {
     settle();
     const FutureId again = harness_.send(owner, ContextEdit{id, ContextEditKind::Truncate, 0});
     settle_with(owner, again);
+    if (harness_.error(owner, again)) {
+      // What it needed from a tier is lost: nothing but its end is left to do with it.
+      ASSERT_GT(knobs_.transfer_failure_percent, 0u) << harness_.message(owner, again);
+      ++lost_count_;
+      harness_.send(owner, ContextDrop{id}, false);
+      std::erase_if(guest.chains, [&](const Chain& each) { return each.id == id; });
+      return;
+    }
     const ContextCounters counters = harness_.get<ContextState>(owner, again).counters;
     chain.queued = chain.length() - counters.seq_len;
     chain.is_known = true;
@@ -337,6 +363,7 @@ class Program {
     const std::uint32_t reach = chain.queued + chain.written() % knobs_.page_size;
     const std::uint32_t count = below(reach + 2);
     const FutureId future = edit(guest, chain, ContextEditKind::Truncate, count);
+    if (was_refused_pages(guest, future, count <= reach)) return;
     if (count > reach) return expect_refusal(guest, future, ErrorCode::OutOfRange);
     chain.queued -= std::min(chain.queued, count);
     chain.content.cut(chain.length() - count);
@@ -347,10 +374,19 @@ class Program {
     if (!chain.is_known) return;
     const std::uint32_t length = below(chain.length() + 2);
     const FutureId future = edit(guest, chain, ContextEditKind::Rewind, length);
+    if (was_refused_pages(guest, future, length <= chain.length())) return;
     if (length > chain.length()) return expect_refusal(guest, future, ErrorCode::OutOfRange);
     chain.queued = length > chain.written() ? length - chain.written() : 0;
     chain.content.cut(length);
     expect(guest, chain, future, Expected::Kind::Edited);
+  }
+
+  // A context that was swapped must come back before it changes, and may find no page.
+  bool was_refused_pages(const Guest& guest, FutureId future, bool is_right) {
+    if (!is_fallible()) return false;
+    const InstanceId owner = guest.id;
+    settle_with(owner, future);
+    return is_right && harness_.error(owner, future).has_value();
   }
 
   void drop_range(Guest& guest, Chain& chain) {
@@ -439,7 +475,7 @@ class Program {
     settle_with(owner, future);
     const bool exists = snapshots_.contains({tenant, name});
     const std::optional<ErrorCode> error = harness_.error(owner, future);
-    if (is_fallible() && error == ErrorCode::NoFreePage) return;  // For what was lost before.
+    if (could_not_come_back(error)) return;
     if (exists && !overwrites) {
       ASSERT_EQ(error, ErrorCode::AlreadyExists);
     } else if (!error) {
@@ -488,6 +524,13 @@ class Program {
 
   bool is_fallible() const { return knobs_.page_count < 256 || knobs_.failure_percent > 0; }
 
+  // Whatever was asked: what the context gave up must come back first.
+  bool could_not_come_back(std::optional<ErrorCode> error) const {
+    return is_fallible() &&
+           (error == ErrorCode::NoFreePage ||
+            (error == ErrorCode::Io && knobs_.transfer_failure_percent > 0));
+  }
+
   void settle() {
     harness_.run();
     check();
@@ -521,7 +564,7 @@ class Program {
     const Result<AnswerBody>& body = harness_.at(each.guest, each.future);
     if (each.kind == Expected::Kind::Refused) {
       ASSERT_FALSE(body.ok());
-      if (is_fallible() && body.error().code() == ErrorCode::NoFreePage) return;
+      if (could_not_come_back(body.error().code())) return;
       EXPECT_EQ(body.error().code(), each.code) << body.error().message();
       ++errors_[each.code];
       return;
@@ -569,6 +612,7 @@ class Program {
   std::vector<Guest> guests_;
   std::vector<Expected> expected_;
   std::map<ErrorCode, std::uint64_t> errors_;
+  std::uint64_t lost_count_ = 0;
 };
 
 TEST(ContextPrograms, GiveWhatEachListOfTokensGivesAlone) {
@@ -610,6 +654,56 @@ TEST(ContextPrograms, KeepTheirPromisesInTinyPools) {
     if (HasFailure()) return;
   }
   std::cout << refused << " answers were no-free-page\n";
+}
+
+Knobs tiered_knobs(std::mt19937_64& random) {
+  Knobs knobs;
+  constexpr std::uint32_t kPages[] = {3, 7, 12, 20};
+  constexpr std::uint32_t kPageSizes[] = {2, 8, 16};
+  constexpr std::uint32_t kTierPages[] = {0, 3, 10, 200};
+  knobs.page_count = kPages[random() % 4];
+  knobs.page_size = kPageSizes[random() % 3];
+  knobs.host_page_count = kTierPages[random() % 4];
+  knobs.disk_page_count = kTierPages[random() % 4];
+  if (knobs.host_page_count + knobs.disk_page_count == 0) knobs.disk_page_count = 100;
+  return knobs;
+}
+
+TEST(ContextPrograms, GiveTheSameWhereverTheirPagesAre) {
+  TierStatistics sum;
+  for (const std::uint64_t seed : test_seeds(24)) {
+    SCOPED_TRACE("QUIRE_TEST_SEED=" + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Program program(tiered_knobs(random), seed);
+    program.run();
+    sum.kept_page_count += program.tiers().kept_page_count;
+    sum.restored_page_count += program.tiers().restored_page_count;
+    sum.swap_count += program.tiers().swap_count;
+    EXPECT_EQ(program.tiers().damaged_page_count, 0u);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(sum.restored_page_count, 0u);
+  EXPECT_GT(sum.swap_count, 0u);
+  std::cout << sum.kept_page_count << " pages kept, " << sum.restored_page_count << " restored, "
+            << sum.swap_count << " contexts swapped\n";
+}
+
+TEST(ContextPrograms, SurviveADeviceThatLosesPages) {
+  std::uint64_t damaged = 0;
+  std::uint64_t lost = 0;
+  for (const std::uint64_t seed : test_seeds(16)) {
+    SCOPED_TRACE("QUIRE_TEST_SEED=" + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Knobs knobs = tiered_knobs(random);
+    knobs.transfer_failure_percent = 10;
+    Program program(knobs, seed);
+    program.run();
+    damaged += program.tiers().damaged_page_count;
+    lost += program.lost_count();
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(damaged, 0u);
+  std::cout << damaged << " pages lost, and " << lost << " contexts that needed them\n";
 }
 
 TEST(ContextPrograms, SurviveADeviceThatLosesPasses) {

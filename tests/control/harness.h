@@ -30,7 +30,8 @@ class Harness final : public AnswerSink {
 
   explicit Harness(Options options) : inbox(wakeup), device(fill(options.device), inbox) {
     if (options.files != nullptr) {
-      disk.emplace(*options.files, open_store(*options.files), inbox);
+      disk.emplace(*options.files,
+                   open_store(*options.files, options.controller.disk_tier_page_count), inbox);
       options.controller.disk = &*disk;
     }
     controller =
@@ -151,9 +152,11 @@ class Harness final : public AnswerSink {
   std::uint64_t next_instance = 0;
 
  private:
-  std::unique_ptr<store::SnapshotStore> open_store(store::FileSystem& files) {
+  std::unique_ptr<store::SnapshotStore> open_store(store::FileSystem& files,
+                                                   std::uint32_t cached_count) {
     store::StoreOptions options;
     options.folder = "store";
+    options.cached_slot_count_max = cached_count;
     auto opened = store::SnapshotStore::open(files, wall_clock, options);
     if (!opened.ok()) {
       std::cerr << "store: " << opened.error().message() << "\n";

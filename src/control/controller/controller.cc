@@ -62,6 +62,17 @@ PageCacheOptions cache_options(const inference::Backend& backend,
   return cache;
 }
 
+void add_tiers(const Scheduler& scheduler, TierStatistics& sum) {
+  const PageTiers& tiers = scheduler.resources().tiers;
+  sum.host_page_count += tiers.host_page_count();
+  sum.disk_page_count += tiers.disk_page_count();
+  sum.kept_page_count += tiers.counts().kept_count;
+  sum.restored_page_count += tiers.counts().restored_count;
+  sum.lost_page_count += scheduler.tiers().lost_count();
+  sum.damaged_page_count += tiers.counts().damaged_count;
+  sum.swap_count += scheduler.counts().swap_count;
+}
+
 }  // namespace
 
 Controller::Controller(std::vector<ServedModel> models, const ControllerOptions& options,
@@ -84,6 +95,11 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
     scheduling.prefill_row_budget = options.prefill_row_budget;
     scheduling.page_wait_ns_max = options.page_wait_ns_max;
     scheduling.disk = options.disk;
+    scheduling.tiers.host_bytes_max = options.host_tier_bytes / models_.size();
+    scheduling.tiers.disk_page_count_max =
+        options.disk_tier_page_count / static_cast<std::uint32_t>(models_.size());
+    scheduling.tier_choice = options.tier_choice;
+    scheduling.copy_ns_per_byte = options.copy_ns_per_byte;
     schedulers_.push_back(
         std::make_unique<Scheduler>(backend, cache_options(backend, options), scheduling, table_));
   }
@@ -239,6 +255,18 @@ ControlStatistics Controller::statistics() const {
     sum.page_count_free += cache.pool().free_count() + cache.pool().cold_count();
     sum.page_count_cold += cache.pool().cold_count();
   }
+  return sum;
+}
+
+TierStatistics Controller::tier_statistics() const {
+  TierStatistics sum;
+  for (const auto& scheduler : schedulers_) add_tiers(*scheduler, sum);
+  if (schedulers_.empty()) return sum;
+  const CostFigures& figures = schedulers_.front()->tiers().costs().figures();
+  sum.compute_ns_per_token = figures.compute_ns_per_token;
+  sum.load_ns_per_page = figures.load_ns_per_page;
+  sum.read_ns = figures.read_ns;
+  sum.read_ns_per_page = figures.read_ns_per_page;
   return sum;
 }
 

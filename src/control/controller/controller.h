@@ -21,6 +21,7 @@
 #include "base/wakeup.h"
 #include "base/walk.h"
 #include "control/api/control_port.h"
+#include "control/api/tier_statistics.h"
 #include "control/controller/completion_inbox.h"
 #include "control/controller/snapshot_jobs.h"
 #include "control/controller/text_jobs.h"
@@ -45,6 +46,11 @@ struct ControllerOptions {
   Digest sharing_secret{};           // Keys the sharing domain of each tenant, and the trie.
   Digest nonce{};                    // New with each start, so that no opaque name comes again.
   store::Disk* disk = nullptr;       // Null: snapshots are not-supported.
+  // Where pages go that the device has no room for; each model has an equal part.
+  std::uint64_t host_tier_bytes = 0;      // 0: no pages in host memory.
+  std::uint32_t disk_tier_page_count = 0; // Of the disk's cached pages; 0: none there.
+  TierChoice tier_choice = TierChoice::Measured;
+  double copy_ns_per_byte = 0.2;          // What CostModel takes memory to cost at first.
   std::uint32_t hash_bits = 64;      // Fewer only in tests.
   HelperExecutor* helper = nullptr;  // Null: text jobs run on the engine's thread.
   WalkSink* walk = nullptr;
@@ -64,6 +70,7 @@ class Controller final : public ControlPort {
   bool idle() const override;
   ControlStatistics statistics() const override;
   InstanceStatistics statistics(InstanceId instance) const override;
+  TierStatistics tier_statistics() const;
 
   // Walks everything and stops the process on the first broken invariant; for tests.
   void verify() const;

@@ -105,6 +105,7 @@ void Controller::verify() const {
       audit_instance(*instance, *scheduler, holds, name_holds, embed_slot_count);
     }
     for (const PageId page : scheduler->scratch_pages()) ++holds[static_cast<std::uint32_t>(page)];
+    scheduler->resources().tiers.for_each([&](NodeId node) { ++name_holds[node]; });
     cache.trie().for_each([&](NodeId node) {
       QUIRE_CHECK(cache.trie().name_hold_count(node) == name_holds[node],
                   "I2: the holds of a name differ from a recount");

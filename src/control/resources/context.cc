@@ -187,11 +187,14 @@ ContextCounters counters_of(const Context& context, std::uint32_t page_size) {
                            .queued_token_count = queued_count(context) - context.lost_count};
   if (context.is_suspended || context.lost_count > 0) {
     // What the program sees does not depend on where its pages are.
-    counters.committed_page_count = counters.seq_len / page_size;
+    counters.committed_page_count =
+        context.swapped ? static_cast<std::uint32_t>(context.swapped->pages.size())
+                        : counters.seq_len / page_size;
     counters.working_page_token_count = counters.seq_len % page_size;
   }
   counters.working_page_count =
-      std::max(divide_up(counters.working_page_token_count, page_size), context.reserved_count);
+      std::max(divide_up(counters.working_page_token_count, page_size),
+               context.swapped ? context.swapped->reserved_count : context.reserved_count);
   return counters;
 }
 

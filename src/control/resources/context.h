@@ -18,8 +18,9 @@
 //   X4  written + in flight + queued tokens are all tokens of the tail.
 //   X5  Claims exist only while a batch computes the context.
 //   X6  Only slots that were written are dropped.
-//   X7  A suspended context holds nothing but the name of its head. Lost tokens are neither written
-//       nor queued by the program, and come before those that are.
+//   X7  A suspended context holds nothing but the name of its head, and pins its pages on a tier if
+//       it was swapped. Lost tokens are neither written nor queued by the program, and come before
+//       those that are.
 #include <cstdint>
 #include <span>
 

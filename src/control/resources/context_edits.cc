@@ -8,6 +8,7 @@
 #include "control/resources/context.h"
 #include "control/resources/context_parts.h"
 #include "control/resources/context_suspend.h"
+#include "control/resources/context_swap.h"
 
 namespace quire::control {
 
@@ -121,6 +122,7 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
   child.tokens.assign(context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first),
                       context.tokens.end());
   cache.hold_name(context.head);
+  if (context.swapped) fork_swapped(context, child, resources);
   if (context.is_suspended) return;
   cache.hold(context.anchor);
   ledger.acquire_chain(cache, context.anchor);
@@ -367,6 +369,7 @@ void drop_context(Context& context, ModelResources& resources, PageLedger& ledge
     ledger.release_chain(resources.cache, context.anchor);
     resources.cache.drop(context.anchor, hint_of(context));
   }
+  unpin_swapped(context, resources);
   resources.cache.drop_name(context.head);
   resources.sequences.release(context);
   context.head = context.anchor = kNoNode;
@@ -397,8 +400,16 @@ void verify_context(const Context& context, const ModelResources& resources) {
               "X7");
   if (context.is_suspended) {
     QUIRE_CHECK(context.anchor == kNoNode && context.tail.empty() && context.window.empty() &&
-                    context.written_count == 0 && !context.is_in_flight,
+                    context.written_count == 0 && (!context.is_in_flight || context.swapped),
                 "X7");
+    if (context.swapped) {
+      const SwappedContext& swapped = *context.swapped;
+      QUIRE_CHECK(swapped.written_count == context.lost_count, "X7");
+      QUIRE_CHECK(swapped.anchor_count <= swapped.pages.size(), "X7");
+      for (const WindowPage& page : swapped.pages) {
+        QUIRE_CHECK(page.index < path.size() && path[page.index] == page.node, "X7");
+      }
+    }
     return;
   }
   QUIRE_CHECK(context.anchor_count <= context.committed_count, "X1");

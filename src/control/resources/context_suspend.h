@@ -6,8 +6,8 @@
 // resumes. Tokens whose pages went are lost: written once, to be written again before anything that
 // depends on them. They stand first among the queued ones, and seq_len() goes on counting them.
 //
-// A context that dropped slots or has an opaque page is never suspended: its bits could not be
-// computed from its tokens alone.
+// The bits of a context that dropped slots or has an opaque page could not be computed from its
+// tokens: it is swapped instead (context_swap.h).
 //
 // Thread   engine thread only.
 #include "control/resources/context.h"

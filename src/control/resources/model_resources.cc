@@ -85,10 +85,21 @@ std::uint32_t SequencePool::taken_count() const {
   return static_cast<std::uint32_t>(entries_.size() - free_.size());
 }
 
-ModelResources::ModelResources(const inference::Backend& backend, const PageCacheOptions& options)
+namespace {
+
+PageTierOptions tiers_of(const inference::Backend& backend, PageTierOptions options) {
+  options.page_bytes = backend.capabilities().page_bytes;
+  return options;
+}
+
+}  // namespace
+
+ModelResources::ModelResources(const inference::Backend& backend, const PageCacheOptions& options,
+                               PageTierOptions tier_options)
     : model(backend.model()),
       device(backend.capabilities()),
       cache(options),
+      tiers(cache, tiers_of(backend, tier_options)),
       embed_slots(device.embed_slot_count),
       sequences(device.sequence_count, device.kv_mode != inference::KvMode::Basic) {}
 

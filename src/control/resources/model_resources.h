@@ -8,6 +8,7 @@
 #include "control/pages/page_cache.h"
 #include "control/resources/slab.h"
 #include "control/resources/slot_pool.h"
+#include "control/tiers/page_tiers.h"
 #include "inference/api/backend.h"
 
 namespace quire::control {
@@ -47,11 +48,15 @@ class SequencePool {
 };
 
 struct ModelResources {
-  ModelResources(const inference::Backend& backend, const PageCacheOptions& options);
+  // Of `tier_options`, page_bytes is the backend's.
+  ModelResources(const inference::Backend& backend, const PageCacheOptions& options,
+                 PageTierOptions tier_options = {});
 
   const inference::ModelInfo& model;
   const inference::BackendCapabilities& device;
   PageCache cache;
+  PageTiers tiers;
+  std::uint32_t swapped_tail_count = 0;  // Pages of tails that lie with their contexts.
   SlotPool<inference::EmbedSlot> embed_slots;
   SequencePool sequences;
 

@@ -5,6 +5,7 @@
 // those of all its objects, across queues, until they are placed: so what touches one object takes
 // effect in the order in which it was issued, and what touches nothing in common may overtake.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "control/pages/slot_view.h"
 #include "control/resources/page_ledger.h"
 #include "control/resources/slab.h"
+#include "control/tiers/page_tiers.h"
 #include "inference/api/batch.h"
 
 namespace quire::control {
@@ -99,6 +101,17 @@ struct WindowPage {
   NodeId node = kNoNode;
 };
 
+// What a context has besides its tokens while its pages are on a tier: see context_swap.h.
+struct SwappedContext {
+  std::vector<WindowPage> pages;   // Committed ones that it held, root first,
+  std::vector<PinId> pins;         // each pinned.
+  std::uint32_t anchor_count = 0;  // Of these, from the first, held as a chain.
+  std::uint32_t written_count = 0;
+  std::uint32_t reserved_count = 0;
+  std::vector<inference::PageBytes> tail;  // Of its working pages, as they come.
+  std::optional<Error> error;              // Why one of these never will.
+};
+
 // A context: committed pages, then a working tail, then tokens not yet computed. Its behaviour is
 // in context.h.
 struct Context {
@@ -131,6 +144,7 @@ struct Context {
   bool is_in_flight = false;
   bool is_opening = false;         // Of a snapshot: its pages come one by one.
   bool is_suspended = false;       // Holds no page: see context_suspend.h.
+  std::unique_ptr<SwappedContext> swapped;  // Suspended, and its bytes are on a tier.
   bool has_opaque_page = false;    // Among those committed, now or once.
   // Tokens that were written and whose pages went: the first of those in `tokens` that are neither
   // written nor in flight.

@@ -14,6 +14,7 @@ using inference::Row;
 Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
   Context& context = *operation.context;
   if (context.is_in_flight) return Attempt::Later;
+  if (const std::optional<Attempt> away = restore_swapped(operation)) return *away;
   resume(context);
   if (!operation.is_started) {
     if (Result<void> started = start_context(operation); !started.ok()) {
@@ -33,6 +34,9 @@ Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
       Result<void> quota = check_quota(*operation.instance, 1);
       return fail(operation, std::move(quota).take_error());
     }
+  }
+  if (const std::optional<Attempt> away = fetch(operation, resources_.cache.page_count())) {
+    return *away;
   }
   if (queued_count(context) == 0 && operation.requeries.empty()) {
     return finish_context(operation);
@@ -95,10 +99,33 @@ FindEnd Scheduler::find_context(Operation& operation) {
 
 std::optional<Scheduler::Attempt> Scheduler::restore(Operation& operation) {
   Context& context = *operation.context;
+  if (const std::optional<Attempt> away = restore_swapped(operation)) return away;
   resume(context);
   if (context.lost_count == 0) return std::nullopt;
   if (!is_building_) return Attempt::Later;
+  if (const std::optional<Attempt> found = find_lost(operation)) return found;
+  if (context.lost_count == 0) return std::nullopt;
   return place_context(operation, rows_left(), true);
+}
+
+// Finds, or fetches, whole pages of what was lost, and no others: what the program queued is not to
+// be written yet.
+std::optional<Scheduler::Attempt> Scheduler::find_lost(Operation& operation) {
+  Context& context = *operation.context;
+  const std::uint32_t page_size = resources_.cache.page_size();
+  const auto lost_pages = [&] { return (context.written_count + context.lost_count) / page_size; };
+  if (lost_pages() == 0) return std::nullopt;
+  const FindResult found =
+      find_queued(context, resources_, ledger(*operation.instance),
+                  operation.instance->limits.page_count_max, lost_pages());
+  counts_.found_token_count += found.token_count;
+  if (found.end == FindEnd::Claimed) return Attempt::Later;
+  if (found.end == FindEnd::Quota) {
+    Result<void> quota = check_quota(*operation.instance, 1);
+    return fail(operation, std::move(quota).take_error());
+  }
+  if (lost_pages() == 0) return std::nullopt;
+  return fetch(operation, lost_pages());
 }
 
 Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t row_limit,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/resources/context_swap.h"
 #include "control/scheduler/scheduler.h"
 
 namespace quire::control {
@@ -26,6 +27,17 @@ Scheduler::Attempt Scheduler::attempt(Operation& operation) {
   }
 }
 
+namespace {
+
+// Then nothing that was written is touched, wherever it is.
+bool cuts_queue_only(const ContextEdit& cut, const Context& context) {
+  const std::uint64_t queued =
+      queued_count(context) - context.lost_count + context.overflow_count;
+  return cut.kind == ContextEditKind::Truncate && cut.count <= queued;
+}
+
+}  // namespace
+
 Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
   if (operation.context != nullptr && operation.context->is_in_flight &&
       !is<ContextAppend>(operation)) {
@@ -35,8 +47,15 @@ Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
   const auto* cut = std::get_if<ContextEdit>(&operation.body);
   const bool cuts = cut != nullptr && (cut->kind == ContextEditKind::Truncate ||
                                        cut->kind == ContextEditKind::Rewind);
+  // What was swapped comes back before anything that changes it.
+  const bool is_swapped = operation.context != nullptr && operation.context->swapped;
   const bool needs_all = (cut != nullptr && !cuts) || is<ContextDropRange>(operation) ||
-                         is<ContextSave>(operation);
+                         is<ContextSave>(operation) ||
+                         (is_swapped && cuts && !cuts_queue_only(*cut, *operation.context));
+  if (is_swapped && is<ContextFork>(operation) && !operation.context->swapped->error &&
+      !has_swapped_tail(*operation.context)) {
+    return Attempt::Later;  // The batch under way brings it.
+  }
   if (needs_all) {
     if (const std::optional<Attempt> unfinished = restore(operation)) return *unfinished;
   }
@@ -80,6 +99,7 @@ Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
       const ContextHint& body = std::get<ContextHint>(operation.body);
       operation.context->hint = body.kind;
       operation.context->hint_seconds = body.seconds;
+      if (body.kind == ContextHintKind::WillResume) tiers_.prefetch(*operation.context);
       break;
     }
     case index_of<ContextBeyond>():
@@ -248,6 +268,7 @@ Scheduler::Attempt Scheduler::open(Operation& operation) {
         if (may_take) operation.wanted_page_count = 0;
         return may_take;
       });
+  if (is_building_) note_loads(false);
   if (!step.ok()) return fail(operation, std::move(step).take_error());
   switch (step.value().end) {
     case SnapshotOpens::StepEnd::Waits:

@@ -18,6 +18,12 @@ store::PageSpace space_of(const PageCacheOptions& cache, const inference::Backen
   return {.names = cache.space, .page_bytes = backend.capabilities().page_bytes};
 }
 
+PageTierOptions tiers_of(const SchedulerOptions& options) {
+  PageTierOptions tiers = options.tiers;
+  if (options.disk == nullptr) tiers.disk_page_count_max = 0;
+  return tiers;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
@@ -25,10 +31,14 @@ Scheduler::Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
     : backend_(backend),
       options_(options),
       table_(table),
-      resources_(backend, cache),
+      resources_(backend, cache, tiers_of(options)),
       disk_(options.disk, options.model, space_of(cache, backend)),
       saves_(resources_, table_, disk_),
-      opens_(resources_, table_, disk_) {
+      opens_(resources_, table_, disk_),
+      tiers_(resources_, table_, disk_,
+             CostModel(backend.capabilities().page_bytes, options.copy_ns_per_byte,
+                       options.tier_choice)) {
+  if (tiers_.is_on()) resources_.cache.set_eviction_sink(&tiers_);
   QUIRE_CHECK(resources_.device.row_count_max > 0, "a device that takes no rows");
 }
 
@@ -115,14 +125,21 @@ bool Scheduler::dispatch() {
   building_.clear();
   resources_.open_batch(batch_.id);
   is_building_ = true;
+  tiers_.begin_build();
   has_progress_ = has_sliced_ = has_suspended_ = false;
   lookups_left_ = options_.lookup_page_count_max;
   small_.clear();
   large_.clear();
   serve_waiters();
   place_all();
+  // Whoever waited for these has had its turn; what it left goes cold.
+  if (tiers_.drop_landed()) has_suspended_ = true;
+  keep_some_free();
+  tiers_.place_saves(batch_);
+  building_.tier_save_count = tiers_.save_count();
   saves_.place(batch_);
   is_building_ = false;
+  tiers_.end_build();
   const bool is_submitted = submit_batch();
   if (!is_submitted) resolve_stuck();
   drain();
@@ -195,6 +212,46 @@ void Scheduler::place_all() {
   }
 }
 
+// Ahead of need, so that a step which takes one page seldom waits for another page to be saved.
+void Scheduler::keep_some_free() {
+  constexpr std::uint32_t kFreeCountMax = 64;
+  if (!tiers_.is_on()) return;
+  const std::uint32_t count = std::min(resources_.cache.page_count() / 16, kFreeCountMax);
+  if (resources_.cache.available_soon() >= count) resources_.cache.make_room(count);
+}
+
+// Of the loads that an attempt has added to the batch.
+void Scheduler::note_loads(bool is_of_tier) {
+  building_.load_is_of_tier.resize(batch_.loads.size(), is_of_tier);
+}
+
+// Those of the tiers first: what they bring back, a context may be about to want.
+void Scheduler::complete_transfers(Completion& completion) {
+  QUIRE_CHECK(completion.loads.size() == flight_.load_is_of_tier.size(),
+              "an outcome for each page that was loaded");
+  QUIRE_CHECK(completion.load_bytes.size() == completion.loads.size(), "and its bytes");
+  QUIRE_CHECK(completion.saves.size() >= flight_.tier_save_count,
+              "an outcome for each page that was saved");
+  tiers_.measure(flight_.row_count, static_cast<std::uint32_t>(completion.loads.size()),
+                 static_cast<std::uint32_t>(completion.saves.size()), completion.device_ns);
+  std::vector<Result<void>> tier_loads;
+  std::vector<inference::PageBytes> tier_bytes;
+  std::vector<Result<void>> other_loads;
+  for (std::size_t index = 0; index < completion.loads.size(); ++index) {
+    const bool is_of_tier = flight_.load_is_of_tier[index];
+    (is_of_tier ? tier_loads : other_loads).push_back(std::move(completion.loads[index]));
+    if (is_of_tier) tier_bytes.push_back(std::move(completion.load_bytes[index]));
+  }
+  const auto split = completion.saves.begin() + flight_.tier_save_count;
+  std::vector<Result<inference::PageBytes>> other_saves(std::make_move_iterator(split),
+                                                        std::make_move_iterator(completion.saves.end()));
+  completion.saves.erase(split, completion.saves.end());
+  tiers_.complete(std::move(tier_loads), std::move(tier_bytes), std::move(completion.saves),
+                  ready_);
+  opens_.complete(std::move(other_loads), ready_);
+  saves_.complete(std::move(other_saves));
+}
+
 bool Scheduler::submit_batch() {
   if (batch_.passes.empty() && batch_.distributions.empty() && batch_.loads.empty() &&
       batch_.saves.empty()) {
@@ -228,8 +285,7 @@ void Scheduler::complete(Completion completion) {
   counts_.device_ns += completion.device_ns;
   resources_.cache.set_time(table_.clock.now_ns());
   resources_.complete_batch(completion.id);
-  opens_.complete(std::move(completion.loads), ready_);
-  saves_.complete(std::move(completion.saves));
+  complete_transfers(completion);
   std::vector<Result<void>> outcomes;
   outcomes.reserve(completion.passes.size());
   for (std::size_t index = 0; index < completion.passes.size(); ++index) {
@@ -248,6 +304,7 @@ void Scheduler::complete(Completion completion) {
     table_.finish(*operation, answer_of(std::move(distribution), kind));
   }
   is_in_flight_ = false;
+  if (ready_.empty() && waiters_.empty()) tiers_.drop_landed();
   taken_.clear();
   taken_.swap(ready_);
   for (const Ref<Operation>& each : taken_) {
@@ -263,7 +320,7 @@ void Scheduler::complete(Completion completion) {
 }
 
 void Scheduler::deliver(store::DiskAnswer answer) {
-  if (saves_.deliver(answer)) return;
+  if (saves_.deliver(answer) || tiers_.deliver(answer)) return;
   // Whoever gives a ticket back does not wait for the answer.
   opens_.deliver(answer, ready_);
 }
@@ -337,7 +394,7 @@ void Scheduler::fail_waiter(std::size_t index) {
 }
 
 std::vector<PageId> Scheduler::scratch_pages() const {
-  std::vector<PageId> pages;
+  std::vector<PageId> pages = tiers_.held_pages();
   if (!is_in_flight_) return pages;
   for (const ForwardRecord& record : flight_.forwards) {
     pages.insert(pages.end(), record.scratch.begin(), record.scratch.end());
@@ -347,6 +404,7 @@ std::vector<PageId> Scheduler::scratch_pages() const {
 
 void Scheduler::verify() const {
   resources_.cache.verify();
+  resources_.tiers.verify();
   for (const Ref<Operation>& each : waiters_) {
     const Operation* operation = each.get();
     QUIRE_CHECK(operation == nullptr || operation->wanted_page_count > 0, "waits for no page");

@@ -37,6 +37,7 @@
 #include "control/scheduler/operation_table.h"
 #include "control/scheduler/snapshot_opens.h"
 #include "control/scheduler/snapshot_saves.h"
+#include "control/scheduler/tier_transfers.h"
 #include "inference/api/backend.h"
 
 namespace quire::control {
@@ -48,7 +49,10 @@ struct SchedulerOptions {
   std::uint32_t lookup_page_count_max = 512;  // Looked up in one build: 100 us.
   std::uint64_t page_wait_ns_max =
       10'000'000'000;  // Then NoFreePage, though others might free some.
-  store::Disk* disk = nullptr;  // Null: snapshots are not supported.
+  store::Disk* disk = nullptr;  // Null: snapshots are not supported, and no tier is on disk.
+  PageTierOptions tiers{};      // page_bytes is the backend's.
+  TierChoice tier_choice = TierChoice::Measured;
+  double copy_ns_per_byte = 0;  // Of this machine's memory: the prior of the cost model.
 };
 
 struct SchedulerCounts {
@@ -59,6 +63,7 @@ struct SchedulerCounts {
   std::uint64_t device_ns = 0;
   std::uint64_t build_ns = 0;
   std::uint64_t suspension_count = 0;
+  std::uint64_t swap_count = 0;        // Of these, of contexts whose tokens alone do not suffice.
   std::uint64_t lost_token_count = 0;  // Written again after a suspension, or found again.
 };
 
@@ -74,7 +79,7 @@ class Scheduler {
   void complete(inference::Completion completion);
   void deliver(store::DiskAnswer answer);
   // An open or a save that the disk has not answered yet.
-  bool waits_for_disk() const { return !opens_.idle() || !saves_.idle(); }
+  bool waits_for_disk() const { return !opens_.idle() || !saves_.idle() || tiers_.reads(); }
   bool has_batch(BatchId batch) const { return is_in_flight_ && flight_.id == batch; }
   bool is_in_flight() const { return is_in_flight_; }
 
@@ -91,7 +96,8 @@ class Scheduler {
   PageLedger& ledger(Instance& instance) const {
     return instance.ledgers[static_cast<std::size_t>(options_.model)];
   }
-  // Pages that the batch under way uses for itself.
+  const TierTransfers& tiers() const { return tiers_; }
+  // Pages that no object holds: of the batch under way, and on their way from a tier.
   std::vector<PageId> scratch_pages() const;
   void verify() const;
 
@@ -134,11 +140,15 @@ class Scheduler {
     std::vector<Ref<EmbedObject>> outputs;
     std::vector<DistributionRecord> distributions;
     std::uint32_t row_count = 0;
+    std::vector<bool> load_is_of_tier;  // For each load of the batch; the others are of opens.
+    std::uint32_t tier_save_count = 0;  // Saves before those of snapshots.
     void clear() {
       passes.clear();
       forwards.clear();
       outputs.clear();
       distributions.clear();
+      load_is_of_tier.clear();
+      tier_save_count = 0;
     }
   };
   struct Candidate {
@@ -156,6 +166,9 @@ class Scheduler {
   void sort(std::vector<Candidate>& candidates) const;
   void serve_waiters();
   void place_all();
+  void keep_some_free();
+  void note_loads(bool is_of_tier);
+  void complete_transfers(inference::Completion& completion);
   bool submit_batch();
   void resolve_stuck();
   bool others_may_free() const;
@@ -184,6 +197,10 @@ class Scheduler {
   Attempt place_context(Operation& operation, std::uint32_t row_limit, bool restores = false);
   // Empty: the context has all that was ever written; otherwise what to do with the operation.
   std::optional<Attempt> restore(Operation& operation);
+  std::optional<Attempt> find_lost(Operation& operation);
+  // tier_steps.cc: empty if nothing on a tier is wanted; otherwise what to do with the operation.
+  std::optional<Attempt> fetch(Operation& operation, std::uint32_t page_count_max);
+  std::optional<Attempt> restore_swapped(Operation& operation);
   void add_context_rows(Operation& operation, std::uint32_t requery_count, std::uint32_t chunk);
   void complete_context(Context& context, PassRecord& pass, Result<void> outcome);
 
@@ -231,6 +248,7 @@ class Scheduler {
   SnapshotDisk disk_;
   SnapshotSaves saves_;
   SnapshotOpens opens_;
+  TierTransfers tiers_;
 
   std::vector<Ref<Operation>> ready_;    // Need a batch.
   std::vector<Ref<Operation>> waiters_;  // For pages; by order of instance while a batch is built.

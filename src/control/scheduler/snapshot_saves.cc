@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "control/resources/context_state.h"
+#include "control/scheduler/page_record.h"
 
 namespace quire::control {
 
@@ -18,17 +19,6 @@ constexpr std::uint32_t kPagesPerBatch = 16;  // Of one save: some 10 MB of a sm
 
 std::vector<std::byte> bytes_of(const PageBytes& page) {
   return {page.span().begin(), page.span().end()};
-}
-
-PageRecord record_of(const PageCache& cache, NodeId node) {
-  const PageTrie& trie = cache.trie();
-  return {.name = trie.name(node),
-          .parent = trie.name(trie.parent(node)),
-          .tokens = {trie.tokens(node).begin(), trie.tokens(node).end()},
-          .positions = trie.positions(node),
-          .view = {trie.mask(node).begin(), trie.mask(node).end()},
-          .is_opaque = trie.is_opaque(node),
-          .kv = {}};
 }
 
 }  // namespace

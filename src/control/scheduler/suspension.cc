@@ -5,11 +5,13 @@
 // instances that are less important than the operation's own (lower priority, then newer), and
 // those of its own instance that no operation waits for. So the oldest instance that has work
 // always goes on. Pages that are shared with a context that stays do not help, and cost nothing.
+// Where there is a tier, what was given up goes there (tier_transfers.h).
 #include <algorithm>
 #include <tuple>
 #include <vector>
 
 #include "control/resources/context_suspend.h"
+#include "control/resources/context_swap.h"
 #include "control/scheduler/scheduler.h"
 
 namespace quire::control {
@@ -46,7 +48,7 @@ std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
       auto* context = static_cast<Context*>(entry.object);
       if (context->model != this || context == operation.context || context == operation.child)
         return;
-      if (!can_suspend(*context, resources_)) return;
+      if (!can_suspend(*context, resources_) && !can_swap(*context, resources_)) return;
       const auto priority = static_cast<std::uint8_t>(context->queue->priority);
       if (is_own) {
         if (is_waited_for(*context)) return;
@@ -69,7 +71,13 @@ std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
 }
 
 void Scheduler::suspend(Context& context) {
-  suspend_context(context, resources_, ledger(*context.instance));
+  if (can_suspend(context, resources_)) {
+    suspend_context(context, resources_, ledger(*context.instance));
+    tiers_.keep_cold(context);
+  } else {
+    tiers_.swap_out(context, ledger(*context.instance));
+    ++counts_.swap_count;
+  }
   ++counts_.suspension_count;
   // What was on its way in it begins anew when the context is back.
   for (Operation* each = context.instance->first; each != nullptr; each = each->instance_next) {
@@ -88,10 +96,19 @@ void Scheduler::resume(Context& context) {
 }
 
 bool Scheduler::make_room(const Operation& operation, std::uint32_t count) {
+  // What must be saved before it goes can only go by a batch.
+  const bool needs_batch = tiers_.is_on() && !is_building_;
+  if (needs_batch && resources_.cache.pool().free_count() < count) {
+    table_.wakeup.notify();
+    return false;
+  }
   if (resources_.cache.make_room(count)) return true;
-  const bool comes_soon = has_suspended_ && resources_.cache.available_soon() >= count;
+  const bool comes_soon =
+      (has_suspended_ || tiers_.save_count() > 0) && resources_.cache.available_soon() >= count;
   if (count > resources_.cache.page_count() || comes_soon) return false;
   for (Context* context : suspendable(operation)) {
+    // Those before it may have taken the room that there was on the tiers.
+    if (!can_suspend(*context, resources_) && !can_swap(*context, resources_)) continue;
     suspend(*context);
     // Pages let go while a batch is built may be touched by it, for all that is known: they are
     // free for the next one.

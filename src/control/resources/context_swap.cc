@@ -1,0 +1,172 @@
+#include "control/resources/context_swap.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/check.h"
+#include "control/resources/context_parts.h"
+
+namespace quire::control {
+namespace {
+
+bool is_plain(const Context& context) {
+  return context.view.is_plain() && !context.has_unnamed_start && !context.has_opaque_page;
+}
+
+// Pages of the tail that have written slots.
+std::uint32_t written_tail_count(const Context& context, std::uint32_t page_size) {
+  return std::min(divide_up(context.written_count, page_size),
+                  static_cast<std::uint32_t>(context.tail.size()));
+}
+
+std::vector<WindowPage> held_pages(const Context& context, const PageCache& cache) {
+  std::vector<WindowPage> pages(context.anchor_count);
+  NodeId node = context.anchor;
+  for (std::uint32_t index = context.anchor_count; index > 0; --index) {
+    pages[index - 1] = {.index = index - 1, .node = node};
+    node = cache.parent(node);
+  }
+  pages.insert(pages.end(), context.window.begin(), context.window.end());
+  return pages;
+}
+
+std::vector<NodeId> nodes_of(const std::vector<WindowPage>& pages) {
+  std::vector<NodeId> nodes;
+  for (const WindowPage& page : pages) nodes.push_back(page.node);
+  return nodes;
+}
+
+}  // namespace
+
+bool can_swap(const Context& context, const ModelResources& resources) {
+  if (context.head == kNoNode || context.is_in_flight || context.is_opening ||
+      context.is_suspended || is_plain(context) || !resources.tiers.is_on()) {
+    return false;
+  }
+  if (context.tail.empty() && held_committed_count(context) == 0) return false;
+  const std::uint32_t tail = written_tail_count(context, page_size_of(resources));
+  return resources.swapped_tail_count + tail <= kSwappedTailPageCountMax &&
+         resources.tiers.can_pin(nodes_of(held_pages(context, resources.cache)));
+}
+
+void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
+              std::vector<SwapSave>& saves) {
+  QUIRE_CHECK(can_swap(context, resources), "swapped what cannot be");
+  PageCache& cache = resources.cache;
+  const std::uint32_t page_size = page_size_of(resources);
+  auto swapped = std::make_unique<SwappedContext>();
+  swapped->pages = held_pages(context, cache);
+  swapped->anchor_count = context.anchor_count;
+  swapped->reserved_count = context.reserved_count;
+  // What is there already must not give way to what comes.
+  swapped->pins.resize(swapped->pages.size());
+  std::vector<std::size_t> leaving;
+  for (std::size_t index = 0; index < swapped->pages.size(); ++index) {
+    const NodeId node = swapped->pages[index].node;
+    if (resources.tiers.has(node)) {
+      swapped->pins[index] = resources.tiers.pin(node);
+    } else {
+      leaving.push_back(index);
+    }
+  }
+  for (const std::size_t index : leaving) {
+    const WindowPage& page = swapped->pages[index];
+    const std::optional<TransferId> transfer = resources.tiers.leave(page.node);
+    QUIRE_CHECK(transfer.has_value(), "can_pin() promised too much");
+    swapped->pins[index] = resources.tiers.pin(page.node);
+    saves.push_back(
+        {.page = cache.page_of(page.node), .node = page.node, .transfer = *transfer});
+  }
+  const std::uint32_t tail = written_tail_count(context, page_size);
+  for (std::uint32_t index = 0; index < tail; ++index) {
+    const std::uint32_t count = std::min(context.written_count - index * page_size, page_size);
+    // Only what was written: what the page held before may be another tenant's.
+    const auto slots = static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
+    saves.push_back({.page = context.tail[index], .slots = slots, .tail_index = index});
+  }
+  swapped->tail.resize(tail);
+  resources.swapped_tail_count += tail;
+  context.lost_count = std::exchange(context.written_count, 0);
+  swapped->written_count = context.lost_count;
+  release_tail(context, resources, ledger, 0);
+  for (const WindowPage& page : context.window) {
+    ledger.release(cache.page_of(page.node));
+    cache.drop_page(page.node, {.hint = EvictionHint::WillResume});
+  }
+  context.window.clear();
+  ledger.release_chain(cache, context.anchor);
+  cache.drop(context.anchor, {.hint = EvictionHint::WillResume});
+  context.anchor = kNoNode;
+  context.anchor_count = 0;
+  context.is_suspended = true;
+  context.swapped = std::move(swapped);
+  resources.sequences.release(context);
+}
+
+std::vector<NodeId> swapped_nodes(const Context& context) {
+  return nodes_of(context.swapped->pages);
+}
+
+bool has_swapped_tail(const Context& context) {
+  return std::all_of(context.swapped->tail.begin(), context.swapped->tail.end(),
+                     [](const PageBytes& bytes) { return bytes.byte_count() > 0; });
+}
+
+std::uint32_t swapped_tail_count(const Context& context) {
+  return std::max(static_cast<std::uint32_t>(context.swapped->tail.size()),
+                  context.swapped->reserved_count);
+}
+
+void swap_in(Context& context, ModelResources& resources, PageLedger& ledger,
+             std::vector<PageId> tail) {
+  PageCache& cache = resources.cache;
+  const SwappedContext& swapped = *context.swapped;
+  context.anchor_count = swapped.anchor_count;
+  context.anchor = swapped.anchor_count == 0 ? cache.root_of(context.head)
+                                             : swapped.pages[swapped.anchor_count - 1].node;
+  cache.hold(context.anchor);
+  ledger.acquire_chain(cache, context.anchor);
+  for (std::size_t index = swapped.anchor_count; index < swapped.pages.size(); ++index) {
+    const WindowPage& page = swapped.pages[index];
+    cache.hold_page(page.node);
+    ledger.acquire(cache.page_of(page.node));
+    context.window.push_back(page);
+  }
+  context.tail = std::move(tail);
+  for (const PageId page : context.tail) ledger.acquire(page);
+  context.reserved_count = swapped.reserved_count;
+  context.written_count = swapped.written_count;
+  context.lost_count = 0;
+  context.is_suspended = false;
+  unpin_swapped(context, resources);
+}
+
+void unpin_swapped(Context& context, ModelResources& resources) {
+  if (!context.swapped) return;
+  resources.swapped_tail_count -= static_cast<std::uint32_t>(context.swapped->tail.size());
+  for (std::size_t index = 0; index < context.swapped->pages.size(); ++index) {
+    resources.tiers.unpin(context.swapped->pages[index].node, context.swapped->pins[index]);
+  }
+  context.swapped.reset();
+}
+
+void fork_swapped(const Context& context, Context& child, ModelResources& resources) {
+  const SwappedContext& from = *context.swapped;
+  auto swapped = std::make_unique<SwappedContext>();
+  swapped->pages = from.pages;
+  swapped->pins = from.pins;
+  swapped->anchor_count = from.anchor_count;
+  swapped->written_count = from.written_count;
+  for (std::size_t index = 0; index < from.pages.size(); ++index) {
+    // One that was lost is lost to both.
+    const NodeId node = from.pages[index].node;
+    if (resources.tiers.has(node)) swapped->pins[index] = resources.tiers.pin(node);
+  }
+  for (const PageBytes& bytes : from.tail) swapped->tail.push_back(bytes.copy());
+  resources.swapped_tail_count += static_cast<std::uint32_t>(from.tail.size());
+  if (from.error) swapped->error = from.error->copy();
+  child.swapped = std::move(swapped);
+}
+
+}  // namespace quire::control

@@ -1,0 +1,148 @@
+#pragma once
+// TierTransfers moves pages between the device and the tiers, as parts of batches.
+//
+// Away: a cold page that is to be evicted, and is worth it, is saved by the batch being built, and
+// free for the next one (takes()). So is what a suspended context leaves. Back: a look-up that ends
+// at a node without bytes asks look(); pages that are brought back are claimed like pages that are
+// computed, so that all who want them wait together, and are found when they have landed. Who asked
+// for them need not live so long.
+//
+// A context that is swapped (context_swap.h) comes back in one batch, or waits.
+//
+// Owns     the transfers under way, with the working pages that they load into; holds on the pages
+//          that landed, until the next batch is built, so that those who wait find them; the jobs
+//          of the disk for its tier.
+// Thread   engine thread only.
+// Errors   a page that cannot be brought back is forgotten: it is computed, or, where a swapped
+//          context needs it, that context's next operation gets the error.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "control/resources/context_swap.h"
+#include "control/resources/model_resources.h"
+#include "control/scheduler/operation_table.h"
+#include "control/scheduler/snapshot_disk.h"
+#include "control/tiers/cost_model.h"
+
+namespace quire::control {
+
+class TierTransfers final : public EvictionSink {
+ public:
+  static constexpr std::uint32_t kSavesPerBatch = 64;  // Of pages that nobody needs.
+  static constexpr std::uint32_t kRunPageCountMax = 64;
+
+  TierTransfers(ModelResources& resources, OperationTable& table, SnapshotDisk& disk,
+                CostModel costs)
+      : resources_(resources), table_(table), disk_(disk), costs_(costs) {}
+
+  bool is_on() const { return resources_.tiers.is_on(); }
+
+  // --- While a batch is built ---
+  void begin_build() { is_building_ = true; }
+  bool takes(NodeId node, bool is_done) override;
+  // A context was suspended: its pages that nobody holds now are worth keeping.
+  void keep_cold(const Context& context);
+  void swap_out(Context& context, PageLedger& ledger);
+
+  enum class FetchEnd : std::uint8_t { Compute, Waits, WantsPages };
+  struct Fetch {
+    FetchEnd end = FetchEnd::Compute;
+    std::uint32_t page_count = 0;
+  };
+  // Nodes in a row, each the parent of the next, that are on a tier and nowhere else.
+  Fetch look(const std::vector<NodeId>& run);
+  // Pages of it, from the first on, whose bytes are in memory.
+  std::uint32_t ready_count(const std::vector<NodeId>& run) const;
+  // Loads the first pages of the run. Requires: so many are ready, and can be taken.
+  void load(const std::vector<NodeId>& run, std::uint32_t page_count, inference::Batch& batch);
+
+  // What the operation's context, which is swapped, needs.
+  Result<Fetch> look_swapped(const Operation& operation);
+  // Its pages that are in the pool already stay there, until drop_here() or the end of the load.
+  std::vector<NodeId> hold_here(const Context& context);
+  void drop_here(const std::vector<NodeId>& held);
+  void load_swapped(Operation& operation, std::vector<NodeId> held, inference::Batch& batch);
+
+  void place_saves(inference::Batch& batch);
+  // True if there were any.
+  bool drop_landed();
+  void end_build() { is_building_ = false; }
+
+  // --- When it is done ---
+  std::uint32_t save_count() const { return static_cast<std::uint32_t>(saving_.size()); }
+  // In the order of the batch. Operations whose context is back are ready for their next step.
+  void complete(std::vector<Result<void>> loads, std::vector<PageBytes> bytes,
+                std::vector<Result<PageBytes>> saves, std::vector<Ref<Operation>>& ready);
+  void measure(std::uint32_t row_count, std::uint32_t load_count, std::uint32_t save_count,
+               std::uint64_t device_ns);
+  // False: the job was not of a tier.
+  bool deliver(store::DiskAnswer& answer);
+
+  // Reads what a suspended context will want, as far as there is room.
+  void prefetch(const Context& context);
+
+  const CostModel& costs() const { return costs_; }
+  std::uint64_t lost_count() const { return lost_count_; }  // Worth keeping, and evicted unkept.
+  bool reads() const { return !reads_.empty(); }
+  // Working pages, and holds on committed ones, that are this one's.
+  std::vector<PageId> held_pages() const;
+
+ private:
+  struct Save {
+    SwapSave page;
+    Ref<Context> context;  // Of a page of a tail.
+  };
+  static constexpr std::uint32_t kNoSwap = 0xffffffffu;
+  struct Load {
+    PageId page{};
+    NodeId node = kNoNode;  // kNoNode: of a tail.
+    TransferId transfer = kNoTransfer;
+    std::uint32_t swap = kNoSwap;  // Index into swaps_.
+  };
+  struct SwapIn {
+    Ref<Operation> operation;
+    Ref<Context> context;
+    std::vector<NodeId> held;
+    std::vector<PageId> nodes;  // Pages that its nodes are loaded into, root first.
+    std::vector<PageId> tail;   // Working pages.
+    std::vector<PageBytes> tail_bytes;
+    std::optional<Error> error;
+  };
+  struct Moving {
+    NodeId node = kNoNode;
+    TransferId transfer = kNoTransfer;
+  };
+  struct Read {
+    std::uint64_t start_ns = 0;
+    std::vector<Moving> pages;
+  };
+
+  bool keeps(NodeId node);
+  bool begin_load(NodeId node, PageId page, std::uint32_t swap, inference::Batch& batch);
+  // Asks the disk for those of `nodes` that only it has. False: nothing is on its way.
+  bool read(const std::vector<NodeId>& nodes);
+  void write_out();
+  void land(const Load& load, bool is_loaded);
+  void finish(SwapIn& swap, std::vector<Ref<Operation>>& ready);
+  Result<PageBytes> check(NodeId node, Result<store::PageRecord> record) const;
+
+  ModelResources& resources_;
+  OperationTable& table_;
+  SnapshotDisk& disk_;
+  CostModel costs_;
+  bool is_building_ = false;
+  std::vector<Save> saving_;   // By the batch being built or under way,
+  std::vector<Load> loading_;  // and what it loads.
+  std::vector<SwapIn> swaps_;
+  std::vector<NodeId> landed_;
+  std::unordered_map<std::uint64_t, Read> reads_;  // By job.
+  std::unordered_map<std::uint64_t, std::vector<Moving>> writes_;
+  std::uint64_t lost_count_ = 0;
+};
+
+}  // namespace quire::control
