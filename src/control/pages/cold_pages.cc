@@ -340,6 +340,19 @@ EntryId ColdPages::victim_of(std::uint32_t tenant, std::uint32_t tier, const IsF
   }
 }
 
+EvictionHint ColdPages::hint_of(std::uint32_t tier) {
+  switch (tier) {
+    case kDone:
+      return EvictionHint::Done;
+    case kResume:
+      return EvictionHint::WillResume;
+    case kKept:
+      return EvictionHint::Keep;
+    default:
+      return EvictionHint::None;
+  }
+}
+
 std::optional<EntryId> ColdPages::evict(const IsFenced& is_fenced, std::uint64_t now_ns) {
   end_keeps(now_ns);
   for (std::uint32_t phase = 0; phase < kPhaseCount; ++phase) {
@@ -354,6 +367,7 @@ std::optional<EntryId> ColdPages::evict(const IsFenced& is_fenced, std::uint64_t
         policy_->evicted(entry);
         evicted_was_done_ = tier == kDone;
         forget(entry);
+        victim_hint_ = hint_of(tier);
         return entry;
       }
     }

@@ -93,6 +93,8 @@ class ColdPages {
   void remove(EntryId entry);
   // Nothing if every cold entry is fenced or has cold children that are.
   std::optional<EntryId> evict(const IsFenced& is_fenced, std::uint64_t now_ns);
+  // What was last believed of the page that evict() chose last; a shared prefix will resume.
+  EvictionHint victim_hint() const { return victim_hint_; }
   void lift_fences();
   // Whether the program of the page evicted last had said that it is done with it.
   bool evicted_was_done() const { return evicted_was_done_; }
@@ -159,6 +161,7 @@ class ColdPages {
   void charge(std::uint32_t tenant, bool is_more);
   void update_heaps(std::uint32_t tenant, std::uint32_t phase);
   Tier tier_of(Entry& one, const ColdHint& hint) const;
+  static EvictionHint hint_of(std::uint32_t tier);
   void unplace(EntryId entry);
   void push_newest(EntryId entry);
   void push_oldest(EntryId entry);
@@ -183,6 +186,7 @@ class ColdPages {
   KeepWheel keeps_;
   std::vector<EntryId> fenced_;
   std::vector<EntryId> ended_keeps_;
+  EvictionHint victim_hint_ = EvictionHint::None;
   std::uint32_t cold_count_ = 0;
   std::uint64_t step_count_ = 0;
   bool evicted_was_done_ = false;

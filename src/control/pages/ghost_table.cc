@@ -38,6 +38,13 @@ std::optional<std::uint64_t> GhostTable::put(std::uint64_t content_hash, std::ui
   return dropped;
 }
 
+std::optional<std::uint64_t> GhostTable::find(std::uint64_t content_hash) const {
+  for (std::uint32_t index = bucket_of(content_hash); index != kNone; index = ghosts_[index].next) {
+    if (ghosts_[index].content_hash == content_hash) return ghosts_[index].word;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::uint64_t> GhostTable::take(std::uint64_t content_hash) {
   for (std::uint32_t index = bucket_of(content_hash); index != kNone; index = ghosts_[index].next) {
     ++step_count_;

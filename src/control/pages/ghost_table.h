@@ -20,7 +20,9 @@ class GhostTable {
 
   // Takes the place of the oldest, whose word is returned if it was still there.
   std::optional<std::uint64_t> put(std::uint64_t content_hash, std::uint64_t word);
-  // The word of this content, which is then forgotten.
+  // The word of this content.
+  std::optional<std::uint64_t> find(std::uint64_t content_hash) const;
+  // The same, which is then forgotten.
   std::optional<std::uint64_t> take(std::uint64_t content_hash);
 
   std::uint32_t count() const { return count_; }
@@ -37,6 +39,9 @@ class GhostTable {
   };
   std::uint32_t& bucket_of(std::uint64_t content_hash) {
     return buckets_[(content_hash * 0x9e3779b97f4a7c15u >> 32) & (buckets_.size() - 1)];
+  }
+  std::uint32_t bucket_of(std::uint64_t content_hash) const {
+    return const_cast<GhostTable*>(this)->bucket_of(content_hash);
   }
   void unchain(std::uint32_t index);
 

@@ -16,8 +16,12 @@ PageCache::PageCache(const PageCacheOptions& options)
       trie_({.page_count = options.page_count,
              .page_size = options.space.page_size,
              .hash_key = options.hash_key,
-             .hash_bits = options.hash_bits}),
-      cold_({.kind = options.eviction, .entry_count = options.page_count}) {}
+             .hash_bits = options.hash_bits,
+             .has_kin = options.explains_misses}),
+      cold_({.kind = options.eviction, .entry_count = options.page_count}) {
+  constexpr std::uint32_t kEvictionsForEachPage = 4;  // 28 bytes each, of pages of many thousands.
+  if (options.explains_misses) evictions_.emplace(kEvictionsForEachPage * options.page_count);
+}
 
 NodeId PageCache::root(const Digest& sharing_domain, TenantId tenant) {
   const auto found = root_by_domain_.find(sharing_domain);
@@ -61,9 +65,31 @@ PageCache::Evicted PageCache::evict_one() {
   } else {
     pool_.evict(page);
   }
+  if (evictions_) remember_eviction(node);
   trie_.remove_page(node);
   ++evicted_count_;
   return leaves ? Evicted::Leaves : Evicted::Free;
+}
+
+namespace {
+
+constexpr std::uint32_t kHintBits = 3;
+constexpr std::uint64_t kNsForEachUs = 1'000;
+
+}  // namespace
+
+void PageCache::remember_eviction(NodeId node) {
+  evictions_->put(trie_.hash(node), (now_ns_ / kNsForEachUs) << kHintBits |
+                                        static_cast<std::uint64_t>(cold_.victim_hint()));
+}
+
+std::optional<Eviction> PageCache::eviction_of(std::uint64_t hash) const {
+  QUIRE_CHECK(evictions_.has_value(), "the cache was made without");
+  const std::optional<std::uint64_t> word = evictions_->find(hash);
+  if (!word) return std::nullopt;
+  const std::uint64_t hint = *word & ((1u << kHintBits) - 1);
+  return Eviction{.at_ns = (*word >> kHintBits) * kNsForEachUs,
+                  .hint = static_cast<EvictionHint>(hint)};
 }
 
 void PageCache::evict_all() {

@@ -27,9 +27,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "control/pages/cold_pages.h"
+#include "control/pages/ghost_table.h"
 #include "control/pages/page_name.h"
 #include "control/pages/page_pool.h"
 #include "control/pages/page_trie.h"
@@ -44,6 +46,7 @@ struct PageCacheOptions {
   Digest nonce{};  // Of this start of the engine: names of opaque pages never come again.
   std::uint32_t hash_bits = 64;
   EvictionPolicyKind eviction = EvictionPolicyKind::Default;
+  bool explains_misses = false;  // Keeps what explain_miss() asks for.
 };
 
 // Named: known, but its bytes are not in the pool.
@@ -55,6 +58,11 @@ struct PageMatch {
 };
 
 enum class HoldKind : std::uint8_t { Chain, Page };
+
+struct Eviction {
+  std::uint64_t at_ns = 0;                 // In whole microseconds.
+  EvictionHint hint = EvictionHint::None;  // What its last holder had said of the page.
+};
 
 // Asked about each page that is to be evicted.
 class EvictionSink {
@@ -163,6 +171,12 @@ class PageCache {
   std::uint64_t committed_count() const { return committed_count_; }
   std::uint64_t evicted_count() const { return evicted_count_; }
 
+  bool is_shared() const { return options_.is_shared; }
+  std::uint64_t now_ns() const { return now_ns_; }
+  // Of the page with that hash in the trie, if it is among the last evicted: four for each page of
+  // the pool. Requires: explains_misses.
+  std::optional<Eviction> eviction_of(std::uint64_t hash) const;
+
   // Evicts every cold page that no batch touches. For tests and for giving memory back.
   void evict_all();
   void verify() const;
@@ -171,6 +185,7 @@ class PageCache {
   static EntryId entry_of(PageId page) { return EntryId{static_cast<std::uint32_t>(page)}; }
   enum class Evicted : std::uint8_t { None, Free, Leaves };
   Evicted evict_one();
+  void remember_eviction(NodeId node);
   void retain_node(NodeId node);  // One hold more on its page, reviving it where it is cold.
   void release_node(NodeId node, const ColdHint& hint);  // The node may end here.
   NodeId insert(NodeId parent, const PageContent& content, bool is_opaque) {
@@ -184,6 +199,7 @@ class PageCache {
   PagePool pool_;
   PageTrie trie_;
   ColdPages cold_;  // An entry is a page.
+  std::optional<GhostTable> evictions_;  // A word is a time and a hint; none: nobody asks.
   EvictionSink* eviction_sink_ = nullptr;
   std::uint64_t now_ns_ = 0;
   std::map<Digest, NodeId> root_by_domain_;

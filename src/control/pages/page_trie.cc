@@ -28,7 +28,9 @@ bool is_equal(const Left& left, const Right& right) {
 }  // namespace
 
 PageTrie::PageTrie(const PageTrieOptions& options)
-    : options_(options), node_of_page_(options.page_count, kNoNode) {
+    : options_(options),
+      kin_(options.has_kin ? std::make_unique<PageKin>() : nullptr),
+      node_of_page_(options.page_count, kNoNode) {
   QUIRE_CHECK(options.page_size > 0 && options.page_size <= inference::kPageSizeMax, "page size");
   QUIRE_CHECK(options.hash_bits >= 1 && options.hash_bits <= 64, "hash bits");
   buckets_.assign(std::bit_ceil(std::max<std::size_t>(16, std::size_t{2} * options.page_count)),
@@ -57,6 +59,7 @@ NodeId PageTrie::add_root(const PageName& name) {
   node.hash = own_hash(root);
   name_of(root) = name;
   node.is_named = true;
+  if (kin_) kin_->add_root(root, kFirst);
   return root;
 }
 
@@ -164,6 +167,7 @@ NodeId PageTrie::insert(NodeId parent, const PageContent& content, std::uint64_t
   Node& node = at_mutable(id);
   node.hash = hash;
   node.next = std::exchange(buckets_[bucket_of(hash)], id);
+  if (kin_) kin_->add(id, parent, hash_below(kin_->hash(parent), content), false);
   return id;
 }
 
@@ -172,6 +176,7 @@ NodeId PageTrie::insert_opaque(NodeId parent, const PageContent& content) {
   Node& node = at_mutable(id);
   node.is_opaque = true;
   node.hash = own_hash(id);
+  if (kin_) kin_->add(id, parent, node.hash, true);
   return id;
 }
 
@@ -246,6 +251,7 @@ void PageTrie::erase_unneeded(NodeId id) {
     }
     if (node.is_named) node_of_name_.erase(name_of(id));
     const NodeId parent = node.parent;
+    if (kin_) kin_->remove(id, parent);
     node = Node();
     free_.push_back(static_cast<std::uint32_t>(id));
     --at_mutable(parent).child_count;
@@ -253,7 +259,21 @@ void PageTrie::erase_unneeded(NodeId id) {
   }
 }
 
+void PageTrie::verify_kin() const {
+  kin_->verify();
+  for_each([this](NodeId node) {
+    std::uint32_t count = 0;
+    kin_->for_each_child(node, at(node).child_count + 1, [&](NodeId child) {
+      QUIRE_CHECK(parent(child) == node, "K1");
+      ++count;
+      return true;
+    });
+    QUIRE_CHECK(count == at(node).child_count, "K1");
+  });
+}
+
 void PageTrie::verify() const {
+  if (kin_) verify_kin();
   std::vector<std::uint32_t> children(nodes_.size(), 0);
   std::vector<std::uint8_t> listed(nodes_.size(), 0);
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {

@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "control/pages/page_kin.h"
 #include "control/pages/page_name.h"
 #include "inference/api/types.h"
 
@@ -53,6 +54,7 @@ struct PageTrieOptions {
   std::uint32_t page_size = 16;
   std::uint64_t hash_key = 0;    // Secret, so that nobody can aim for one chain.
   std::uint32_t hash_bits = 64;  // Fewer only in tests.
+  bool has_kin = false;          // So that misses can be explained.
 };
 
 class PageTrie {
@@ -121,6 +123,11 @@ class PageTrie {
   std::uint32_t node_count() const {
     return static_cast<std::uint32_t>(nodes_.size() - free_.size());
   }
+  // Requires: has_kin.
+  const PageKin& kin() const {
+    QUIRE_CHECK(kin_ != nullptr, "the trie was made without");
+    return *kin_;
+  }
   // Every node that exists, in no order.
   template <typename Visit>
   void for_each(Visit visit) const {
@@ -173,6 +180,7 @@ class PageTrie {
   NodeId make_node();
   NodeId make_child(NodeId parent, const PageContent& content);
   void erase_unneeded(NodeId node);
+  void verify_kin() const;
   void grow_buckets();
   std::uint64_t cut(std::uint64_t hash) const;
   std::uint64_t own_hash(NodeId node) const;
@@ -188,6 +196,7 @@ class PageTrie {
   std::vector<TokenId> tokens_;  // [nodes][page_size]
   std::vector<PageName> names_;  // [nodes]
   std::vector<std::uint32_t> free_;
+  std::unique_ptr<PageKin> kin_;                                 // Null: nobody explains misses.
   std::vector<NodeId> node_of_page_;                             // [page_count]
   std::vector<NodeId> buckets_;                                  // A power of two.
   std::unordered_map<PageName, NodeId, NameHash> node_of_name_;  // Roots apart.
