@@ -22,7 +22,10 @@ constexpr Choice<KvModeChoice> kKvModes[] = {{"basic", KvModeChoice::Basic},
                                              {"paged", KvModeChoice::Paged}};
 constexpr Choice<PagePolicyChoice> kPolicies[] = {{"default", PagePolicyChoice::Default},
                                                   {"lru", PagePolicyChoice::Lru},
-                                                  {"s3-fifo", PagePolicyChoice::S3Fifo}};
+                                                  {"s3-fifo", PagePolicyChoice::S3Fifo},
+                                                  {"fcfs-kill", PagePolicyChoice::Default}};
+constexpr Choice<WhenFullChoice> kWhenFull[] = {{"suspend", WhenFullChoice::Suspend},
+                                                {"fcfs-kill", WhenFullChoice::FcfsKill}};
 constexpr Choice<KvFormatChoice> kKvFormats[] = {
     {"f32", KvFormatChoice::F32}, {"f16", KvFormatChoice::F16}, {"bf16", KvFormatChoice::BF16}};
 
@@ -98,10 +101,17 @@ void EngineFlags::add_all(CLI::App& app) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--eviction", eviction,
-                 "Which KV page nobody holds is given up first: default, lru or s3-fifo")
+                 "Which KV page nobody holds is given up first: default, lru or s3-fifo; fcfs-kill "
+                 "is default with --when-full fcfs-kill")
       ->envname("QUIRE_EVICTION")
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_option("--when-full", when_full,
+                 "Who makes room when every KV page is held: suspend (contexts that others can do "
+                 "without, which come back), or fcfs-kill (the program that started last ends)")
+      ->envname("QUIRE_WHEN_FULL")
+      ->type_name("NAME")
+      ->default_str("suspend");
   CLI::Option* pages = app.add_option("--kv-pages", kv_pages, "Pages of the KV pool")
                            ->envname("QUIRE_KV_PAGES")
                            ->type_name("N")
@@ -151,6 +161,16 @@ Result<EngineOptions> EngineFlags::finish() const {
   options.kv_mode = TRY(choose("kv cache mode", kv, kKvModes));
   options.kv_format = TRY(choose("kv format", kv_format, kKvFormats));
   options.eviction = TRY(choose("eviction policy", eviction, kPolicies));
+  if (!when_full.empty()) {
+    options.when_full = TRY(choose("policy for a full pool", when_full, kWhenFull));
+  }
+  if (eviction == "fcfs-kill") {
+    if (!when_full.empty() && options.when_full != WhenFullChoice::FcfsKill) {
+      return Error(ErrorCode::InvalidArgument,
+                   "--eviction fcfs-kill and --when-full " + when_full + " exclude each other");
+    }
+    options.when_full = WhenFullChoice::FcfsKill;
+  }
   options.thread_count = threads;
   if (page_size != 8 && page_size != 16 && page_size != 32) {
     return Error(ErrorCode::InvalidArgument,

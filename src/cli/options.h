@@ -12,6 +12,7 @@ enum class BackendChoice : std::uint8_t { Auto, Scalar, Avx2, Avx512 };
 enum class KvModeChoice : std::uint8_t { Paged, Basic };
 enum class KvFormatChoice : std::uint8_t { F32, F16, BF16 };
 enum class PagePolicyChoice : std::uint8_t { Default, Lru, S3Fifo };
+enum class WhenFullChoice : std::uint8_t { Suspend, FcfsKill };
 enum class OutputStyle : std::uint8_t { Text, Json };
 // Off: no snapshots. IfFree: an engine without a store is better than none. Required: it is not.
 enum class StoreUse : std::uint8_t { Off, IfFree, Required };
@@ -25,6 +26,7 @@ struct EngineOptions {
   KvFormatChoice kv_format = KvFormatChoice::F16;
   std::uint32_t page_size = 16;
   PagePolicyChoice eviction = PagePolicyChoice::Default;
+  WhenFullChoice when_full = WhenFullChoice::Suspend;
   // At most one of the two; neither: a quarter of the memory, at most 8 GiB.
   std::optional<std::uint32_t> kv_pages;
   std::optional<std::uint64_t> kv_memory_bytes;

@@ -71,7 +71,7 @@ TEST(Parse, AnUnknownChoiceIsNamedWithWhatIsSupported) {
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--page-size", "12"}),
             "unknown page size \"12\" (supported: 8, 16, 32)");
   EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "a", "--eviction", "mru"}),
-            "unknown eviction policy \"mru\" (supported: default, lru, s3-fifo)");
+            "unknown eviction policy \"mru\" (supported: default, lru, s3-fifo, fcfs-kill)");
   EXPECT_EQ(first_line_of_usage_error(
                 {"bench", "pages", "--trace", "a", "--capacity", "5", "--policy", "mru"}),
             "unknown eviction policy \"mru\" (supported: default, lru, s3-fifo)");

@@ -26,6 +26,7 @@ struct EngineFlags {
   std::uint32_t kv_pages = 0;
   std::uint32_t page_size = 16;
   std::string eviction = "default";
+  std::string when_full;  // Empty: as the eviction says.
   std::uint32_t threads = 0;
   std::string store;
   bool has_no_store = false;

@@ -48,6 +48,13 @@ class Harness final : public AnswerSink {
     answers.emplace(key, std::move(given.body));
   }
 
+  void lost(InstanceId instance, const Error& error) override {
+    if (!losses.emplace(instance, error.copy()).second) {
+      std::cerr << "an instance was lost twice\n";
+      std::abort();
+    }
+  }
+
   FutureId send(InstanceId instance, CommandBody body, bool wants_answer = true) {
     const FutureId future = wants_answer ? FutureId{++next_future} : kNoFuture;
     controller->submit({.instance = instance, .future = future, .body = std::move(body)});
@@ -146,6 +153,7 @@ class Harness final : public AnswerSink {
   std::optional<store::InlineDisk> disk;
   std::unique_ptr<Controller> controller;
   Answers answers;
+  std::map<InstanceId, Error> losses;
   bool verifies = true;
   std::uint32_t next_future = 0;
   std::uint32_t next_object = 0;

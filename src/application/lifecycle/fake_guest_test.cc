@@ -147,6 +147,25 @@ TEST_F(FakeGuests, KillWorksInEveryStage) {
   EXPECT_EQ(engine.manager.live_count(), 13u);
 }
 
+TEST_F(FakeGuests, OneThatLostItsPagesEndsAndTheOthersGoOn) {
+  const ProgramId waits = program("waits", [](FakeHost& host, int) {
+    return wait_for(host, host.call("session", "receive", {}).value);
+  });
+  const InstanceId first = engine.launch(waits);
+  const InstanceId second = engine.launch(waits);
+  engine.settle();
+  engine.answers.lost(second, Error(ErrorCode::NoFreePage, "none is left"));
+  engine.answers.lost(InstanceId{999}, Error(ErrorCode::NoFreePage, "nobody's"));
+  engine.settle();
+  ASSERT_EQ(engine.client.ends.size(), 1u);
+  EXPECT_EQ(engine.client.ends[0].kind, EndKind::Killed);
+  EXPECT_EQ(engine.client.ends[0].message, "none is left");
+  EXPECT_EQ(engine.client.ends[0].limit, "no-free-page");
+  EXPECT_FALSE(engine.control.live[second]);
+  EXPECT_TRUE(engine.control.live[first]);
+  EXPECT_EQ(engine.manager.live_count(), 1u);
+}
+
 TEST_F(FakeGuests, SlowClientBoundsTheGuestAndGetsEverythingLater) {
   std::int64_t last = 0;
   const ProgramId chatty = program("chatty", [&](FakeHost& host, int) -> FakeAction {

@@ -78,6 +78,7 @@ struct InstanceManager::Implementation {
   bool over_cpu_limit(InstanceRecord& record);
   void end_trapped(InstanceRecord& record);
   void end(InstanceRecord& record, EndKind kind, std::string message, std::string limit = "");
+  void kill(InstanceRecord& record, std::string reason, std::string limit = "");
   void wake_if_over(InstanceRecord& record);
   void set_timer(InstanceRecord& record, std::optional<std::uint64_t> deadline_ns);
   void mark_undelivered(InstanceRecord& record);
@@ -252,6 +253,14 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
   mark_undelivered(record);
 }
 
+void InstanceManager::Implementation::kill(InstanceRecord& record, std::string reason,
+                                           std::string limit) {
+  if (record.stage == Stage::Queued) remove_from(queued, record.id);
+  if (record.stage == Stage::Ready) remove_from(ready, record.id);
+  if (record.stage == Stage::Background) remove_from(background, record.id);
+  end(record, EndKind::Killed, std::move(reason), std::move(limit));
+}
+
 // True if anything was handed over. A client that takes no more now is asked again.
 bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
   bool any = false;
@@ -362,10 +371,7 @@ Result<void> InstanceManager::kill(InstanceId id, std::string reason) {
   Implementation& self = *implementation_;
   InstanceRecord* record = self.find(id);
   if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
-  if (record->stage == Stage::Queued) self.remove_from(self.queued, id);
-  if (record->stage == Stage::Ready) self.remove_from(self.ready, id);
-  if (record->stage == Stage::Background) self.remove_from(self.background, id);
-  self.end(*record, EndKind::Killed, std::move(reason));
+  self.kill(*record, std::move(reason));
   return {};
 }
 
@@ -378,6 +384,12 @@ bool InstanceManager::take_answers() {
     if (record == nullptr || record->stage == Stage::Ended) continue;
     record->state->answer(std::move(answer));
     self.wake_if_over(*record);
+  }
+  for (const AnswerInbox::Loss& loss : self.parts.answers.take_losses()) {
+    any = true;
+    InstanceRecord* record = self.find(loss.instance);
+    if (record == nullptr || record->stage == Stage::Ended) continue;
+    self.kill(*record, std::string(loss.error.message()), error_code_name(loss.error.code()));
   }
   if (!self.queued.empty()) self.start_queued();
   return any;

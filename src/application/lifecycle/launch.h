@@ -37,7 +37,7 @@ enum class EndKind : std::uint8_t {
   Finished,       // The entry returned or asked to end; `exit_code` is its.
   Trapped,        // `message` holds the trap and its backtrace with function names.
   LimitExceeded,  // `limit` names it, `message` says how much.
-  Killed,         // `message` is the reason that was given.
+  Killed,         // `message` is the reason that was given; `limit` the error where pages ran out.
   NotStarted,     // The module could not be compiled or instantiated; `message` says why.
 };
 const char* end_kind_name(EndKind kind);  // "finished", "trapped", ...

@@ -15,9 +15,12 @@ namespace quire::control {
 class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
-  // Called from inside submit(), poll() or dispatch(); must only note the answer and mark its
-  // instance ready, never call back into the control layer.
+  // Both are called from inside submit(), poll() or dispatch(), and must only note what they are
+  // told and mark the instance ready, never call back into the control layer.
   virtual void answer(Answer answer) = 0;
+  // The instance lost all it had to others (ControllerOptions::when_full): its futures were answered
+  // with `error`, and so will be whatever it still submits. Call end_instance() as for any other.
+  virtual void lost(InstanceId instance, const Error& error) = 0;
 };
 
 struct ControlStatistics {
@@ -33,6 +36,7 @@ struct ControlStatistics {
   std::uint64_t scheduler_ns = 0;
   std::uint64_t suspension_count = 0;     // Contexts that gave their pages up, ever.
   std::uint64_t lost_token_count = 0;     // Tokens that had to be computed again after that.
+  std::uint64_t lost_instance_count = 0;  // Ended for want of pages, ever.
 };
 
 // Per instance, for the closing line of a run.

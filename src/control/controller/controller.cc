@@ -94,6 +94,8 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
     scheduling.model = ModelIndex{static_cast<std::uint32_t>(index)};
     scheduling.prefill_row_budget = options.prefill_row_budget;
     scheduling.page_wait_ns_max = options.page_wait_ns_max;
+    scheduling.when_full = options.when_full;
+    scheduling.miss_count_max = options.miss_count_max;
     scheduling.disk = options.disk;
     scheduling.tiers.host_bytes_max = options.host_tier_bytes / models_.size();
     scheduling.tiers.disk_page_count_max =
@@ -193,6 +195,20 @@ void Controller::drop_objects(Instance& instance) {
   for (QueueObject* queue : queues) table_.queues.destroy(queue);
 }
 
+void Controller::lose(Instance& instance, Error error) {
+  for (const Operation* each = instance.first; each != nullptr; each = each->instance_next) {
+    dispatcher_.answer(instance.id, each->future, error.copy());
+  }
+  drop_objects(instance);
+  instance.objects = {};
+  instance.queue_count = instance.context_count = 0;
+  instance.embed_count = instance.page_object_count = 0;
+  dispatcher_.lost(instance.id, error);
+  instance.lost = std::move(error);
+  ++lost_instance_count_;
+  drain();
+}
+
 void Controller::drain() {
   while (Operation* next = table_.next_runnable()) next->model->run(*next);
 }
@@ -226,7 +242,12 @@ bool Controller::poll() {
 
 bool Controller::dispatch() {
   bool has_any = false;
-  for (const auto& scheduler : schedulers_) has_any |= scheduler->dispatch();
+  for (const auto& scheduler : schedulers_) {
+    has_any |= scheduler->dispatch();
+    if (std::optional<Loser> loser = scheduler->take_loser()) {
+      lose(*find_instance(loser->instance), std::move(loser->error));
+    }
+  }
   return has_any;
 }
 
@@ -239,6 +260,7 @@ bool Controller::idle() const {
 
 ControlStatistics Controller::statistics() const {
   ControlStatistics sum;
+  sum.lost_instance_count = lost_instance_count_;
   for (const auto& scheduler : schedulers_) {
     const SchedulerCounts& counts = scheduler->counts();
     const PageCache& cache = scheduler->resources().cache;

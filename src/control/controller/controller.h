@@ -42,6 +42,10 @@ struct ControllerOptions {
   std::uint32_t prefill_row_budget = 256;
   std::uint64_t page_wait_ns_max = 10'000'000'000;
   EvictionPolicyKind eviction = EvictionPolicyKind::Default;
+  WhenFull when_full = WhenFull::Suspend;
+  // Misses of look-ups that each model remembers with their reasons, for whoever runs the engine;
+  // 0: none, and nothing is spent on them. No guest ever sees one (DESIGN 4).
+  std::uint32_t miss_count_max = 0;
   bool shares_prefixes = true;       // False: nothing is looked up; for comparisons.
   Digest sharing_secret{};           // Keys the sharing domain of each tenant, and the trie.
   Digest nonce{};                    // New with each start, so that no opaque name comes again.
@@ -129,6 +133,8 @@ class Controller final : public ControlPort {
   Instance* find_instance(InstanceId id) const;
   // What the instance has but no name points to any more.
   void drop_objects(Instance& instance);
+  // All it has goes to others, now.
+  void lose(Instance& instance, Error error);
 
   const ControllerOptions options_;
   CompletionInbox& inbox_;
@@ -141,6 +147,7 @@ class Controller final : public ControlPort {
   SnapshotJobs snapshots_;
   std::unordered_map<std::uint64_t, Instance*> by_id_;
   std::uint64_t next_order_ = 0;
+  std::uint64_t lost_instance_count_ = 0;
 };
 
 std::unique_ptr<Controller> make_controller(std::vector<ServedModel> models,

@@ -64,6 +64,10 @@ void Controller::submit(Command command) {
   if (instance == nullptr) return;  // It ended: nobody waits.
   report(options_.walk, WalkStop::Controller);
   const FutureId future = command.future;
+  if (instance->lost) {
+    dispatcher_.answer(instance->id, future, instance->lost->copy());
+    return;
+  }
   const std::uint32_t pending = instance->operation_count + instance->job_count;
   if (pending >= instance->limits.pending_command_count_max && !gives_back(command.body)) {
     dispatcher_.answer(instance->id, future,

@@ -41,6 +41,7 @@ class ByteCodec final : public inference::TextCodec {
 class Answers final : public AnswerSink {
  public:
   void answer(Answer given) override { by_future.emplace(given.future, std::move(given.body)); }
+  void lost(InstanceId, const Error&) override { FAIL() << "no page was ever wanted"; }
   std::map<FutureId, Result<AnswerBody>> by_future;
 };
 

@@ -17,6 +17,7 @@ class Dispatcher {
 
   // Exactly once for each future that is waited for; kNoFuture is nobody.
   void answer(InstanceId instance, FutureId future, Result<AnswerBody> body);
+  void lost(InstanceId instance, const Error& error) { sink_.lost(instance, error); }
 
   std::uint64_t answer_count() const { return answer_count_; }
 

@@ -264,6 +264,7 @@ struct Instance {
   std::uint32_t embed_count = 0;
   std::uint32_t page_object_count = 0;  // Low-level handles, allocated or to come.
   InstanceStatistics statistics;
+  std::optional<Error> lost;            // Why it has nothing any more and gets nothing.
   void recycle() {
     const std::uint32_t kept = generation;
     *this = Instance();

@@ -370,7 +370,7 @@ bool Scheduler::others_may_free() const {
 
 void Scheduler::resolve_stuck() {
   std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
-  const bool goes_on = has_sliced_ || has_suspended_;
+  const bool goes_on = has_sliced_ || has_suspended_ || loser_;
   if (goes_on) table_.wakeup.notify();
   if (waiters_.empty() || has_progress_ || goes_on) return;
   const std::uint64_t now_ns = table_.clock.now_ns();

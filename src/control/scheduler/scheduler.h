@@ -10,8 +10,9 @@
 // Pages. An operation takes all the pages it needs at its first placement, or waits. Those who wait
 // are served by age of their instances: no instance takes a page while an older one waits for one,
 // so the oldest always progresses. For one that lacks pages, contexts that others can do without are
-// suspended (suspension.cc). When nothing is left that could free a page, the youngest who waits
-// gets NoFreePage with the numbers.
+// suspended (suspension.cc), or under WhenFull::FcfsKill the newest instance ends (fcfs_kill.cc).
+// When nothing is left that could free a page, the youngest who waits gets NoFreePage with the
+// numbers.
 //
 // Owns     the model's pages, embed slots and sequences, the operations that are ready, and the
 //          record of the batch under way (one at a time).
@@ -29,6 +30,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -42,6 +44,18 @@
 
 namespace quire::control {
 
+// Who makes room when no page is free and none is cold.
+enum class WhenFull : std::uint8_t {
+  Suspend,   // Contexts that others can do without; nobody ends.
+  FcfsKill,  // First come, first served: the instance that started last loses all it has.
+};
+
+// Who ends for want of pages, and why.
+struct Loser {
+  InstanceId instance{};
+  Error error;
+};
+
 struct SchedulerOptions {
   ModelIndex model{};
   std::uint32_t prefill_row_budget = 256;     // Rows of prefill in a batch that also decodes.
@@ -53,6 +67,8 @@ struct SchedulerOptions {
   PageTierOptions tiers{};      // page_bytes is the backend's.
   TierChoice tier_choice = TierChoice::Measured;
   double copy_ns_per_byte = 0;  // Of this machine's memory: the prior of the cost model.
+  WhenFull when_full = WhenFull::Suspend;
+  std::uint32_t miss_count_max = 0;  // Of the MissLog; 0: nothing is noted.
 };
 
 struct SchedulerCounts {
@@ -76,6 +92,8 @@ class Scheduler {
   void run(Operation& operation);
   // Builds and submits a batch if the device is free and there is something for it.
   bool dispatch();
+  // After each dispatch(): the instance that must end now, which is the caller's to do.
+  std::optional<Loser> take_loser() { return std::exchange(loser_, std::nullopt); }
   void complete(inference::Completion completion);
   void deliver(store::DiskAnswer answer);
   // An open or a save that the disk has not answered yet.
@@ -234,6 +252,8 @@ class Scheduler {
   std::vector<Context*> suspendable(const Operation& operation) const;
   void suspend(Context& context);
   void resume(Context& context);  // Where it is suspended.
+  // fcfs_kill.cc
+  void choose_loser(const Operation& operation, std::uint32_t count);
   Error no_free_page(const Instance& instance, std::uint32_t wanted) const;
   Result<void> complete_pass(std::size_t index, Result<void> outcome);
   std::uint32_t rows_left() const {
@@ -265,6 +285,7 @@ class Scheduler {
   bool has_progress_ = false;  // Something finished without the device.
   bool has_sliced_ = false;    // A look-up goes on in the next build.
   bool has_suspended_ = false;  // Pages will be free for the next build.
+  std::optional<Loser> loser_;
   inference::Batch batch_;
   Flight building_;
   std::uint32_t row_limit_ = 0;

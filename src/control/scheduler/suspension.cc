@@ -1,10 +1,11 @@
 // When pages run out: contexts that others can do without give theirs up, and come back later.
 //
-// Never a kill. For an operation that lacks pages, these contexts are suspended until there are
-// enough, in this order: of instances that have nothing to compute (longest unused first), of
-// instances that are less important than the operation's own (lower priority, then newer), and
-// those of its own instance that no operation waits for. So the oldest instance that has work
-// always goes on. Pages that are shared with a context that stays do not help, and cost nothing.
+// Never a kill, unless WhenFull::FcfsKill asks for one (fcfs_kill.cc). For an operation that lacks
+// pages, these contexts are suspended until there are enough, in this order: of instances that have
+// nothing to compute (longest unused first), of instances that are less important than the
+// operation's own (lower priority, then newer), and those of its own instance that no operation
+// waits for. So the oldest instance that has work always goes on. Pages that are shared with a
+// context that stays do not help, and cost nothing.
 // Where there is a tier, what was given up goes there (tier_transfers.h).
 #include <algorithm>
 #include <tuple>
@@ -103,6 +104,10 @@ bool Scheduler::make_room(const Operation& operation, std::uint32_t count) {
     return false;
   }
   if (resources_.cache.make_room(count)) return true;
+  if (options_.when_full == WhenFull::FcfsKill) {
+    choose_loser(operation, count);
+    return false;
+  }
   const bool comes_soon =
       (has_suspended_ || tiers_.save_count() > 0) && resources_.cache.available_soon() >= count;
   if (count > resources_.cache.page_count() || comes_soon) return false;

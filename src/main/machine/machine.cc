@@ -131,6 +131,10 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   control.helper = &parts->helper;
   control.walk = walk;
   control.eviction = eviction_kind(options.eviction);
+  control.when_full = options.when_full == cli::WhenFullChoice::FcfsKill
+                          ? control::WhenFull::FcfsKill
+                          : control::WhenFull::Suspend;
+  if (options.explains_misses) control.miss_count_max = kMissCountMax;
   parts->control = control::make_controller(
       {{.backend = parts->backend.get(),
         .codec = parts->text.get(),
