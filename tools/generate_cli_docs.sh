@@ -15,7 +15,8 @@ generate() {
   echo "compares the two."
   local verbs=("" run generate chat eval model "model list" "model show" "model add" "model remove"
     "model verify" tokenize detokenize template build new doctor "kv list" "kv show"
-    "kv export" "kv import" "kv delete" "kv verify" "kv gc" "bench kv" "bench generate" "bench restore" "bench pressure" "bench sink"
+    "kv export" "kv import" "kv delete" "kv verify" "kv gc" "kv tree" "kv why"
+    "bench kv" "bench generate" "bench restore" "bench pressure" "bench sink"
     "bench pages")
   for verb in "${verbs[@]}"; do
     echo

@@ -32,7 +32,8 @@ struct EngineOptions {
   std::optional<std::uint64_t> kv_memory_bytes;
   // Off where the verb has no snapshots to save or open.
   StoreUse store_use = StoreUse::Off;
-  std::string store_folder;  // Empty: that of the user's data.
+  std::string store_folder;      // Empty: that of the user's data.
+  bool explains_misses = false;  // Remembers why tokens were not found; the verb's to set.
 };
 
 struct SamplingOptions {
@@ -80,6 +81,8 @@ struct RunOptions {
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;
   double cpu_seconds_max = 60.0;
   KvTreeStyle kv_tree = KvTreeStyle::None;
+  bool kv_why = false;         // In the end: tokens saved, and why the others were not.
+  std::string kv_report_file;  // Both, for `quire kv tree` and `quire kv why`; empty: none.
   OutputStyle output = OutputStyle::Text;
 };
 

@@ -205,6 +205,48 @@ TEST(Parse, KvTakesItsVerbsAndWhatTheyNeed) {
   EXPECT_FALSE(first_line_of_usage_error({"kv"}).empty());
 }
 
+TEST(Parse, FcfsKillIsAPolicyByEitherName) {
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).engine.when_full, WhenFullChoice::Suspend);
+  const auto full = parsed_as<RunOptions>({"run", "p.wasm", "--when-full", "fcfs-kill"}).engine;
+  EXPECT_EQ(full.when_full, WhenFullChoice::FcfsKill);
+  const auto lru =
+      parsed_as<RunOptions>({"run", "p.wasm", "--when-full", "fcfs-kill", "--eviction", "lru"})
+          .engine;
+  EXPECT_EQ(lru.eviction, PagePolicyChoice::Lru);
+  EXPECT_EQ(lru.when_full, WhenFullChoice::FcfsKill);
+  const auto both = parsed_as<RunOptions>({"run", "p.wasm", "--eviction", "fcfs-kill"}).engine;
+  EXPECT_EQ(both.eviction, PagePolicyChoice::Default);
+  EXPECT_EQ(both.when_full, WhenFullChoice::FcfsKill);
+  EXPECT_EQ(first_line_of_usage_error(
+                {"run", "p.wasm", "--eviction", "fcfs-kill", "--when-full", "suspend"}),
+            "--eviction fcfs-kill and --when-full suspend exclude each other");
+  EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "--when-full", "kill"}),
+            "unknown policy for a full pool \"kill\" (supported: suspend, fcfs-kill)");
+}
+
+TEST(Parse, MissesAreExplainedOnlyWhereSomebodyAsks) {
+  EXPECT_FALSE(parsed_as<RunOptions>({"run", "p.wasm"}).engine.explains_misses);
+  const auto why = parsed_as<RunOptions>({"run", "p.wasm", "--kv-why"});
+  EXPECT_TRUE(why.kv_why);
+  EXPECT_TRUE(why.engine.explains_misses);
+  const auto report = parsed_as<RunOptions>({"run", "p.wasm", "--kv-report", "r.json"});
+  EXPECT_FALSE(report.kv_why);
+  EXPECT_EQ(report.kv_report_file, "r.json");
+  EXPECT_TRUE(report.engine.explains_misses);
+}
+
+TEST(Parse, KvTreeAndWhyReadWhatARunWrote) {
+  const auto why = parsed_as<KvOptions>({"kv", "why", "r.json", "--instance", "3", "--json"});
+  EXPECT_EQ(why.action, KvAction::Why);
+  EXPECT_EQ(why.file, "r.json");
+  EXPECT_EQ(why.instance, 3u);
+  EXPECT_EQ(why.output, OutputStyle::Json);
+  const auto tree = parsed_as<KvOptions>({"kv", "tree", "r.json", "--dot"});
+  EXPECT_EQ(tree.action, KvAction::Tree);
+  EXPECT_TRUE(tree.draws_dot);
+  EXPECT_NE(first_line_of_usage_error({"kv", "why"}).find("FILE"), std::string::npos);
+}
+
 TEST(Parse, APageGraphIsTextUnlessItIsDot) {
   EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).kv_tree, KvTreeStyle::None);
   const auto text = parsed_as<RunOptions>({"run", "--kv-tree", "p.wasm"});

@@ -28,6 +28,11 @@ Verb add_run(CLI::App& app) {
   verb->add_flag("--kv-tree{text}", state->kv_tree,
                  "In the end draw the page graph: what was shared, found, kept; =dot for Graphviz")
       ->type_name("text|dot");
+  verb->add_flag("--kv-why", state->options.kv_why,
+                 "In the end say how many tokens each instance saved, and why not more");
+  verb->add_option("--kv-report", state->options.kv_report_file,
+                   "Write both to FILE, for `quire kv tree FILE` and `quire kv why FILE`")
+      ->type_name("FILE");
   state->engine.add_all(*verb);
   state->engine.add_store(*verb);
   add_json(*verb, state->options.output);
@@ -39,10 +44,13 @@ standard error. Arguments of the program follow after "--".
 Examples:
   quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
   quire run program.wasm --each arguments.jsonl --json
-  quire run program.wasm --each arguments.jsonl --kv-tree=dot)");
+  quire run program.wasm --each arguments.jsonl --kv-tree=dot
+  quire run program.wasm --each arguments.jsonl --kv-report report.json && quire kv why report.json)");
   return {verb, [state]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
             state->options.memory_bytes_max = TRY(parse_bytes(state->memory));
+            state->options.engine.explains_misses =
+                state->options.kv_why || !state->options.kv_report_file.empty();
             if (state->kv_tree == "text") {
               state->options.kv_tree = KvTreeStyle::Text;
             } else if (state->kv_tree == "dot") {

@@ -1,4 +1,4 @@
-// `quire kv`: the saved contexts, without a model.
+// `quire kv`: the saved contexts, and what a run did with its pages; without a model.
 #include "cli/verb.h"
 
 namespace quire::cli {
@@ -26,6 +26,14 @@ State state_of(KvAction action) {
   return options;
 }
 
+// Those that read what a run wrote, and need no store.
+Verb report_verb_of(CLI::App& app, State options, const char* examples) {
+  app.add_option("FILE", options->file, "What `quire run --kv-report FILE` wrote")->required();
+  add_json(app, options->output);
+  app.footer(std::string("Examples:\n") + examples);
+  return {&app, [options]() -> Result<Request> { return Request(*options); }};
+}
+
 void add_name(CLI::App& app, const State& options) {
   app.add_option("NAME", options->name, "The snapshot (quire kv list)")->required();
 }
@@ -33,7 +41,7 @@ void add_name(CLI::App& app, const State& options) {
 }  // namespace
 
 void add_kv(CLI::App& app, std::vector<Verb>& verbs) {
-  CLI::App* kv = app.add_subcommand("kv", "The saved contexts: snapshots of keys and values");
+  CLI::App* kv = app.add_subcommand("kv", "The saved contexts, and the pages of a run");
   kv->require_subcommand(1);
 
   const State list = state_of(KvAction::List);
@@ -76,6 +84,23 @@ void add_kv(CLI::App& app, std::vector<Verb>& verbs) {
   CLI::App* gc_verb = kv->add_subcommand(
       "gc", "Forget what expired and what nothing reaches, and give its space back");
   verbs.push_back(verb_of(*gc_verb, gc, "  quire kv gc"));
+
+  const State tree = state_of(KvAction::Tree);
+  CLI::App* tree_verb =
+      kv->add_subcommand("tree", "The page graph of a run: what was shared, found, kept");
+  tree_verb->add_flag("--dot", tree->draws_dot, "For Graphviz");
+  verbs.push_back(report_verb_of(*tree_verb, tree,
+                                 "  quire kv tree report.json\n"
+                                 "  quire kv tree report.json --dot | dot -Tsvg > pages.svg"));
+
+  const State why = state_of(KvAction::Why);
+  CLI::App* why_verb =
+      kv->add_subcommand("why", "Tokens that a run saved, and why it computed the others");
+  why_verb->add_option("--instance", why->instance, "Only of this one; from 0, in order of launch")
+      ->type_name("N");
+  verbs.push_back(report_verb_of(*why_verb, why,
+                                 "  quire kv why report.json\n"
+                                 "  quire kv why report.json --instance 3"));
 }
 
 }  // namespace quire::cli

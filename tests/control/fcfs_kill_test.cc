@@ -110,9 +110,10 @@ TEST(FcfsKill, NamesThePolicyAndTheNumbers) {
   converse(harness, talks);
   EXPECT_TRUE(talks[0].error.empty()) << talks[0].error;
   EXPECT_EQ(talks[0].tokens.size(), 40u);
-  EXPECT_EQ(talks[1].error,
-            "fcfs-kill ended this instance, the last to start of 2 that hold KV pages, for an older "
-            "one: no free KV page: 1 wanted, 0 of 8 free, 4 held by this instance");
+  EXPECT_EQ(
+      talks[1].error,
+      "fcfs-kill ended this instance, the last to start of 2 that hold KV pages, for an older "
+      "one: no free KV page: 1 wanted, 0 of 8 free, 4 held by this instance");
   EXPECT_EQ(harness.losses.at(talks[1].guest).message(), talks[1].error);
 }
 
@@ -159,8 +160,8 @@ TEST(FcfsKill, MoreThanThePoolIsRefusedAndNobodyEnds) {
   std::vector<Talk> talks{begin(harness, 1, 32, 4)};
   Talk large = begin(harness, 2, 200, 1);
   const FutureId refused = harness.send(large.guest, ContextFlush{large.context});
-  const FutureId pages = harness.send(
-      large.guest, AllocPages{.queue = large.queue, .pages = harness.new_objects(9)});
+  const FutureId pages =
+      harness.send(large.guest, AllocPages{.queue = large.queue, .pages = harness.new_objects(9)});
   converse(harness, talks);
   EXPECT_EQ(harness.error(large.guest, refused), ErrorCode::NoFreePage);
   EXPECT_EQ(harness.error(large.guest, pages), ErrorCode::NoFreePage);

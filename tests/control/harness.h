@@ -24,7 +24,8 @@ class Harness final : public AnswerSink {
  public:
   struct Options {
     inference::SimulatedBackendOptions device{};
-    ControllerOptions controller{};
+    // Misses are explained, so that verify() walks what explains them too.
+    ControllerOptions controller{.miss_count_max = 64};
     store::SimulatedFileSystem* files = nullptr;  // Where snapshots go; null: nowhere.
   };
 

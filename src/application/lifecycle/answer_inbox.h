@@ -1,9 +1,11 @@
 #pragma once
 // AnswerInbox is the AnswerSink of the application: it notes answers and losses until the
-// InstanceManager takes them. It exists apart from the manager so that the control layer can be built before it.
+// InstanceManager takes them. It exists apart from the manager so that the control layer can be
+// built before it.
 //
 // Thread   engine thread only.
-// Bound    one answer for each future that waits, which hostcalls bounds; one loss for each instance.
+// Bound    one answer for each future that waits, which hostcalls bounds; one loss for each
+// instance.
 #include <utility>
 #include <vector>
 

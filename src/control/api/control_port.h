@@ -18,8 +18,8 @@ class AnswerSink {
   // Both are called from inside submit(), poll() or dispatch(), and must only note what they are
   // told and mark the instance ready, never call back into the control layer.
   virtual void answer(Answer answer) = 0;
-  // The instance lost all it had to others (ControllerOptions::when_full): its futures were answered
-  // with `error`, and so will be whatever it still submits. Call end_instance() as for any other.
+  // The instance lost all it had to others (ControllerOptions::when_full): its futures got `error`
+  // for their answer, and so will whatever it still submits. Call end_instance() as for any other.
   virtual void lost(InstanceId instance, const Error& error) = 0;
 };
 
@@ -41,8 +41,11 @@ struct ControlStatistics {
 
 // Per instance, for the closing line of a run.
 struct InstanceStatistics {
+  std::uint64_t asked_token_count = 0;    // Queued in contexts when a flush or a forward began.
+  std::uint64_t found_token_count = 0;    // Found instead of computed: saved.
+  std::uint64_t waited_token_count = 0;   // Of those, computed by another while this one waited.
+  // The rest, once more where only the logits of a token are missing or a suspension cost its page.
   std::uint64_t computed_token_count = 0;
-  std::uint64_t found_token_count = 0;
   std::uint32_t page_count_max = 0;       // Most pages held at once.
 };
 

@@ -59,6 +59,7 @@ PageCacheOptions cache_options(const inference::Backend& backend,
   cache.hash_bits = options.hash_bits;
   cache.nonce = options.nonce;
   cache.eviction = options.eviction;
+  cache.explains_misses = options.miss_count_max > 0;
   return cache;
 }
 
@@ -304,6 +305,10 @@ InstanceStatistics Controller::statistics(InstanceId id) const {
 
 const PageCache& Controller::pages(ModelIndex model) const {
   return schedulers_[static_cast<std::size_t>(model)]->resources().cache;
+}
+
+const MissLog& Controller::misses(ModelIndex model) const {
+  return schedulers_[static_cast<std::size_t>(model)]->misses();
 }
 
 }  // namespace quire::control

@@ -80,6 +80,8 @@ class Controller final : public ControlPort {
   void verify() const;
   // For tests: the state of a model's pages.
   const PageCache& pages(ModelIndex model) const;
+  // For the operator alone: reasons can tell what other tenants hold.
+  const MissLog& misses(ModelIndex model) const;
 
  private:
   // issue.cc: one for each command.

@@ -198,7 +198,7 @@ class PageCache {
   PageCacheOptions options_;
   PagePool pool_;
   PageTrie trie_;
-  ColdPages cold_;  // An entry is a page.
+  ColdPages cold_;                       // An entry is a page.
   std::optional<GhostTable> evictions_;  // A word is a time and a hint; none: nobody asks.
   EvictionSink* eviction_sink_ = nullptr;
   std::uint64_t now_ns_ = 0;

@@ -39,7 +39,8 @@ class PageKin {
   // Nodes of that hash in any domain, likewise.
   template <typename Visit>
   void for_each_like(std::uint64_t hash, std::uint32_t count_max, Visit visit) const {
-    walk(buckets_[bucket_of(hash)], count_max, visit, [this](NodeId node) { return at(node).like; });
+    walk(buckets_[bucket_of(hash)], count_max, visit,
+         [this](NodeId node) { return at(node).like; });
   }
 
   void verify() const;
@@ -49,10 +50,10 @@ class PageKin {
   struct Links {
     std::uint64_t hash = 0;
     NodeId first_child = kNone;
-    NodeId next = kNone;      // Among the children of one parent.
+    NodeId next = kNone;  // Among the children of one parent.
     NodeId previous = kNone;
-    NodeId like = kNone;      // In the chain of the hash.
-    bool is_listed = false;   // In such a chain.
+    NodeId like = kNone;     // In the chain of the hash.
+    bool is_listed = false;  // In such a chain.
   };
 
   template <typename Visit, typename Next>

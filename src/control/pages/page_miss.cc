@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/check.h"
-
 namespace quire::control {
 namespace {
 
@@ -93,8 +91,9 @@ PageMiss explain_miss(const PageCache& cache, NodeId parent, const PageContent& 
   if (!cache.is_shared()) return {.reason = MissReason::Off};
   const PageTrie& trie = cache.trie();
   const PageMatch match = cache.find(parent, content);
-  QUIRE_CHECK(match.state != MatchState::Resident, "what is explained was not found");
-  if (match.state == MatchState::InFlight) return {.reason = MissReason::InFlight};
+  // Resident: it came between the look-up and this.
+  if (match.state == MatchState::InFlight || match.state == MatchState::Resident)
+    return {.reason = MissReason::InFlight};
   const std::uint64_t hash = trie.hash_below(trie.hash(parent), content);
   if (const std::optional<Eviction> gone = cache.eviction_of(hash)) {
     return {.reason = MissReason::Evicted,

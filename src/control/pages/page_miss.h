@@ -31,12 +31,12 @@ enum class PageField : std::uint8_t { None, Tokens, Positions, View, Media };
 
 struct PageMiss {
   MissReason reason = MissReason::NeverSeen;
-  PageField field = PageField::None;                // Differs: the first one.
-  std::uint32_t slot = 0;                           // Tokens and positions: of the page.
-  std::uint32_t here = 0;                           // The token or position that was wanted there,
-  std::uint32_t there = 0;                          // and that of the page most like it.
-  std::uint64_t gone_ns = 0;                        // Evicted: for how long it had been gone.
-  EvictionHint hint = EvictionHint::None;           // Evicted: what its last holder had said.
+  PageField field = PageField::None;       // Differs: the first one.
+  std::uint32_t slot = 0;                  // Tokens and positions: of the page.
+  std::uint32_t here = 0;                  // The token or position that was wanted there,
+  std::uint32_t there = 0;                 // and that of the page most like it.
+  std::uint64_t gone_ns = 0;               // Evicted: for how long it had been gone.
+  EvictionHint hint = EvictionHint::None;  // Evicted: what its last holder had said.
 };
 
 // Requires: a look-up below `parent` did not find `content`, and the cache explains misses.

@@ -147,7 +147,8 @@ TEST(PageMiss, SaysWhenNothingIsEverShared) {
 TEST(PageKin, LooksAtNoMoreChildrenThanItIsTold) {
   PageKin kin;
   kin.add_root(NodeId{0}, 1);
-  for (std::uint32_t child = 1; child <= 1'000; ++child) kin.add(NodeId{child}, NodeId{0}, 7, false);
+  for (std::uint32_t child = 1; child <= 1'000; ++child)
+    kin.add(NodeId{child}, NodeId{0}, 7, false);
   std::vector<NodeId> seen;
   const auto visit = [&seen](NodeId node) { return seen.push_back(node), true; };
   kin.for_each_child(NodeId{0}, 3, visit);

@@ -150,6 +150,7 @@ struct Context {
   // written nor in flight.
   std::uint32_t lost_count = 0;
   std::uint64_t used_batch = 0;    // The last batch that computed it.
+  std::uint64_t miss = 0;          // Why tokens are computed since the last one found; MissLog.
   bool is_beyond_context = false;  // The model's context length does not bound it.
   ContextHintKind hint = ContextHintKind::None;
   std::uint32_t hint_seconds = 0;
@@ -206,6 +207,7 @@ struct Operation {
   std::vector<Requery> requeries;       // Found tokens whose outputs are wanted.
   std::uint32_t wanted_page_count = 0;  // Waits for so many pages,
   std::uint64_t wait_since_ns = 0;      // since then.
+  bool has_waited = false;              // For pages that another was computing.
 
   std::uint32_t wait_count = 0;  // Operations to be placed before this one.
   std::vector<Ref<Operation>> successors;
@@ -235,6 +237,7 @@ struct Operation {
     requeries.clear();
     wait_since_ns = 0;
     wanted_page_count = 0;
+    has_waited = false;
     wait_count = 0;
     successors.clear();
     queue_next = queue_previous = instance_next = instance_previous = nullptr;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/resources/context_parts.h"
 #include "control/resources/context_suspend.h"
 #include "control/scheduler/scheduler.h"
 
@@ -26,6 +27,7 @@ Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
     case FindEnd::NoMore:
       break;
     case FindEnd::Claimed:
+      operation.has_waited = true;
       return Attempt::Later;  // Another computes it: look again after the step.
     case FindEnd::Slice:
       has_sliced_ = true;
@@ -41,6 +43,7 @@ Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
   if (queued_count(context) == 0 && operation.requeries.empty()) {
     return finish_context(operation);
   }
+  if (misses_.is_on() && queued_count(context) > 0) note_miss(operation);
   return place_context(operation, rows_left());
 }
 
@@ -61,6 +64,7 @@ Result<void> Scheduler::start_context(Operation& operation) {
                                               " are queued");
     }
   }
+  if (!operation.is_checked) operation.instance->statistics.asked_token_count += own;
   operation.is_checked = true;
   // Those that are written already run once more: the last token, or all when it begins anew.
   const std::uint32_t written = wanted > queued ? wanted - queued : 0;
@@ -81,8 +85,7 @@ FindEnd Scheduler::find_context(Operation& operation) {
   const FindResult found = find_queued(context, resources_, ledger(*operation.instance),
                                        operation.instance->limits.page_count_max, lookups_left_);
   lookups_left_ -= std::min(lookups_left_, context.committed_count - before);
-  counts_.found_token_count += found.token_count;
-  operation.instance->statistics.found_token_count += found.token_count;
+  count_found(operation, found);
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
   const std::uint32_t end = operation.done_count + found.token_count;
@@ -95,6 +98,33 @@ FindEnd Scheduler::find_context(Operation& operation) {
   }
   operation.done_count = end;
   return found.end;
+}
+
+void Scheduler::count_found(Operation& operation, const FindResult& found) {
+  if (found.token_count == 0) return;
+  counts_.found_token_count += found.token_count;
+  InstanceStatistics& statistics = operation.instance->statistics;
+  statistics.found_token_count += found.token_count;
+  if (operation.has_waited) statistics.waited_token_count += found.token_count;
+  operation.context->miss = 0;
+}
+
+// The page behind all that was found is one that the look-up asked for, where it is full.
+void Scheduler::note_miss(Operation& operation) {
+  Context& context = *operation.context;
+  const std::uint32_t page_size = resources_.cache.page_size();
+  if (tail_token_count(context) < page_size || context.written_count >= page_size) return;
+  PageMiss why{.reason = MissReason::Opaque};
+  if (!context.has_unnamed_start) {
+    why = explain_miss(resources_.cache, context.head, TailPage(context, page_size, 0).content());
+  }
+  context.miss = misses_.note(
+      context.miss, {.instance = operation.instance->id,
+                     .context = context_id(operation),
+                     .operation = operation.age,
+                     .page = context.committed_count,
+                     .position = context.committed_count * page_size + context.written_count,
+                     .why = why});
 }
 
 std::optional<Scheduler::Attempt> Scheduler::restore(Operation& operation) {
@@ -172,6 +202,7 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   sync_table(context, resources_, batch_.table_changes);
   add_context_rows(operation, requery_count, chunk);
   operation.done_count += chunk;
+  misses_.count(context.miss, operation.age, chunk);
   operation.requeries.erase(operation.requeries.begin(),
                             operation.requeries.begin() + requery_count);
   context.used_batch = static_cast<std::uint64_t>(batch_.id);

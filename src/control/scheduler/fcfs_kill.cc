@@ -25,13 +25,12 @@ void Scheduler::choose_loser(const Operation& operation, std::uint32_t count) {
     if (holds && order > newest->order) newest = instance.get();
   }
   const Error numbers = no_free_page(*newest, count);
-  loser_ = Loser{
-      .instance = newest->id,
-      .error = Error(ErrorCode::NoFreePage,
-                     "fcfs-kill ended this instance, the last to start of " +
-                         std::to_string(holder_count) + " that hold KV pages, for " +
-                         (newest == operation.instance ? "itself" : "an older one") + ": " +
-                         std::string(numbers.message()))};
+  loser_ = Loser{.instance = newest->id,
+                 .error = Error(ErrorCode::NoFreePage,
+                                "fcfs-kill ended this instance, the last to start of " +
+                                    std::to_string(holder_count) + " that hold KV pages, for " +
+                                    (newest == operation.instance ? "itself" : "an older one") +
+                                    ": " + std::string(numbers.message()))};
 }
 
 }  // namespace quire::control

@@ -193,16 +193,19 @@ Scheduler::Attempt Scheduler::reserve(Operation& operation, std::uint32_t count)
   return finish_context(operation);
 }
 
-Scheduler::Attempt Scheduler::finish_context(Operation& operation) {
-  const ObjectId id = std::visit(
+ObjectId Scheduler::context_id(const Operation& operation) {
+  return std::visit(
       [](const auto& body) {
         if constexpr (requires { body.context; }) return body.context;
         return kNoObject;
       },
       operation.body);
+}
+
+Scheduler::Attempt Scheduler::finish_context(Operation& operation) {
   table_.finish(operation,
                 AnswerBody(ContextState{
-                    .context = id,
+                    .context = context_id(operation),
                     .counters = counters_of(*operation.context, resources_.cache.page_size())}));
   return Attempt::Done;
 }

@@ -37,7 +37,8 @@ Scheduler::Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
       opens_(resources_, table_, disk_),
       tiers_(resources_, table_, disk_,
              CostModel(backend.capabilities().page_bytes, options.copy_ns_per_byte,
-                       options.tier_choice)) {
+                       options.tier_choice)),
+      misses_(options.miss_count_max) {
   if (tiers_.is_on()) resources_.cache.set_eviction_sink(&tiers_);
   QUIRE_CHECK(resources_.device.row_count_max > 0, "a device that takes no rows");
 }

@@ -36,6 +36,7 @@
 #include "base/clock.h"
 #include "control/resources/context.h"
 #include "control/resources/model_resources.h"
+#include "control/scheduler/miss_log.h"
 #include "control/scheduler/operation_table.h"
 #include "control/scheduler/snapshot_opens.h"
 #include "control/scheduler/snapshot_saves.h"
@@ -110,6 +111,7 @@ class Scheduler {
   ModelResources& resources() { return resources_; }
   const ModelResources& resources() const { return resources_; }
   const SchedulerCounts& counts() const { return counts_; }
+  const MissLog& misses() const { return misses_; }
   ModelIndex model() const { return options_.model; }
   PageLedger& ledger(Instance& instance) const {
     return instance.ledgers[static_cast<std::size_t>(options_.model)];
@@ -202,6 +204,7 @@ class Scheduler {
   Attempt edit(Operation& operation);
   Attempt splice(Operation& operation);
   Attempt reserve(Operation& operation, std::uint32_t count);
+  static ObjectId context_id(const Operation& operation);  // The guest's; kNoObject: of none.
   Attempt finish_context(Operation& operation);
   Attempt save(Operation& operation);
   Attempt open(Operation& operation);
@@ -212,6 +215,8 @@ class Scheduler {
   Attempt compute_context(Operation& operation);
   Result<void> start_context(Operation& operation);
   FindEnd find_context(Operation& operation);
+  void note_miss(Operation& operation);
+  void count_found(Operation& operation, const FindResult& found);
   Attempt place_context(Operation& operation, std::uint32_t row_limit, bool restores = false);
   // Empty: the context has all that was ever written; otherwise what to do with the operation.
   std::optional<Attempt> restore(Operation& operation);
@@ -247,13 +252,14 @@ class Scheduler {
   Result<void> check_quota(const Instance& instance, std::uint32_t count) const;
   bool can_take(const Operation& operation, std::uint32_t count);
 
+  // fcfs_kill.cc
+  void choose_loser(const Operation& operation, std::uint32_t count);
+
   // suspension.cc
   bool make_room(const Operation& operation, std::uint32_t count);
   std::vector<Context*> suspendable(const Operation& operation) const;
   void suspend(Context& context);
   void resume(Context& context);  // Where it is suspended.
-  // fcfs_kill.cc
-  void choose_loser(const Operation& operation, std::uint32_t count);
   Error no_free_page(const Instance& instance, std::uint32_t wanted) const;
   Result<void> complete_pass(std::size_t index, Result<void> outcome);
   std::uint32_t rows_left() const {
@@ -269,6 +275,7 @@ class Scheduler {
   SnapshotSaves saves_;
   SnapshotOpens opens_;
   TierTransfers tiers_;
+  MissLog misses_;
 
   std::vector<Ref<Operation>> ready_;    // Need a batch.
   std::vector<Ref<Operation>> waiters_;  // For pages; by order of instance while a batch is built.

@@ -12,6 +12,7 @@
 #include "control/store/posix_file_system.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/output.h"
+#include "main/commands/run_report.h"
 #include "main/machine/exported_space.h"
 #include "main/machine/snapshot_folder.h"
 
@@ -228,7 +229,33 @@ Result<int> collect(Work& work) {
   return cli::number(cli::ExitCode::Ok);
 }
 
+Result<int> tree(const cli::KvOptions& options) {
+  const SavedReport report = TRY(read_report(options.file));
+  const std::string& drawn = options.draws_dot ? report.tree_dot : report.tree_text;
+  print(options.output == cli::OutputStyle::Json ? json_line({{"kv_tree", drawn}}) : drawn);
+  return cli::number(cli::ExitCode::Ok);
+}
+
+Result<int> why(const cli::KvOptions& options) {
+  WhyReport report = TRY(read_report(options.file)).why;
+  if (options.instance) {
+    const std::size_t count = report.instances.size();
+    std::erase_if(report.instances,
+                  [&options](const WhyInstance& each) { return each.number != *options.instance; });
+    if (report.instances.empty()) {
+      return Error(ErrorCode::NotFound, options.file + " has no instance " +
+                                            std::to_string(*options.instance) + ", it has " +
+                                            std::to_string(count));
+    }
+  }
+  print(options.output == cli::OutputStyle::Json ? json_line({{"kv_why", why_json(report)}})
+                                                 : why_text(report));
+  return cli::number(cli::ExitCode::Ok);
+}
+
 Result<int> act(const cli::KvOptions& options) {
+  if (options.action == cli::KvAction::Tree) return tree(options);
+  if (options.action == cli::KvAction::Why) return why(options);
   Work work{.options = options,
             .files = {},
             .clock = {},
@@ -249,6 +276,9 @@ Result<int> act(const cli::KvOptions& options) {
       return verify(work);
     case cli::KvAction::Gc:
       return collect(work);
+    case cli::KvAction::Tree:
+    case cli::KvAction::Why:
+      break;  // Above: they need no store.
   }
   return cli::number(cli::ExitCode::Ok);
 }

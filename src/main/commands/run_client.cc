@@ -80,6 +80,8 @@ void RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord
   // What follows, here or in a shell, begins a line of its own.
   if (!several_ && style_ == cli::OutputStyle::Text && last_byte_ != '\n') print("\n");
   totals_.instance_count += 1;
+  statistics_.emplace(number, record.statistics);
+  totals_.asked_token_count += record.statistics.asked_token_count;
   totals_.computed_token_count += record.statistics.computed_token_count;
   totals_.found_token_count += record.statistics.found_token_count;
   totals_.page_count_max += record.statistics.page_count_max;
@@ -103,6 +105,7 @@ void RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord
               {"seconds", seconds_between(record.launched_ns, record.ended_ns)},
               {"first_message_s", seconds_between(record.launched_ns, record.first_message_ns)},
               {"guest_cpu_s", static_cast<double>(record.cpu_ns) * 1e-9},
+              {"asked_tokens", record.statistics.asked_token_count},
               {"computed_tokens", record.statistics.computed_token_count},
               {"found_tokens", record.statistics.found_token_count},
               {"page_count_max", record.statistics.page_count_max}}));

@@ -33,6 +33,7 @@ class RunClient final : public lifecycle::ClientSink {
   // Over all instances that have ended.
   struct Totals {
     std::size_t instance_count = 0;
+    std::uint64_t asked_token_count = 0;
     std::uint64_t computed_token_count = 0;
     std::uint64_t found_token_count = 0;
     std::uint64_t page_count_max = 0;    // Summed: what each held at most.
@@ -40,9 +41,14 @@ class RunClient final : public lifecycle::ClientSink {
     std::uint64_t first_message_ns_max = 0;
   };
   const Totals& totals() const { return totals_; }
+  // Of each that has ended, by number.
+  const std::map<std::size_t, control::InstanceStatistics>& statistics() const {
+    return statistics_;
+  }
+  // As many as there are for one that was never added.
+  std::size_t number_of(lifecycle::InstanceId instance) const;
 
  private:
-  std::size_t number_of(lifecycle::InstanceId instance) const;
   void print_line(std::size_t number, std::string_view line);
   void print_json(std::size_t number, const char* key, std::string_view text);
   void tell_failure(std::size_t number, const lifecycle::EndRecord& record);
@@ -55,6 +61,7 @@ class RunClient final : public lifecycle::ClientSink {
   char last_byte_ = '\n';
   std::size_t failed_count_ = 0;
   Totals totals_;
+  std::map<std::size_t, control::InstanceStatistics> statistics_;
 };
 
 }  // namespace quire

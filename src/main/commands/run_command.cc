@@ -11,9 +11,9 @@
 
 #include "base/file.h"
 #include "cli/terminal.h"
-#include "control/pages/page_graph_text.h"
 #include "main/commands/output.h"
 #include "main/commands/run_client.h"
+#include "main/commands/run_report.h"
 #include "main/machine/application.h"
 #include "main/machine/machine.h"
 
@@ -118,42 +118,8 @@ void InputLines::pump(lifecycle::InstanceManager& manager,
   }
 }
 
-// Looks at the pages after every batch, where the page graph is to be drawn in the end.
-class PageDrawing {
- public:
-  PageDrawing(Machine& machine, const Clock& clock, cli::KvTreeStyle style)
-      : machine_(machine), clock_(clock), style_(style) {}
-  void look() {
-    if (style_ == cli::KvTreeStyle::None) return;
-    watch_.look(machine_.pages(), clock_.now_ns());
-  }
-  void print_to(cli::OutputStyle output) const;
-
- private:
-  Machine& machine_;
-  const Clock& clock_;
-  const cli::KvTreeStyle style_;
-  control::PageWatch watch_;
-};
-
-void PageDrawing::print_to(cli::OutputStyle output) const {
-  if (style_ == cli::KvTreeStyle::None) return;
-  const control::PageGraph graph =
-      control::make_page_graph(machine_.pages(), watch_, clock_.now_ns());
-  const control::PageLabel label = [this](std::span<const inference::TokenId> tokens) {
-    const Result<std::string> text = machine_.text().decode({tokens.begin(), tokens.end()}, true);
-    return text.ok() ? text.value() : std::string();
-  };
-  const std::string drawn = style_ == cli::KvTreeStyle::Dot
-                                ? control::page_graph_dot(graph, label)
-                                : control::page_graph_text(graph, label);
-  print(output == cli::OutputStyle::Json ? nlohmann::json{{"kv_tree", drawn}}.dump() + "\n"
-                                         : drawn);
-}
-
 void run_until_all_ended(Application& application, Machine& machine, const Clock& clock,
-                         const std::vector<lifecycle::InstanceId>& instances,
-                         PageDrawing& drawing) {
+                         const std::vector<lifecycle::InstanceId>& instances, RunReport& report) {
   InputLines input;
   lifecycle::InstanceManager& manager = application.manager();
   std::uint64_t input_ns = 0;
@@ -164,7 +130,7 @@ void run_until_all_ended(Application& application, Machine& machine, const Clock
       input_ns = now + std::chrono::nanoseconds(kInputPeriod).count();
     }
     if (application.loop().step()) {
-      drawing.look();
+      report.look();
       continue;
     }
     std::uint64_t until = input_ns;
@@ -182,7 +148,8 @@ std::string closing_line(const RunClient& client, const control::ControlStatisti
                      " tokens/s, first after " +
                      decimal(static_cast<double>(totals.first_message_ns) * 1e-6, 0) + " ms; " +
                      std::to_string(totals.page_count_max) + " pages used, " +
-                     std::to_string(totals.found_token_count) + " tokens found in cache";
+                     std::to_string(totals.found_token_count) + " of " +
+                     std::to_string(totals.asked_token_count) + " tokens found in cache";
   if (totals.instance_count > 1) {
     const double batch = statistics.batch_count == 0
                              ? 0.0
@@ -198,6 +165,7 @@ nlohmann::json closing_json(const RunClient& client, const control::ControlStati
                             double duration_s) {
   const RunClient::Totals& totals = client.totals();
   return {{"instances", totals.instance_count},
+          {"asked_tokens", totals.asked_token_count},
           {"computed_tokens", totals.computed_token_count},
           {"found_tokens", totals.found_token_count},
           {"page_count_max", totals.page_count_max},
@@ -247,6 +215,7 @@ Result<int> run(const cli::RunOptions& options) {
     }
   }
   TRY(File::open(options.program));
+  if (!options.kv_report_file.empty()) TRY(check_report_file(options.kv_report_file));
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   tell_store_error(*machine);
   const std::unique_ptr<Application> application =
@@ -266,11 +235,11 @@ Result<int> run(const cli::RunOptions& options) {
         TRY(application->launch(launch_request(program.value(), options, arguments), client)));
     client.add(instances.back());
   }
-  PageDrawing drawing(*machine, clock, options.kv_tree);
-  run_until_all_ended(*application, *machine, clock, instances, drawing);
+  RunReport report(*machine, clock, options);
+  run_until_all_ended(*application, *machine, clock, instances, report);
   const double duration_s = static_cast<double>(clock.now_ns() - begin_ns) * 1e-9;
 
-  drawing.print_to(options.output);
+  TRY(report.finish(client));
   const control::ControlStatistics statistics = machine->control().statistics();
   const cli::Terminal terminal = cli::Terminal::standard_error();
   const std::string line = options.output == cli::OutputStyle::Json

@@ -61,6 +61,9 @@ inference::CpuBackendOptions backend_options(const cli::EngineOptions& options,
   return backend;
 }
 
+// 6 MB: a run of a thousand programs with dozens of misses each, and no server's memory.
+constexpr std::uint32_t kMissCountMax = 65'536;
+
 Result<SnapshotFolder> open_snapshots(const cli::EngineOptions& options, store::FileSystem& files,
                                       const WallClock& clock) {
   const std::string folder = TRY(store_folder(options.store_folder));
@@ -173,6 +176,9 @@ const std::optional<Error>& Machine::store_error() const {
 }
 const control::PageCache& Machine::pages() const {
   return parts_->control->pages(control::ModelIndex{0});
+}
+const control::MissLog& Machine::misses() const {
+  return parts_->control->misses(control::ModelIndex{0});
 }
 
 }  // namespace quire

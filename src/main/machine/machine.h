@@ -18,6 +18,7 @@
 #include "cli/options.h"
 #include "control/api/control_port.h"
 #include "control/pages/page_cache.h"
+#include "control/scheduler/miss_log.h"
 #include "inference/api/backend.h"
 #include "inference/api/text_codec.h"
 
@@ -43,6 +44,8 @@ class Machine {
   const std::optional<Error>& store_error() const;
   // What the pool holds, to be drawn.
   const control::PageCache& pages() const;
+  // Why tokens were computed and not found; empty unless the options want it explained.
+  const control::MissLog& misses() const;
 
  private:
   struct Parts;
