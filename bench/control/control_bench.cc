@@ -57,6 +57,7 @@ class IdleDevice final : public inference::Backend {
 class NoAnswers final : public AnswerSink {
  public:
   void answer(Answer given) override { failed += !given.body.ok(); }
+  void lost(InstanceId, const Error&) override { ++failed; }
   std::uint64_t failed = 0;
 };
 
