@@ -12,8 +12,8 @@ constexpr std::uint64_t kPageBytes = 24 * 16;  // Of the simulated device.
 
 enum class Tier : std::uint8_t { None, Host, Disk };
 
-Harness::Options options_of(std::uint32_t page_count, Tier tier,
-                            store::SimulatedFileSystem& files, std::uint32_t tier_pages = 100) {
+Harness::Options options_of(std::uint32_t page_count, Tier tier, store::SimulatedFileSystem& files,
+                            std::uint32_t tier_pages = 100) {
   Harness::Options options;
   options.device.page_count = page_count;
   options.device.row_count_max = 256;
@@ -174,8 +174,7 @@ TEST_P(OnTier, AForkOfASwappedContextIsSwappedTooAndBothGoOn) {
   ASSERT_EQ(harness.controller->tier_statistics().swap_count, 1u);
   Program child = program;
   child.context = harness.new_object();
-  const FutureId forked =
-      harness.send(program.guest, ContextFork{program.context, child.context});
+  const FutureId forked = harness.send(program.guest, ContextFork{program.context, child.context});
   harness.run();
   EXPECT_FALSE(harness.error(program.guest, forked).has_value());
   for (const Program& each : {program, child}) {

@@ -75,8 +75,7 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
     const std::optional<TransferId> transfer = resources.tiers.leave(page.node);
     QUIRE_CHECK(transfer.has_value(), "can_pin() promised too much");
     swapped->pins[index] = resources.tiers.pin(page.node);
-    saves.push_back(
-        {.page = cache.page_of(page.node), .node = page.node, .transfer = *transfer});
+    saves.push_back({.page = cache.page_of(page.node), .node = page.node, .transfer = *transfer});
   }
   const std::uint32_t tail = written_tail_count(context, page_size);
   for (std::uint32_t index = 0; index < tail; ++index) {

@@ -71,10 +71,9 @@ Result<PageBytes> TierTransfers::check(NodeId node, Result<store::PageRecord> re
   const store::PageRecord page = TRY(std::move(record));
   const PageTrie& trie = resources_.cache.trie();
   const auto tokens = trie.tokens(node);
-  const bool is_it = page.name == trie.name(node) &&
-                     page.kv.size() == resources_.device.page_bytes &&
-                     std::equal(page.tokens.begin(), page.tokens.end(), tokens.begin(),
-                                tokens.end());
+  const bool is_it =
+      page.name == trie.name(node) && page.kv.size() == resources_.device.page_bytes &&
+      std::equal(page.tokens.begin(), page.tokens.end(), tokens.begin(), tokens.end());
   if (!is_it) return Error(ErrorCode::Corrupted, "the disk gave another page than was asked for");
   PageBytes bytes = PageBytes::uninitialised(page.kv.size());
   std::copy(page.kv.begin(), page.kv.end(), bytes.span().begin());
@@ -94,7 +93,8 @@ bool TierTransfers::deliver(store::DiskAnswer& answer) {
     reads_.erase(found);
     costs_.note_read(static_cast<std::uint32_t>(read.pages.size()),
                      table_.clock.now_ns() - read.start_ns);
-    auto* pages = answer.body.ok() ? &std::get<store::PagesRead>(answer.body.value()).pages : nullptr;
+    auto* pages =
+        answer.body.ok() ? &std::get<store::PagesRead>(answer.body.value()).pages : nullptr;
     for (std::size_t index = 0; index < read.pages.size(); ++index) {
       const Moving& each = read.pages[index];
       if (!tiers.is_reading(each.node, each.transfer)) continue;

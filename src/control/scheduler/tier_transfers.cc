@@ -51,9 +51,8 @@ void TierTransfers::swap_out(Context& context, PageLedger& ledger) {
 }
 
 std::uint32_t TierTransfers::ready_count(const std::vector<NodeId>& run) const {
-  const auto end = std::find_if(run.begin(), run.end(), [this](NodeId node) {
-    return !resources_.tiers.is_ready(node);
-  });
+  const auto end = std::find_if(run.begin(), run.end(),
+                                [this](NodeId node) { return !resources_.tiers.is_ready(node); });
   return static_cast<std::uint32_t>(end - run.begin());
 }
 

@@ -13,8 +13,8 @@ namespace {
 constexpr double kSampleWeight = 1.0 / 8;
 constexpr double kReadNs = 200'000;
 constexpr double kReadNsPerByte = 2;
-constexpr std::uint32_t kUsualRun = 16;       // Pages.
-constexpr std::uint32_t kLongReadCount = 4;   // From so many pages on, time goes by pages.
+constexpr std::uint32_t kUsualRun = 16;      // Pages.
+constexpr std::uint32_t kLongReadCount = 4;  // From so many pages on, time goes by pages.
 
 void add(double& mean, double sample, bool is_first) {
   mean = is_first ? sample : mean + (sample - mean) * kSampleWeight;

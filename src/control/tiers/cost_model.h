@@ -1,12 +1,13 @@
 #pragma once
-// CostModel says what is quicker: to bring pages back from a tier, or to compute their tokens again.
+// CostModel says what is quicker: to bring pages back from a tier, or to compute their tokens
+// again.
 //
 // It measures this machine while it works: the time of a token of prefill from batches that compute
 // and do nothing else, the time of a page's load from batches that load and do nothing else, and
 // latency and time per page of the disk from the jobs that read. Each figure is a mean in which a
 // new sample weighs an eighth. Before the first sample a figure is its prior: of the memory a
-// measurement at start (measure_copy_ns()), of the disk a cautious guess (200 us, and 500 MB/s), and
-// for computing nothing: as long as nobody knows what a token costs, pages are brought back.
+// measurement at start (measure_copy_ns()), of the disk a cautious guess (200 us, and 500 MB/s),
+// and for computing nothing: as long as nobody knows what a token costs, pages are brought back.
 //
 // A choice against a tier ends its measurements, so every kTryAgainCount-th such choice is turned
 // round.

@@ -27,8 +27,7 @@ PageTiers::PageTiers(PageCache& cache, const PageTierOptions& options)
     : cache_(cache),
       options_(settled(options)),
       host_max_(page_count_of(options_.host_bytes_max, options_.page_bytes)),
-      staged_max_(
-          std::max(page_count_of(options_.staged_bytes_max, options_.page_bytes), 1u)) {}
+      staged_max_(std::max(page_count_of(options_.staged_bytes_max, options_.page_bytes), 1u)) {}
 
 const PageTiers::Entry* PageTiers::find(NodeId node) const {
   const auto found = entries_.find(node);

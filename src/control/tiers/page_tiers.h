@@ -145,10 +145,10 @@ class PageTiers {
   using Order = std::list<NodeId>;  // Wanted longest ago first.
   enum class Use : std::uint8_t {
     None,
-    Leaving,   // A batch reads it off the device.
-    Loading,   // A batch has its bytes.
-    Unwritten, // For the disk to write.
-    Reading,   // The disk reads it.
+    Leaving,    // A batch reads it off the device.
+    Loading,    // A batch has its bytes.
+    Unwritten,  // For the disk to write.
+    Reading,    // The disk reads it.
   };
   struct Entry {
     PinId id{};
@@ -192,9 +192,9 @@ class PageTiers {
     NodeId node = kNoNode;
     PinId id{};
   };
-  std::deque<Staged> read_;           // And not loaded since, some of them; oldest first.
-  std::vector<PageBytes> memory_;     // To be used again.
-  std::vector<PageName> forgotten_;   // That the disk may still keep.
+  std::deque<Staged> read_;          // And not loaded since, some of them; oldest first.
+  std::vector<PageBytes> memory_;    // To be used again.
+  std::vector<PageName> forgotten_;  // That the disk may still keep.
   std::uint32_t host_count_ = 0;
   std::uint32_t disk_count_ = 0;
   std::uint32_t staged_count_ = 0;

@@ -176,9 +176,8 @@ TEST(PageTiers, AnOpaquePageIsForgottenWhenNobodyPinsIt) {
   ASSERT_TRUE(fixture.cache.take(1, pages));
   const std::vector<TokenId> tokens(kPageSize, TokenId{1});
   const std::vector<std::uint32_t> positions{0, 1, 2, 3};
-  const NodeId page =
-      fixture.cache.commit(pages[0], fixture.root, {.tokens = tokens, .positions = positions},
-                           HoldKind::Page, true);
+  const NodeId page = fixture.cache.commit(
+      pages[0], fixture.root, {.tokens = tokens, .positions = positions}, HoldKind::Page, true);
   fixture.cache.hold_name(page);
   const std::optional<TransferId> transfer = fixture.tiers.leave(page);
   const PinId pin = fixture.tiers.pin(page);
