@@ -131,6 +131,18 @@ void EngineFlags::add_store(CLI::App& app) {
                  "of the user's data, or no snapshots where another process has that open")
       ->envname("QUIRE_STORE")
       ->type_name("FOLDER");
+  app.add_option("--kv-host", kv_host,
+                 "Memory for KV pages that the pool has no room for, as in 512MiB. For devices with "
+                 "memory of their own: to the CPU a larger pool is worth more")
+      ->envname("QUIRE_KV_HOST")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  app.add_option("--kv-disk", kv_disk,
+                 "Disk, in the store, for KV pages that the pool has no room for and that are "
+                 "quicker read than computed; 0 for none")
+      ->envname("QUIRE_KV_DISK")
+      ->type_name("BYTES")
+      ->capture_default_str();
   app.add_flag("--no-store", has_no_store, "Save and open no contexts; leaves the store alone")
       ->envname("QUIRE_NO_STORE");
 }
@@ -183,6 +195,8 @@ Result<EngineOptions> EngineFlags::finish() const {
     if (bytes == 0) return Error(ErrorCode::InvalidArgument, "--kv-memory 0 holds no page");
     options.kv_memory_bytes = bytes;
   }
+  options.kv_host_bytes = TRY(parse_bytes(kv_host));
+  options.kv_disk_bytes = TRY(parse_bytes(kv_disk));
   return finish_store(std::move(options));
 }
 

@@ -158,6 +158,18 @@ TEST(Parse, BenchAndModelHaveVerbsOfTheirOwn) {
   EXPECT_EQ(parsed_as<ModelOptions>({"model", "add", "a.gguf", "--name", "b"}).name, "b");
 }
 
+TEST(Parse, PagesThatThePoolHasNoRoomForGoWhereOneSays) {
+  const auto usual = parsed_as<RunOptions>({"run", "p.wasm"});
+  EXPECT_EQ(usual.engine.kv_host_bytes, 0u);
+  EXPECT_EQ(usual.engine.kv_disk_bytes, 0u);
+  const auto chosen =
+      parsed_as<RunOptions>({"run", "p.wasm", "--kv-host", "512MiB", "--kv-disk", "2GiB"});
+  EXPECT_EQ(chosen.engine.kv_host_bytes, std::uint64_t{512} << 20);
+  EXPECT_EQ(chosen.engine.kv_disk_bytes, std::uint64_t{2} << 30);
+  EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "--kv-disk", "much"}),
+            "\"much\" is no number of bytes (as in 512MiB, 8GiB, 1073741824)");
+}
+
 TEST(Parse, OnlyARunTakesTheStore) {
   EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "-p", "a"}).engine.store_use, StoreUse::Off);
   EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).engine.store_use, StoreUse::IfFree);

@@ -30,6 +30,8 @@ struct EngineFlags {
   std::uint32_t threads = 0;
   std::string store;
   bool has_no_store = false;
+  std::string kv_host = "0";
+  std::string kv_disk = "0";
   bool has_snapshots = false;  // After add_store().
 
   void add_model(CLI::App& app);

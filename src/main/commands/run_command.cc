@@ -140,7 +140,7 @@ void run_until_all_ended(Application& application, Machine& machine, const Clock
 }
 
 std::string closing_line(const RunClient& client, const control::ControlStatistics& statistics,
-                         double duration_s) {
+                         const control::TierStatistics& tiers, double duration_s) {
   const RunClient::Totals& totals = client.totals();
   const auto tokens = static_cast<double>(totals.computed_token_count);
   std::string line = "[" + std::to_string(totals.computed_token_count) + " tokens, " +
@@ -158,11 +158,29 @@ std::string closing_line(const RunClient& client, const control::ControlStatisti
     line += "; " + std::to_string(totals.instance_count) + " instances, mean batch " +
             decimal(batch, 1);
   }
+  if (tiers.kept_page_count > 0) {
+    line += "; " + std::to_string(tiers.kept_page_count) + " pages kept outside of the pool, " +
+            std::to_string(tiers.restored_page_count) + " brought back";
+  }
   return line + "]";
 }
 
+nlohmann::json tiers_json(const control::TierStatistics& tiers) {
+  return {{"host_pages", tiers.host_page_count},
+          {"disk_pages", tiers.disk_page_count},
+          {"kept_pages", tiers.kept_page_count},
+          {"restored_pages", tiers.restored_page_count},
+          {"lost_pages", tiers.lost_page_count},
+          {"damaged_pages", tiers.damaged_page_count},
+          {"swapped_contexts", tiers.swap_count},
+          {"compute_us_per_token", tiers.compute_ns_per_token * 1e-3},
+          {"load_us_per_page", tiers.load_ns_per_page * 1e-3},
+          {"read_us", tiers.read_ns * 1e-3},
+          {"read_us_per_page", tiers.read_ns_per_page * 1e-3}};
+}
+
 nlohmann::json closing_json(const RunClient& client, const control::ControlStatistics& statistics,
-                            double duration_s) {
+                            const control::TierStatistics& tiers, double duration_s) {
   const RunClient::Totals& totals = client.totals();
   return {{"instances", totals.instance_count},
           {"asked_tokens", totals.asked_token_count},
@@ -176,7 +194,8 @@ nlohmann::json closing_json(const RunClient& client, const control::ControlStati
           {"passes", statistics.pass_count},
           {"rows", statistics.row_count},
           {"device_s", static_cast<double>(statistics.device_ns) * 1e-9},
-          {"scheduler_s", static_cast<double>(statistics.scheduler_ns) * 1e-9}};
+          {"scheduler_s", static_cast<double>(statistics.scheduler_ns) * 1e-9},
+          {"tiers", tiers_json(tiers)}};
 }
 
 lifecycle::LaunchRequest launch_request(lifecycle::ProgramId program,
@@ -241,10 +260,11 @@ Result<int> run(const cli::RunOptions& options) {
 
   TRY(report.finish(client));
   const control::ControlStatistics statistics = machine->control().statistics();
+  const control::TierStatistics tiers = machine->tiers();
   const cli::Terminal terminal = cli::Terminal::standard_error();
   const std::string line = options.output == cli::OutputStyle::Json
-                               ? closing_json(client, statistics, duration_s).dump()
-                               : closing_line(client, statistics, duration_s);
+                               ? closing_json(client, statistics, tiers, duration_s).dump()
+                               : closing_line(client, statistics, tiers, duration_s);
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
   return cli::number(client.all_ended_well() ? cli::ExitCode::Ok : cli::ExitCode::GuestFailed);
 }

@@ -9,6 +9,7 @@
 #include "control/controller/helper_thread.h"
 #include "control/store/disk_thread.h"
 #include "control/store/posix_file_system.h"
+#include "control/tiers/cost_model.h"
 #include "inference/handlers/cpu_backend.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/model_files.h"
@@ -68,6 +69,20 @@ Result<SnapshotFolder> open_snapshots(const cli::EngineOptions& options, store::
                                       const WallClock& clock) {
   const std::string folder = TRY(store_folder(options.store_folder));
   return open_snapshot_folder(files, clock, folder);
+}
+
+void set_tiers(const cli::EngineOptions& options, const inference::Backend& backend,
+               control::ControllerOptions& control) {
+  const std::uint64_t page_bytes = backend.capabilities().page_bytes;
+  const bool has_disk = control.disk != nullptr && page_bytes > 0;
+  if (has_disk) {
+    control.disk_tier_page_count = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(options.kv_disk_bytes / page_bytes, kCachedPageCountMax));
+  }
+  control.host_tier_bytes = options.kv_host_bytes;
+  if (has_disk || options.kv_host_bytes > 0) {
+    control.copy_ns_per_byte = control::measure_copy_ns_per_byte();
+  }
 }
 
 }  // namespace
@@ -138,6 +153,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
                           ? control::WhenFull::FcfsKill
                           : control::WhenFull::Suspend;
   if (options.explains_misses) control.miss_count_max = kMissCountMax;
+  set_tiers(options, *parts->backend, control);
   parts->control = control::make_controller(
       {{.backend = parts->backend.get(),
         .codec = parts->text.get(),
@@ -173,6 +189,9 @@ std::uint32_t Machine::thread_count() const {
 }
 const std::optional<Error>& Machine::store_error() const {
   return parts_->store_error;
+}
+control::TierStatistics Machine::tiers() const {
+  return parts_->control->tier_statistics();
 }
 const control::PageCache& Machine::pages() const {
   return parts_->control->pages(control::ModelIndex{0});

@@ -17,6 +17,7 @@
 #include "base/walk.h"
 #include "cli/options.h"
 #include "control/api/control_port.h"
+#include "control/api/tier_statistics.h"
 #include "control/pages/page_cache.h"
 #include "control/scheduler/miss_log.h"
 #include "inference/api/backend.h"
@@ -46,6 +47,7 @@ class Machine {
   const control::PageCache& pages() const;
   // Why tokens were computed and not found; empty unless the options want it explained.
   const control::MissLog& misses() const;
+  control::TierStatistics tiers() const;
 
  private:
   struct Parts;

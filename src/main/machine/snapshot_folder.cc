@@ -48,7 +48,8 @@ Result<std::unique_ptr<SnapshotStore>> open_store(store::FileSystem& files, cons
                      "another folder");
   }
   Result<std::unique_ptr<SnapshotStore>> opened =
-      SnapshotStore::open(files, clock, {.folder = folder});
+      SnapshotStore::open(
+          files, clock, {.folder = folder, .cached_slot_count_max = kCachedPageCountMax});
   if (opened.ok()) return opened;
   return with_advice(std::move(opened).take_error());
 }

@@ -23,6 +23,9 @@ enum class StoreNeed : std::uint8_t {
   MakeIfAbsent,  // With the user's data folder where that is what is missing.
 };
 
+// Pages that a store keeps for an engine beside its snapshots: the engine decides how many.
+inline constexpr std::uint32_t kCachedPageCountMax = 1u << 24;
+
 // For verbs that need no names: the secret is not looked at.
 Result<std::unique_ptr<store::SnapshotStore>> open_store(store::FileSystem& files,
                                                          const WallClock& clock,
