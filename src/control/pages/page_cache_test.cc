@@ -45,6 +45,61 @@ NodeId add(PageCache& cache, NodeId head, std::uint32_t depth, std::uint32_t tok
   return node;
 }
 
+// Takes what it is offered and keeps the name, as a tier does.
+class Keeper final : public EvictionSink {
+ public:
+  explicit Keeper(PageCache& cache) : cache_(cache) { cache.set_eviction_sink(this); }
+  bool takes(NodeId node, bool is_done) override {
+    if (is_done) return false;
+    cache_.hold_name(node);
+    nodes.push_back(node);
+    return true;
+  }
+  std::vector<NodeId> nodes;
+
+ private:
+  PageCache& cache_;
+};
+
+TEST(PageCache, WhatASinkTakesIsFreeAfterTheBatchThatSavesItAndComesBackToItsNode) {
+  PageCache cache(options_of(2, 16));
+  Keeper keeper(cache);
+  const NodeId root = cache.root({});
+  const NodeId node = add(cache, add(cache, root, 0, 1), 1, 2);
+  cache.drop(node);
+  cache.open_batch(BatchId{1});
+  EXPECT_FALSE(cache.make_room(2));
+  ASSERT_EQ(keeper.nodes.size(), 2u);
+  EXPECT_EQ(keeper.nodes.front(), node) << "leaves first";
+  cache.verify();
+  cache.complete_batch(BatchId{1});
+  EXPECT_EQ(cache.pool().free_count(), 2u);
+  std::vector<PageId> pages;
+  ASSERT_TRUE(cache.take(1, pages));
+  const NodeId parent = keeper.nodes.back();
+  const Content content = content_of(16, 0, 1);
+  EXPECT_EQ(cache.find(root, content.view()).state, MatchState::Named);
+  cache.claim_back(pages[0], parent);
+  EXPECT_EQ(cache.find(root, content.view()).state, MatchState::InFlight);
+  cache.land(pages[0]);
+  EXPECT_EQ(cache.find(root, content.view()).state, MatchState::Resident);
+  EXPECT_EQ(cache.page_of(parent), pages[0]);
+  cache.verify();
+  cache.drop_page(parent);
+  EXPECT_EQ(cache.pool().cold_count(), 1u);
+  cache.verify();
+}
+
+TEST(PageCache, WhatItsProgramIsDoneWithIsOfferedAsSuch) {
+  PageCache cache(options_of(1, 16));
+  Keeper keeper(cache);
+  const NodeId node = add(cache, cache.root({}), 0, 1);
+  cache.drop(node, {.hint = EvictionHint::Done});
+  cache.open_batch(BatchId{1});
+  EXPECT_TRUE(cache.make_room(1));
+  EXPECT_TRUE(keeper.nodes.empty());
+}
+
 TEST(PageCache, AClaimIsSeenButNotSharedUntilItIsWritten) {
   PageCache cache(options_of(4, 16));
   const NodeId root = cache.root({});

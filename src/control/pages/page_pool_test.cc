@@ -38,6 +38,20 @@ TEST(PagePool, APageGivenBackUnderABatchWaitsForTheNewestOfThatMoment) {
   EXPECT_EQ(*pool.allocate(), second);
 }
 
+TEST(PagePool, AVacatedPageIsFreeWhenTheBatchThatReadsItIsDone) {
+  PagePool pool(1);
+  const PageId page = *pool.allocate();
+  pool.commit(page);
+  pool.release(page);
+  pool.open_batch(BatchId{1});
+  pool.vacate(page);
+  EXPECT_EQ(pool.state(page), PageState::Fenced);
+  EXPECT_FALSE(pool.allocate());
+  pool.verify();
+  pool.complete_batch(BatchId{1});
+  EXPECT_EQ(*pool.allocate(), page);
+}
+
 // Drives the pool with random operations beside a map of what each page is.
 TEST(PagePool, AgreesWithItsModelUnderRandomUse) {
   const char* given = std::getenv("QUIRE_TEST_SEED");
