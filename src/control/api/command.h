@@ -53,6 +53,26 @@ struct MaskPage {
   std::vector<std::uint8_t> visible;              // [page_size], 0 or 1.
 };
 
+// The four below are of interface/allocate.wit: `copy_kvpage` and what goes by name.
+struct CopyPage {
+  ObjectId queue{};
+  ObjectId from{};
+  ObjectId to{};
+  std::uint32_t from_slot = 0;
+  std::uint32_t to_slot = 0;
+  std::uint32_t slot_count = 0;
+};
+struct ExportPages {
+  ObjectId queue{};
+  std::vector<ObjectId> pages;
+  std::string name;                               // See base/guest_name.h.
+  bool is_public = false;                         // Needs InstanceLimits::may_export_publicly.
+};
+// The first of the export's pages become `pages`, which are new objects.
+struct ImportPages { ObjectId queue{}; std::string name; std::vector<ObjectId> pages; };
+struct UnexportPages { std::string name; };
+struct ListExports {};
+
 struct GetNextDist {
   ObjectId queue{};
   ObjectId embed{};
@@ -103,6 +123,19 @@ struct ContextSave {
 struct ContextOpen { ObjectId context{}; ObjectId queue{}; std::string name; bool takes = false; };
 struct SnapshotDelete { std::string name; };
 struct SnapshotList {};
+// Pages [first, first + pages) of those that hold tokens of the context become `pages`, new objects.
+struct ContextPages {
+  ObjectId context{};
+  std::uint32_t first = 0;
+  std::vector<ObjectId> pages;
+};
+// A new context with what the pages hold, which is `tokens`.
+struct ContextFromPages {
+  ObjectId context{};
+  ObjectId queue{};
+  std::vector<ObjectId> pages;
+  std::vector<std::uint32_t> tokens;
+};
 // Whether tokens may be further from their oldest visible key than the model's context length.
 struct ContextBeyond { ObjectId context{}; bool is_allowed = false; };
 struct ContextDrop { ObjectId context{}; };
@@ -117,9 +150,11 @@ struct DropFuture { FutureId dropped{}; };
 
 using CommandBody =
     std::variant<CreateQueue, DestroyQueue, SetQueuePriority, Synchronize, AllocPages, DeallocPages,
-                 AllocEmbeds, DeallocEmbeds, EmbedText, Forward, MaskPage, GetNextDist, GetLogits,
+                 AllocEmbeds, DeallocEmbeds, EmbedText, Forward, MaskPage, CopyPage, ExportPages,
+                 ImportPages, UnexportPages, ListExports, GetNextDist, GetLogits,
                  ContextCreate, ContextAppend, ContextFlush, ContextForward, ContextFork,
-                 ContextEdit, ContextDropRange, ContextSplice, ContextHint, ContextBeyond, ContextSave, ContextOpen, ContextDrop, SnapshotDelete,
+                 ContextEdit, ContextDropRange, ContextSplice, ContextHint, ContextBeyond, ContextSave, ContextOpen, ContextDrop, ContextPages,
+                 ContextFromPages, SnapshotDelete,
                  SnapshotList,
                  Tokenize, Detokenize, ApplyChatTemplate, DropFuture>;
 
@@ -138,7 +173,23 @@ struct Logits { std::vector<float> values; };     // [vocabulary_size]
 struct Tokens { std::vector<std::uint32_t> ids; };
 struct Text { std::string bytes; };
 struct ContextState { ObjectId context{}; ContextCounters counters; };   // flush, forward, edits.
-struct Forked { ObjectId child{}; ContextCounters counters; };
+struct Forked { ObjectId child{}; ContextCounters counters; };           // fork, from_pages.
+// What new handles stand for: of ImportPages and ContextPages, in the order of their objects.
+struct SharedPages {
+  struct Page {
+    std::uint32_t index = 0;                      // In the export; of a context: in its page table.
+    std::uint32_t written = 0;                    // Bit for each slot that holds keys and values.
+  };
+  std::vector<Page> all;
+};
+struct ExportDescription {
+  std::string name;
+  std::uint32_t page_count = 0;
+  std::uint32_t token_count = 0;                  // Slots written.
+  bool is_public = false;
+  bool is_own = false;                            // Of the asker's tenant.
+};
+struct Exports { std::vector<ExportDescription> all; };
 
 struct SnapshotDescription {
   std::string name;
@@ -150,7 +201,7 @@ struct SnapshotDescription {
 struct Snapshots { std::vector<SnapshotDescription> all; std::uint64_t bytes = 0; };  // List.
 
 using AnswerBody = std::variant<Done, NextDistribution, Logits, Tokens, Text, ContextState, Forked,
-                                Snapshots>;
+                                Snapshots, SharedPages, Exports>;
 
 struct Answer {
   InstanceId instance{};

@@ -55,6 +55,10 @@ struct InstanceLimits {
   std::uint32_t queue_count_max = 256;
   std::uint32_t context_count_max = 4096;
   std::uint32_t pending_command_count_max = 1u << 16;
+  // Of the instance's tenant as a whole, because exports outlive who made them.
+  std::uint32_t export_count_max = 256;
+  std::uint32_t export_page_count_max = 4096;  // A page counts as often as it is exported.
+  bool may_export_publicly = false;            // The grant for what other tenants may import.
 };
 
 }  // namespace quire::control

@@ -84,7 +84,7 @@ class Controller final : public ControlPort {
   const MissLog& misses(ModelIndex model) const;
 
  private:
-  // issue.cc: one for each command.
+  // issue.cc, and issue_pages.cc for pages by hand: one for each command.
   Result<void> issue(Instance& instance, Command& command, const CreateQueue& body);
   Result<void> issue(Instance& instance, Command& command, const DestroyQueue& body);
   Result<void> issue(Instance& instance, Command& command, const SetQueuePriority& body);
@@ -96,6 +96,13 @@ class Controller final : public ControlPort {
   Result<void> issue(Instance& instance, Command& command, const EmbedText& body);
   Result<void> issue(Instance& instance, Command& command, const Forward& body);
   Result<void> issue(Instance& instance, Command& command, const MaskPage& body);
+  Result<void> issue(Instance& instance, Command& command, const CopyPage& body);
+  Result<void> issue(Instance& instance, Command& command, const ExportPages& body);
+  Result<void> issue(Instance& instance, Command& command, const ImportPages& body);
+  Result<void> issue(Instance& instance, Command& command, const UnexportPages& body);
+  Result<void> issue(Instance& instance, Command& command, const ListExports& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextPages& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextFromPages& body);
   Result<void> issue(Instance& instance, Command& command, const GetNextDist& body);
   Result<void> issue(Instance& instance, Command& command, const GetLogits& body);
   Result<void> issue(Instance& instance, Command& command, const ContextCreate& body);
@@ -124,6 +131,11 @@ class Controller final : public ControlPort {
   Result<void> collect(Instance& instance, const std::vector<ObjectId>& ids, ObjectKind kind,
                        const Scheduler* model, bool once, std::vector<T*>& objects);
   Result<void> check_new(Instance& instance, const std::vector<ObjectId>& ids);
+  Result<void> check_new_pages(Instance& instance, const std::vector<ObjectId>& ids);
+  // New pages of those ids, which the operation is to bring.
+  void make_pages(Operation& operation, const std::vector<ObjectId>& ids);
+  // A command on exports, in no queue.
+  Result<void> issue_by_name(Instance& instance, Command& command);
   Result<void> start_text_job(Instance& instance, Command& command, ModelIndex model);
   // An empty context of that id.
   Result<Context*> make_context(Instance& instance, ObjectId id, QueueObject& queue);

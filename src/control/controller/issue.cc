@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "control/controller/controller.h"
+#include "control/controller/issue_parts.h"
 #include "control/controller/sharing_domain.h"
 #include "control/store/records.h"
 #include "control/store/snapshot_name.h"
@@ -17,44 +18,11 @@ namespace {
 
 static_assert(kSnapshotNameBytesMax == store::kSnapshotNameBytesMax);
 
-const char* name_of(ObjectKind kind) {
-  switch (kind) {
-    case ObjectKind::Queue:
-      return "queue";
-    case ObjectKind::Page:
-      return "page";
-    case ObjectKind::Embed:
-      return "embed";
-    case ObjectKind::Context:
-      return "context";
-  }
-  return "object";
-}
-
-std::string number(ObjectId id) {
-  return std::to_string(static_cast<std::uint32_t>(id));
-}
-
-Error no_such(ObjectKind kind, ObjectId id) {
-  return Error(ErrorCode::NotFound, std::string("no ") + name_of(kind) + " " + number(id));
-}
-
-Error beyond(const char* limit, std::uint64_t wanted, std::uint64_t held, std::uint64_t maximum) {
-  return Error(ErrorCode::QuotaExceeded, std::string(limit) + ": " + std::to_string(wanted) +
-                                             " more wanted, " + std::to_string(held) + " of " +
-                                             std::to_string(maximum) + " held");
-}
-
-Result<void> check_is_paged(const Scheduler& model, const char* what) {
-  if (!model.resources().is_basic()) return {};
-  return Error(ErrorCode::NotSupported, std::string(what) + " needs the paged KV cache");
-}
-
 // Commands that give something back are taken at any time.
 bool gives_back(const CommandBody& body) {
   return std::holds_alternative<DropFuture>(body) || std::holds_alternative<DeallocPages>(body) ||
          std::holds_alternative<DeallocEmbeds>(body) || std::holds_alternative<ContextDrop>(body) ||
-         std::holds_alternative<DestroyQueue>(body);
+         std::holds_alternative<DestroyQueue>(body) || std::holds_alternative<UnexportPages>(body);
 }
 
 }  // namespace
@@ -81,34 +49,6 @@ void Controller::submit(Command command) {
     dispatcher_.answer(instance->id, future, std::move(issued).take_error());
   }
   drain();
-}
-
-template <typename T>
-Result<T*> Controller::find(Instance& instance, ObjectId id, ObjectKind kind) {
-  ObjectEntry* entry = instance.objects.find(static_cast<std::uint32_t>(id));
-  if (entry == nullptr || entry->kind != kind) return no_such(kind, id);
-  return static_cast<T*>(entry->object);
-}
-
-template <typename T>
-Result<void> Controller::collect(Instance& instance, const std::vector<ObjectId>& ids,
-                                 ObjectKind kind, const Scheduler* model, bool once,
-                                 std::vector<T*>& objects) {
-  const std::uint64_t stamp = table_.next_stamp();
-  for (const ObjectId id : ids) {
-    T* object = TRY(find<T>(instance, id, kind));
-    if (object->model != model) {
-      return Error(ErrorCode::InvalidArgument,
-                   std::string(name_of(kind)) + " " + number(id) + " is of another model");
-    }
-    if (once && object->stamp == stamp) {
-      return Error(ErrorCode::InvalidArgument,
-                   std::string(name_of(kind)) + " " + number(id) + " is named twice");
-    }
-    object->stamp = stamp;
-    objects.push_back(object);
-  }
-  return {};
 }
 
 Result<void> Controller::check_new(Instance& instance, const std::vector<ObjectId>& ids) {
@@ -159,41 +99,6 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Synch
   QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
   Operation* operation = table_.make(instance, queue->model, std::move(command));
   table_.enter_queue(*operation, *queue);
-  table_.issue(*operation);
-  return {};
-}
-
-Result<void> Controller::issue(Instance& instance, Command& command, const AllocPages& body) {
-  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
-  TRY(check_new(instance, body.pages));
-  const std::uint64_t held = instance.page_object_count;
-  if (held + body.pages.size() > instance.limits.page_count_max) {
-    return beyond("page_count_max", body.pages.size(), held, instance.limits.page_count_max);
-  }
-  Operation* operation = table_.make(instance, queue->model, std::move(command));
-  table_.enter_queue(*operation, *queue);
-  for (const ObjectId id : std::get<AllocPages>(operation->body).pages) {
-    PageObject* page = table_.pages.make();
-    page->model = queue->model;
-    instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Page, page};
-    ++instance.page_object_count;
-    operation->output_pages.push_back(page);
-    table_.chain(*operation, *page);
-  }
-  table_.issue(*operation);
-  return {};
-}
-
-Result<void> Controller::issue(Instance& instance, Command& command, const DeallocPages& body) {
-  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
-  std::vector<PageObject*> pages;
-  TRY(collect(instance, body.pages, ObjectKind::Page, queue->model, true, pages));
-  for (const ObjectId id : body.pages) instance.objects.erase(static_cast<std::uint32_t>(id));
-  instance.page_object_count -= static_cast<std::uint32_t>(pages.size());
-  Operation* operation = table_.make(instance, queue->model, std::move(command));
-  table_.enter_queue(*operation, *queue);
-  operation->output_pages = std::move(pages);
-  for (PageObject* page : operation->output_pages) table_.chain(*operation, *page);
   table_.issue(*operation);
   return {};
 }

@@ -49,6 +49,21 @@ Objects objects_of(const Instance& instance) {
   return objects;
 }
 
+// The hold of a handle or of an export, and what a shared page may be.
+void audit_page(const PageObject& page, const PageCache& cache, std::vector<std::uint32_t>& holds,
+                std::map<NodeId, std::uint32_t>& name_holds) {
+  const PageState state = cache.pool().state(page.page);
+  const PageState wanted = page.node != kNoNode ? PageState::Committed
+                           : page.is_shared     ? PageState::Sealed
+                                                : PageState::Working;
+  QUIRE_CHECK(state == wanted, "I8");
+  QUIRE_CHECK(page.is_shared || cache.pool().hold_count(page.page) == 1, "I8");
+  QUIRE_CHECK(page.node == kNoNode || (page.is_shared && cache.page_of(page.node) == page.page),
+              "I8");
+  ++holds[static_cast<std::uint32_t>(page.page)];
+  if (page.above != kNoNode) ++name_holds[page.above];
+}
+
 // What one instance holds of one model, added to the holds of each page.
 void audit_instance(const Instance& instance, const Scheduler& scheduler,
                     std::vector<std::uint32_t>& holds,
@@ -59,8 +74,7 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
   const Objects objects = objects_of(instance);
   for (const PageObject* page : objects.pages) {
     if (page->model != &scheduler || page->page == inference::kNoPage) continue;
-    QUIRE_CHECK(cache.pool().state(page->page) == PageState::Working, "I8");
-    ++holds[static_cast<std::uint32_t>(page->page)];
+    audit_page(*page, cache, holds, name_holds);
     held.insert(page->page);
   }
   for (const EmbedObject* embed : objects.embeds) {
@@ -104,6 +118,10 @@ void Controller::verify() const {
     for (const auto& [order, instance] : table_.instances) {
       audit_instance(*instance, *scheduler, holds, name_holds, embed_slot_count);
     }
+    table_.exports.for_each([&](const PageExport& each) {
+      if (each.model != scheduler.get()) return;
+      for (const PageObject* page : each.pages) audit_page(*page, cache, holds, name_holds);
+    });
     for (const PageId page : scheduler->scratch_pages()) ++holds[static_cast<std::uint32_t>(page)];
     scheduler->resources().tiers.for_each([&](NodeId node) { ++name_holds[node]; });
     cache.trie().for_each([&](NodeId node) {

@@ -233,7 +233,8 @@ Result<void> rewind_context(Context& context, ModelResources& resources, PageLed
   context.token_first = 0;
   context.written_count = rest;
   context.overflow_count = 0;
-  context.has_unnamed_start = rest > 0 && !is_cut_held;
+  // What an opaque page holds has no name in part either.
+  context.has_unnamed_start = rest > 0 && (!is_cut_held || cache.trie().is_opaque(cut));
   context.view.rewind(length, kept * page_size, mask);
   context.table_clean_count = std::min(context.table_clean_count, kept);
   return {};

@@ -44,7 +44,10 @@ struct QueueObject {
   }
 };
 
-// A page that the guest handles itself.
+// A page that the guest handles itself; or a page of an export, which nobody's instance handles.
+//
+// One that is shared is never written: it is sealed, or committed and then has a node. All others
+// are Working pages with this one holder (I8).
 struct PageObject {
   std::uint32_t generation = 0;
   Scheduler* model = nullptr;
@@ -53,17 +56,25 @@ struct PageObject {
   std::uint32_t view = 0xffffffffu;             // Bit for each slot that mask_kvpage left visible.
   std::uint64_t writer_batch = 0;               // Batch of the last forward pass that wrote here,
   std::uint32_t writer_pass = 0;                // and the pass.
-  std::vector<std::uint32_t> positions;         // [page_size], of written slots.
-  std::uint32_t position_min = 0xffffffffu;     // A lower bound of the positions written.
-  std::uint64_t stamp = 0;                      // Finds an object named twice in one command,
-  std::uint32_t table_index = 0;                // and where it lies in the table of that command.
+  std::uint64_t reader_batch = 0;               // Batch of the last forward pass that read it.
+  bool is_shared = false;
+  NodeId node = kNoNode;   // Of a committed page, held as a page.
+  NodeId above = kNoNode;  // Of a sealed page whose content has a name: the page before it, held
+  std::vector<inference::TokenId> tokens;    // by name, and the tokens.
+  std::vector<std::uint32_t> positions;      // [page_size], of written slots.
+  std::uint32_t position_min = 0xffffffffu;  // A lower bound of the positions written.
+  std::uint64_t stamp = 0;                   // Finds an object named twice in one command,
+  std::uint32_t table_index = 0;             // and where it lies in the table of that command.
   Ref<Operation> last_operation;
   void recycle() {
     model = nullptr;
     page = inference::kNoPage;
     written = 0;
     view = 0xffffffffu;
-    writer_batch = 0;
+    writer_batch = reader_batch = 0;
+    is_shared = false;
+    node = above = kNoNode;
+    tokens.clear();
     positions.clear();
     position_min = 0xffffffffu;
     last_operation = {};
@@ -131,7 +142,8 @@ struct Context {
   // Where a rewind ended within a committed page: the tail's first page is that node's, held as a
   // page, until the first who writes copies it.
   NodeId boundary = kNoNode;
-  bool has_unnamed_start = false;  // The tail's first page has slots that were never written.
+  // The tail's first page has slots that were never written, or whose content has no name.
+  bool has_unnamed_start = false;
   // tokens[token_first ..): written ones of the tail, those in flight, those queued.
   std::vector<inference::TokenId> tokens;
   std::size_t token_first = 0;
@@ -244,6 +256,12 @@ struct Operation {
   }
 };
 
+// What goes by name has no object: exports, imports and unexports of one instance take effect in
+// the order in which they were issued.
+struct NameOrder {
+  Ref<Operation> last_operation;
+};
+
 struct ObjectEntry {
   ObjectKind kind = ObjectKind::Page;
   void* object = nullptr;  // QueueObject, PageObject, EmbedObject or Context.
@@ -266,6 +284,7 @@ struct Instance {
   std::uint32_t context_count = 0;
   std::uint32_t embed_count = 0;
   std::uint32_t page_object_count = 0;  // Low-level handles, allocated or to come.
+  NameOrder exports;
   InstanceStatistics statistics;
   std::optional<Error> lost;            // Why it has nothing any more and gets nothing.
   void recycle() {

@@ -75,6 +75,12 @@ Result<void> Scheduler::check_forward(Operation& operation) {
       }
     }
   }
+  for (const PageObject* page : operation.output_pages) {
+    if (page->is_shared) {
+      return Error(ErrorCode::PageCommitted,
+                   "okv names a page that is committed or shared: it can only be read");
+    }
+  }
   for (const EmbedObject* embed : operation.input_embeds) {
     if (embed->state == EmbedState::Failed) return embed->error->copy();
     if (embed->state == EmbedState::Empty) {
@@ -227,6 +233,7 @@ std::vector<TableEntry> Scheduler::forward_table(const Operation& operation,
     if (page->stamp == stamp) return;
     page->stamp = stamp;
     page->table_index = static_cast<std::uint32_t>(entries.size());
+    page->reader_batch = static_cast<std::uint64_t>(batch_.id);
     entries.push_back({.page = page->page, .visible = page->written & page->view});
     if (page->writer_batch == static_cast<std::uint64_t>(batch_.id)) {
       record.reads_passes.push_back(page->writer_pass);

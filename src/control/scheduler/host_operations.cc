@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "control/resources/context_swap.h"
+#include "control/resources/page_handles.h"
 #include "control/scheduler/scheduler.h"
 
 namespace quire::control {
@@ -19,6 +20,12 @@ Scheduler::Attempt Scheduler::attempt(Operation& operation) {
       return forward(operation);
     case index_of<ContextOpen>():
       return open(operation);
+    case index_of<CopyPage>():
+      return copy_page(operation);
+    case index_of<ExportPages>():
+      return export_pages(operation);
+    case index_of<ContextFromPages>():
+      return make_from_pages(operation);
     case index_of<GetNextDist>():
     case index_of<GetLogits>():
       return distribution(operation);
@@ -50,7 +57,7 @@ Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
   // What was swapped comes back before anything that changes it.
   const bool is_swapped = operation.context != nullptr && operation.context->swapped;
   const bool needs_all = (cut != nullptr && !cuts) || is<ContextDropRange>(operation) ||
-                         is<ContextSave>(operation) ||
+                         is<ContextSave>(operation) || is<ContextPages>(operation) ||
                          (is_swapped && cuts && !cuts_queue_only(*cut, *operation.context));
   if (is_swapped && is<ContextFork>(operation) && !operation.context->swapped->error &&
       !has_swapped_tail(*operation.context)) {
@@ -83,6 +90,14 @@ Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
       return embed_text(operation);
     case index_of<MaskPage>():
       return mask_page(operation);
+    case index_of<ImportPages>():
+      return import_pages(operation);
+    case index_of<UnexportPages>():
+      return unexport_pages(operation);
+    case index_of<ListExports>():
+      return list_exports(operation);
+    case index_of<ContextPages>():
+      return share_context(operation);
     case index_of<ContextAppend>():
       append_tokens(*operation.context, resources_, std::get<ContextAppend>(operation.body).tokens);
       break;
@@ -310,8 +325,7 @@ void Scheduler::release_queue(QueueObject& queue) {
 void Scheduler::drop_page(Instance& instance, PageObject& page) {
   if (page.page == inference::kNoPage) return;
   ledger(instance).release(page.page);
-  resources_.cache.release(page.page);
-  page.page = inference::kNoPage;
+  release_handle(page, resources_);
 }
 
 void Scheduler::drop_embed(EmbedObject& embed) {

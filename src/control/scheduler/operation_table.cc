@@ -99,6 +99,7 @@ void OperationTable::discard(Operation& operation) {
 }
 
 void OperationTable::verify() const {
+  exports.verify();
   for (const auto& [order, instance] : instances) {
     QUIRE_CHECK(order == instance->order, "O3");
     std::uint32_t count = 0;

@@ -21,6 +21,7 @@
 #include "base/wakeup.h"
 #include "base/walk.h"
 #include "control/dispatcher/dispatcher.h"
+#include "control/resources/export_table.h"
 #include "control/resources/objects.h"
 
 namespace quire::control {
@@ -62,6 +63,7 @@ class OperationTable {
   Slab<EmbedObject> embeds;
   Slab<Context> contexts;
   std::map<std::uint64_t, std::unique_ptr<Instance>> instances;  // By order of start.
+  ExportTable exports;  // Of tenants, not of instances; their pages are in `pages`.
 
   Dispatcher& dispatcher;
   const Clock& clock;

@@ -211,6 +211,19 @@ class Scheduler {
   Attempt destroy_queue(Operation& operation);
   void release_queue(QueueObject& queue);
 
+  // page_steps.cc: copies, exports, and pages of contexts.
+  Attempt copy_page(Operation& operation);
+  Attempt export_pages(Operation& operation);
+  Attempt import_pages(Operation& operation);
+  Attempt unexport_pages(Operation& operation);
+  Attempt list_exports(Operation& operation);
+  Attempt share_context(Operation& operation);
+  Attempt make_from_pages(Operation& operation);
+  // Written by a pass of the batch that is being built, which copies before it.
+  bool is_being_written(const PageObject& page) const {
+    return page.writer_batch == static_cast<std::uint64_t>(batch_.id);
+  }
+
   // context_steps.cc
   Attempt compute_context(Operation& operation);
   Result<void> start_context(Operation& operation);
