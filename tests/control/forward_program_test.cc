@@ -1,10 +1,14 @@
 // Random programs over pages and embeds by hand. Each program runs twice: alone with every command
 // finished before the next, and issued as fast as it comes, from several queues, cut by small
-// batches and among neighbours. Both must give the same answers (I13), error for error.
+// batches and among neighbours. Both must give the same answers (I13), error for error. Exports are
+// of names that only their own guest uses, so that what neighbours do changes nothing; what guests
+// export to one another is in page_program_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
+#include <string>
 
 #include "control/harness.h"
 
@@ -15,7 +19,18 @@ constexpr std::uint32_t kPageSize = 8;
 
 // What a guest does, with numbers of its own for its objects.
 struct Step {
-  enum class Kind { Alloc, Dealloc, Embed, Forward, Mask, Dist } kind{};
+  enum class Kind {
+    Alloc,
+    Dealloc,
+    Embed,
+    Forward,
+    Mask,
+    Dist,
+    Copy,
+    Export,
+    Import,
+    Unexport,
+  } kind{};
   std::size_t queue = 0;
   std::vector<std::size_t> pages{};
   std::vector<std::size_t> more_pages{};
@@ -24,12 +39,14 @@ struct Step {
   std::vector<std::uint32_t> tokens{};
   std::vector<std::uint32_t> positions{};
   std::vector<std::uint8_t> bytes{};
+  std::vector<std::uint32_t> numbers{};
 };
 
 constexpr std::size_t kHole = 1'000'000;
 constexpr std::size_t kPageObjects = 6;
 constexpr std::size_t kEmbedObjects = 12;
 constexpr std::size_t kQueues = 3;
+constexpr std::size_t kNames = 3;
 
 class Writer {
  public:
@@ -39,6 +56,9 @@ class Writer {
     std::vector<Step> steps;
     steps.push_back({.kind = Step::Kind::Alloc, .pages = {0, 1, 2, 3, 4, 5}});
     for (int index = 0; index < step_count; ++index) steps.push_back(step());
+    for (std::uint32_t name = 0; name < kNames; ++name) {
+      steps.push_back({.kind = Step::Kind::Unexport, .numbers = {name}});
+    }
     return steps;
   }
 
@@ -55,7 +75,7 @@ class Writer {
 
   Step step() {
     Step made{.queue = below(kQueues)};
-    const std::size_t choice = below(100);
+    const std::size_t choice = below(125);
     if (choice < 6) {
       // An old page goes, a new one takes its number.
       made.kind = Step::Kind::Dealloc;
@@ -74,11 +94,33 @@ class Writer {
       for (std::uint32_t slot = 0; slot < kPageSize; ++slot) made.bytes.push_back(below(4) != 0);
     } else if (choice < 75) {
       forward(made);
-    } else {
+    } else if (choice < 100) {
       made.kind = Step::Kind::Dist;
       made.embeds = {below(kEmbedObjects)};
+    } else if (choice < 112) {
+      copy(made);
+    } else {
+      by_name(made, choice < 117   ? Step::Kind::Export
+                    : choice < 122 ? Step::Kind::Import
+                                   : Step::Kind::Unexport);
     }
     return made;
+  }
+
+  // Now and then beyond the page, and often of slots that were not written.
+  void copy(Step& made) {
+    made.kind = Step::Kind::Copy;
+    made.pages = {below(kPageObjects), below(kPageObjects)};
+    for (const std::size_t bound : {3, 6, 4}) {
+      made.numbers.push_back(static_cast<std::uint32_t>(below(bound)));
+    }
+    if (below(16) == 0) made.numbers[1] = kPageSize - 1;
+  }
+
+  void by_name(Step& made, Step::Kind kind) {
+    made.kind = kind;
+    made.pages = some(kPageObjects, 1 + below(2));
+    made.numbers = {static_cast<std::uint32_t>(below(kNames))};
   }
 
   void forward(Step& made) {
@@ -108,7 +150,10 @@ class Writer {
 // One guest that runs a program, step by step.
 class Guest {
  public:
-  explicit Guest(Harness& harness) : harness_(harness), id_(harness.start()) {
+  Guest(Harness& harness, std::size_t number)
+      : harness_(harness),
+        prefix_("guest " + std::to_string(number) + " export "),
+        id_(harness.start(TenantId{1 + static_cast<std::uint32_t>(number) % 2})) {
     for (std::size_t index = 0; index < kQueues; ++index) queues_.push_back(harness.queue(id_));
     embeds_ = harness.embeds(id_, queues_[0], kEmbedObjects);
     pages_ = harness.new_objects(kPageObjects);
@@ -140,6 +185,21 @@ class Guest {
       case Step::Kind::Dist:
         send(GetNextDist{queue, embeds_[step.embeds[0]], 6});
         break;
+      case Step::Kind::Copy:
+        send(CopyPage{queue, pages_[step.pages[0]], pages_[step.pages[1]], step.numbers[0],
+                      step.numbers[1], step.numbers[2]});
+        break;
+      case Step::Kind::Export:
+        send(ExportPages{queue, names(pages_, step.pages), name_of(step), false});
+        break;
+      case Step::Kind::Import:
+        send(DeallocPages{queue, names(pages_, step.pages)});
+        for (const std::size_t page : step.pages) pages_[page] = harness_.new_object();
+        send(ImportPages{queue, name_of(step), names(pages_, step.pages)});
+        break;
+      case Step::Kind::Unexport:
+        send(UnexportPages{name_of(step)});
+        break;
     }
   }
 
@@ -156,6 +216,12 @@ class Guest {
         for (std::size_t index = 0; index < next->tokens.size(); ++index) {
           text += std::to_string(next->tokens[index]) + "=" +
                   std::to_string(next->probabilities[index]) + " ";
+        }
+        all.push_back(text);
+      } else if (const auto* shared = std::get_if<SharedPages>(&body.value())) {
+        std::string text = "imported";
+        for (const SharedPages::Page& page : shared->all) {
+          text += " " + std::to_string(page.index) + ":" + std::to_string(page.written);
         }
         all.push_back(text);
       } else {
@@ -175,9 +241,11 @@ class Guest {
     }
     return ids;
   }
+  std::string name_of(const Step& step) const { return prefix_ + std::to_string(step.numbers[0]); }
   void send(CommandBody body) { futures_.push_back(harness_.send(id_, std::move(body))); }
 
   Harness& harness_;
+  std::string prefix_;
   InstanceId id_;
   std::vector<ObjectId> queues_;
   std::vector<ObjectId> pages_;
@@ -194,9 +262,9 @@ Harness::Options options_of(std::uint32_t row_count_max, std::uint32_t sequence_
   return options;
 }
 
-std::vector<std::string> run_alone(const std::vector<Step>& program) {
+std::vector<std::string> run_alone(const std::vector<Step>& program, std::size_t number) {
   Harness harness(options_of(512, 64));
-  Guest guest(harness);
+  Guest guest(harness, number);
   for (const Step& step : program) {
     guest.take(step);
     harness.run();
@@ -206,6 +274,8 @@ std::vector<std::string> run_alone(const std::vector<Step>& program) {
 
 TEST(ForwardPrograms, GiveTheSameIssuedAtOnceAndAmongNeighboursAsOneByOneAlone) {
   std::size_t distribution_count = 0;
+  std::size_t import_count = 0;
+  std::map<std::string, std::size_t> outcomes;  // By the first word.
   for (const std::uint64_t seed : test_seeds(16)) {
     SCOPED_TRACE("QUIRE_TEST_SEED=" + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -217,7 +287,7 @@ TEST(ForwardPrograms, GiveTheSameIssuedAtOnceAndAmongNeighboursAsOneByOneAlone) 
     constexpr std::uint32_t kRows[] = {4, 7, 64};
     Harness harness(options_of(kRows[random() % 3], random() % 2 == 0 ? 2 : 32));
     std::vector<Guest> guests;
-    for (std::size_t index = 0; index < guest_count; ++index) guests.emplace_back(harness);
+    for (std::size_t index = 0; index < guest_count; ++index) guests.emplace_back(harness, index);
     std::vector<std::size_t> next(guest_count, 0);
     for (std::size_t left = guest_count * programs[0].size(); left > 0;) {
       const std::size_t pick = random() % guest_count;
@@ -228,12 +298,16 @@ TEST(ForwardPrograms, GiveTheSameIssuedAtOnceAndAmongNeighboursAsOneByOneAlone) 
     }
     harness.run();
     for (std::size_t index = 0; index < guest_count; ++index) {
-      const auto wanted = run_alone(programs[index]);
+      const auto wanted = run_alone(programs[index], index);
       const auto given = guests[index].answers();
       ASSERT_EQ(given.size(), wanted.size());
       for (std::size_t each = 0; each < given.size(); ++each) {
         ASSERT_EQ(given[each], wanted[each]) << "answer " << each << " of guest " << index;
         distribution_count += given[each].find('=') != std::string::npos;
+        import_count += given[each].starts_with("imported");
+        if (const std::size_t end = given[each].find(':'); end != std::string::npos) {
+          ++outcomes[given[each].substr(0, end)];
+        }
       }
     }
     for (const Guest& guest : guests) harness.controller->end_instance(guest.id());
@@ -242,6 +316,11 @@ TEST(ForwardPrograms, GiveTheSameIssuedAtOnceAndAmongNeighboursAsOneByOneAlone) 
     ASSERT_EQ(harness.free_page_count(), 64u);
   }
   EXPECT_GT(distribution_count, 0u);
+  EXPECT_GT(import_count, 0u);
+  for (const char* refused : {"already-exists", "not-found", "out-of-range", "page-committed",
+                              "page-not-full", "no-free-page"}) {
+    EXPECT_GT(outcomes[refused], 0u) << refused;
+  }
 }
 
 // Pages are filled, then read: with one left out as a hole, and with the same one masked.
