@@ -173,6 +173,22 @@ TEST(Inferlets, AWasmGuestEditsAndSavesContextsOverTheRealControlLayer) {
   }
 }
 
+TEST(Inferlets, AWasmGuestCopiesAndSharesPagesOverTheRealControlLayer) {
+  const ProcessResult result =
+      test::run_quire({"run", QUIRE_BINARY_DIR "/sdk/cpp/tests/pages_check.wasm", "--model",
+                       kTinyModel, "--kv-pages", "64", "--no-store"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out,
+            "three pages, the last partly filled: yes\na context's pages read as it does: yes\n"
+            "copies read the same: yes\na context of copies goes on as well: yes\n"
+            "it is listed: yes\ncopy to a shared page: page-committed\n"
+            "copy of what is not there: page-not-full\ncopy beyond a page: out-of-range\n"
+            "export of a name that exists: already-exists\n"
+            "export to everyone: permission-denied\nexport as ..: invalid-argument\n"
+            "import of nothing: not-found\nimport of too much: out-of-range\n"
+            "what was imported goes on as a context: yes\nit is not listed any more: yes\n");
+}
+
 TEST(Inferlets, TasksTimeoutsAndDropsWorkOverTheRealWait) {
   const std::string check = QUIRE_BINARY_DIR "/sdk/cpp/tests/async_check.wasm";
   const ProcessResult well =

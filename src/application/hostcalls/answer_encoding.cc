@@ -37,6 +37,31 @@ std::string encode(const control::Snapshots& snapshots) {
   return out;
 }
 
+// interface/allocate.wit: import-kvpage; interface/context.wit: pages.
+std::string encode(const control::SharedPages& pages) {
+  std::string out;
+  for (const control::SharedPages::Page& each : pages.all) {
+    const std::uint32_t record[2] = {each.index, each.written};
+    append(out, record, 2);
+  }
+  return out;
+}
+
+// interface/allocate.wit: list-exports.
+std::string encode(const control::Exports& exports) {
+  const std::uint32_t head[2] = {static_cast<std::uint32_t>(exports.all.size()), 0};
+  std::string out;
+  append(out, head, 2);
+  for (const control::ExportDescription& each : exports.all) {
+    const std::uint32_t flags = (each.is_public ? 1u : 0u) | (each.is_own ? 2u : 0u);
+    const std::uint32_t record[4] = {each.page_count, each.token_count, flags,
+                                     static_cast<std::uint32_t>(each.name.size())};
+    append(out, record, 4);
+    out += each.name;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string encode(const control::ContextCounters& counters) {
@@ -72,6 +97,10 @@ std::string encode(control::AnswerBody body) {
     append(out, logits->values.data(), logits->values.size());
   } else if (const auto* snapshots = std::get_if<control::Snapshots>(&body)) {
     out = encode(*snapshots);
+  } else if (const auto* pages = std::get_if<control::SharedPages>(&body)) {
+    out = encode(*pages);
+  } else if (const auto* exports = std::get_if<control::Exports>(&body)) {
+    out = encode(*exports);
   }
   return out;
 }

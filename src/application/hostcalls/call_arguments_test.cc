@@ -160,6 +160,8 @@ class WildGuest {
         {"context", "take", {queue_, kText, 16}},
         {"context", "delete", {kText, 16}},
         {"context", "list", {}},
+        {"context", "pages", {context_, 0, 2, kPages}},
+        {"context", "from-pages", {queue_, kPages, 2, kTokens, 4}},
         {"context", "seq-len", {context_}},
         {"context", "page-size", {context_}},
         {"context", "committed-page-count", {context_}},
@@ -169,6 +171,11 @@ class WildGuest {
         {"allocate", "alloc-emb", {queue_, 2, kEmbeds}},
         {"allocate", "dealloc-kvpage", {queue_, kPages, 2}},
         {"allocate", "dealloc-emb", {queue_, kEmbeds, 2}},
+        {"allocate", "copy-kvpage", {queue_, read(kPages), read(kPages + 4), 0, 8, 4}},
+        {"allocate", "export-kvpage", {queue_, kPages, 2, kText, 16, 0}},
+        {"allocate", "import-kvpage", {queue_, kText, 16, 2, kPages}},
+        {"allocate", "unexport-kvpage", {kText, 16}},
+        {"allocate", "list-exports", {}},
         {"input", "embed-txt", {queue_, kEmbeds, 2, kTokens, 2, kTokens, 2}},
         {"forward",
          "forward",
@@ -207,7 +214,9 @@ class WildGuest {
     if (name == "create") context_ = result;
     if (name == "flush" || name == "sleep" || name == "receive" || name == "tokenize" ||
         name == "fork" || name == "splice" || name == "rewind" || name == "save" ||
-        name == "open" || name == "take" || name == "list") {
+        name == "open" || name == "take" || name == "list" || name == "pages" ||
+        name == "from-pages" || name == "copy-kvpage" || name == "import-kvpage" ||
+        name == "list-exports") {
       future_ = result;
     }
   }
@@ -260,6 +269,13 @@ class WildGuest {
       body = Error(ErrorCode::NoFreePage, "none");
     } else if (const auto* fork = std::get_if<control::ContextFork>(&command.body)) {
       body = control::AnswerBody(control::Forked{fork->child, {}});
+    } else if (const auto* made = std::get_if<control::ContextFromPages>(&command.body)) {
+      body = control::AnswerBody(control::Forked{made->context, {}});
+    } else if (std::holds_alternative<control::ImportPages>(command.body) ||
+               std::holds_alternative<control::ContextPages>(command.body)) {
+      body = control::AnswerBody(control::SharedPages{{{0, 1}, {1, 255}}});
+    } else if (std::holds_alternative<control::ListExports>(command.body)) {
+      body = control::AnswerBody(control::Exports{{{"name", 1, 2, true, false}}});
     } else if (std::holds_alternative<control::ContextFlush>(command.body) ||
                std::holds_alternative<control::ContextEdit>(command.body) ||
                std::holds_alternative<control::ContextDropRange>(command.body) ||

@@ -136,7 +136,7 @@ TEST_F(ContextCalls, ContextOfADestroyedQueueTakesNoCommandButIsASource) {
   EXPECT_GT(call("context", "splice", {context, other, 0, 1}), 0);
 }
 
-TEST_F(ContextCalls, LongNamesAreRefusedAtOnceAndTheRestIsForTheControlLayer) {
+TEST_F(ContextCalls, BadNamesAreRefusedAtOnceAndGoodOnesGoThroughAsTheyAre) {
   const std::string longest(255, 'n');
   const std::string over(256, 'n');
   const std::string far_over(4096, 'n');
@@ -146,15 +146,19 @@ TEST_F(ContextCalls, LongNamesAreRefusedAtOnceAndTheRestIsForTheControlLayer) {
     EXPECT_EQ(last_command<control::ContextOpen>().takes, std::string_view(how) == "take");
     EXPECT_EQ(open(over, how), minus(ErrorCode::InvalidArgument));
     EXPECT_EQ(open(far_over, how), minus(ErrorCode::InvalidArgument));
-    EXPECT_EQ(state->last_error, "name: 4096 bytes; at most 255 are allowed");
+    EXPECT_EQ(state->last_error, "snapshot name has 4096 bytes; at most 255 are allowed");
   }
   EXPECT_EQ(call("context", "save", {context, 64, 4096, 0, 0}), minus(ErrorCode::InvalidArgument));
   EXPECT_EQ(call("context", "delete", {64, 4096}), minus(ErrorCode::InvalidArgument));
   EXPECT_EQ(call("context", "delete", {64, kEveryBit}), minus(ErrorCode::InvalidArgument));
   EXPECT_EQ(call("context", "delete", {65535, 2}), minus(ErrorCode::OutOfRange));
-  // Every byte goes through as it is.
+  control.commands.clear();
   for (const std::string& name :
        {std::string(".."), std::string("a\0b", 3), std::string("\xff"), std::string()}) {
+    EXPECT_EQ(open(name), minus(ErrorCode::InvalidArgument));
+  }
+  EXPECT_TRUE(control.commands.empty());
+  for (const std::string& name : {std::string("..."), std::string(" "), std::string("\xc3\xbc")}) {
     EXPECT_GT(open(name), 0);
     EXPECT_EQ(last_command<control::ContextOpen>().name, name);
   }

@@ -33,10 +33,11 @@ struct FutureRecord {
   bool awaited = false;  // The guest waits for it now.
   ErrorCode error{};     // 0: none. Meaningful when ready.
   GuestHandle handle{};
-  GuestHandle queue{};         // Whose earlier commands are done when this is; 0: none.
-  GuestHandle context{};       // Whose counters the answer brings; 0: none.
-  GuestHandle child{};         // The context that comes of it; 0: none.
-  bool is_child_made = false;  // The control layer has the child even if the command fails.
+  GuestHandle queue{};           // Whose earlier commands are done when this is; 0: none.
+  GuestHandle context{};         // Whose counters the answer brings; 0: none.
+  GuestHandle child{};           // The context that comes of it; 0: none.
+  bool is_child_made = false;    // The control layer has the child even if the command fails.
+  bool is_child_queued = false;  // It comes with queued tokens, as many as its answer says.
   QueueEffect effect = QueueEffect::None;
   std::uint32_t effect_count = 0;     // Of Truncates, Rewinds (a length) and Splices.
   std::uint64_t covered_tokens = 0;   // Ever queued in `context` before this command.

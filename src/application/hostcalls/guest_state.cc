@@ -108,12 +108,12 @@ void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
   futures.make_ready(record, std::move(bytes));
 }
 
-// The result of fork, open and take.
+// The result of fork, from_pages, open and take.
 std::string GuestState::publish_child(const FutureRecord& record,
                                       const control::ContextCounters& counters) {
   contexts.at(number(record.child)).counters = counters;
   handles.publish_context(record.child);
-  if (!record.is_child_made) return encode(record.child);
+  if (!record.is_child_queued) return encode(record.child);
   // What a snapshot has queued is known only now; it counts even where it is more than may be.
   queue_tokens(record.child, counters.queued_token_count);
   return encode(record.child, counters.queued_token_count);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
+#include "base/guest_name.h"
 
 namespace quire::hostcalls {
 
@@ -80,6 +82,43 @@ Result<std::vector<control::ObjectId>> find_objects(const HostCall& call,
     objects.push_back(control::ObjectId{static_cast<std::uint32_t>(numbers[i])});
   }
   return objects;
+}
+
+Result<std::vector<control::ObjectId>> new_handles(HostCall& call, HandleKind kind,
+                                                   GuestHandle queue, const char* trait,
+                                                   std::uint32_t count, GuestAddress address) {
+  GuestState& guest = call.guest;
+  const ModelView model = TRY(find_queue(call, queue, trait));
+  const std::span<std::byte> into = TRY(call.memory.range<std::int32_t>(address, count, "handles"));
+  TRY(guest.handles.check_room(kind, count));
+  TRY(guest.check_pending(std::uint64_t{count} * sizeof(control::ObjectId)));
+  std::vector<control::ObjectId> objects(count);
+  for (control::ObjectId& each : objects) {
+    const auto index = static_cast<std::uint8_t>(model.index);
+    each = object(TRY(guest.handles.add(kind, {.model = index, .payload = number(queue)})));
+  }
+  if (count > 0) std::memcpy(into.data(), objects.data(), into.size());
+  return objects;
+}
+
+Result<std::string> read_name(const HostCall& call, GuestList<std::uint8_t> name,
+                              const char* what) {
+  if (name.count > kGuestNameBytesMax) {
+    return Error(ErrorCode::InvalidArgument,
+                 std::string(what) + " has " + std::to_string(name.count) + " bytes; at most " +
+                     std::to_string(kGuestNameBytesMax) + " are allowed");
+  }
+  std::string bytes = TRY(call.memory.read_bytes(name, what));
+  TRY(check_guest_name(bytes, what));
+  return bytes;
+}
+
+Result<std::int32_t> submit_unqueued(HostCall& call, control::CommandBody body,
+                                     std::uint64_t bytes) {
+  TRY(call.guest.check_pending(bytes));
+  TRY(call.guest.check_future_room());
+  return static_cast<std::int32_t>(
+      call.guest.submit_future(GuestHandle{}, std::move(body), bytes).handle);
 }
 
 }  // namespace quire::hostcalls

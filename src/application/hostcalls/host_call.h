@@ -148,4 +148,16 @@ Result<std::vector<control::ObjectId>> find_objects(const HostCall& call,
                                                     const ModelView& model, const char* what,
                                                     bool holes = false);
 
+// New handles of a kind, made in the queue and written to the guest; all of them or none.
+Result<std::vector<control::ObjectId>> new_handles(HostCall& call, HandleKind kind,
+                                                   GuestHandle queue, const char* trait,
+                                                   std::uint32_t count, GuestAddress address);
+
+// A name that the guest gives, checked; `what` says of what kind.
+Result<std::string> read_name(const HostCall& call, GuestList<std::uint8_t> name, const char* what);
+
+// A command with a future that is in no queue.
+Result<std::int32_t> submit_unqueued(HostCall& call, control::CommandBody body,
+                                     std::uint64_t bytes);
+
 }  // namespace quire::hostcalls

@@ -1,6 +1,5 @@
 // queue and allocate: streams of commands, and the pages and embeds that they work on.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "application/hostcalls/calls.h"
@@ -13,23 +12,6 @@ Result<control::Priority> read_priority(std::uint32_t priority) {
     return Error(ErrorCode::InvalidArgument, "priority " + std::to_string(priority) + " of 0 to 2");
   }
   return static_cast<control::Priority>(priority);
-}
-
-// New handles of a kind, written to the guest; all of them or none.
-Result<std::vector<control::ObjectId>> allocate(HostCall& call, HandleKind kind, GuestHandle queue,
-                                                std::uint32_t count, GuestAddress address) {
-  GuestState& guest = call.guest;
-  const ModelView model = TRY(find_queue(call, queue, "allocate"));
-  const std::span<std::byte> into = TRY(call.memory.range<std::int32_t>(address, count, "handles"));
-  TRY(guest.handles.check_room(kind, count));
-  TRY(guest.check_pending(std::uint64_t{count} * sizeof(control::ObjectId)));
-  std::vector<control::ObjectId> objects(count);
-  for (control::ObjectId& each : objects) {
-    const auto index = static_cast<std::uint8_t>(model.index);
-    each = object(TRY(guest.handles.add(kind, {.model = index, .payload = number(queue)})));
-  }
-  if (count > 0) std::memcpy(into.data(), objects.data(), into.size());
-  return objects;
 }
 
 // The objects of the list, and none of them in the table any more; all of them or none.
@@ -94,7 +76,7 @@ Result<std::int32_t> queue_set_queue_priority(HostCall& call, GuestHandle queue,
 Result<std::int32_t> allocate_alloc_kvpage(HostCall& call, GuestHandle queue, std::uint32_t count,
                                            GuestAddress pages) {
   std::vector<control::ObjectId> objects =
-      TRY(allocate(call, HandleKind::Page, queue, count, pages));
+      TRY(new_handles(call, HandleKind::Page, queue, "allocate", count, pages));
   if (objects.empty()) return 0;
   const std::uint64_t bytes = objects.size() * sizeof(control::ObjectId);
   call.guest.submit(queue, control::AllocPages{object(queue), std::move(objects)}, bytes);
@@ -113,7 +95,7 @@ Result<std::int32_t> allocate_dealloc_kvpage(HostCall& call, GuestHandle queue,
 Result<std::int32_t> allocate_alloc_emb(HostCall& call, GuestHandle queue, std::uint32_t count,
                                         GuestAddress embeds) {
   std::vector<control::ObjectId> objects =
-      TRY(allocate(call, HandleKind::Embed, queue, count, embeds));
+      TRY(new_handles(call, HandleKind::Embed, queue, "allocate", count, embeds));
   if (objects.empty()) return 0;
   const std::uint64_t bytes = objects.size() * sizeof(control::ObjectId);
   call.guest.submit(queue, control::AllocEmbeds{object(queue), std::move(objects)}, bytes);

@@ -1,5 +1,4 @@
-// context: what is kept under a name. Names are checked here for their length alone; the control
-// layer knows which are allowed, and answers to the future.
+// context: what is kept under a name.
 #include <string>
 #include <utility>
 
@@ -10,29 +9,13 @@ namespace quire::hostcalls {
 namespace {
 
 constexpr std::uint32_t kOverwrite = 1;
-
-Result<std::string> read_name(const HostCall& call, GuestList<std::uint8_t> name) {
-  if (name.count > control::kSnapshotNameBytesMax) {
-    return Error(ErrorCode::InvalidArgument,
-                 "name: " + std::to_string(name.count) + " bytes; at most " +
-                     std::to_string(control::kSnapshotNameBytesMax) + " are allowed");
-  }
-  return call.memory.read_bytes(name, "name");
-}
-
-// In no queue: it is about no context of this instance.
-Result<std::int32_t> submit(HostCall& call, control::CommandBody body, std::uint64_t bytes) {
-  TRY(call.guest.check_pending(bytes));
-  TRY(call.guest.check_future_room());
-  return static_cast<std::int32_t>(
-      call.guest.submit_future(GuestHandle{}, std::move(body), bytes).handle);
-}
+constexpr const char* kName = "snapshot name";
 
 Result<std::int32_t> open_snapshot(HostCall& call, GuestHandle queue, GuestList<std::uint8_t> list,
                                    bool takes) {
   GuestState& guest = call.guest;
   const ModelView model = TRY(find_queue(call, queue, "forward"));
-  std::string name = TRY(read_name(call, list));
+  std::string name = TRY(read_name(call, list, kName));
   const std::uint64_t bytes = name.size();
   TRY(check_context_room(guest));
   // How many tokens it has queued is known when it is open: at least one must fit.
@@ -45,7 +28,7 @@ Result<std::int32_t> open_snapshot(HostCall& call, GuestHandle queue, GuestList<
   FutureRecord& future = guest.submit_future(
       queue, control::ContextOpen{object(child), object(queue), std::move(name), takes}, bytes);
   future.child = child;
-  future.is_child_made = true;
+  future.is_child_made = future.is_child_queued = true;
   return static_cast<std::int32_t>(future.handle);
 }
 
@@ -58,7 +41,7 @@ Result<std::int32_t> context_save(HostCall& call, GuestHandle context, GuestList
     return Error(ErrorCode::InvalidArgument, "flags: " + std::to_string(flags) + " beyond 1");
   }
   control::ContextSave body{.context = object(context),
-                            .name = TRY(read_name(call, list)),
+                            .name = TRY(read_name(call, list, kName)),
                             .overwrites = (flags & kOverwrite) != 0};
   if (ttl_seconds > 0) {
     body.expires_unix_ms =
@@ -78,13 +61,13 @@ Result<std::int32_t> context_take(HostCall& call, GuestHandle queue, GuestList<s
 }
 
 Result<std::int32_t> context_delete(HostCall& call, GuestList<std::uint8_t> list) {
-  std::string name = TRY(read_name(call, list));
+  std::string name = TRY(read_name(call, list, kName));
   const std::uint64_t bytes = name.size();
-  return submit(call, control::SnapshotDelete{std::move(name)}, bytes);
+  return submit_unqueued(call, control::SnapshotDelete{std::move(name)}, bytes);
 }
 
 Result<std::int32_t> context_list(HostCall& call) {
-  return submit(call, control::SnapshotList{}, 0);
+  return submit_unqueued(call, control::SnapshotList{}, 0);
 }
 
 }  // namespace quire::hostcalls

@@ -72,6 +72,43 @@ QUIRE_IMPORT("quire:core/allocate@1", "alloc-emb")
 std::int32_t alloc_emb(std::int32_t queue, std::uint32_t count, void* embeds);
 QUIRE_IMPORT("quire:core/allocate@1", "dealloc-emb")
 std::int32_t dealloc_emb(std::int32_t queue, const std::int32_t* embeds, std::uint32_t embeds_count);
+// Copies slots [source-slot, source-slot + count) of the page `source` to those of the page
+// `target` from `target-slot` on, all layers; both of the queue's model, and they may be one page.
+// What is copied keeps its positions, and what either handle masks stays masked there; a slot that
+// held something else holds that no more. Free slots for forward stay those behind the last
+// written one. `out-of-range`: slots beyond a page. `page-not-full`: a slot of `source` was never
+// written. `page-committed`: `target` is committed or shared. `no-free-page`: one was never
+// allocated. Nothing is copied then. Result: empty.
+QUIRE_IMPORT("quire:core/allocate@1", "copy-kvpage")
+std::int32_t copy_kvpage(std::int32_t queue, std::int32_t source, std::int32_t target, std::uint32_t source_slot, std::uint32_t target_slot, std::uint32_t count);
+// Leaves pages under a name for other programs of the tenant, in this order; the export stays when
+// this program ends, until it is unexported. A page that is full is shared as it is, and is
+// read-only for this program too from then on; of one that is not, a sealed copy is exported, and
+// this program goes on writing its own. Masks are of a handle and not exported. Names are as those
+// of snapshots. Flags: bit 0 public, for all tenants: `permission-denied` without the grant.
+// `already-exists`: the tenant has an export of that name, or it is to be public and there is a
+// public one. `invalid-argument`: no pages. `no-free-page`: one was never allocated, or none is
+// left for a copy. `quota-exceeded`: exports and exported pages are counted for the tenant, each
+// page as often as it is exported, and together they may pin half of the pool. Result: empty.
+QUIRE_IMPORT("quire:core/allocate@1", "export-kvpage")
+std::int32_t export_kvpage(std::int32_t queue, const std::int32_t* pages, std::uint32_t pages_count, const std::uint8_t* name, std::uint32_t name_count, std::uint32_t flags);
+// The first `count` pages of the tenant's export of that name, or of a public one where it has
+// none. Handles are valid at once, as with alloc-kvpage; they can be read, masked, exported and
+// given back, not written: that is `page-committed`. The pages count as this program's too.
+// `not-found`; `out-of-range`: it has fewer pages; `invalid-argument`: it is of another model;
+// `quota-exceeded`. Result: for each page u32 index in the export and u32 slots written (bit i:
+// slot i).
+QUIRE_IMPORT("quire:core/allocate@1", "import-kvpage")
+std::int32_t import_kvpage(std::int32_t queue, const std::uint8_t* name, std::uint32_t name_count, std::uint32_t count, void* pages);
+// Ends the tenant's own export of that name; who imported it keeps what it has. Pages that nobody
+// holds then are free at once. `not-found`. Result: empty.
+QUIRE_IMPORT("quire:core/allocate@1", "unexport-kvpage")
+std::int32_t unexport_kvpage(const std::uint8_t* name, std::uint32_t name_count);
+// The tenant's exports, then those that others made public. Result: u32 count of exports, u32
+// zero; then for each u32 pages, u32 slots written, u32 flags (bit 0 public, bit 1 the tenant's
+// own), u32 bytes of its name, its name. Little-endian, nothing between.
+QUIRE_IMPORT("quire:core/allocate@1", "list-exports")
+std::int32_t list_exports();
 }  // namespace allocate
 
 namespace context {
@@ -134,6 +171,30 @@ std::int32_t release_working_pages(std::int32_t context, std::uint32_t count);
 // queued. `out-of-range` when there are fewer. Result as flush.
 QUIRE_IMPORT("quire:core/context@1", "truncate-working-page-tokens")
 std::int32_t truncate_working_page_tokens(std::int32_t context, std::uint32_t count);
+// Handles, as of allocate.wit, of the context's pages that hold tokens, committed ones first, then
+// the one that is partly filled: `count` of them from the `first` on. They are valid at once and
+// read-only; slots that the context dropped are as if never written. The context goes on by
+// itself: its next token goes to a copy of the page that is partly filled. `out-of-range`: there
+// are fewer; then the handles stand for no page. `quota-exceeded` at once, as alloc-kvpage. Result:
+// for each page u32 index (its first logical slot / page size) and u32 slots written (bit i:
+// slot i).
+QUIRE_IMPORT("quire:core/context@1", "pages")
+std::int32_t pages(std::int32_t context, std::uint32_t first, std::uint32_t count, void* pages);
+// The way back: a new context in `queue` that holds what the pages hold, in order, and `tokens`,
+// one for each slot written. All pages but the last are full, and slot i of page k has position
+// k x page size + i, as in a context. What a handle masks is dropped (see drop-range).
+//
+// A page that came from a context or from an import is shared where the pages before it are those
+// that it was computed behind, from the tenant's first on; the tokens must be its. From the first
+// page where that is not so, the pages are copied and `tokens` are believed. Nobody finds copies
+// by their content, nor what is computed behind them but forks of this context.
+//
+// `page-not-full`: a page but the last is not full, one holds nothing, or leaves a slot out.
+// `invalid-argument`: other positions, as many tokens as there are not, or others than a page
+// is known to hold. `no-free-page`: one was never allocated, or none is left for copies.
+// Result: s32 handle of the context.
+QUIRE_IMPORT("quire:core/context@1", "from-pages")
+std::int32_t from_pages(std::int32_t queue, const std::int32_t* pages, std::uint32_t pages_count, const std::uint32_t* tokens, std::uint32_t tokens_count);
 // What the program knows of the time when nobody holds the context's pages; the last word counts.
 // Kind: 0 nothing, 1 will resume, 2 done with them, 3 keep them for `value` seconds (3,600 at
 // most count), 4 a prefix that many will share. `value` is 0 for all kinds but 3.
@@ -190,7 +251,8 @@ namespace forward {
 // pages `ikv` (0 is a hole that keeps the numbering of slots) and to one another by position; their
 // keys and values go to the next free slots of `okv`; `oemb` takes the outputs of the last |oemb|
 // tokens. `mask` is empty (rule of positions) or one byte per key, [|iemb|][slots of ikv then okv
-// in order], 1 = may attend. Flags: bit 0 beyond-context. Result: empty.
+// in order], 1 = may attend. A page of `okv` that is committed or shared is `page-committed`.
+// Flags: bit 0 beyond-context. Result: empty.
 QUIRE_IMPORT("quire:core/forward@1", "forward")
 std::int32_t forward(std::int32_t queue, const std::int32_t* ikv, std::uint32_t ikv_count, const std::int32_t* iemb, std::uint32_t iemb_count, const std::int32_t* okv, std::uint32_t okv_count, const std::int32_t* oemb, std::uint32_t oemb_count, const std::uint8_t* mask, std::uint32_t mask_count, std::uint32_t flags);
 // This instance's view of a page: one byte per slot, 0 = left out from now on, 1 = visible again.

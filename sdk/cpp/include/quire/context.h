@@ -35,6 +35,7 @@
 #include "quire/forward.h"
 #include "quire/future.h"
 #include "quire/model.h"
+#include "quire/pages.h"
 #include "quire/queue.h"
 #include "quire/result.h"
 #include "quire/task.h"
@@ -233,6 +234,34 @@ class Context {
   // up.
   Task<Result<ContextCounters>> truncate_working_page_tokens(std::uint32_t count) {
     co_return co_await forget_written(abi::context::truncate_working_page_tokens, count);
+  }
+
+  // Handles of the pages that hold tokens, for the low level; read-only. The context goes on by
+  // itself.
+  Task<Result<SharedPages>> pages() {
+    // As it is now: a step that was dropped may have gone on unseen.
+    const ContextCounters now =
+        CO_TRY(co_await Future<ContextCounters>(abi::context::truncate(handle(), 0)));
+    const std::uint32_t page_size = CO_TRY(this->page_size());
+    const std::uint32_t count =
+        now.committed_page_count + (now.working_page_token_count + page_size - 1) / page_size;
+    std::vector<std::int32_t> handles(count);
+    const std::int32_t returned = abi::context::pages(handle(), 0, count, handles.data());
+    co_return co_await detail::shared_pages(queue_, std::move(handles), returned);
+  }
+  // The way back: a context that holds what the pages hold, which is `tokens`.
+  static Task<Result<Context>> from_pages(Model model, Queue queue, std::vector<std::int32_t> pages,
+                                          std::vector<std::uint32_t> tokens) {
+    const NewHandle made = CO_TRY(co_await Future<NewHandle>(
+        abi::context::from_pages(queue.handle(), pages.data(), detail::count_of(pages.size()),
+                                 tokens.data(), detail::count_of(tokens.size()))));
+    Context out;
+    out.handle_ = detail::SharedHandle(made.value);
+    out.output_ = CO_TRY(Embeds::allocate(queue, 1));
+    out.model_ = std::move(model);
+    out.queue_ = std::move(queue);
+    out.tokens_ = std::move(tokens);
+    co_return out;
   }
 
   // What this program knows of the time when nobody holds the context's pages; the last word

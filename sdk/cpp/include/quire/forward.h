@@ -58,6 +58,13 @@ class HandleList {
     TRY(out.grow(count));
     return out;
   }
+  // Those that another call gave.
+  static HandleList adopt(Queue queue, std::vector<std::int32_t> handles) {
+    HandleList out;
+    out.queue_ = std::move(queue);
+    out.handles_ = std::move(handles);
+    return out;
+  }
   HandleList() = default;
   HandleList(HandleList&& other) noexcept
       : queue_(std::move(other.queue_)), handles_(std::exchange(other.handles_, {})) {}

@@ -10,6 +10,7 @@
 #include "quire/json.h"
 #include "quire/main.h"
 #include "quire/model.h"
+#include "quire/pages.h"
 #include "quire/queue.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
