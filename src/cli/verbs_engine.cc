@@ -25,6 +25,8 @@ Verb add_run(CLI::App& app) {
       ->type_name("S")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
+  verb->add_flag("--allow-public-exports", state->options.may_export_publicly,
+                 "Let programs export pages that those of other tenants may import");
   verb->add_flag("--kv-tree{text}", state->kv_tree,
                  "In the end draw the page graph: what was shared, found, kept; =dot for Graphviz")
       ->type_name("text|dot");
