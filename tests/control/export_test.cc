@@ -319,6 +319,7 @@ TEST_F(PageExports, OfAnInstanceThatEndsBeforeTheirTurnAreNotMade) {
 TEST(PageExportsOfTwoModels, AreImportedWithTheirOwnModelAlone) {
   struct Sink final : AnswerSink {
     void answer(Answer given) override { answers.emplace(given.future, std::move(given.body)); }
+    void lost(InstanceId, const Error& error) override { ADD_FAILURE() << error.message(); }
     std::map<FutureId, Result<AnswerBody>> answers;
   } sink;
   Wakeup wakeup;
