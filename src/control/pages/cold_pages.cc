@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::control {
 namespace {
@@ -301,7 +302,8 @@ EntryId ColdPages::clear_head(Queue& queue, const IsFenced& is_fenced) {
     Entry& one = at(entry);
     ++step_count_;
     const bool is_held = one.state == State::Held;
-    if (!is_held && one.cold_child_count == 0 && !is_fenced(entry)) return entry;
+    const bool is_leaf = one.cold_child_count == 0 || is_planted(Fault::EvictedBeforeLeaves);
+    if (!is_held && is_leaf && !is_fenced(entry)) return entry;
     pull_out(entry);
     if (const auto next = policy_->passed_over(entry, one.queue)) {
       one.queue = static_cast<std::uint8_t>(*next);

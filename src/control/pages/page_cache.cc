@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::control {
 
@@ -66,7 +67,7 @@ PageCache::Evicted PageCache::evict_one() {
     pool_.evict(page);
   }
   if (evictions_) remember_eviction(node);
-  trie_.remove_page(node);
+  if (!is_planted(Fault::IndexEntryLeftBehind)) trie_.remove_page(node);
   ++evicted_count_;
   return leaves ? Evicted::Leaves : Evicted::Free;
 }
@@ -107,6 +108,7 @@ PageMatch PageCache::find(NodeId parent, const PageContent& content, std::uint64
   if (node == kNoNode) return {};
   switch (trie_.residency(node)) {
     case Residency::InFlight:
+      if (is_planted(Fault::PublishedBeforeWritten)) return {MatchState::Resident, node};
       return {.state = MatchState::InFlight, .node = node};
     case Residency::Resident:
       return {.state = MatchState::Resident, .node = node};
@@ -287,7 +289,9 @@ void PageCache::pass_claim(NodeId node, PageId page) {
 
 void PageCache::release(PageId page) {
   QUIRE_CHECK(trie_.node_of(page) == kNoNode, "C3");
+  if (is_planted(Fault::ReleaseWithoutDrop)) return;
   pool_.release(page);
+  if (is_planted(Fault::ReleaseTwice)) pool_.release(page);
 }
 
 void PageCache::verify() const {

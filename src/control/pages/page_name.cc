@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/planted_fault.h"
+
 namespace quire::control {
 namespace {
 
@@ -102,7 +104,8 @@ std::vector<std::byte> encoded_space(std::string_view domain, const PageNameSpac
       .add(Tag::PageSize, space.page_size)
       .add(Tag::Adapter, space.adapter)
       .add(Tag::AdapterScale, std::bit_cast<std::uint32_t>(space.adapter_scale))
-      .add(Tag::SharingDomain, space.sharing_domain)
+      .add(Tag::SharingDomain,
+           is_planted(Fault::NameWithoutDomain) ? Digest{} : space.sharing_domain)
       .pad();
   return bytes;
 }
@@ -125,8 +128,11 @@ PageNamer::PageNamer(const PageNameSpace& space)
 PageName PageNamer::page(const PageName& parent, const PageContent& content) const {
   thread_local std::vector<std::byte> bytes;
   Encoder encoder(bytes);
-  encoder.add(Tag::Parent, parent).add_words(Tag::Tokens, content.tokens);
-  if (!content.positions.empty() && is_consecutive(content.positions)) {
+  encoder.add(Tag::Parent, is_planted(Fault::NameWithoutParent) ? PageName{} : parent)
+      .add_words(Tag::Tokens, content.tokens);
+  if (is_planted(Fault::NameWithoutPosition)) {
+    encoder.add(Tag::PositionFirst, 0u);
+  } else if (!content.positions.empty() && is_consecutive(content.positions)) {
     encoder.add(Tag::PositionFirst, content.positions.front());
   } else {
     encoder.add_words(Tag::Positions, content.positions);

@@ -1,6 +1,7 @@
 #include "control/pages/page_pool.h"
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::control {
 
@@ -55,7 +56,7 @@ std::uint32_t PagePool::release(PageId page) {
 }
 
 void PagePool::give_back(PageId page, Entry& entry) {
-  if (entry.fence > completed_) {
+  if (entry.fence > completed_ && !is_planted(Fault::FreedWithoutFence)) {
     entry.state = PageState::Fenced;
     fenced_list_.push_back(page);
   } else {
@@ -150,6 +151,7 @@ void PagePool::verify() const {
   std::vector<std::uint8_t> listed(entries_.size(), 0);
   for (const PageId page : free_list_) {
     QUIRE_CHECK(at(page).state == PageState::Free, "P2");
+    QUIRE_CHECK(at(page).fence <= completed_, "P5");
     QUIRE_CHECK(listed[static_cast<std::uint32_t>(page)]++ == 0, "P2");
   }
   std::uint64_t fence = 0;

@@ -19,6 +19,7 @@
 //   P3  The fenced list holds every Fenced page once, in order of their fences, all of them newer
 //       than the last completed batch.
 //   P4  Counters of states, and of cold pages behind a fence, equal a recount (I1).
+//   P5  No Free page has a fence that is newer than the last completed batch (I5).
 #include <cstdint>
 #include <deque>
 #include <optional>

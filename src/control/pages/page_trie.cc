@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::control {
 namespace {
@@ -134,7 +135,8 @@ NodeId PageTrie::find(NodeId parent, const PageContent& content) const {
 NodeId PageTrie::find(NodeId parent, const PageContent& content, std::uint64_t hash) const {
   QUIRE_CHECK(content.tokens.size() == options_.page_size, "only full pages have names");
   for (NodeId each = buckets_[bucket_of(hash)]; each != kNoNode; each = at(each).next) {
-    if (at(each).hash == hash && holds(each, parent, content)) return each;
+    if (at(each).hash != hash) continue;
+    if (is_planted(Fault::CompareSkipped) || holds(each, parent, content)) return each;
   }
   return kNoNode;
 }
@@ -172,6 +174,7 @@ NodeId PageTrie::insert(NodeId parent, const PageContent& content, std::uint64_t
 }
 
 NodeId PageTrie::insert_opaque(NodeId parent, const PageContent& content) {
+  if (is_planted(Fault::OpaquePageFound)) return insert(parent, content);
   const NodeId id = make_child(parent, content);
   Node& node = at_mutable(id);
   node.is_opaque = true;

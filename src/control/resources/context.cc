@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "control/resources/context_parts.h"
 
 namespace quire::control {
@@ -391,6 +392,7 @@ bool is_copied_first(const Context& context, const ModelResources& resources) {
   const std::size_t partial = context.written_count / page_size;
   if (partial >= context.tail.size()) return false;
   if (partial == 0 && context.boundary != kNoNode) return true;
+  if (is_planted(Fault::SealedPageWritten)) return false;
   return resources.cache.is_shared_tail(context.tail[partial]);
 }
 
@@ -424,7 +426,7 @@ bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
   const PageId shared = context.tail[partial];
   const PageId own = context.tail[first_new];
   const std::uint32_t slot_count = context.written_count % page_size;
-  if (slot_count > 0) {
+  if (slot_count > 0 && !is_planted(Fault::BoundaryPageNotCopied)) {
     copies.push_back(
         {.from = shared, .to = own, .from_slot = 0, .to_slot = 0, .slot_count = slot_count});
   }
@@ -528,7 +530,7 @@ void end_flight(Context& context, ModelResources& resources, PageLedger& ledger,
   const std::uint32_t page_size = page_size_of(resources);
   context.is_in_flight = false;
   if (!is_written) {
-    lapse_claims(context, resources);
+    if (!is_planted(Fault::ClaimKeptAfterFailure)) lapse_claims(context, resources);
     context.flight_count = 0;
     return;
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "control/resources/context.h"
 #include "control/resources/context_parts.h"
 #include "control/resources/context_suspend.h"
@@ -135,7 +136,7 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
     cache.hold_page(context.boundary);
   } else {
     cache.seal(child.tail.front());
-    cache.retain(child.tail.front());
+    if (!is_planted(Fault::ForkWithoutCount)) cache.retain(child.tail.front());
   }
 }
 
@@ -169,6 +170,7 @@ Result<void> truncate_context(Context& context, ModelResources& resources, PageL
 Result<void> rewind_context(Context& context, ModelResources& resources, PageLedger& ledger,
                             std::uint32_t length) {
   QUIRE_CHECK(!context.is_in_flight, "rewound under a batch");
+  if (is_planted(Fault::RewindOffByOne) && length > 0) --length;
   PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
   if (context.is_suspended) resume_context(context, resources, ledger);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "control/resources/context_parts.h"
 
 namespace quire::control {
@@ -31,7 +32,7 @@ void suspend_context(Context& context, ModelResources& resources, PageLedger& le
   context.anchor = kNoNode;
   context.anchor_count = 0;
   context.is_suspended = true;
-  resources.sequences.release(context);
+  if (!is_planted(Fault::RestoredFromStaleSlot)) resources.sequences.release(context);
 }
 
 void resume_context(Context& context, ModelResources& resources, PageLedger& ledger) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "control/resources/context_parts.h"
 #include "control/resources/context_suspend.h"
 #include "control/scheduler/scheduler.h"
@@ -231,6 +232,8 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
     add_last(each.output);
   }
   const std::uint32_t base = context.committed_count * page_size;
+  std::uint64_t position_first = base;
+  if (is_planted(Fault::DropRangeRenumbers)) position_first -= context.view.dropped().count();
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
   const auto output_offset =
@@ -238,7 +241,7 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
   for (std::uint32_t index = 0; index < chunk; ++index) {
     const std::uint32_t offset = context.written_count + index;
     batch_.rows.push_back({.token = context.tokens[context.token_first + offset],
-                           .position = base + offset,
+                           .position = static_cast<std::uint32_t>(position_first + offset),
                            .slot = base + offset});
     const std::uint32_t queued_index = operation.done_count + index;
     if (output_count > 0 && queued_index >= output_first)

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/planted_fault.h"
 #include "control/store/snapshot_store.h"
 
 namespace quire::store {
@@ -37,6 +38,7 @@ Result<std::set<std::int64_t>> SnapshotStore::reachable_pages(
   std::set<std::int64_t> reached;
   for (const SnapshotRow& row : TRY(index_->snapshots())) reached.insert(row.last_page);
   for (const auto& [id, row] : pages) {
+    if (is_planted(Fault::CollectsReusedPage)) break;
     const Space* space = find_space(row.space);
     if (space != nullptr && is_pinned({space->digest, row.name})) reached.insert(id);
   }

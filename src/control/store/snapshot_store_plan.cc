@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/planted_fault.h"
 #include "base/utf8.h"
 #include "control/store/page_space.h"
 #include "control/store/record_codec.h"
@@ -134,7 +135,8 @@ Result<void> SnapshotStore::check_quota(const SnapshotRecord& record, const Spac
   for (const PlannedPage& page : plan) {
     const std::uint64_t bytes = planned_bytes(space, page);
     info.bytes += bytes;
-    if (!page.row.has_value() || !held.contains(page.row->id)) {
+    const bool is_shared = page.row.has_value() && held.contains(page.row->id);
+    if (!is_shared || is_planted(Fault::QuotaCountsTwice)) {
       more += bytes;
     } else if (bytes > page.row->bytes) {
       more += bytes - page.row->bytes;  // A link that becomes a page.

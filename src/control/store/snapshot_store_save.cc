@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "base/utf8.h"
 #include "control/store/page_space.h"
 #include "control/store/record_codec.h"
@@ -85,7 +86,8 @@ Result<void> SnapshotStore::write_planned(Space& space, std::vector<PlannedPage>
   }
   const bool is_anything_new = std::any_of(
       plan.begin(), plan.end(), [](const PlannedPage& each) { return each.brings_bytes; });
-  return is_anything_new ? sync_pages(space) : Result<void>();
+  if (!is_anything_new || is_planted(Fault::IndexBeforePages)) return {};
+  return sync_pages(space);
 }
 
 Result<void> SnapshotStore::commit_save(Space& space, const SnapshotRecord& record,
@@ -194,6 +196,7 @@ Result<SnapshotInfo> SnapshotStore::save(SnapshotRecord record, std::span<const 
   Result<void> saved = write_planned(space, plan);
   if (saved.ok()) {
     saved = commit_save(space, record, info, plan, replaced);
+    if (is_planted(Fault::IndexBeforePages) && saved.ok()) saved = sync_pages(space);
     if (saved.ok()) {
       settle_save(space, plan, options.ticket);
       return info;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/planted_fault.h"
+
 namespace quire::store {
 namespace {
 
@@ -147,6 +149,7 @@ Result<void> create_folder(FileSystem& files, const std::string& path) {
 }
 
 Result<void> sync_folder(FileSystem& files, const std::string& path) {
+  if (is_planted(Fault::FolderNotSynced)) return {};
   return outcome(files.fsync_folder(path), "sync the folder", path);
 }
 

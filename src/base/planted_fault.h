@@ -1,0 +1,53 @@
+#pragma once
+// Mistakes that tests plant to see whether they would notice them.
+//
+// Shipped code has none: is_planted() is a constant there, and what it guards is not compiled. The
+// test of planted faults (tests/control/planted_fault_test.cc) compiles the files that ask for
+// is_planted() a second time, with QUIRE_PLANTED_FAULTS, and switches on one fault after another.
+// Ask for it in .cc files only: a header would be compiled in two ways in one program.
+#include <cstdint>
+
+namespace quire {
+
+enum class Fault : std::uint8_t {
+  None,
+  ForkWithoutCount,        // A fork does not raise the count of the page that it shares.
+  ReleaseWithoutDrop,      // A page that is given back keeps its holder.
+  ReleaseTwice,            // A page that is given back loses two holders.
+  PublishedBeforeWritten,  // A page that a batch is still writing is found as if it were written.
+  NameWithoutParent,       // The name of a page says nothing of what precedes it,
+  NameWithoutPosition,     // of where its tokens are,
+  NameWithoutDomain,       // or of who may share it.
+  CompareSkipped,          // A hash that is equal is believed.
+  FreedWithoutFence,       // A page is free while a batch may still touch it.
+  SealedPageWritten,       // A context writes into a page that another one reads.
+  RewindOffByOne,
+  BoundaryPageNotCopied,  // What a context keeps of a page that it shared is not copied.
+  DropRangeRenumbers,     // Tokens behind a dropped range move up.
+  EvictedBeforeLeaves,    // A cold page goes while cold pages stand on it.
+  IndexEntryLeftBehind,   // An evicted page can still be found.
+  OpaquePageFound,
+  ClaimKeptAfterFailure,  // What a failed batch was to write stays promised.
+  RestoredFromStaleSlot,  // A context that was suspended reads the places its pages once had.
+  ChecksumNotChecked,
+  FolderNotSynced,
+  IndexBeforePages,    // The index names pages that the disk may not have.
+  CollectsReusedPage,  // gc takes a page that a save in progress counts on.
+  QuotaCountsTwice,    // Pages that a tenant's snapshots share count for each of them.
+};
+inline constexpr std::uint8_t kFaultCount = static_cast<std::uint8_t>(Fault::QuotaCountsTwice) + 1;
+
+#ifdef QUIRE_PLANTED_FAULTS
+// The one global that may change: it exists in that one test, which sets it in a process of its
+// own.
+extern Fault planted_fault;
+inline bool is_planted(Fault fault) {
+  return planted_fault == fault;
+}
+#else
+constexpr bool is_planted(Fault) {
+  return false;
+}
+#endif
+
+}  // namespace quire
