@@ -98,6 +98,36 @@ TEST(Suspension, WhoeverIdlesGivesWayAndComesBackWithTheSameBits) {
   EXPECT_EQ(idle.tokens, alone);
 }
 
+// The older one has the lower priority, and each needs several batches to have its tokens back.
+TEST(Suspension, TwoThatBothComeBackDoNotTakeTurnsForEver) {
+  Harness::Options options = pool_of(1);
+  options.device.row_count_max = 1;
+  Harness harness(options);
+  const InstanceId old = harness.start();
+  const ObjectId low = harness.queue(old, Priority::Low);
+  const ObjectId first = harness.context(old, low);
+  const auto output = harness.embeds(old, low, 1);
+  const InstanceId young = harness.start();
+  const ObjectId high = harness.queue(young, Priority::High);
+  const ObjectId second = harness.context(young, high);
+  harness.send(young, ContextAppend{second, {1, 2, 3}}, false);
+  harness.send(young, ContextFlush{second}, false);
+  harness.run();
+  harness.send(old, ContextAppend{first, {9}}, false);
+  const FutureId written = harness.send(old, ContextFlush{first});  // The page of one who idles.
+  for (int batch = 0; batch < 10 && !harness.has(old, written); ++batch) harness.step();
+  ASSERT_TRUE(harness.has(old, written));
+  ASSERT_FALSE(harness.error(old, written));
+  const FutureId next = harness.send(old, ContextForward{first, output});
+  const FutureId restored =
+      harness.send(young, ContextEdit{second, ContextEditKind::CommitPages, 0});
+  for (int batch = 0; batch < 50 && !harness.has(old, next); ++batch) harness.step();
+  ASSERT_TRUE(harness.has(old, next));
+  ASSERT_TRUE(harness.has(young, restored));
+  EXPECT_FALSE(harness.error(old, next));
+  EXPECT_FALSE(harness.error(young, restored));
+}
+
 TEST(Suspension, OneThatNeedsMoreThanThePoolIsToldTheNumbersAndNobodyElseNotices) {
   Harness harness(pool_of(8));
   std::vector<Conversation> talks{begin(harness, 1, 32, 4)};

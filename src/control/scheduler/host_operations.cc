@@ -388,7 +388,8 @@ Result<void> Scheduler::check_quota(const Instance& instance, std::uint32_t coun
 // Then `count` pages are free.
 bool Scheduler::can_take(const Operation& operation, std::uint32_t count) {
   if (count == 0) return true;
-  if (oldest_waiter_ < operation.instance->order) return false;
+  const bool is_others = first_waiter_.instance_order != operation.instance->order;
+  if (is_others && first_waiter_ < importance_of(operation)) return false;
   return make_room(operation, count);
 }
 

@@ -80,6 +80,13 @@ void Scheduler::run(Operation& operation) {
   settle(operation, attempt(operation));
 }
 
+Scheduler::Importance Scheduler::importance_of(const Operation& operation) {
+  const Priority priority =
+      operation.queue != nullptr ? operation.queue->priority : Priority::Normal;
+  const int below_high = static_cast<int>(Priority::High) - static_cast<int>(priority);
+  return {below_high, operation.instance->order, operation.age};
+}
+
 void Scheduler::settle(Operation& operation, Attempt attempt) {
   switch (attempt) {
     case Attempt::Done:
@@ -94,7 +101,7 @@ void Scheduler::settle(Operation& operation, Attempt attempt) {
       break;
     case Attempt::WaitPage:
       waiters_.push_back(Ref<Operation>(&operation));
-      oldest_waiter_ = std::min(oldest_waiter_, operation.instance->order);
+      first_waiter_ = std::min(first_waiter_, importance_of(operation));
       break;
   }
 }
@@ -150,17 +157,13 @@ bool Scheduler::dispatch() {
 }
 
 void Scheduler::serve_waiters() {
-  oldest_waiter_ = kNobody;
+  first_waiter_ = kNobody;
   if (waiters_.empty()) return;
   std::vector<Ref<Operation>> waiters = std::exchange(waiters_, {});
   std::erase_if(waiters, [](const Ref<Operation>& each) { return each.get() == nullptr; });
   std::sort(waiters.begin(), waiters.end(),
             [](const Ref<Operation>& left, const Ref<Operation>& right) {
-              const Operation& first = *left.get();
-              const Operation& second = *right.get();
-              return first.instance->order != second.instance->order
-                         ? first.instance->order < second.instance->order
-                         : first.age < second.age;
+              return importance_of(*left.get()) < importance_of(*right.get());
             });
   row_limit_ = std::min(resources_.device.row_count_max, options_.prefill_row_budget);
   for (std::size_t index = 0; index < waiters.size(); ++index) {
@@ -375,16 +378,14 @@ void Scheduler::resolve_stuck() {
   if (goes_on) table_.wakeup.notify();
   if (waiters_.empty() || has_progress_ || goes_on) return;
   const std::uint64_t now_ns = table_.clock.now_ns();
-  std::size_t youngest = 0;
+  std::size_t last = 0;
   for (std::size_t index = 0; index < waiters_.size(); ++index) {
     const Operation& each = *waiters_[index].get();
     if (now_ns - each.wait_since_ns >= options_.page_wait_ns_max) return fail_waiter(index);
-    const Operation& chosen = *waiters_[youngest].get();
-    if (std::pair(each.instance->order, each.age) > std::pair(chosen.instance->order, chosen.age)) {
-      youngest = index;
-    }
+    const Operation& chosen = *waiters_[last].get();
+    if (importance_of(each) > importance_of(chosen)) last = index;
   }
-  if (!others_may_free()) fail_waiter(youngest);
+  if (!others_may_free()) fail_waiter(last);
 }
 
 void Scheduler::fail_waiter(std::size_t index) {

@@ -8,11 +8,11 @@
 // embed_txt, forward and get_next_dist become one step.
 //
 // Pages. An operation takes all the pages it needs at its first placement, or waits. Those who wait
-// are served by age of their instances: no instance takes a page while an older one waits for one,
-// so the oldest always progresses. For one that lacks pages, contexts that others can do without are
-// suspended (suspension.cc), or under WhenFull::FcfsKill the newest instance ends (fcfs_kill.cc).
-// When nothing is left that could free a page, the youngest who waits gets NoFreePage with the
-// numbers.
+// are served by importance, which is priority and then age of their instances: nobody takes a page
+// while one who is more important waits for one, so the first always progresses. For one that lacks
+// pages, contexts that others can do without are suspended (suspension.cc), or under
+// WhenFull::FcfsKill the newest instance ends (fcfs_kill.cc). When nothing is left that could free a
+// page, the least important who waits gets NoFreePage with the numbers.
 //
 // Owns     the model's pages, embed slots and sequences, the operations that are ready, and the
 //          record of the batch under way (one at a time).
@@ -27,6 +27,7 @@
 //   it:
 //       keys and values by passes, outputs by distributions.
 //   S3  Ledgers and holds of pages equal a recount from all objects (I2).
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -129,6 +130,15 @@ class Scheduler {
     Blocked,  // Will be issued again by the one it waits for.
     WaitPage,
   };
+  // Smaller is more important: the higher priority, then the older instance, then what was issued
+  // first. One order for who is served first and who is suspended for whom, or two could take turns
+  // for ever.
+  struct Importance {
+    int below_high;  // Priorities between it and the highest.
+    std::uint64_t instance_order;
+    std::uint64_t age;
+    auto operator<=>(const Importance&) const = default;
+  };
   struct PageWrite {
     Ref<PageObject> page;
     std::uint32_t bits = 0;
@@ -183,6 +193,7 @@ class Scheduler {
   bool needs_batch(const Operation& operation) const;
   std::uint32_t row_count_of(const Operation& operation) const;
   static Candidate candidate_of(Operation& operation);
+  static Importance importance_of(const Operation& operation);
   void sort(std::vector<Candidate>& candidates) const;
   void serve_waiters();
   void place_all();
@@ -291,9 +302,9 @@ class Scheduler {
   MissLog misses_;
 
   std::vector<Ref<Operation>> ready_;    // Need a batch.
-  std::vector<Ref<Operation>> waiters_;  // For pages; by order of instance while a batch is built.
-  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
-  std::uint64_t oldest_waiter_ = kNobody;  // Order of the oldest instance among them, or older.
+  std::vector<Ref<Operation>> waiters_;  // For pages; by importance while a batch is built.
+  static constexpr Importance kNobody{.below_high = 255, .instance_order = 0, .age = 0};
+  Importance first_waiter_ = kNobody;  // The most important among them, or one before it.
   std::vector<Candidate> small_;
   std::vector<Candidate> large_;
   std::vector<Ref<Operation>> taken_;  // Of ready_, while it is worked through.

@@ -4,9 +4,9 @@
 // pages, these contexts are suspended until there are enough, in this order: of instances that have
 // nothing to compute (longest unused first), of instances that are less important than the
 // operation's own (lower priority, then newer), and those of its own instance that no operation
-// waits for. So the oldest instance that has work always goes on. Pages that are shared with a
-// context that stays do not help, and cost nothing.
-// Where there is a tier, what was given up goes there (tier_transfers.h).
+// waits for. Waiters are served in that order too (Scheduler::Importance), so the most important
+// instance that has work always goes on. Pages that are shared with a context that stays do not
+// help, and cost nothing. Where there is a tier, what was given up goes there (tier_transfers.h).
 #include <algorithm>
 #include <tuple>
 #include <vector>
