@@ -2,7 +2,7 @@
 // finished before the next, and issued as fast as it comes, from several queues, cut by small
 // batches and among neighbours. Both must give the same answers (I13), error for error. Exports are
 // of names that only their own guest uses, so that what neighbours do changes nothing; what guests
-// export to one another is in page_program_test.cc.
+// export to one another is in page_handle_program_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>

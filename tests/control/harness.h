@@ -15,6 +15,7 @@
 #include "control/store/disk_thread.h"
 #include "control/store/simulated_file_system.h"
 #include "inference/handlers/simulated_backend.h"
+#include "support/verifying.h"
 
 namespace quire::control {
 
@@ -22,21 +23,29 @@ using Answers = std::map<std::pair<InstanceId, FutureId>, Result<AnswerBody>>;
 
 class Harness final : public AnswerSink {
  public:
+  static constexpr int kBatchCountMax = 20'000;  // Of one run().
+
   struct Options {
     inference::SimulatedBackendOptions device{};
     // Misses are explained, so that verify() walks what explains them too.
     ControllerOptions controller{.miss_count_max = 64};
-    store::SimulatedFileSystem* files = nullptr;  // Where snapshots go; null: nowhere.
+    store::SimulatedFileSystem* files = nullptr;              // Where snapshots go; null: nowhere.
+    std::uint64_t tenant_bytes_max = std::uint64_t{1} << 30;  // Of snapshots.
+    bool has_second_model = false;  // ModelIndex{1}, on which nothing is computed.
   };
 
   explicit Harness(Options options) : inbox(wakeup), device(fill(options.device), inbox) {
     if (options.files != nullptr) {
-      disk.emplace(*options.files,
-                   open_store(*options.files, options.controller.disk_tier_page_count), inbox);
+      disk.emplace(*options.files, open_store(options), inbox);
       options.controller.disk = &*disk;
     }
+    std::vector<ServedModel> models{{.backend = &device}};
+    if (options.has_second_model) {
+      second_device.emplace(fill(options.device), inbox);
+      models.push_back({.backend = &*second_device});
+    }
     controller =
-        make_controller({{.backend = &device}}, options.controller, inbox, *this, wakeup, clock);
+        make_controller(std::move(models), options.controller, inbox, *this, wakeup, clock);
   }
   Harness() : Harness(Options{}) {}
 
@@ -72,6 +81,10 @@ class Harness final : public AnswerSink {
   int run() {
     int batches = 0;
     for (bool goes_on = true; goes_on;) {
+      if (batches > kBatchCountMax) {
+        std::cerr << "no end after " << batches << " batches\n";
+        std::abort();
+      }
       goes_on = controller->poll();
       if (controller->dispatch()) {
         ++batches;
@@ -79,7 +92,7 @@ class Harness final : public AnswerSink {
       }
       while (device.inflight_count() > 0) device.complete_next(), goes_on = true;
       while (disk && disk->run_one()) goes_on = true;
-      if (verifies) controller->verify();
+      verify();
     }
     return batches;
   }
@@ -90,8 +103,19 @@ class Harness final : public AnswerSink {
     while (device.inflight_count() > 0) device.complete_next();
     if (disk) disk->run_one();
     controller->poll();
-    if (verifies) controller->verify();
+    verify();
     return any;
+  }
+  // Leaves the batch under way.
+  void begin_step() {
+    controller->poll();
+    controller->dispatch();
+    verify();
+  }
+  void verify() const {
+    if (!verifies) return;
+    const test::Verifying verifying;
+    controller->verify();
   }
 
   InstanceId start(TenantId tenant = TenantId{1}, const InstanceLimits& limits = {}) {
@@ -150,6 +174,7 @@ class Harness final : public AnswerSink {
   ManualClock clock;
   CompletionInbox inbox;
   inference::SimulatedBackend device;
+  std::optional<inference::SimulatedBackend> second_device;
   ManualWallClock wall_clock;
   std::optional<store::InlineDisk> disk;
   std::unique_ptr<Controller> controller;
@@ -161,12 +186,12 @@ class Harness final : public AnswerSink {
   std::uint64_t next_instance = 0;
 
  private:
-  std::unique_ptr<store::SnapshotStore> open_store(store::FileSystem& files,
-                                                   std::uint32_t cached_count) {
+  std::unique_ptr<store::SnapshotStore> open_store(const Options& wanted) {
     store::StoreOptions options;
     options.folder = "store";
-    options.cached_slot_count_max = cached_count;
-    auto opened = store::SnapshotStore::open(files, wall_clock, options);
+    options.cached_slot_count_max = wanted.controller.disk_tier_page_count;
+    options.tenant_bytes_max = wanted.tenant_bytes_max;
+    auto opened = store::SnapshotStore::open(*wanted.files, wall_clock, options);
     if (!opened.ok()) {
       std::cerr << "store: " << opened.error().message() << "\n";
       std::abort();

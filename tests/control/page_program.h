@@ -1,0 +1,226 @@
+#pragma once
+// Random programs over every operation of the page store, and every mistake a program can make,
+// beside a naive model (naive_model.h). Several guests of two tenants, on the simulated device and
+// disk.
+//
+// To add an operation: a method that does it and says what must come of it, and a line in
+// page_program.cc's table. Whoever runs programs asks coverage() whether each line was reached.
+//
+// A guest's commands are issued as they come; what they must answer is noted, and compared when the
+// answer is there. In a pool that may run out, or on a device that loses passes, an answer may also
+// be that error; the model then asks what was done (after_compute).
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/harness.h"
+#include "control/naive_model.h"
+
+namespace quire::control {
+
+struct Knobs {
+  std::uint32_t page_size = 16;
+  std::uint32_t page_count = 64;
+  std::uint32_t row_count_max = 64;
+  std::uint32_t prefill_row_budget = 16;
+  std::uint32_t sequence_count = 64;
+  std::uint32_t hash_bits = 64;
+  std::uint32_t failure_percent = 0;                        // Of passes.
+  std::uint64_t tenant_bytes_max = std::uint64_t{1} << 30;  // Of snapshots.
+  int step_count = 200;
+
+  static Knobs of_seed(std::uint64_t seed);
+};
+
+using Coverage = std::map<std::string, std::uint64_t>;
+
+class PageProgram {
+ public:
+  PageProgram(const Knobs& knobs, std::uint64_t seed);
+
+  void run();
+  // How often each operation, each mistake and each tier was met; a name for each, zero where not.
+  static Coverage no_coverage();
+  void add_coverage(Coverage& coverage) const;
+
+ private:
+  struct Chain {
+    ObjectId id{};
+    test::Content content{};
+    std::uint32_t queued = 0;
+    bool is_known = true;  // `queued` is certain: nothing failed since.
+    std::uint32_t length() const { return content.length(); }
+    std::uint32_t written() const { return length() - queued; }
+  };
+  struct Page {
+    ObjectId id{};
+    std::vector<test::Slot> slots{};
+  };
+  enum class EmbedKind : std::uint8_t { Empty, Token, Output, Failed };
+  struct Embed {
+    ObjectId id{};
+    EmbedKind kind = EmbedKind::Empty;
+    std::uint32_t position = 0;
+    std::uint64_t value = 0;  // The token's input, or the output.
+    ErrorCode error{};        // Failed: why.
+  };
+  struct Guest {
+    InstanceId id{};
+    TenantId tenant{};
+    ObjectId queue{};
+    std::vector<Chain> chains{};
+    std::vector<Page> pages{};
+    std::vector<Embed> embeds{};
+  };
+  struct Expected {
+    enum class Kind : std::uint8_t { Output, Computed, Edited, Refused, Done };
+    InstanceId guest{};
+    FutureId future{};
+    Kind kind = Kind::Done;
+    test::Content content{};               // Computed, Edited: of the context.
+    std::uint64_t output = 0;              // Output.
+    std::uint32_t seq_len = 0;             // Computed, Edited.
+    ErrorCode code = ErrorCode::Internal;  // Refused.
+  };
+  struct Saved {
+    Chain chain;
+    std::uint64_t expires_unix_ms = 0;
+  };
+  struct Operation {
+    const char* name;
+    std::uint32_t weight;
+    void (PageProgram::*act)(Guest& guest);
+    bool notes_itself = false;  // When it came to what it is for.
+  };
+  static std::vector<Operation> operations();
+  static std::vector<Operation> mistakes();
+
+  // page_program.cc: choices, the engine's turns, and what is compared.
+  Harness::Options options();
+  std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(random_() % bound); }
+  template <typename T>
+  T& some(std::vector<T>& all) {
+    return all[below(static_cast<std::uint32_t>(all.size()))];
+  }
+  void act();
+  void note(const std::string& what) { ++coverage_[what]; }
+  Guest& some_guest();
+  Guest start_guest(const InstanceLimits& limits = {});
+  Chain& some_chain(Guest& guest);
+  test::Sequence some_tokens();
+  bool has_quota() const { return knobs_.tenant_bytes_max < Knobs{}.tenant_bytes_max; }
+  bool is_fallible() const { return knobs_.page_count < 32 || knobs_.failure_percent > 0; }
+  void settle();
+  void settle_with(InstanceId owner, FutureId future);
+  void check();
+  void check_one(const Expected& each);
+  void expect(const Guest& guest, FutureId future, const Chain& chain, Expected::Kind kind);
+  void expect_output(const Guest& guest, FutureId future, std::uint64_t output);
+  void expect_refusal(const Guest& guest, FutureId future, ErrorCode code);
+  void expect_done(const Guest& guest, FutureId future);
+  // Sends it and waits. The error; nothing where it went well.
+  std::optional<ErrorCode> outcome(InstanceId owner, CommandBody body);
+  void end_all();
+  void new_machine();
+  // The machine stops and starts again on the same disk, on which `edit` was done meanwhile.
+  void start_again(const std::function<void()>& edit);
+
+  // page_program_contexts.cc
+  void append(Guest& guest);
+  void flush(Guest& guest);
+  void forward(Guest& guest);
+  void after_compute(const Guest& guest, Chain& chain);
+  void fork(Guest& guest);
+  void truncate(Guest& guest);
+  void rewind(Guest& guest);
+  void rewind(Guest& guest, Chain& chain);
+  void drop_range(Guest& guest);
+  void splice(Guest& guest);
+  void use_working_pages(Guest& guest);
+  void hint(Guest& guest);
+  void drop(Guest& guest);
+  void end(Guest& guest);
+  void step(Guest& guest);
+  void begin_step(Guest& guest);
+  static void add(Chain& chain, const test::Sequence& tokens);
+
+  // page_program_pages.cc
+  void alloc_pages(Guest& guest);
+  void dealloc_pages(Guest& guest);
+  void mask_page(Guest& guest);
+  void embed_text(Guest& guest);
+  void renew_embed(Guest& guest);
+  void forward_pages(Guest& guest);
+  void get_next_dist(Guest& guest);
+  struct Pass;
+  Pass some_pass(Guest& guest);
+  std::optional<ErrorCode> refusal_of(const Pass& pass) const;
+  void take_pass(Pass& pass);
+
+  // page_program_snapshots.cc
+  void save(Guest& guest);
+  void open(Guest& guest);
+  void remove(Guest& guest);
+  void list(Guest& guest);
+  void restart(Guest& guest);
+  std::optional<ErrorCode> open_alone(TenantId tenant, const std::string& name, const Chain& saved);
+  void expire();
+  void damage(const char* what, bool while_open,
+              const std::function<void(std::vector<std::byte>&)>& edit);
+  void cut_short(Guest& guest);
+  void flip_bits(Guest& guest);
+  void change_version(Guest& guest);
+  void shrink_while_open(Guest& guest);
+  void fail_disk(Guest& guest,
+                 const std::function<store::SimulatedFault(const store::SimulatedCall&)>& inject);
+  void fill_disk(Guest& guest);
+  void fail_write(Guest& guest);
+  void make_read_only(Guest& guest);
+
+  // page_program_mistakes.cc
+  void refused(const Guest& guest, CommandBody body, ErrorCode code);
+  void refuse_context(const Guest& guest, ObjectId context);
+  void refuse_page(const Guest& guest, ObjectId page);
+  void refuse_embed(const Guest& guest, ObjectId embed);
+  void mistake(const InstanceLimits& limits,
+               const std::function<void(const Guest&, ObjectId context)>& act);
+  void mistake_in_edit(ContextEditKind kind, std::uint32_t count, ErrorCode code,
+                       const InstanceLimits& limits = {});
+  void commit_partial_page(Guest& guest);
+  void truncate_beyond_tail(Guest& guest);
+  void release_beyond_tail(Guest& guest);
+  void truncate_beyond_pages(Guest& guest);
+  void rewind_beyond_end(Guest& guest);
+  void drop_beyond_end(Guest& guest);
+  void splice_beyond_end(Guest& guest);
+  void splice_across_models(Guest& guest);
+  void reserve_beyond_quota(Guest& guest);
+  void reserve_beyond_pool(Guest& guest);
+  void alloc_beyond_quota(Guest& guest);
+  void alloc_beyond_pool(Guest& guest);
+  void embeds_beyond_quota(Guest& guest);
+  void contexts_beyond_quota(Guest& guest);
+  void use_foreign_handles(Guest& guest);
+  void use_stale_handles(Guest& guest);
+  void use_handles_of_another_kind(Guest& guest);
+  void use_bad_names(Guest& guest);
+  void open_foreign_snapshot(Guest& guest);
+
+  const Knobs knobs_;
+  std::mt19937_64 random_;
+  store::SimulatedFileSystem files_;
+  std::uint64_t wall_ms_ = 1'000'000;
+  std::optional<Harness> machine_;
+  std::vector<Guest> guests_;
+  std::vector<Expected> expected_;
+  std::map<std::pair<TenantId, std::string>, Saved> snapshots_;
+  Coverage coverage_;
+};
+
+}  // namespace quire::control

@@ -1,0 +1,239 @@
+// What programs do with pages and embeds by hand. Not on a device that loses passes: what a lost
+// one leaves is the subject of forward_program_test.cc.
+#include <algorithm>
+#include <numeric>
+
+#include "control/page_program.h"
+
+namespace quire::control {
+
+using test::Row;
+using test::Slot;
+
+namespace {
+
+constexpr std::uint32_t kHole = ~0u;
+constexpr std::size_t kPagesMax = 3;  // Of one guest.
+
+}  // namespace
+
+// A forward pass over pages, by indices into the guest's pages and embeds.
+struct PageProgram::Pass {
+  Guest* guest = nullptr;
+  std::vector<std::uint32_t> input_pages;
+  std::vector<std::uint32_t> output_pages;
+  std::vector<std::uint32_t> inputs;
+  std::vector<std::uint32_t> outputs;
+  std::vector<std::uint8_t> mask;
+
+  std::vector<std::uint32_t> table() const {
+    std::vector<std::uint32_t> pages = input_pages;
+    for (const std::uint32_t page : output_pages) {
+      if (std::find(input_pages.begin(), input_pages.end(), page) == input_pages.end()) {
+        pages.push_back(page);
+      }
+    }
+    return pages;
+  }
+  std::vector<ObjectId> page_ids(const std::vector<std::uint32_t>& pages) const {
+    std::vector<ObjectId> ids;
+    for (const std::uint32_t page : pages) {
+      ids.push_back(page == kHole ? kNoObject : guest->pages[page].id);
+    }
+    return ids;
+  }
+  std::vector<ObjectId> embed_ids(const std::vector<std::uint32_t>& embeds) const {
+    std::vector<ObjectId> ids;
+    for (const std::uint32_t embed : embeds) ids.push_back(guest->embeds[embed].id);
+    return ids;
+  }
+};
+
+namespace {
+
+// The first slot behind all written ones.
+std::uint32_t fill_of(const std::vector<Slot>& slots) {
+  std::uint32_t fill = 0;
+  for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+    if (slots[slot].is_written) fill = slot + 1;
+  }
+  return fill;
+}
+
+std::vector<std::uint32_t> some_of(std::size_t bound, std::size_t count, std::mt19937_64& random) {
+  std::vector<std::uint32_t> all(bound);
+  std::iota(all.begin(), all.end(), 0u);
+  std::shuffle(all.begin(), all.end(), random);
+  all.resize(std::min(bound, count));
+  return all;
+}
+
+}  // namespace
+
+void PageProgram::alloc_pages(Guest& guest) {
+  if (knobs_.failure_percent > 0 || guest.pages.size() >= kPagesMax) return;
+  const ObjectId id = machine_->new_object();
+  const std::optional<ErrorCode> error = outcome(guest.id, AllocPages{guest.queue, {id}});
+  if (!error) {
+    guest.pages.push_back({.id = id, .slots = std::vector<Slot>(knobs_.page_size)});
+    return;
+  }
+  ASSERT_TRUE(is_fallible() && error == ErrorCode::NoFreePage);
+  machine_->send(guest.id, DeallocPages{guest.queue, {id}}, false);  // The name is still there.
+}
+
+void PageProgram::dealloc_pages(Guest& guest) {
+  if (guest.pages.empty()) return;
+  Page& page = some(guest.pages);
+  expect_done(guest, machine_->send(guest.id, DeallocPages{guest.queue, {page.id}}));
+  guest.pages.erase(guest.pages.begin() + (&page - guest.pages.data()));
+}
+
+void PageProgram::mask_page(Guest& guest) {
+  if (guest.pages.empty()) return;
+  Page& page = some(guest.pages);
+  std::vector<std::uint8_t> visible;
+  for (Slot& slot : page.slots) {
+    slot.is_visible = below(4) != 0;
+    visible.push_back(slot.is_visible);
+  }
+  expect_done(guest, machine_->send(guest.id, MaskPage{guest.queue, page.id, visible}));
+}
+
+void PageProgram::embed_text(Guest& guest) {
+  Embed& embed = some(guest.embeds);
+  const std::uint32_t token = below(512);
+  embed.kind = EmbedKind::Token;
+  embed.position = below(12);
+  embed.value = test::input_of_token(token);
+  expect_done(guest, machine_->send(guest.id,
+                                    EmbedText{guest.queue, {embed.id}, {token}, {embed.position}}));
+}
+
+void PageProgram::renew_embed(Guest& guest) {
+  Embed& embed = some(guest.embeds);
+  expect_done(guest, machine_->send(guest.id, DeallocEmbeds{guest.queue, {embed.id}}));
+  embed = {.id = machine_->embeds(guest.id, guest.queue, 1)[0]};
+}
+
+void PageProgram::get_next_dist(Guest& guest) {
+  const Embed& embed = some(guest.embeds);
+  const FutureId future = machine_->send(guest.id, GetNextDist{guest.queue, embed.id, 8});
+  if (embed.kind == EmbedKind::Output) return expect_output(guest, future, embed.value);
+  expect_refusal(guest, future,
+                 embed.kind == EmbedKind::Failed ? embed.error : ErrorCode::InvalidArgument);
+}
+
+PageProgram::Pass PageProgram::some_pass(Guest& guest) {
+  Pass pass;
+  pass.guest = &guest;
+  pass.input_pages = some_of(guest.pages.size(), below(3), random_);
+  if (below(8) == 0) pass.input_pages.push_back(kHole);
+  pass.output_pages = some_of(guest.pages.size(), below(3), random_);
+  const std::uint32_t count = 1 + below(3);
+  for (std::uint32_t index = 0; index < count; ++index) pass.inputs.push_back(below(5));
+  pass.outputs = some_of(guest.embeds.size(), below(count + 1), random_);
+  if (below(4) != 0) return pass;
+  std::size_t entries = count * pass.table().size() * knobs_.page_size;
+  if (below(8) == 0) ++entries;  // Too long.
+  for (std::size_t index = 0; index < entries; ++index) {
+    pass.mask.push_back(static_cast<std::uint8_t>(below(2)));
+  }
+  return pass;
+}
+
+std::optional<ErrorCode> PageProgram::refusal_of(const Pass& pass) const {
+  const Guest& guest = *pass.guest;
+  for (const std::uint32_t input : pass.inputs) {
+    if (guest.embeds[input].kind == EmbedKind::Failed) return guest.embeds[input].error;
+    if (guest.embeds[input].kind == EmbedKind::Empty) return ErrorCode::InvalidArgument;
+  }
+  std::size_t room = 0;
+  for (const std::uint32_t page : pass.output_pages) {
+    room += knobs_.page_size - fill_of(guest.pages[page].slots);
+  }
+  if (!pass.output_pages.empty() && room < pass.inputs.size()) return ErrorCode::OutOfRange;
+  const std::size_t columns = pass.table().size() * knobs_.page_size;
+  if (!pass.mask.empty() && pass.mask.size() != pass.inputs.size() * columns) {
+    return ErrorCode::InvalidArgument;
+  }
+  // Rows that see one another's keys, or take one another's place, cannot be parted.
+  std::vector<std::uint32_t> positions;
+  bool is_whole = !pass.mask.empty() || pass.output_pages.empty();
+  for (const std::uint32_t input : pass.inputs) {
+    positions.push_back(guest.embeds[input].position);
+    is_whole |= std::count(pass.outputs.begin(), pass.outputs.end(), input) > 0;
+  }
+  is_whole |= !std::is_sorted(positions.begin(), positions.end());
+  if (is_whole && pass.inputs.size() > knobs_.row_count_max) return ErrorCode::TooLarge;
+  return std::nullopt;
+}
+
+// The model does what the pass does.
+void PageProgram::take_pass(Pass& pass) {
+  Guest& guest = *pass.guest;
+  const std::vector<std::uint32_t> pages = pass.table();
+  std::vector<Slot*> table;
+  std::vector<Slot> scratch(pass.inputs.size());
+  for (const std::uint32_t page : pages) {
+    for (std::uint32_t slot = 0; slot < knobs_.page_size; ++slot) {
+      table.push_back(page == kHole ? nullptr : &guest.pages[page].slots[slot]);
+    }
+  }
+  std::vector<std::size_t> free;  // Of the output pages, in their order.
+  for (const std::uint32_t page : pass.output_pages) {
+    const auto index =
+        static_cast<std::size_t>(std::find(pages.begin(), pages.end(), page) - pages.begin());
+    for (std::uint32_t slot = fill_of(guest.pages[page].slots); slot < knobs_.page_size; ++slot) {
+      free.push_back(index * knobs_.page_size + slot);
+    }
+  }
+  std::vector<Row> rows;
+  for (std::size_t index = 0; index < pass.inputs.size(); ++index) {
+    const Embed& input = guest.embeds[pass.inputs[index]];
+    Row row{
+        .input = input.kind == EmbedKind::Token ? input.value : test::input_of_output(input.value),
+        .position = input.position};
+    if (!pass.output_pages.empty()) {
+      row.own = free[index];
+    } else if (pass.mask.empty()) {  // They see one another, and leave nothing.
+      row.own = table.size();
+      table.push_back(&scratch[index]);
+    }
+    rows.push_back(row);
+  }
+  const std::vector<std::uint64_t> results = test::forward_pass(rows, table, pass.mask);
+  const std::size_t first = pass.inputs.size() - pass.outputs.size();
+  for (std::size_t index = 0; index < pass.outputs.size(); ++index) {
+    Embed& output = guest.embeds[pass.outputs[index]];
+    output.kind = EmbedKind::Output;
+    output.position = rows[first + index].position + 1;
+    output.value = results[first + index];
+  }
+}
+
+void PageProgram::forward_pages(Guest& guest) {
+  if (knobs_.failure_percent > 0) return;
+  Pass pass = some_pass(guest);
+  const FutureId future = machine_->send(
+      guest.id,
+      Forward{guest.queue, pass.page_ids(pass.input_pages), pass.embed_ids(pass.inputs),
+              pass.page_ids(pass.output_pages), pass.embed_ids(pass.outputs), pass.mask, false});
+  std::optional<ErrorCode> refusal = refusal_of(pass);
+  if (!refusal && is_fallible()) {  // Pages of the pass's own may not be there.
+    settle_with(guest.id, future);
+    refusal = machine_->error(guest.id, future);
+    ASSERT_TRUE(!refusal || refusal == ErrorCode::NoFreePage);
+  }
+  if (!refusal) {
+    expect_done(guest, future);
+    return take_pass(pass);
+  }
+  expect_refusal(guest, future, *refusal);
+  for (const std::uint32_t output : pass.outputs) {
+    guest.embeds[output] = {
+        .id = guest.embeds[output].id, .kind = EmbedKind::Failed, .error = *refusal};
+  }
+}
+
+}  // namespace quire::control
