@@ -129,9 +129,9 @@ quire_status quire_template_compile(quire_bytes source, quire_template** out, qu
 void quire_template_delete(quire_template* chat_template);
 
 typedef struct {
-  quire_bytes request;       // JSON object with "messages"; every entry is a template variable.
-  quire_bytes variables;     // JSON object of the model's own (bos_token, …); they win.
-  int64_t now_unix_seconds;  // For strftime_now.
+  quire_bytes request;          // JSON object with "messages"; every entry is a template variable.
+  quire_bytes variables;        // JSON object of the model's own (bos_token, …); they win.
+  int64_t now_unix_seconds;     // For strftime_now.
   const quire_bytes* shielded;  // Special tokens that no string of the request may become.
   size_t shielded_count;
 } quire_render_request;

@@ -21,32 +21,31 @@
 
 namespace quire {
 
-// One list for the engine, the interface with guests (interface/*.wit, `error-code`) and the command
-// line. A guest sees the negated number; numbers never change.
+// One list for the engine, the interface with guests (interface/*.wit, `error-code`) and the
+// command line. A guest sees the negated number; numbers never change.
 enum class ErrorCode : std::uint8_t {
-  InvalidArgument = 1,   // The caller can fix this by sending something else.
-  OutOfRange = 2,        // A position, index or length beyond what exists.
-  NotFound = 3,          // No such handle, model, file, page or name.
+  InvalidArgument = 1,  // The caller can fix this by sending something else.
+  OutOfRange = 2,       // A position, index or length beyond what exists.
+  NotFound = 3,         // No such handle, model, file, page or name.
   AlreadyExists = 4,
-  NotSupported = 5,      // The model or this build lacks the ability.
+  NotSupported = 5,  // The model or this build lacks the ability.
   PermissionDenied = 6,
-  QuotaExceeded = 7,     // A limit of this instance or tenant; the message names it.
-  NoFreePage = 8,        // All pages are held; the message says how many.
+  QuotaExceeded = 7,  // A limit of this instance or tenant; the message names it.
+  NoFreePage = 8,     // All pages are held; the message says how many.
   PageNotFull = 9,
   PageCommitted = 10,
   PageOpaque = 11,
   Cancelled = 12,
   Timeout = 13,
   TooLarge = 14,
-  Unavailable = 15,      // Not ready, or a peer, file or device went away.
+  Unavailable = 15,  // Not ready, or a peer, file or device went away.
   Io = 16,
   Internal = 17,
-  Corrupted = 18,        // Bytes at rest or on the wire do not match their own description.
+  Corrupted = 18,  // Bytes at rest or on the wire do not match their own description.
 };
 
 // The name as interface/ spells it: "invalid-argument".
 const char* error_code_name(ErrorCode code);
-
 
 class [[nodiscard]] Error {
  public:
@@ -81,8 +80,11 @@ class [[nodiscard]] Result {
   using Value = std::conditional_t<std::is_void_v<T>, Unit, T>;
 
  public:
-  Result() requires std::is_void_v<T> : state_(std::in_place_index<0>) {}
-  Result(Value value) requires(!std::is_void_v<T>)
+  Result()
+    requires std::is_void_v<T>
+      : state_(std::in_place_index<0>) {}
+  Result(Value value)
+    requires(!std::is_void_v<T>)
       : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
@@ -111,10 +113,10 @@ class [[nodiscard]] Result {
 }  // namespace quire
 
 // Unwraps a Result or returns its Error from the enclosing function.
-#define TRY(...)                                                     \
-  __extension__({                                                    \
-    auto try_result_ = (__VA_ARGS__);                                \
-    if (!try_result_.ok()) [[unlikely]]                              \
-      return std::move(try_result_).take_error();                    \
-    std::move(try_result_).take();                                   \
+#define TRY(...)                                  \
+  __extension__({                                 \
+    auto try_result_ = (__VA_ARGS__);             \
+    if (!try_result_.ok()) [[unlikely]]           \
+      return std::move(try_result_).take_error(); \
+    std::move(try_result_).take();                \
   })

@@ -1,5 +1,5 @@
-// The functions of one digest are deprecated in OpenSSL 3 in favour of EVP, which allocates for each
-// copy; a page name is a copy of a state and four blocks.
+// The functions of one digest are deprecated in OpenSSL 3 in favour of EVP, which allocates for
+// each copy; a page name is a copy of a state and four blocks.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/sha256.h"
 
@@ -48,7 +48,9 @@ Digest Sha256::finish() {
   return digest;
 }
 
-Digest sha256(std::span<const std::byte> bytes) { return Sha256().add(bytes).finish(); }
+Digest sha256(std::span<const std::byte> bytes) {
+  return Sha256().add(bytes).finish();
+}
 
 std::string hex(const Digest& digest) {
   static constexpr char kDigits[] = "0123456789abcdef";

@@ -131,9 +131,10 @@ void EngineFlags::add_store(CLI::App& app) {
                  "of the user's data, or no snapshots where another process has that open")
       ->envname("QUIRE_STORE")
       ->type_name("FOLDER");
-  app.add_option("--kv-host", kv_host,
-                 "Memory for KV pages that the pool has no room for, as in 512MiB. For devices with "
-                 "memory of their own: to the CPU a larger pool is worth more")
+  app.add_option(
+         "--kv-host", kv_host,
+         "Memory for KV pages that the pool has no room for, as in 512MiB. For devices with "
+         "memory of their own: to the CPU a larger pool is worth more")
       ->envname("QUIRE_KV_HOST")
       ->type_name("BYTES")
       ->capture_default_str();

@@ -35,7 +35,7 @@ struct EngineFlags {
   bool has_snapshots = false;  // After add_store().
 
   void add_model(CLI::App& app);
-  void add_all(CLI::App& app);  // With add_model.
+  void add_all(CLI::App& app);    // With add_model.
   void add_store(CLI::App& app);  // For verbs whose programs may save contexts.
   Result<EngineOptions> finish() const;
   Result<EngineOptions> finish_store(EngineOptions options) const;  // Of finish().

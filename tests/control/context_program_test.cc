@@ -185,8 +185,7 @@ class Program {
       options.device.fail_save = fails;
     }
     constexpr std::uint64_t kSlotBytes = 24;  // Of the simulated device.
-    options.controller.host_tier_bytes =
-        kSlotBytes * knobs_.page_size * knobs_.host_page_count;
+    options.controller.host_tier_bytes = kSlotBytes * knobs_.page_size * knobs_.host_page_count;
     options.controller.disk_tier_page_count = knobs_.disk_page_count;
     options.controller.tier_choice = below(3) == 0 ? TierChoice::Measured : TierChoice::Restore;
     options.files = &files_;
@@ -526,9 +525,8 @@ class Program {
 
   // Whatever was asked: what the context gave up must come back first.
   bool could_not_come_back(std::optional<ErrorCode> error) const {
-    return is_fallible() &&
-           (error == ErrorCode::NoFreePage ||
-            (error == ErrorCode::Io && knobs_.transfer_failure_percent > 0));
+    return is_fallible() && (error == ErrorCode::NoFreePage ||
+                             (error == ErrorCode::Io && knobs_.transfer_failure_percent > 0));
   }
 
   void settle() {

@@ -15,6 +15,7 @@
 
 namespace quire::control {
 
+// clang-format off: a table of commands, a line each where one is enough.
 struct CreateQueue {
   ObjectId queue{};
   ModelIndex model{};
@@ -208,5 +209,7 @@ struct Answer {
   FutureId future{};
   Result<AnswerBody> body;
 };
+
+// clang-format on
 
 }  // namespace quire::control

@@ -25,14 +25,14 @@ class AnswerSink {
 
 struct ControlStatistics {
   std::uint64_t batch_count = 0;
-  std::uint64_t row_count = 0;            // Rows of all batches: tokens computed.
-  std::uint64_t pass_count = 0;           // Forward passes of all batches.
-  std::uint64_t found_token_count = 0;    // Tokens found in cache instead of computed.
-  std::uint64_t committed_page_count = 0; // Pages committed, ever.
-  std::uint32_t page_count = 0;           // Of the pool.
-  std::uint32_t page_count_free = 0;      // Free or cold.
+  std::uint64_t row_count = 0;             // Rows of all batches: tokens computed.
+  std::uint64_t pass_count = 0;            // Forward passes of all batches.
+  std::uint64_t found_token_count = 0;     // Tokens found in cache instead of computed.
+  std::uint64_t committed_page_count = 0;  // Pages committed, ever.
+  std::uint32_t page_count = 0;            // Of the pool.
+  std::uint32_t page_count_free = 0;       // Free or cold.
   std::uint32_t page_count_cold = 0;
-  std::uint64_t device_ns = 0;            // Time the device was at work.
+  std::uint64_t device_ns = 0;  // Time the device was at work.
   std::uint64_t scheduler_ns = 0;
   std::uint64_t suspension_count = 0;     // Contexts that gave their pages up, ever.
   std::uint64_t lost_token_count = 0;     // Tokens that had to be computed again after that.
@@ -41,12 +41,12 @@ struct ControlStatistics {
 
 // Per instance, for the closing line of a run.
 struct InstanceStatistics {
-  std::uint64_t asked_token_count = 0;    // Queued in contexts when a flush or a forward began.
-  std::uint64_t found_token_count = 0;    // Found instead of computed: saved.
-  std::uint64_t waited_token_count = 0;   // Of those, computed by another while this one waited.
+  std::uint64_t asked_token_count = 0;   // Queued in contexts when a flush or a forward began.
+  std::uint64_t found_token_count = 0;   // Found instead of computed: saved.
+  std::uint64_t waited_token_count = 0;  // Of those, computed by another while this one waited.
   // The rest, once more where only the logits of a token are missing or a suspension cost its page.
   std::uint64_t computed_token_count = 0;
-  std::uint32_t page_count_max = 0;       // Most pages held at once.
+  std::uint32_t page_count_max = 0;  // Most pages held at once.
 };
 
 class ControlPort {
@@ -55,7 +55,8 @@ class ControlPort {
 
   virtual const std::vector<ModelDescription>& models() const = 0;
 
-  virtual void start_instance(InstanceId instance, TenantId tenant, const InstanceLimits& limits) = 0;
+  virtual void start_instance(InstanceId instance, TenantId tenant,
+                              const InstanceLimits& limits) = 0;
   // Everything the instance holds is released as soon as no batch uses it; no answer follows.
   virtual void end_instance(InstanceId instance) = 0;
 

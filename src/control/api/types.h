@@ -13,8 +13,8 @@ enum class TenantId : std::uint32_t {};
 // Names an object of one instance: a page, an embed, a queue, a context. Chosen by the application,
 // one number space for all kinds, never reused by that instance, never 0.
 enum class ObjectId : std::uint32_t {};
-inline constexpr ObjectId kNoObject{0};    // In a list of pages: a hole.
-enum class FutureId : std::uint32_t {};    // Likewise.
+inline constexpr ObjectId kNoObject{0};  // In a list of pages: a hole.
+enum class FutureId : std::uint32_t {};  // Likewise.
 inline constexpr FutureId kNoFuture{0};
 enum class ModelIndex : std::uint32_t {};  // Index into ControlPort::models().
 
@@ -25,11 +25,11 @@ struct ModelDescription {
   std::string name;
   std::string architecture;
   std::uint32_t page_size = 0;
-  std::uint32_t page_count = 0;          // Of the pool.
+  std::uint32_t page_count = 0;  // Of the pool.
   std::uint32_t vocabulary_size = 0;
   std::uint32_t context_length = 0;
   std::uint32_t embedding_width = 0;
-  std::int32_t bos_id = -1;              // -1: none.
+  std::int32_t bos_id = -1;  // -1: none.
   std::int32_t eos_id = -1;
   std::vector<std::uint32_t> stop_ids;
   std::vector<std::string> traits;
@@ -38,12 +38,12 @@ struct ModelDescription {
 };
 
 struct ContextCounters {
-  std::uint32_t seq_len = 0;                    // Logical tokens written, found ones included.
+  std::uint32_t seq_len = 0;  // Logical tokens written, found ones included.
   std::uint32_t committed_page_count = 0;
   std::uint32_t working_page_count = 0;
   std::uint32_t working_page_token_count = 0;
-  std::uint32_t found_token_count = 0;          // Tokens ever found instead of computed.
-  std::uint32_t queued_token_count = 0;         // Not yet computed.
+  std::uint32_t found_token_count = 0;   // Tokens ever found instead of computed.
+  std::uint32_t queued_token_count = 0;  // Not yet computed.
 };
 
 inline constexpr std::uint32_t kSnapshotNameBytesMax = 255;

@@ -24,7 +24,9 @@ bool CompletionInbox::try_reserve() {
   return false;
 }
 
-void CompletionInbox::cancel_reservation() { --disk_reserved_count_; }
+void CompletionInbox::cancel_reservation() {
+  --disk_reserved_count_;
+}
 
 void CompletionInbox::deliver(store::DiskAnswer answer) {
   QUIRE_CHECK(disk_.try_push(std::move(answer)), "an answer of the disk without a reserved slot");

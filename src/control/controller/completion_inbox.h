@@ -31,7 +31,10 @@ class CompletionInbox final : public inference::CompletionSink, public store::Di
   static constexpr std::uint32_t kDiskAnswerCountMax = store::kDiskJobCountMax;
 
   explicit CompletionInbox(Wakeup& wakeup)
-      : wakeup_(wakeup), batches_(kBatchCountMax), texts_(kTextJobCountMax), disk_(kDiskAnswerCountMax) {}
+      : wakeup_(wakeup),
+        batches_(kBatchCountMax),
+        texts_(kTextJobCountMax),
+        disk_(kDiskAnswerCountMax) {}
 
   void complete(inference::Completion completion) override;
   void deliver(TextOutcome outcome);

@@ -46,15 +46,15 @@ struct ControllerOptions {
   // Misses of look-ups that each model remembers with their reasons, for whoever runs the engine;
   // 0: none, and nothing is spent on them. No guest ever sees one (DESIGN 4).
   std::uint32_t miss_count_max = 0;
-  bool shares_prefixes = true;       // False: nothing is looked up; for comparisons.
-  Digest sharing_secret{};           // Keys the sharing domain of each tenant, and the trie.
-  Digest nonce{};                    // New with each start, so that no opaque name comes again.
-  store::Disk* disk = nullptr;       // Null: snapshots are not-supported.
+  bool shares_prefixes = true;  // False: nothing is looked up; for comparisons.
+  Digest sharing_secret{};      // Keys the sharing domain of each tenant, and the trie.
+  Digest nonce{};               // New with each start, so that no opaque name comes again.
+  store::Disk* disk = nullptr;  // Null: snapshots are not-supported.
   // Where pages go that the device has no room for; each model has an equal part.
-  std::uint64_t host_tier_bytes = 0;      // 0: no pages in host memory.
-  std::uint32_t disk_tier_page_count = 0; // Of the disk's cached pages; 0: none there.
+  std::uint64_t host_tier_bytes = 0;       // 0: no pages in host memory.
+  std::uint32_t disk_tier_page_count = 0;  // Of the disk's cached pages; 0: none there.
   TierChoice tier_choice = TierChoice::Measured;
-  double copy_ns_per_byte = 0.2;          // What CostModel takes memory to cost at first.
+  double copy_ns_per_byte = 0.2;     // What CostModel takes memory to cost at first.
   std::uint32_t hash_bits = 64;      // Fewer only in tests.
   HelperExecutor* helper = nullptr;  // Null: text jobs run on the engine's thread.
   WalkSink* walk = nullptr;

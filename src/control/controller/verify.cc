@@ -66,8 +66,8 @@ void audit_page(const PageObject& page, const PageCache& cache, std::vector<std:
 
 // What one instance holds of one model, added to the holds of each page.
 void audit_instance(const Instance& instance, const Scheduler& scheduler,
-                    std::vector<std::uint32_t>& holds,
-                    std::map<NodeId, std::uint32_t>& name_holds, std::uint32_t& embed_slot_count) {
+                    std::vector<std::uint32_t>& holds, std::map<NodeId, std::uint32_t>& name_holds,
+                    std::uint32_t& embed_slot_count) {
   const ModelResources& resources = scheduler.resources();
   const PageCache& cache = resources.cache;
   std::set<PageId> held;

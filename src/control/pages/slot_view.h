@@ -61,9 +61,9 @@ class SlotView {
   void rewind(std::uint32_t length, std::uint32_t page_first,
               std::span<const std::uint8_t> encoded);
 
-  // Appends all of it: count of changes, then for each its slot, count of ranges and the ranges; the
-  // last is what is dropped now (4-byte numbers). Back: nothing if the bytes contradict themselves
-  // or speak of slots beyond `length`.
+  // Appends all of it: count of changes, then for each its slot, count of ranges and the ranges;
+  // the last is what is dropped now (4-byte numbers). Back: nothing if the bytes contradict
+  // themselves or speak of slots beyond `length`.
   void serialise(std::vector<std::uint8_t>& bytes) const;
   static std::optional<SlotView> deserialise(std::span<const std::uint8_t> bytes,
                                              std::uint32_t length);

@@ -57,8 +57,8 @@ struct ReplayResult {
   }
 };
 
-// InvalidArgument: a request longer than the capacity or with a block twice, no capacity, no request,
-// an empty span.
+// InvalidArgument: a request longer than the capacity or with a block twice, no capacity, no
+// request, an empty span.
 Result<ReplayResult> replay_trace(const Trace& trace, const ReplayOptions& options);
 
 }  // namespace quire::control

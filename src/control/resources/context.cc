@@ -188,9 +188,9 @@ ContextCounters counters_of(const Context& context, std::uint32_t page_size) {
                            .queued_token_count = queued_count(context) - context.lost_count};
   if (context.is_suspended || context.lost_count > 0) {
     // What the program sees does not depend on where its pages are.
-    counters.committed_page_count =
-        context.swapped ? static_cast<std::uint32_t>(context.swapped->pages.size())
-                        : counters.seq_len / page_size;
+    counters.committed_page_count = context.swapped
+                                        ? static_cast<std::uint32_t>(context.swapped->pages.size())
+                                        : counters.seq_len / page_size;
     counters.working_page_token_count = counters.seq_len % page_size;
   }
   counters.working_page_count =

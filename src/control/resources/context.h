@@ -56,7 +56,8 @@ FindResult find_queued(Context& context, ModelResources& resources, PageLedger& 
 // The same for the first `count` of them.
 std::uint32_t pages_wanted(const Context& context, const ModelResources& resources,
                            std::uint32_t count);
-// Takes those for the first `count` queued tokens; false if there are not as many. A sealed tail page that others hold is copied.
+// Takes those for the first `count` queued tokens; false if there are not as many. A sealed tail
+// page that others hold is copied.
 bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
                 std::uint32_t count, std::vector<inference::PageCopy>& copies);
 

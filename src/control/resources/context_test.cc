@@ -69,7 +69,8 @@ TEST(Context, ATableOfPages5And12And3PutsTokensWhereThePublishedOneDoes) {
   ASSERT_TRUE(fixture.resources.cache.take(16, pages));
   for (const std::uint32_t last : {3u, 12u, 5u}) fixture.resources.cache.release(PageId{last});
   fixture.append(35);
-  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger, queued_count(fixture.context), fixture.copies));
+  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger,
+                         queued_count(fixture.context), fixture.copies));
   ASSERT_TRUE(fixture.resources.sequences.acquire(fixture.context, BatchId{1}));
   std::vector<inference::TableChange> changes;
   sync_table(fixture.context, fixture.resources, changes);
@@ -87,20 +88,23 @@ TEST(Context, TableChangesCarryOnlyWhatTheDeviceLacks) {
   ASSERT_TRUE(fixture.resources.sequences.acquire(fixture.context, BatchId{1}));
   std::vector<inference::TableChange> changes;
   fixture.append(20);
-  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger, queued_count(fixture.context), fixture.copies));
+  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger,
+                         queued_count(fixture.context), fixture.copies));
   sync_table(fixture.context, fixture.resources, changes);
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].entry_count, 2u);
   fixture.compute(20);
   for (int step = 0; step < 12; ++step) {
     fixture.append(1, 2);
-    ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger, queued_count(fixture.context), fixture.copies));
+    ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger,
+                           queued_count(fixture.context), fixture.copies));
     sync_table(fixture.context, fixture.resources, changes);
     fixture.compute(1);
   }
   EXPECT_EQ(changes.size(), 1u);  // The page had room.
   fixture.append(1, 3);
-  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger, queued_count(fixture.context), fixture.copies));
+  ASSERT_TRUE(take_pages(fixture.context, fixture.resources, fixture.ledger,
+                         queued_count(fixture.context), fixture.copies));
   sync_table(fixture.context, fixture.resources, changes);
   ASSERT_EQ(changes.size(), 2u);
   EXPECT_EQ(changes[1].entry_first, 2u);
@@ -116,7 +120,8 @@ TEST(Context, ForkSealsThePartialPageAndTheFirstWriterCopiesIt) {
   EXPECT_EQ(fixture.ledger.page_count(), 2u);
   append_tokens(child, fixture.resources, std::vector<std::uint32_t>{5});
   EXPECT_EQ(pages_wanted(child, fixture.resources, queued_count(child)), 1u);
-  ASSERT_TRUE(take_pages(child, fixture.resources, fixture.ledger, queued_count(child), fixture.copies));
+  ASSERT_TRUE(
+      take_pages(child, fixture.resources, fixture.ledger, queued_count(child), fixture.copies));
   ASSERT_EQ(fixture.copies.size(), 1u);
   EXPECT_EQ(fixture.copies[0].from, fixture.context.tail[0]);
   EXPECT_EQ(fixture.copies[0].to, child.tail[0]);

@@ -154,10 +154,10 @@ struct Context {
   std::uint32_t reserved_count = 0;  // Pages of the tail, from the first, that stay though empty.
   std::uint32_t found_token_count = 0;
   bool is_in_flight = false;
-  bool is_opening = false;         // Of a snapshot: its pages come one by one.
-  bool is_suspended = false;       // Holds no page: see context_suspend.h.
+  bool is_opening = false;                  // Of a snapshot: its pages come one by one.
+  bool is_suspended = false;                // Holds no page: see context_suspend.h.
   std::unique_ptr<SwappedContext> swapped;  // Suspended, and its bytes are on a tier.
-  bool has_opaque_page = false;    // Among those committed, now or once.
+  bool has_opaque_page = false;             // Among those committed, now or once.
   // Tokens that were written and whose pages went: the first of those in `tokens` that are neither
   // written nor in flight.
   std::uint32_t lost_count = 0;
@@ -200,7 +200,7 @@ struct Operation {
 
   QueueObject* queue = nullptr;
   Context* context = nullptr;
-  Context* child = nullptr;  // Of a fork; the source of a splice.
+  Context* child = nullptr;              // Of a fork; the source of a splice.
   std::vector<PageObject*> input_pages;  // Null: a hole.
   std::vector<PageObject*> output_pages;
   std::vector<EmbedObject*> input_embeds;
@@ -286,7 +286,7 @@ struct Instance {
   std::uint32_t page_object_count = 0;  // Low-level handles, allocated or to come.
   NameOrder exports;
   InstanceStatistics statistics;
-  std::optional<Error> lost;            // Why it has nothing any more and gets nothing.
+  std::optional<Error> lost;  // Why it has nothing any more and gets nothing.
   void recycle() {
     const std::uint32_t kept = generation;
     *this = Instance();

@@ -146,9 +146,8 @@ std::optional<Scheduler::Attempt> Scheduler::find_lost(Operation& operation) {
   const std::uint32_t page_size = resources_.cache.page_size();
   const auto lost_pages = [&] { return (context.written_count + context.lost_count) / page_size; };
   if (lost_pages() == 0) return std::nullopt;
-  const FindResult found =
-      find_queued(context, resources_, ledger(*operation.instance),
-                  operation.instance->limits.page_count_max, lost_pages());
+  const FindResult found = find_queued(context, resources_, ledger(*operation.instance),
+                                       operation.instance->limits.page_count_max, lost_pages());
   counts_.found_token_count += found.token_count;
   if (found.end == FindEnd::Claimed) return Attempt::Later;
   if (found.end == FindEnd::Quota) {

@@ -38,8 +38,7 @@ namespace {
 
 // Then nothing that was written is touched, wherever it is.
 bool cuts_queue_only(const ContextEdit& cut, const Context& context) {
-  const std::uint64_t queued =
-      queued_count(context) - context.lost_count + context.overflow_count;
+  const std::uint64_t queued = queued_count(context) - context.lost_count + context.overflow_count;
   return cut.kind == ContextEditKind::Truncate && cut.count <= queued;
 }
 
@@ -354,7 +353,8 @@ Scheduler::Attempt Scheduler::fail(Operation& operation, Error error) {
   const bool computes = is<ContextFlush>(operation) || is<ContextForward>(operation) ||
                         (operation.context != nullptr && operation.context->lost_count > 0);
   if (computes) {
-    if (operation.context != nullptr && !operation.context->is_suspended && !operation.context->is_in_flight) {
+    if (operation.context != nullptr && !operation.context->is_suspended &&
+        !operation.context->is_in_flight) {
       trim_tail(*operation.context, resources_, ledger(*operation.instance));
     }
   }

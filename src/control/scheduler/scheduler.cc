@@ -248,8 +248,8 @@ void Scheduler::complete_transfers(Completion& completion) {
     if (is_of_tier) tier_bytes.push_back(std::move(completion.load_bytes[index]));
   }
   const auto split = completion.saves.begin() + flight_.tier_save_count;
-  std::vector<Result<inference::PageBytes>> other_saves(std::make_move_iterator(split),
-                                                        std::make_move_iterator(completion.saves.end()));
+  std::vector<Result<inference::PageBytes>> other_saves(
+      std::make_move_iterator(split), std::make_move_iterator(completion.saves.end()));
   completion.saves.erase(split, completion.saves.end());
   tiers_.complete(std::move(tier_loads), std::move(tier_bytes), std::move(completion.saves),
                   ready_);

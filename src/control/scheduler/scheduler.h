@@ -11,8 +11,8 @@
 // are served by importance, which is priority and then age of their instances: nobody takes a page
 // while one who is more important waits for one, so the first always progresses. For one that lacks
 // pages, contexts that others can do without are suspended (suspension.cc), or under
-// WhenFull::FcfsKill the newest instance ends (fcfs_kill.cc). When nothing is left that could free a
-// page, the least important who waits gets NoFreePage with the numbers.
+// WhenFull::FcfsKill the newest instance ends (fcfs_kill.cc). When nothing is left that could free
+// a page, the least important who waits gets NoFreePage with the numbers.
 //
 // Owns     the model's pages, embed slots and sequences, the operations that are ready, and the
 //          record of the batch under way (one at a time).
@@ -64,7 +64,7 @@ struct SchedulerOptions {
   std::uint32_t decode_row_count_max = 16;    // An operation of at most so many rows is decoding.
   std::uint32_t lookup_page_count_max = 512;  // Looked up in one build: 100 us.
   std::uint64_t page_wait_ns_max =
-      10'000'000'000;  // Then NoFreePage, though others might free some.
+      10'000'000'000;           // Then NoFreePage, though others might free some.
   store::Disk* disk = nullptr;  // Null: snapshots are not supported, and no tier is on disk.
   PageTierOptions tiers{};      // page_bytes is the backend's.
   TierChoice tier_choice = TierChoice::Measured;
@@ -313,8 +313,8 @@ class Scheduler {
 
   // While a batch is built.
   bool is_building_ = false;
-  bool has_progress_ = false;  // Something finished without the device.
-  bool has_sliced_ = false;    // A look-up goes on in the next build.
+  bool has_progress_ = false;   // Something finished without the device.
+  bool has_sliced_ = false;     // A look-up goes on in the next build.
   bool has_suspended_ = false;  // Pages will be free for the next build.
   std::optional<Loser> loser_;
   inference::Batch batch_;

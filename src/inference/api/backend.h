@@ -20,9 +20,9 @@ class CompletionSink {
 };
 
 struct BackendCapabilities {
-  std::string name;                    // "scalar", "avx2", "avx512", "simulated".
-  std::string numerics_id;             // Backend and kernel revision; equal ids give equal bits.
-  bool batch_invariant = false;        // Whether it promises bits.
+  std::string name;              // "scalar", "avx2", "avx512", "simulated".
+  std::string numerics_id;       // Backend and kernel revision; equal ids give equal bits.
+  bool batch_invariant = false;  // Whether it promises bits.
   std::uint32_t page_size = 16;
   std::uint32_t page_count = 0;        // Of the pool.
   std::uint64_t page_bytes = 0;        // Of one PageLoad or PageSave; 0: neither is supported.

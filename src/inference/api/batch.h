@@ -91,14 +91,14 @@ struct Row {
   TokenId token{};
   EmbedSlot embed = kNoEmbedSlot;
   std::uint32_t position = 0;
-  std::uint32_t slot = kNoSlot;             // Logical slot that takes its keys and values.
-  EmbedSlot output = kNoEmbedSlot;          // Where its final hidden state is kept, if anywhere.
+  std::uint32_t slot = kNoSlot;     // Logical slot that takes its keys and values.
+  EmbedSlot output = kNoEmbedSlot;  // Where its final hidden state is kept, if anywhere.
 };
 
 // Boolean [row_count][slot_count], packed row by row into 64-bit words, bit 0 first.
 struct SlotMask {
   std::uint32_t slot_count = 0;
-  std::vector<std::uint64_t> words{};       // row_count * words_per_row
+  std::vector<std::uint64_t> words{};  // row_count * words_per_row
   std::uint32_t words_per_row() const { return (slot_count + 63) / 64; }
 };
 
@@ -115,11 +115,11 @@ enum class DistributionKind : std::uint8_t { TopK, Logits };
 
 // Asks for the next-token distribution of an output: of a row of this batch, or of a kept vector.
 struct DistributionRequest {
-  std::uint32_t row = kNoSlot;              // Index into Batch::rows, or kNoSlot to use `embed`.
+  std::uint32_t row = kNoSlot;  // Index into Batch::rows, or kNoSlot to use `embed`.
   EmbedSlot embed = kNoEmbedSlot;
   DistributionKind kind = DistributionKind::TopK;
   std::uint32_t top_k = 256;
-  float temperature = 1.0f;                 // Divides the logits of TopK before the softmax.
+  float temperature = 1.0f;  // Divides the logits of TopK before the softmax.
 };
 
 struct Batch {
@@ -129,7 +129,7 @@ struct Batch {
   std::vector<PageLoad> loads{};
   std::vector<PageCopy> copies{};
   std::vector<Row> rows{};
-  std::vector<ForwardPass> passes{};        // Cover `rows` in order, without gaps.
+  std::vector<ForwardPass> passes{};  // Cover `rows` in order, without gaps.
   std::vector<DistributionRequest> distributions{};
   std::vector<PageSave> saves{};
 };
@@ -139,7 +139,7 @@ struct Batch {
 struct Distribution {
   std::vector<TokenId> tokens;
   std::vector<float> probabilities;
-  std::vector<float> logits;                // [vocabulary_size]; only for DistributionKind::Logits.
+  std::vector<float> logits;  // [vocabulary_size]; only for DistributionKind::Logits.
 };
 
 struct Completion {
@@ -153,7 +153,7 @@ struct Completion {
   // The bytes of each load as they were given, whether it failed or not: a tier keeps them, or uses
   // their memory for a save.
   std::vector<PageBytes> load_bytes;
-  std::uint64_t device_ns = 0;              // From start to end on the device.
+  std::uint64_t device_ns = 0;  // From start to end on the device.
 };
 
 }  // namespace quire::inference

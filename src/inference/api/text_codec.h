@@ -1,5 +1,6 @@
 #pragma once
-// TextCodec: text to token ids and back, and chat messages to a prompt, as the model's own files say.
+// TextCodec: text to token ids and back, and chat messages to a prompt, as the model's own files
+// say.
 //
 // Thread   any: all functions are const and may run at once. Long jobs go to the helper thread.
 #include <cstdint>
@@ -22,11 +23,13 @@ class TextCodec {
   virtual ~TextCodec() = default;
 
   virtual std::uint32_t vocabulary_size() const = 0;
-  virtual Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options) const = 0;
+  virtual Result<std::vector<TokenId>> encode(std::string_view text,
+                                              EncodeOptions options) const = 0;
 
   // The bytes of the tokens, one after the other. Not always whole UTF-8: a character may span
   // several tokens. `keep_special` false leaves special tokens out.
-  virtual Result<std::string> decode(const std::vector<TokenId>& tokens, bool keep_special) const = 0;
+  virtual Result<std::string> decode(const std::vector<TokenId>& tokens,
+                                     bool keep_special) const = 0;
 
   virtual Result<TokenId> special(std::string_view text) const = 0;  // NotFound names the text.
 

@@ -10,41 +10,44 @@
 namespace quire::inference {
 
 enum class TokenId : std::uint32_t {};
-enum class PageId : std::uint32_t {};       // A physical page of one pool.
-enum class SequenceId : std::uint32_t {};   // A page table on the device's side.
-enum class EmbedSlot : std::uint32_t {};    // One embedding vector kept by the device.
-enum class ModelId : std::uint32_t {};      // Index of a served model.
+enum class PageId : std::uint32_t {};      // A physical page of one pool.
+enum class SequenceId : std::uint32_t {};  // A page table on the device's side.
+enum class EmbedSlot : std::uint32_t {};   // One embedding vector kept by the device.
+enum class ModelId : std::uint32_t {};     // Index of a served model.
 enum class BatchId : std::uint64_t {};
 
-inline constexpr PageId kNoPage{0xffffffffu};       // A hole in a page table.
+inline constexpr PageId kNoPage{0xffffffffu};  // A hole in a page table.
 inline constexpr EmbedSlot kNoEmbedSlot{0xffffffffu};
 inline constexpr std::uint32_t kNoSlot = 0xffffffffu;  // A row that writes no keys and values.
 inline constexpr std::uint32_t kPageSizeMax = 32;
 inline constexpr std::uint32_t kAllSlots = 0xffffffffu;  // Of a page, whatever its size.
-inline constexpr std::uint32_t kSpanSlots = 256;  // Attention folds partials over spans of so many slots.
+inline constexpr std::uint32_t kSpanSlots =
+    256;  // Attention folds partials over spans of so many slots.
 inline constexpr std::uint32_t kLaneSlots = 16;
 
 enum class KvFormat : std::uint8_t { F32, F16, BF16 };
 enum class KvMode : std::uint8_t { Paged, Basic };  // Basic: one growing buffer per sequence.
 
-constexpr std::uint32_t kv_format_bytes(KvFormat format) { return format == KvFormat::F32 ? 4 : 2; }
+constexpr std::uint32_t kv_format_bytes(KvFormat format) {
+  return format == KvFormat::F32 ? 4 : 2;
+}
 
 // What programs and the control layer may know of a model.
 struct ModelInfo {
   std::string name;
-  std::string architecture;                 // "llama", "qwen2", "qwen3".
+  std::string architecture;  // "llama", "qwen2", "qwen3".
   std::uint32_t vocabulary_size = 0;
-  std::uint32_t context_length = 0;         // Tokens; bounds distance from query to oldest key.
+  std::uint32_t context_length = 0;  // Tokens; bounds distance from query to oldest key.
   std::uint32_t embedding_width = 0;
   std::uint32_t layer_count = 0;
   std::uint32_t head_count = 0;
   std::uint32_t kv_head_count = 0;
   std::uint32_t head_dim = 0;
-  std::int32_t bos_id = -1;                 // -1: the model has none.
+  std::int32_t bos_id = -1;  // -1: the model has none.
   std::int32_t eos_id = -1;
-  std::vector<TokenId> stop_ids;            // End of text, of turn, of message.
-  bool add_bos = false;                     // Whether raw prompts begin with bos_id.
-  Digest digest{};                          // Of weights, number formats and hyperparameters.
+  std::vector<TokenId> stop_ids;  // End of text, of turn, of message.
+  bool add_bos = false;           // Whether raw prompts begin with bos_id.
+  Digest digest{};                // Of weights, number formats and hyperparameters.
 
   // Bytes of keys and values that one token takes over all layers.
   std::uint64_t kv_bytes_per_token(KvFormat format) const {

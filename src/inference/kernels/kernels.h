@@ -29,7 +29,8 @@ struct PackedMatrix {
   NumberFormat format{};        // As in the file.
   std::uint32_t row_count = 0;  // Output rows.
   std::uint32_t column_count = 0;
-  const std::byte* bytes = nullptr;  // 64-byte aligned; packed_bytes() of them, and 512 readable beyond.
+  const std::byte* bytes =
+      nullptr;  // 64-byte aligned; packed_bytes() of them, and 512 readable beyond.
 };
 
 // Activations of `token_count` tokens, prepared for matrices of a class of formats. [token][stride]
@@ -43,28 +44,29 @@ struct PreparedActivations {
 // head, keys [head_dim][page_size] then values [page_size][head_dim], in kv_format.
 struct AttentionTask {
   std::span<const PageView> pages;
-  std::uint32_t page_size = 16;          // 8, 16 or 32.
+  std::uint32_t page_size = 16;  // 8, 16 or 32.
   std::uint32_t visible_slot_end = 0;
-  std::size_t head_offset = 0;           // Bytes from a page's base to this layer's and head's keys.
+  std::size_t head_offset = 0;  // Bytes from a page's base to this layer's and head's keys.
   KvFormat kv_format = KvFormat::F16;
-  std::uint32_t head_dim = 0;            // A multiple of 16, at most 256.
-  std::uint32_t group_count = 1;         // Query heads that share this kv head; at most 16.
-  float scale = 1.0f;                    // Multiplies queries first.
+  std::uint32_t head_dim = 0;     // A multiple of 16, at most 256.
+  std::uint32_t group_count = 1;  // Query heads that share this kv head; at most 16.
+  float scale = 1.0f;             // Multiplies queries first.
   std::span<const QueryRow> rows;
-  std::uint32_t mask_slot_count = 0;     // Slots that a mask has bits for; beyond is invisible.
-  const float* query = nullptr;          // [row][query_stride]; group g at + g * head_dim.
-  std::size_t query_stride = 0;          // In floats.
-  float* out = nullptr;                  // [row][out_stride], as query. No visible slot: zeros.
+  std::uint32_t mask_slot_count = 0;  // Slots that a mask has bits for; beyond is invisible.
+  const float* query = nullptr;       // [row][query_stride]; group g at + g * head_dim.
+  std::size_t query_stride = 0;       // In floats.
+  float* out = nullptr;               // [row][out_stride], as query. No visible slot: zeros.
   std::size_t out_stride = 0;
 };
 
 struct KernelTable {
-  const char* name;          // "scalar", "avx2", "avx512"
-  const char* numerics_id;   // Changes whenever any bit of any result may.
+  const char* name;         // "scalar", "avx2", "avx512"
+  const char* numerics_id;  // Changes whenever any bit of any result may.
 
   // Weights. Rows are packed in groups of kRowGroup; pack_rows takes rows [row_first, row_first +
   // count) in the file's layout, row_first a multiple of kRowGroup, count too unless it is the end.
-  std::size_t (*packed_bytes)(NumberFormat format, std::uint32_t row_count, std::uint32_t column_count);
+  std::size_t (*packed_bytes)(NumberFormat format, std::uint32_t row_count,
+                              std::uint32_t column_count);
   void (*pack_rows)(NumberFormat format, std::uint32_t column_count, std::uint32_t row_first,
                     std::uint32_t count, const std::byte* source, std::byte* packed);
   void (*unpack_row)(const PackedMatrix& matrix, std::uint32_t row, float* out);  // [column_count]
@@ -78,8 +80,9 @@ struct KernelTable {
                  std::uint32_t row_end, float* out, std::size_t out_stride);
 
   // out[i] = x[i] * weight[i] / sqrt(mean(x^2) + epsilon). In place is allowed.
-  void (*rms_norm)(const float* x, const float* weight, float epsilon, std::uint32_t count, float* out);
-  void (*add)(const float* x, std::uint32_t count, float* into);               // into += x
+  void (*rms_norm)(const float* x, const float* weight, float epsilon, std::uint32_t count,
+                   float* out);
+  void (*add)(const float* x, std::uint32_t count, float* into);  // into += x
   void (*silu_multiply)(const float* gate, const float* up, std::uint32_t count, float* out);
   // Rotates pairs in place: (x[i], x[i + half]) by cos/sin[i], half = rotary_dim / 2 (NeoX order).
   void (*rope)(const float* cosine, const float* sine, std::uint32_t half, float* x);

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "cli/terminal.h"
 #include "main/commands/bench_streams.h"
-#include "main/machine/host_context.h"
 #include "main/commands/scratch_folder.h"
+#include "main/machine/host_context.h"
 #include "main/machine/machine.h"
 
 namespace quire {

@@ -47,9 +47,8 @@ Result<std::unique_ptr<SnapshotStore>> open_store(store::FileSystem& files, cons
                      ": `quire run` makes one, and so does `quire kv import`; --store names "
                      "another folder");
   }
-  Result<std::unique_ptr<SnapshotStore>> opened =
-      SnapshotStore::open(
-          files, clock, {.folder = folder, .cached_slot_count_max = kCachedPageCountMax});
+  Result<std::unique_ptr<SnapshotStore>> opened = SnapshotStore::open(
+      files, clock, {.folder = folder, .cached_slot_count_max = kCachedPageCountMax});
   if (opened.ok()) return opened;
   return with_advice(std::move(opened).take_error());
 }
