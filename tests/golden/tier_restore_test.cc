@@ -36,6 +36,7 @@ class Engine final : public AnswerSink {
         make_controller({{.backend = backend_.get()}}, control, inbox_, *this, wakeup_, clock_);
   }
 
+  void lost(control::InstanceId, const Error& error) override { ADD_FAILURE() << error.message(); }
   void answer(Answer given) override {
     if (given.body.ok() && std::holds_alternative<Logits>(given.body.value())) {
       logits_ = std::get<Logits>(given.body.value()).values;
