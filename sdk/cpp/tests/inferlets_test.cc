@@ -179,7 +179,8 @@ TEST(Inferlets, AWasmGuestCopiesAndSharesPagesOverTheRealControlLayer) {
                        kTinyModel, "--kv-pages", "64", "--no-store"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out,
-            "three pages, the last partly filled: yes\na context's pages read as it does: yes\n"
+            "three pages, the last partly filled: yes\n"
+            "a context's pages read as those written by hand: yes\n"
             "copies read the same: yes\na context of copies goes on as well: yes\n"
             "it is listed: yes\ncopy to a shared page: page-committed\n"
             "copy of what is not there: page-not-full\ncopy beyond a page: out-of-range\n"
