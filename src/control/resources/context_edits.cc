@@ -109,7 +109,6 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
   child.anchor = context.anchor;
   child.anchor_count = context.anchor_count;
   child.view = context.view;
-  child.boundary = context.boundary;
   child.has_unnamed_start = context.has_unnamed_start;
   child.has_opaque_page = context.has_opaque_page;
   child.is_suspended = context.is_suspended;
@@ -133,6 +132,7 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
   child.tail.assign(1, context.tail.front());
   ledger.acquire(child.tail.front());
   if (context.boundary != kNoNode) {
+    child.boundary = context.boundary;
     cache.hold_page(context.boundary);
   } else {
     cache.seal(child.tail.front());

@@ -191,6 +191,25 @@ TEST(Context, CountersTellTheSameWhetherTheContextIsSuspendedOrNot) {
   expect_as_before();
 }
 
+TEST(Context, AForkTakesNothingOfABoundaryPageThatWasEmptied) {
+  Fixture fixture(8);
+  fixture.append(32);
+  fixture.compute(32);
+  ASSERT_TRUE(rewind_context(fixture.context, fixture.resources, fixture.ledger, 20).ok());
+  ASSERT_TRUE(truncate_page_tokens(fixture.context, fixture.resources, 4).ok());
+  ASSERT_EQ(fixture.context.tail.size(), 1u);
+  Context child;
+  fork_context(fixture.context, child, fixture.resources, fixture.ledger);
+  append_tokens(child, fixture.resources, std::vector<std::uint32_t>{5});
+  ASSERT_TRUE(take_pages(child, fixture.resources, fixture.ledger, 1, fixture.copies));
+  verify_context(child, fixture.resources);
+  EXPECT_TRUE(fixture.copies.empty());
+  drop_context(child, fixture.resources, fixture.ledger);
+  drop_context(fixture.context, fixture.resources, fixture.ledger);
+  EXPECT_EQ(fixture.ledger.page_count(), 0u);
+  fixture.resources.cache.verify();
+}
+
 TEST(Context, TruncateReachesIntoTheTailAndNoFurther) {
   Fixture fixture(8);
   fixture.append(37);
