@@ -2,7 +2,7 @@
 // not notice.
 #include <gtest/gtest.h>
 
-#include "control/harness.h"
+#include "control/conversation.h"
 
 namespace quire::control {
 namespace {
@@ -15,77 +15,25 @@ Harness::Options pool_of(std::uint32_t page_count, WhenFull when_full = WhenFull
   return options;
 }
 
-struct Talk {
-  InstanceId guest{};
-  ObjectId queue{};
-  ObjectId context{};
-  std::vector<ObjectId> output;
-  FutureId next{};
-  std::vector<std::uint32_t> tokens;
-  std::uint32_t left = 0;
-  std::string error;
-};
-
-Talk begin(Harness& harness, std::uint32_t seed, std::uint32_t prompt, std::uint32_t count) {
-  Talk talk;
-  talk.guest = harness.start();
-  talk.queue = harness.queue(talk.guest);
-  talk.context = harness.context(talk.guest, talk.queue);
-  talk.output = harness.embeds(talk.guest, talk.queue, 1);
-  talk.left = count;
-  harness.send(talk.guest, ContextAppend{talk.context, count_tokens(prompt, seed)}, false);
-  return talk;
-}
-
-void ask(Harness& harness, Talk& talk) {
-  harness.send(talk.guest, ContextForward{talk.context, talk.output}, false);
-  talk.next = harness.send(talk.guest, GetNextDist{talk.queue, talk.output[0], 4});
-}
-
-// All at once, until each has its tokens or its error; who is done ends if `ends`.
-void converse(Harness& harness, std::vector<Talk>& talks, bool ends = true) {
-  for (Talk& talk : talks) ask(harness, talk);
-  bool goes_on = true;
-  for (int step = 0; goes_on; ++step) {
-    ASSERT_LT(step, 20'000) << "it never ends";
-    goes_on = false;
-    harness.step();
-    for (Talk& talk : talks) {
-      if (talk.left == 0) continue;
-      goes_on = true;
-      if (!harness.has(talk.guest, talk.next)) continue;
-      if (harness.error(talk.guest, talk.next)) {
-        talk.error = harness.message(talk.guest, talk.next);
-        EXPECT_EQ(harness.error(talk.guest, talk.next), ErrorCode::NoFreePage) << talk.error;
-        talk.left = 0;
-        continue;
-      }
-      const auto token = harness.get<NextDistribution>(talk.guest, talk.next).tokens.front();
-      talk.tokens.push_back(token);
-      harness.send(talk.guest, ContextAppend{talk.context, {token}}, false);
-      if (--talk.left > 0) {
-        ask(harness, talk);
-      } else if (ends) {
-        harness.controller->end_instance(talk.guest);
-      }
-    }
-  }
+// Whoever is killed has its error; who is done ends if `ends`.
+void talk(Harness& harness, std::vector<Conversation>& talks, bool ends = true) {
+  converse(harness, talks, {.allowed = ErrorCode::NoFreePage, .ends = ends});
 }
 
 TEST(FcfsKill, TheLastToStartEndAndTheFirstGiveWhatTheyGiveInARoomyPool) {
   const auto sixteen = [](Harness& harness) {
-    std::vector<Talk> talks;
+    std::vector<Conversation> talks;
     for (std::uint32_t each = 0; each < 16; ++each) {
       talks.push_back(begin(harness, 1 + each, 100, 60));  // 10 pages each in the end.
     }
-    converse(harness, talks);
+    talk(harness, talks);
     return talks;
   };
   Harness roomy(pool_of(400));
-  const std::vector<Talk> expected = sixteen(roomy);
+  const std::vector<Conversation> expected = sixteen(roomy);
   EXPECT_EQ(roomy.controller->statistics().lost_instance_count, 0u);
   Harness tight(pool_of(40));
-  const std::vector<Talk> talks = sixteen(tight);
+  const std::vector<Conversation> talks = sixteen(tight);
   std::size_t finished = 0;
   while (finished < talks.size() && talks[finished].error.empty()) {
     EXPECT_EQ(talks[finished].tokens, expected[finished].tokens);
@@ -106,8 +54,8 @@ TEST(FcfsKill, TheLastToStartEndAndTheFirstGiveWhatTheyGiveInARoomyPool) {
 
 TEST(FcfsKill, NamesThePolicyAndTheNumbers) {
   Harness harness(pool_of(8));
-  std::vector<Talk> talks{begin(harness, 1, 64, 40), begin(harness, 2, 60, 40)};
-  converse(harness, talks);
+  std::vector<Conversation> talks{begin(harness, 1, 64, 40), begin(harness, 2, 60, 40)};
+  talk(harness, talks);
   EXPECT_TRUE(talks[0].error.empty()) << talks[0].error;
   EXPECT_EQ(talks[0].tokens.size(), 40u);
   EXPECT_EQ(
@@ -120,10 +68,10 @@ TEST(FcfsKill, NamesThePolicyAndTheNumbers) {
 TEST(FcfsKill, WhoeverStartedLastLosesThoughItIsTheOneThatWants) {
   Harness harness(pool_of(8));
   // The first thinks with all its pages held, for as long as it likes.
-  std::vector<Talk> first{begin(harness, 1, 100, 1)};
-  converse(harness, first, false);
-  std::vector<Talk> second{begin(harness, 2, 40, 1)};
-  converse(harness, second);
+  std::vector<Conversation> first{begin(harness, 1, 100, 1)};
+  talk(harness, first, false);
+  std::vector<Conversation> second{begin(harness, 2, 40, 1)};
+  talk(harness, second);
   EXPECT_NE(second[0].error.find("the last to start of 1 that hold KV pages, for itself"),
             std::string::npos)
       << second[0].error;
@@ -133,17 +81,17 @@ TEST(FcfsKill, WhoeverStartedLastLosesThoughItIsTheOneThatWants) {
 
 TEST(FcfsKill, WhoeverHoldsNoPageLosesNothing) {
   Harness harness(pool_of(8));
-  std::vector<Talk> talks{begin(harness, 1, 64, 40), begin(harness, 2, 60, 40)};
+  std::vector<Conversation> talks{begin(harness, 1, 64, 40), begin(harness, 2, 60, 40)};
   const InstanceId bystander = harness.start();
-  converse(harness, talks);
+  talk(harness, talks);
   EXPECT_TRUE(harness.losses.contains(talks[1].guest));
   EXPECT_FALSE(harness.losses.contains(bystander));
 }
 
 TEST(FcfsKill, ALostInstanceGetsTheErrorForAllItStillAsks) {
   Harness harness(pool_of(8));
-  std::vector<Talk> talks{begin(harness, 1, 64, 40), begin(harness, 2, 60, 40)};
-  converse(harness, talks);
+  std::vector<Conversation> talks{begin(harness, 1, 64, 40), begin(harness, 2, 60, 40)};
+  talk(harness, talks);
   const InstanceId lost = talks[1].guest;
   const FutureId flush = harness.send(lost, ContextFlush{talks[1].context});
   const FutureId queue = harness.send(lost, CreateQueue{.queue = harness.new_object()});
@@ -157,12 +105,12 @@ TEST(FcfsKill, ALostInstanceGetsTheErrorForAllItStillAsks) {
 
 TEST(FcfsKill, MoreThanThePoolIsRefusedAndNobodyEnds) {
   Harness harness(pool_of(8));
-  std::vector<Talk> talks{begin(harness, 1, 32, 4)};
-  Talk large = begin(harness, 2, 200, 1);
+  std::vector<Conversation> talks{begin(harness, 1, 32, 4)};
+  Conversation large = begin(harness, 2, 200, 1);
   const FutureId refused = harness.send(large.guest, ContextFlush{large.context});
   const FutureId pages =
       harness.send(large.guest, AllocPages{.queue = large.queue, .pages = harness.new_objects(9)});
-  converse(harness, talks);
+  talk(harness, talks);
   EXPECT_EQ(harness.error(large.guest, refused), ErrorCode::NoFreePage);
   EXPECT_EQ(harness.error(large.guest, pages), ErrorCode::NoFreePage);
   EXPECT_TRUE(harness.losses.empty());
@@ -171,18 +119,18 @@ TEST(FcfsKill, MoreThanThePoolIsRefusedAndNobodyEnds) {
 
 TEST(FcfsKill, ColdPagesGoBeforeAnyInstance) {
   Harness harness(pool_of(8));
-  std::vector<Talk> gone{begin(harness, 1, 100, 1)};
-  converse(harness, gone);  // It ends: 6 pages are cold.
-  std::vector<Talk> talks{begin(harness, 2, 60, 4), begin(harness, 3, 40, 4)};
-  converse(harness, talks);
+  std::vector<Conversation> gone{begin(harness, 1, 100, 1)};
+  talk(harness, gone);  // It ends: 6 pages are cold.
+  std::vector<Conversation> talks{begin(harness, 2, 60, 4), begin(harness, 3, 40, 4)};
+  talk(harness, talks);
   EXPECT_TRUE(harness.losses.empty());
 }
 
 TEST(FcfsKill, IsNotTheDefault) {
   EXPECT_EQ(ControllerOptions{}.when_full, WhenFull::Suspend);
   Harness harness(pool_of(8, WhenFull::Suspend));
-  std::vector<Talk> talks{begin(harness, 1, 64, 40), begin(harness, 2, 60, 40)};
-  converse(harness, talks);
+  std::vector<Conversation> talks{begin(harness, 1, 64, 40), begin(harness, 2, 60, 40)};
+  talk(harness, talks);
   EXPECT_TRUE(harness.losses.empty());
   EXPECT_TRUE(talks[1].error.empty()) << talks[1].error;
 }

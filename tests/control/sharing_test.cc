@@ -60,9 +60,10 @@ TEST(Sharing, SixtyFourProgramsWithOnePromptOf2000TokensPayForItOnce) {
     talks.push_back(begin(harness, 1, kPromptTokens, kReplyTokens));
   }
   std::uint32_t held_most = 0;
-  converse(harness, talks, [&] {
+  const auto watch = [&] {
     held_most = std::max(held_most, options.device.page_count - harness.free_page_count());
-  });
+  };
+  converse(harness, talks, {.after_each = watch});
   for (const Conversation& talk : talks) EXPECT_EQ(talk.tokens, talks.front().tokens);
   const std::uint64_t rows = harness.controller->statistics().row_count;
   // Each reply's first token comes with the prompt.

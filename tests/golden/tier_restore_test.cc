@@ -148,7 +148,7 @@ TEST(TierRestore, GivesTheBitsOfPagesThatStayed) {
 
 TEST(TierRestore, GivesThemWithTheDefaultModelToo) {
   const std::string model = default_model_path();
-  if (model.empty()) GTEST_SKIP() << "no default model here";
+  if (model.empty()) GTEST_SKIP() << "no " << kDefaultModelFile << " here: make model";
   expect_equal_bits(model);
 }
 

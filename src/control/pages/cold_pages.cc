@@ -367,7 +367,6 @@ std::optional<EntryId> ColdPages::evict(const IsFenced& is_fenced, std::uint64_t
         if (entry == kNoEntry) continue;
         QUIRE_CHECK(at(entry).cold_child_count == 0, "leaves first");
         policy_->evicted(entry);
-        evicted_was_done_ = tier == kDone;
         forget(entry);
         victim_hint_ = hint_of(tier);
         return entry;

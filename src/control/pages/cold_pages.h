@@ -96,8 +96,6 @@ class ColdPages {
   // What was last believed of the page that evict() chose last; a shared prefix will resume.
   EvictionHint victim_hint() const { return victim_hint_; }
   void lift_fences();
-  // Whether the program of the page evicted last had said that it is done with it.
-  bool evicted_was_done() const { return evicted_was_done_; }
 
   bool is_present(EntryId entry) const { return at(entry).state != State::Absent; }
   bool is_cold(EntryId entry) const { return at(entry).state == State::Cold; }
@@ -189,7 +187,6 @@ class ColdPages {
   EvictionHint victim_hint_ = EvictionHint::None;
   std::uint32_t cold_count_ = 0;
   std::uint64_t step_count_ = 0;
-  bool evicted_was_done_ = false;
 };
 
 }  // namespace quire::control

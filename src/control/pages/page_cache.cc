@@ -59,8 +59,8 @@ PageCache::Evicted PageCache::evict_one() {
   if (!victim) return Evicted::None;
   const PageId page{index_of(*victim)};
   const NodeId node = trie_.node_of(page);
-  const bool leaves =
-      eviction_sink_ != nullptr && eviction_sink_->takes(node, cold_.evicted_was_done());
+  const bool is_done = cold_.victim_hint() == EvictionHint::Done;
+  const bool leaves = eviction_sink_ != nullptr && eviction_sink_->takes(node, is_done);
   if (leaves) {
     pool_.vacate(page);
   } else {

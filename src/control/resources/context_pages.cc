@@ -15,23 +15,6 @@ using inference::TokenId;
 
 namespace {
 
-std::uint32_t tail_page_count(const Context& context, std::uint32_t page_size) {
-  return std::min(divide_up(context.written_count, page_size),
-                  static_cast<std::uint32_t>(context.tail.size()));
-}
-
-// Committed pages that are held, by rising index.
-std::vector<WindowPage> held_nodes(const Context& context, const PageCache& cache) {
-  std::vector<WindowPage> held(context.anchor_count);
-  NodeId node = context.anchor;
-  for (std::uint32_t index = context.anchor_count; index > 0; --index) {
-    held[index - 1] = {.index = index - 1, .node = node};
-    node = cache.parent(node);
-  }
-  held.insert(held.end(), context.window.begin(), context.window.end());
-  return held;
-}
-
 // `visible`: slots that the context did not drop. The others may never have been written, so that
 // their bytes may be anybody's: the handle does not have them, and no mask brings them.
 void describe(PageObject& page, std::vector<std::uint32_t> positions, std::uint32_t written_count,
@@ -212,7 +195,7 @@ void drop_masked(Context& context, ModelResources& resources, PageLedger& ledger
 }  // namespace
 
 std::uint32_t shareable_page_count(const Context& context, const ModelResources& resources) {
-  return held_committed_count(context) + tail_page_count(context, page_size_of(resources));
+  return held_committed_count(context) + written_tail_count(context, page_size_of(resources));
 }
 
 SharedPages share_pages(Context& context, ModelResources& resources, PageLedger& ledger,
@@ -222,7 +205,7 @@ SharedPages share_pages(Context& context, ModelResources& resources, PageLedger&
   while (context.written_count >= page_size && !context.tail.empty()) {
     commit_first(context, resources, ledger);
   }
-  const std::vector<WindowPage> held = held_nodes(context, resources.cache);
+  const std::vector<WindowPage> held = held_pages(context, resources.cache);
   const SlotSet& dropped = context.view.dropped();
   SharedPages shared;
   for (std::size_t each = 0; each < pages.size(); ++each) {

@@ -1,8 +1,9 @@
 #pragma once
-// What context.cc and context_edits.cc share: holds of a context's pages, moved one way only.
+// What the files of a context share: holds of a context's pages, moved one way only.
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "control/resources/context.h"
 
@@ -37,6 +38,11 @@ class TailPage {
 inline bool is_windowed(const Context& context) {
   return context.anchor_count < context.committed_count;
 }
+
+// Pages of the tail that have written slots.
+std::uint32_t written_tail_count(const Context& context, std::uint32_t page_size);
+// Committed pages whose bytes are held, by rising index.
+std::vector<WindowPage> held_pages(const Context& context, const PageCache& cache);
 
 // What its program said, for pages that this context lets go of.
 ColdHint hint_of(const Context& context);

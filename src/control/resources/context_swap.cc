@@ -14,23 +14,6 @@ bool is_plain(const Context& context) {
   return context.view.is_plain() && !context.has_unnamed_start && !context.has_opaque_page;
 }
 
-// Pages of the tail that have written slots.
-std::uint32_t written_tail_count(const Context& context, std::uint32_t page_size) {
-  return std::min(divide_up(context.written_count, page_size),
-                  static_cast<std::uint32_t>(context.tail.size()));
-}
-
-std::vector<WindowPage> held_pages(const Context& context, const PageCache& cache) {
-  std::vector<WindowPage> pages(context.anchor_count);
-  NodeId node = context.anchor;
-  for (std::uint32_t index = context.anchor_count; index > 0; --index) {
-    pages[index - 1] = {.index = index - 1, .node = node};
-    node = cache.parent(node);
-  }
-  pages.insert(pages.end(), context.window.begin(), context.window.end());
-  return pages;
-}
-
 std::vector<NodeId> nodes_of(const std::vector<WindowPage>& pages) {
   std::vector<NodeId> nodes;
   for (const WindowPage& page : pages) nodes.push_back(page.node);
