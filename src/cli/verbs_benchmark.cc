@@ -77,8 +77,8 @@ Verb add_restore(CLI::App& bench) {
 Verb add_pressure(CLI::App& bench) {
   SharedState state = state_of(BenchKind::Pressure);
   state->options.streams = {16};
-  state->options.prompt_tokens = 256;
-  state->options.decode_tokens = 64;
+  state->options.prompt_tokens = 128;
+  state->options.decode_tokens = 192;
   CLI::App* verb =
       bench.add_subcommand("pressure", "Conversations in a quarter of the pages that they need");
   add_count(*verb, "--conversations", state->options.streams.front(), "At once", 4, 4096);

@@ -37,6 +37,19 @@ TEST(EndToEndBenchContexts, SinkHoldsAConstantNumberOfPages) {
   EXPECT_EQ(json["page_count_most"], 18);
 }
 
+TEST(EndToEndBenchContexts, KvLeavesRoomBehindTheLongestLengthAndRefusesOneThatIsLonger) {
+  const nlohmann::json rows = bench({"kv", "--lengths", "64,2048"});  // All of its context.
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0]["tokens"], 64);
+  EXPECT_EQ(rows[3]["tokens"], 2032);
+  EXPECT_EQ(rows[3]["kv"], "paged");
+  EXPECT_GT(rows[3]["decode_tokens_per_s"], 0.0);
+  const ProcessResult result = run_quire(
+      {"bench", "kv", "--lengths", "64,2049", "--model", golden_path("tiny_llama"), "--json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("2049 tokens do not fit the context"), std::string::npos) << result.err;
+}
+
 TEST(EndToEndBenchContexts, RestoreNeedsPages) {
   const ProcessResult result = run_quire({"bench", "restore", "--kv", "basic", "--tokens", "64",
                                           "--model", golden_path("tiny_llama")});

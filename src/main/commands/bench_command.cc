@@ -216,7 +216,30 @@ Result<KvFigures> measure_kv(const cli::BenchOptions& options, cli::KvModeChoice
   return figures;
 }
 
+// The lengths asked for, each cut so that what is decoded behind it fits the model's context too.
+// One that is longer than the context is a mistake, found before anything is measured.
+Result<std::vector<std::uint32_t>> lengths_that_fit(const cli::BenchOptions& options) {
+  const SteadyClock clock;
+  cli::EngineOptions engine = options.engine;
+  engine.kv_memory_bytes.reset();
+  engine.kv_pages = 1;
+  const std::unique_ptr<Machine> machine = TRY(Machine::build(engine, clock));
+  const std::uint32_t context = machine->model().context_length;
+  std::vector<std::uint32_t> lengths;
+  for (const std::uint32_t asked : options.lengths) {
+    if (asked > context || context <= kDecodeTokens) {
+      return Error(ErrorCode::OutOfRange, std::to_string(asked) +
+                                              " tokens do not fit the context of " +
+                                              machine->model().name + ", which holds " +
+                                              std::to_string(context) + " (see --lengths)");
+    }
+    lengths.push_back(std::clamp(asked, 1u, context - kDecodeTokens));
+  }
+  return lengths;
+}
+
 Result<void> bench_kv(const cli::BenchOptions& options) {
+  const std::vector<std::uint32_t> lengths = TRY(lengths_that_fit(options));
   const bool text = options.output == cli::OutputStyle::Text;
   const std::vector<int> widths = {8, 8, 14, 14, 14, 14, 14, 16};
   if (text) {
@@ -225,9 +248,9 @@ Result<void> bench_kv(const cli::BenchOptions& options) {
               widths);
   }
   nlohmann::json rows = nlohmann::json::array();
-  for (const std::uint32_t tokens : options.lengths) {
+  for (const std::uint32_t tokens : lengths) {
     for (const cli::KvModeChoice mode : {cli::KvModeChoice::Basic, cli::KvModeChoice::Paged}) {
-      const KvFigures figures = TRY(measure_kv(options, mode, std::max(1u, tokens)));
+      const KvFigures figures = TRY(measure_kv(options, mode, tokens));
       rows.push_back({{"tokens", figures.tokens},
                       {"kv", figures.mode},
                       {"prefill_tokens_per_s", figures.prefill_tokens_per_s},
@@ -249,7 +272,8 @@ Result<void> bench_kv(const cli::BenchOptions& options) {
     print(
         "memory ratio: the most memory resident for keys and values, over what the tokens need; "
         "again: the same\nprompt once more, to its first token; 8 more: eight continuations of the "
-        "prompt, a token each, and what\nthey add.\n");
+        "prompt, a token each, and what\nthey add. A length leaves room for the " +
+        std::to_string(kDecodeTokens) + " tokens decoded behind it.\n");
   } else {
     print(rows.dump() + "\n");
   }
