@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -171,6 +172,8 @@ void attention(Bench& bench, const AttentionCase& c) {
   for (std::uint32_t i = 0; i < page_count; ++i) {
     pages[i] = {pool.data() + order[i] * page_bytes, &positions[i * kPageSize], 0xffff};
   }
+  std::vector<std::uint32_t> spans((c.slots + kSpanSlots - 1) / kSpanSlots);
+  std::iota(spans.begin(), spans.end(), 0u);
   std::vector<QueryRow> rows(c.rows);
   for (std::uint32_t i = 0; i < c.rows; ++i) {
     rows[i] = {c.slots - c.rows + i, c.slots - c.rows + i + 1, nullptr};
@@ -185,6 +188,7 @@ void attention(Bench& bench, const AttentionCase& c) {
       const std::size_t head = i % c.kv_head_count;
       AttentionTask task;
       task.pages = pages;
+      task.spans = spans;
       task.page_size = kPageSize;
       task.visible_slot_end = c.slots;
       task.head_offset = i * head_bytes;

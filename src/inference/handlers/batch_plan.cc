@@ -82,6 +82,7 @@ void BatchPlan::add_attention(const Batch& batch, const ForwardPass& pass, const
   const std::uint32_t first = plan_row_of_[pass.row_first];
   for (std::uint32_t done = 0; done < pass.row_count; done += kAttentionRows) {
     forward_.attention.push_back({.pages = kv.views(pass.sequence),
+                                  .spans = kv.spans(pass.sequence),
                                   .visible_slot_end = pass.visible_slot_end,
                                   .mask_slot_count = mask_slot_count,
                                   .row_first = first + done,

@@ -1,5 +1,6 @@
 #include "inference/handlers/kv_store.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -42,15 +43,39 @@ PageView KvStore::view_of(const Sequence& sequence, const TableEntry& entry, std
   return {sequence.buffer->block(index), sequence.buffer->positions(index), entry.visible};
 }
 
+namespace {
+
+bool is_seen(const PageView& view) {
+  return view.base != nullptr && view.visible != 0;
+}
+
+}  // namespace
+
+void KvStore::Sequence::set_view(std::uint32_t index, const PageView& view) {
+  const bool was_seen = is_seen(views[index]);
+  views[index] = view;
+  if (is_seen(view) == was_seen) return;
+  if (was_seen) {
+    spans.remove(index);
+  } else {
+    spans.add(index);
+  }
+}
+
 void KvStore::apply(const TableChange& change) {
   tables_.apply(change);
   if (change.release) {
     sequences_.erase(change.sequence);
     return;
   }
-  Sequence& sequence = sequences_[change.sequence];
+  Sequence& sequence =
+      sequences_.try_emplace(change.sequence, options_.layout.page_size).first->second;
   const std::span<const TableEntry> entries = tables_.entries(change.sequence);
-  sequence.views.resize(entries.size());
+  const auto entry_count = static_cast<std::uint32_t>(entries.size());
+  for (auto i = static_cast<std::uint32_t>(sequence.views.size()); i > entry_count; --i) {
+    sequence.set_view(i - 1, {});
+  }
+  sequence.views.resize(entry_count);
   std::uint32_t first = change.entry_first;
   std::uint32_t end = first + static_cast<std::uint32_t>(change.entries.size());
   if (!pool_) {
@@ -65,7 +90,7 @@ void KvStore::apply(const TableChange& change) {
     }
   }
   for (std::uint32_t i = first; i < end; ++i) {
-    sequence.views[i] = view_of(sequence, entries[i], i);
+    sequence.set_view(i, view_of(sequence, entries[i], i));
   }
 }
 
@@ -94,6 +119,10 @@ std::span<const PageView> KvStore::views(SequenceId sequence) const {
   return at(sequence).views;
 }
 
+std::span<const std::uint32_t> KvStore::spans(SequenceId sequence) const {
+  return at(sequence).spans.spans();
+}
+
 SlotAddress KvStore::slot(SequenceId sequence, std::uint32_t slot) {
   Sequence& of = at(sequence);
   const std::uint32_t index = slot / options_.layout.page_size;
@@ -111,6 +140,7 @@ void KvStore::verify() const {
   for (const auto& [id, sequence] : sequences_) {
     const std::span<const TableEntry> entries = tables_.entries(id);
     QUIRE_CHECK(entries.size() == sequence.views.size(), "K1");
+    std::vector<std::uint32_t> seen;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const PageView& view = sequence.views[i];
       if (view.base == nullptr) {
@@ -119,7 +149,12 @@ void KvStore::verify() const {
         QUIRE_CHECK(entries[i].page != kNoPage, "K1");
         QUIRE_CHECK(view.visible == entries[i].visible, "K2");
       }
+      if (!is_seen(view)) continue;
+      const auto span = static_cast<std::uint32_t>(i * options_.layout.page_size / kSpanSlots);
+      if (seen.empty() || seen.back() != span) seen.push_back(span);
     }
+    const std::span<const std::uint32_t> spans = sequence.spans.spans();
+    QUIRE_CHECK(std::equal(seen.begin(), seen.end(), spans.begin(), spans.end()), "K3");
   }
 }
 

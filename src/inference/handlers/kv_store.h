@@ -11,6 +11,7 @@
 // Invariants, checked by verify():
 //   K1  There is one view for each entry, null exactly for holes and for what could not grow.
 //   K2  A view's visible bits are its entry's.
+//   K3  A sequence's spans are those of its views that have a visible slot.
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include "inference/kernels/kernels.h"
 #include "inference/memory/basic_buffer.h"
 #include "inference/memory/kv_pool.h"
+#include "inference/memory/occupied_spans.h"
 #include "inference/memory/page_tables.h"
 
 namespace quire::inference {
@@ -54,8 +56,9 @@ class KvStore {
   void save(PageId page, std::uint32_t slots, std::span<std::byte> bytes);
 
   // Requires for all: the sequence exists.
-  const Error* failure(SequenceId sequence) const;             // Null: none.
-  std::span<const PageView> views(SequenceId sequence) const;  // Valid until its next change.
+  const Error* failure(SequenceId sequence) const;                  // Null: none.
+  std::span<const PageView> views(SequenceId sequence) const;       // Valid until its next change.
+  std::span<const std::uint32_t> spans(SequenceId sequence) const;  // Likewise; of AttentionTask.
   // Requires: no failure, and the slot's entry is no hole.
   SlotAddress slot(SequenceId sequence, std::uint32_t slot);
 
@@ -63,7 +66,11 @@ class KvStore {
 
  private:
   struct Sequence {
+    explicit Sequence(std::uint32_t page_size) : spans(page_size) {}
+    void set_view(std::uint32_t index, const PageView& view);
+
     std::vector<PageView> views;
+    OccupiedSpans spans;
     std::unique_ptr<BasicBuffer> buffer;  // Basic only.
     std::optional<Error> failure;
   };

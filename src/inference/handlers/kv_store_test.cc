@@ -72,6 +72,30 @@ TEST(KvStore, RandomChangesKeepItsInvariantsInBothModes) {
   }
 }
 
+TEST(KvStore, AttentionIsToldOnlyOfSpansThatHaveSomethingToSee) {
+  KvStore store = make_store(KvMode::Paged);
+  TableChange change{.sequence = SequenceId{0}, .entry_count = 1000};
+  change.entries.resize(1000);  // Holes.
+  change.entries[0] = {PageId{1}, 0x000f};
+  change.entries[15] = {PageId{2}, 0xffff};  // The last of the first span.
+  change.entries[500] = {PageId{3}, 0};      // There, but hidden from everyone.
+  change.entries[999] = {PageId{4}, 0x0001};
+  store.apply(change);
+  const auto spans = [&] {
+    const std::span<const std::uint32_t> all = store.spans(SequenceId{0});
+    return std::vector<std::uint32_t>(all.begin(), all.end());
+  };
+  EXPECT_EQ(spans(), (std::vector<std::uint32_t>{0, 62}));
+  store.apply({.sequence = SequenceId{0},
+               .entry_first = 500,
+               .entries = {{PageId{3}, 1}},
+               .entry_count = 501});
+  EXPECT_EQ(spans(), (std::vector<std::uint32_t>{0, 31}));
+  store.apply({.sequence = SequenceId{0}, .entries = {{}}, .entry_count = 501});
+  EXPECT_EQ(spans(), (std::vector<std::uint32_t>{0, 31})) << "the other page of the span is there";
+  store.verify();
+}
+
 TEST(KvStore, BasicBuffersKeepTheirBytesWhenTheyMove) {
   KvStore store = make_store(KvMode::Basic);
   store.apply(whole_table(0, {7}));

@@ -44,6 +44,9 @@ struct PreparedActivations {
 // head, keys [head_dim][page_size] then values [page_size][head_dim], in kv_format.
 struct AttentionTask {
   std::span<const PageView> pages;
+  // Spans of kSpanSlots slots in which a page has a visible slot, rising: no other is looked at, so
+  // that what was dropped costs nothing.
+  std::span<const std::uint32_t> spans;
   std::uint32_t page_size = 16;  // 8, 16 or 32.
   std::uint32_t visible_slot_end = 0;
   std::size_t head_offset = 0;  // Bytes from a page's base to this layer's and head's keys.

@@ -434,13 +434,15 @@ void attend_rows(const AttendArguments& a, size_t row_first, uint32_t row_count)
                         false};
     }
   }
+  const auto slot_of = [&](size_t index) {
+    return index < a.span_count ? a.spans[index] * kSlotsPerSpan : a.visible_slot_end;
+  };
   Span spans[2];  // This one and the next.
-  view_span<E>(a, 0, spans[0]);
-  for (uint32_t slot = 0; slot < a.visible_slot_end; slot += kSlotsPerSpan) {
-    const uint32_t index = slot / kSlotsPerSpan % 2;
-    const Span& span = spans[index];
-    Span& ahead = spans[1 - index];
-    view_span<E>(a, slot + kSlotsPerSpan, ahead);
+  view_span<E>(a, slot_of(0), spans[0]);
+  for (size_t index = 0; slot_of(index) < a.visible_slot_end; ++index) {
+    const Span& span = spans[index % 2];
+    Span& ahead = spans[1 - index % 2];
+    view_span<E>(a, slot_of(index + 1), ahead);
     if (span.any_visible == 0) continue;
     Query* seeing[kRowsTogether * kGroupCountMax];
     uint32_t count = 0;

@@ -60,6 +60,8 @@ struct Pages {
       }
       if (view.visible == 0) view = {};  // A hole.
       views.push_back(view);
+      const std::uint32_t span = page * size / kSpanSlots;
+      if (view.visible != 0 && (spans.empty() || spans.back() != span)) spans.push_back(span);
     }
   }
   static constexpr std::size_t kHeadOffset = 192;
@@ -69,6 +71,7 @@ struct Pages {
   std::vector<std::byte> memory;
   std::vector<std::uint32_t> positions;
   std::vector<PageView> views;
+  std::vector<std::uint32_t> spans;
 };
 
 struct Queries {
@@ -98,6 +101,7 @@ void attend(const KernelTable& table, const Sequence& sequence, const Pages& pag
             const Queries& queries, std::size_t first, std::size_t count, std::vector<float>& out) {
   AttentionTask task;
   task.pages = pages.views;
+  task.spans = pages.spans;
   task.page_size = pages.size;
   task.visible_slot_end = std::min(queries.visible_slot_end, sequence.slot_count);
   task.head_offset = Pages::kHeadOffset;

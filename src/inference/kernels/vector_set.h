@@ -53,6 +53,8 @@ struct MatmulArguments {
 struct AttendArguments {
   const PageView* pages;
   std::size_t page_count;
+  const std::uint32_t* spans;
+  std::size_t span_count;
   std::uint32_t page_size;
   std::uint32_t visible_slot_end;
   std::size_t head_offset;

@@ -59,6 +59,8 @@ struct Adapter {
     QUIRE_CHECK(task.group_count >= 1 && task.group_count <= 16, "group_count");
     kSet.attend({.pages = task.pages.data(),
                  .page_count = task.pages.size(),
+                 .spans = task.spans.data(),
+                 .span_count = task.spans.size(),
                  .page_size = task.page_size,
                  .visible_slot_end = task.visible_slot_end,
                  .head_offset = task.head_offset,

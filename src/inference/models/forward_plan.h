@@ -20,6 +20,7 @@ struct ForwardRow {
 // Some consecutive rows of one pass: what one attention task takes.
 struct AttentionRows {
   std::span<const PageView> pages;
+  std::span<const std::uint32_t> spans;  // Of AttentionTask.
   std::uint32_t visible_slot_end = 0;
   std::uint32_t mask_slot_count = 0;
   std::uint32_t row_first = 0;

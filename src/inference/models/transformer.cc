@@ -327,6 +327,7 @@ void Transformer::attend(Worker& worker, const ForwardPlan& plan, std::uint32_t 
     const std::size_t column = std::size_t{head * groups + group} * spec_->head_dim;
     AttentionTask task;
     task.pages = rows.pages;
+    task.spans = rows.spans;
     task.page_size = options_.kv.page_size;
     task.visible_slot_end = rows.visible_slot_end;
     task.head_offset = options_.kv.head_offset(layer, head);

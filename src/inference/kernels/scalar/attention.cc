@@ -284,8 +284,8 @@ void attend(const AttentionTask& task) {
   for (std::uint32_t first = 0; first < row_count; first += block) {
     const std::uint32_t count = std::min(block, row_count - first);
     Work work(task, first, count);
-    for (std::uint32_t slot = 0; slot < task.visible_slot_end; slot += kSpanSlots) {
-      add_span(work, slot);
+    for (const std::uint32_t span : task.spans) {
+      if (span * kSpanSlots < task.visible_slot_end) add_span(work, span * kSpanSlots);
     }
     write_out(work);
   }
