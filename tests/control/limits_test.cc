@@ -164,7 +164,8 @@ TEST(Limits, WhoCanNeverGetAPageIsToldAndNobodyHangs) {
   harness.run();
   EXPECT_EQ(harness.error(guest.id, more), ErrorCode::NoFreePage);
   EXPECT_EQ(harness.message(guest.id, more),
-            "no free KV page: 1 wanted, 0 of 3 free, 3 held by this instance");
+            "no free KV page: 1 wanted, 0 of 3 free, 3 held by this instance; in use: 3 by page "
+            "handles and exports");
 }
 
 TEST(Limits, AnAllocationWaitsForAnInstanceThatMayFreeItsPagesThenGivesUp) {

@@ -391,7 +391,7 @@ void Scheduler::resolve_stuck() {
 void Scheduler::fail_waiter(std::size_t index) {
   Operation& operation = *waiters_[index].get();
   waiters_.erase(waiters_.begin() + static_cast<std::ptrdiff_t>(index));
-  fail(operation, no_free_page(*operation.instance, operation.wanted_page_count));
+  fail(operation, explained_shortage(operation));
   table_.wakeup.notify();
 }
 

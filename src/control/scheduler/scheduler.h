@@ -12,7 +12,8 @@
 // while one who is more important waits for one, so the first always progresses. For one that lacks
 // pages, contexts that others can do without are suspended (suspension.cc), or under
 // WhenFull::FcfsKill the newest instance ends (fcfs_kill.cc). When nothing is left that could free
-// a page, the least important who waits gets NoFreePage with the numbers.
+// a page, the least important who waits gets NoFreePage with the numbers and who has the pages
+// (page_shortage.cc).
 //
 // Owns     the model's pages, embed slots and sequences, the operations that are ready, and the
 //          record of the batch under way (one at a time).
@@ -186,6 +187,13 @@ class Scheduler {
     std::uint64_t age = 0;
     std::uint8_t priority = 0;
   };
+  enum class Rank : std::uint8_t { Idle, LessImportant, Own };
+  struct Victim {
+    Rank rank = Rank::Idle;
+    std::uint8_t priority = 0;
+    std::uint64_t order = 0;  // Smaller goes first, within a rank and a priority.
+    Context* context = nullptr;
+  };
 
   // scheduler.cc
   void settle(Operation& operation, Attempt attempt);
@@ -281,10 +289,15 @@ class Scheduler {
 
   // suspension.cc
   bool make_room(const Operation& operation, std::uint32_t count);
+  std::optional<Victim> victim_of(const Operation& operation, Context& context) const;
   std::vector<Context*> suspendable(const Operation& operation) const;
   void suspend(Context& context);
   void resume(Context& context);  // Where it is suspended.
   Error no_free_page(const Instance& instance, std::uint32_t wanted) const;
+
+  // page_shortage.cc: the same, and what keeps the pages that are in use from being given up.
+  Error explained_shortage(const Operation& operation) const;
+
   Result<void> complete_pass(std::size_t index, Result<void> outcome);
   std::uint32_t rows_left() const {
     const auto placed = static_cast<std::uint32_t>(batch_.rows.size());

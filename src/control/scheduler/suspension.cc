@@ -8,6 +8,7 @@
 // instance that has work always goes on. Pages that are shared with a context that stays do not
 // help, and cost nothing. Where there is a tier, what was given up goes there (tier_transfers.h).
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -21,15 +22,6 @@ namespace {
 // A guest thinks between two steps; only one that let a whole batch pass has nothing to compute.
 constexpr std::uint64_t kIdleBatchCount = 2;
 
-enum class Rank : std::uint8_t { Idle, LessImportant, Own };
-
-struct Victim {
-  Rank rank = Rank::Idle;
-  std::uint8_t priority = 0;
-  std::uint64_t order = 0;  // Smaller goes first, within a rank and a priority.
-  Context* context = nullptr;
-};
-
 bool is_waited_for(const Context& context) {
   const Operation* last = context.last_operation.get();
   return last != nullptr && last->context == &context;
@@ -37,29 +29,39 @@ bool is_waited_for(const Context& context) {
 
 }  // namespace
 
-std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
-  std::vector<Victim> victims;
+// Whether the operation may have the context's pages, as far as importance goes.
+std::optional<Scheduler::Victim> Scheduler::victim_of(const Operation& operation,
+                                                      Context& context) const {
+  if (context.model != this || &context == operation.context || &context == operation.child) {
+    return std::nullopt;
+  }
+  const Instance& instance = *context.instance;
+  const auto priority = static_cast<std::uint8_t>(context.queue->priority);
+  if (&instance == operation.instance) {
+    if (is_waited_for(context)) return std::nullopt;
+    return Victim{Rank::Own, priority, context.used_batch, &context};
+  }
+  const bool is_idle = instance.operation_count == 0 && context.used_batch + kIdleBatchCount <=
+                                                            static_cast<std::uint64_t>(batch_.id);
+  if (is_idle) return Victim{Rank::Idle, 0, context.used_batch, &context};
   const auto own = static_cast<std::uint8_t>(operation.queue != nullptr ? operation.queue->priority
                                                                         : Priority::Normal);
+  if (priority < own || (priority == own && instance.order > operation.instance->order)) {
+    return Victim{Rank::LessImportant, priority, ~instance.order, &context};
+  }
+  return std::nullopt;
+}
+
+std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
+  std::vector<Victim> victims;
   for (const auto& [order, instance] : table_.instances) {
-    const bool is_own = instance.get() == operation.instance;
-    const bool is_busy = instance->operation_count > 0;
-    instance->objects.for_each([&, order = order](std::uint32_t, const ObjectEntry& entry) {
+    instance->objects.for_each([&](std::uint32_t, const ObjectEntry& entry) {
       if (entry.kind != ObjectKind::Context) return;
       auto* context = static_cast<Context*>(entry.object);
-      if (context->model != this || context == operation.context || context == operation.child)
-        return;
+      const std::optional<Victim> victim = victim_of(operation, *context);
+      if (!victim) return;
       if (!can_suspend(*context, resources_) && !can_swap(*context, resources_)) return;
-      const auto priority = static_cast<std::uint8_t>(context->queue->priority);
-      if (is_own) {
-        if (is_waited_for(*context)) return;
-        victims.push_back({Rank::Own, priority, context->used_batch, context});
-      } else if (!is_busy &&
-                 context->used_batch + kIdleBatchCount <= static_cast<std::uint64_t>(batch_.id)) {
-        victims.push_back({Rank::Idle, 0, context->used_batch, context});
-      } else if (priority < own || (priority == own && order > operation.instance->order)) {
-        victims.push_back({Rank::LessImportant, priority, ~order, context});
-      }
+      victims.push_back(*victim);
     });
   }
   std::stable_sort(victims.begin(), victims.end(), [](const Victim& left, const Victim& right) {
