@@ -130,6 +130,25 @@ void go_on_without_disk(Harness& harness) {
   }
 }
 
+TEST(PageShortage, WaitsForASaveUnderWayAndTakesItsPages) {
+  store::SimulatedFileSystem files;
+  Harness::Options options = pool_of(8);
+  options.files = &files;
+  Harness harness(options);
+  const Program program = start(harness);
+  flush(harness, program, 40);
+  harness.run();
+  harness.send(program.id, ContextSave{.context = program.context, .name = "saved"});
+  harness.send(program.id, ContextDrop{program.context}, false);
+  const Program other = start(harness);
+  const FutureId wanted = flush(harness, other, 120, 3);
+  go_on_without_disk(harness);
+  EXPECT_FALSE(harness.has(other.id, wanted));
+  harness.run();
+  ASSERT_TRUE(harness.has(other.id, wanted));
+  EXPECT_FALSE(harness.error(other.id, wanted)) << harness.message(other.id, wanted);
+}
+
 TEST(PageShortage, CountsPagesOfASaveUnderWay) {
   store::SimulatedFileSystem files;
   Harness::Options options = pool_of(8);

@@ -372,6 +372,16 @@ bool Scheduler::others_may_free() const {
   return false;
 }
 
+// Saves end with the disk, and so do opens that wait for no page themselves: then their pages can
+// be given up.
+bool Scheduler::disk_may_free() const {
+  const auto opens_that_wait =
+      std::count_if(waiters_.begin(), waiters_.end(),
+                    [](const Ref<Operation>& each) { return is<ContextOpen>(*each.get()); });
+  return !saves_.idle() || tiers_.reads() ||
+         opens_.count() > static_cast<std::size_t>(opens_that_wait);
+}
+
 void Scheduler::resolve_stuck() {
   std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
   const bool goes_on = has_sliced_ || has_suspended_ || loser_;
@@ -385,7 +395,7 @@ void Scheduler::resolve_stuck() {
     const Operation& chosen = *waiters_[last].get();
     if (importance_of(each) > importance_of(chosen)) last = index;
   }
-  if (!others_may_free()) fail_waiter(last);
+  if (!others_may_free() && !disk_may_free()) fail_waiter(last);
 }
 
 void Scheduler::fail_waiter(std::size_t index) {

@@ -211,6 +211,7 @@ class Scheduler {
   bool submit_batch();
   void resolve_stuck();
   bool others_may_free() const;
+  bool disk_may_free() const;
   void fail_waiter(std::size_t index);
 
   // host_operations.cc: what needs no device.

@@ -57,6 +57,7 @@ class SnapshotOpens {
   void abandon(Operation& operation);
 
   bool idle() const { return opens_.empty(); }
+  std::size_t count() const { return opens_.size(); }
 
  private:
   struct Open {
