@@ -307,6 +307,10 @@ const PageCache& Controller::pages(ModelIndex model) const {
   return schedulers_[static_cast<std::size_t>(model)]->resources().cache;
 }
 
+const PageTiers& Controller::page_tiers(ModelIndex model) const {
+  return schedulers_[static_cast<std::size_t>(model)]->resources().tiers;
+}
+
 const MissLog& Controller::misses(ModelIndex model) const {
   return schedulers_[static_cast<std::size_t>(model)]->misses();
 }

@@ -80,6 +80,7 @@ class Controller final : public ControlPort {
   void verify() const;
   // For tests: the state of a model's pages.
   const PageCache& pages(ModelIndex model) const;
+  const PageTiers& page_tiers(ModelIndex model) const;
   // For the operator alone: reasons can tell what other tenants hold.
   const MissLog& misses(ModelIndex model) const;
 

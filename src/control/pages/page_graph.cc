@@ -33,8 +33,16 @@ PageTier tier_of(Residency residency) {
   return PageTier::Gone;
 }
 
-PageRun describe(const PageCache& cache, const PageWatch& watch, std::uint64_t now_ns, NodeId node,
-                 std::uint32_t holder_count) {
+// What a graph is made of.
+struct Sources {
+  const PageCache& cache;
+  const PageWatch& watch;
+  std::uint64_t now_ns = 0;
+  const PlaceOf& place_of;
+};
+
+PageRun describe(const Sources& sources, NodeId node, std::uint32_t holder_count) {
+  const PageCache& cache = sources.cache;
   const PageTrie& trie = cache.trie();
   PageRun run;
   run.holder_count = holder_count;
@@ -46,24 +54,26 @@ PageRun describe(const PageCache& cache, const PageWatch& watch, std::uint64_t n
   const std::span<const TokenId> tokens = trie.tokens(node);
   run.tokens.assign(tokens.begin(), tokens.end());
   run.tier = tier_of(trie.residency(node));
+  if (sources.place_of) run.place = sources.place_of(node);
   run.is_opaque = trie.is_opaque(node);
   run.is_cold =
       run.tier == PageTier::Pool && cache.pool().state(trie.page(node)) == PageState::Cold;
   if (!trie.has_name(node)) return run;
   run.name = trie.name(node);
-  if (const PageWatch::Seen* seen = watch.find(run.name)) {
+  if (const PageWatch::Seen* seen = sources.watch.find(run.name)) {
     run.holder_count_max = std::max(seen->holder_count_max, holder_count);
     run.hit_count = seen->hit_count;
-    run.age_ns = now_ns - seen->first_ns;
-    run.idle_ns = now_ns - seen->held_ns;
+    run.age_ns = sources.now_ns - seen->first_ns;
+    run.idle_ns = sources.now_ns - seen->held_ns;
   }
   return run;
 }
 
 bool looks_like(const PageRun& one, const PageRun& other) {
-  return one.page_count > 0 && one.tier == other.tier && one.is_cold == other.is_cold &&
-         one.is_opaque == other.is_opaque && one.holder_count == other.holder_count &&
-         one.holder_count_max == other.holder_count_max && one.hit_count == other.hit_count;
+  return one.page_count > 0 && one.tier == other.tier && one.place == other.place &&
+         one.is_cold == other.is_cold && one.is_opaque == other.is_opaque &&
+         one.holder_count == other.holder_count && one.holder_count_max == other.holder_count_max &&
+         one.hit_count == other.hit_count;
 }
 
 // With how many equal tokens two pages begin.
@@ -133,7 +143,9 @@ const PageWatch::Seen* PageWatch::find(const PageName& name) const {
   return found == seen_.end() ? nullptr : &found->second;
 }
 
-PageGraph make_page_graph(const PageCache& cache, const PageWatch& watch, std::uint64_t now_ns) {
+PageGraph make_page_graph(const PageCache& cache, const PageWatch& watch, std::uint64_t now_ns,
+                          const PlaceOf& place_of) {
+  const Sources sources{.cache = cache, .watch = watch, .now_ns = now_ns, .place_of = place_of};
   const PageTrie& trie = cache.trie();
   PageGraph graph{.page_size = cache.page_size(),
                   .pool_page_count = cache.page_count(),
@@ -165,7 +177,7 @@ PageGraph make_page_graph(const PageCache& cache, const PageWatch& watch, std::u
     return std::lexicographical_compare(b.begin(), b.end(), a.begin(), a.end());
   };
   const auto describe_node = [&](NodeId node) {
-    return describe(cache, watch, now_ns, node, holders[index_of(node)]);
+    return describe(sources, node, holders[index_of(node)]);
   };
   while (!next.empty()) {
     const Next at = next.back();

@@ -12,10 +12,12 @@
 // Errors   none.
 // Cost     a look is O(nodes of the trie).
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
 #include "control/pages/page_cache.h"
+#include "control/pages/tier_place.h"
 
 namespace quire::control {
 
@@ -40,8 +42,9 @@ class PageWatch {
 };
 
 // Gone: the trie knows what the page is, but its bytes are not in the pool (dropped, evicted below
-// a page that is needed, suspended, or on disk only).
+// a page that is needed, suspended). They may be on a tier all the same, as those in the pool may.
 enum class PageTier : std::uint8_t { Pool, InFlight, Gone };
+using PlaceOf = std::function<TierPlace(NodeId)>;
 
 // Pages in a row, each the only child of the one before, of which all but times is the same.
 struct PageRun {
@@ -52,6 +55,7 @@ struct PageRun {
   std::vector<TokenId> tokens;     // Of its first page.
   std::uint32_t differs_from = 0;  // Index of the token where it leaves the sibling most like it.
   PageTier tier = PageTier::Pool;
+  TierPlace place = TierPlace::None;  // Besides.
   bool is_cold = false;
   bool is_opaque = false;
   std::uint32_t holder_count = 0;
@@ -70,6 +74,8 @@ struct PageGraph {
   std::vector<PageRun> runs;  // Each before its children; siblings in the order of their tokens.
 };
 
-PageGraph make_page_graph(const PageCache& cache, const PageWatch& watch, std::uint64_t now_ns);
+// Without `place_of` there are no tiers.
+PageGraph make_page_graph(const PageCache& cache, const PageWatch& watch, std::uint64_t now_ns,
+                          const PlaceOf& place_of = {});
 
 }  // namespace quire::control

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "control/pages/page_graph_text.h"
 
@@ -149,8 +153,9 @@ TEST_F(PageGraphTest, PagesWithoutBytesAndInFlightAreCalledThat) {
   EXPECT_EQ(drawn.runs[2].tier, PageTier::InFlight);
   EXPECT_EQ(drawn.evicted_count, 2u);
   const std::string text = page_graph_text(drawn);
-  EXPECT_NE(text.find("not in the pool"), std::string::npos) << text;
-  EXPECT_NE(text.find("in flight"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nnone       ├─ 2 pages"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nin flight  └─ 1 page, slots 0 to 1  ["), std::string::npos) << text;
+  EXPECT_NE(text.find("2 without bytes"), std::string::npos) << text;
   cache_.unclaim(pages[0]);
   cache_.release(pages[0]);
   cache_.drop_name(head);
@@ -166,19 +171,56 @@ TEST_F(PageGraphTest, TheTreeIsDrawnWithItsBranches) {
   EXPECT_EQ(
       text,
       "5 pages of 2 tokens known, 1 shared or found again; pool of 32: 27 free, 0 cold, 0 "
-      "evicted so far\n"
-      "sharing domain of root " +
+      "evicted so far; 0 in host memory, 0 on disk, 0 without bytes\n"
+      "           sharing domain of root " +
           root +
           "\n"
-          "├─ 1 page, slots 0 to 1: in the pool, held, held by 2, 1 hit, age 0.0 s  [10 11 "
-          "...]\n"
-          "│  ├─ 1 page, slots 2 to 3: in the pool, held, held by 1, 0 hits, age 0.0 s  [20 21 "
-          "...]\n"
-          "│  └─ 2 pages, slots 2 to 5: in the pool, held, held by 1, 0 hits, age 0.0 s  [30 "
-          "31 ...]\n"
-          "└─ 1 page, slots 0 to 1: in the pool, held, held by 1, 0 hits, age 0.0 s  [60 61 "
-          "...]\n");
+          "pool       ├─ 1 page, slots 0 to 1: held by 2, 1 hit, age 0.0 s  [10 11 ...]\n"
+          "pool       │  ├─ 1 page, slots 2 to 3: held by 1, 0 hits, age 0.0 s  [20 21 ...]\n"
+          "pool       │  └─ 2 pages, slots 2 to 5: held by 1, 0 hits, age 0.0 s  [30 31 ...]\n"
+          "pool       └─ 1 page, slots 0 to 1: held by 1, 0 hits, age 0.0 s  [60 61 ...]\n");
   for (const NodeId head : {one, two, three}) cache_.drop(head);
+}
+
+// The bytes that an evicted page has elsewhere, and those that one in the pool has there too.
+TEST_F(PageGraphTest, EachRunSaysWhereItsBytesAre) {
+  const NodeId kept = chain({10});
+  const NodeId head = chain({20, 30, 40, 50});
+  cache_.hold_name(head);
+  cache_.drop(head);
+  cache_.evict_all();
+  look();
+  std::map<NodeId, TierPlace> places{{kept, TierPlace::Disk}};
+  NodeId node = head;
+  for (const TierPlace place : {TierPlace::Disk, TierPlace::Leaving, TierPlace::Host}) {
+    places[node] = place;
+    node = cache_.parent(node);
+  }
+  const PageGraph drawn = make_page_graph(cache_, watch_, now_ns_, [&](NodeId of) {
+    const auto found = places.find(of);
+    return found == places.end() ? TierPlace::None : found->second;
+  });
+  ASSERT_EQ(drawn.runs.size(), 6u);
+  const std::string text = page_graph_text(drawn);
+  EXPECT_NE(text.find("1 in host memory, 2 on disk, 1 without bytes"), std::string::npos) << text;
+  const std::string dot = page_graph_dot(drawn);
+  const std::vector<std::pair<const char*, const char*>> wanted = {{"pool+disk", "black"},
+                                                                   {"none", "grey"},
+                                                                   {"host", "orange"},
+                                                                   {"leaving", "orange"},
+                                                                   {"disk", "brown"}};
+  std::size_t line = text.find('\n', text.find('\n') + 1) + 1;  // Behind summary and root.
+  for (std::size_t run = 0; run < wanted.size(); ++run) {
+    const auto& [place, colour] = wanted[run];
+    EXPECT_EQ(text.substr(line, text.find(' ', line) - line), place) << text;
+    line = text.find('\n', line) + 1;
+    const std::size_t box = dot.find("n" + std::to_string(run + 1) + " [label=");
+    const std::string drawn_box = dot.substr(box, dot.find('\n', box) - box);
+    EXPECT_NE(drawn_box.find("\\n" + std::string(place) + "\\n"), std::string::npos) << drawn_box;
+    EXPECT_NE(drawn_box.find("color=" + std::string(colour)), std::string::npos) << drawn_box;
+  }
+  cache_.drop_name(head);
+  cache_.drop(kept);
 }
 
 TEST_F(PageGraphTest, SiblingsAreShownFromWhereTheyDiffer) {

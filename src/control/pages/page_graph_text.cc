@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <string_view>
 
 #include "base/utf8.h"
 
@@ -53,21 +54,46 @@ std::string content_text(const PageRun& run, const PageLabel& label) {
   return "[" + before + (before.empty() ? "" : " ") + text + " ...]";
 }
 
+// In the order of the enums.
+constexpr std::array<const char*, 3> kTierTexts{"pool", "in flight", ""};
+constexpr std::array<const char*, 4> kPlaceTexts{"", "leaving", "host", "disk"};
+
+// Where the bytes of its pages are.
 std::string place_text(const PageRun& run) {
-  switch (run.tier) {
-    case PageTier::InFlight:
-      return "in flight";
-    case PageTier::Gone:
-      return "not in the pool";
-    case PageTier::Pool:
+  const std::string tier = kTierTexts.at(static_cast<std::size_t>(run.tier));
+  const std::string place = kPlaceTexts.at(static_cast<std::size_t>(run.place));
+  if (tier.empty() && place.empty()) return "none";
+  return tier + (tier.empty() || place.empty() ? "" : "+") + place;
+}
+
+// Of the longest that comes up.
+constexpr std::size_t kPlaceWidth = std::string_view("pool+disk").size();
+
+std::string place_column(const PageRun& run) {
+  std::string text = run.page_count == 0 ? "" : place_text(run);
+  text.resize(std::max(text.size(), kPlaceWidth), ' ');
+  return text + "  ";
+}
+
+// The nearest place counts.
+const char* place_colour(const PageRun& run) {
+  if (run.tier != PageTier::Gone) return "black";
+  switch (run.place) {
+    case TierPlace::Host:
+    case TierPlace::Leaving:
+      return "orange";
+    case TierPlace::Disk:
+      return "brown";
+    case TierPlace::None:
       break;
   }
-  return run.is_cold ? "in the pool, cold" : "in the pool, held";
+  return "grey";
 }
 
 std::string shared_text(const PageRun& run) {
   if (run.tier == PageTier::InFlight) return "";
-  std::string text = "held by " + std::to_string(run.holder_count);
+  std::string text = run.is_cold ? "cold, " : "";
+  text += "held by " + std::to_string(run.holder_count);
   if (run.holder_count_max > run.holder_count) {
     text += " (" + std::to_string(run.holder_count_max) + " at once)";
   }
@@ -92,15 +118,24 @@ std::string head_text(const PageRun& run, std::uint32_t page_size) {
 std::string summary_text(const PageGraph& graph) {
   std::uint64_t page_count = 0;
   std::uint64_t shared_count = 0;
+  std::uint64_t host_count = 0;
+  std::uint64_t disk_count = 0;
+  std::uint64_t nowhere_count = 0;
   for (const PageRun& run : graph.runs) {
     page_count += run.page_count;
+    host_count += run.place == TierPlace::Host ? run.page_count : 0;
+    disk_count += run.place == TierPlace::Disk ? run.page_count : 0;
+    const bool is_nowhere = run.tier == PageTier::Gone && run.place == TierPlace::None;
+    nowhere_count += is_nowhere ? run.page_count : 0;
     if (run.holder_count_max > 1 || run.hit_count > 0) shared_count += run.page_count;
   }
   return count_text(page_count, "page") + " of " + std::to_string(graph.page_size) +
          " tokens known, " + std::to_string(shared_count) + " shared or found again; pool of " +
          std::to_string(graph.pool_page_count) + ": " + std::to_string(graph.pool_free_count) +
          " free, " + std::to_string(graph.pool_cold_count) + " cold, " +
-         std::to_string(graph.evicted_count) + " evicted so far";
+         std::to_string(graph.evicted_count) + " evicted so far; " + std::to_string(host_count) +
+         " in host memory, " + std::to_string(disk_count) + " on disk, " +
+         std::to_string(nowhere_count) + " without bytes";
 }
 
 // Whether a run is the last child of its parent, for each run.
@@ -136,15 +171,14 @@ std::string page_graph_text(const PageGraph& graph, const PageLabel& label) {
   for (std::size_t index = 0; index < drawn; ++index) {
     const PageRun& run = graph.runs[index];
     ended.resize(run.level);
+    text += place_column(run);
     for (std::size_t level = 1; level < run.level; ++level) text += ended[level] ? "   " : "│  ";
     if (run.level > 0) text += is_last[index] ? "└─ " : "├─ ";
     ended.push_back(is_last[index]);
     text += head_text(run, graph.page_size);
     if (run.page_count > 0) {
-      text += ": " + place_text(run);
       const std::string shared = shared_text(run);
-      if (!shared.empty()) text += ", " + shared;
-      text += "  " + content_text(run, label);
+      text += (shared.empty() ? "" : ": ") + shared + "  " + content_text(run, label);
     }
     text += "\n";
   }
@@ -156,7 +190,7 @@ std::string page_graph_text(const PageGraph& graph, const PageLabel& label) {
 
 std::string page_graph_dot(const PageGraph& graph, const PageLabel& label) {
   std::string text = "digraph pages {\n  label=\"" + dot_escaped(summary_text(graph)) +
-                     "\";\n  node [shape=box, style=filled, fillcolor=white];\n";
+                     "\";\n  node [shape=box, style=filled, fillcolor=white, penwidth=2];\n";
   std::vector<std::size_t> above;  // By level: the run that stands there now.
   const std::size_t drawn = std::min(graph.runs.size(), kGraphRunCountMax);
   for (std::size_t index = 0; index < drawn; ++index) {
@@ -171,6 +205,7 @@ std::string page_graph_dot(const PageGraph& graph, const PageLabel& label) {
     }
     const bool is_dashed = run.page_count > 0 && (run.is_cold || run.tier != PageTier::Pool);
     text += "  n" + std::to_string(index) + " [label=\"" + lines + "\", fillcolor=" + colour +
+            ", color=" + (run.page_count > 0 ? place_colour(run) : "black") +
             (is_dashed ? ", style=\"filled,dashed\"" : "") + "];\n";
     if (run.level > 0) {
       text += "  n" + std::to_string(above.back()) + " -> n" + std::to_string(index) + ";\n";

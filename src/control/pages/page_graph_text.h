@@ -1,5 +1,6 @@
 #pragma once
-// A PageGraph as a tree of lines, or as Graphviz source (dot -Tsvg).
+// A PageGraph as a tree of lines, or as Graphviz source (dot -Tsvg). Where the bytes of its pages
+// are is the first column of the lines, and colour and label of the boxes.
 //
 // What pages hold is shown as `label` gives it, its control characters escaped; without one as
 // token ids. No state; any thread.

@@ -38,6 +38,7 @@
 
 #include "base/result.h"
 #include "control/pages/page_cache.h"
+#include "control/pages/tier_place.h"
 #include "control/store/checksum.h"
 #include "inference/api/page_bytes.h"
 
@@ -51,9 +52,6 @@ struct PageTierOptions {
   std::uint32_t disk_page_count_max = 0;  // 0: no disk.
   std::uint64_t staged_bytes_max = std::uint64_t{64} << 20;  // But always one page.
 };
-
-// Leaving: a batch reads its bytes off the device.
-enum class TierPlace : std::uint8_t { None, Leaving, Host, Disk };
 
 enum class TransferId : std::uint64_t {};
 inline constexpr TransferId kNoTransfer{0};

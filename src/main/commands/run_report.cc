@@ -60,8 +60,9 @@ std::string RunReport::text_of(std::uint32_t token) const {
 }
 
 std::string RunReport::drawn(cli::KvTreeStyle style) const {
-  const control::PageGraph graph =
-      control::make_page_graph(machine_.pages(), watch_, clock_.now_ns());
+  const control::PageGraph graph = control::make_page_graph(
+      machine_.pages(), watch_, clock_.now_ns(),
+      [this](control::NodeId page) { return machine_.page_tiers().place(page); });
   const control::PageLabel label = [this](std::span<const inference::TokenId> tokens) {
     const Result<std::string> text = machine_.text().decode({tokens.begin(), tokens.end()}, true);
     return text.ok() ? text.value() : std::string();

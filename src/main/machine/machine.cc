@@ -196,6 +196,9 @@ control::TierStatistics Machine::tiers() const {
 const control::PageCache& Machine::pages() const {
   return parts_->control->pages(control::ModelIndex{0});
 }
+const control::PageTiers& Machine::page_tiers() const {
+  return parts_->control->page_tiers(control::ModelIndex{0});
+}
 const control::MissLog& Machine::misses() const {
   return parts_->control->misses(control::ModelIndex{0});
 }

@@ -20,6 +20,7 @@
 #include "control/api/tier_statistics.h"
 #include "control/pages/page_cache.h"
 #include "control/scheduler/miss_log.h"
+#include "control/tiers/page_tiers.h"
 #include "inference/api/backend.h"
 #include "inference/api/text_codec.h"
 
@@ -43,8 +44,9 @@ class Machine {
   std::uint32_t thread_count() const;
   // Why there are no snapshots although the options want them; empty: there are.
   const std::optional<Error>& store_error() const;
-  // What the pool holds, to be drawn.
+  // What the pool holds, and what other tiers do, to be drawn.
   const control::PageCache& pages() const;
+  const control::PageTiers& page_tiers() const;
   // Why tokens were computed and not found; empty unless the options want it explained.
   const control::MissLog& misses() const;
   control::TierStatistics tiers() const;

@@ -1,0 +1,9 @@
+#pragma once
+#include <cstdint>
+
+namespace quire::control {
+
+// Where a page has bytes besides the pool. Leaving: a batch reads them off the device.
+enum class TierPlace : std::uint8_t { None, Leaving, Host, Disk };
+
+}  // namespace quire::control
