@@ -37,6 +37,8 @@ struct EngineOptions {
   // Where pages go that the pool has no room for; 0: nowhere.
   std::uint64_t kv_host_bytes = 0;
   std::uint64_t kv_disk_bytes = 0;  // In the store, where there is one.
+  // Brings pages back from there whatever it costs, to measure what it costs; the verb's to set.
+  bool always_restores = false;
 };
 
 struct SamplingOptions {
@@ -124,7 +126,8 @@ struct TemplateOptions {
 };
 
 struct DoctorOptions {
-  std::string model;
+  EngineOptions engine;
+  bool measures_tiers = false;  // With a model, for some seconds.
   OutputStyle output = OutputStyle::Text;
 };
 

@@ -127,13 +127,21 @@ Verb add_doctor(CLI::App& app) {
   };
   auto state = std::make_shared<State>();
   CLI::App* verb = app.add_subcommand("doctor", "What this machine has, what it lacks, what to do");
-  state->engine.add_model(*verb);
+  verb->add_flag("--tiers", state->options.measures_tiers,
+                 "Run the model for some seconds and say what bringing pages back from host memory "
+                 "and from disk takes, what computing them does, and which is chosen");
+  state->engine.add_all(*verb);
   add_json(*verb, state->options.output);
   verb->footer(
-      "Exit code 1 when something that Quire needs is missing.\n\nExamples:\n  quire doctor\n  "
-      "quire doctor --json");
+      R"(Exit code 1 when something that Quire needs is missing. What --tiers measures depends on the engine's
+flags; the rest does not.
+
+Examples:
+  quire doctor
+  quire doctor --json
+  quire doctor --tiers --threads 2)");
   return {verb, [state]() -> Result<Request> {
-            state->options.model = state->engine.model;
+            state->options.engine = TRY(state->engine.finish());
             return Request(state->options);
           }};
 }

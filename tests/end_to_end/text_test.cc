@@ -74,6 +74,35 @@ TEST(EndToEndDoctor, SaysWhatIsMissingAndWhatToDo) {
     if (finding["what"] == "model") advised = finding["advice"] == "make model";
   }
   EXPECT_TRUE(advised) << result.out;
+  EXPECT_FALSE(json.contains("tiers"));
+}
+
+TEST(EndToEndDoctor, MeasuresWhatATierCostsAndSaysWhichIsChosen) {
+  const ProcessResult result =
+      run_quire({"doctor", "--tiers", "--model", golden_path("tiny_llama"), "--json"});
+  const nlohmann::json json = nlohmann::json::parse(result.out, nullptr, false);
+  ASSERT_TRUE(json.is_object() && json.contains("tiers")) << result.out << result.err;
+  const nlohmann::json& tiers = json["tiers"];
+  for (const char* key : {"compute_ms_per_page", "load_ms_per_page", "read_ms_per_page"}) {
+    EXPECT_GT(tiers[key], 0.0) << key;
+  }
+  EXPECT_EQ(tiers["page_size"], 16);
+  EXPECT_NE(tiers["read_ms"], 0.2);  // Before the first sample.
+  ASSERT_EQ(tiers["lengths"].size(), 5u);
+  for (const nlohmann::json& length : tiers["lengths"]) {
+    for (const char* place : {"host", "disk"}) {
+      const bool is_restored = length[std::string(place) + "_ms"] < length["compute_ms"];
+      EXPECT_EQ(length[std::string("from_") + place], is_restored ? "restore" : "recompute")
+          << length;
+    }
+    EXPECT_GT(length["disk_ms"], length["host_ms"]);
+  }
+}
+
+TEST(EndToEndDoctor, SaysThatABasicCacheHasNoTiers) {
+  const ProcessResult result =
+      run_quire({"doctor", "--tiers", "--kv", "basic", "--model", golden_path("tiny_llama")});
+  EXPECT_NE(result.out.find("tiers need the paged KV cache"), std::string::npos) << result.out;
 }
 
 }  // namespace

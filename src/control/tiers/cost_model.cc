@@ -50,16 +50,20 @@ void CostModel::note_read(std::uint32_t page_count, std::uint64_t ns) {
   }
 }
 
-double CostModel::restore_ns(const Run& run) const {
-  const double load = figures_.load_ns_per_page * run.page_count;
+double restore_ns(const CostFigures& figures, const CostModel::Run& run) {
+  const double load = figures.load_ns_per_page * run.page_count;
   if (run.read_count == 0) return load;
-  return load + figures_.read_ns + figures_.read_ns_per_page * run.read_count;
+  return load + figures.read_ns + figures.read_ns_per_page * run.read_count;
+}
+
+double compute_ns(const CostFigures& figures, const CostModel::Run& run) {
+  return figures.compute_ns_per_token * run.token_count;
 }
 
 bool CostModel::is_restore_quicker(const Run& run) const {
   if (choice_ != TierChoice::Measured) return choice_ == TierChoice::Restore;
   if (figures_.compute_ns_per_token == 0) return true;
-  return restore_ns(run) < figures_.compute_ns_per_token * run.token_count;
+  return restore_ns(figures_, run) < compute_ns(figures_, run);
 }
 
 bool CostModel::should_restore(const Run& run) {

@@ -53,13 +53,16 @@ class CostModel {
   const CostFigures& figures() const { return figures_; }
 
  private:
-  double restore_ns(const Run& run) const;
   bool is_restore_quicker(const Run& run) const;
 
   const TierChoice choice_;
   CostFigures figures_;
   std::uint32_t declined_count_ = 0;
 };
+
+// The times that are compared, for whoever wants to see them.
+double restore_ns(const CostFigures& figures, const CostModel::Run& run);
+double compute_ns(const CostFigures& figures, const CostModel::Run& run);
 
 // Copies a few megabytes and says what a byte took.
 double measure_copy_ns_per_byte();

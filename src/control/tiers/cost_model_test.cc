@@ -33,6 +33,16 @@ TEST(CostModel, ChoosesWhatIsQuickerOnThisMachine) {
   EXPECT_FALSE(quick.is_worth_keeping(true, 16));
 }
 
+TEST(CostModel, TellsTheTimesThatItCompares) {
+  const CostFigures figures{.compute_ns_per_token = 10'000,
+                            .load_ns_per_page = 70'000,
+                            .read_ns = 200'000,
+                            .read_ns_per_page = 700'000};
+  EXPECT_DOUBLE_EQ(compute_ns(figures, from_disk(2)), 320'000);
+  EXPECT_DOUBLE_EQ(restore_ns(figures, from_memory(2)), 140'000);
+  EXPECT_DOUBLE_EQ(restore_ns(figures, from_disk(2)), 140'000 + 200'000 + 1'400'000);
+}
+
 TEST(CostModel, ADiskThatIsQuickerThanItsPriorIsFoundOut) {
   CostModel costs(kPageBytes, 0.2);
   costs.note_compute(256, 256 * 30'000);  // 480 us a page.

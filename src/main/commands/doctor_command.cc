@@ -8,13 +8,16 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "cli/terminal.h"
 #include "inference/kernels/kernels.h"
 #include "inference/weights/model_files.h"
 #include "inference/weights/model_store.h"
 #include "main/commands/output.h"
+#include "main/commands/tier_costs.h"
 #include "main/machine/folders.h"
 #include "main/machine/machine.h"
 #include "main/machine/machine_facts.h"
@@ -29,6 +32,7 @@ struct Finding {
   Health health = Health::Good;
   std::string value;
   std::string advice;
+  std::vector<std::string> details = {};  // Lines.
 };
 
 const char* health_name(Health health) {
@@ -155,6 +159,19 @@ Finding data() {
   return {"data", Health::Bad, std::string(path.error().message()), "set HOME or QUIRE_DATA"};
 }
 
+Finding tiers(const cli::DoctorOptions& options, std::optional<TierCosts>& costs) {
+  if (!options.measures_tiers) {
+    return {"tiers", Health::Good, "not measured (quire doctor --tiers)", ""};
+  }
+  Result<TierCosts> measured = measure_tiers(options.engine);
+  if (!measured.ok()) {
+    return {"tiers", Health::Weak, std::string(measured.error().message()),
+            "nothing but --kv-host and --kv-disk needs this"};
+  }
+  costs = std::move(measured).take();
+  return {"tiers", Health::Good, tier_costs_summary(*costs), "", tier_costs_lines(*costs)};
+}
+
 void print_findings(const std::vector<Finding>& findings) {
   const cli::Terminal terminal = cli::Terminal::standard_output();
   for (const Finding& finding : findings) {
@@ -166,6 +183,7 @@ void print_findings(const std::vector<Finding>& findings) {
     char name[64];
     std::snprintf(name, sizeof name, "%-10s", finding.what.c_str());
     print(terminal.paint(head, colour) + name + " " + finding.value + "\n");
+    for (const std::string& line : finding.details) print("                    " + line + "\n");
     if (!finding.advice.empty()) print("                    -> " + finding.advice + "\n");
   }
 }
@@ -173,10 +191,11 @@ void print_findings(const std::vector<Finding>& findings) {
 }  // namespace
 
 int doctor_command(const cli::DoctorOptions& options) {
+  std::optional<TierCosts> costs;
   const std::vector<Finding> findings = {processor(), backends(),
-                                         memory(),    model(options.model),
+                                         memory(),    model(options.engine.model),
                                          toolchain(), folder("cache", cache_folder()),
-                                         data()};
+                                         data(),      tiers(options, costs)};
   bool good = true;
   for (const Finding& finding : findings) good = good && finding.health != Health::Bad;
   if (options.output == cli::OutputStyle::Json) {
@@ -187,8 +206,9 @@ int doctor_command(const cli::DoctorOptions& options) {
                       {"value", finding.value},
                       {"advice", finding.advice}});
     }
-    print(nlohmann::json{{"version", QUIRE_VERSION}, {"ok", good}, {"findings", list}}.dump() +
-          "\n");
+    nlohmann::json json = {{"version", QUIRE_VERSION}, {"ok", good}, {"findings", list}};
+    if (costs) json["tiers"] = tier_costs_json(*costs);
+    print(json.dump() + "\n");
   } else {
     print(std::string("quire ") + QUIRE_VERSION + "\n");
     print_findings(findings);

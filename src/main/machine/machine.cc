@@ -80,6 +80,7 @@ void set_tiers(const cli::EngineOptions& options, const inference::Backend& back
         std::min<std::uint64_t>(options.kv_disk_bytes / page_bytes, kCachedPageCountMax));
   }
   control.host_tier_bytes = options.kv_host_bytes;
+  if (options.always_restores) control.tier_choice = control::TierChoice::Restore;
   if (has_disk || options.kv_host_bytes > 0) {
     control.copy_ns_per_byte = control::measure_copy_ns_per_byte();
   }
