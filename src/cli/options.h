@@ -141,6 +141,7 @@ struct BenchOptions {
   std::vector<std::uint32_t> streams = {1, 4, 16};  // Pressure: one count of conversations.
   std::uint32_t tokens = 2048;                      // Restore, Sink.
   std::uint32_t repetitions = 3;
+  std::string kv_report_file;  // Restore, Pressure, Sink; as of RunOptions.
   OutputStyle output = OutputStyle::Text;
 };
 

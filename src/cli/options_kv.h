@@ -14,7 +14,7 @@ struct KvOptions {
   std::string store_folder;  // Empty: that of the user's data.
   std::uint32_t tenant = 0;
   std::string name;  // Of a snapshot; Import: what to call it, empty: as in the file.
-  std::string file;  // Export and Import; Tree and Why: a report of `quire run --kv-report`.
+  std::string file;  // Export and Import; Tree and Why: a report of --kv-report.
   bool overwrites = false;
   bool draws_dot = false;                 // Tree: as Graphviz source.
   std::optional<std::uint32_t> instance;  // Why: of this one only.

@@ -259,6 +259,14 @@ TEST(Parse, KvTreeAndWhyReadWhatARunWrote) {
   EXPECT_NE(first_line_of_usage_error({"kv", "why"}).find("FILE"), std::string::npos);
 }
 
+TEST(Parse, BenchesOfContextsWriteReportsAndOthersDoNot) {
+  for (const char* kind : {"restore", "pressure", "sink"}) {
+    const auto options = parsed_as<BenchOptions>({"bench", kind, "--kv-report", "r.json"});
+    EXPECT_EQ(options.kv_report_file, "r.json") << kind;
+  }
+  EXPECT_NE(first_line_of_usage_error({"bench", "generate", "--kv-report", "r.json"}), "");
+}
+
 TEST(Parse, APageGraphIsTextUnlessItIsDot) {
   EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).kv_tree, KvTreeStyle::None);
   const auto text = parsed_as<RunOptions>({"run", "--kv-tree", "p.wasm"});

@@ -36,6 +36,14 @@ void add_repetitions(CLI::App& verb, SharedState& state) {
   add_count(verb, "--repetitions", state->options.repetitions, "Runs; the median is told", 1, 1000);
 }
 
+void add_report(CLI::App& verb, SharedState& state, const char* which) {
+  verb.add_option("--kv-report", state->options.kv_report_file,
+                  std::string("Write where pages were and why tokens were computed to FILE, for "
+                              "`quire kv tree FILE` and `quire kv why FILE`: ") +
+                      which)
+      ->type_name("FILE");
+}
+
 Verb finished(CLI::App& verb, SharedState state, const char* examples) {
   state->engine.add_all(verb);
   add_json(verb, state->options.output);
@@ -71,6 +79,7 @@ Verb add_restore(CLI::App& bench) {
       bench.add_subcommand("restore", "A snapshot opened from disk, against computing it again");
   add_count(*verb, "--tokens", state->options.tokens, "Tokens of the snapshot");
   add_repetitions(*verb, state);
+  add_report(*verb, state, "of one more restore, not timed");
   return finished(*verb, state, "  quire bench restore\n  quire bench restore --tokens 512 --json");
 }
 
@@ -85,8 +94,10 @@ Verb add_pressure(CLI::App& bench) {
   add_count(*verb, "--prompt-tokens", state->options.prompt_tokens, "Tokens of a prompt");
   add_count(*verb, "--decode-tokens", state->options.decode_tokens, "Tokens generated");
   add_repetitions(*verb, state);
+  add_report(*verb, state, "of one more run in the small pool, not timed");
   return finished(*verb, state,
-                  "  quire bench pressure\n  quire bench pressure --conversations 8 --json");
+                  "  quire bench pressure\n  quire bench pressure --conversations 8 --json\n"
+                  "  quire bench pressure --kv-report report.json && quire kv why report.json");
 }
 
 Verb add_sink(CLI::App& bench) {
@@ -95,6 +106,7 @@ Verb add_sink(CLI::App& bench) {
   CLI::App* verb =
       bench.add_subcommand("sink", "Time and pages of a token behind an attention sink");
   add_count(*verb, "--tokens", state->options.tokens, "Tokens generated", 2000, 1u << 24);
+  add_report(*verb, state, "of the run itself, which it slows a little");
   return finished(*verb, state, "  quire bench sink\n  quire bench sink --tokens 4000 --json");
 }
 

@@ -26,9 +26,11 @@ State state_of(KvAction action) {
   return options;
 }
 
-// Those that read what a run wrote, and need no store.
+// Those that read what a run or a bench wrote, and need no store.
 Verb report_verb_of(CLI::App& app, State options, const char* examples) {
-  app.add_option("FILE", options->file, "What `quire run --kv-report FILE` wrote")->required();
+  app.add_option("FILE", options->file,
+                 "What --kv-report FILE of `quire run` or `quire bench` wrote")
+      ->required();
   add_json(app, options->output);
   app.footer(std::string("Examples:\n") + examples);
   return {&app, [options]() -> Result<Request> { return Request(*options); }};

@@ -50,6 +50,36 @@ TEST(EndToEndBenchContexts, KvLeavesRoomBehindTheLongestLengthAndRefusesOneThatI
   EXPECT_NE(result.err.find("2049 tokens do not fit the context"), std::string::npos) << result.err;
 }
 
+TEST(EndToEndBenchContexts, ReportsSayWherePagesWereAndWhyTokensWereComputed) {
+  TemporaryFolder folder;
+  const std::string report = folder.file("report.json");
+  const auto words = [&](const char* what) {
+    const ProcessResult result = run_quire({"kv", what, report});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  bench({"pressure", "--conversations", "8", "--prompt-tokens", "40", "--decode-tokens", "24",
+         "--repetitions", "1", "--kv-report", report});
+  EXPECT_NE(words("why").find("all 8: "), std::string::npos) << words("why");
+  EXPECT_NE(words("why").find("instance 7: "), std::string::npos) << words("why");
+  EXPECT_NE(words("why").find(" from 0 on: "), std::string::npos) << words("why");
+  EXPECT_NE(words("tree").find("pool of 8: "), std::string::npos) << words("tree");
+  bench({"restore", "--tokens", "100", "--repetitions", "1", "--kv-report", report});
+  EXPECT_NE(words("why").find("instance 0: 1 token asked"), std::string::npos) << words("why");
+  EXPECT_NE(words("tree").find("6 pages of 16 tokens known"), std::string::npos) << words("tree");
+  bench({"sink", "--tokens", "2000", "--kv-report", report});
+  EXPECT_NE(words("tree").find("without bytes"), std::string::npos) << words("tree");
+  EXPECT_NE(words("tree").find("\nnone "), std::string::npos) << words("tree");
+}
+
+TEST(EndToEndBenchContexts, AReportThatCannotBeWrittenIsToldFirst) {
+  const ProcessResult result = run_quire({"bench", "sink", "--model", golden_path("tiny_llama"),
+                                          "--kv-report", "/nowhere/report.json"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("cannot write /nowhere/report.json"), std::string::npos) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
 TEST(EndToEndBenchContexts, RestoreNeedsPages) {
   const ProcessResult result = run_quire({"bench", "restore", "--kv", "basic", "--tokens", "64",
                                           "--model", golden_path("tiny_llama")});

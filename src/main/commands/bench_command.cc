@@ -9,6 +9,7 @@
 #include "main/commands/bench_contexts.h"
 #include "main/commands/bench_streams.h"
 #include "main/commands/output.h"
+#include "main/commands/page_report.h"
 #include "main/machine/machine_facts.h"
 
 namespace quire {
@@ -284,6 +285,7 @@ Result<void> bench_kv(const cli::BenchOptions& options) {
 
 int bench_command(const cli::BenchOptions& options) {
   const auto run = [&]() -> Result<void> {
+    if (!options.kv_report_file.empty()) TRY(check_report_file(options.kv_report_file));
     switch (options.kind) {
       case cli::BenchKind::Kv:
         return bench_kv(options);

@@ -9,10 +9,13 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "cli/terminal.h"
 #include "main/commands/bench_streams.h"
+#include "main/commands/page_report.h"
+#include "main/commands/reported_programs.h"
 #include "main/commands/scratch_folder.h"
 #include "main/machine/host_context.h"
 #include "main/machine/machine.h"
@@ -23,7 +26,11 @@ namespace {
 using Sequence = std::vector<std::uint32_t>;
 constexpr const char* kSnapshot = "bench";
 
-// An engine, and what was said of its progress.
+// How often the pages are looked at for a report: a look goes over all of them.
+constexpr std::uint64_t kLookPeriodNs = 20'000'000;
+
+// An engine, what was said of its progress, and what was seen of its pages where it explains
+// misses.
 class Engine {
  public:
   static Result<std::unique_ptr<Engine>> build(const cli::EngineOptions& options) {
@@ -31,10 +38,22 @@ class Engine {
     engine->machine_ = TRY(Machine::build(options, engine->clock_));
     engine->loop_.emplace(engine->machine().control(), engine->machine().answers(),
                           engine->machine().wakeup());
+    if (options.explains_misses) engine->report_.emplace(engine->machine(), engine->clock_);
     engine->loop_->watch([raw = engine.get()] {
       raw->progress_.update(raw->machine().control().statistics().row_count, 0);
+      raw->look();
     });
     return engine;
+  }
+  // The context is one of those that the report is of; note it again before it ends.
+  void add(const HostContext& context) { programs_.add(context.instance()); }
+  void note(const HostContext& context) {
+    programs_.note(context.instance(), context.statistics());
+  }
+  // Requires: it explains misses.
+  Result<void> write_report(const std::string& path) {
+    report_->look();
+    return report_->write(path, programs_);
   }
   Machine& machine() { return *machine_; }
   HostLoop& loop() { return *loop_; }
@@ -42,17 +61,31 @@ class Engine {
 
  private:
   Engine() = default;
+  void look() {
+    const std::uint64_t now_ns = clock_.now_ns();
+    if (!report_ || now_ns < next_look_ns_) return;
+    report_->look();
+    next_look_ns_ = now_ns + kLookPeriodNs;
+  }
 
   const SteadyClock clock_;
   const cli::Terminal terminal_ = cli::Terminal::standard_error();
   cli::Progress progress_{terminal_, clock_, "tokens computed"};
   std::unique_ptr<Machine> machine_;
   std::optional<HostLoop> loop_;
+  std::optional<PageReport> report_;
+  std::uint64_t next_look_ns_ = 0;
+  ReportedPrograms programs_;
 };
 
 cli::EngineOptions with_pages(cli::EngineOptions engine, std::uint64_t page_count) {
   engine.kv_memory_bytes.reset();
   engine.kv_pages = static_cast<std::uint32_t>(page_count);
+  return engine;
+}
+
+cli::EngineOptions with_report(cli::EngineOptions engine, const std::string& report_file) {
+  engine.explains_misses = !report_file.empty();
   return engine;
 }
 
@@ -135,15 +168,20 @@ Result<Run> recompute(const cli::EngineOptions& options, const Sequence& prompt,
   return run;
 }
 
-Result<Run> restore(const cli::EngineOptions& options, const Sequence& prompt) {
+// A report is of this engine, where its file has a name.
+Result<Run> restore(const cli::EngineOptions& options, const Sequence& prompt,
+                    const std::string& report_file = "") {
   const SteadyClock clock;
-  const std::unique_ptr<Engine> engine = TRY(Engine::build(options));
+  const std::unique_ptr<Engine> engine = TRY(Engine::build(with_report(options, report_file)));
   HostContext context(engine->loop());
+  engine->add(context);
   const std::uint64_t begin_ns = clock.now_ns();
   TRY(context.open(kSnapshot));
   Run run{.seconds = seconds_since(clock, begin_ns), .logits = {}};
   context.append({prompt.front()});
   run.logits = TRY(context.logits());
+  engine->note(context);
+  if (!report_file.empty()) TRY(engine->write_report(report_file));
   return run;
 }
 
@@ -162,9 +200,11 @@ struct Conversed {
   control::ControlStatistics statistics;
 };
 
-Result<Conversed> converse(const cli::BenchOptions& options, std::uint64_t page_count) {
+Result<Conversed> converse(const cli::BenchOptions& options, std::uint64_t page_count,
+                           const std::string& report_file = "") {
   const SteadyClock clock;
-  const std::unique_ptr<Engine> engine = TRY(Engine::build(with_pages(options.engine, page_count)));
+  const std::unique_ptr<Engine> engine =
+      TRY(Engine::build(with_report(with_pages(options.engine, page_count), report_file)));
   const std::uint32_t count = options.streams.front();
   SeededRandom random(count);
   std::vector<std::unique_ptr<HostContext>> contexts;
@@ -175,6 +215,7 @@ Result<Conversed> converse(const cli::BenchOptions& options, std::uint64_t page_
   std::vector<std::uint32_t> owners;
   for (std::uint32_t each = 0; each < count; ++each) {
     contexts.push_back(std::make_unique<HostContext>(engine->loop()));
+    engine->add(*contexts[each]);
     contexts[each]->create();
     contexts[each]->append(random_prompt(random, engine->vocabulary(), options.prompt_tokens));
     contexts[each]->begin_step();
@@ -192,6 +233,7 @@ Result<Conversed> converse(const cli::BenchOptions& options, std::uint64_t page_
       context.begin_step();
       keys[index] = context.step_key();
     } else {
+      engine->note(context);
       contexts[each].reset();  // It is over, and so are its pages.
       keys.erase(keys.begin() + static_cast<std::ptrdiff_t>(index));
       owners.erase(owners.begin() + static_cast<std::ptrdiff_t>(index));
@@ -199,6 +241,7 @@ Result<Conversed> converse(const cli::BenchOptions& options, std::uint64_t page_
   }
   result.seconds = seconds_since(clock, begin_ns);
   result.statistics = engine->machine().control().statistics();
+  if (!report_file.empty()) TRY(engine->write_report(report_file));
   return result;
 }
 
@@ -244,6 +287,7 @@ Result<RestoreTimes> time_restore(const cli::BenchOptions& options) {
                                   static_cast<double>(cache.cached_bytes) /
                                       static_cast<double>(std::max<std::uint64_t>(1, cache.bytes)));
   }
+  if (!options.kv_report_file.empty()) TRY(restore(engine, prompt, options.kv_report_file));
   return times;
 }
 
@@ -265,6 +309,9 @@ Result<PressureTimes> time_pressure(const cli::BenchOptions& options) {
     times.suspension_count = tight.statistics.suspension_count;
     times.lost_token_count = tight.statistics.lost_token_count;
   }
+  if (!options.kv_report_file.empty()) {
+    TRY(converse(options, times.tight_page_count, options.kv_report_file));
+  }
   return times;
 }
 
@@ -272,11 +319,13 @@ Result<SinkTimes> time_sink(const cli::BenchOptions& options) {
   constexpr std::uint32_t kParts = 5;
   SinkTimes times;
   const std::uint32_t seen = times.sink + times.window;
-  const std::unique_ptr<Engine> engine = TRY(
-      Engine::build(with_pages(options.engine, pages_of(options.engine, 2 * std::uint64_t{seen}))));
+  const std::unique_ptr<Engine> engine = TRY(Engine::build(
+      with_report(with_pages(options.engine, pages_of(options.engine, 2 * std::uint64_t{seen})),
+                  options.kv_report_file)));
   const SteadyClock clock;
   SeededRandom random(1);
   HostContext context(engine->loop());
+  engine->add(context);
   context.create();
   context.allow_beyond_context();
   context.append(random_prompt(random, engine->vocabulary(), 1));
@@ -297,6 +346,8 @@ Result<SinkTimes> time_sink(const cli::BenchOptions& options) {
     }
     times.token_ms.push_back(seconds_since(clock, begin_ns) * 1e3 / part);
   }
+  engine->note(context);
+  if (!options.kv_report_file.empty()) TRY(engine->write_report(options.kv_report_file));
   return times;
 }
 

@@ -3,6 +3,9 @@
 // too small, and for ever behind a sliding window. Each scenario checks its outputs bit for bit
 // before it tells a time.
 //
+// BenchOptions::kv_report_file is of a run of its own, which is not timed: one that restores, one
+// in the small pool; of the sink, whose run is long, it is of that.
+//
 // Thread   the main thread; each builds and ends engines of its own.
 // Errors   of building an engine; Internal where outputs differ, which is a bug of ours.
 #include <cstdint>

@@ -12,7 +12,7 @@
 #include "control/store/posix_file_system.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/output.h"
-#include "main/commands/run_report.h"
+#include "main/commands/page_report.h"
 #include "main/machine/exported_space.h"
 #include "main/machine/snapshot_folder.h"
 

@@ -19,11 +19,6 @@ double seconds_between(std::uint64_t from_ns, std::uint64_t to_ns) {
 
 }  // namespace
 
-std::size_t RunClient::number_of(lifecycle::InstanceId instance) const {
-  const auto found = numbers_.find(instance);
-  return found == numbers_.end() ? numbers_.size() : found->second;
-}
-
 void RunClient::print_line(std::size_t number, std::string_view line) {
   print("[" + std::to_string(number) + "] " + std::string(line) + "\n");
 }
@@ -33,7 +28,7 @@ void RunClient::print_json(std::size_t number, const char* key, std::string_view
 }
 
 bool RunClient::message(lifecycle::InstanceId instance, std::string_view bytes) {
-  const std::size_t number = number_of(instance);
+  const std::size_t number = programs_.number_of(instance);
   if (style_ == cli::OutputStyle::Json) {
     print_json(number, "message", bytes);
   } else if (!several_) {
@@ -52,7 +47,8 @@ bool RunClient::message(lifecycle::InstanceId instance, std::string_view bytes) 
 void RunClient::log(lifecycle::InstanceId instance, lifecycle::LogSource source,
                     lifecycle::LogLevel level, std::string_view line) {
   const bool loud = level >= lifecycle::LogLevel::Warning;
-  const std::string prefix = several_ ? "[" + std::to_string(number_of(instance)) + "] " : "";
+  const std::string prefix =
+      several_ ? "[" + std::to_string(programs_.number_of(instance)) + "] " : "";
   const std::string mark = source == lifecycle::LogSource::Log ? "log: " : "";
   const std::string text = prefix + mark + std::string(line);
   std::fprintf(stderr, "%s\n",
@@ -72,7 +68,7 @@ void RunClient::tell_failure(std::size_t number, const lifecycle::EndRecord& rec
 }
 
 void RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) {
-  const std::size_t number = number_of(instance);
+  const std::size_t number = programs_.number_of(instance);
   const bool well = record.kind == lifecycle::EndKind::Finished && record.exit_code == 0;
   if (auto rest = unfinished_lines_.extract(number); !rest.empty() && !rest.mapped().empty()) {
     print_line(number, rest.mapped());
@@ -80,7 +76,7 @@ void RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord
   // What follows, here or in a shell, begins a line of its own.
   if (!several_ && style_ == cli::OutputStyle::Text && last_byte_ != '\n') print("\n");
   totals_.instance_count += 1;
-  statistics_.emplace(number, record.statistics);
+  programs_.note(instance, record.statistics);
   totals_.asked_token_count += record.statistics.asked_token_count;
   totals_.computed_token_count += record.statistics.computed_token_count;
   totals_.found_token_count += record.statistics.found_token_count;

@@ -14,6 +14,7 @@
 #include "application/lifecycle/launch.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "main/commands/reported_programs.h"
 
 namespace quire {
 
@@ -22,7 +23,7 @@ class RunClient final : public lifecycle::ClientSink {
   RunClient(cli::OutputStyle style, bool several) : style_(style), several_(several) {}
 
   // Instances are numbered in the order of launch, from 0.
-  void add(lifecycle::InstanceId instance) { numbers_.emplace(instance, numbers_.size()); }
+  void add(lifecycle::InstanceId instance) { programs_.add(instance); }
 
   bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
   void log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
@@ -41,12 +42,7 @@ class RunClient final : public lifecycle::ClientSink {
     std::uint64_t first_message_ns_max = 0;
   };
   const Totals& totals() const { return totals_; }
-  // Of each that has ended, by number.
-  const std::map<std::size_t, control::InstanceStatistics>& statistics() const {
-    return statistics_;
-  }
-  // As many as there are for one that was never added.
-  std::size_t number_of(lifecycle::InstanceId instance) const;
+  const ReportedPrograms& programs() const { return programs_; }
 
  private:
   void print_line(std::size_t number, std::string_view line);
@@ -56,12 +52,11 @@ class RunClient final : public lifecycle::ClientSink {
   const cli::OutputStyle style_;
   const bool several_;
   const cli::Terminal terminal_ = cli::Terminal::standard_error();
-  std::map<lifecycle::InstanceId, std::size_t> numbers_;
+  ReportedPrograms programs_;
   std::map<std::size_t, std::string> unfinished_lines_;  // By number; only when several.
   char last_byte_ = '\n';
   std::size_t failed_count_ = 0;
   Totals totals_;
-  std::map<std::size_t, control::InstanceStatistics> statistics_;
 };
 
 }  // namespace quire

@@ -11,9 +11,10 @@
 
 #include "base/file.h"
 #include "cli/terminal.h"
+#include "main/commands/kv_text.h"
 #include "main/commands/output.h"
+#include "main/commands/page_report.h"
 #include "main/commands/run_client.h"
-#include "main/commands/run_report.h"
 #include "main/machine/application.h"
 #include "main/machine/machine.h"
 
@@ -119,7 +120,7 @@ void InputLines::pump(lifecycle::InstanceManager& manager,
 }
 
 void run_until_all_ended(Application& application, Machine& machine, const Clock& clock,
-                         const std::vector<lifecycle::InstanceId>& instances, RunReport& report) {
+                         const std::vector<lifecycle::InstanceId>& instances, PageReport* watch) {
   InputLines input;
   lifecycle::InstanceManager& manager = application.manager();
   std::uint64_t input_ns = 0;
@@ -130,7 +131,7 @@ void run_until_all_ended(Application& application, Machine& machine, const Clock
       input_ns = now + std::chrono::nanoseconds(kInputPeriod).count();
     }
     if (application.loop().step()) {
-      report.look();
+      if (watch != nullptr) watch->look();
       continue;
     }
     std::uint64_t until = input_ns;
@@ -213,6 +214,22 @@ lifecycle::LaunchRequest launch_request(lifecycle::ProgramId program,
   return request;
 }
 
+// What the user wants to know of the pages, now that all programs have ended.
+Result<void> tell_pages(const cli::RunOptions& options, const PageReport& report,
+                        const ReportedPrograms& programs) {
+  const bool is_json = options.output == cli::OutputStyle::Json;
+  if (options.kv_tree != cli::KvTreeStyle::None) {
+    const std::string tree = report.drawn(options.kv_tree);
+    print(is_json ? json_line({{"kv_tree", tree}}) : tree);
+  }
+  if (options.kv_why) {
+    const WhyReport why = report.why(programs);
+    print(is_json ? json_line({{"kv_why", why_json(why)}}) : why_text(why));
+  }
+  if (options.kv_report_file.empty()) return {};
+  return report.write(options.kv_report_file, programs);
+}
+
 // Programs that save nothing need not care; those that do get not-supported.
 void tell_store_error(const Machine& machine) {
   const std::optional<Error>& error = machine.store_error();
@@ -255,11 +272,13 @@ Result<int> run(const cli::RunOptions& options) {
         TRY(application->launch(launch_request(program.value(), options, arguments), client)));
     client.add(instances.back());
   }
-  RunReport report(*machine, clock, options);
-  run_until_all_ended(*application, *machine, clock, instances, report);
+  PageReport report(*machine, clock);
+  const bool is_drawn =
+      options.kv_tree != cli::KvTreeStyle::None || !options.kv_report_file.empty();
+  run_until_all_ended(*application, *machine, clock, instances, is_drawn ? &report : nullptr);
   const double duration_s = static_cast<double>(clock.now_ns() - begin_ns) * 1e-9;
 
-  TRY(report.finish(client));
+  TRY(tell_pages(options, report, client.programs()));
   const control::ControlStatistics statistics = machine->control().statistics();
   const control::TierStatistics tiers = machine->tiers();
   const cli::Terminal terminal = cli::Terminal::standard_error();

@@ -1,6 +1,6 @@
 #pragma once
 // What each program of a run saved and why not more, for people (why_text), for programs (JSON),
-// and back from a file that `quire run --kv-report` wrote.
+// and back from a file that --kv-report wrote.
 //
 // For whoever runs the engine: reasons tell what other tenants hold.
 //

@@ -43,6 +43,7 @@ class HostContext {
   HostLoop::Key step_key() const { return {instance_->id(), distribution_}; }
   Result<std::uint32_t> finish_step();
 
+  control::InstanceId instance() const { return instance_->id(); }
   control::InstanceStatistics statistics() const { return instance_->statistics(); }
 
  private:

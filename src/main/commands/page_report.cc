@@ -1,5 +1,6 @@
-#include "main/commands/run_report.h"
+#include "main/commands/page_report.h"
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -50,38 +51,37 @@ Result<void> check_report_file(const std::string& path) {
   return {};
 }
 
-void RunReport::look() {
-  if (draws()) watch_.look(machine_.pages(), clock_.now_ns());
+void PageReport::look() {
+  watch_.look(machine_.pages(), clock_.now_ns());
 }
 
-std::string RunReport::text_of(std::uint32_t token) const {
-  const Result<std::string> text = machine_.text().decode({inference::TokenId{token}}, true);
+std::string PageReport::text_of(std::span<const inference::TokenId> tokens) const {
+  const Result<std::string> text = machine_.text().decode({tokens.begin(), tokens.end()}, true);
   return text.ok() ? text.value() : std::string();
 }
 
-std::string RunReport::drawn(cli::KvTreeStyle style) const {
+std::string PageReport::drawn(cli::KvTreeStyle style) const {
   const control::PageGraph graph = control::make_page_graph(
       machine_.pages(), watch_, clock_.now_ns(),
       [this](control::NodeId page) { return machine_.page_tiers().place(page); });
   const control::PageLabel label = [this](std::span<const inference::TokenId> tokens) {
-    const Result<std::string> text = machine_.text().decode({tokens.begin(), tokens.end()}, true);
-    return text.ok() ? text.value() : std::string();
+    return text_of(tokens);
   };
   return style == cli::KvTreeStyle::Dot ? control::page_graph_dot(graph, label)
                                         : control::page_graph_text(graph, label);
 }
 
-WhyReport RunReport::why(const RunClient& client) const {
+WhyReport PageReport::why(const ReportedPrograms& programs) const {
   WhyReport report{.page_size = machine_.pages().page_size(),
                    .forgotten_count = machine_.misses().forgotten_count(),
                    .instances = {}};
-  for (const auto& [number, statistics] : client.statistics()) {
+  for (const auto& [number, statistics] : programs.statistics()) {
     report.instances.push_back({.number = number, .statistics = statistics, .misses = {}});
   }
   std::map<std::pair<control::InstanceId, control::ObjectId>, std::uint32_t> contexts;
   std::map<control::InstanceId, std::uint32_t> context_counts;
   machine_.misses().for_each([&](const control::MissRecord& miss) {
-    const std::size_t number = client.number_of(miss.instance);
+    const std::size_t number = programs.number_of(miss.instance);
     if (number >= report.instances.size()) return;
     const auto [context, is_new] = contexts.try_emplace({miss.instance, miss.context}, 0);
     if (is_new) context->second = context_counts[miss.instance]++;
@@ -93,40 +93,31 @@ WhyReport RunReport::why(const RunClient& client) const {
                 .here_text = {},
                 .there_text = {}};
     if (miss.why.field == control::PageField::Tokens) {
-      why.here_text = text_of(miss.why.here);
-      why.there_text = text_of(miss.why.there);
+      const std::array<inference::TokenId, 2> differ{inference::TokenId{miss.why.here},
+                                                     inference::TokenId{miss.why.there}};
+      why.here_text = text_of(std::span(differ).first(1));
+      why.there_text = text_of(std::span(differ).last(1));
     }
     report.instances[number].misses.push_back(std::move(why));
   });
   return report;
 }
 
-Result<void> RunReport::finish(const RunClient& client) {
-  const bool is_json = options_.output == cli::OutputStyle::Json;
-  if (options_.kv_tree != cli::KvTreeStyle::None) {
-    const std::string tree = drawn(options_.kv_tree);
-    print(is_json ? json_line({{"kv_tree", tree}}) : tree);
-  }
-  if (!options_.kv_why && options_.kv_report_file.empty()) return {};
-  const WhyReport report = why(client);
-  if (options_.kv_why) {
-    print(is_json ? json_line({{"kv_why", why_json(report)}}) : why_text(report));
-  }
-  if (options_.kv_report_file.empty()) return {};
+Result<void> PageReport::write(const std::string& path, const ReportedPrograms& programs) const {
   return write_report(
-      options_.kv_report_file,
+      path,
       json_line({{"format", kFormat},
                  {"version", kVersion},
                  {"model", machine_.model().name},
                  {"tree",
                   {{"text", drawn(cli::KvTreeStyle::Text)}, {"dot", drawn(cli::KvTreeStyle::Dot)}}},
-                 {"why", why_json(report)}}));
+                 {"why", why_json(why(programs))}}));
 }
 
 Result<SavedReport> read_report(const std::string& path) {
   const std::string bytes = TRY(read_file(path, kReportBytesMax));
   const auto wrong = [&path](const std::string& what) {
-    return Error(ErrorCode::Corrupted, path + " is no report of `quire run --kv-report`: " + what);
+    return Error(ErrorCode::Corrupted, path + " is no report of --kv-report: " + what);
   };
   const nlohmann::json json = nlohmann::json::parse(bytes, nullptr, false);
   if (!json.is_object()) return wrong("it is no JSON object");

@@ -1,0 +1,35 @@
+#pragma once
+// The instances that a command tells of, and what each had done when it ended.
+//
+// Thread   any; plain values.
+#include <cstddef>
+#include <map>
+
+#include "control/api/control_port.h"
+
+namespace quire {
+
+class ReportedPrograms {
+ public:
+  // Numbered from 0, in this order.
+  void add(control::InstanceId instance) { numbers_.emplace(instance, numbers_.size()); }
+  // As many as there are for one that was never added.
+  std::size_t number_of(control::InstanceId instance) const {
+    const auto found = numbers_.find(instance);
+    return found == numbers_.end() ? numbers_.size() : found->second;
+  }
+  // Just before it ends, or in its end.
+  void note(control::InstanceId instance, const control::InstanceStatistics& statistics) {
+    statistics_.insert_or_assign(number_of(instance), statistics);
+  }
+  // Of each that was noted, by number.
+  const std::map<std::size_t, control::InstanceStatistics>& statistics() const {
+    return statistics_;
+  }
+
+ private:
+  std::map<control::InstanceId, std::size_t> numbers_;
+  std::map<std::size_t, control::InstanceStatistics> statistics_;
+};
+
+}  // namespace quire
