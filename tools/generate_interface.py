@@ -164,12 +164,21 @@ def parse_function(tokens, interface, name, line, known):
 
 
 def parse_enum(tokens):
+    """Cases with their numbers, which their comments give: WIT has no way to leave one out."""
     tokens.take("{")
     cases = []
     while not tokens.accept("}"):
-        cases.append(tokens.take_kind("name"))
+        line = tokens.peek()[2]
+        case = tokens.take_kind("name")
         if not tokens.accept(",") and tokens.peek()[1] != "}":
             tokens.fail("',' or '}'")
+        number = re.match(r"\d+", tokens.comments.get(line, ""))
+        if not number:
+            raise WitError(f"{tokens.name}:{line}: the number of {case!r} is missing: // 7")
+        if cases and int(number.group()) <= cases[-1][1]:
+            raise WitError(f"{tokens.name}:{line}: {case!r} has the number {number.group()}, "
+                           f"not more than the {cases[-1][1]} before it")
+        cases.append((case, int(number.group())))
     return cases
 
 
@@ -305,12 +314,12 @@ namespace quire::abi {
     for interface in interfaces:
         for name, cases in interface.enums.items():
             out.append(f"enum class {camel(name)} : std::int32_t {{")
-            out += [f"  {camel(case)} = {value}," for value, case in enumerate(cases)]
+            out += [f"  {camel(case)} = {value}," for case, value in cases]
             out.append("};\n")
             out.append(f"constexpr const char* {name.replace('-', '_')}_name"
                        f"({camel(name)} code) {{")
             out.append("  switch (code) {")
-            out += [f'    case {camel(name)}::{camel(case)}: return "{case}";' for case in cases]
+            out += [f'    case {camel(name)}::{camel(case)}: return "{case}";' for case, _ in cases]
             out.append('  }\n  return "unknown";\n}\n')
         if not interface.functions:
             continue
@@ -344,7 +353,7 @@ def error_codes(interfaces):
     cases = next(each.enums["error-code"] for each in interfaces if each.name == "types")
     out = [HEADER + "// QUIRE_ERROR_CODE(name, number, spelling): the numbers that guests see.\n"]
     out += [f'QUIRE_ERROR_CODE({camel(case)}, {value}, "{case}")'
-            for value, case in enumerate(cases) if value > 0]
+            for case, value in cases if value > 0]
     return "\n".join(out) + "\n"
 
 

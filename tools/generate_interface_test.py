@@ -13,7 +13,10 @@ interface types {
   type handle = s32;
   type future = s32;
   type address = u32;
-  enum error-code { ok, broken }
+  enum error-code {
+    ok,      // 0
+    broken,  // 7, after a gap
+  }
 }
 """
 
@@ -62,7 +65,7 @@ class Parser(unittest.TestCase):
 
     def test_names_that_are_keywords_keep_their_import(self):
         interfaces = self.parse("delete: func() -> s32;\n%list: func() -> s32;")
-        interfaces[0].enums = {"error-code": ["ok"]}
+        interfaces[0].enums = {"error-code": [("ok", 0)]}
         written = generator.bindings(interfaces)
         self.assertIn('QUIRE_IMPORT("quire:core/thing@1", "delete")\nstd::int32_t delete_();',
                       written)
@@ -70,6 +73,18 @@ class Parser(unittest.TestCase):
         self.assertIn("QUIRE_HOST_CALL(thing, delete, ", generator.table(interfaces))
         self.assert_refused("list: func() -> s32;\n%list: func() -> s32;",
                             "interface/thing.wit:4: 'list' is declared twice")
+
+    def test_cases_have_the_numbers_of_their_comments(self):
+        interfaces = self.parse("f: func() -> s32;")
+        self.assertEqual(interfaces[0].enums["error-code"], [("ok", 0), ("broken", 7)])
+        self.assertIn("  Broken = 7,", generator.bindings(interfaces))
+        self.assertIn('QUIRE_ERROR_CODE(Broken, 7, "broken")', generator.error_codes(interfaces))
+        for comment, message in (("", "the number of 'broken' is missing: // 7"),
+                                 ("// 0", "'broken' has the number 0, not more than the 0 "
+                                  "before it")):
+            with self.assertRaises(generator.WitError) as caught:
+                self.parse("", TYPES.replace("// 7, after a gap", comment))
+            self.assertEqual(str(caught.exception), "interface/types.wit:8: " + message)
 
     def test_comments_travel_with_their_function(self):
         interfaces = self.parse("// Two\n// lines.\nf: func() -> s32; // Not this.\n"

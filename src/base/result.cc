@@ -24,8 +24,6 @@ const char* error_code_name(ErrorCode code) {
       return "page-not-full";
     case ErrorCode::PageCommitted:
       return "page-committed";
-    case ErrorCode::PageOpaque:
-      return "page-opaque";
     case ErrorCode::Cancelled:
       return "cancelled";
     case ErrorCode::Timeout:

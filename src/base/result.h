@@ -34,7 +34,6 @@ enum class ErrorCode : std::uint8_t {
   NoFreePage = 8,     // All pages are held; the message says how many.
   PageNotFull = 9,
   PageCommitted = 10,
-  PageOpaque = 11,
   Cancelled = 12,
   Timeout = 13,
   TooLarge = 14,

@@ -26,7 +26,6 @@ enum class ErrorCode : std::int32_t {
   NoFreePage = 8,
   PageNotFull = 9,
   PageCommitted = 10,
-  PageOpaque = 11,
   Cancelled = 12,
   Timeout = 13,
   TooLarge = 14,
@@ -49,7 +48,6 @@ constexpr const char* error_code_name(ErrorCode code) {
     case ErrorCode::NoFreePage: return "no-free-page";
     case ErrorCode::PageNotFull: return "page-not-full";
     case ErrorCode::PageCommitted: return "page-committed";
-    case ErrorCode::PageOpaque: return "page-opaque";
     case ErrorCode::Cancelled: return "cancelled";
     case ErrorCode::Timeout: return "timeout";
     case ErrorCode::TooLarge: return "too-large";
