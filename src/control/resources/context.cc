@@ -85,12 +85,12 @@ void release_page(Context& context, ModelResources& resources, PageLedger& ledge
 
 void release_tail(Context& context, ModelResources& resources, PageLedger& ledger,
                   std::uint32_t keep_count) {
+  context.reserved_count = std::min(context.reserved_count, keep_count);
   if (context.tail.size() <= keep_count) return;
   while (context.tail.size() > keep_count) {
     release_page(context, resources, ledger, context.tail.back());
     context.tail.pop_back();
   }
-  context.reserved_count = std::min(context.reserved_count, keep_count);
   context.table_clean_count =
       std::min<std::uint32_t>(context.table_clean_count, context.committed_count + keep_count);
 }
@@ -209,9 +209,14 @@ ContextCounters counters_of(const Context& context, std::uint32_t page_size) {
                                         : counters.seq_len / page_size;
     counters.working_page_token_count = counters.seq_len % page_size;
   }
-  counters.working_page_count =
-      std::max(divide_up(counters.working_page_token_count, page_size),
-               context.swapped ? context.swapped->reserved_count : context.reserved_count);
+  // Those that will be lost no more count as committed.
+  const std::uint32_t lost_pages = context.lost_count > 0 && !context.swapped
+                                       ? counters.seq_len / page_size - context.committed_count
+                                       : 0;
+  const std::uint32_t reserved =
+      context.swapped ? context.swapped->reserved_count : context.reserved_count;
+  counters.working_page_count = std::max(divide_up(counters.working_page_token_count, page_size),
+                                         reserved - std::min(reserved, lost_pages));
   return counters;
 }
 
@@ -353,15 +358,17 @@ void attach_found(Context& context, ModelResources& resources, PageLedger& ledge
     context.committed_count += group.count;
     context.anchor_count = context.committed_count;
   }
-  // Its own partly written page goes; empty ones that were reserved stay.
+  // Its own partly written page goes, and pages that were lost are back; empty ones that were
+  // reserved stay.
   if (has_partial) release_first(context, resources, ledger);
+  const std::uint32_t begun =
+      divide_up(std::uint64_t{context.written_count} + context.lost_count, page_size);
+  context.reserved_count -= std::min({context.reserved_count, begun, group.count});
   const std::uint32_t found = group.count * page_size - context.written_count;
   result.token_count += found;
   context.lost_count -= std::min(context.lost_count, found);
   context.found_token_count += found;
   context.written_count = 0;
-  context.reserved_count = std::min<std::uint32_t>(context.reserved_count,
-                                                   static_cast<std::uint32_t>(context.tail.size()));
   forget_tokens(context, page_size, group.count);
   context.table_clean_count = std::min(context.table_clean_count, committed);
   // Pages that an earlier chunk took for what is found now.
@@ -418,7 +425,8 @@ std::uint32_t pages_wanted(const Context& context, const ModelResources& resourc
                            std::uint32_t count) {
   if (count == 0) return 0;
   const std::uint32_t needed =
-      divide_up(std::uint64_t{context.written_count} + count, page_size_of(resources));
+      std::max(divide_up(std::uint64_t{context.written_count} + count, page_size_of(resources)),
+               context.reserved_count);
   const auto held = static_cast<std::uint32_t>(context.tail.size());
   return (needed > held ? needed - held : 0) + (is_copied_first(context, resources) ? 1 : 0);
 }

@@ -12,7 +12,8 @@
 //       anchor_count of them are held as a chain, the pages of the window alone, and the others are
 //       wholly dropped.
 //   X2  Between operations the tail has as many pages as its written tokens need, or as were
-//       reserved; while an operation computes queued tokens, as many as all of them need.
+//       reserved (some of which it may lack after a suspension); while an operation computes queued
+//       tokens, as many as all of them need.
 //   X3  Only the page that the next token goes to may be sealed or a boundary, and never while it
 //       is being written.
 //   X4  written + in flight + queued tokens are all tokens of the tail.

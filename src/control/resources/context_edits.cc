@@ -174,7 +174,12 @@ Result<void> rewind_context(Context& context, ModelResources& resources, PageLed
   PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
   if (context.is_suspended) resume_context(context, resources, ledger);
-  const std::uint32_t written = seq_len(context, page_size) - context.lost_count;
+  const std::uint32_t all_written = seq_len(context, page_size);
+  const std::uint32_t written = all_written - context.lost_count;
+  // Behind a cut into what was committed, nothing that was reserved is left.
+  if (context.lost_count > 0 && length / page_size < all_written / page_size) {
+    context.reserved_count = 0;
+  }
   if (length > written) {
     const std::uint64_t all =
         std::uint64_t{written} + queued_count(context) + context.overflow_count;
@@ -308,8 +313,12 @@ Result<void> splice_context(Context& context, const Context& source,
 }
 
 std::uint32_t pages_to_reserve(const Context& context, std::uint32_t count) {
-  // The page of slots that were never written comes with them.
-  return count > 0 && context.has_unnamed_start && context.tail.empty() ? count + 1 : count;
+  if (count == 0) return 0;
+  // The page of slots that were never written comes with them, and so do those that were reserved
+  // before a suspension.
+  const auto held = static_cast<std::uint32_t>(context.tail.size());
+  const std::uint32_t missing = context.reserved_count - std::min(context.reserved_count, held);
+  return count + missing + (context.has_unnamed_start && context.tail.empty() ? 1 : 0);
 }
 
 void reserve_pages(Context& context, ModelResources& resources, PageLedger& ledger,
@@ -338,7 +347,9 @@ Result<void> commit_pages(Context& context, ModelResources& resources, PageLedge
 Result<void> release_pages(Context& context, ModelResources& resources, PageLedger& ledger,
                            std::uint32_t count) {
   QUIRE_CHECK(!context.is_in_flight, "released under a batch");
-  const auto held = static_cast<std::uint32_t>(context.tail.size());
+  // Reserved ones that a suspension took are released by not being taken again.
+  const std::uint32_t held =
+      std::max(static_cast<std::uint32_t>(context.tail.size()), context.reserved_count);
   if (count > held) {
     return Error(ErrorCode::OutOfRange, "release " + count_of(count, "working page") +
                                             ": the context has " + std::to_string(held));
@@ -359,7 +370,8 @@ Result<void> truncate_page_tokens(Context& context, const ModelResources& resour
                                             std::to_string(context.written_count));
   }
   cut_written(context, page_size_of(resources), context.written_count - count);
-  context.reserved_count = static_cast<std::uint32_t>(context.tail.size());
+  context.reserved_count =
+      std::max(static_cast<std::uint32_t>(context.tail.size()), context.reserved_count);
   return {};
 }
 

@@ -25,7 +25,9 @@ bool can_suspend(const Context& context, const ModelResources& resources) {
 void suspend_context(Context& context, ModelResources& resources, PageLedger& ledger) {
   QUIRE_CHECK(can_suspend(context, resources), "suspended what cannot be");
   context.lost_count += std::exchange(context.written_count, 0);
+  const std::uint32_t reserved = context.reserved_count;
   release_tail(context, resources, ledger, 0);
+  context.reserved_count = reserved;
   ledger.release_chain(resources.cache, context.anchor);
   // It will be back, whatever the program says of it.
   resources.cache.drop(context.anchor, {.hint = EvictionHint::WillResume});
@@ -52,6 +54,8 @@ void resume_context(Context& context, ModelResources& resources, PageLedger& led
     tokens.insert(tokens.end(), page.begin(), page.end());
   }
   context.lost_count += static_cast<std::uint32_t>(tokens.size());
+  // The pages that are lost stand before those of the tail, until they are committed again.
+  if (context.reserved_count > 0) context.reserved_count += context.committed_count - kept;
   tokens.insert(tokens.end(),
                 context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first),
                 context.tokens.end());

@@ -5,6 +5,8 @@
 // cold, so the eviction order decides which of them really go; the others are there when it
 // resumes. Tokens whose pages went are lost: written once, to be written again before anything that
 // depends on them. They stand first among the queued ones, and seq_len() goes on counting them.
+// Pages that the program reserved go too; their count stays, and what computes next takes them
+// again.
 //
 // The bits of a context that dropped slots or has an opaque page could not be computed from its
 // tokens: it is swapped instead (context_swap.h).

@@ -151,7 +151,9 @@ struct Context {
   std::uint32_t flight_count = 0;    // Being computed by a batch.
   std::uint64_t overflow_count = 0;  // Appended beyond the context length; counted, not kept.
   std::uint32_t claim_count = 0;     // Pages of the tail, from the first, claimed in the trie.
-  std::uint32_t reserved_count = 0;  // Pages of the tail, from the first, that stay though empty.
+  // Pages of the tail, from the first, that stay though empty. After a suspension the tail may lack
+  // some of them until something needs them; while pages are lost, they count as pages of the tail.
+  std::uint32_t reserved_count = 0;
   std::uint32_t found_token_count = 0;
   bool is_in_flight = false;
   bool is_opening = false;                  // Of a snapshot: its pages come one by one.
