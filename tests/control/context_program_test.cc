@@ -503,15 +503,16 @@ class Program {
     if (error) {
       ASSERT_TRUE(is_fallible()) << harness_.message(owner, future);
       harness_.send(owner, ContextDrop{id}, false);
-      // A snapshot that was to be taken is gone with the error; its pages could not come.
-      if (takes) snapshots_.erase(found);
       return;
     }
     ++opened_count_;
     Chain opened = found->second;
     opened.id = id;
     ASSERT_EQ(harness_.get<ContextState>(owner, future).counters.seq_len, opened.written());
-    if (takes) snapshots_.erase(found);
+    if (takes) {
+      harness_.send(owner, ContextKeep{id}, false);
+      snapshots_.erase(found);
+    }
     guest.chains.push_back(std::move(opened));
   }
 

@@ -2,6 +2,7 @@
 // answered when it edits contexts, keeps them under a name and brings them back.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <memory>
 #include <string>
 
@@ -12,12 +13,28 @@ namespace {
 
 class GuestSnapshots : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { start(); }
+  // Anew, where there was an engine: its pages must come from disk.
+  void start() {
+    harness.reset();
     Harness::Options options;
     options.files = &files;
     harness = std::make_unique<Harness>(std::move(options));
     harness->wall_clock.set_unix_ms(1'000'000);
     page_count = harness->free_page_count();
+  }
+  // Saved, and the engine started anew. What may follow.
+  std::string save_and_start_again(std::string_view name) {
+    std::string next;
+    {
+      Guest author(*harness, TenantId{1});
+      const std::int64_t context = author.new_context(40);
+      EXPECT_EQ(author.save(context, name), 0) << author.error();
+      next = author.next(context);
+    }
+    harness->run();
+    start();
+    return next;
   }
   void TearDown() override {
     harness->run();
@@ -122,6 +139,64 @@ TEST_F(GuestSnapshots, AnOpenThatFailedOrWasDroppedLeavesNoContextInTheControlLa
   }
   EXPECT_GT(guest.open("name"), 0) << guest.error();
   EXPECT_EQ(guest.open("name"), minus(ErrorCode::QuotaExceeded));
+}
+
+TEST_F(GuestSnapshots, ATakeWhoseFutureIsDroppedAtAnyTimeLeavesTheSnapshot) {
+  const std::string expected = save_and_start_again("name");
+  for (int steps = 0; steps < 10; ++steps) {
+    SCOPED_TRACE(std::to_string(steps) + " steps");
+    Guest guest(*harness, TenantId{1});
+    const std::int64_t future = guest.begin_open("name", "take");
+    ASSERT_GT(future, 0);
+    for (int step = 0; step < steps; ++step) harness->step();
+    if (steps == 9) guest.settle();  // It is ready, and the guest could have it.
+    EXPECT_EQ(guest.call("future", "drop", {future}), 0);
+    guest.settle();
+    guest.context("list", {});
+    EXPECT_EQ(guest.number_at(kBuffer), 1);
+  }
+  Guest guest(*harness, TenantId{1});
+  const std::int64_t taken = guest.open("name", "take");
+  ASSERT_GT(taken, 0) << guest.error();
+  EXPECT_EQ(guest.next(taken), expected);
+  guest.context("list", {});
+  EXPECT_EQ(guest.number_at(kBuffer), 0);
+}
+
+TEST_F(GuestSnapshots, ATakeThatFailsLeavesTheSnapshot) {
+  const std::string expected = save_and_start_again("name");
+  Guest guest(*harness, TenantId{1});
+  files.inject = [](const store::SimulatedCall& call) {
+    const bool is_page_file = call.path.ends_with(".quire");
+    return store::SimulatedFault{.error_number =
+                                     is_page_file && call.kind == store::CallKind::Read ? EIO : 0};
+  };
+  EXPECT_EQ(guest.open("name", "take"), minus(ErrorCode::Io));
+  files.inject = nullptr;
+  EXPECT_EQ(guest.next(guest.open("name")), expected);
+}
+
+TEST_F(GuestSnapshots, OfTwoThatTakeAtOnceOneGetsIt) {
+  Guest guest(*harness, TenantId{1});
+  ASSERT_EQ(guest.save(guest.new_context(20), "name"), 0);
+  const std::int64_t first = guest.begin_open("name", "take");
+  const std::int64_t second = guest.begin_open("name", "take");
+  EXPECT_GT(guest.result_of(first), 0) << guest.error();
+  EXPECT_EQ(guest.result_of(second), minus(ErrorCode::Unavailable));
+  EXPECT_EQ(guest.open("name", "take"), minus(ErrorCode::NotFound));
+}
+
+TEST_F(GuestSnapshots, AProgramThatEndsBeforeItHasWhatItTookLeavesIt) {
+  const std::string expected = save_and_start_again("name");
+  for (const bool is_ready : {false, true}) {
+    Guest guest(*harness, TenantId{1});
+    ASSERT_GT(guest.begin_open("name", "take"), 0);
+    if (is_ready) guest.settle();
+  }
+  harness->run();
+  Guest guest(*harness, TenantId{1});
+  EXPECT_EQ(guest.next(guest.open("name", "take")), expected);
+  EXPECT_EQ(guest.open("name"), minus(ErrorCode::NotFound));
 }
 
 TEST_F(GuestSnapshots, AContextSplicedFromItselfOrAnotherComputesAsIfAppended) {

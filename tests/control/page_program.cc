@@ -8,15 +8,12 @@ namespace {
 
 constexpr std::uint32_t kVocabularySize = 512;
 // What operations lead to, sooner or later.
-constexpr const char* kOutcomes[] = {"a token found",
-                                     "a context suspended",
-                                     "a snapshot opened",
-                                     "a batch under way",
-                                     "a name taken",
-                                     "no such snapshot",
-                                     "a snapshot beyond the quota",
-                                     "a save on a bad disk",
-                                     "a snapshot of another tenant refused"};
+constexpr const char* kOutcomes[] = {
+    "a token found",        "a context suspended",
+    "a snapshot opened",    "a take given up",
+    "a batch under way",    "a name taken",
+    "no such snapshot",     "a snapshot beyond the quota",
+    "a save on a bad disk", "a snapshot of another tenant refused"};
 
 }  // namespace
 

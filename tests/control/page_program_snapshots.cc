@@ -82,7 +82,7 @@ void PageProgram::open(Guest& guest) {
   machine_->wall_clock.set_unix_ms(wall_ms_);
   expire();
   const std::string name = some_name(below(5));
-  const bool takes = below(4) == 0;
+  const bool takes = below(3) == 0;
   const auto found = snapshots_.find({guest.tenant, name});
   const ObjectId id = machine_->new_object();
   const FutureId future = machine_->send(guest.id, ContextOpen{id, guest.queue, name, takes});
@@ -94,13 +94,20 @@ void PageProgram::open(Guest& guest) {
     return note("no such snapshot");
   }
   Chain opened = found->second.chain;
-  // A snapshot that was to be taken is gone with the error; its pages could not come.
-  if (takes) snapshots_.erase(found);
   if (error) {
     ASSERT_TRUE(is_fallible()) << machine_->message(guest.id, future);
     return;
   }
   note("a snapshot opened");
+  if (takes && below(2) == 0) {
+    // Whoever ends before it has what it took leaves the snapshot.
+    machine_->send(guest.id, ContextDrop{id}, false);
+    return note("a take given up");
+  }
+  if (takes) {
+    ASSERT_FALSE(outcome(guest.id, ContextKeep{id}));
+    snapshots_.erase(found);
+  }
   opened.id = id;
   ASSERT_EQ(machine_->get<ContextState>(guest.id, future).counters.seq_len, opened.written());
   guest.chains.push_back(std::move(opened));

@@ -63,6 +63,7 @@ class StoreProgram {
     const Result<void> opened = simulated_.open();
     ASSERT_TRUE(opened.ok()) << opened.error().message();
     tickets_.clear();
+    takes_.clear();
   }
 
   // Few beginnings, so that prefixes meet.
@@ -77,9 +78,11 @@ class StoreProgram {
 
   void expire() {
     const std::uint64_t now = simulated_.clock.now_unix_ms();
-    std::erase_if(model_, [now](const auto& each) {
+    std::erase_if(model_, [this, now](const auto& each) {
       const std::uint64_t expires = each.second.record.expires_unix_ms;
-      return expires != kNever && expires <= now;
+      const bool is_over = expires != kNever && expires <= now;
+      if (is_over) forget_take(each.first);
+      return is_over;
     });
   }
 
@@ -112,9 +115,17 @@ class StoreProgram {
     crash();
   }
 
+  void forget_take(const Key& key) {
+    std::erase_if(takes_, [&key](const auto& take) { return take.second == key; });
+  }
+
   // What an operation that failed for reasons of the disk left: one of two states.
   void settle(const Key& key, std::optional<TestSnapshot> after) {
     restart_if_crashed();
+    for (const auto& [ticket, of] : takes_) {
+      if (of == key) store().release(ticket);
+    }
+    forget_take(key);
     if (after.has_value() && load(store(), *after).loaded == Loaded::Equal) {
       model_[key] = *after;
     } else if (!after.has_value()) {
@@ -222,6 +233,7 @@ class StoreProgram {
       return "save quota-exceeded";
     }
     EXPECT_TRUE(saved.ok()) << saved.error().message();
+    forget_take(key);
     model_[key] = snapshot;
     return exists ? "save overwrites" : "save";
   }
@@ -237,6 +249,7 @@ class StoreProgram {
       return "remove fails";
     }
     EXPECT_EQ(removed.ok(), model_.erase(key) > 0);
+    forget_take(key);
     if (removed.ok()) return "remove";
     EXPECT_EQ(removed.error().code(), ErrorCode::NotFound);
     return "remove not-found";
@@ -247,14 +260,19 @@ class StoreProgram {
     const Key key = some_key();
     const Result<OpenedSnapshot> taken = store().take(key.first, key.second, nullptr);
     if (failed_by_fault(taken)) {
-      settle(key, std::nullopt);
+      restart_if_crashed();
       return "take fails";
     }
-    EXPECT_EQ(taken.ok(), model_.contains(key));
-    if (!taken.ok()) return "take not-found";
+    const bool is_taken =
+        std::ranges::any_of(takes_, [&key](const auto& take) { return take.second == key; });
+    EXPECT_EQ(taken.ok(), model_.contains(key) && !is_taken);
+    if (!taken.ok()) {
+      EXPECT_EQ(taken.error().code(), is_taken ? ErrorCode::Unavailable : ErrorCode::NotFound);
+      return is_taken ? "take unavailable" : "take not-found";
+    }
     EXPECT_EQ(record_difference(taken.value().record, model_[key].record), "");
-    model_.erase(key);
     tickets_.push_back(taken.value().ticket);
+    takes_.emplace(taken.value().ticket, key);
     return "take";
   }
 
@@ -296,9 +314,23 @@ class StoreProgram {
 
   std::string end_ticket() {
     if (tickets_.empty()) return "no ticket";
-    store().release(tickets_.back());
+    const TicketId ticket = tickets_.back();
     tickets_.pop_back();
-    return "ticket ends";
+    if (below(2) == 0) store().end_reading(ticket);
+    const auto take = takes_.extract(ticket);
+    if (below(2) == 0) {
+      store().release(ticket);
+      return take.empty() ? "ticket ends" : "take given up";
+    }
+    const Result<void> finished = store().finish_take(ticket);
+    if (failed_by_fault(finished)) {
+      if (!take.empty()) settle(take.mapped(), std::nullopt);
+      return "finish fails";
+    }
+    EXPECT_TRUE(finished.ok()) << finished.error().message();
+    if (take.empty()) return "ticket ends";
+    model_.erase(take.mapped());
+    return "take finished";
   }
 
   std::string read() {
@@ -361,6 +393,7 @@ class StoreProgram {
   SimulatedStore simulated_;
   std::map<Key, TestSnapshot> model_;
   std::vector<TicketId> tickets_;
+  std::map<TicketId, Key> takes_;  // Of those, takes of snapshots that are still what was taken.
   std::map<std::string, std::uint64_t> done_;
   std::uint64_t gc_seen_ = 0;
   bool will_fail_ = false;

@@ -62,6 +62,7 @@ Result<std::int32_t> future_take(HostCall& call, GuestHandle future, GuestAddres
   const std::size_t bytes = record->result.size();
   if (bytes > into.size()) return count_result(bytes);  // The future stays.
   if (bytes > 0) std::memcpy(into.data(), record->result.data(), bytes);
+  if (record->is_child_taken) guest.send(control::ContextKeep{object(record->child)});
   guest.futures.remove(*record);
   return count_result(bytes);
 }

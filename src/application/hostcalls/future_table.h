@@ -38,6 +38,7 @@ struct FutureRecord {
   GuestHandle child{};           // The context that comes of it; 0: none.
   bool is_child_made = false;    // The control layer has the child even if the command fails.
   bool is_child_queued = false;  // It comes with queued tokens, as many as its answer says.
+  bool is_child_taken = false;   // From a snapshot that goes when the guest has the result.
   QueueEffect effect = QueueEffect::None;
   std::uint32_t effect_count = 0;     // Of Truncates, Rewinds (a length) and Splices.
   std::uint64_t covered_tokens = 0;   // Ever queued in `context` before this command.

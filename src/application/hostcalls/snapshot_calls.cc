@@ -29,6 +29,7 @@ Result<std::int32_t> open_snapshot(HostCall& call, GuestHandle queue, GuestList<
       queue, control::ContextOpen{object(child), object(queue), std::move(name), takes}, bytes);
   future.child = child;
   future.is_child_made = future.is_child_queued = true;
+  future.is_child_taken = takes;
   return static_cast<std::int32_t>(future.handle);
 }
 

@@ -120,8 +120,10 @@ struct ContextSave {
   bool overwrites = false;
   std::uint64_t expires_unix_ms = 0;              // 0: never.
 };
-// A new context with what was saved; `takes` deletes the snapshot.
+// A new context with what was saved. `takes`: nobody else can take the snapshot, which is deleted with
+// ContextKeep, and stays where the context ends without.
 struct ContextOpen { ObjectId context{}; ObjectId queue{}; std::string name; bool takes = false; };
+struct ContextKeep { ObjectId context{}; };       // The program has what it took.
 struct SnapshotDelete { std::string name; };
 struct SnapshotList {};
 // Pages [first, first + pages) of those that hold tokens of the context become `pages`, new objects.
@@ -154,7 +156,8 @@ using CommandBody =
                  AllocEmbeds, DeallocEmbeds, EmbedText, Forward, MaskPage, CopyPage, ExportPages,
                  ImportPages, UnexportPages, ListExports, GetNextDist, GetLogits,
                  ContextCreate, ContextAppend, ContextFlush, ContextForward, ContextFork,
-                 ContextEdit, ContextDropRange, ContextSplice, ContextHint, ContextBeyond, ContextSave, ContextOpen, ContextDrop, ContextPages,
+                 ContextEdit, ContextDropRange, ContextSplice, ContextHint, ContextBeyond, ContextSave, ContextOpen,
+                 ContextKeep, ContextDrop, ContextPages,
                  ContextFromPages, SnapshotDelete,
                  SnapshotList,
                  Tokenize, Detokenize, ApplyChatTemplate, DropFuture>;

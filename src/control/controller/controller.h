@@ -118,6 +118,7 @@ class Controller final : public ControlPort {
   Result<void> issue(Instance& instance, Command& command, const ContextBeyond& body);
   Result<void> issue(Instance& instance, Command& command, const ContextSave& body);
   Result<void> issue(Instance& instance, Command& command, const ContextOpen& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextKeep& body);
   Result<void> issue(Instance& instance, Command& command, const SnapshotDelete& body);
   Result<void> issue(Instance& instance, Command& command, const SnapshotList& body);
   Result<void> issue(Instance& instance, Command& command, const ContextDrop& body);

@@ -22,7 +22,8 @@ static_assert(kSnapshotNameBytesMax == store::kSnapshotNameBytesMax);
 bool gives_back(const CommandBody& body) {
   return std::holds_alternative<DropFuture>(body) || std::holds_alternative<DeallocPages>(body) ||
          std::holds_alternative<DeallocEmbeds>(body) || std::holds_alternative<ContextDrop>(body) ||
-         std::holds_alternative<DestroyQueue>(body) || std::holds_alternative<UnexportPages>(body);
+         std::holds_alternative<DestroyQueue>(body) ||
+         std::holds_alternative<UnexportPages>(body) || std::holds_alternative<ContextKeep>(body);
 }
 
 }  // namespace
@@ -387,6 +388,15 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
   TRY(store::check_snapshot_name(body.name));
   Context* context = TRY(make_context(instance, body.context, *queue));
   return issue_alone(instance, command, *context);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextKeep& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  if (!context->model->keep_taken(*context)) {
+    return Error(ErrorCode::InvalidArgument, "the context was not taken, or its program has it");
+  }
+  dispatcher_.answer(instance.id, command.future, AnswerBody(Done{}));
+  return {};
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotDelete& body) {

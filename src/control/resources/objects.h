@@ -16,6 +16,7 @@
 #include "control/pages/slot_view.h"
 #include "control/resources/page_ledger.h"
 #include "control/resources/slab.h"
+#include "control/store/records.h"
 #include "control/tiers/page_tiers.h"
 #include "inference/api/batch.h"
 
@@ -166,6 +167,8 @@ struct Context {
   std::uint64_t used_batch = 0;    // The last batch that computed it.
   std::uint64_t miss = 0;          // Why tokens are computed since the last one found; MissLog.
   bool is_beyond_context = false;  // The model's context length does not bound it.
+  // Of a snapshot that it was taken from, until its program is known to have it.
+  store::TicketId taken_ticket = store::kNoTicket;
   ContextHintKind hint = ContextHintKind::None;
   std::uint32_t hint_seconds = 0;
   // The device's copy of the table.

@@ -334,7 +334,16 @@ void Scheduler::drop_embed(EmbedObject& embed) {
   embed.error.reset();
 }
 
+bool Scheduler::keep_taken(Context& context) {
+  if (context.taken_ticket == store::kNoTicket) return false;
+  disk_.release(std::exchange(context.taken_ticket, store::kNoTicket), store::TicketEnd::Take);
+  return true;
+}
+
 void Scheduler::drop_context(Context& context) {
+  if (context.taken_ticket != store::kNoTicket) {
+    disk_.release(std::exchange(context.taken_ticket, store::kNoTicket));  // The snapshot stays.
+  }
   if (context.head == kNoNode) return;  // A fork that never came to its turn.
   resources_.cache.set_time(table_.clock.now_ns());
   control::drop_context(context, resources_, ledger(*context.instance));

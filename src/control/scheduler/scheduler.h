@@ -108,6 +108,8 @@ class Scheduler {
   void drop_page(Instance& instance, PageObject& page);
   void drop_embed(EmbedObject& embed);
   void drop_context(Context& context);
+  // Its program has what it took: the snapshot goes. False: it took nothing, or has it already.
+  bool keep_taken(Context& context);
   void abandon(Operation& operation);  // Before it is discarded.
 
   ModelResources& resources() { return resources_; }

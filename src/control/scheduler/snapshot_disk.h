@@ -37,13 +37,14 @@ class SnapshotDisk {
     TRY(disk_->submit(id, std::move(job)));
     return id;
   }
-  // Pages that a ticket keeps may go. Tried again with the next job, where the disk is full of
-  // them.
-  void release(store::TicketId ticket) {
-    if (ticket != store::kNoTicket) released_.push_back(ticket);
+  // What a ticket keeps may go, and its snapshot where a take is finished. Tried again with the
+  // next job, where the disk is full of them; in any order, of which the last word is the
+  // strongest. Nobody waits for it: where the disk fails to delete the snapshot, it is still there.
+  void release(store::TicketId ticket, store::TicketEnd end = store::TicketEnd::Release) {
+    if (ticket != store::kNoTicket) released_.push_back({.ticket = ticket, .end = end});
     while (!released_.empty()) {
       const store::DiskJobId id = next_id();
-      if (!disk_->submit(id, store::ReleaseJob{.ticket = released_.back()}).ok()) return;
+      if (!disk_->submit(id, released_.back()).ok()) return;
       released_.pop_back();
     }
   }
@@ -63,7 +64,7 @@ class SnapshotDisk {
   ModelIndex model_;
   store::PageSpace space_;
   std::uint64_t count_ = 0;
-  std::vector<store::TicketId> released_;  // To be told to the disk.
+  std::vector<store::ReleaseJob> released_;  // To be told to the disk.
 };
 
 }  // namespace quire::control

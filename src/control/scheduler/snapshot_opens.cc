@@ -364,7 +364,9 @@ void SnapshotOpens::finish_tail(Open& open, Operation& operation) {
   }
   context.tokens.insert(context.tokens.end(), record.queued_tokens.begin(),
                         record.queued_tokens.end());
-  disk_.release(open.opened.ticket);
+  const bool takes = std::get<ContextOpen>(operation.body).takes;
+  if (takes) context.taken_ticket = open.opened.ticket;
+  disk_.release(open.opened.ticket, takes ? store::TicketEnd::Reading : store::TicketEnd::Release);
   opens_.erase(open.key);
 }
 

@@ -6,6 +6,9 @@
 // its name, so that a file that lies makes an error and never wrong keys. While a page is loaded it
 // is claimed like one that is computed: others who want it wait for it.
 //
+// A take is an open that nobody else can do meanwhile. Its snapshot goes when the program is known
+// to have the context (Scheduler::keep_taken()), and stays where that never comes.
+//
 // Owns     the opens under way. The new context belongs to the instance.
 // Thread   engine thread only.
 // Errors   answered to the open's future; the context is empty then. NotSupported with the reason

@@ -34,7 +34,16 @@ struct Runner {
     return DiskAnswerBody(std::move(read));
   }
   Body operator()(ReleaseJob job) {
-    store.release(job.ticket);
+    switch (job.end) {
+      case TicketEnd::Release:
+        store.release(job.ticket);
+        break;
+      case TicketEnd::Reading:
+        store.end_reading(job.ticket);
+        break;
+      case TicketEnd::Take:
+        return done(store.finish_take(job.ticket));
+    }
     return DiskAnswerBody(Done{});
   }
   Body operator()(RemoveJob job) { return done(store.remove(job.tenant, job.name)); }

@@ -39,8 +39,11 @@ struct ReadPagesJob {
   PageSpace space;
   std::vector<PageName> names;
 };
+// Release: all of it. Reading: of a take, whose claim goes on. Take: with the snapshot.
+enum class TicketEnd : std::uint8_t { Release, Reading, Take };
 struct ReleaseJob {
   TicketId ticket = kNoTicket;
+  TicketEnd end = TicketEnd::Release;
 };
 struct RemoveJob {
   std::string tenant;

@@ -45,7 +45,13 @@ const Scenario kScenarios[] = {
      nullptr},
     {"take", false,
      [](SimulatedStore& each) { return discard(each.store->take("a", "target", nullptr)); }, &kOld,
-     nullptr},
+     &kOld},
+    {"take and finish", false,
+     [](SimulatedStore& each) -> Result<void> {
+       const OpenedSnapshot taken = TRY(each.store->take("a", "target", nullptr));
+       return each.store->finish_take(taken.ticket);
+     },
+     &kOld, nullptr},
     {"gc", false, [](SimulatedStore& each) { return discard(each.store->gc()); }, &kOld, &kOld},
     {"cache and save", false,
      [](SimulatedStore& each) -> Result<void> {

@@ -21,11 +21,27 @@ TEST(Model, RandomOperationsCrashesAndFaultsLeaveWhatTheModelSays) {
   for (const auto& [what, count] : coverage) {
     std::printf("%8llu %s\n", static_cast<unsigned long long>(count), what.c_str());
   }
-  for (const char* what :
-       {"save", "save overwrites", "save already-exists", "save quota-exceeded", "save fails",
-        "save abandoned", "remove", "remove not-found", "take", "take not-found", "cache", "gc",
-        "time passes", "crash", "crash within an operation", "ticket ends", "open all",
-        "damage refused"}) {
+  for (const char* what : {"save",
+                           "save overwrites",
+                           "save already-exists",
+                           "save quota-exceeded",
+                           "save fails",
+                           "save abandoned",
+                           "remove",
+                           "remove not-found",
+                           "take",
+                           "take not-found",
+                           "take unavailable",
+                           "take given up",
+                           "take finished",
+                           "cache",
+                           "gc",
+                           "time passes",
+                           "crash",
+                           "crash within an operation",
+                           "ticket ends",
+                           "open all",
+                           "damage refused"}) {
     EXPECT_GT(coverage[what], 0u) << what;
   }
 }

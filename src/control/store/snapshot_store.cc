@@ -160,6 +160,11 @@ Result<TicketId> SnapshotStore::make_ticket(const Digest& space, std::vector<Pag
 }
 
 void SnapshotStore::release(TicketId id) {
+  end_reading(id);
+  std::erase_if(claims_, [id](const auto& claim) { return claim.second.ticket == id; });
+}
+
+void SnapshotStore::end_reading(TicketId id) {
   const auto found = tickets_.find(id);
   if (found == tickets_.end()) return;
   const Ticket& ticket = found->second;

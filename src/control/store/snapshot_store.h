@@ -92,8 +92,16 @@ class SnapshotStore final {
   // null: take what there is. The ticket in the answer keeps the pages.
   Result<OpenedSnapshot> open_snapshot(const std::string& tenant, const std::string& name,
                                        const PageSpace* wanted);
+  // The same, and nobody else can take it until finish_take() deletes the snapshot or release()
+  // leaves it. Unavailable while another takes it.
   Result<OpenedSnapshot> take(const std::string& tenant, const std::string& name,
                               const PageSpace* wanted);
+  // All pages were read and need not be kept; what the ticket takes it goes on taking. So a take
+  // that is not finished for long counts as no ticket.
+  void end_reading(TicketId ticket);
+  // Ends the ticket; after an error the snapshot is still there. One that was replaced or deleted
+  // meanwhile is no error.
+  Result<void> finish_take(TicketId ticket);
   // A stored or cached page; its kv is empty where only its link is kept.
   Result<PageRecord> read_page(const PageSpace& space, const PageName& name);
   Result<void> remove(const std::string& tenant, const std::string& name);
@@ -130,6 +138,13 @@ class SnapshotStore final {
     std::vector<PageName> pinned;
     std::map<PageName, PlacedPage> pending;
     std::map<PageName, PageRecord> links;  // Pending pages without bytes.
+  };
+  // A snapshot that somebody takes. Numbers of rows come again, checksums do not.
+  struct Claim {
+    TicketId ticket = kNoTicket;
+    std::string tenant;
+    std::string name;
+    std::vector<std::byte> checksum;
   };
   // A page of a save, from the first to the last of the tail.
   struct PlannedPage {
@@ -183,6 +198,8 @@ class SnapshotStore final {
 
   // snapshot_store_read.cc
   Result<SnapshotRow> live_snapshot(const std::string& tenant, const std::string& name);
+  Result<OpenedSnapshot> open_row(const SnapshotRow& row, const PageSpace* wanted);
+  Result<void> delete_claimed(TicketId ticket);
   // The row's record and chain, checked against its sum.
   Result<OpenedSnapshot> read_snapshot(const SnapshotRow& row, const PageSpace* wanted,
                                        std::vector<PageRow>& pages);
@@ -207,6 +224,7 @@ class SnapshotStore final {
   std::map<Digest, Space> spaces_;
   CachedPages cached_;
   std::map<TicketId, Ticket> tickets_;
+  std::map<std::int64_t, Claim> claims_;   // By the snapshot's row.
   std::map<PageKey, std::uint32_t> pins_;  // How many tickets keep a page.
   std::uint64_t next_ticket_ = 1;
 };

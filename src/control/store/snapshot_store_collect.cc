@@ -17,9 +17,12 @@ Result<std::uint64_t> SnapshotStore::forget_expired() {
     return index_->commit();
   };
   Result<void> removed = remove_all();
-  if (removed.ok()) return std::uint64_t{expired.size()};
-  index_->roll_back();
-  return std::move(removed).take_error();
+  if (!removed.ok()) {
+    index_->roll_back();
+    return std::move(removed).take_error();
+  }
+  for (const SnapshotRow& row : expired) claims_.erase(row.id);
+  return std::uint64_t{expired.size()};
 }
 
 void SnapshotStore::drop_all_cached(GcReport& report) {

@@ -93,7 +93,10 @@ Result<void> SnapshotStore::read_tail(Space& space, std::span<const PageRow> pag
 Result<OpenedSnapshot> SnapshotStore::open_snapshot(const std::string& tenant,
                                                     const std::string& name,
                                                     const PageSpace* wanted) {
-  const SnapshotRow row = TRY(live_snapshot(tenant, name));
+  return open_row(TRY(live_snapshot(tenant, name)), wanted);
+}
+
+Result<OpenedSnapshot> SnapshotStore::open_row(const SnapshotRow& row, const PageSpace* wanted) {
   std::vector<PageRow> pages;
   OpenedSnapshot opened = TRY(read_snapshot(row, wanted, pages));
   Space& space = *find_space(row.space);
@@ -104,13 +107,35 @@ Result<OpenedSnapshot> SnapshotStore::open_snapshot(const std::string& tenant,
 
 Result<OpenedSnapshot> SnapshotStore::take(const std::string& tenant, const std::string& name,
                                            const PageSpace* wanted) {
-  OpenedSnapshot opened = TRY(open_snapshot(tenant, name, wanted));
-  Result<void> removed = remove(tenant, name);
-  if (!removed.ok()) {
-    release(opened.ticket);
-    return std::move(removed).take_error();
+  const SnapshotRow row = TRY(live_snapshot(tenant, name));
+  const auto claim = claims_.find(row.id);
+  if (claim != claims_.end() && claim->second.checksum == row.checksum) {
+    return Error(ErrorCode::Unavailable,
+                 "snapshot \"" + printable(name) + "\" is being taken by another program");
   }
+  OpenedSnapshot opened = TRY(open_row(row, wanted));
+  claims_[row.id] = {
+      .ticket = opened.ticket, .tenant = tenant, .name = name, .checksum = row.checksum};
   return opened;
+}
+
+Result<void> SnapshotStore::delete_claimed(TicketId ticket) {
+  const auto claim = std::find_if(claims_.begin(), claims_.end(), [ticket](const auto& each) {
+    return each.second.ticket == ticket;
+  });
+  if (claim == claims_.end()) return {};
+  TRY(ready());
+  const std::optional<SnapshotRow> row =
+      TRY(index_->find_snapshot(claim->second.tenant, claim->second.name));
+  const bool is_it =
+      row.has_value() && row->id == claim->first && row->checksum == claim->second.checksum;
+  return is_it ? index_->delete_snapshot(row->id) : Result<void>();
+}
+
+Result<void> SnapshotStore::finish_take(TicketId ticket) {
+  Result<void> deleted = delete_claimed(ticket);
+  release(ticket);
+  return deleted;
 }
 
 Result<PageRecord> SnapshotStore::read_page(const PageSpace& page_space, const PageName& name) {
@@ -149,7 +174,9 @@ Result<PageRecord> SnapshotStore::read_page(const PageSpace& page_space, const P
 
 Result<void> SnapshotStore::remove(const std::string& tenant, const std::string& name) {
   const SnapshotRow row = TRY(live_snapshot(tenant, name));
-  return index_->delete_snapshot(row.id);
+  TRY(index_->delete_snapshot(row.id));
+  claims_.erase(row.id);
+  return {};
 }
 
 Result<std::vector<SnapshotInfo>> SnapshotStore::list(const std::string& tenant) {

@@ -199,6 +199,7 @@ Result<SnapshotInfo> SnapshotStore::save(SnapshotRecord record, std::span<const 
     if (is_planted(Fault::IndexBeforePages) && saved.ok()) saved = sync_pages(space);
     if (saved.ok()) {
       settle_save(space, plan, options.ticket);
+      claims_.erase(replaced);
       return info;
     }
     index_->roll_back();

@@ -98,19 +98,82 @@ TEST_F(Store, AForeignSnapshotIsAsAbsentAsNone) {
   expect_loads(make_snapshot("a", "one", counting(1, 5)));
 }
 
-TEST_F(Store, TakeDeletesAndItsTicketKeepsThePages) {
+TEST_F(Store, TakeDeletesWhenItIsFinishedAndItsTicketKeepsThePages) {
   const TestSnapshot saved = make_snapshot("a", "one", counting(1, 12));
   save(saved);
   const Result<OpenedSnapshot> taken = store().take("a", "one", &saved.record.space);
   ASSERT_TRUE(taken.ok());
-  EXPECT_EQ(code_of(store().open_snapshot("a", "one", nullptr)), ErrorCode::NotFound);
+  EXPECT_EQ(code_of(store().take("a", "one", nullptr)), ErrorCode::Unavailable);
+  expect_loads(saved);
+  ASSERT_TRUE(store().remove("a", "one").ok());
   gc();
   for (const PageName& name : taken.value().chain) {
     EXPECT_TRUE(store().read_page(saved.record.space, name).ok());
   }
-  store().release(taken.value().ticket);
+  EXPECT_TRUE(store().finish_take(taken.value().ticket).ok());
   EXPECT_EQ(gc().page_count_freed, 3u);
   EXPECT_EQ(store().counts().stored_page_count, 0u);
+}
+
+TEST_F(Store, ATakeThatIsGivenUpLeavesTheSnapshotAndOneThatIsFinishedDoesNot) {
+  const TestSnapshot saved = make_snapshot("a", "one", counting(1, 12));
+  save(saved);
+  store().release(store().take("a", "one", nullptr).value().ticket);
+  expect_loads(saved);
+  const Result<OpenedSnapshot> taken = store().take("a", "one", nullptr);
+  ASSERT_TRUE(taken.ok());
+  EXPECT_TRUE(store().finish_take(taken.value().ticket).ok());
+  EXPECT_EQ(code_of(store().take("a", "one", nullptr)), ErrorCode::NotFound);
+  EXPECT_EQ(store().counts().ticket_count, 0u);
+}
+
+TEST_F(Store, ATakeThatReadItsPagesHoldsNoTicketAndIsTheOnlyOneAllTheSame) {
+  const TestSnapshot saved = make_snapshot("a", "one", counting(1, 12));
+  save(saved);
+  const Result<OpenedSnapshot> taken = store().take("a", "one", nullptr);
+  ASSERT_TRUE(taken.ok());
+  store().end_reading(taken.value().ticket);
+  EXPECT_EQ(store().counts().ticket_count, 0u);
+  EXPECT_EQ(code_of(store().take("a", "one", nullptr)), ErrorCode::Unavailable);
+  store().release(taken.value().ticket);
+  const Result<OpenedSnapshot> again = store().take("a", "one", nullptr);
+  ASSERT_TRUE(again.ok());
+  store().end_reading(again.value().ticket);
+  EXPECT_TRUE(store().finish_take(again.value().ticket).ok());
+  EXPECT_EQ(code_of(store().take("a", "one", nullptr)), ErrorCode::NotFound);
+}
+
+TEST_F(Store, ATakeDeletesNothingThatCameUnderItsNameMeanwhile) {
+  for (const bool is_removed : {false, true}) {
+    SCOPED_TRACE(is_removed ? "removed and saved again" : "overwritten");
+    save(make_snapshot("a", "one", counting(1, 12)), true);
+    const Result<OpenedSnapshot> taken = store().take("a", "one", nullptr);
+    ASSERT_TRUE(taken.ok());
+    if (is_removed) {
+      ASSERT_TRUE(store().remove("a", "one").ok());
+    }
+    const TestSnapshot newer = make_snapshot("a", "one", counting(50, 9));
+    save(newer, !is_removed);
+    EXPECT_TRUE(store().finish_take(taken.value().ticket).ok());
+    expect_loads(newer);
+    const Result<OpenedSnapshot> again = store().take("a", "one", nullptr);
+    ASSERT_TRUE(again.ok()) << again.error().message();
+    store().release(again.value().ticket);
+  }
+}
+
+TEST_F(Store, WhereADiskFailsToDeleteWhatWasTakenItIsThereAndCanBeTakenAgain) {
+  const TestSnapshot saved = make_snapshot("a", "one", counting(1, 12));
+  save(saved);
+  const Result<OpenedSnapshot> taken = store().take("a", "one", nullptr);
+  ASSERT_TRUE(taken.ok());
+  simulated_.files.inject = [](const SimulatedCall& call) {
+    return SimulatedFault{.error_number = call.kind == CallKind::Write ? EIO : 0};
+  };
+  EXPECT_EQ(code_of(store().finish_take(taken.value().ticket)), ErrorCode::Io);
+  simulated_.files.inject = nullptr;
+  expect_loads(saved);
+  EXPECT_TRUE(store().take("a", "one", nullptr).ok());
 }
 
 TEST_F(Store, GcSparesWhatASaveThatBeganReuses) {

@@ -31,8 +31,10 @@ Result<ContextCounters> HostContext::counters(control::CommandBody body) {
 }
 
 Result<ContextCounters> HostContext::open(const std::string& snapshot, bool takes) {
-  return counters(
-      control::ContextOpen{.context = context_, .queue = queue_, .name = snapshot, .takes = takes});
+  const ContextCounters opened = TRY(counters(control::ContextOpen{
+      .context = context_, .queue = queue_, .name = snapshot, .takes = takes}));
+  if (takes) instance_->tell(control::ContextKeep{context_});
+  return opened;
 }
 
 std::unique_ptr<HostContext> HostContext::fork() {

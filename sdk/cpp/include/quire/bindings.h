@@ -218,7 +218,9 @@ std::int32_t save(std::int32_t context, const std::uint8_t* name, std::uint32_t 
 // was written. Result: record of s32 handle of the context, u32 tokens that are queued in it.
 QUIRE_IMPORT("quire:core/context@1", "open")
 std::int32_t open(std::int32_t queue, const std::uint8_t* name, std::uint32_t name_count);
-// As open, and deletes the snapshot once it is open.
+// As open, and deletes the snapshot when the program takes the result; until then nobody else can
+// take it (`unavailable`). Where the open fails, the future is dropped or the program ends first,
+// the snapshot stays, and so it does where the disk cannot delete it then.
 QUIRE_IMPORT("quire:core/context@1", "take")
 std::int32_t take(std::int32_t queue, const std::uint8_t* name, std::uint32_t name_count);
 // Deletes a snapshot; contexts opened from it stay. `not-found` where there is none. Result:

@@ -290,8 +290,9 @@ class Context {
                                                        detail::count_of(name.size()),
                                                        options.overwrite ? 1 : 0, seconds));
   }
-  // A new context with what was saved; the snapshot stays, or goes with take. Errors: not-found;
-  // not-supported with the reason when it is of another model or format; corrupted.
+  // A new context with what was saved; the snapshot stays, or goes with take as soon as the program
+  // has the context. Errors: not-found; not-supported with the reason when it is of another model
+  // or format; corrupted; unavailable where another program takes it.
   static Task<Result<Context>> open(Model model, std::string name) {
     Queue queue = CO_TRY(Queue::create(model));
     co_return co_await open(std::move(model), std::move(queue), std::move(name));
