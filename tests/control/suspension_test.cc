@@ -128,6 +128,39 @@ TEST(Suspension, TwoThatBothComeBackDoNotTakeTurnsForEver) {
   EXPECT_FALSE(harness.error(young, restored));
 }
 
+// All that the younger one asks for is found, so that it needs no new page; but it runs the rows of
+// its outputs again, for which it takes several batches.
+TEST(Suspension, OneThatFindsAllItNeedsLeavesItsPagesToWhoIsMoreImportant) {
+  Harness::Options options = pool_of(3);
+  options.device.row_count_max = 2;
+  Harness harness(options);
+  const InstanceId old = harness.start();
+  const ObjectId old_queue = harness.queue(old);
+  const InstanceId young = harness.start();
+  const ObjectId young_queue = harness.queue(young);
+  const ObjectId writer = harness.context(young, young_queue);
+  harness.send(young, ContextAppend{writer, count_tokens(32)}, false);
+  harness.send(young, ContextFlush{writer}, false);
+  harness.run();
+  harness.send(young, ContextDrop{writer}, false);
+  const ObjectId reader = harness.context(young, young_queue);
+  harness.send(young, ContextAppend{reader, count_tokens(32)}, false);
+  const FutureId read =
+      harness.send(young, ContextForward{reader, harness.embeds(young, young_queue, 5)});
+  harness.step();
+  const ObjectId context = harness.context(old, old_queue);
+  harness.send(old, ContextAppend{context, count_tokens(32, 3)}, false);
+  const FutureId written = harness.send(old, ContextFlush{context});
+  for (int batch = 0; batch < 50 && !harness.has(old, written); ++batch) harness.step();
+  ASSERT_TRUE(harness.has(old, written)) << "they take turns for ever";
+  EXPECT_FALSE(harness.error(old, written));
+  harness.controller->end_instance(old);
+  harness.run();
+  ASSERT_TRUE(harness.has(young, read));
+  EXPECT_FALSE(harness.error(young, read));
+  EXPECT_GT(harness.controller->statistics().suspension_count, 0u);
+}
+
 TEST(Suspension, OneThatNeedsMoreThanThePoolIsToldTheNumbersAndNobodyElseNotices) {
   Harness harness(pool_of(8));
   std::vector<Conversation> talks{begin(harness, 1, 32, 4)};

@@ -16,6 +16,11 @@ using inference::Row;
 Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
   Context& context = *operation.context;
   if (context.is_in_flight) return Attempt::Later;
+  // What it gave up may be there still, so that it would need no other page: but it was given up
+  // for somebody.
+  if (context.is_suspended && gives_way(operation)) {
+    return want_pages(operation, std::max(context.committed_count, 1u));
+  }
   if (const std::optional<Attempt> away = restore_swapped(operation)) return *away;
   resume(context);
   if (!operation.is_started) {

@@ -394,12 +394,14 @@ Result<void> Scheduler::check_quota(const Instance& instance, std::uint32_t coun
                                              " held");
 }
 
+bool Scheduler::gives_way(const Operation& operation) const {
+  const bool is_others = first_waiter_.instance_order != operation.instance->order;
+  return is_others && first_waiter_ < importance_of(operation);
+}
+
 // Then `count` pages are free.
 bool Scheduler::can_take(const Operation& operation, std::uint32_t count) {
-  if (count == 0) return true;
-  const bool is_others = first_waiter_.instance_order != operation.instance->order;
-  if (is_others && first_waiter_ < importance_of(operation)) return false;
-  return make_room(operation, count);
+  return count == 0 || (!gives_way(operation) && make_room(operation, count));
 }
 
 Error Scheduler::no_free_page(const Instance& instance, std::uint32_t wanted) const {

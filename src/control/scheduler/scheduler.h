@@ -285,6 +285,8 @@ class Scheduler {
   Attempt fail(Operation& operation, Error error);
   Attempt want_pages(Operation& operation, std::uint32_t count);
   Result<void> check_quota(const Instance& instance, std::uint32_t count) const;
+  // Whether another instance's operation that waits for pages comes first.
+  bool gives_way(const Operation& operation) const;
   bool can_take(const Operation& operation, std::uint32_t count);
 
   // fcfs_kill.cc

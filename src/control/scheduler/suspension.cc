@@ -5,8 +5,9 @@
 // nothing to compute (longest unused first), of instances that are less important than the
 // operation's own (lower priority, then newer), and those of its own instance that no operation
 // waits for. Waiters are served in that order too (Scheduler::Importance), so the most important
-// instance that has work always goes on. Pages that are shared with a context that stays do not
-// help, and cost nothing. Where there is a tier, what was given up goes there (tier_transfers.h).
+// instance that has work always goes on; what gave way does not come back while one waits that is
+// more important. Pages that are shared with a context that stays do not help, and cost nothing.
+// Where there is a tier, what was given up goes there (tier_transfers.h).
 #include <algorithm>
 #include <optional>
 #include <tuple>
