@@ -23,9 +23,18 @@ struct Drop {
   auto operator<=>(const Drop&) const = default;
 };
 
+// A token's keys and values.
+struct Slot {
+  bool is_written = false;
+  std::uint32_t position = 0;
+  std::uint64_t input = 0;
+  std::uint64_t context = 0;  // What its token saw, and what it is.
+};
+
 struct Content {
-  Sequence tokens;
-  std::vector<Drop> drops;  // By rising `written`.
+  Sequence tokens{};
+  std::vector<Drop> drops{};  // By rising `written`.
+  std::vector<Slot> given{};  // Of the first tokens, if they were not computed here but handed in.
 
   std::uint32_t length() const { return static_cast<std::uint32_t>(tokens.size()); }
 
@@ -39,6 +48,7 @@ struct Content {
   // Ends at `end` now; what was dropped stays dropped.
   void cut(std::uint32_t end) {
     tokens.resize(end);
+    given.resize(std::min<std::size_t>(given.size(), end));
     for (Drop& drop : drops) {
       drop.written = std::min(drop.written, end);
       drop.end = std::min(drop.end, end);
@@ -79,14 +89,6 @@ inline std::uint64_t input_of_output(std::uint64_t output) {
   return mix(kDeviceSeed + 1, output);
 }
 
-struct Slot {
-  bool is_written = false;
-  bool is_visible = true;  // mask_kvpage.
-  std::uint32_t position = 0;
-  std::uint64_t input = 0;
-  std::uint64_t context = 0;  // What its token saw, and what it is.
-};
-
 enum class Layer : std::uint8_t { Inputs, Contexts };
 
 // Of a row that is `input` at `position` and sees these slots, in this order.
@@ -100,26 +102,40 @@ inline std::uint64_t attend(std::uint64_t input, std::uint32_t position,
   return mix(mix(input, position), digest);
 }
 
+// What a token at `at` sees of the slots before `end`.
+inline std::vector<const Slot*> seen_at(const Content& content, const std::vector<Slot>& slots,
+                                        std::uint32_t at, std::uint32_t end) {
+  std::vector<const Slot*> seen;
+  for (std::uint32_t slot = 0; slot < end; ++slot) {
+    if (content.sees(at, slot)) seen.push_back(&slots[slot]);
+  }
+  return seen;
+}
+
+inline std::vector<Slot> slots_of(const Content& content) {
+  std::vector<Slot> slots = content.given;
+  slots.resize(content.length());
+  for (auto at = static_cast<std::uint32_t>(content.given.size()); at < slots.size(); ++at) {
+    slots[at] = {.is_written = true, .position = at, .input = input_of_token(content.tokens[at])};
+    slots[at].context =
+        attend(slots[at].input, at, seen_at(content, slots, at, at + 1), Layer::Inputs);
+  }
+  return slots;
+}
+
 // The output behind the last token. Requires: there is one.
 inline std::uint64_t output_after(const Content& content) {
   const std::uint32_t length = content.length();
-  std::vector<Slot> slots(length);
-  std::vector<const Slot*> seen;
-  const auto look = [&](std::uint32_t at, std::uint32_t end) {
-    seen.clear();
-    for (std::uint32_t slot = 0; slot < end; ++slot) {
-      if (content.sees(at, slot)) seen.push_back(&slots[slot]);
-    }
-  };
-  for (std::uint32_t at = 0; at < length; ++at) {
-    slots[at].input = input_of_token(content.tokens[at]);
-    slots[at].position = at;
-    look(at, at + 1);
-    slots[at].context = attend(slots[at].input, at, seen, Layer::Inputs);
-  }
-  look(length, length);
-  return attend(slots.back().input, length - 1, seen, Layer::Contexts);
+  const std::vector<Slot> slots = slots_of(content);
+  return attend(input_of_token(content.tokens.back()), length - 1,
+                seen_at(content, slots, length, length), Layer::Contexts);
 }
+
+// A place in the table of a low-level forward pass.
+struct Place {
+  Slot* slot = nullptr;    // Null: a hole.
+  bool is_visible = true;  // mask_kvpage.
+};
 
 // A row of a low-level forward pass, and where its keys and values go: an index into the table.
 struct Row {
@@ -129,14 +145,14 @@ struct Row {
   static constexpr std::size_t kNowhere = ~std::size_t{0};
 };
 
-// One pass over a table of slots (null: a hole). `mask[row * table + slot]`, or empty: what lies
-// before it. Writes the rows' slots and returns the output of each row.
+// One pass over a table. `mask[row * table + place]`, or empty: what lies before it. Writes the
+// rows' slots and returns the output of each row.
 inline std::vector<std::uint64_t> forward_pass(const std::vector<Row>& rows,
-                                               const std::vector<Slot*>& table,
+                                               const std::vector<Place>& table,
                                                const std::vector<std::uint8_t>& mask) {
   for (const Row& row : rows) {
     if (row.own == Row::kNowhere) continue;
-    Slot& own = *table[row.own];
+    Slot& own = *table[row.own].slot;
     own.is_written = true;
     own.position = row.position;
     own.input = row.input;
@@ -145,8 +161,8 @@ inline std::vector<std::uint64_t> forward_pass(const std::vector<Row>& rows,
     const Row& row = rows[index];
     std::vector<const Slot*> seen;
     for (std::size_t at = 0; at < table.size(); ++at) {
-      const Slot* slot = table[at];
-      if (slot == nullptr || !slot->is_written || !slot->is_visible) continue;
+      const Slot* slot = table[at].slot;
+      if (slot == nullptr || !slot->is_written || !table[at].is_visible) continue;
       const bool is_before =
           slot->position < row.position || (slot->position == row.position && at <= row.own);
       if (mask.empty() ? is_before : mask[index * table.size() + at] != 0) seen.push_back(slot);
@@ -159,7 +175,7 @@ inline std::vector<std::uint64_t> forward_pass(const std::vector<Row>& rows,
         attend(rows[index].input, rows[index].position, seen_by(index), Layer::Inputs));
   }
   for (std::size_t index = 0; index < rows.size(); ++index) {
-    if (rows[index].own != Row::kNowhere) table[rows[index].own]->context = results[index];
+    if (rows[index].own != Row::kNowhere) table[rows[index].own].slot->context = results[index];
   }
   for (std::size_t index = 0; index < rows.size(); ++index) {
     results[index] =

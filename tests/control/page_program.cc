@@ -7,106 +7,45 @@ namespace quire::control {
 namespace {
 
 constexpr std::uint32_t kVocabularySize = 512;
-// What operations lead to, sooner or later.
-constexpr const char* kOutcomes[] = {
-    "a token found",        "a context suspended",
-    "a snapshot opened",    "a take given up",
-    "a batch under way",    "a name taken",
-    "no such snapshot",     "a snapshot beyond the quota",
-    "a save on a bad disk", "a snapshot of another tenant refused"};
+
+// None, more than are ever there, or very few.
+std::uint32_t some_tier(std::mt19937_64& random) {
+  const std::uint64_t kind = random() % 4;
+  if (kind < 3) return kind == 0 ? 0 : 200;
+  return 1 + static_cast<std::uint32_t>(random() % 8);
+}
 
 }  // namespace
 
 Knobs Knobs::of_seed(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  constexpr std::uint32_t kPageSizes[] = {1, 2, 16, 4};
-  constexpr std::uint32_t kPages[] = {1, 2, 3, 7, 20, 64, 64, 64};
-  constexpr std::uint32_t kRows[] = {1, 2, 33, 64};
+  constexpr std::uint32_t kPageSizes[] = {1, 2, 16, 4, 1, 2, 16, 4, 8, 32};
+  constexpr std::uint32_t kPages[] = {1, 2, 3, 7, 12, 20, 64, 64, 64};
+  constexpr std::uint32_t kRows[] = {1, 2, 33, 64, 512};
   constexpr std::uint32_t kBits[] = {4, 8, 64};
   Knobs knobs;
-  knobs.page_size = kPageSizes[random() % 4];
-  knobs.page_count = kPages[random() % 8];
-  knobs.row_count_max = kRows[random() % 4];
+  knobs.page_size = kPageSizes[random() % std::size(kPageSizes)];
+  knobs.page_count = kPages[random() % std::size(kPages)];
+  knobs.row_count_max = kRows[random() % std::size(kRows)];
   knobs.prefill_row_budget = 1 + static_cast<std::uint32_t>(random() % 40);
   knobs.sequence_count = random() % 2 == 0 ? 2 : 64;
-  knobs.hash_bits = kBits[random() % 3];
+  knobs.hash_bits = kBits[random() % std::size(kBits)];
   knobs.failure_percent = random() % 5 == 0 ? 10 : 0;
   if (random() % 3 == 0) knobs.tenant_bytes_max = 30'000;
+  if (random() % 2 == 0) return knobs;
+  constexpr std::uint32_t kTieredPages[] = {1, 3, 7, 7, 7, 12, 12, 12, 20, 20, 64, 64};
+  knobs.page_count = kTieredPages[random() % std::size(kTieredPages)];
+  knobs.failure_percent = random() % 10 == 0 ? 10 : 0;
+  knobs.has_pages_by_hand = random() % 3 == 0;
+  knobs.host_page_count = some_tier(random);
+  knobs.disk_page_count = some_tier(random);
+  if (random() % 3 == 0) knobs.tier_choice = TierChoice::Measured;
+  if (knobs.has_tiers() && random() % 2 == 0) knobs.transfer_failure_percent = 20;
   return knobs;
-}
-
-std::vector<PageProgram::Operation> PageProgram::operations() {
-  using P = PageProgram;
-  return {{"append", 26, &P::append},
-          {"flush", 12, &P::flush},
-          {"forward", 22, &P::forward},
-          {"fork", 5, &P::fork},
-          {"truncate", 4, &P::truncate},
-          {"rewind", 4, &P::rewind},
-          {"drop_range", 4, &P::drop_range},
-          {"splice", 2, &P::splice},
-          {"working pages", 1, &P::use_working_pages},
-          {"hint", 2, &P::hint},
-          {"drop", 2, &P::drop},
-          {"end of an instance", 1, &P::end},
-          {"alloc_kvpage", 3, &P::alloc_pages},
-          {"dealloc_kvpage", 2, &P::dealloc_pages},
-          {"mask_kvpage", 2, &P::mask_page},
-          {"embed_text", 6, &P::embed_text},
-          {"alloc_emb, dealloc_emb", 1, &P::renew_embed},
-          {"forward over pages", 7, &P::forward_pages},
-          {"get_next_dist", 3, &P::get_next_dist},
-          {"save", 2, &P::save},
-          {"open, take", 2, &P::open},
-          {"delete", 1, &P::remove},
-          {"list", 1, &P::list},
-          {"a step", 5, &P::step},
-          {"a step begun", 5, &P::begin_step}};
-}
-
-// Each as likely as the others; one step in eight makes one.
-std::vector<PageProgram::Operation> PageProgram::mistakes() {
-  using P = PageProgram;
-  return {{"restart", 2, &P::restart},
-          {"commit of a partial page", 4, &P::commit_partial_page},
-          {"truncate beyond the tail", 4, &P::truncate_beyond_tail},
-          {"release beyond the tail", 4, &P::release_beyond_tail},
-          {"truncate beyond the working pages", 4, &P::truncate_beyond_pages},
-          {"rewind beyond the end", 4, &P::rewind_beyond_end},
-          {"drop_range beyond the end", 4, &P::drop_beyond_end},
-          {"splice beyond the end", 4, &P::splice_beyond_end},
-          {"splice across models", 4, &P::splice_across_models},
-          {"reserve beyond the quota", 4, &P::reserve_beyond_quota},
-          {"reserve beyond the pool", 4, &P::reserve_beyond_pool},
-          {"alloc beyond the quota", 4, &P::alloc_beyond_quota},
-          {"alloc beyond the pool", 4, &P::alloc_beyond_pool},
-          {"embeds beyond the quota", 4, &P::embeds_beyond_quota},
-          {"contexts beyond the quota", 4, &P::contexts_beyond_quota},
-          {"foreign handle", 4, &P::use_foreign_handles},
-          {"stale handle", 4, &P::use_stale_handles},
-          {"handle of another kind", 4, &P::use_handles_of_another_kind},
-          {"bad snapshot name", 4, &P::use_bad_names},
-          {"snapshot of another tenant", 4, &P::open_foreign_snapshot},
-          {"page file cut short", 3, &P::cut_short, true},
-          {"page file bit-flipped", 3, &P::flip_bits, true},
-          {"page file of another version", 3, &P::change_version, true},
-          {"page file shrinking while open", 3, &P::shrink_while_open, true},
-          {"disk full", 2, &P::fill_disk},
-          {"EIO on a write", 2, &P::fail_write},
-          {"read-only folder", 2, &P::make_read_only}};
 }
 
 PageProgram::PageProgram(const Knobs& knobs, std::uint64_t seed) : knobs_(knobs), random_(seed) {
   new_machine();
-}
-
-Coverage PageProgram::no_coverage() {
-  Coverage coverage;
-  for (const auto& table : {operations(), mistakes()}) {
-    for (const Operation& each : table) coverage[each.name] = 0;
-  }
-  for (const char* outcome : kOutcomes) coverage[outcome] = 0;
-  return coverage;
 }
 
 void PageProgram::add_coverage(Coverage& coverage) const {
@@ -119,13 +58,8 @@ Harness::Options PageProgram::options() {
   options.device.page_count = knobs_.page_count;
   options.device.row_count_max = knobs_.row_count_max;
   options.device.sequence_count = knobs_.sequence_count;
-  if (knobs_.failure_percent > 0) {
-    options.device.fail_pass = [this](const inference::Batch&,
-                                      std::size_t) -> std::optional<Error> {
-      if (below(100) >= knobs_.failure_percent) return std::nullopt;
-      return Error(ErrorCode::Io, "the device lost a pass");
-    };
-  }
+  options.device.fail_pass = failing(knobs_.failure_percent, "a pass that failed");
+  add_tiers(options);
   options.files = &files_;
   options.tenant_bytes_max = knobs_.tenant_bytes_max;
   options.has_second_model = true;
@@ -138,6 +72,7 @@ Harness::Options PageProgram::options() {
 }
 
 void PageProgram::new_machine() {
+  has_disk_failed_ = false;
   machine_.emplace(options());
   machine_->wall_clock.set_unix_ms(wall_ms_);
 }
@@ -150,8 +85,11 @@ void PageProgram::run() {
 
 void PageProgram::act() {
   static const std::vector<Operation> kOperations = operations();
+  static const std::vector<Operation> kByHand = by_hand();
   static const std::vector<Operation> kMistakes = mistakes();
-  const std::vector<Operation>& table = below(8) == 0 ? kMistakes : kOperations;
+  const bool is_by_hand = knobs_.has_pages_by_hand && below(3) == 0;
+  const std::vector<Operation>& table =
+      below(8) == 0 ? kMistakes : (is_by_hand ? kByHand : kOperations);
   std::uint32_t sum = 0;
   for (const Operation& each : table) sum += each.weight;
   std::uint32_t choice = below(sum);
@@ -161,6 +99,7 @@ void PageProgram::act() {
   if (!chosen->notes_itself) note(chosen->name);
   (this->*chosen->act)(some_guest());
   machine_->verify();
+  note_tiers();
 }
 
 PageProgram::Guest PageProgram::start_guest(const InstanceLimits& limits) {
@@ -168,12 +107,15 @@ PageProgram::Guest PageProgram::start_guest(const InstanceLimits& limits) {
   guest.tenant = TenantId{1 + below(2)};
   guest.id = machine_->start(guest.tenant, limits);
   guest.queue = machine_->queue(guest.id, Priority{static_cast<std::uint8_t>(below(3))});
+  guest.may_export_publicly = limits.may_export_publicly;
   return guest;
 }
 
 PageProgram::Guest& PageProgram::some_guest() {
   if (guests_.empty() || (guests_.size() < 4 && below(20) == 0)) {
-    Guest guest = start_guest();
+    Guest guest = start_guest({.export_count_max = kExportsMax,
+                               .export_page_count_max = kExportPagesMax,
+                               .may_export_publicly = below(2) == 0});
     for (const ObjectId id : machine_->embeds(guest.id, guest.queue, 5)) {
       guest.embeds.push_back({.id = id});
     }
@@ -221,9 +163,14 @@ void PageProgram::settle_with(InstanceId owner, FutureId future) {
   ASSERT_TRUE(machine_->has(owner, future)) << "a future was never answered";
 }
 
-std::optional<ErrorCode> PageProgram::outcome(InstanceId owner, CommandBody body) {
+FutureId PageProgram::settled(InstanceId owner, CommandBody body) {
   const FutureId future = machine_->send(owner, std::move(body));
   settle_with(owner, future);
+  return future;
+}
+
+std::optional<ErrorCode> PageProgram::outcome(InstanceId owner, CommandBody body) {
+  const FutureId future = settled(owner, std::move(body));
   if (!machine_->has(owner, future)) return ErrorCode::Internal;
   return machine_->error(owner, future);
 }
@@ -240,17 +187,13 @@ void PageProgram::check_one(const Expected& each) {
   const Result<AnswerBody>& body = machine_->at(each.guest, each.future);
   if (each.kind == Expected::Kind::Refused) {
     ASSERT_FALSE(body.ok());
-    // What was lost to a suspension must come back first, whatever is asked.
-    const bool may_be_lost = knobs_.failure_percent > 0 && body.error().code() == ErrorCode::Io;
-    if (is_fallible() && (body.error().code() == ErrorCode::NoFreePage || may_be_lost)) return;
+    if (is_loss(body.error().code())) return note_loss(body.error());
     ASSERT_EQ(body.error().code(), each.code) << body.error().message();
     return;
   }
   if (!body.ok()) {
-    ASSERT_TRUE(is_fallible()) << body.error().message();
-    const ErrorCode code = body.error().code();
-    ASSERT_TRUE(code == ErrorCode::NoFreePage || code == ErrorCode::Io) << body.error().message();
-    return;
+    ASSERT_TRUE(is_loss(body.error().code())) << body.error().message();
+    return note_loss(body.error());
   }
   if (each.kind == Expected::Kind::Done) return;
   if (each.kind == Expected::Kind::Output) {
@@ -297,17 +240,36 @@ void PageProgram::end_all() {
   settle();
   for (const Guest& guest : guests_) machine_->controller->end_instance(guest.id);
   guests_.clear();
+  unexport_all();
   settle();
   machine_->verify();
   EXPECT_TRUE(machine_->controller->idle());
   EXPECT_EQ(machine_->free_page_count(), 2 * knobs_.page_count) << "of both models";
+  note_statistics();
+}
+
+void PageProgram::note_statistics() {
   const ControlStatistics statistics = machine_->controller->statistics();
-  if (statistics.found_token_count > 0) note("a token found");
-  if (statistics.suspension_count > 0) note("a context suspended");
+  note("a token found", statistics.found_token_count);
+  note("a context suspended", statistics.suspension_count);
+  const TierStatistics tiers = machine_->controller->tier_statistics();
+  EXPECT_TRUE(may_lose() || tiers.damaged_page_count == 0) << tiers.damaged_page_count;
+  if (knobs_.disk_page_count == 0) {
+    note("a page restored from host memory", tiers.restored_page_count);
+  } else if (knobs_.host_page_count == 0) {
+    note("a page restored from disk", tiers.restored_page_count);
+  }
+  note("a page kept on a tier", tiers.kept_page_count);
+  note("a page damaged", tiers.damaged_page_count);
+  note("a page lost for want of room", tiers.lost_page_count);
+  note("a context swapped", tiers.swap_count);
 }
 
 void PageProgram::start_again(const std::function<void()>& edit) {
   end_all();
+  if (machine_->controller->tier_statistics().disk_page_count > 0) {
+    note("pages on disk forgotten by a restart");
+  }
   machine_.reset();
   edit();
   new_machine();

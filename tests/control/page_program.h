@@ -4,11 +4,11 @@
 // disk.
 //
 // To add an operation: a method that does it and says what must come of it, and a line in
-// page_program.cc's table. Whoever runs programs asks coverage() whether each line was reached.
+// page_program_tables.cc. Whoever runs programs asks coverage() whether each line was reached.
 //
 // A guest's commands are issued as they come; what they must answer is noted, and compared when the
-// answer is there. In a pool that may run out, or on a device that loses passes, an answer may also
-// be that error; the model then asks what was done (after_compute).
+// answer is there. In a pool that may run out, or on a device that loses passes or pages, an answer
+// may also be that error; the model then asks what was done (after_compute).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -16,6 +16,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -33,9 +34,15 @@ struct Knobs {
   std::uint32_t hash_bits = 64;
   std::uint32_t failure_percent = 0;                        // Of passes.
   std::uint64_t tenant_bytes_max = std::uint64_t{1} << 30;  // Of snapshots.
+  std::uint32_t host_page_count = 0;                        // Pages that the tiers of a model hold,
+  std::uint32_t disk_page_count = 0;                        // in host memory and on disk.
+  TierChoice tier_choice = TierChoice::Restore;
+  std::uint32_t transfer_failure_percent = 0;  // Of pages on their way to and from them.
+  bool has_pages_by_hand = true;  // They stay in the pool, and leave little of a small one.
   int step_count = 200;
 
   static Knobs of_seed(std::uint64_t seed);
+  bool has_tiers() const { return host_page_count + disk_page_count > 0; }
 };
 
 using Coverage = std::map<std::string, std::uint64_t>;
@@ -58,9 +65,23 @@ class PageProgram {
     std::uint32_t length() const { return content.length(); }
     std::uint32_t written() const { return length() - queued; }
   };
+  // A handle. What several share is never written again, so that each may have a copy.
   struct Page {
     ObjectId id{};
-    std::vector<test::Slot> slots{};
+    std::vector<test::Slot> slots{};   // None: it stands for no page.
+    std::vector<std::uint8_t> view{};  // mask_kvpage.
+    test::Sequence tokens{};           // Of a context's page: from its first slot on.
+    bool is_shared = false;
+    bool is_there() const { return !slots.empty(); }
+  };
+  struct Export {
+    std::vector<Page> pages{};
+    bool is_public = false;
+    InstanceId exporter{};
+  };
+  struct Held {
+    std::uint32_t index = 0;  // In the context.
+    Page page{};
   };
   enum class EmbedKind : std::uint8_t { Empty, Token, Output, Failed };
   struct Embed {
@@ -74,6 +95,7 @@ class PageProgram {
     InstanceId id{};
     TenantId tenant{};
     ObjectId queue{};
+    bool may_export_publicly = false;
     std::vector<Chain> chains{};
     std::vector<Page> pages{};
     std::vector<Embed> embeds{};
@@ -98,8 +120,15 @@ class PageProgram {
     void (PageProgram::*act)(Guest& guest);
     bool notes_itself = false;  // When it came to what it is for.
   };
-  static std::vector<Operation> operations();
+  // page_program_tables.cc
+  static std::vector<Operation> operations();  // On contexts and snapshots,
+  static std::vector<Operation> by_hand();     // and on pages.
   static std::vector<Operation> mistakes();
+
+  static constexpr std::size_t kContextsMax = 6;       // Of one guest,
+  static constexpr std::size_t kHandlesMax = 6;        // and its handles of pages.
+  static constexpr std::uint32_t kExportsMax = 2;      // Of one tenant,
+  static constexpr std::uint32_t kExportPagesMax = 3;  // and their pages.
 
   // page_program.cc: choices, the engine's turns, and what is compared.
   Harness::Options options();
@@ -109,13 +138,13 @@ class PageProgram {
     return all[below(static_cast<std::uint32_t>(all.size()))];
   }
   void act();
-  void note(const std::string& what) { ++coverage_[what]; }
+  void note(const std::string& what, std::uint64_t count = 1) { coverage_[what] += count; }
   Guest& some_guest();
   Guest start_guest(const InstanceLimits& limits = {});
   Chain& some_chain(Guest& guest);
   test::Sequence some_tokens();
   bool has_quota() const { return knobs_.tenant_bytes_max < Knobs{}.tenant_bytes_max; }
-  bool is_fallible() const { return knobs_.page_count < 32 || knobs_.failure_percent > 0; }
+  bool is_fallible() const { return knobs_.page_count < 32 || may_lose(); }
   void settle();
   void settle_with(InstanceId owner, FutureId future);
   void check();
@@ -124,16 +153,33 @@ class PageProgram {
   void expect_output(const Guest& guest, FutureId future, std::uint64_t output);
   void expect_refusal(const Guest& guest, FutureId future, ErrorCode code);
   void expect_done(const Guest& guest, FutureId future);
-  // Sends it and waits. The error; nothing where it went well.
+  // Sends it and waits.
+  FutureId settled(InstanceId owner, CommandBody body);
+  // Likewise. The error; nothing where it went well.
   std::optional<ErrorCode> outcome(InstanceId owner, CommandBody body);
   void end_all();
+  void note_statistics();
   void new_machine();
   // The machine stops and starts again on the same disk, on which `edit` was done meanwhile.
   void start_again(const std::function<void()>& edit);
 
+  // page_program_tiers.cc: what is lost, and where pages are.
+  using Failure = std::function<std::optional<Error>(const inference::Batch&, std::size_t index)>;
+  Failure failing(std::uint32_t percent, const char* what);
+  void add_tiers(Harness::Options& options);
+  // Passes, or what contexts had on a tier.
+  bool may_lose() const;
+  // Whatever was asked of a context: what it gave up must come back first.
+  bool is_loss(ErrorCode code) const;
+  void note_loss(const Error& error);
+  bool was_lost(const Guest& guest, FutureId future, bool is_right);
+  void note_tiers();
+
   // page_program_contexts.cc
   void append(Guest& guest);
   void flush(Guest& guest);
+  void flush_all(Guest& guest);
+  void flush(const Guest& guest, Chain& chain);
   void forward(Guest& guest);
   void after_compute(const Guest& guest, Chain& chain);
   void fork(Guest& guest);
@@ -151,17 +197,47 @@ class PageProgram {
   static void add(Chain& chain, const test::Sequence& tokens);
 
   // page_program_pages.cc
+  Page new_page(ObjectId id) const;
+  Page& some_page(Guest& guest);
   void alloc_pages(Guest& guest);
+  void write_page(Guest& guest);
   void dealloc_pages(Guest& guest);
   void mask_page(Guest& guest);
   void embed_text(Guest& guest);
+  void embed_text(Guest& guest, Embed& embed, std::uint32_t position);
   void renew_embed(Guest& guest);
   void forward_pages(Guest& guest);
   void get_next_dist(Guest& guest);
   struct Pass;
   Pass some_pass(Guest& guest);
+  void issue_pass(Pass pass);
   std::optional<ErrorCode> refusal_of(const Pass& pass) const;
   void take_pass(Pass& pass);
+
+  // page_program_shares.cc
+  void note_outcome(const std::string& what, std::optional<ErrorCode> wanted);
+  void foretell(const Guest& guest, FutureId future, const char* what,
+                std::optional<ErrorCode> wanted);
+  std::optional<ErrorCode> refusal_of(const CopyPage& copy, const Page& from, const Page& to) const;
+  void copy_page(Guest& guest);
+  std::string new_export_name() { return "export " + std::to_string(below(4)); }
+  std::string some_export_name();
+  const Export* find_export(TenantId tenant, const std::string& name) const;
+  std::optional<ErrorCode> refusal_of(const Guest& guest, const ExportPages& wanted,
+                                      const std::vector<Page*>& pages) const;
+  void export_pages(Guest& guest);
+  void import_pages(Guest& guest);
+  void unexport_pages(Guest& guest);
+  void list_exports(Guest& guest);
+  void unexport_all();
+  std::vector<Held> held_pages(const Chain& chain) const;
+  void share_context(Guest& guest);
+  void take_handles(Guest& guest, const std::vector<ObjectId>& ids, std::vector<Page> pages);
+  void check_shared(const Guest& guest, FutureId future, const std::vector<std::uint32_t>& indices);
+  std::vector<const Page*> some_run(Guest& guest);
+  std::optional<ErrorCode> refusal_of(const std::vector<const Page*>& run,
+                                      std::uint32_t token_count) const;
+  void make_from_pages(Guest& guest);
 
   // page_program_snapshots.cc
   void save(Guest& guest);
@@ -206,6 +282,10 @@ class PageProgram {
   void alloc_beyond_pool(Guest& guest);
   void embeds_beyond_quota(Guest& guest);
   void contexts_beyond_quota(Guest& guest);
+  void pages_beyond_quota(Guest& guest);
+  void from_pages_beyond_quota(Guest& guest);
+  void export_wrongly(Guest& guest);
+  void share_across_models(Guest& guest);
   void use_foreign_handles(Guest& guest);
   void use_stale_handles(Guest& guest);
   void use_handles_of_another_kind(Guest& guest);
@@ -219,7 +299,9 @@ class PageProgram {
   std::optional<Harness> machine_;
   std::vector<Guest> guests_;
   std::vector<Expected> expected_;
+  bool has_disk_failed_ = false;  // With pages of a tier on it, since the machine's start.
   std::map<std::pair<TenantId, std::string>, Saved> snapshots_;
+  std::map<std::pair<TenantId, std::string>, Export> exports_;
   Coverage coverage_;
 };
 

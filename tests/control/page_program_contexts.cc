@@ -11,7 +11,6 @@ using test::Sequence;
 namespace {
 
 constexpr std::uint32_t kPagesMax = 6;  // Of one context.
-constexpr std::size_t kContextsMax = 6;
 
 }  // namespace
 
@@ -29,7 +28,17 @@ void PageProgram::append(Guest& guest) {
 }
 
 void PageProgram::flush(Guest& guest) {
-  Chain& chain = some_chain(guest);
+  flush(guest, some_chain(guest));
+}
+
+// So that whatever is away must come back, and find that it is lost if it is.
+void PageProgram::flush_all(Guest&) {
+  for (Guest& guest : guests_) {
+    for (Chain& chain : guest.chains) flush(guest, chain);
+  }
+}
+
+void PageProgram::flush(const Guest& guest, Chain& chain) {
   expect(guest, machine_->send(guest.id, ContextFlush{chain.id}), chain, Expected::Kind::Computed);
   after_compute(guest, chain);
 }
@@ -82,6 +91,7 @@ void PageProgram::truncate(Guest& guest) {
   const std::uint32_t count = below(reach + 2);
   const FutureId future =
       machine_->send(guest.id, ContextEdit{chain.id, ContextEditKind::Truncate, count});
+  if (knobs_.has_tiers() && was_lost(guest, future, count <= reach)) return;
   if (count > reach) return expect_refusal(guest, future, ErrorCode::OutOfRange);
   chain.queued -= std::min(chain.queued, count);
   chain.content.cut(chain.length() - count);
@@ -97,6 +107,7 @@ void PageProgram::rewind(Guest& guest, Chain& chain) {
   const std::uint32_t length = below(chain.length() + 2);
   const FutureId future =
       machine_->send(guest.id, ContextEdit{chain.id, ContextEditKind::Rewind, length});
+  if (knobs_.has_tiers() && was_lost(guest, future, length <= chain.length())) return;
   if (length > chain.length()) return expect_refusal(guest, future, ErrorCode::OutOfRange);
   chain.queued = length > chain.written() ? length - chain.written() : 0;
   chain.content.cut(length);
@@ -110,11 +121,7 @@ void PageProgram::drop_range(Guest& guest) {
   const std::uint32_t begin = below(written + 1);
   const std::uint32_t end = begin + below(2 * knobs_.page_size + 2);
   const FutureId future = machine_->send(guest.id, ContextDropRange{chain.id, begin, end});
-  if (is_fallible()) {
-    // What was lost to a suspension must come back first, and may find no page.
-    settle_with(guest.id, future);
-    if (end <= written && machine_->error(guest.id, future)) return;
-  }
+  if (was_lost(guest, future, end <= written)) return;
   if (end > written) return expect_refusal(guest, future, ErrorCode::OutOfRange);
   if (end > begin) chain.content.drops.push_back({.written = written, .begin = begin, .end = end});
   expect(guest, future, chain, Expected::Kind::Edited);
@@ -139,12 +146,12 @@ void PageProgram::use_working_pages(Guest& guest) {
   if (is_fallible() || !chain.is_known) return;
   const auto counters = [&](ContextEditKind kind, std::uint32_t count) {
     const FutureId future = machine_->send(guest.id, ContextEdit{chain.id, kind, count});
-    machine_->run();
+    settle_with(guest.id, future);
     return machine_->get<ContextState>(guest.id, future).counters;
   };
   const auto refused = [&](ContextEditKind kind, std::uint32_t count) {
     const FutureId future = machine_->send(guest.id, ContextEdit{chain.id, kind, count});
-    machine_->run();
+    settle_with(guest.id, future);
     return machine_->error(guest.id, future);
   };
   const ContextCounters before = counters(ContextEditKind::ReservePages, 0);

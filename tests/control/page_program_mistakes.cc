@@ -101,6 +101,61 @@ void PageProgram::contexts_beyond_quota(Guest&) {
     refused(guest, ContextCreate{more, guest.queue}, ErrorCode::QuotaExceeded);
     refused(guest, ContextFork{context, more}, ErrorCode::QuotaExceeded);
     refused(guest, ContextOpen{more, guest.queue, "any", false}, ErrorCode::QuotaExceeded);
+    refused(guest, ContextFromPages{more, guest.queue, {}, {}}, ErrorCode::QuotaExceeded);
+  });
+}
+
+// Handles count, whatever they stand for.
+void PageProgram::pages_beyond_quota(Guest&) {
+  mistake({.page_count_max = 1}, [&](const Guest& guest, ObjectId context) {
+    machine_->pages(guest.id, guest.queue, 1);
+    const std::vector<ObjectId> more = machine_->new_objects(1);
+    refused(guest, ImportPages{guest.queue, "any", more}, ErrorCode::QuotaExceeded);
+    refused(guest, ContextPages{context, 0, more}, ErrorCode::QuotaExceeded);
+  });
+}
+
+// What is made by hand is copied.
+void PageProgram::from_pages_beyond_quota(Guest&) {
+  if (is_fallible()) return;
+  mistake({.page_count_max = 1}, [&](const Guest& guest, ObjectId) {
+    const ObjectId page = machine_->pages(guest.id, guest.queue, 1)[0];
+    const ObjectId embed = machine_->embeds(guest.id, guest.queue, 1)[0];
+    machine_->send(guest.id, EmbedText{guest.queue, {embed}, {1}, {0}}, false);
+    machine_->send(guest.id, Forward{guest.queue, {}, {embed}, {page}, {}, {}, false}, false);
+    const ObjectId made = machine_->new_object();
+    refused(guest, ContextFromPages{made, guest.queue, {page}, {1}}, ErrorCode::QuotaExceeded);
+    note("from_pages beyond the quota");
+  });
+}
+
+void PageProgram::export_wrongly(Guest&) {
+  mistake({}, [&](const Guest& guest, ObjectId) {
+    const ObjectId page = machine_->pages(guest.id, guest.queue, 1)[0];
+    refused(guest, ExportPages{guest.queue, {}, "any", false}, ErrorCode::InvalidArgument);
+    refused(guest, ExportPages{guest.queue, {page, page}, "any", false},
+            ErrorCode::InvalidArgument);
+    refused(guest, ExportPages{guest.queue, {page}, "any", true}, ErrorCode::PermissionDenied);
+    const ObjectId made = machine_->new_object();
+    refused(guest, ContextFromPages{made, guest.queue, {}, {512}}, ErrorCode::OutOfRange);
+  });
+}
+
+void PageProgram::share_across_models(Guest&) {
+  if (is_fallible()) return;
+  constexpr const char* kName = "of one model";
+  mistake({}, [&](const Guest& guest, ObjectId) {
+    const ObjectId queue = machine_->new_object();
+    machine_->send(guest.id, CreateQueue{.queue = queue, .model = ModelIndex{1}}, false);
+    const ObjectId page = machine_->pages(guest.id, guest.queue, 1)[0];
+    const ObjectId made = machine_->new_object();
+    refused(guest, ExportPages{queue, {page}, kName, false}, ErrorCode::InvalidArgument);
+    refused(guest, CopyPage{queue, page, page, 0, 0, 0}, ErrorCode::InvalidArgument);
+    refused(guest, ContextFromPages{made, queue, {page}, {}}, ErrorCode::InvalidArgument);
+    ASSERT_EQ(outcome(guest.id, ExportPages{guest.queue, {page}, kName, false}), std::nullopt);
+    refused(guest, ImportPages{queue, kName, machine_->new_objects(1)}, ErrorCode::InvalidArgument);
+    ASSERT_EQ(outcome(guest.id, UnexportPages{kName}), std::nullopt);
+    note("pages across models");
   });
 }
 
@@ -115,6 +170,8 @@ void PageProgram::refuse_context(const Guest& guest, ObjectId context) {
                                 ContextSplice{context, context, 0, 0},
                                 ContextHint{context},
                                 ContextBeyond{context},
+                                ContextKeep{context},
+                                ContextPages{context, 0, {}},
                                 ContextSave{.context = context, .name = "any"},
                                 ContextDrop{context}};
   refused(guest, bodies[below(std::size(bodies))], ErrorCode::NotFound);
@@ -123,6 +180,9 @@ void PageProgram::refuse_context(const Guest& guest, ObjectId context) {
 void PageProgram::refuse_page(const Guest& guest, ObjectId page) {
   const CommandBody bodies[] = {
       DeallocPages{guest.queue, {page}},
+      CopyPage{guest.queue, page, page, 0, 0, 0},
+      ExportPages{guest.queue, {page}, "any", false},
+      ContextFromPages{machine_->new_object(), guest.queue, {page}, {}},
       MaskPage{guest.queue, page, std::vector<std::uint8_t>(knobs_.page_size, 1)},
       Forward{guest.queue, {page}, {}, {}, {}, {}, false},
       Forward{guest.queue, {}, {}, {page}, {}, {}, false}};
@@ -148,6 +208,7 @@ void PageProgram::use_foreign_handles(Guest& other) {
     refuse_embed(guest, embed);
     refused(guest, ContextCreate{machine_->new_object(), queue}, ErrorCode::NotFound);
     refused(guest, Synchronize{queue}, ErrorCode::NotFound);
+    refused(guest, ImportPages{queue, "any", machine_->new_objects(1)}, ErrorCode::NotFound);
   });
 }
 
@@ -200,6 +261,11 @@ void PageProgram::use_bad_names(Guest&) {
     refused(guest, ContextOpen{machine_->new_object(), guest.queue, name, below(2) == 0},
             ErrorCode::InvalidArgument);
     refused(guest, SnapshotDelete{name}, ErrorCode::InvalidArgument);
+    const ObjectId page = machine_->pages(guest.id, guest.queue, 1)[0];
+    refused(guest, ExportPages{guest.queue, {page}, name, false}, ErrorCode::InvalidArgument);
+    refused(guest, ImportPages{guest.queue, name, machine_->new_objects(1)},
+            ErrorCode::InvalidArgument);
+    refused(guest, UnexportPages{name}, ErrorCode::InvalidArgument);
   });
 }
 

@@ -13,7 +13,7 @@ using test::Slot;
 namespace {
 
 constexpr std::uint32_t kHole = ~0u;
-constexpr std::size_t kPagesMax = 3;  // Of one guest.
+constexpr std::size_t kPagesMax = 3;  // By hand, of one guest.
 
 }  // namespace
 
@@ -70,21 +70,32 @@ std::vector<std::uint32_t> some_of(std::size_t bound, std::size_t count, std::mt
 
 }  // namespace
 
+PageProgram::Page PageProgram::new_page(ObjectId id) const {
+  return {.id = id,
+          .slots = std::vector<Slot>(knobs_.page_size),
+          .view = std::vector<std::uint8_t>(knobs_.page_size, 1)};
+}
+
+// Mostly a handle that stands for a page. Requires: the guest has a handle.
+PageProgram::Page& PageProgram::some_page(Guest& guest) {
+  Page& page = some(guest.pages);
+  return page.is_there() || below(4) == 0 ? page : some(guest.pages);
+}
+
 void PageProgram::alloc_pages(Guest& guest) {
   if (knobs_.failure_percent > 0 || guest.pages.size() >= kPagesMax) return;
   const ObjectId id = machine_->new_object();
   const std::optional<ErrorCode> error = outcome(guest.id, AllocPages{guest.queue, {id}});
-  if (!error) {
-    guest.pages.push_back({.id = id, .slots = std::vector<Slot>(knobs_.page_size)});
-    return;
-  }
+  if (!error) return guest.pages.push_back(new_page(id));
   ASSERT_TRUE(is_fallible() && error == ErrorCode::NoFreePage);
   machine_->send(guest.id, DeallocPages{guest.queue, {id}}, false);  // The name is still there.
 }
 
 void PageProgram::dealloc_pages(Guest& guest) {
   if (guest.pages.empty()) return;
-  Page& page = some(guest.pages);
+  const auto empty = std::find_if(guest.pages.begin(), guest.pages.end(),
+                                  [](const Page& each) { return !each.is_there(); });
+  Page& page = empty == guest.pages.end() ? some(guest.pages) : *empty;
   expect_done(guest, machine_->send(guest.id, DeallocPages{guest.queue, {page.id}}));
   guest.pages.erase(guest.pages.begin() + (&page - guest.pages.data()));
 }
@@ -92,19 +103,35 @@ void PageProgram::dealloc_pages(Guest& guest) {
 void PageProgram::mask_page(Guest& guest) {
   if (guest.pages.empty()) return;
   Page& page = some(guest.pages);
-  std::vector<std::uint8_t> visible;
-  for (Slot& slot : page.slots) {
-    slot.is_visible = below(4) != 0;
-    visible.push_back(slot.is_visible);
+  for (std::uint8_t& slot : page.view) slot = below(4) != 0;
+  expect_done(guest, machine_->send(guest.id, MaskPage{guest.queue, page.id, page.view}));
+}
+
+// The first tokens of a page, as a context would have them.
+void PageProgram::write_page(Guest& guest) {
+  const std::size_t count_before = guest.pages.size();
+  alloc_pages(guest);
+  if (guest.pages.size() == count_before) return;
+  Pass pass;
+  pass.guest = &guest;
+  pass.output_pages = {static_cast<std::uint32_t>(count_before)};
+  const std::uint32_t first = below(2) * knobs_.page_size;
+  const auto count = static_cast<std::uint32_t>(guest.embeds.size());
+  for (std::uint32_t index = 0; index < std::min(count, knobs_.page_size); ++index) {
+    embed_text(guest, guest.embeds[index], first + index);
+    pass.inputs.push_back(index);
   }
-  expect_done(guest, machine_->send(guest.id, MaskPage{guest.queue, page.id, visible}));
+  issue_pass(std::move(pass));
 }
 
 void PageProgram::embed_text(Guest& guest) {
-  Embed& embed = some(guest.embeds);
+  embed_text(guest, some(guest.embeds), below(12));
+}
+
+void PageProgram::embed_text(Guest& guest, Embed& embed, std::uint32_t position) {
   const std::uint32_t token = below(512);
   embed.kind = EmbedKind::Token;
-  embed.position = below(12);
+  embed.position = position;
   embed.value = test::input_of_token(token);
   expect_done(guest, machine_->send(guest.id,
                                     EmbedText{guest.queue, {embed.id}, {token}, {embed.position}}));
@@ -144,6 +171,12 @@ PageProgram::Pass PageProgram::some_pass(Guest& guest) {
 
 std::optional<ErrorCode> PageProgram::refusal_of(const Pass& pass) const {
   const Guest& guest = *pass.guest;
+  for (const std::uint32_t page : pass.table()) {
+    if (page != kHole && !guest.pages[page].is_there()) return ErrorCode::NoFreePage;
+  }
+  for (const std::uint32_t page : pass.output_pages) {
+    if (guest.pages[page].is_shared) return ErrorCode::PageCommitted;
+  }
   for (const std::uint32_t input : pass.inputs) {
     if (guest.embeds[input].kind == EmbedKind::Failed) return guest.embeds[input].error;
     if (guest.embeds[input].kind == EmbedKind::Empty) return ErrorCode::InvalidArgument;
@@ -173,11 +206,16 @@ std::optional<ErrorCode> PageProgram::refusal_of(const Pass& pass) const {
 void PageProgram::take_pass(Pass& pass) {
   Guest& guest = *pass.guest;
   const std::vector<std::uint32_t> pages = pass.table();
-  std::vector<Slot*> table;
+  std::vector<test::Place> table;
   std::vector<Slot> scratch(pass.inputs.size());
   for (const std::uint32_t page : pages) {
     for (std::uint32_t slot = 0; slot < knobs_.page_size; ++slot) {
-      table.push_back(page == kHole ? nullptr : &guest.pages[page].slots[slot]);
+      if (page == kHole) {
+        table.push_back({});
+        continue;
+      }
+      Page& handle = guest.pages[page];
+      table.push_back({.slot = &handle.slots[slot], .is_visible = handle.view[slot] != 0});
     }
   }
   std::vector<std::size_t> free;  // Of the output pages, in their order.
@@ -198,7 +236,7 @@ void PageProgram::take_pass(Pass& pass) {
       row.own = free[index];
     } else if (pass.mask.empty()) {  // They see one another, and leave nothing.
       row.own = table.size();
-      table.push_back(&scratch[index]);
+      table.push_back({.slot = &scratch[index]});
     }
     rows.push_back(row);
   }
@@ -213,8 +251,11 @@ void PageProgram::take_pass(Pass& pass) {
 }
 
 void PageProgram::forward_pages(Guest& guest) {
-  if (knobs_.failure_percent > 0) return;
-  Pass pass = some_pass(guest);
+  if (knobs_.failure_percent == 0) issue_pass(some_pass(guest));
+}
+
+void PageProgram::issue_pass(Pass pass) {
+  Guest& guest = *pass.guest;
   const FutureId future = machine_->send(
       guest.id,
       Forward{guest.queue, pass.page_ids(pass.input_pages), pass.embed_ids(pass.inputs),
@@ -225,11 +266,8 @@ void PageProgram::forward_pages(Guest& guest) {
     refusal = machine_->error(guest.id, future);
     ASSERT_TRUE(!refusal || refusal == ErrorCode::NoFreePage);
   }
-  if (!refusal) {
-    expect_done(guest, future);
-    return take_pass(pass);
-  }
-  expect_refusal(guest, future, *refusal);
+  foretell(guest, future, "forward over pages", refusal);
+  if (!refusal) return take_pass(pass);
   for (const std::uint32_t output : pass.outputs) {
     guest.embeds[output] = {
         .id = guest.embeds[output].id, .kind = EmbedKind::Failed, .error = *refusal};

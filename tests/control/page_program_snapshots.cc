@@ -65,8 +65,7 @@ void PageProgram::save(Guest& guest) {
   const std::pair key(guest.tenant, name);
   const bool exists = snapshots_.contains(key);
   const std::optional<ErrorCode> error = machine_->error(guest.id, future);
-  // For what was lost before.
-  if (is_fallible() && (error == ErrorCode::NoFreePage || error == ErrorCode::Io)) return;
+  if (error && is_loss(*error)) return;
   if (exists && !overwrites) {
     ASSERT_EQ(error, ErrorCode::AlreadyExists);
     return note("a name taken");
@@ -77,7 +76,7 @@ void PageProgram::save(Guest& guest) {
 }
 
 void PageProgram::open(Guest& guest) {
-  if (guest.chains.size() >= 6) return;
+  if (guest.chains.size() >= kContextsMax) return;
   wall_ms_ += below(20);
   machine_->wall_clock.set_unix_ms(wall_ms_);
   expire();
@@ -234,6 +233,8 @@ void PageProgram::fail_disk(Guest& guest,
   Chain& chain = some_chain(guest);
   if (!chain.is_known || is_fallible() || has_quota()) return;
   const CommandBody body = ContextSave{.context = chain.id, .name = kOnBadDisk, .overwrites = true};
+  has_disk_failed_ = knobs_.disk_page_count > 0;
+  if (has_disk_failed_) note("pages of the tier on a bad disk");
   files_.inject = inject;
   const std::optional<ErrorCode> error = outcome(guest.id, body);
   files_.inject = nullptr;
@@ -241,7 +242,14 @@ void PageProgram::fail_disk(Guest& guest,
   if (error) note("a save on a bad disk");
   // Old or new, whole; and the same again once the cause is gone.
   const Saved saved{.chain = chain};
-  ASSERT_EQ(outcome(guest.id, body), std::nullopt);
+  const std::optional<ErrorCode> again = outcome(guest.id, body);
+  if (again && is_loss(*again)) {
+    // The disk had pages of it, and was bad.
+    outcome(guest.id, SnapshotDelete{kOnBadDisk});
+    snapshots_.erase({guest.tenant, kOnBadDisk});
+    return;
+  }
+  ASSERT_EQ(again, std::nullopt);
   snapshots_[{guest.tenant, kOnBadDisk}] = saved;
 }
 
