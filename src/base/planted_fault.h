@@ -29,6 +29,7 @@ enum class Fault : std::uint8_t {
   OpaquePageFound,
   ClaimKeptAfterFailure,  // What a failed batch was to write stays promised.
   RestoredFromStaleSlot,  // A context that was suspended reads the places its pages once had.
+  LoadedFromStaleSlot,    // A page on a tier does not hold its name: its place becomes another's.
   ChecksumNotChecked,
   FolderNotSynced,
   IndexBeforePages,    // The index names pages that the disk may not have.

@@ -75,6 +75,7 @@ constexpr Plant kPlants[] = {
     {Fault::OpaquePageFound, "opaque page found", kPageCache},
     {Fault::ClaimKeptAfterFailure, "claim kept after failure", kAll},
     {Fault::RestoredFromStaleSlot, "restored from a stale slot", kAll},
+    {Fault::LoadedFromStaleSlot, "loaded from a stale slot of a tier", kAll},
     {Fault::ChecksumNotChecked, "checksum not checked", kStore},
     {Fault::FolderNotSynced, "directory not synced", kStore},
     {Fault::IndexBeforePages, "snapshot index before pages", kStore},

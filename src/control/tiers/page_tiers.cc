@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::control {
 namespace {
@@ -203,7 +204,7 @@ std::optional<TransferId> PageTiers::leave(NodeId node) {
     return std::nullopt;
   }
   Entry& entry = entries_[node];
-  cache_.hold_name(node);
+  if (!is_planted(Fault::LoadedFromStaleSlot)) cache_.hold_name(node);
   entry.id = PinId{++next_id_};
   entry.is_host = is_host;
   if (is_host) {
