@@ -328,6 +328,39 @@ TEST_F(PagesOfContexts, WhatAHandleMasksIsDroppedInTheContext) {
   EXPECT_EQ(next(again, more_), next(context, more_));
 }
 
+// A page that was written under a mask tells nobody by its tokens what it depends on: where the
+// context's own view does not say it, only its bytes do.
+TEST_F(PagesOfContexts, WrittenUnderAMaskAreCopiedSoThatNoSuspensionComputesThemWithoutIt) {
+  for (const std::uint32_t length : {32u, 27u}) {  // The last page is the context's own, or cut.
+    const ObjectId plain = context_of(24);
+    const ObjectId masked = harness.new_object();
+    guest.send(ContextFork{plain, masked});
+    guest.send(ContextDropRange{masked, 8, 16});
+    const std::vector<std::uint32_t> last = count_tokens(8, 200);
+    guest.send(ContextAppend{masked, last});
+    guest.send(ContextFlush{masked});
+    guest.send(ContextEdit{masked, ContextEditKind::Rewind, length});
+    std::vector<ObjectId> pages = pages_of(plain, 3);
+    pages.push_back(harness.new_object());
+    share(masked, 2, {pages.back()});
+    std::vector<std::uint32_t> tokens = joined(count_tokens(24), last);
+    tokens.resize(length);
+    const ObjectId made = adopt(pages, tokens);
+    const ObjectId twin = harness.new_object();
+    guest.send(ContextFork{made, twin});
+    const std::string wanted = next(twin, more_);
+    for (const ObjectId each : {plain, masked, twin}) guest.send(ContextDrop{each});
+    guest.dealloc(pages);
+    PageGuest greedy(harness, kTenant);
+    greedy.alloc(kPageCount);
+    for (int build = 0; build < 4; ++build) harness.run();  // Until the context counts as idle.
+    harness.controller->end_instance(greedy.id);
+    EXPECT_EQ(next(made, more_), wanted) << length << " tokens";
+    guest.send(ContextDrop{made});
+    harness.run();
+  }
+}
+
 TEST_F(PagesOfContexts, BackIsRefusedWithTheReason) {
   const auto pages = pages_of(context_of(19), 3);
   const auto own = guest.alloc(2);

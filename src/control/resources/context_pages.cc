@@ -105,12 +105,15 @@ Result<void> check_known(std::span<const TokenId> known, std::span<const std::ui
   return {};
 }
 
-// Pages from the first on that are what comes next below the page before them.
+// Pages from the first on that are what comes next below the page before them, and whose tokens
+// alone say what they hold. One written under a mask would need a view that says so: a context that
+// could be suspended would compute it without.
 std::uint32_t attachable_count(std::span<PageObject* const> pages, NodeId above,
                                const PageCache& cache) {
   std::uint32_t count = 0;
   for (const PageObject* page : pages) {
-    const bool is_committed = page->node != kNoNode && cache.parent(page->node) == above;
+    const bool is_committed = page->node != kNoNode && cache.parent(page->node) == above &&
+                              cache.trie().mask(page->node).empty();
     const bool is_next = page->node == kNoNode && page->above == above && !page->tokens.empty();
     if (!is_committed && !is_next) break;
     above = page->node;

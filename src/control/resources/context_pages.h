@@ -6,8 +6,8 @@
 // are none of the handle's.
 //
 // Back: a page that has, at its place, the name that its handle says (its parent is the page before
-// it, from this tenant's root on) is shared. From the first that has not, pages are copied, and the
-// copies are opaque: nobody can tell what they depend on.
+// it, from this tenant's root on) is shared. From the first that has not, or that was written under
+// a mask, pages are copied, and the copies are opaque: nobody can tell what they depend on.
 //
 // Thread   engine thread only.
 // Errors   nothing has changed when one is returned.

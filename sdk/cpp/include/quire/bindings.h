@@ -183,9 +183,10 @@ std::int32_t pages(std::int32_t context, std::uint32_t first, std::uint32_t coun
 // k x page size + i, as in a context. What a handle masks is dropped (see drop-range).
 //
 // A page that came from a context or from an import is shared where the pages before it are those
-// that it was computed behind, from the tenant's first on; the tokens must be its. From the first
-// page where that is not so, the pages are copied and `tokens` are believed. Nobody finds copies
-// by their content, nor what is computed behind them but forks of this context.
+// that it was computed behind, from the tenant's first on, none of them with slots left out; the
+// tokens must be its. From the first page where that is not so, the pages are copied and `tokens`
+// are believed. Nobody finds copies by their content, nor what is computed behind them but forks
+// of this context.
 //
 // `page-not-full`: a page but the last is not full, one holds nothing, or leaves a slot out.
 // `invalid-argument`: other positions, as many tokens as there are not, or others than a page
