@@ -35,6 +35,7 @@
 #include "control/pages/page_name.h"
 #include "control/pages/page_pool.h"
 #include "control/pages/page_trie.h"
+#include "control/pages/slot_view.h"
 
 namespace quire::control {
 
@@ -163,6 +164,14 @@ class PageCache {
   NodeId root_of(NodeId node) const { return trie_.root(node); }
   bool is_root(NodeId node) const { return trie_.is_root(node); }
   bool is_resident(NodeId node) const { return trie_.residency(node) == Residency::Resident; }
+  // Slots that whoever holds the node may see, bit i for slot i. The others it had dropped before
+  // the page was full, and they may never have been written: what lies there can be another
+  // tenant's, and is not to leave the pool.
+  std::uint32_t visible_slots(NodeId node) const {
+    const std::span<const std::uint8_t> mask = trie_.mask(node);
+    if (mask.empty()) return inference::kAllSlots;
+    return SlotView::visible_bits(mask, trie_.positions(node).front(), page_size());
+  }
   const PageName& name(NodeId node) const { return trie_.name(node); }
   PageId page_of(NodeId node) const { return trie_.page(node); }
   const PagePool& pool() const { return pool_; }

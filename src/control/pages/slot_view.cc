@@ -19,6 +19,27 @@ std::uint32_t get(std::span<const std::uint8_t> bytes, std::size_t& at) {
   return value;
 }
 
+bool has_words(std::span<const std::uint8_t> bytes, std::size_t at, std::uint64_t words) {
+  return (bytes.size() - at) / 4 >= words;
+}
+
+// A count of ranges and the ranges, of slots before `end`; nothing if they contradict themselves.
+std::optional<SlotSet> get_set(std::span<const std::uint8_t> bytes, std::size_t& at,
+                               std::uint32_t end) {
+  const std::uint32_t count = get(bytes, at);
+  if (!has_words(bytes, at, std::uint64_t{2} * count)) return std::nullopt;
+  SlotSet set;
+  std::uint64_t before = 0;
+  for (std::uint32_t each = 0; each < count; ++each) {
+    const SlotRange range{.begin = get(bytes, at), .end = get(bytes, at)};
+    const bool is_apart = each == 0 || range.begin > before;
+    if (!is_apart || range.begin >= range.end || range.end > end) return std::nullopt;
+    set.add(range);
+    before = range.end;
+  }
+  return set;
+}
+
 }  // namespace
 
 void SlotSet::add(SlotRange range) {
@@ -63,15 +84,14 @@ std::uint32_t SlotSet::first_outside() const {
 }
 
 std::uint32_t SlotSet::visible_bits(std::uint32_t first, std::uint32_t count) const {
-  std::uint32_t bits = count == 32 ? 0xffffffffu : (1u << count) - 1;
+  std::uint32_t bits = slot_bits(0, count);
   auto each =
       std::upper_bound(ranges_.begin(), ranges_.end(), first,
                        [](std::uint32_t slot, const SlotRange& range) { return slot < range.end; });
   for (; each != ranges_.end() && each->begin < first + count; ++each) {
     const std::uint32_t begin = std::max(each->begin, first) - first;
     const std::uint32_t end = std::min(each->end, first + count) - first;
-    const std::uint32_t width = end - begin;
-    bits &= ~((width == 32 ? 0xffffffffu : (1u << width) - 1) << begin);
+    bits &= ~slot_bits(begin, end - begin);
   }
   return bits;
 }
@@ -124,15 +144,10 @@ void SlotView::note(std::uint32_t slot) {
 void SlotView::rewind(std::uint32_t length, std::uint32_t page_first,
                       std::span<const std::uint8_t> encoded) {
   dropped_.clip(length);
-  changes_.clear();
-  for (std::size_t at = 0; at < encoded.size();) {
-    Change change{.slot = page_first + get(encoded, at), .dropped = {}};
-    for (std::uint32_t count = get(encoded, at); count > 0; --count) {
-      const std::uint32_t begin = get(encoded, at);
-      change.dropped.add({begin, get(encoded, at)});
-    }
-    if (change.slot < length) changes_.push_back(std::move(change));
-  }
+  std::optional<std::vector<Change>> changes = decode(encoded, page_first);
+  QUIRE_CHECK(changes.has_value(), "a view of our own contradicts itself");
+  changes_ = *std::move(changes);
+  while (!changes_.empty() && changes_.back().slot >= length) changes_.pop_back();
   note(length);
 }
 
@@ -159,6 +174,36 @@ std::vector<std::uint8_t> SlotView::encode(std::uint32_t page_first,
   return bytes;
 }
 
+std::optional<std::vector<SlotView::Change>> SlotView::decode(std::span<const std::uint8_t> encoded,
+                                                              std::uint32_t page_first) {
+  std::vector<Change> changes;
+  for (std::size_t at = 0; at < encoded.size();) {
+    if (!has_words(encoded, at, 2)) return std::nullopt;
+    const std::uint64_t slot = std::uint64_t{page_first} + get(encoded, at);
+    const bool rises = changes.empty() || changes.back().slot < slot;
+    if (!rises || slot > UINT32_MAX) return std::nullopt;
+    std::optional<SlotSet> dropped = get_set(encoded, at, static_cast<std::uint32_t>(slot));
+    if (!dropped) return std::nullopt;
+    changes.push_back({.slot = static_cast<std::uint32_t>(slot), .dropped = *std::move(dropped)});
+  }
+  return changes;
+}
+
+bool SlotView::is_encoding(std::span<const std::uint8_t> encoded, std::uint32_t page_first,
+                           std::uint32_t page_size) {
+  const std::optional<std::vector<Change>> changes = decode(encoded, page_first);
+  return changes && (changes->empty() || changes->back().slot - page_first < page_size);
+}
+
+std::uint32_t SlotView::visible_bits(std::span<const std::uint8_t> encoded,
+                                     std::uint32_t page_first, std::uint32_t page_size) {
+  const std::optional<std::vector<Change>> changes = decode(encoded, page_first);
+  QUIRE_CHECK(changes.has_value(), "a view of our own contradicts itself");
+  // What was dropped once stays so for all that is written behind it: the last set has all.
+  const SlotSet none;
+  return (changes->empty() ? none : changes->back().dropped).visible_bits(page_first, page_size);
+}
+
 void SlotView::serialise(std::vector<std::uint8_t>& bytes) const {
   put(bytes, static_cast<std::uint32_t>(changes_.size() + 1));
   const auto put_set = [&](std::uint32_t slot, const SlotSet& set) {
@@ -176,31 +221,22 @@ void SlotView::serialise(std::vector<std::uint8_t>& bytes) const {
 std::optional<SlotView> SlotView::deserialise(std::span<const std::uint8_t> bytes,
                                               std::uint32_t length) {
   std::size_t at = 0;
-  const auto has = [&](std::uint64_t words) { return (bytes.size() - at) / 4 >= words; };
-  if (!has(1)) return std::nullopt;
+  if (!has_words(bytes, at, 1)) return std::nullopt;
   const std::uint32_t count = get(bytes, at);
   SlotView view;
   for (std::uint32_t index = 0; index < count; ++index) {
-    if (!has(2)) return std::nullopt;
-    Change change{.slot = get(bytes, at), .dropped = {}};
-    const std::uint32_t ranges = get(bytes, at);
-    if (!has(std::uint64_t{2} * ranges)) return std::nullopt;
-    std::uint64_t before = 0;
-    for (std::uint32_t each = 0; each < ranges; ++each) {
-      const std::uint32_t begin = get(bytes, at);
-      const std::uint32_t end = get(bytes, at);
-      const bool is_apart = each == 0 || begin > before;
-      if (!is_apart || begin >= end || end > length) return std::nullopt;
-      change.dropped.add({begin, end});
-      before = end;
+    if (!has_words(bytes, at, 2)) return std::nullopt;
+    const std::uint32_t slot = get(bytes, at);
+    const bool is_last = index + 1 == count;
+    std::optional<SlotSet> dropped = get_set(bytes, at, is_last ? length : std::min(slot, length));
+    if (!dropped) return std::nullopt;
+    if (is_last) {
+      view.dropped_ = *std::move(dropped);
+      continue;
     }
-    if (index + 1 == count) {
-      view.dropped_ = std::move(change.dropped);
-    } else {
-      const bool rises = view.changes_.empty() || view.changes_.back().slot < change.slot;
-      if (!rises || change.slot > length) return std::nullopt;
-      view.changes_.push_back(std::move(change));
-    }
+    const bool rises = view.changes_.empty() || view.changes_.back().slot < slot;
+    if (!rises || slot > length) return std::nullopt;
+    view.changes_.push_back({.slot = slot, .dropped = *std::move(dropped)});
   }
   if (count == 0 || at != bytes.size()) return std::nullopt;
   return view;

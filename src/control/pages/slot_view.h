@@ -16,6 +16,11 @@
 
 namespace quire::control {
 
+// Bits of `count` slots of a page from `first` on, together at most 32.
+inline std::uint32_t slot_bits(std::uint32_t first, std::uint32_t count) {
+  return count == 0 ? 0 : (0xffffffffu >> (32 - count)) << first;
+}
+
 struct SlotRange {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
@@ -63,18 +68,30 @@ class SlotView {
 
   // Appends all of it: count of changes, then for each its slot, count of ranges and the ranges;
   // the last is what is dropped now (4-byte numbers). Back: nothing if the bytes contradict
-  // themselves or speak of slots beyond `length`.
+  // themselves or speak of slots beyond `length`, or a change of slots that it came before.
   void serialise(std::vector<std::uint8_t>& bytes) const;
   static std::optional<SlotView> deserialise(std::span<const std::uint8_t> bytes,
                                              std::uint32_t length);
 
   std::vector<std::uint8_t> encode(std::uint32_t page_first, std::uint32_t page_size) const;
+  // Whether encode() could have given these bytes for a page of `page_size` slots from `page_first`
+  // on: to be asked of what comes from a file.
+  static bool is_encoding(std::span<const std::uint8_t> encoded, std::uint32_t page_first,
+                          std::uint32_t page_size);
+  // Slots of the page that its own part of the history leaves visible, bit i for the i-th: whoever
+  // has the page has dropped the others, which may never have been written. Requires:
+  // is_encoding().
+  static std::uint32_t visible_bits(std::span<const std::uint8_t> encoded, std::uint32_t page_first,
+                                    std::uint32_t page_size);
 
  private:
   struct Change {
     std::uint32_t slot = 0;  // First slot that was written under `dropped`.
     SlotSet dropped;
   };
+  // Nothing if the bytes contradict themselves.
+  static std::optional<std::vector<Change>> decode(std::span<const std::uint8_t> encoded,
+                                                   std::uint32_t page_first);
   void note(std::uint32_t slot);
 
   SlotSet dropped_;              // Now.

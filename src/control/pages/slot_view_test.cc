@@ -111,5 +111,44 @@ TEST(SlotView, ARewindKeepsTheHistoryOfThePageItEndsIn) {
   EXPECT_EQ(view.encode(16, 16), plain.encode(16, 16));
 }
 
+TEST(SlotView, OfAPageSaysWhichOfItsSlotsCanBeSeen) {
+  SlotView view;
+  view.drop({4, 18}, 24);
+  view.drop({20, 22}, 30);
+  const auto page = view.encode(16, 16);
+  EXPECT_EQ(SlotView::visible_bits(page, 16, 16), 0xffffu & ~0b110011u);
+  EXPECT_EQ(SlotView::visible_bits({}, 16, 16), 0xffffu);
+  EXPECT_EQ(SlotView::visible_bits(view.encode(32, 16), 32, 16), 0xffffu) << "of pages before it";
+}
+
+TEST(SlotView, TellsBytesThatNoPageCouldHave) {
+  SlotView view;
+  view.drop({4, 18}, 24);
+  view.drop({20, 22}, 30);
+  const auto page = view.encode(16, 16);
+  EXPECT_TRUE(SlotView::is_encoding(page, 16, 16));
+  EXPECT_TRUE(SlotView::is_encoding({}, 16, 16));
+  EXPECT_FALSE(SlotView::is_encoding(page, 16, 14)) << "a slot behind the page";
+  EXPECT_FALSE(SlotView::is_encoding(page, 0, 16)) << "dropped before it was written";
+  for (std::size_t bytes = 1; bytes < page.size(); ++bytes) {
+    const bool ends_with_a_stretch = bytes == 16;
+    EXPECT_EQ(SlotView::is_encoding(std::span(page).first(bytes), 16, 16), ends_with_a_stretch)
+        << bytes;
+  }
+  std::vector<std::uint8_t> many(8, 0xff);  // More ranges than there are bytes.
+  many[0] = many[1] = many[2] = many[3] = 0;
+  EXPECT_FALSE(SlotView::is_encoding(many, 16, 16));
+}
+
+TEST(SlotView, IsNotMadeOfChangesToSlotsThatCameLater) {
+  SlotView view;
+  view.drop({4, 18}, 24);
+  std::vector<std::uint8_t> bytes;
+  view.serialise(bytes);
+  ASSERT_TRUE(SlotView::deserialise(bytes, 30));
+  bytes[4] = 17;  // The slot of the change.
+  EXPECT_FALSE(SlotView::deserialise(bytes, 30));
+}
+
 }  // namespace
 }  // namespace quire::control

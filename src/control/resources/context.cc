@@ -32,6 +32,13 @@ std::uint32_t written_tail_count(const Context& context, std::uint32_t page_size
                   static_cast<std::uint32_t>(context.tail.size()));
 }
 
+std::uint32_t visible_tail_slots(const Context& context, std::uint32_t page_size,
+                                 std::uint32_t index) {
+  const std::uint32_t count = std::min(context.written_count - index * page_size, page_size);
+  const std::uint32_t first = (context.committed_count + index) * page_size;
+  return slot_bits(0, count) & context.view.dropped().visible_bits(first, page_size);
+}
+
 std::vector<WindowPage> held_pages(const Context& context, const PageCache& cache) {
   std::vector<WindowPage> pages(context.anchor_count);
   NodeId node = context.anchor;

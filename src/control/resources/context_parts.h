@@ -41,6 +41,10 @@ inline bool is_windowed(const Context& context) {
 
 // Pages of the tail that have written slots.
 std::uint32_t written_tail_count(const Context& context, std::uint32_t page_size);
+// Of page `index` of the tail, the slots that were written and that the context can see: what lies
+// in the others may be another tenant's, and is not to leave the pool.
+std::uint32_t visible_tail_slots(const Context& context, std::uint32_t page_size,
+                                 std::uint32_t index);
 // Committed pages whose bytes are held, by rising index.
 std::vector<WindowPage> held_pages(const Context& context, const PageCache& cache);
 

@@ -58,14 +58,16 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
     const std::optional<TransferId> transfer = resources.tiers.leave(page.node);
     QUIRE_CHECK(transfer.has_value(), "can_pin() promised too much");
     swapped->pins[index] = resources.tiers.pin(page.node);
-    saves.push_back({.page = cache.page_of(page.node), .node = page.node, .transfer = *transfer});
+    saves.push_back({.page = cache.page_of(page.node),
+                     .slots = cache.visible_slots(page.node),
+                     .node = page.node,
+                     .transfer = *transfer});
   }
   const std::uint32_t tail = written_tail_count(context, page_size);
   for (std::uint32_t index = 0; index < tail; ++index) {
-    const std::uint32_t count = std::min(context.written_count - index * page_size, page_size);
-    // Only what was written: what the page held before may be another tenant's.
-    const auto slots = static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
-    saves.push_back({.page = context.tail[index], .slots = slots, .tail_index = index});
+    saves.push_back({.page = context.tail[index],
+                     .slots = visible_tail_slots(context, page_size, index),
+                     .tail_index = index});
   }
   swapped->tail.resize(tail);
   resources.swapped_tail_count += tail;

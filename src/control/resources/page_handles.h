@@ -19,9 +19,6 @@
 
 namespace quire::control {
 
-inline std::uint32_t slot_bits(std::uint32_t first, std::uint32_t count) {
-  return count == 0 ? 0 : (0xffffffffu >> (32 - count)) << first;
-}
 inline bool is_full(const PageObject& page, std::uint32_t page_size) {
   return page.written == slot_bits(0, page_size);
 }

@@ -191,6 +191,16 @@ Result<void> SnapshotOpens::check(const Open& open, const Context& context,
     return corrupted(name,
                      "page " + std::to_string(index) + " is not the one that its chain names");
   }
+  const std::size_t first = index * cache.page_size();
+  for (std::size_t slot = 0; slot < record.positions.size(); ++slot) {
+    if (record.positions[slot] == first + slot) continue;
+    return corrupted(name, "page " + std::to_string(index) + " has position " +
+                               std::to_string(record.positions[slot]) + " in slot " +
+                               std::to_string(slot));
+  }
+  if (!SlotView::is_encoding(record.view, static_cast<std::uint32_t>(first), cache.page_size())) {
+    return corrupted(name, "what page " + std::to_string(index) + " saw contradicts itself");
+  }
   if (record.is_opaque) return {};
   if (cache.name_below(context.head, parent, content_of(record)) != record.name) {
     return corrupted(name,

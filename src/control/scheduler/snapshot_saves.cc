@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/resources/context_parts.h"
 #include "control/resources/context_state.h"
 #include "control/scheduler/page_record.h"
 
@@ -106,13 +107,13 @@ void SnapshotSaves::place(inference::Batch& batch) {
     save->reading_count = std::min(left, kPagesPerBatch);
     for (std::uint32_t each = 0; each < save->reading_count; ++each) {
       const NodeId node = save->chain[save->missing[save->next + each]];
-      batch.saves.push_back({.page = resources_.cache.page_of(node)});
+      batch.saves.push_back(
+          {.page = resources_.cache.page_of(node), .slots = resources_.cache.visible_slots(node)});
     }
     save->reads_tail = save->has_tail && save->reading_count == left;
     if (save->reads_tail) {
-      // Only what was written: what the page held before may be another tenant's.
-      const std::uint32_t slots = (1u << shadow.written_count) - 1;
-      batch.saves.push_back({.page = shadow.tail.front(), .slots = slots});
+      batch.saves.push_back({.page = shadow.tail.front(),
+                             .slots = visible_tail_slots(shadow, resources_.cache.page_size(), 0)});
     }
     if (save->reading_count > 0 || save->reads_tail) in_batch_.push_back(key);
   }

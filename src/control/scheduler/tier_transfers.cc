@@ -23,9 +23,11 @@ bool TierTransfers::keeps(NodeId node) {
     ++lost_count_;
     return false;
   }
-  saving_.push_back(
-      {.page = {.page = resources_.cache.page_of(node), .node = node, .transfer = *transfer},
-       .context = {}});
+  saving_.push_back({.page = {.page = resources_.cache.page_of(node),
+                              .slots = resources_.cache.visible_slots(node),
+                              .node = node,
+                              .transfer = *transfer},
+                     .context = {}});
   return true;
 }
 
