@@ -291,6 +291,28 @@ TEST_F(PageExports, WaitForAPageOfTheirCopyAndFailWithTheNumbers) {
   EXPECT_FALSE(outcome(guest, guest.export_pages({pages[0]}, "partial")));
 }
 
+// They wait for one another by name, and take nothing that could be taken only once.
+TEST_F(PageExports, PendingOnesAreBoundedThoughTheirFuturesAreDropped) {
+  PageGuest holder(harness, kOther);
+  holder.alloc(kPageCount - 1);
+  PageGuest guest(harness, kTenant, {.pending_command_count_max = 8});
+  const auto page = guest.alloc(1);
+  guest.write(page, count_tokens(3), 0);
+  harness.run();
+  guest.export_pages(page, "partial");  // Its copy waits for a page.
+  harness.run();
+  std::vector<FutureId> removals;
+  for (int each = 0; each < 20; ++each) {
+    removals.push_back(guest.unexport("partial"));
+    guest.send(DropFuture{removals.back()});
+  }
+  harness.run();
+  const FutureId last = guest.unexport("partial");
+  ASSERT_TRUE(harness.has(guest.id, last)) << "one more that waits";
+  EXPECT_EQ(harness.message(guest.id, last),
+            "pending_command_count_max: 1 more wanted, 8 of 8 held");
+}
+
 TEST_F(PageExports, OfPagesThatABatchUnderWayWritesHaveWhatItWrote) {
   PageGuest guest(harness, kTenant);
   const auto pages = guest.alloc(1);

@@ -18,12 +18,12 @@ namespace {
 
 static_assert(kSnapshotNameBytesMax == store::kSnapshotNameBytesMax);
 
-// Commands that give something back are taken at any time.
+// Commands that give something back are taken at any time. Each takes a handle that the guest has,
+// and can be sent once for it; an export is named, by as many commands as one likes.
 bool gives_back(const CommandBody& body) {
   return std::holds_alternative<DropFuture>(body) || std::holds_alternative<DeallocPages>(body) ||
          std::holds_alternative<DeallocEmbeds>(body) || std::holds_alternative<ContextDrop>(body) ||
-         std::holds_alternative<DestroyQueue>(body) ||
-         std::holds_alternative<UnexportPages>(body) || std::holds_alternative<ContextKeep>(body);
+         std::holds_alternative<DestroyQueue>(body) || std::holds_alternative<ContextKeep>(body);
 }
 
 }  // namespace
