@@ -373,12 +373,12 @@ bool Scheduler::others_may_free() const {
 }
 
 // Saves end with the disk, and so do opens that wait for no page themselves: then their pages can
-// be given up.
+// be given up. What is written to a tier makes room there for what must be kept.
 bool Scheduler::disk_may_free() const {
   const auto opens_that_wait =
       std::count_if(waiters_.begin(), waiters_.end(),
                     [](const Ref<Operation>& each) { return is<ContextOpen>(*each.get()); });
-  return !saves_.idle() || tiers_.reads() ||
+  return !saves_.idle() || tiers_.reads() || tiers_.writes() ||
          opens_.count() > static_cast<std::size_t>(opens_that_wait);
 }
 

@@ -89,6 +89,7 @@ class TierTransfers final : public EvictionSink {
   const CostModel& costs() const { return costs_; }
   std::uint64_t lost_count() const { return lost_count_; }  // Worth keeping, and evicted unkept.
   bool reads() const { return !reads_.empty(); }
+  bool writes() const { return !writes_.empty(); }
   // Working pages, and holds on committed ones, that are this one's.
   std::vector<PageId> held_pages() const;
 

@@ -1,0 +1,135 @@
+// Who wants pages while others wait for the disk: waits too, because they go on when it answers.
+#include <gtest/gtest.h>
+
+#include "control/page_guest.h"
+
+namespace quire::control {
+namespace {
+
+constexpr std::uint32_t kPageCount = 8;
+constexpr std::uint32_t kPageSize = 16;
+constexpr TenantId kTenant{1};
+
+class DiskWaits : public testing::Test {
+ protected:
+  Harness::Options options_of() {
+    Harness::Options options;
+    options.device.page_count = kPageCount;
+    options.device.row_count_max = 256;
+    options.files = &files;
+    options.controller.tier_choice = TierChoice::Restore;
+    options.controller.disk_tier_page_count = 100;
+    return options;
+  }
+  ObjectId context_of(PageGuest& guest, std::uint32_t token_count, std::uint32_t first = 1) {
+    const ObjectId context = harness.context(guest.id, guest.queue);
+    guest.send(ContextAppend{context, count_tokens(token_count, first)});
+    guest.send(ContextFlush{context});
+    harness.run();
+    return context;
+  }
+  void come_and_go(std::uint32_t token_count, std::uint32_t first) {
+    PageGuest guest(harness, kTenant);
+    context_of(guest, token_count, first);
+    harness.controller->end_instance(guest.id);
+    harness.run();
+  }
+  // The device works and the disk does not.
+  void run_without_disk() {
+    for (int turn = 0; turn < 8; ++turn) {
+      harness.begin_step();
+      while (harness.device.inflight_count() > 0) harness.device.complete_next();
+    }
+  }
+  // What came of it when the disk has answered, and whoever is idle counts as idle.
+  std::optional<ErrorCode> outcome(const PageGuest& guest, FutureId future) {
+    for (int turn = 0; turn < 10 && !harness.has(guest.id, future); ++turn) harness.run();
+    return harness.error(guest.id, future);
+  }
+
+  store::SimulatedFileSystem files;
+  Harness harness{options_of()};
+};
+
+TEST_F(DiskWaits, WhileATierIsReadNobodyIsToldThatThereIsNoPage) {
+  come_and_go(64, 1);
+  come_and_go(kPageCount * kPageSize, 3);  // These pages are on disk now.
+  PageGuest older(harness, kTenant);
+  older.alloc(2);
+  harness.run();
+  const ObjectId context = harness.context(older.id, older.queue);
+  older.send(ContextAppend{context, count_tokens(64)});
+  const FutureId found = older.send(ContextFlush{context});
+  PageGuest younger(harness, kTenant);
+  const FutureId wanted =
+      younger.send(AllocPages{younger.queue, harness.new_objects(kPageCount - 1)});
+  run_without_disk();
+  ASSERT_FALSE(harness.has(older.id, found)) << "it waits for the disk";
+  EXPECT_FALSE(harness.has(younger.id, wanted));
+  EXPECT_FALSE(outcome(older, found));
+  EXPECT_EQ(harness.get<ContextState>(older.id, found).counters.found_token_count, 64u);
+}
+
+TEST_F(DiskWaits, WhileAContextIsSavedItsPagesMayYetBeFree) {
+  PageGuest older(harness, kTenant);
+  const ObjectId context = context_of(older, 96);
+  const FutureId saved = older.send(ContextSave{context, "it", false, {}});
+  PageGuest younger(harness, kTenant);
+  const FutureId wanted = younger.send(AllocPages{younger.queue, harness.new_objects(kPageCount)});
+  run_without_disk();
+  ASSERT_FALSE(harness.has(older.id, saved));
+  EXPECT_FALSE(harness.has(younger.id, wanted));
+  EXPECT_FALSE(outcome(older, saved));
+  EXPECT_FALSE(outcome(younger, wanted)) << "the context is idle, and gives way";
+}
+
+TEST_F(DiskWaits, WhileASnapshotIsOpenedToo) {
+  PageGuest older(harness, kTenant);
+  const ObjectId context = context_of(older, 64);
+  EXPECT_FALSE(outcome(older, older.send(ContextSave{context, "it", false, {}})));
+  older.send(ContextDrop{context});
+  older.alloc(1);
+  harness.run();
+  const FutureId opened = older.send(ContextOpen{harness.new_object(), older.queue, "it", false});
+  PageGuest younger(harness, kTenant);
+  const FutureId wanted = younger.send(AllocPages{younger.queue, harness.new_objects(kPageCount)});
+  run_without_disk();
+  ASSERT_FALSE(harness.has(older.id, opened));
+  EXPECT_FALSE(harness.has(younger.id, wanted));
+  EXPECT_FALSE(outcome(older, opened));
+}
+
+TEST_F(DiskWaits, ADiskThatNeverAnswersKeepsThemForTenSeconds) {
+  PageGuest older(harness, kTenant);
+  const ObjectId context = context_of(older, 96);
+  older.send(ContextSave{context, "it", false, {}});
+  PageGuest younger(harness, kTenant);
+  const FutureId wanted = younger.send(AllocPages{younger.queue, harness.new_objects(kPageCount)});
+  run_without_disk();
+  harness.clock.advance_ns(10'000'000'000);
+  run_without_disk();
+  ASSERT_TRUE(harness.has(younger.id, wanted));
+  EXPECT_EQ(harness.error(younger.id, wanted), ErrorCode::NoFreePage);
+}
+
+// An open that waits for pages itself frees none.
+TEST_F(DiskWaits, OpensThatWaitForPagesKeepNobody) {
+  PageGuest older(harness, kTenant);
+  const ObjectId context = context_of(older, 64);
+  EXPECT_FALSE(outcome(older, older.send(ContextSave{context, "it", false, {}})));
+  older.send(ContextDrop{context});
+  older.alloc(5);
+  harness.run();
+  PageGuest younger(harness, kTenant);
+  younger.alloc(3);
+  harness.run();
+  const FutureId opened = older.send(ContextOpen{harness.new_object(), older.queue, "it", false});
+  const FutureId wanted = younger.send(AllocPages{younger.queue, harness.new_objects(1)});
+  harness.run();
+  ASSERT_TRUE(harness.has(younger.id, wanted)) << "at once";
+  EXPECT_EQ(harness.error(younger.id, wanted), ErrorCode::NoFreePage);
+  EXPECT_FALSE(harness.has(older.id, opened)) << "for the younger one may let go yet";
+}
+
+}  // namespace
+}  // namespace quire::control
