@@ -29,7 +29,7 @@ bool can_swap(const Context& context, const ModelResources& resources) {
   }
   if (context.tail.empty() && held_committed_count(context) == 0) return false;
   const std::uint32_t tail = written_tail_count(context, page_size_of(resources));
-  return resources.swapped_tail_count + tail <= kSwappedTailPageCountMax &&
+  return resources.swapped_tails.may_take(context.instance->tenant, tail) &&
          resources.tiers.can_pin(nodes_of(held_pages(context, resources.cache)));
 }
 
@@ -70,7 +70,7 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
                      .tail_index = index});
   }
   swapped->tail.resize(tail);
-  resources.swapped_tail_count += tail;
+  resources.swapped_tails.take(context.instance->tenant, tail);
   context.lost_count = std::exchange(context.written_count, 0);
   swapped->written_count = context.lost_count;
   release_tail(context, resources, ledger, 0);
@@ -94,7 +94,7 @@ std::vector<NodeId> swapped_nodes(const Context& context) {
 
 bool has_swapped_tail(const Context& context) {
   return std::all_of(context.swapped->tail.begin(), context.swapped->tail.end(),
-                     [](const PageBytes& bytes) { return bytes.byte_count() > 0; });
+                     [](const TailBytes& bytes) { return bytes != nullptr; });
 }
 
 std::uint32_t swapped_tail_count(const Context& context) {
@@ -126,9 +126,22 @@ void swap_in(Context& context, ModelResources& resources, PageLedger& ledger,
   unpin_swapped(context, resources);
 }
 
+PageBytes take_tail_page(Context& context, std::size_t index) {
+  TailBytes& bytes = context.swapped->tail[index];
+  if (bytes.use_count() > 1) return bytes->copy();  // A fork is to come back too.
+  return std::move(*std::exchange(bytes, nullptr));
+}
+
+void give_tail_page(Context& context, std::size_t index, PageBytes bytes) {
+  TailBytes& kept = context.swapped->tail[index];
+  if (kept == nullptr) kept = std::make_shared<PageBytes>(std::move(bytes));
+}
+
 void unpin_swapped(Context& context, ModelResources& resources) {
   if (!context.swapped) return;
-  resources.swapped_tail_count -= static_cast<std::uint32_t>(context.swapped->tail.size());
+  const auto last = std::count_if(context.swapped->tail.begin(), context.swapped->tail.end(),
+                                  [](const TailBytes& bytes) { return bytes.use_count() <= 1; });
+  resources.swapped_tails.give(context.instance->tenant, static_cast<std::uint64_t>(last));
   for (std::size_t index = 0; index < context.swapped->pages.size(); ++index) {
     resources.tiers.unpin(context.swapped->pages[index].node, context.swapped->pins[index]);
   }
@@ -147,9 +160,11 @@ void fork_swapped(const Context& context, Context& child, ModelResources& resour
     const NodeId node = from.pages[index].node;
     if (resources.tiers.has(node)) swapped->pins[index] = resources.tiers.pin(node);
   }
-  for (const PageBytes& bytes : from.tail) swapped->tail.push_back(bytes.copy());
-  resources.swapped_tail_count += static_cast<std::uint32_t>(from.tail.size());
-  if (from.error) swapped->error = from.error->copy();
+  if (from.error) {
+    swapped->error = from.error->copy();
+  } else {
+    swapped->tail = from.tail;
+  }
   child.swapped = std::move(swapped);
 }
 

@@ -4,7 +4,8 @@
 // It is how a context is suspended whose tokens alone do not give its bits: one that dropped slots,
 // or has an opaque page. What context_suspend.h says of the others holds here too, except that
 // nothing is lost: its committed pages are pinned on a tier until they are back, and those of its
-// tail, which have no names, lie in memory here, their written slots alone. All of it comes back at
+// tail, which have no names, lie in memory here, their written slots alone, once for all forks. A
+// tenant has a share of that memory (tenant_shares.h). All of it comes back at
 // once, in one batch, so that no two contexts wait for one another with half of their pages each.
 //
 // While the pages are on their way back the context is in flight, and still suspended.
@@ -16,8 +17,6 @@
 #include "control/resources/context.h"
 
 namespace quire::control {
-
-inline constexpr std::uint32_t kSwappedTailPageCountMax = 1024;  // Of all contexts of a model.
 
 // Whether it can be swapped now, and is one that cannot be suspended without.
 bool can_swap(const Context& context, const ModelResources& resources);
@@ -46,7 +45,11 @@ std::uint32_t swapped_tail_count(const Context& context);
 void swap_in(Context& context, ModelResources& resources, PageLedger& ledger,
              std::vector<PageId> tail);
 
-// `child` needs what `context` needs. Requires: has_swapped_tail().
+// The bytes of page `index` of its tail, to be loaded; give_tail_page() where they were not.
+inference::PageBytes take_tail_page(Context& context, std::size_t index);
+void give_tail_page(Context& context, std::size_t index, inference::PageBytes bytes);
+
+// `child` needs what `context` needs. Requires: has_swapped_tail(), or an error.
 void fork_swapped(const Context& context, Context& child, ModelResources& resources);
 // Of a context that ends, or has its pages back.
 void unpin_swapped(Context& context, ModelResources& resources);

@@ -8,12 +8,15 @@
 #include "control/pages/page_cache.h"
 #include "control/resources/slab.h"
 #include "control/resources/slot_pool.h"
+#include "control/resources/tenant_shares.h"
 #include "control/tiers/page_tiers.h"
 #include "inference/api/backend.h"
 
 namespace quire::control {
 
 struct Context;
+
+inline constexpr std::uint32_t kSwappedTailPageCountMax = 1024;  // Of all contexts of a model.
 
 // Page tables on the device's side. A context keeps one while it is in use; when all are taken, the
 // one used longest ago is taken from its context, which builds its table anew when it next runs.
@@ -56,7 +59,7 @@ struct ModelResources {
   const inference::BackendCapabilities& device;
   PageCache cache;
   PageTiers tiers;
-  std::uint32_t swapped_tail_count = 0;  // Pages of tails that lie with their contexts.
+  TenantShares swapped_tails{kSwappedTailPageCountMax};  // Pages of tails, with their contexts.
   SlotPool<inference::EmbedSlot> embed_slots;
   SequencePool sequences;
 

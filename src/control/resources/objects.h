@@ -113,6 +113,10 @@ struct WindowPage {
   NodeId node = kNoNode;
 };
 
+// The bytes of a page of a tail, as they were written. Forks share them, and nobody changes bytes
+// that are shared.
+using TailBytes = std::shared_ptr<inference::PageBytes>;
+
 // What a context has besides its tokens while its pages are on a tier: see context_swap.h.
 struct SwappedContext {
   std::vector<WindowPage> pages;   // Committed ones that it held, root first,
@@ -120,8 +124,8 @@ struct SwappedContext {
   std::uint32_t anchor_count = 0;  // Of these, from the first, held as a chain.
   std::uint32_t written_count = 0;
   std::uint32_t reserved_count = 0;
-  std::vector<inference::PageBytes> tail;  // Of its working pages, as they come.
-  std::optional<Error> error;              // Why one of these never will.
+  std::vector<TailBytes> tail;  // Of its working pages; null: not come yet, or being loaded.
+  std::optional<Error> error;   // Why one of these never will come.
 };
 
 // A context: committed pages, then a working tail, then tokens not yet computed. Its behaviour is

@@ -74,9 +74,8 @@ void TierTransfers::load_swapped(Operation& operation, std::vector<NodeId> held,
                        "a page of this context was damaged in host memory, and cannot be computed "
                        "again");
   }
-  std::vector<PageBytes>& tail = context.swapped->tail;
-  for (std::size_t each = 0; each < tail.size(); ++each) {
-    batch.loads.push_back({.page = swap.tail[each], .bytes = std::exchange(tail[each], {})});
+  for (std::size_t each = 0; each < context.swapped->tail.size(); ++each) {
+    batch.loads.push_back({.page = swap.tail[each], .bytes = take_tail_page(context, each)});
     loading_.push_back({.page = swap.tail[each], .swap = index});
   }
   context.is_in_flight = true;
@@ -111,7 +110,9 @@ void TierTransfers::finish(SwapIn& swap, std::vector<Ref<Operation>>& ready) {
     for (const PageId page : swap.tail) cache.release(page);
     if (context != nullptr && context->swapped) {
       context->is_in_flight = false;
-      context->swapped->tail = std::move(swap.tail_bytes);
+      for (std::size_t each = 0; each < swap.tail_bytes.size(); ++each) {
+        give_tail_page(*context, each, std::move(swap.tail_bytes[each]));
+      }
     }
   }
   drop_here(landed);

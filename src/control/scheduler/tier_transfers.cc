@@ -129,7 +129,7 @@ void TierTransfers::complete(std::vector<Result<void>> loads, std::vector<PageBy
     Context* context = save.context.get();
     if (context == nullptr || !context->swapped) continue;
     if (saves[index].ok()) {
-      context->swapped->tail[save.page.tail_index] = std::move(saves[index]).take();
+      give_tail_page(*context, save.page.tail_index, std::move(saves[index]).take());
     } else {
       context->swapped->error = std::move(saves[index]).take_error();
     }

@@ -1,0 +1,55 @@
+#pragma once
+// TenantShares divides what there is a bounded number of among tenants, who are not told of one
+// another: each may have as much as it leaves for the others. So one tenant alone gets half of it,
+// two that want all of it a third each, and whoever comes next finds some. A part that was fixed
+// beforehand would be too small for one, or too large for many.
+//
+// Thread   engine thread only.
+#include <cstdint>
+#include <map>
+
+#include "base/check.h"
+#include "control/api/types.h"
+
+namespace quire::control {
+
+class TenantShares {
+ public:
+  explicit TenantShares(std::uint64_t count_max) : count_max_(count_max) {}
+
+  // How much the tenant may have in all, as things are.
+  std::uint64_t share_of(TenantId tenant) const {
+    const std::uint64_t left_by_others = count_max_ - (count_ - count_of(tenant));
+    return left_by_others / 2;
+  }
+  bool may_take(TenantId tenant, std::uint64_t count) const {
+    return count_of(tenant) + count <= share_of(tenant);
+  }
+  std::uint64_t count_of(TenantId tenant) const {
+    const auto found = counts_.find(tenant);
+    return found == counts_.end() ? 0 : found->second;
+  }
+  std::uint64_t count() const { return count_; }
+
+  // Requires: may_take().
+  void take(TenantId tenant, std::uint64_t count) {
+    if (count == 0) return;
+    counts_[tenant] += count;
+    count_ += count;
+    QUIRE_CHECK(count_ <= count_max_, "took what is not there");
+  }
+  void give(TenantId tenant, std::uint64_t count) {
+    if (count == 0) return;
+    const auto found = counts_.find(tenant);
+    QUIRE_CHECK(found != counts_.end() && found->second >= count, "gave what it has not");
+    count_ -= count;
+    if ((found->second -= count) == 0) counts_.erase(found);
+  }
+
+ private:
+  const std::uint64_t count_max_;
+  std::uint64_t count_ = 0;
+  std::map<TenantId, std::uint64_t> counts_;
+};
+
+}  // namespace quire::control

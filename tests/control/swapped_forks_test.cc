@@ -1,0 +1,91 @@
+// Forks of a context that is swapped: they share what lies in memory, and nobody else pays for it.
+#include <gtest/gtest.h>
+
+#include "control/page_guest.h"
+
+namespace quire::control {
+namespace {
+
+constexpr std::uint32_t kPageCount = 16;
+constexpr std::uint32_t kPageSize = 16;
+
+class SwappedForks : public testing::Test {
+ protected:
+  static Harness::Options options_of() {
+    Harness::Options options;
+    options.device.page_count = kPageCount;
+    options.device.row_count_max = 256;
+    options.controller.tier_choice = TierChoice::Restore;
+    options.controller.host_tier_bytes = 100 * 24 * kPageSize;
+    return options;
+  }
+  // Five tokens in a page that is not full, behind one with a part that was dropped.
+  ObjectId swappable(PageGuest& guest, std::uint32_t first = 1) {
+    const ObjectId context = harness.context(guest.id, guest.queue);
+    guest.send(ContextAppend{context, count_tokens(16, first)});
+    guest.send(ContextFlush{context});
+    guest.send(ContextDropRange{context, 4, 8});
+    guest.send(ContextAppend{context, count_tokens(5, first)});
+    guest.send(ContextFlush{context});
+    harness.run();
+    return context;
+  }
+  // Takes the whole pool for a while: whoever idles must give way.
+  std::optional<ErrorCode> press() {
+    PageGuest greedy(harness, TenantId{9});
+    const FutureId all = greedy.send(AllocPages{greedy.queue, harness.new_objects(kPageCount)});
+    for (int turn = 0; turn < 10 && !harness.has(greedy.id, all); ++turn) harness.run();
+    harness.clock.advance_ns(10'000'000'000);
+    harness.run();
+    const std::optional<ErrorCode> error = harness.error(greedy.id, all);
+    harness.controller->end_instance(greedy.id);
+    harness.run();
+    return error;
+  }
+  std::string next(PageGuest& guest, ObjectId context) {
+    const auto output = harness.embeds(guest.id, guest.queue, 1);
+    guest.send(ContextAppend{context, {7, 8, 9}});
+    guest.send(ContextForward{context, output});
+    const FutureId future = guest.send(GetNextDist{guest.queue, output[0], 4});
+    for (int turn = 0; turn < 10 && !harness.has(guest.id, future); ++turn) harness.run();
+    return guest.text_of(future);
+  }
+  std::uint64_t swaps() const { return harness.controller->tier_statistics().swap_count; }
+
+  Harness harness{options_of()};
+};
+
+TEST_F(SwappedForks, AreAsManyAsOneLikesAndKeepNobodyElseInThePool) {
+  PageGuest many(harness, TenantId{1});
+  const ObjectId origin = swappable(many);
+  EXPECT_FALSE(press());
+  ASSERT_EQ(swaps(), 1u);
+  for (int each = 0; each < 1100; ++each) many.send(ContextFork{origin, harness.new_object()});
+  harness.run();
+  PageGuest other(harness, TenantId{2});
+  swappable(other, 30);
+  EXPECT_FALSE(press()) << "the other tenant's context gave way";
+  EXPECT_EQ(swaps(), 2u);
+}
+
+TEST_F(SwappedForks, ComeBackEachWithItsOwnTailInAnyOrder) {
+  PageGuest guest(harness, TenantId{1});
+  const ObjectId roomy = swappable(guest);
+  const std::string wanted = next(guest, roomy);
+  guest.send(ContextDrop{roomy});
+  const ObjectId origin = swappable(guest);
+  EXPECT_FALSE(press());
+  std::vector<ObjectId> all{origin};
+  for (int each = 0; each < 3; ++each) {
+    all.push_back(harness.new_object());
+    guest.send(ContextFork{all[static_cast<std::size_t>(each)], all.back()});
+  }
+  harness.run();
+  EXPECT_EQ(next(guest, all[1]), wanted);
+  EXPECT_EQ(next(guest, all[0]), wanted) << "the one that the others were forked from";
+  guest.send(ContextDrop{all[2]});
+  EXPECT_EQ(next(guest, all[3]), wanted) << "the last, which shares with nobody";
+}
+
+}  // namespace
+}  // namespace quire::control
