@@ -39,14 +39,18 @@ std::uint32_t visible_tail_slots(const Context& context, std::uint32_t page_size
   return slot_bits(0, count) & context.view.dropped().visible_bits(first, page_size);
 }
 
-std::vector<WindowPage> held_pages(const Context& context, const PageCache& cache) {
-  std::vector<WindowPage> pages(context.anchor_count);
+std::vector<WindowPage> held_pages(const Context& context, const PageCache& cache,
+                                   std::uint32_t first) {
+  const std::uint32_t from = std::min(first, context.anchor_count);
+  std::vector<WindowPage> pages(context.anchor_count - from);
   NodeId node = context.anchor;
-  for (std::uint32_t index = context.anchor_count; index > 0; --index) {
-    pages[index - 1] = {.index = index - 1, .node = node};
+  for (std::uint32_t index = context.anchor_count; index > from; --index) {
+    pages[index - 1 - from] = {.index = index - 1, .node = node};
     node = cache.parent(node);
   }
-  pages.insert(pages.end(), context.window.begin(), context.window.end());
+  const auto skipped = std::min<std::size_t>(first - from, context.window.size());
+  pages.insert(pages.end(), context.window.begin() + static_cast<std::ptrdiff_t>(skipped),
+               context.window.end());
   return pages;
 }
 

@@ -208,16 +208,15 @@ SharedPages share_pages(Context& context, ModelResources& resources, PageLedger&
   while (context.written_count >= page_size && !context.tail.empty()) {
     commit_first(context, resources, ledger);
   }
-  const std::vector<WindowPage> held = held_pages(context, resources.cache);
+  const std::vector<WindowPage> held = held_pages(context, resources.cache, first);
   const SlotSet& dropped = context.view.dropped();
   SharedPages shared;
   for (std::size_t each = 0; each < pages.size(); ++each) {
     PageObject& page = *pages[each];
-    const std::size_t at = first + each;
-    const std::uint32_t index = at < held.size() ? held[at].index : context.committed_count;
+    const std::uint32_t index = each < held.size() ? held[each].index : context.committed_count;
     const std::uint32_t visible = dropped.visible_bits(index * page_size, page_size);
-    if (at < held.size()) {
-      share_node(page, resources, held[at].node, page_size, visible);
+    if (each < held.size()) {
+      share_node(page, resources, held[each].node, page_size, visible);
     } else {
       share_tail(context, page, resources, visible);
     }

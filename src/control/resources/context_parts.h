@@ -39,14 +39,25 @@ inline bool is_windowed(const Context& context) {
   return context.anchor_count < context.committed_count;
 }
 
+// Nothing is on its way in it, and its pages are here.
+inline bool is_idle(const Context& context) {
+  return context.head != kNoNode && !context.is_in_flight && !context.is_opening &&
+         !context.is_suspended;
+}
+// Its tokens give its bits.
+inline bool is_plain(const Context& context) {
+  return context.view.is_plain() && !context.has_unnamed_start && !context.has_opaque_page;
+}
+
 // Pages of the tail that have written slots.
 std::uint32_t written_tail_count(const Context& context, std::uint32_t page_size);
 // Of page `index` of the tail, the slots that were written and that the context can see: what lies
 // in the others may be another tenant's, and is not to leave the pool.
 std::uint32_t visible_tail_slots(const Context& context, std::uint32_t page_size,
                                  std::uint32_t index);
-// Committed pages whose bytes are held, by rising index.
-std::vector<WindowPage> held_pages(const Context& context, const PageCache& cache);
+// Committed pages whose bytes are held, by rising index, without the first `first` of them.
+std::vector<WindowPage> held_pages(const Context& context, const PageCache& cache,
+                                   std::uint32_t first = 0);
 
 // What its program said, for pages that this context lets go of.
 ColdHint hint_of(const Context& context);

@@ -12,13 +12,7 @@ namespace quire::control {
 using inference::TokenId;
 
 bool can_suspend(const Context& context, const ModelResources& resources) {
-  if (context.head == kNoNode || context.is_in_flight || context.is_opening ||
-      context.is_suspended) {
-    return false;
-  }
-  if (!context.view.is_plain() || context.has_unnamed_start || context.has_opaque_page) {
-    return false;
-  }
+  if (!is_idle(context) || !is_plain(context)) return false;
   return !context.tail.empty() || !resources.cache.is_root(context.anchor);
 }
 

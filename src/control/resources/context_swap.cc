@@ -10,10 +10,6 @@
 namespace quire::control {
 namespace {
 
-bool is_plain(const Context& context) {
-  return context.view.is_plain() && !context.has_unnamed_start && !context.has_opaque_page;
-}
-
 std::vector<NodeId> nodes_of(const std::vector<WindowPage>& pages) {
   std::vector<NodeId> nodes;
   for (const WindowPage& page : pages) nodes.push_back(page.node);
@@ -22,14 +18,15 @@ std::vector<NodeId> nodes_of(const std::vector<WindowPage>& pages) {
 
 }  // namespace
 
-bool can_swap(const Context& context, const ModelResources& resources) {
-  if (context.head == kNoNode || context.is_in_flight || context.is_opening ||
-      context.is_suspended || is_plain(context) || !resources.tiers.is_on()) {
-    return false;
-  }
+bool may_swap(const Context& context, const ModelResources& resources) {
+  if (!is_idle(context) || is_plain(context) || !resources.tiers.is_on()) return false;
   if (context.tail.empty() && held_committed_count(context) == 0) return false;
   const std::uint32_t tail = written_tail_count(context, page_size_of(resources));
-  return resources.swapped_tails.may_take(context.instance->tenant, tail) &&
+  return resources.swapped_tails.may_take(context.instance->tenant, tail);
+}
+
+bool can_swap(const Context& context, const ModelResources& resources) {
+  return may_swap(context, resources) &&
          resources.tiers.can_pin(nodes_of(held_pages(context, resources.cache)));
 }
 

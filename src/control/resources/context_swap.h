@@ -18,7 +18,9 @@
 
 namespace quire::control {
 
-// Whether it can be swapped now, and is one that cannot be suspended without.
+// Whether it is one to be swapped, because it cannot be suspended without. O(1).
+bool may_swap(const Context& context, const ModelResources& resources);
+// And whether the tiers have room for it now. O(its pages).
 bool can_swap(const Context& context, const ModelResources& resources);
 
 // Its pages, in the batch being built. Requires: can_swap(). Appended to `saves`: a committed page

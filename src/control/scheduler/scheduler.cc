@@ -18,6 +18,11 @@ store::PageSpace space_of(const PageCacheOptions& cache, const inference::Backen
   return {.names = cache.space, .page_bytes = backend.capabilities().page_bytes};
 }
 
+// What goes by name has no queue.
+Priority priority_of(const Operation& operation) {
+  return operation.queue != nullptr ? operation.queue->priority : Priority::Normal;
+}
+
 PageTierOptions tiers_of(const SchedulerOptions& options) {
   PageTierOptions tiers = options.tiers;
   if (options.disk == nullptr) tiers.disk_page_count_max = 0;
@@ -62,7 +67,7 @@ std::uint32_t Scheduler::row_count_of(const Operation& operation) const {
 Scheduler::Candidate Scheduler::candidate_of(Operation& operation) {
   return {.operation = Ref<Operation>(&operation),
           .age = operation.age,
-          .priority = static_cast<std::uint8_t>(operation.queue->priority)};
+          .priority = static_cast<std::uint8_t>(priority_of(operation))};
 }
 
 void Scheduler::run(Operation& operation) {
@@ -81,9 +86,8 @@ void Scheduler::run(Operation& operation) {
 }
 
 Scheduler::Importance Scheduler::importance_of(const Operation& operation) {
-  const Priority priority =
-      operation.queue != nullptr ? operation.queue->priority : Priority::Normal;
-  const int below_high = static_cast<int>(Priority::High) - static_cast<int>(priority);
+  const int below_high =
+      static_cast<int>(Priority::High) - static_cast<int>(priority_of(operation));
   return {below_high, operation.instance->order, operation.age};
 }
 

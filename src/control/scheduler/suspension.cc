@@ -61,7 +61,8 @@ std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
       auto* context = static_cast<Context*>(entry.object);
       const std::optional<Victim> victim = victim_of(operation, *context);
       if (!victim) return;
-      if (!can_suspend(*context, resources_) && !can_swap(*context, resources_)) return;
+      // Whether a tier has room for it is asked of the one that is chosen: it takes a walk.
+      if (!can_suspend(*context, resources_) && !may_swap(*context, resources_)) return;
       victims.push_back(*victim);
     });
   }
