@@ -99,19 +99,26 @@ std::uint32_t SlotSet::visible_bits(std::uint32_t first, std::uint32_t count) co
 std::vector<SlotRange> SlotSet::missing(SlotRange range) const {
   std::vector<SlotRange> parts;
   std::uint32_t at = range.begin;
-  for (const SlotRange& each : ranges_) {
-    if (each.end <= at) continue;
-    if (each.begin >= range.end) break;
-    if (each.begin > at) parts.push_back({at, each.begin});
-    at = each.end;
+  auto each =
+      std::upper_bound(ranges_.begin(), ranges_.end(), at,
+                       [](std::uint32_t slot, const SlotRange& other) { return slot < other.end; });
+  for (; each != ranges_.end() && each->begin < range.end; ++each) {
+    if (each->begin > at) parts.push_back({at, each->begin});
+    at = each->end;
   }
   if (at < range.end) parts.push_back({at, range.end});
   return parts;
 }
 
 void SlotView::drop(SlotRange range, std::uint32_t written) {
+  SlotSet slots;
+  slots.add(range);
+  drop(slots, written);
+}
+
+void SlotView::drop(const SlotSet& slots, std::uint32_t written) {
   SlotSet next = dropped_;
-  next.add(range);
+  for (const SlotRange& range : slots.ranges()) next.add(range);
   if (next == dropped_) return;
   dropped_ = next;
   if (!changes_.empty() && changes_.back().slot == written) {

@@ -54,7 +54,8 @@ class SlotView {
   const SlotSet& dropped() const { return dropped_; }
   bool is_plain() const { return dropped_.empty() && changes_.empty(); }
 
-  // Slots of `range` are not seen by what is written from slot `written` on.
+  // These slots are not seen by what is written from slot `written` on.
+  void drop(const SlotSet& slots, std::uint32_t written);
   void drop(SlotRange range, std::uint32_t written);
   // What lies before `slot` is committed: its part of the history is never asked for again.
   void forget_before(std::uint32_t slot);

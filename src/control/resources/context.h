@@ -86,6 +86,9 @@ Result<void> rewind_context(Context& context, ModelResources& resources, PageLed
 // Logical slots, positions and the length stay as they are.
 Result<void> drop_range(Context& context, ModelResources& resources, PageLedger& ledger,
                         SlotRange range);
+// The same for many ranges at once. Requires: all of them were written.
+void drop_slots(Context& context, ModelResources& resources, PageLedger& ledger,
+                const SlotSet& slots);
 // Queues the tokens of slots [begin, end) of `source` (written or queued): pages of it that say the
 // same at the same place are found when they are computed.
 Result<void> splice_context(Context& context, const Context& source,

@@ -257,30 +257,41 @@ Result<void> drop_range(Context& context, ModelResources& resources, PageLedger&
                                             std::to_string(range.end) + "): the context has " +
                                             count_of(length, "written token"));
   }
-  const std::vector<SlotRange> fresh = context.view.dropped().missing(range);
-  if (fresh.empty()) return {};
-  context.view.drop(range, length);
+  SlotSet slots;
+  slots.add(range);
+  drop_slots(context, resources, ledger, slots);
+  return {};
+}
+
+void drop_slots(Context& context, ModelResources& resources, PageLedger& ledger,
+                const SlotSet& slots) {
+  const std::uint32_t page_size = page_size_of(resources);
   const SlotSet& dropped = context.view.dropped();
+  std::vector<SlotRange> fresh;
+  for (const SlotRange& range : slots.ranges()) {
+    for (const SlotRange& part : dropped.missing(range)) fresh.push_back(part);
+  }
+  if (fresh.empty()) return;
+  context.view.drop(slots, seq_len(context, page_size));
   part_chain(context, resources, ledger);
   for (const SlotRange& part : fresh) {
-    const std::uint32_t first = part.begin / page_size;
-    const std::uint32_t end = divide_up(part.end, page_size);
-    mark_dirty(context, first, end);
-    const auto from = std::lower_bound(
+    mark_dirty(context, part.begin / page_size, divide_up(part.end, page_size));
+  }
+  const auto from_page = [&](std::uint32_t first) {
+    return std::lower_bound(
         context.window.begin(), context.window.end(), first,
         [](const WindowPage& page, std::uint32_t index) { return page.index < index; });
-    auto to = from;
-    auto kept = from;
-    for (; to != context.window.end() && to->index < end; ++to) {
-      if (is_gone(dropped, page_size, to->index)) {
-        drop_alone(context, resources, ledger, *to);
-      } else {
-        *kept++ = *to;
-      }
+  };
+  const auto end = from_page(divide_up(fresh.back().end, page_size));
+  auto kept = from_page(fresh.front().begin / page_size);
+  for (auto each = kept; each != end; ++each) {
+    if (is_gone(dropped, page_size, each->index)) {
+      drop_alone(context, resources, ledger, *each);
+    } else {
+      *kept++ = *each;
     }
-    context.window.erase(kept, to);
   }
-  return {};
+  context.window.erase(kept, end);
 }
 
 Result<void> splice_context(Context& context, const Context& source,
