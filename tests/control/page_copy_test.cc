@@ -134,7 +134,8 @@ TEST_F(PageCopies, AreRefusedWithTheReasonAndChangeNothing) {
   EXPECT_EQ(outcome(guest.copy(pages[0], pages[1], 0xffffffffu, 0, 2)), ErrorCode::OutOfRange);
   const FutureId unwritten = guest.copy(pages[0], pages[1], 2, 0, 4);
   EXPECT_EQ(outcome(unwritten), ErrorCode::PageNotFull);
-  EXPECT_EQ(harness.message(guest.id, unwritten), "copy of slot 4, which was never written");
+  EXPECT_EQ(harness.message(guest.id, unwritten),
+            "copy of slot 4 of the source page, which was never written");
   EXPECT_EQ(outcome(guest.copy(pages[0], ObjectId{9999}, 0, 0, 1)), ErrorCode::NotFound);
   EXPECT_EQ(outcome(guest.copy(ObjectId{9999}, pages[0], 0, 0, 1)), ErrorCode::NotFound);
   EXPECT_EQ(outcome(guest.copy(guest.queue, pages[0], 0, 0, 1)), ErrorCode::NotFound);
@@ -153,8 +154,15 @@ TEST_F(PageCopies, OfAPageThatWasNeverAllocatedAreNoFreePage) {
   const std::vector<ObjectId> none = harness.new_objects(1);
   const FutureId failed = guest.send(AllocPages{guest.queue, none});
   EXPECT_EQ(outcome(failed), ErrorCode::NoFreePage);
-  EXPECT_EQ(outcome(guest.copy(none[0], all[0], 0, 0, 1)), ErrorCode::NoFreePage);
-  EXPECT_EQ(outcome(guest.copy(all[0], none[0], 0, 0, 1)), ErrorCode::NoFreePage);
+  const FutureId from_none = guest.copy(none[0], all[0], 0, 0, 1);
+  EXPECT_EQ(outcome(from_none), ErrorCode::NoFreePage);
+  EXPECT_EQ(harness.message(guest.id, from_none), "the source page was never allocated");
+  const FutureId to_none = guest.copy(all[0], none[0], 0, 0, 1);
+  EXPECT_EQ(outcome(to_none), ErrorCode::NoFreePage);
+  EXPECT_EQ(harness.message(guest.id, to_none), "the target page was never allocated");
+  const FutureId exported = guest.export_pages({all[0], none[0]}, "these");
+  EXPECT_EQ(outcome(exported), ErrorCode::NoFreePage);
+  EXPECT_EQ(harness.message(guest.id, exported), "pages[1] was never allocated");
 }
 
 TEST_F(PageCopies, OfWhatAFailedPassShouldHaveWrittenAreRefused) {

@@ -26,17 +26,21 @@ void describe_as(const PageObject& from, PageObject& to) {
   to.is_shared = true;
 }
 
+Error never_allocated(const std::string& name) {
+  return Error(ErrorCode::NoFreePage, name + " was never allocated");
+}
+
 }  // namespace
 
-Result<void> check_readable(const PageObject& page) {
+Result<void> check_readable(const PageObject& page, const char* name, std::size_t index) {
   if (page.page != inference::kNoPage) return {};
-  return Error(ErrorCode::NoFreePage, "a page that was never allocated");
+  return never_allocated(std::string(name) + "[" + std::to_string(index) + "]");
 }
 
 Result<void> check_copy(const PageObject& from, const PageObject& to, const CopyPage& copy,
                         std::uint32_t page_size) {
-  TRY(check_readable(from));
-  TRY(check_readable(to));
+  if (from.page == inference::kNoPage) return never_allocated("the source page");
+  if (to.page == inference::kNoPage) return never_allocated("the target page");
   const auto fits = [&](std::uint32_t first) {
     return std::uint64_t{first} + copy.slot_count <= page_size;
   };
@@ -48,13 +52,13 @@ Result<void> check_copy(const PageObject& from, const PageObject& to, const Copy
   }
   if (to.is_shared) {
     return Error(ErrorCode::PageCommitted,
-                 "copy to a page that is committed or shared: it can only be read");
+                 "the target page is committed or shared: it can only be read");
   }
   const std::uint32_t missing = slot_bits(copy.from_slot, copy.slot_count) & ~from.written;
   if (missing != 0) {
-    return Error(
-        ErrorCode::PageNotFull,
-        "copy of slot " + std::to_string(std::countr_zero(missing)) + ", which was never written");
+    return Error(ErrorCode::PageNotFull, "copy of slot " +
+                                             std::to_string(std::countr_zero(missing)) +
+                                             " of the source page, which was never written");
   }
   return {};
 }

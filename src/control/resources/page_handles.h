@@ -23,8 +23,8 @@ inline bool is_full(const PageObject& page, std::uint32_t page_size) {
   return page.written == slot_bits(0, page_size);
 }
 
-// NoFreePage: the page was never allocated.
-Result<void> check_readable(const PageObject& page);
+// NoFreePage: the page, which is argument `index` of the list `name`, was never allocated.
+Result<void> check_readable(const PageObject& page, const char* name, std::size_t index);
 // OutOfRange: slots beyond the page. PageCommitted: `to` is shared. PageNotFull: a slot of `from`
 // that was not written.
 Result<void> check_copy(const PageObject& from, const PageObject& to, const CopyPage& copy,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/resources/page_handles.h"
 #include "control/scheduler/scheduler.h"
 
 namespace quire::control {
@@ -68,18 +69,18 @@ Scheduler::Attempt Scheduler::forward(Operation& operation) {
 Result<void> Scheduler::check_forward(Operation& operation) {
   const Forward& body = std::get<Forward>(operation.body);
   const std::uint32_t page_size = resources_.cache.page_size();
-  for (const auto* pages : {&operation.input_pages, &operation.output_pages}) {
-    for (const PageObject* page : *pages) {
-      if (page != nullptr && page->page == inference::kNoPage) {
-        return Error(ErrorCode::NoFreePage, "a page of this forward pass was never allocated");
-      }
-    }
+  for (std::size_t index = 0; index < operation.input_pages.size(); ++index) {
+    const PageObject* page = operation.input_pages[index];
+    if (page != nullptr) TRY(check_readable(*page, "ikv", index));
   }
-  for (const PageObject* page : operation.output_pages) {
-    if (page->is_shared) {
-      return Error(ErrorCode::PageCommitted,
-                   "okv names a page that is committed or shared: it can only be read");
-    }
+  for (std::size_t index = 0; index < operation.output_pages.size(); ++index) {
+    TRY(check_readable(*operation.output_pages[index], "okv", index));
+  }
+  for (std::size_t index = 0; index < operation.output_pages.size(); ++index) {
+    if (!operation.output_pages[index]->is_shared) continue;
+    return Error(ErrorCode::PageCommitted,
+                 "okv[" + std::to_string(index) +
+                     "] is a page that is committed or shared: it can only be read");
   }
   for (const EmbedObject* embed : operation.input_embeds) {
     if (embed->state == EmbedState::Failed) return embed->error->copy();

@@ -43,11 +43,12 @@ Scheduler::Attempt Scheduler::export_pages(Operation& operation) {
                   .model = this,
                   .pages = {}};
   std::uint32_t copy_count = 0;
-  for (const PageObject* page : operation.input_pages) {
-    if (Result<void> checked = check_readable(*page); !checked.ok()) {
+  for (std::size_t index = 0; index < operation.input_pages.size(); ++index) {
+    const PageObject& page = *operation.input_pages[index];
+    if (Result<void> checked = check_readable(page, "pages", index); !checked.ok()) {
       return fail(operation, std::move(checked).take_error());
     }
-    copy_count += !page->is_shared && !is_full(*page, page_size);
+    copy_count += !page.is_shared && !is_full(page, page_size);
   }
   Result<void> allowed =
       table_.exports.check_new(made, count, instance.limits, resources_.cache.page_count());

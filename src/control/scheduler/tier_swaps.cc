@@ -16,16 +16,16 @@ Result<TierTransfers::Fetch> TierTransfers::look_swapped(const Operation& operat
   std::uint32_t missing = 0;
   bool waits = false;
   std::vector<NodeId> to_read;
-  for (const NodeId node : swapped_nodes(context)) {
+  for (const auto& [index, node] : context.swapped->pages) {
     const Residency residency = resources_.cache.trie().residency(node);
     if (residency == Residency::Resident) continue;
     ++missing;
     if (residency == Residency::InFlight) {
       waits = true;
     } else if (!tiers.has(node)) {
-      return Error(ErrorCode::Io,
-                   "a page of this context was lost on its way to or from another tier, and cannot "
-                   "be computed again");
+      return Error(ErrorCode::Io, "page " + std::to_string(index) +
+                                      " of this context was lost on its way to or from another "
+                                      "tier, and cannot be computed again");
     } else if (tiers.is_to_be_read(node)) {
       to_read.push_back(node);
     } else if (!tiers.is_ready(node)) {
@@ -64,15 +64,15 @@ void TierTransfers::load_swapped(Operation& operation, std::vector<NodeId> held,
   swap.context = Ref<Context>(&context);
   swap.held = std::move(held);
   QUIRE_CHECK(cache.take(swapped_tail_count(context), swap.tail), "make_room() made too little");
-  for (const NodeId node : swapped_nodes(context)) {
+  for (const auto& [page, node] : context.swapped->pages) {
     if (cache.is_resident(node)) continue;
     QUIRE_CHECK(cache.take(1, swap.nodes), "make_room() made too little");
     if (begin_load(node, swap.nodes.back(), index, batch)) continue;
     cache.release(swap.nodes.back());
     swap.nodes.pop_back();
-    swap.error = Error(ErrorCode::Corrupted,
-                       "a page of this context was damaged in host memory, and cannot be computed "
-                       "again");
+    swap.error = Error(ErrorCode::Corrupted, "page " + std::to_string(page) +
+                                                 " of this context was damaged in host memory, and "
+                                                 "cannot be computed again");
   }
   for (std::size_t each = 0; each < context.swapped->tail.size(); ++each) {
     batch.loads.push_back({.page = swap.tail[each], .bytes = take_tail_page(context, each)});
