@@ -19,7 +19,10 @@ class BoundedQueue {
  public:
   explicit BoundedQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  [[nodiscard]] bool try_push(T value) {
+  [[nodiscard]] bool try_push(T value) { return try_push_from(value); }
+
+  // Moves from `value` only where it is taken in.
+  [[nodiscard]] bool try_push_from(T& value) {
     {
       std::lock_guard lock(mutex_);
       if (closed_ || values_.size() >= capacity_) return false;

@@ -36,7 +36,7 @@ class Harness final : public AnswerSink {
 
   explicit Harness(Options options) : inbox(wakeup), device(fill(options.device), inbox) {
     if (options.files != nullptr) {
-      disk.emplace(*options.files, open_store(options), inbox);
+      disk.emplace(*options.files, open_store(options), inbox, clock);
       options.controller.disk = &*disk;
     }
     std::vector<ServedModel> models{{.backend = &device}};

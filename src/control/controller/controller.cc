@@ -101,6 +101,7 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
     scheduling.tiers.host_bytes_max = options.host_tier_bytes / models_.size();
     scheduling.tiers.disk_page_count_max =
         options.disk_tier_page_count / static_cast<std::uint32_t>(models_.size());
+    scheduling.tiers.staged_bytes_max = options.staged_tier_bytes / models_.size();
     scheduling.tier_choice = options.tier_choice;
     scheduling.copy_ns_per_byte = options.copy_ns_per_byte;
     schedulers_.push_back(

@@ -53,6 +53,8 @@ struct ControllerOptions {
   // Where pages go that the device has no room for; each model has an equal part.
   std::uint64_t host_tier_bytes = 0;       // 0: no pages in host memory.
   std::uint32_t disk_tier_page_count = 0;  // Of the disk's cached pages; 0: none there.
+  std::uint64_t staged_tier_bytes =
+      PageTierOptions{}.staged_bytes_max;  // On the way to and from it.
   TierChoice tier_choice = TierChoice::Measured;
   double copy_ns_per_byte = 0.2;     // What CostModel takes memory to cost at first.
   std::uint32_t hash_bits = 64;      // Fewer only in tests.

@@ -50,6 +50,10 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
       leaving.push_back(index);
     }
   }
+  // Host memory takes those that come first, and there are some that it alone can take.
+  std::stable_partition(leaving.begin(), leaving.end(), [&](std::size_t index) {
+    return !resources.tiers.fits_disk(swapped->pages[index].node);
+  });
   for (const std::size_t index : leaving) {
     const WindowPage& page = swapped->pages[index];
     const std::optional<TransferId> transfer = resources.tiers.leave(page.node);
@@ -154,8 +158,7 @@ void fork_swapped(const Context& context, Context& child, ModelResources& resour
   swapped->written_count = from.written_count;
   for (std::size_t index = 0; index < from.pages.size(); ++index) {
     // One that was lost is lost to both.
-    const NodeId node = from.pages[index].node;
-    if (resources.tiers.has(node)) swapped->pins[index] = resources.tiers.pin(node);
+    swapped->pins[index] = resources.tiers.pin_again(from.pages[index].node, from.pins[index]);
   }
   if (from.error) {
     swapped->error = from.error->copy();

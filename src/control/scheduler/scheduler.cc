@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/store/records.h"
 
 namespace quire::control {
 
@@ -26,6 +27,7 @@ Priority priority_of(const Operation& operation) {
 PageTierOptions tiers_of(const SchedulerOptions& options) {
   PageTierOptions tiers = options.tiers;
   if (options.disk == nullptr) tiers.disk_page_count_max = 0;
+  tiers.disk_view_bytes_max = store::kViewBytesMax;
   return tiers;
 }
 
@@ -125,7 +127,8 @@ void Scheduler::sort(std::vector<Candidate>& candidates) const {
 
 bool Scheduler::dispatch() {
   if (is_in_flight_) return false;
-  if (ready_.empty() && waiters_.empty() && !saves_.wants_batch()) return false;
+  const bool has_any = !ready_.empty() || !waiters_.empty();
+  if (!has_any && !saves_.wants_batch() && !tiers_.is_swapping()) return false;
   const std::uint64_t start_ns = table_.clock.now_ns();
   resources_.cache.set_time(start_ns);
   batch_ = {};
@@ -143,6 +146,9 @@ bool Scheduler::dispatch() {
   lookups_left_ = options_.lookup_page_count_max;
   small_.clear();
   large_.clear();
+  // These have their pages of the pool already, which others may wait for.
+  tiers_.continue_swaps(batch_, ready_);
+  note_loads(true);
   serve_waiters();
   place_all();
   // Whoever waited for these has had its turn; what it left goes cold.
@@ -312,7 +318,6 @@ void Scheduler::complete(Completion completion) {
     table_.finish(*operation, answer_of(std::move(distribution), kind));
   }
   is_in_flight_ = false;
-  if (ready_.empty() && waiters_.empty()) tiers_.drop_landed();
   taken_.clear();
   taken_.swap(ready_);
   for (const Ref<Operation>& each : taken_) {
@@ -325,9 +330,12 @@ void Scheduler::complete(Completion completion) {
     }
   }
   drain();
+  // No batch comes that would do it.
+  if (ready_.empty() && waiters_.empty()) tiers_.drop_landed();
 }
 
 void Scheduler::deliver(store::DiskAnswer answer) {
+  resources_.cache.set_time(table_.clock.now_ns());
   if (saves_.deliver(answer) || tiers_.deliver(answer)) return;
   // Whoever gives a ticket back does not wait for the answer.
   opens_.deliver(answer, ready_);
@@ -382,7 +390,7 @@ bool Scheduler::disk_may_free() const {
   const auto opens_that_wait =
       std::count_if(waiters_.begin(), waiters_.end(),
                     [](const Ref<Operation>& each) { return is<ContextOpen>(*each.get()); });
-  return !saves_.idle() || tiers_.reads() || tiers_.writes() ||
+  return !saves_.idle() || tiers_.is_busy() || tiers_.writes() ||
          opens_.count() > static_cast<std::size_t>(opens_that_wait);
 }
 

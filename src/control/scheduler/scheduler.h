@@ -99,8 +99,8 @@ class Scheduler {
   std::optional<Loser> take_loser() { return std::exchange(loser_, std::nullopt); }
   void complete(inference::Completion completion);
   void deliver(store::DiskAnswer answer);
-  // An open or a save that the disk has not answered yet.
-  bool waits_for_disk() const { return !opens_.idle() || !saves_.idle() || tiers_.reads(); }
+  // An open, a save or pages on their way from a tier, that the disk has not answered yet.
+  bool waits_for_disk() const { return !opens_.idle() || !saves_.idle() || tiers_.is_busy(); }
   bool has_batch(BatchId batch) const { return is_in_flight_ && flight_.id == batch; }
   bool is_in_flight() const { return is_in_flight_; }
 

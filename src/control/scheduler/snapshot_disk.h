@@ -26,15 +26,17 @@ class SnapshotDisk {
       : disk_(disk), model_(model), space_(std::move(space)) {}
 
   const store::PageSpace& space() const { return space_; }
-  // Unavailable when the disk has too much to do already.
-  Result<store::DiskJobId> submit(store::DiskJob job) {
+  // Unavailable when the disk has too much to do already. Moves from `job` only where it is
+  // accepted.
+  Result<store::DiskJobId> submit(store::DiskJob&& job) { return submit(job); }
+  Result<store::DiskJobId> submit(store::DiskJob& job) {
     if (disk_ == nullptr) {
       return Error(ErrorCode::NotSupported,
                    "snapshots are off: this engine was started without a store");
     }
     release(store::kNoTicket);
     const store::DiskJobId id = next_id();
-    TRY(disk_->submit(id, std::move(job)));
+    TRY(disk_->submit(id, job));
     return id;
   }
   // What a ticket keeps may go, and its snapshot where a take is finished. Tried again with the

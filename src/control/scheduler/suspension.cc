@@ -117,7 +117,10 @@ bool Scheduler::make_room(const Operation& operation, std::uint32_t count) {
   if (count > resources_.cache.page_count() || comes_soon) return false;
   for (Context* context : suspendable(operation)) {
     // Those before it may have taken the room that there was on the tiers.
-    if (!can_suspend(*context, resources_) && !can_swap(*context, resources_)) continue;
+    if (!can_suspend(*context, resources_)) {
+      if (!can_swap(*context, resources_)) continue;
+      if (!tiers_.can_swap_out()) return false;  // With the next batch.
+    }
     suspend(*context);
     // Pages let go while a batch is built may be touched by it, for all that is known: they are
     // free for the next one.

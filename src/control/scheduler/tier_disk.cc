@@ -19,9 +19,9 @@ bool TierTransfers::read(const std::vector<NodeId>& nodes) {
   PageTiers& tiers = resources_.tiers;
   bool has_any = false;
   for (std::size_t next = 0; next < nodes.size();) {
-    store::ReadPagesJob job{.space = disk_.space(), .names = {}};
-    Read read{.start_ns = table_.clock.now_ns(), .pages = {}};
-    for (; next < nodes.size() && read.pages.size() < kPagesPerJob; ++next) {
+    store::ReadCachedJob job{.space = disk_.space(), .names = {}};
+    std::vector<Moving> moving;
+    for (; next < nodes.size() && moving.size() < kPagesPerJob; ++next) {
       if (!tiers.is_to_be_read(nodes[next])) continue;
       const std::optional<TransferId> transfer = tiers.begin_read(nodes[next]);
       if (!transfer) {
@@ -29,15 +29,15 @@ bool TierTransfers::read(const std::vector<NodeId>& nodes) {
         break;
       }
       job.names.push_back(resources_.cache.name(nodes[next]));
-      read.pages.push_back({nodes[next], *transfer});
+      moving.push_back({nodes[next], *transfer});
     }
-    if (read.pages.empty()) break;
+    if (moving.empty()) break;
     const Result<store::DiskJobId> id = disk_.submit(std::move(job));
     if (!id.ok()) {
-      for (const Moving& each : read.pages) tiers.cancel_read(each.node, each.transfer);
+      for (const Moving& each : moving) tiers.cancel_read(each.node, each.transfer);
       break;
     }
-    reads_.emplace(static_cast<std::uint64_t>(id.value()), std::move(read));
+    reads_.emplace(static_cast<std::uint64_t>(id.value()), std::move(moving));
     has_any = true;
   }
   return has_any;
@@ -53,60 +53,74 @@ void TierTransfers::write_out() {
   while (writes_.size() < kWriteJobCountMax) {
     const std::vector<PageTiers::Unwritten> pages = tiers.unwritten(kPagesPerJob);
     if (pages.empty()) return;
-    store::PutCachedJob job{.space = disk_.space(), .pages = {}};
+    store::PutCachedJob put{.space = disk_.space(), .pages = {}};
     std::vector<Moving> moving;
     for (const PageTiers::Unwritten& page : pages) {
-      job.pages.push_back(record_of(resources_.cache, page.node));
-      job.pages.back().kv.assign(page.bytes->span().begin(), page.bytes->span().end());
+      put.pages.push_back({.record = record_of(resources_.cache, page.node),
+                           .bytes = tiers.hand_over(page.node, page.transfer)});
       moving.push_back({page.node, page.transfer});
     }
-    const Result<store::DiskJobId> id = disk_.submit(std::move(job));
-    if (!id.ok()) return;  // Too much to do: with the next batch, or answer.
-    for (const Moving& each : moving) tiers.handed_over(each.node, each.transfer);
+    store::DiskJob job(std::move(put));
+    const Result<store::DiskJobId> id = disk_.submit(job);
+    if (!id.ok()) {  // Too much to do: with the next batch, or answer.
+      auto& kept = std::get<store::PutCachedJob>(job).pages;
+      for (std::size_t index = kept.size(); index > 0; --index) {
+        const Moving& each = moving[index - 1];
+        tiers.take_back(each.node, each.transfer, std::move(kept[index - 1].bytes));
+      }
+      return;
+    }
     writes_.emplace(static_cast<std::uint64_t>(id.value()), std::move(moving));
   }
 }
 
-Result<PageBytes> TierTransfers::check(NodeId node, Result<store::PageRecord> record) const {
-  const store::PageRecord page = TRY(std::move(record));
+Result<PageTiers::ReadBytes> TierTransfers::check(NodeId node, Result<store::ReadPage> read) const {
+  store::ReadPage page = TRY(std::move(read));
+  const store::PageRecord& record = page.page.record;
   const PageTrie& trie = resources_.cache.trie();
   const auto tokens = trie.tokens(node);
   const bool is_it =
-      page.name == trie.name(node) && page.kv.size() == resources_.device.page_bytes &&
-      std::equal(page.tokens.begin(), page.tokens.end(), tokens.begin(), tokens.end());
+      record.name == trie.name(node) &&
+      page.page.bytes.byte_count() == resources_.device.page_bytes &&
+      std::equal(record.tokens.begin(), record.tokens.end(), tokens.begin(), tokens.end());
   if (!is_it) return Error(ErrorCode::Corrupted, "the disk gave another page than was asked for");
-  PageBytes bytes = PageBytes::uninitialised(page.kv.size());
-  std::copy(page.kv.begin(), page.kv.end(), bytes.span().begin());
-  return bytes;
+  return PageTiers::ReadBytes{.bytes = std::move(page.page.bytes), .checksum = page.checksum};
+}
+
+void TierTransfers::end_write(const std::vector<Moving>& pages, store::DiskAnswer& answer) {
+  QUIRE_CHECK(answer.body.ok(), "each page of this job has an outcome of its own");
+  auto& put = std::get<store::PagesPut>(answer.body.value()).pages;
+  for (std::size_t index = 0; index < pages.size(); ++index) {
+    resources_.tiers.written(pages[index].node, pages[index].transfer,
+                             std::move(put[index].outcome), std::move(put[index].bytes));
+  }
+}
+
+void TierTransfers::end_read(const std::vector<Moving>& moving, store::DiskAnswer& answer) {
+  QUIRE_CHECK(answer.body.ok(), "each page of this job has an outcome of its own");
+  store::CachedRead& done = std::get<store::CachedRead>(answer.body.value());
+  std::vector<Result<store::ReadPage>>& pages = done.pages;
+  const bool is_sample = std::all_of(pages.begin(), pages.end(),
+                                     [](const Result<store::ReadPage>& page) { return page.ok(); });
+  if (is_sample) costs_.note_read(static_cast<std::uint32_t>(pages.size()), done.ns);
+  for (std::size_t index = 0; index < moving.size(); ++index) {
+    const Moving& each = moving[index];
+    if (!resources_.tiers.is_reading(each.node, each.transfer)) continue;
+    resources_.tiers.end_read(each.node, each.transfer, check(each.node, std::move(pages[index])));
+  }
 }
 
 bool TierTransfers::deliver(store::DiskAnswer& answer) {
   const auto id = static_cast<std::uint64_t>(answer.id);
-  PageTiers& tiers = resources_.tiers;
-  if (const auto write = writes_.find(id); write != writes_.end()) {
-    for (const Moving& each : write->second) {
-      tiers.written(each.node, each.transfer, answer.body.ok());
-    }
-    writes_.erase(write);
-  } else if (const auto found = reads_.find(id); found != reads_.end()) {
-    const Read read = std::move(found->second);
-    reads_.erase(found);
-    costs_.note_read(static_cast<std::uint32_t>(read.pages.size()),
-                     table_.clock.now_ns() - read.start_ns);
-    auto* pages =
-        answer.body.ok() ? &std::get<store::PagesRead>(answer.body.value()).pages : nullptr;
-    for (std::size_t index = 0; index < read.pages.size(); ++index) {
-      const Moving& each = read.pages[index];
-      if (!tiers.is_reading(each.node, each.transfer)) continue;
-      tiers.end_read(each.node, each.transfer,
-                     pages != nullptr ? check(each.node, std::move((*pages)[index]))
-                                      : Result<PageBytes>(answer.body.error().copy()));
-    }
-    table_.wakeup.notify();
+  if (const auto write = writes_.extract(id)) {
+    end_write(write.mapped(), answer);
+  } else if (const auto read = reads_.extract(id)) {
+    end_read(read.mapped(), answer);
   } else {
     return false;
   }
   write_out();
+  table_.wakeup.notify();  // Who waits for one of these pages can go on.
   return true;
 }
 

@@ -13,7 +13,7 @@ std::optional<Scheduler::Attempt> Scheduler::fetch(Operation& operation,
                                                    std::uint32_t page_count_max) {
   if (!tiers_.is_on()) return std::nullopt;
   const Context& context = *operation.context;
-  const std::uint32_t longest = std::min({page_count_max, TierTransfers::kRunPageCountMax,
+  const std::uint32_t longest = std::min({page_count_max, TierTransfers::kLoadsPerBatch,
                                           std::max(resources_.cache.page_count() / 2, 1u)});
   const std::vector<NodeId> run = find_on_tiers(context, resources_, longest);
   const TierTransfers::Fetch fetch = tiers_.look(run);
@@ -25,10 +25,12 @@ std::optional<Scheduler::Attempt> Scheduler::fetch(Operation& operation,
     case TierTransfers::FetchEnd::WantsPages:
       break;
   }
-  if (!can_take(operation, fetch.page_count)) return want_pages(operation, fetch.page_count);
+  const std::uint32_t count = std::min(fetch.page_count, tiers_.load_room());
+  if (count == 0) return Attempt::Later;  // With the next batch.
+  if (!can_take(operation, count)) return want_pages(operation, count);
   operation.wanted_page_count = 0;
   // What had to leave for these pages may have taken their place on the tier.
-  const std::vector<NodeId> left = find_on_tiers(context, resources_, fetch.page_count);
+  const std::vector<NodeId> left = find_on_tiers(context, resources_, count);
   const std::size_t before = batch_.loads.size();
   tiers_.load(left, tiers_.ready_count(left), batch_);
   note_loads(true);
@@ -56,7 +58,7 @@ std::optional<Scheduler::Attempt> Scheduler::restore_swapped(Operation& operatio
     return want_pages(operation, wanted);
   }
   operation.wanted_page_count = 0;
-  tiers_.load_swapped(operation, std::move(here), batch_);
+  tiers_.begin_swap_in(operation, std::move(here), batch_);
   note_loads(true);
   if (context.is_in_flight) return Attempt::Blocked;
   if (operation.error) return fail(operation, std::move(*std::exchange(operation.error, {})));

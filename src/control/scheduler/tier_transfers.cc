@@ -15,6 +15,7 @@ constexpr ColdHint kWanted{.hint = EvictionHint::WillResume};
 // Adds a page that can go at any time to what the batch saves.
 bool TierTransfers::keeps(NodeId node) {
   PageTiers& tiers = resources_.tiers;
+  if (tiers.has(node)) tiers.touch(node);  // It was wanted for as long as it was in the pool.
   if (!is_building_ || tiers.has(node)) return false;
   if (!costs_.is_worth_keeping(!tiers.has_host(), resources_.cache.page_size())) return false;
   std::optional<TransferId> transfer;
@@ -29,6 +30,12 @@ bool TierTransfers::keeps(NodeId node) {
                               .transfer = *transfer},
                      .context = {}});
   return true;
+}
+
+// What found no room in the disk's queue before may find it now.
+void TierTransfers::begin_build() {
+  is_building_ = true;
+  if (is_on()) write_out();
 }
 
 bool TierTransfers::takes(NodeId node, bool is_done) {
@@ -76,8 +83,7 @@ TierTransfers::Fetch TierTransfers::look(const std::vector<NodeId>& run) {
 }
 
 // False: its bytes are damaged.
-bool TierTransfers::begin_load(NodeId node, PageId page, std::uint32_t swap,
-                               inference::Batch& batch) {
+bool TierTransfers::begin_load(NodeId node, PageId page, SwapIn* swap, inference::Batch& batch) {
   Result<PageTiers::Taken> taken = resources_.tiers.take_bytes(node);
   if (!taken.ok()) return false;
   PageTiers::Taken bytes = std::move(taken).take();
@@ -93,7 +99,7 @@ void TierTransfers::load(const std::vector<NodeId>& run, std::uint32_t page_coun
   QUIRE_CHECK(resources_.cache.take(page_count, pages), "make_room() made too little");
   std::uint32_t loaded = 0;
   // The pages behind one that is damaged wait until it is computed.
-  while (loaded < page_count && begin_load(run[loaded], pages[loaded], kNoSwap, batch)) ++loaded;
+  while (loaded < page_count && begin_load(run[loaded], pages[loaded], nullptr, batch)) ++loaded;
   for (; loaded < page_count; ++loaded) resources_.cache.release(pages[loaded]);
 }
 
@@ -137,21 +143,15 @@ void TierTransfers::complete(std::vector<Result<void>> loads, std::vector<PageBy
   saving_.clear();
   for (std::size_t index = 0; index < loads.size(); ++index) {
     const Load& load = loading_[index];
-    SwapIn* swap = load.swap == kNoSwap ? nullptr : &swaps_[load.swap];
-    if (load.node != kNoNode) {
+    if (load.swap != nullptr) {
+      end_load(load, std::move(bytes[index]), std::move(loads[index]));
+    } else {
       tiers.give_bytes(load.node, load.transfer, std::move(bytes[index]), loads[index].ok());
-    } else {
-      swap->tail_bytes.push_back(std::move(bytes[index]));
-    }
-    if (swap != nullptr) {
-      if (!loads[index].ok()) swap->error = std::move(loads[index]).take_error();
-    } else {
       land(load, loads[index].ok());
     }
   }
   loading_.clear();
-  for (SwapIn& swap : swaps_) finish(swap, ready);
-  swaps_.clear();
+  finish_swaps(ready);
   write_out();
 }
 
@@ -176,10 +176,10 @@ void TierTransfers::measure(std::uint32_t row_count, std::uint32_t load_count,
 std::vector<PageId> TierTransfers::held_pages() const {
   std::vector<PageId> pages;
   for (const Load& load : loading_) {
-    if (load.swap == kNoSwap) pages.push_back(load.page);
+    if (load.node != kNoNode) pages.push_back(load.page);
   }
   for (const SwapIn& swap : swaps_) {
-    pages.insert(pages.end(), swap.nodes.begin(), swap.nodes.end());
+    pages.insert(pages.end(), swap.spare.begin(), swap.spare.end());
     pages.insert(pages.end(), swap.tail.begin(), swap.tail.end());
     for (const NodeId node : swap.held) pages.push_back(resources_.cache.page_of(node));
   }

@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "control/store/records.h"
@@ -24,21 +25,38 @@ struct PageKey {
 struct PlacedPage {
   std::uint64_t slot = 0;
   PageName parent{};
+  // Written before a sync that failed, which may have dropped it: its checksum says whether it is
+  // there, and no snapshot is to rely on it.
+  bool is_doubtful = false;
 };
 
 class CachedPages {
  public:
-  std::size_t count() const { return pages_.size(); }
+  // Those that only wait for a ticket to end are not counted.
+  std::size_t count() const { return pages_.size() - dropped_.size(); }
 
   const PlacedPage* find(const PageKey& key) const {
     const auto found = pages_.find(key);
     return found == pages_.end() ? nullptr : &found->second.placed;
   }
+  // One that a snapshot can rely on when its file is synced.
+  const PlacedPage* find_sound(const PageKey& key) const {
+    const PlacedPage* placed = find(key);
+    return placed == nullptr || placed->is_doubtful ? nullptr : placed;
+  }
+  void doubt_all(const Digest& space) {
+    for (auto& [key, entry] : pages_) entry.placed.is_doubtful |= key.space == space;
+  }
+  void trust(const PageKey& key) { pages_.at(key).placed.is_doubtful = false; }
   // It was asked for: it becomes the youngest.
   void touch(const PageKey& key) {
     const auto found = pages_.find(key);
     if (found != pages_.end()) order_.splice(order_.end(), order_, found->second.place);
   }
+  // To be forgotten when no ticket keeps it any more, unless it is put again.
+  void drop_later(const PageKey& key) { dropped_.insert(key); }
+  void keep(const PageKey& key) { dropped_.erase(key); }
+  bool is_dropped(const PageKey& key) const { return dropped_.contains(key); }
   void insert(const PageKey& key, const PlacedPage& placed) {
     order_.push_back(key);
     pages_[key] = {placed, std::prev(order_.end())};
@@ -46,6 +64,7 @@ class CachedPages {
   void erase(const PageKey& key) {
     const auto found = pages_.find(key);
     if (found == pages_.end()) return;
+    dropped_.erase(key);
     order_.erase(found->second.place);
     pages_.erase(found);
   }
@@ -68,6 +87,7 @@ class CachedPages {
   };
   std::list<PageKey> order_;  // Oldest first.
   std::map<PageKey, Entry> pages_;
+  std::set<PageKey> dropped_;
 };
 
 }  // namespace quire::store

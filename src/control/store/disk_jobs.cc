@@ -1,5 +1,6 @@
 #include "control/store/disk_jobs.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace quire::store {
@@ -12,9 +13,20 @@ Body done(Result<void> result) {
   return DiskAnswerBody(Done{});
 }
 
+Result<ReadPage> read_cached(SnapshotStore& store, const PageSpace& space, const PageName& name) {
+  ReadPage read;
+  read.page.record = TRY(store.read_page(space, name));
+  const std::vector<std::byte> kv = std::exchange(read.page.record.kv, {});
+  read.page.bytes = PageBytes::uninitialised(kv.size());
+  std::copy(kv.begin(), kv.end(), read.page.bytes.span().begin());
+  read.checksum = checksum(read.page.bytes.span());
+  return read;
+}
+
 struct Runner {
   SnapshotStore& store;
   FileSystem& files;
+  const Clock& clock;
 
   Body operator()(BeginSaveJob job) {
     return DiskAnswerBody(TRY(store.begin_save(job.space, job.names)));
@@ -54,8 +66,21 @@ struct Runner {
     return DiskAnswerBody(std::move(list));
   }
   Body operator()(PutCachedJob job) {
-    for (const PageRecord& page : job.pages) TRY(store.put_cached(job.space, page));
-    return DiskAnswerBody(Done{});
+    PagesPut put;
+    for (CachedPage& page : job.pages) {
+      Result<void> outcome = store.put_cached(job.space, page.record, page.bytes.span());
+      put.pages.push_back({std::move(outcome), std::move(page.bytes)});
+    }
+    return DiskAnswerBody(std::move(put));
+  }
+  Body operator()(ReadCachedJob job) {
+    CachedRead read;
+    const std::uint64_t start_ns = clock.now_ns();
+    for (const PageName& name : job.names) {
+      read.pages.push_back(read_cached(store, job.space, name));
+    }
+    read.ns = clock.now_ns() - start_ns;
+    return DiskAnswerBody(std::move(read));
   }
   Body operator()(DropCachedJob job) {
     store.drop_cached(job.space, job.names);
@@ -73,8 +98,9 @@ struct Runner {
 
 }  // namespace
 
-DiskAnswer run_disk_job(SnapshotStore& store, FileSystem& files, DiskJobId id, DiskJob job) {
-  return {id, std::visit(Runner{store, files}, std::move(job))};
+DiskAnswer run_disk_job(SnapshotStore& store, FileSystem& files, const Clock& clock, DiskJobId id,
+                        DiskJob job) {
+  return {id, std::visit(Runner{store, files, clock}, std::move(job))};
 }
 
 }  // namespace quire::store

@@ -7,11 +7,16 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
+#include "control/store/checksum.h"
 #include "control/store/export_file.h"
 #include "control/store/snapshot_store.h"
+#include "inference/api/page_bytes.h"
 
 namespace quire::store {
+
+using inference::PageBytes;
 
 enum class DiskJobId : std::uint64_t {};  // Chosen by whoever asks; comes back with the answer.
 
@@ -52,9 +57,20 @@ struct RemoveJob {
 struct ListJob {
   std::string tenant;
 };
+// Its keys and values lie beside the record, whose own are empty: what costs as much as the
+// transfer is moved, to the disk's thread and back.
+struct CachedPage {
+  PageRecord record;
+  PageBytes bytes;
+};
 struct PutCachedJob {
   PageSpace space;
-  std::vector<PageRecord> pages;
+  std::vector<CachedPage> pages;
+};
+// Like ReadPagesJob, with bytes as the device takes them.
+struct ReadCachedJob {
+  PageSpace space;
+  std::vector<PageName> names;
 };
 struct DropCachedJob {
   PageSpace space;
@@ -71,21 +87,38 @@ struct ImportJob {
   std::string path;
   ImportOptions options;
 };
-using DiskJob =
-    std::variant<BeginSaveJob, AddPagesJob, SaveJob, OpenJob, ReadPagesJob, ReleaseJob, RemoveJob,
-                 ListJob, PutCachedJob, DropCachedJob, GcJob, VerifyJob, ExportJob, ImportJob>;
+using DiskJob = std::variant<BeginSaveJob, AddPagesJob, SaveJob, OpenJob, ReadPagesJob, ReleaseJob,
+                             RemoveJob, ListJob, PutCachedJob, ReadCachedJob, DropCachedJob, GcJob,
+                             VerifyJob, ExportJob, ImportJob>;
 
 struct Done {};
 // For each page that was asked for, in that order.
 struct PagesRead {
   std::vector<Result<PageRecord>> pages;
 };
+// For each page of the job, in its order: one that cannot be stored is no matter of the others.
+struct PutPage {
+  Result<void> outcome;
+  PageBytes bytes;  // Those of the job, back.
+};
+struct PagesPut {
+  std::vector<PutPage> pages;
+};
+struct ReadPage {
+  CachedPage page;
+  Checksum checksum{};  // Of its bytes.
+};
+struct CachedRead {
+  std::vector<Result<ReadPage>> pages;
+  std::uint64_t ns = 0;  // That the job took once it had its turn.
+};
 struct SnapshotList {
   std::vector<SnapshotInfo> snapshots;
   std::uint64_t tenant_bytes = 0;
 };
-using DiskAnswerBody = std::variant<Done, BegunSave, SnapshotInfo, OpenedSnapshot, PagesRead,
-                                    SnapshotList, GcReport, std::vector<Damage>>;
+using DiskAnswerBody =
+    std::variant<Done, BegunSave, SnapshotInfo, OpenedSnapshot, PagesRead, PagesPut, CachedRead,
+                 SnapshotList, GcReport, std::vector<Damage>>;
 
 struct DiskAnswer {
   DiskJobId id{};
@@ -93,7 +126,8 @@ struct DiskAnswer {
 };
 
 // Does one job, on the thread that calls. Saving and importing answer with a SnapshotInfo; adding,
-// releasing, removing, caching and exporting with Done.
-DiskAnswer run_disk_job(SnapshotStore& store, FileSystem& files, DiskJobId id, DiskJob job);
+// releasing, removing, forgetting and exporting with Done.
+DiskAnswer run_disk_job(SnapshotStore& store, FileSystem& files, const Clock& clock, DiskJobId id,
+                        DiskJob job);
 
 }  // namespace quire::store

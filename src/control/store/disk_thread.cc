@@ -12,11 +12,11 @@ Error no_room(const char* what) {
 }  // namespace
 
 DiskThread::DiskThread(FileSystem& files, std::unique_ptr<SnapshotStore> store,
-                       DiskAnswerSink& sink)
-    : files_(files), store_(std::move(store)), sink_(sink) {
+                       DiskAnswerSink& sink, const Clock& clock)
+    : files_(files), store_(std::move(store)), sink_(sink), clock_(clock) {
   thread_ = std::thread([this] {
     while (std::optional<Accepted> accepted = jobs_.pop()) {
-      sink_.deliver(run_disk_job(*store_, files_, accepted->id, std::move(accepted->job)));
+      sink_.deliver(run_disk_job(*store_, files_, clock_, accepted->id, std::move(accepted->job)));
     }
   });
 }
@@ -26,14 +26,16 @@ DiskThread::~DiskThread() {
   thread_.join();
 }
 
-Result<void> DiskThread::submit(DiskJobId id, DiskJob job) {
+Result<void> DiskThread::submit(DiskJobId id, DiskJob& job) {
   if (!sink_.try_reserve()) return no_room("no room for another answer");
-  if (jobs_.try_push({id, std::move(job)})) return {};
+  Accepted accepted{id, std::move(job)};
+  if (jobs_.try_push_from(accepted)) return {};
+  job = std::move(accepted.job);
   sink_.cancel_reservation();
   return no_room("its queue is full");
 }
 
-Result<void> InlineDisk::submit(DiskJobId id, DiskJob job) {
+Result<void> InlineDisk::submit(DiskJobId id, DiskJob& job) {
   if (!sink_.try_reserve()) return no_room("no room for another answer");
   if (jobs_.size() >= job_count_max_) {
     sink_.cancel_reservation();
@@ -47,7 +49,7 @@ bool InlineDisk::run_one() {
   if (jobs_.empty()) return false;
   Accepted accepted = std::move(jobs_.front());
   jobs_.pop_front();
-  sink_.deliver(run_disk_job(*store_, files_, accepted.id, std::move(accepted.job)));
+  sink_.deliver(run_disk_job(*store_, files_, clock_, accepted.id, std::move(accepted.job)));
   return true;
 }
 

@@ -34,17 +34,21 @@ class DiskAnswerSink {
 class Disk {
  public:
   virtual ~Disk() = default;
-  virtual Result<void> submit(DiskJobId id, DiskJob job) = 0;
+  // Moves from `job` only where it is accepted.
+  virtual Result<void> submit(DiskJobId id, DiskJob& job) = 0;
+  Result<void> submit(DiskJobId id, DiskJob&& job) { return submit(id, job); }
 };
 
 class DiskThread final : public Disk {
  public:
-  DiskThread(FileSystem& files, std::unique_ptr<SnapshotStore> store, DiskAnswerSink& sink);
+  DiskThread(FileSystem& files, std::unique_ptr<SnapshotStore> store, DiskAnswerSink& sink,
+             const Clock& clock);
   ~DiskThread() override;  // Does what was accepted.
   DiskThread(const DiskThread&) = delete;
   DiskThread& operator=(const DiskThread&) = delete;
 
-  Result<void> submit(DiskJobId id, DiskJob job) override;
+  using Disk::submit;
+  Result<void> submit(DiskJobId id, DiskJob& job) override;
 
  private:
   struct Accepted {
@@ -54,6 +58,7 @@ class DiskThread final : public Disk {
   FileSystem& files_;
   std::unique_ptr<SnapshotStore> store_;
   DiskAnswerSink& sink_;
+  const Clock& clock_;
   BoundedQueue<Accepted> jobs_{kDiskJobCountMax};
   std::thread thread_;
 };
@@ -61,10 +66,15 @@ class DiskThread final : public Disk {
 class InlineDisk final : public Disk {
  public:
   InlineDisk(FileSystem& files, std::unique_ptr<SnapshotStore> store, DiskAnswerSink& sink,
-             std::size_t job_count_max = kDiskJobCountMax)
-      : files_(files), store_(std::move(store)), sink_(sink), job_count_max_(job_count_max) {}
+             const Clock& clock, std::size_t job_count_max = kDiskJobCountMax)
+      : files_(files),
+        store_(std::move(store)),
+        sink_(sink),
+        clock_(clock),
+        job_count_max_(job_count_max) {}
 
-  Result<void> submit(DiskJobId id, DiskJob job) override;
+  using Disk::submit;
+  Result<void> submit(DiskJobId id, DiskJob& job) override;
   // Does the oldest job, if there is one.
   bool run_one();
   SnapshotStore& store() { return *store_; }
@@ -77,6 +87,7 @@ class InlineDisk final : public Disk {
   FileSystem& files_;
   std::unique_ptr<SnapshotStore> store_;
   DiskAnswerSink& sink_;
+  const Clock& clock_;
   const std::size_t job_count_max_;
   std::deque<Accepted> jobs_;
 };

@@ -17,6 +17,8 @@ using test::make_snapshot;
 using test::SimulatedStore;
 using test::TestSnapshot;
 
+const SteadyClock steady;
+
 // Room for so many answers, from the reservation until one is taken.
 class Inbox final : public DiskAnswerSink {
  public:
@@ -54,6 +56,21 @@ T body_of(Inbox& inbox, std::uint64_t id) {
   return body != nullptr ? std::move(*body) : T{};
 }
 
+PutCachedJob put_of(const PageSpace& space, std::vector<PageRecord> records) {
+  PutCachedJob job{.space = space, .pages = {}};
+  for (PageRecord& record : records) {
+    const std::vector<std::byte> kv = std::exchange(record.kv, {});
+    PageBytes bytes = PageBytes::uninitialised(kv.size());
+    std::copy(kv.begin(), kv.end(), bytes.span().begin());
+    job.pages.push_back({std::move(record), std::move(bytes)});
+  }
+  return job;
+}
+
+std::vector<std::byte> vector_of(const PageBytes& bytes) {
+  return {bytes.span().begin(), bytes.span().end()};
+}
+
 void use_all_jobs(Disk& disk, Inbox& inbox, const std::function<void()>& turn,
                   const std::string& export_path) {
   const TestSnapshot snapshot = make_snapshot("a", "one", counting(1, 11));
@@ -66,8 +83,22 @@ void use_all_jobs(Disk& disk, Inbox& inbox, const std::function<void()>& turn,
     ASSERT_TRUE(submitted.ok()) << submitted.error().message();
     turn();
   };
-  submit(PutCachedJob{space, {snapshot.pages[0]}});
-  body_of<Done>(inbox, id);
+  // One that cannot be stored is no matter of those beside it.
+  PageRecord too_much = snapshot.pages[1];
+  too_much.view.assign(kViewBytesMax + 1, 1);
+  submit(put_of(space, {too_much, snapshot.pages[0]}));
+  const auto put = body_of<PagesPut>(inbox, id);
+  ASSERT_EQ(put.pages.size(), 2u);
+  EXPECT_EQ(put.pages[0].outcome.error().code(), ErrorCode::TooLarge);
+  EXPECT_TRUE(put.pages[1].outcome.ok());
+  EXPECT_EQ(vector_of(put.pages[1].bytes), snapshot.pages[0].kv) << "the bytes come back";
+  submit(ReadCachedJob{space, {snapshot.pages[0].name, snapshot.pages[1].name}});
+  const auto cached = body_of<CachedRead>(inbox, id);
+  ASSERT_EQ(cached.pages.size(), 2u);
+  EXPECT_EQ(cached.pages[0].value().page.record.tokens, snapshot.pages[0].tokens);
+  EXPECT_EQ(vector_of(cached.pages[0].value().page.bytes), snapshot.pages[0].kv);
+  EXPECT_EQ(cached.pages[0].value().checksum, checksum(snapshot.pages[0].kv));
+  EXPECT_EQ(cached.pages[1].error().code(), ErrorCode::NotFound);
   submit(BeginSaveJob{space, names});
   const auto begun = body_of<BegunSave>(inbox, id);
   EXPECT_EQ(begun.missing, std::vector{names[1]});
@@ -115,7 +146,7 @@ TEST(DiskThread, DoesEveryJobInOrderOnRealFiles) {
       SnapshotStore::open(files, clock, {.folder = folder.file("kv"), .cached_slot_count_max = 4});
   ASSERT_TRUE(store.ok()) << store.error().message();
   Inbox inbox(4);
-  DiskThread disk(files, std::move(store).take(), inbox);
+  DiskThread disk(files, std::move(store).take(), inbox, steady);
   use_all_jobs(disk, inbox, [] {}, folder.file("one.kv"));
 }
 
@@ -123,7 +154,7 @@ TEST(DiskThread, InlineDoesTheSameWhenItGetsItsTurn) {
   SimulatedStore simulated;
   ASSERT_TRUE(simulated.open().ok());
   Inbox inbox(4);
-  InlineDisk disk(simulated.files, std::move(simulated.store), inbox);
+  InlineDisk disk(simulated.files, std::move(simulated.store), inbox, steady);
   use_all_jobs(disk, inbox, [&disk] { EXPECT_TRUE(disk.run_one()); }, "machine/one.kv");
   EXPECT_FALSE(disk.run_one());
 }
@@ -132,7 +163,7 @@ TEST(DiskThread, RefusesWhenThereIsNoRoomAndRecovers) {
   SimulatedStore simulated;
   ASSERT_TRUE(simulated.open().ok());
   Inbox inbox(3);
-  InlineDisk disk(simulated.files, std::move(simulated.store), inbox, 2);
+  InlineDisk disk(simulated.files, std::move(simulated.store), inbox, steady, 2);
   EXPECT_TRUE(disk.submit(DiskJobId{1}, GcJob{}).ok());
   EXPECT_TRUE(disk.submit(DiskJobId{2}, GcJob{}).ok());
   const Result<void> queue_full = disk.submit(DiskJobId{3}, GcJob{});
@@ -149,12 +180,34 @@ TEST(DiskThread, RefusesWhenThereIsNoRoomAndRecovers) {
   EXPECT_TRUE(disk.submit(DiskJobId{6}, GcJob{}).ok());
 }
 
+TEST(DiskThread, AJobThatIsRefusedKeepsWhatItHas) {
+  SimulatedStore simulated;
+  ASSERT_TRUE(simulated.open().ok());
+  const TestSnapshot snapshot = make_snapshot("a", "one", counting(1, 11));
+  const auto refused_by = [&](Disk& disk) {
+    DiskJob job(put_of(snapshot.record.space, {snapshot.pages[0]}));
+    EXPECT_FALSE(disk.submit(DiskJobId{1}, job).ok());
+    EXPECT_EQ(vector_of(std::get<PutCachedJob>(job).pages[0].bytes), snapshot.pages[0].kv);
+  };
+  Inbox inbox(1);
+  InlineDisk no_queue(simulated.files, std::move(simulated.store), inbox, steady, 0);
+  refused_by(no_queue);
+  const test::TemporaryFolder folder;
+  PosixFileSystem files;
+  const SystemWallClock clock;
+  auto store = SnapshotStore::open(files, clock, {.folder = folder.file("kv")});
+  ASSERT_TRUE(store.ok());
+  Inbox no_answer(0);
+  DiskThread disk(files, std::move(store).take(), no_answer, steady);
+  refused_by(disk);
+}
+
 TEST(DiskThread, EndsOnlyWhenWhatItAcceptedIsDone) {
   SimulatedStore simulated;
   ASSERT_TRUE(simulated.open().ok());
   Inbox inbox(64);
   {
-    DiskThread disk(simulated.files, std::move(simulated.store), inbox);
+    DiskThread disk(simulated.files, std::move(simulated.store), inbox, steady);
     for (std::uint64_t id = 1; id <= 64; ++id) {
       const TestSnapshot snapshot = make_snapshot("a", std::to_string(id), counting(1, 9));
       ASSERT_TRUE(disk.submit(DiskJobId{id}, SaveJob{snapshot.record, snapshot.pages, {}}).ok());

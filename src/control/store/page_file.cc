@@ -31,8 +31,8 @@ Checksum header_checksum(std::span<const std::byte> header) {
 
 }  // namespace
 
-std::uint64_t slot_bytes_of(const PageSpace& space) {
-  return (kPageHeaderBytes + space.page_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+std::uint64_t slot_bytes_of(std::uint64_t page_bytes) {
+  return (kPageHeaderBytes + page_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
 }
 
 std::string page_file_name(const Digest& space_digest) {
@@ -143,10 +143,11 @@ Result<StoredPage> PageFile::read(std::uint64_t slot, const PageName* wanted) co
   return std::move(page).take_error().while_("slot " + std::to_string(slot) + " of " + path());
 }
 
-Result<void> PageFile::write(std::uint64_t slot, const StoredPage& page) {
-  const PageHeaderBytes header = encode_page_header(page, space_digest_);
+Result<void> PageFile::write(std::uint64_t slot, const StoredPage& page,
+                             std::span<const std::byte> kv) {
+  const PageHeaderBytes header = encode_page_header(page, kv, space_digest_);
   TRY(file_.write(offset_of(slot), header));
-  return file_.write(offset_of(slot) + kPageHeaderBytes, page.page.kv);
+  return file_.write(offset_of(slot) + kPageHeaderBytes, kv);
 }
 
 Result<bool> PageFile::is_blank(std::uint64_t slot) const {

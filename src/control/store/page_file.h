@@ -22,7 +22,10 @@ inline constexpr std::uint32_t kPageFileVersion = 1;
 inline constexpr std::size_t kPageFileHeaderBytes = 4096;
 
 // Of a slot: header and bytes, rounded up to whole blocks of 4096 bytes.
-std::uint64_t slot_bytes_of(const PageSpace& space);
+std::uint64_t slot_bytes_of(std::uint64_t page_bytes);
+inline std::uint64_t slot_bytes_of(const PageSpace& space) {
+  return slot_bytes_of(space.page_bytes);
+}
 std::string page_file_name(const Digest& space_digest);  // Without a folder.
 bool is_page_file_name(const std::string& name);
 
@@ -44,7 +47,11 @@ class PageFile final {
 
   Result<StoredPage> read(std::uint64_t slot, const PageName* wanted) const;
   // Durable after sync(). Requires: check_page(page) is ok, and it is no link.
-  Result<void> write(std::uint64_t slot, const StoredPage& page);
+  Result<void> write(std::uint64_t slot, const StoredPage& page) {
+    return write(slot, page, page.page.kv);
+  }
+  // The same of a page whose keys and values lie elsewhere.
+  Result<void> write(std::uint64_t slot, const StoredPage& page, std::span<const std::byte> kv);
   // A failure means that any write since the last success may be lost, also if a later one
   // succeeds.
   Result<void> sync() { return file_.sync(); }

@@ -66,6 +66,11 @@ Fixed read_fixed(ByteReader& reader) {
 }  // namespace
 
 Result<void> check_page(const StoredPage& stored, const PageSpace& space) {
+  return check_page(stored, stored.page.kv, space);
+}
+
+Result<void> check_page(const StoredPage& stored, std::span<const std::byte> kv,
+                        const PageSpace& space) {
   const PageRecord& page = stored.page;
   if (page.tokens.size() > space.names.page_size || page.positions.size() != page.tokens.size()) {
     return Error(ErrorCode::InvalidArgument,
@@ -82,8 +87,8 @@ Result<void> check_page(const StoredPage& stored, const PageSpace& space) {
     return Error(ErrorCode::TooLarge, "a view of " + std::to_string(page.view.size()) +
                                           " bytes; at most " + std::to_string(kViewBytesMax));
   }
-  if (page.kv.size() != space.page_bytes && !(page.kv.empty() && !stored.is_tail)) {
-    return Error(ErrorCode::InvalidArgument, "a page of " + std::to_string(page.kv.size()) +
+  if (kv.size() != space.page_bytes && !(kv.empty() && !stored.is_tail)) {
+    return Error(ErrorCode::InvalidArgument, "a page of " + std::to_string(kv.size()) +
                                                  " bytes; a page has " +
                                                  std::to_string(space.page_bytes));
   }
@@ -91,6 +96,11 @@ Result<void> check_page(const StoredPage& stored, const PageSpace& space) {
 }
 
 PageHeaderBytes encode_page_header(const StoredPage& stored, const Digest& space_digest) {
+  return encode_page_header(stored, stored.page.kv, space_digest);
+}
+
+PageHeaderBytes encode_page_header(const StoredPage& stored, std::span<const std::byte> kv,
+                                   const Digest& space_digest) {
   const PageRecord& page = stored.page;
   ByteWriter writer;
   writer.raw(kMagic);
@@ -99,7 +109,7 @@ PageHeaderBytes encode_page_header(const StoredPage& stored, const Digest& space
   writer.u32(stored.is_tail ? stored.written_count
                             : static_cast<std::uint32_t>(page.tokens.size()));
   writer.u32(static_cast<std::uint32_t>(page.view.size()));
-  writer.u64(page.kv.size());
+  writer.u64(kv.size());
   writer.raw(Checksum{});
   writer.raw(page.name);
   writer.raw(page.parent);
@@ -110,7 +120,7 @@ PageHeaderBytes encode_page_header(const StoredPage& stored, const Digest& space
   writer.pad_to(kPageHeaderBytes);
   PageHeaderBytes header;
   std::copy(writer.bytes().begin(), writer.bytes().end(), header.begin());
-  const Checksum sum = checksum_of(header, page.kv);
+  const Checksum sum = checksum_of(header, kv);
   const auto sum_bytes = std::as_bytes(std::span(sum));
   std::copy(sum_bytes.begin(), sum_bytes.end(), header.begin() + kChecksumOffset);
   return header;

@@ -25,9 +25,14 @@ using PageHeaderBytes = std::array<std::byte, kPageHeaderBytes>;
 
 Result<void> check_page(const StoredPage& page,
                         const PageSpace& space);  // InvalidArgument, TooLarge
+// The same of a page whose keys and values lie elsewhere; its own are not looked at.
+Result<void> check_page(const StoredPage& page, std::span<const std::byte> kv,
+                        const PageSpace& space);
 
 // Requires: check_page(page) is ok.
 PageHeaderBytes encode_page_header(const StoredPage& page, const Digest& space_digest);
+PageHeaderBytes encode_page_header(const StoredPage& page, std::span<const std::byte> kv,
+                                   const Digest& space_digest);
 
 // How many bytes of keys and values follow a header: page_bytes, or none behind a link. From bytes
 // that may be damaged.

@@ -42,17 +42,16 @@ Result<void> SnapshotStore::ready() {
 
 Result<void> SnapshotStore::recover() {
   index_.reset();
-  spaces_.clear();
-  cached_ = {};
   for (auto& [id, ticket] : tickets_) {
     ticket.pending.clear();
     ticket.links.clear();
   }
   std::unique_ptr<StoreIndex> index = TRY(StoreIndex::open(vfs_, options_.folder));
   std::map<std::int64_t, Space*> by_id;
+  std::map<Digest, Space> spaces;
   for (SpaceRow& row : TRY(index->spaces())) {
     const Digest digest = space_digest(row.space);
-    Space& space = spaces_[digest];
+    Space& space = spaces[digest];
     space.id = row.id;
     space.space = std::move(row.space);
     space.digest = digest;
@@ -68,7 +67,31 @@ Result<void> SnapshotStore::recover() {
     return {};
   }));
   index_ = std::move(index);
+  spaces_.swap(spaces);
+  keep_cached(std::move(spaces));
   return {};
+}
+
+// A slot that the index gives to a page now is that page's: a commit that was thought to have
+// failed may have made a cached page a stored one.
+void SnapshotStore::keep_cached(std::map<Digest, Space> before) {
+  std::vector<PageKey> gone;
+  cached_.each([&](const PageKey& key, const PlacedPage& placed) {
+    Space& old = before.at(key.space);
+    Space& space = spaces_[key.space];
+    if (space.id == kNoRow && !space.file.has_value()) {
+      // The index knows nothing of its file, which another open would empty.
+      space.space = old.space;
+      space.digest = old.digest;
+      space.file = std::exchange(old.file, std::nullopt);
+    }
+    if (!space.file.has_value() && space.id == kNoRow) {
+      gone.push_back(key);
+    } else if (!space.slots.occupy(placed.slot)) {
+      gone.push_back(key);
+    }
+  });
+  for (const PageKey& key : gone) cached_.erase(key);
 }
 
 std::string SnapshotStore::path_of(const Digest& space) const {
@@ -106,7 +129,8 @@ Result<PageFile*> SnapshotStore::file_of(Space& space) {
   return &*space.file;
 }
 
-Result<std::uint64_t> SnapshotStore::write_page(Space& space, const StoredPage& page) {
+Result<std::uint64_t> SnapshotStore::write_page(Space& space, const StoredPage& page,
+                                                std::span<const std::byte> kv) {
   PageFile* file = TRY(file_of(space));
   const std::uint64_t slot = space.slots.take();
   if (slot == kSlotCountMax) {
@@ -114,7 +138,7 @@ Result<std::uint64_t> SnapshotStore::write_page(Space& space, const StoredPage& 
                                     std::to_string(kSlotCountMax));
   }
   space.blank.erase(slot);
-  Result<void> written = file->write(slot, page);
+  Result<void> written = file->write(slot, page, kv);
   if (!written.ok()) {
     space.slots.give_back(slot);
     return std::move(written).take_error();
@@ -126,20 +150,14 @@ void SnapshotStore::give_back(Space& space, std::uint64_t slot) {
   space.slots.give_back(slot);
 }
 
-// What the system failed to write it may have dropped: nothing that is not in the index is believed
-// after that. What is there was synced before it got there.
+// What the system failed to write it may have dropped: no snapshot relies on what is not in the
+// index after that. What is there was synced before it got there.
 Result<void> SnapshotStore::sync_pages(Space& space) {
   PageFile* file = TRY(file_of(space));
   Result<void> synced = file->sync();
   if (synced.ok()) return synced;
   space.blank.clear();
-  std::vector<PageName> cached;
-  cached_.each([&](const PageKey& key, const PlacedPage& placed) {
-    if (key.space != space.digest) return;
-    cached.push_back(key.name);
-    give_back(space, placed.slot);
-  });
-  for (const PageName& name : cached) cached_.erase({space.digest, name});
+  cached_.doubt_all(space.digest);
   for (auto& [id, ticket] : tickets_) {
     if (ticket.space != space.digest) continue;
     for (const auto& [name, placed] : ticket.pending) give_back(space, placed.slot);
@@ -171,7 +189,12 @@ void SnapshotStore::end_reading(TicketId id) {
   for (const PageName& name : ticket.pinned) {
     const auto pin = pins_.find({ticket.space, name});
     QUIRE_CHECK(pin != pins_.end(), "S4: a ticket's page is pinned");
-    if (--pin->second == 0) pins_.erase(pin);
+    if (--pin->second > 0) continue;
+    pins_.erase(pin);
+    const PageKey key{ticket.space, name};
+    if (!cached_.is_dropped(key)) continue;
+    give_back(*find_space(ticket.space), cached_.find(key)->slot);
+    cached_.erase(key);
   }
   Space* space = find_space(ticket.space);
   for (const auto& [name, placed] : ticket.pending) {
@@ -185,15 +208,21 @@ bool SnapshotStore::is_durable(const Space& space, const std::optional<PageRow>&
   return row.has_value() && row->slot.has_value() && !space.damaged.contains(row->name);
 }
 
-Result<void> SnapshotStore::put_cached(const PageSpace& page_space, const PageRecord& page) {
+Result<void> SnapshotStore::put_cached(const PageSpace& page_space, const PageRecord& page,
+                                       std::span<const std::byte> kv) {
   TRY(ready());
   Space* space = TRY(space_for(page_space));
   const StoredPage stored{.page = page, .is_tail = false, .written_count = 0};
-  TRY(check_page(stored, space->space));
-  if (page.kv.empty()) return Error(ErrorCode::InvalidArgument, "a link cannot be cached");
+  TRY(check_page(stored, kv, space->space));
+  if (kv.empty()) return Error(ErrorCode::InvalidArgument, "a link cannot be cached");
   const PageKey key{space->digest, page.name};
-  if (cached_.find(key) != nullptr) {
+  if (const PlacedPage* placed = cached_.find(key)) {
     cached_.touch(key);
+    cached_.keep(key);
+    if (!placed->is_doubtful) return {};
+    PageFile* file = TRY(file_of(*space));
+    TRY(file->write(placed->slot, stored, kv));
+    cached_.trust(key);
     return {};
   }
   if (space->id != kNoRow && is_durable(*space, TRY(index_->find_page(space->id, page.name)))) {
@@ -209,7 +238,7 @@ Result<void> SnapshotStore::put_cached(const PageSpace& page_space, const PageRe
     give_back(*find_space(oldest->space), cached_.find(*oldest)->slot);
     cached_.erase(*oldest);
   }
-  const std::uint64_t slot = TRY(write_page(*space, stored));
+  const std::uint64_t slot = TRY(write_page(*space, stored, kv));
   cached_.insert(key, {slot, page.parent});
   return {};
 }
@@ -219,7 +248,11 @@ void SnapshotStore::drop_cached(const PageSpace& page_space, std::span<const Pag
   for (const PageName& name : names) {
     const PageKey key{digest, name};
     const PlacedPage* placed = cached_.find(key);
-    if (placed == nullptr || is_pinned(key)) continue;
+    if (placed == nullptr) continue;
+    if (is_pinned(key)) {
+      cached_.drop_later(key);
+      continue;
+    }
     give_back(*find_space(digest), placed->slot);
     cached_.erase(key);
   }

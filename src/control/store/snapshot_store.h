@@ -110,8 +110,14 @@ class SnapshotStore final {
   Result<std::uint64_t> tenant_bytes(const std::string& tenant);
 
   // --- The disk tier of the page cache ---
-  // Unavailable where no cached page can make room. Not durable.
-  Result<void> put_cached(const PageSpace& space, const PageRecord& page);
+  // Unavailable where no cached page can make room. Not durable, but as lasting as the process: a
+  // failure of the index or of a sync loses none that can be read.
+  Result<void> put_cached(const PageSpace& space, const PageRecord& page) {
+    return put_cached(space, page, page.kv);
+  }
+  // The same of a page whose keys and values lie elsewhere.
+  Result<void> put_cached(const PageSpace& space, const PageRecord& page,
+                          std::span<const std::byte> kv);
   void drop_cached(const PageSpace& space, std::span<const PageName> names);
   bool has_cached(const PageSpace& space, const PageName& name) const;
 
@@ -163,13 +169,19 @@ class SnapshotStore final {
   SnapshotStore(FileSystem& files, const WallClock& clock, StoreOptions options, StoreFile lock);
 
   // snapshot_store.cc
-  Result<void> ready();                              // Opens the index again after it failed.
-  Result<void> recover();                            // Memory as the index says.
+  Result<void> ready();    // Opens the index again after it failed.
+  Result<void> recover();  // Memory as the index says,
+  void keep_cached(
+      std::map<Digest, Space> before);  // and the cached pages that it knows nothing of.
   Result<Space*> space_for(const PageSpace& space);  // Makes one.
   Space* find_space(const Digest& digest);
   Space* find_space(std::int64_t id);
   Result<PageFile*> file_of(Space& space);
-  Result<std::uint64_t> write_page(Space& space, const StoredPage& page);
+  Result<std::uint64_t> write_page(Space& space, const StoredPage& page) {
+    return write_page(space, page, page.page.kv);
+  }
+  Result<std::uint64_t> write_page(Space& space, const StoredPage& page,
+                                   std::span<const std::byte> kv);
   void give_back(Space& space, std::uint64_t slot);
   Result<void> sync_pages(Space& space);
   Result<TicketId> make_ticket(const Digest& space, std::vector<PageName> pinned);

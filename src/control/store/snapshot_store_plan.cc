@@ -30,7 +30,7 @@ void SnapshotStore::find_source(const Space& space, const GivenPages& given, con
     if (pending != ticket->pending.end()) page.placed = pending->second;
     if (page.given == nullptr && link != ticket->links.end()) page.given = &link->second;
   }
-  const PlacedPage* cached = cached_.find({space.digest, page.name});
+  const PlacedPage* cached = cached_.find_sound({space.digest, page.name});
   if (!page.placed.has_value() && cached != nullptr) {
     page.placed = *cached;
     page.is_cached = true;

@@ -160,7 +160,9 @@ Result<PageRecord> SnapshotStore::read_page(const PageSpace& page_space, const P
   if (cached != nullptr) {
     cached_.touch({space->digest, name});
     read = file->read(cached->slot, &name);
-    if (!read.ok() && !is_pinned({space->digest, name})) drop_cached(page_space, {&name, 1});
+    // What could not be read now may be there the next time.
+    const bool is_damaged = !read.ok() && read.error().code() == ErrorCode::Corrupted;
+    if (is_damaged) drop_cached(page_space, {&name, 1});
   }
   if (!read.ok() && is_stored) {
     read = file->read(*row->slot, &name);

@@ -44,8 +44,9 @@ Result<BegunSave> SnapshotStore::begin_save(const PageSpace& page_space,
   BegunSave begun;
   begun.missing = TRY(missing(page_space, names));
   const Digest digest = space_digest(page_space);
-  std::erase_if(begun.missing,
-                [&](const PageName& name) { return cached_.find({digest, name}) != nullptr; });
+  std::erase_if(begun.missing, [&](const PageName& name) {
+    return cached_.find_sound({digest, name}) != nullptr;
+  });
   TRY(space_for(page_space));
   begun.ticket = TRY(make_ticket(digest, {names.begin(), names.end()}));
   return begun;

@@ -374,6 +374,27 @@ TEST_F(Store, CachedPagesAreBoundedBecomeStoredAndAreForgotten) {
   expect_loads(snapshot);
 }
 
+TEST_F(Store, ACachedPageThatIsDroppedUnderATicketGoesWhenTheTicketEnds) {
+  const TestSnapshot snapshot = make_snapshot("a", "one", counting(1, 8));
+  const PageSpace& space = snapshot.record.space;
+  std::vector<PageName> names;
+  for (const PageRecord& page : snapshot.pages) {
+    names.push_back(page.name);
+    ASSERT_TRUE(store().put_cached(space, page).ok());
+  }
+  const Result<BegunSave> begun = store().begin_save(space, names);
+  ASSERT_TRUE(begun.ok());
+  store().drop_cached(space, names);
+  EXPECT_TRUE(store().has_cached(space, names[0])) << "the ticket keeps it";
+  EXPECT_EQ(store().counts().cached_page_count, 0u);
+  ASSERT_TRUE(store().put_cached(space, snapshot.pages[1]).ok());
+  store().release(begun.value().ticket);
+  EXPECT_FALSE(store().has_cached(space, names[0]));
+  EXPECT_TRUE(store().has_cached(space, names[1])) << "it was put again";
+  EXPECT_EQ(store().counts().cached_page_count, 1u);
+  verify();
+}
+
 TEST_F(Store, ASnapshotWithoutPagesIsOneToo) {
   const TestSnapshot empty = make_snapshot("a", "empty", {});
   save(empty);

@@ -67,16 +67,20 @@ bool CostModel::is_restore_quicker(const Run& run) const {
 }
 
 bool CostModel::should_restore(const Run& run) {
-  if (is_restore_quicker(run)) return true;
-  if (choice_ != TierChoice::Measured || ++declined_count_ < kTryAgainCount) return false;
-  declined_count_ = 0;
-  return true;
+  return is_restore_quicker(run) || is_turned_round(restores_declined_count_);
 }
 
-bool CostModel::is_worth_keeping(bool is_on_disk, std::uint32_t page_size) const {
+bool CostModel::is_worth_keeping(bool is_on_disk, std::uint32_t page_size) {
   return is_restore_quicker({.page_count = kUsualRun,
                              .read_count = is_on_disk ? kUsualRun : 0,
-                             .token_count = kUsualRun * page_size});
+                             .token_count = kUsualRun * page_size}) ||
+         is_turned_round(keeps_declined_count_);
+}
+
+bool CostModel::is_turned_round(std::uint32_t& declined_count) const {
+  if (choice_ != TierChoice::Measured || ++declined_count < kTryAgainCount) return false;
+  declined_count = 0;
+  return true;
 }
 
 double measure_copy_ns_per_byte() {

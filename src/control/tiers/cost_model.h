@@ -9,8 +9,8 @@
 // measurement at start (measure_copy_ns()), of the disk a cautious guess (200 us, and 500 MB/s),
 // and for computing nothing: as long as nobody knows what a token costs, pages are brought back.
 //
-// A choice against a tier ends its measurements, so every kTryAgainCount-th such choice is turned
-// round.
+// A choice against a tier ends its measurements, whether it is to bring pages back or to keep them
+// there at all, so every kTryAgainCount-th such choice of each kind is turned round.
 //
 // Thread   that of its owner. Reads no clock.
 #include <cstdint>
@@ -37,7 +37,7 @@ class CostModel {
   // A batch of nothing but rows; of nothing but loads.
   void note_compute(std::uint32_t row_count, std::uint64_t device_ns);
   void note_load(std::uint32_t page_count, std::uint64_t device_ns);
-  // From the job to its answer.
+  // What the job took on the disk's own thread; one that read nothing wrong.
   void note_read(std::uint32_t page_count, std::uint64_t ns);
 
   // Pages in a row that hold `token_count` tokens, of which the disk must read some.
@@ -48,16 +48,18 @@ class CostModel {
   };
   bool should_restore(const Run& run);
   // Whether a page is worth a place there: should_restore() of a run of usual length.
-  bool is_worth_keeping(bool is_on_disk, std::uint32_t page_size) const;
+  bool is_worth_keeping(bool is_on_disk, std::uint32_t page_size);
 
   const CostFigures& figures() const { return figures_; }
 
  private:
   bool is_restore_quicker(const Run& run) const;
+  bool is_turned_round(std::uint32_t& declined_count) const;
 
   const TierChoice choice_;
   CostFigures figures_;
-  std::uint32_t declined_count_ = 0;
+  std::uint32_t restores_declined_count_ = 0;
+  std::uint32_t keeps_declined_count_ = 0;
 };
 
 // The times that are compared, for whoever wants to see them.

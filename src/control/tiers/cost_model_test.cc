@@ -71,6 +71,18 @@ TEST(CostModel, ATierThatWasDeclinedIsTriedAgainNowAndThen) {
   EXPECT_EQ(tried, 2u);
 }
 
+TEST(CostModel, APageIsKeptNowAndThenWhereReadingWasSlow) {
+  CostModel costs(kPageBytes, 0.2);
+  costs.note_compute(256, 256 * 100'000);
+  ASSERT_TRUE(costs.is_worth_keeping(true, 16));
+  for (int read = 0; read < 50; ++read) costs.note_read(16, 16 * 1'000'000'000ull);
+  std::uint32_t kept = 0;
+  for (std::uint32_t each = 0; each < 2 * CostModel::kTryAgainCount; ++each) {
+    kept += costs.is_worth_keeping(true, 16);
+  }
+  EXPECT_EQ(kept, 2u);
+}
+
 TEST(CostModel, CanBeToldWhatToChoose) {
   CostModel never(kPageBytes, 0.2, TierChoice::Recompute);
   CostModel always(kPageBytes, 0.2, TierChoice::Restore);

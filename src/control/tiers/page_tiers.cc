@@ -63,6 +63,10 @@ bool PageTiers::is_to_be_read(NodeId node) const {
   return entry != nullptr && entry->use == Use::None && entry->bytes.byte_count() == 0;
 }
 
+bool PageTiers::fits_disk(NodeId node) const {
+  return cache_.trie().mask(node).size() <= options_.disk_view_bytes_max;
+}
+
 void PageTiers::touch(NodeId node) {
   Entry& entry = at(node);
   if (!entry.listed) return;
@@ -74,14 +78,17 @@ bool PageTiers::can_pin(const std::vector<NodeId>& nodes) const {
   auto displaced = static_cast<std::uint32_t>(host_order_.size());
   auto disk_displaced = static_cast<std::uint32_t>(disk_order_.size());
   std::uint32_t missing = 0;
+  std::uint32_t only_host = 0;
   for (const NodeId node : nodes) {
     const Entry* entry = find(node);
     missing += entry == nullptr;
+    only_host += entry == nullptr && !fits_disk(node);
     // What is here already will not give way either.
     if (entry != nullptr && entry->listed) --(entry->is_host ? displaced : disk_displaced);
   }
   const std::uint32_t host = host_max_ - host_count_ + displaced;
   if (missing <= host) return true;
+  if (only_host > host) return false;
   const std::uint32_t disk = options_.disk_page_count_max - disk_count_ + disk_displaced;
   // Those that give way to it in host memory are staged first.
   const std::uint32_t staged = std::min(disk, staged_max_ - staged_count_);
@@ -151,7 +158,7 @@ bool PageTiers::make_host_room() {
   if (host_order_.empty()) return false;
   const NodeId oldest = host_order_.front();
   Entry& entry = at(oldest);
-  if (has_staging_room() && make_disk_room()) {
+  if (fits_disk(oldest) && make_disk_room()) {
     to_disk(oldest, entry);
     ++counts_.spilled_count;
   } else {
@@ -162,10 +169,13 @@ bool PageTiers::make_host_room() {
 }
 
 bool PageTiers::make_disk_room() {
-  if (disk_count_ < options_.disk_page_count_max) return true;
-  if (disk_order_.empty()) return false;
-  forget(disk_order_.front());
-  ++counts_.forgotten_count;
+  const bool is_full = disk_count_ >= options_.disk_page_count_max;
+  // Nothing gives way for a page that finds no place in the end.
+  if ((is_full && disk_order_.empty()) || !has_staging_room()) return false;
+  if (is_full) {
+    forget(disk_order_.front());
+    ++counts_.forgotten_count;
+  }
   return true;
 }
 
@@ -199,7 +209,7 @@ PageBytes PageTiers::take_memory() {
 std::optional<TransferId> PageTiers::leave(NodeId node) {
   QUIRE_CHECK(!has(node), "it is on a tier already");
   const bool is_host = host_max_ > 0 && make_host_room();
-  if (!is_host && !(has_staging_room() && make_disk_room())) {
+  if (!is_host && !(fits_disk(node) && make_disk_room())) {
     ++counts_.refused_count;
     return std::nullopt;
   }
@@ -222,11 +232,7 @@ void PageTiers::arrive(NodeId node, TransferId transfer, Result<PageBytes> bytes
     if (bytes.ok()) recycle(std::move(bytes).take());
     return;
   }
-  if (!bytes.ok()) {
-    ++counts_.damaged_count;
-    entry->use = Use::None;
-    return forget(node);
-  }
+  if (!bytes.ok()) return lose(node, std::move(bytes).take_error());
   ++counts_.kept_count;
   entry->bytes = std::move(bytes).take();
   entry->checksum = store::checksum(entry->bytes.span());
@@ -243,17 +249,48 @@ PinId PageTiers::pin(NodeId node) {
   return entry.id;
 }
 
+PinId PageTiers::pin_again(NodeId node, PinId pin) {
+  if (has(node)) return this->pin(node);
+  const auto lost = losses_.find(pin);
+  if (lost != losses_.end()) ++lost->second.pin_count;
+  return pin;
+}
+
+const Error* PageTiers::loss(PinId pin) const {
+  const auto lost = losses_.find(pin);
+  return lost == losses_.end() ? nullptr : &lost->second.error;
+}
+
 void PageTiers::unpin(NodeId node, PinId pin) {
   Entry* entry = find(node);
-  if (entry == nullptr || entry->id != pin) return;  // Its bytes failed.
+  if (entry == nullptr || entry->id != pin) {
+    const auto lost = losses_.find(pin);
+    QUIRE_CHECK(lost != losses_.end(), "unpinned what was not pinned");
+    if (--lost->second.pin_count == 0) losses_.erase(lost);
+    return;
+  }
   QUIRE_CHECK(entry->pin_count > 0, "unpinned more often than pinned");
   if (--entry->pin_count > 0) return;
   --pinned_count_;
   if (entry->use == Use::None) return settle(node, *entry);
-  if (cache_.trie().is_opaque(node)) forget(node);
+  const bool is_unwanted = entry->use == Use::Unwritten && entry->failed_count > 0;
+  if (is_unwanted || cache_.trie().is_opaque(node)) forget(node);
 }
 
 void PageTiers::forget(NodeId node) {
+  QUIRE_CHECK(at(node).pin_count == 0, "forgot what is pinned");
+  erase(node);
+}
+
+// Its bytes are gone, or wrong.
+void PageTiers::lose(NodeId node, Error error) {
+  ++counts_.damaged_count;
+  const Entry& entry = at(node);
+  if (entry.pin_count > 0) losses_.emplace(entry.id, Loss{std::move(error), entry.pin_count});
+  erase(node);
+}
+
+void PageTiers::erase(NodeId node) {
   Entry& entry = at(node);
   if (entry.listed) order_of(entry).erase(*entry.listed);
   if (entry.use == Use::Unwritten) unwritten_.remove(node);
@@ -271,11 +308,12 @@ void PageTiers::forget(NodeId node) {
 }
 
 Result<PageTiers::Taken> PageTiers::take_bytes(NodeId node) {
+  QUIRE_CHECK(is_ready(node), "took bytes that are not here");
   Entry& entry = at(node);
   if (store::checksum(entry.bytes.span()) != entry.checksum) {
-    ++counts_.damaged_count;
-    forget(node);
-    return Error(ErrorCode::Corrupted, "a page in host memory is not what was written there");
+    const Error error(ErrorCode::Corrupted, "a page in host memory is not what was written there");
+    lose(node, error.copy());
+    return error.copy();
   }
   Taken taken;
   if (entry.use == Use::Unwritten) {  // The disk goes on to want it.

@@ -15,11 +15,16 @@
 // its own. Each transfer has a number, so that bytes that arrive for a page which was forgotten
 // meanwhile, whose place another node may have by now, find nobody.
 //
+// What the disk could not write or read may be a matter of the moment, so nobody's pinned page is
+// lost by it: the bytes of one that was not written stay in memory, and are offered again, later
+// each time; one that was not read is on disk still. A page that nobody pins is forgotten.
+//
 // Owns     the bytes in host memory and those staged; a hold on the name of each node that has an
 //          entry.
 // Thread   engine thread only.
-// Errors   Corrupted from take_bytes() for bytes that are not those that arrived; the page is
-//          forgotten then. Misuse stops the process.
+// Errors   Corrupted from take_bytes() for bytes that are not those that arrived; the page is lost
+//          then. Why a pinned page was lost is known until it is unpinned. Misuse stops the
+//          process.
 //
 // Invariants, all checked by verify():
 //   D1  Each entry's node exists and has a name; one that nobody can find (opaque) is pinned.
@@ -50,6 +55,7 @@ struct PageTierOptions {
   std::uint64_t page_bytes = 0;           // Of the device; 0: it moves no pages: no tiers.
   std::uint64_t host_bytes_max = 0;       // 0: no host memory.
   std::uint32_t disk_page_count_max = 0;  // 0: no disk.
+  std::uint32_t disk_view_bytes_max = 0;  // What a page sees must fit its header there.
   std::uint64_t staged_bytes_max = std::uint64_t{64} << 20;  // But always one page.
 };
 
@@ -80,10 +86,14 @@ class PageTiers {
   // Its bytes are in memory, and no transfer has them: it can be loaded at once.
   bool is_ready(NodeId node) const;
   bool is_to_be_read(NodeId node) const;  // On disk alone, and nobody reads it yet.
+  // The store has room for what it must keep beside the bytes. False of a page that sees more
+  // ranges of slots than its header there can say: it goes to host memory or nowhere.
+  bool fits_disk(NodeId node) const;
 
   void touch(NodeId node);  // Somebody wants it. Requires: has().
 
-  // Whether all of these can be kept until they are unpinned, and come back together.
+  // Whether all of these can be kept until they are unpinned. Then leave() takes those that have no
+  // entry, if what fits no disk comes first.
   bool can_pin(const std::vector<NodeId>& nodes) const;
 
   // The batch being built reads the bytes of `node`, which has no entry. Nothing if there is no
@@ -94,7 +104,11 @@ class PageTiers {
   // Requires: has(). The id says which page it was, for unpin(): one that was lost meanwhile, and
   // came again, is another. An opaque page that nobody pins any more is forgotten.
   PinId pin(NodeId node);
+  PinId pin_again(NodeId node, PinId pin);  // The same page, for another who pins it.
   void unpin(NodeId node, PinId pin);
+  // Why the page that was pinned so is not here any more; null if nothing is known of that.
+  const Error* loss(PinId pin) const;
+  // Requires: nobody pins it.
   void forget(NodeId node);
 
   struct Taken {
@@ -108,21 +122,31 @@ class PageTiers {
   PageBytes take_memory();
 
   // --- The disk's part ---
-  // Pages that are to be written, oldest first, at most `count`; their bytes stay until written().
+  // Pages that are to be written now, oldest first, at most `count`.
   struct Unwritten {
     NodeId node = kNoNode;
     TransferId transfer = kNoTransfer;
-    const PageBytes* bytes = nullptr;
   };
   std::vector<Unwritten> unwritten(std::uint32_t count) const;
-  // A job of the disk has a copy of the bytes.
-  void handed_over(NodeId node, TransferId transfer);
-  // The job is answered; what was not written is forgotten.
-  void written(NodeId node, TransferId transfer, bool is_written);
+  // Their bytes, for a job of the disk; back again where there is no such job.
+  PageBytes hand_over(NodeId node, TransferId transfer);
+  void take_back(NodeId node, TransferId transfer, PageBytes bytes);
+  // The job is answered, and gives the bytes back.
+  void written(NodeId node, TransferId transfer, Result<void> outcome, PageBytes bytes);
   std::optional<TransferId> begin_read(NodeId node);  // Nothing while too much is staged.
   bool is_reading(NodeId node, TransferId transfer) const;
   void cancel_read(NodeId node, TransferId transfer);  // No job was made of it.
-  void end_read(NodeId node, TransferId transfer, Result<PageBytes> bytes);
+  struct ReadBytes {
+    PageBytes bytes;
+    store::Checksum checksum{};
+  };
+  void end_read(NodeId node, TransferId transfer, Result<ReadBytes> read);
+  // Why the disk did not give the page when it was asked last; nothing if it did, or was not asked
+  // since this was taken.
+  std::optional<Error> take_read_error(NodeId node);
+  // Where no page can be staged and no transfer under way will change that: why the disk does not
+  // take those that are.
+  const Error* staging_blocked_by() const;
   // Names that the disk need not keep any more.
   std::vector<PageName> take_forgotten() { return std::exchange(forgotten_, {}); }
   void keep_forgotten(std::vector<PageName> names) { forgotten_ = std::move(names); }
@@ -146,6 +170,7 @@ class PageTiers {
     Leaving,    // A batch reads it off the device.
     Loading,    // A batch has its bytes.
     Unwritten,  // For the disk to write.
+    Writing,    // A job of the disk has its bytes.
     Reading,    // The disk reads it.
   };
   struct Entry {
@@ -155,10 +180,16 @@ class PageTiers {
     bool is_staged = false;  // Of the disk, and in memory, or about to be.
     std::uint32_t pin_count = 0;
     TransferId transfer = kNoTransfer;
-    TransferId written_by = kNoTransfer;  // A job of the disk that is not answered.
     PageBytes bytes;
     store::Checksum checksum{};
     std::optional<Order::iterator> listed;
+    std::optional<Error> error;  // The first of the disk since it last did what it was asked.
+    std::uint32_t failed_count = 0;
+    std::uint64_t retry_ns = 0;  // Of the cache's time: not to be written before.
+  };
+  struct Loss {
+    Error error;
+    std::uint32_t pin_count = 0;
   };
 
   const Entry* find(NodeId node) const;
@@ -173,8 +204,10 @@ class PageTiers {
   void unstage(Entry& entry);
   bool has_staging_room();
   void unstage_oldest();
+  void lose(NodeId node, Error error);
+  void erase(NodeId node);
   bool make_host_room();
-  bool make_disk_room();
+  bool make_disk_room();  // For one more page, staged.
   void to_disk(NodeId node, Entry& entry);
   void recycle(PageBytes bytes);
 
@@ -183,6 +216,7 @@ class PageTiers {
   const std::uint32_t host_max_;    // Pages.
   const std::uint32_t staged_max_;  // Pages.
   std::unordered_map<NodeId, Entry> entries_;
+  std::unordered_map<PinId, Loss> losses_;  // While somebody pins what is not here any more.
   Order host_order_;
   Order disk_order_;
   std::list<NodeId> unwritten_;  // Oldest first.

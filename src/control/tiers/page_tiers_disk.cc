@@ -6,37 +6,80 @@
 #include "control/tiers/page_tiers.h"
 
 namespace quire::control {
+namespace {
+
+constexpr std::uint64_t kRetryNsMin = 10'000'000;
+constexpr std::uint64_t kRetryNsMax = 10'000'000'000;
+
+// Twice as long each time.
+std::uint64_t retry_ns_after(std::uint32_t failed_count) {
+  const std::uint32_t doublings = std::min(failed_count - 1, 10u);
+  return std::min(kRetryNsMin << doublings, kRetryNsMax);
+}
+
+}  // namespace
 
 std::vector<PageTiers::Unwritten> PageTiers::unwritten(std::uint32_t count) const {
   std::vector<Unwritten> pages;
   for (const NodeId node : unwritten_) {
     if (pages.size() == count) break;
     const Entry* entry = find(node);
-    pages.push_back({.node = node, .transfer = entry->transfer, .bytes = &entry->bytes});
+    if (entry->retry_ns > cache_.now_ns()) continue;
+    pages.push_back({.node = node, .transfer = entry->transfer});
   }
   return pages;
 }
 
-// The job has a copy of its own: from now on the page is as good as on disk, because jobs are done
-// in order.
-void PageTiers::handed_over(NodeId node, TransferId transfer) {
+PageBytes PageTiers::hand_over(NodeId node, TransferId transfer) {
   Entry* entry = find(node, transfer);
   QUIRE_CHECK(entry != nullptr && entry->use == Use::Unwritten, "handed over what nobody writes");
   unwritten_.remove(node);
-  unstage(*entry);
-  entry->use = Use::None;
-  entry->written_by = transfer;
-  settle(node, *entry);
+  entry->use = Use::Writing;
+  return std::exchange(entry->bytes, {});
 }
 
-void PageTiers::written(NodeId node, TransferId transfer, bool is_written) {
+void PageTiers::take_back(NodeId node, TransferId transfer, PageBytes bytes) {
+  Entry* entry = find(node, transfer);
+  QUIRE_CHECK(entry != nullptr && entry->use == Use::Writing, "nobody has its bytes");
+  entry->bytes = std::move(bytes);
+  entry->use = Use::Unwritten;
+  unwritten_.push_front(node);
+}
+
+void PageTiers::written(NodeId node, TransferId transfer, Result<void> outcome, PageBytes bytes) {
+  Entry* entry = find(node, transfer);
+  if (entry == nullptr) return recycle(std::move(bytes));
+  entry->bytes = std::move(bytes);
+  if (outcome.ok()) {
+    entry->error.reset();
+    entry->failed_count = 0;
+    entry->retry_ns = 0;
+    unstage(*entry);
+    return settle(node, *entry);
+  }
+  if (entry->pin_count == 0) return lose(node, std::move(outcome).take_error());
+  if (!entry->error) entry->error = std::move(outcome).take_error();
+  entry->retry_ns = cache_.now_ns() + retry_ns_after(++entry->failed_count);
+  entry->use = Use::Unwritten;
+  unwritten_.push_back(node);
+}
+
+const Error* PageTiers::staging_blocked_by() const {
+  if (staged_count_ < staged_max_) return nullptr;
+  const Error* error = nullptr;
+  for (const auto& [node, entry] : entries_) {
+    if (!entry.is_staged) continue;
+    const bool waits = entry.use == Use::Unwritten && entry.retry_ns > cache_.now_ns();
+    if (!waits) return nullptr;
+    error = &*entry.error;
+  }
+  return error;
+}
+
+std::optional<Error> PageTiers::take_read_error(NodeId node) {
   Entry* entry = find(node);
-  if (entry == nullptr || entry->written_by != transfer) return;
-  entry->written_by = kNoTransfer;
-  if (is_written) return;
-  ++counts_.damaged_count;
-  entry->use = Use::None;
-  forget(node);
+  if (entry == nullptr || !is_to_be_read(node)) return std::nullopt;
+  return std::exchange(entry->error, std::nullopt);
 }
 
 std::optional<TransferId> PageTiers::begin_read(NodeId node) {
@@ -59,16 +102,24 @@ void PageTiers::cancel_read(NodeId node, TransferId transfer) {
   settle(node, entry);
 }
 
-void PageTiers::end_read(NodeId node, TransferId transfer, Result<PageBytes> bytes) {
+void PageTiers::end_read(NodeId node, TransferId transfer, Result<ReadBytes> read) {
   Entry* entry = find(node, transfer);
-  if (entry == nullptr) return;
-  if (!bytes.ok()) {
-    ++counts_.damaged_count;
-    entry->use = Use::None;
-    return forget(node);
+  if (entry == nullptr) {
+    if (read.ok()) recycle(std::move(read.value().bytes));
+    return;
   }
-  entry->bytes = std::move(bytes).take();
-  entry->checksum = store::checksum(entry->bytes.span());
+  if (!read.ok()) {
+    // Only what the store says of the page itself is for ever.
+    const bool may_pass =
+        read.error().code() == ErrorCode::Io || read.error().code() == ErrorCode::Unavailable;
+    if (entry->pin_count == 0 || !may_pass) return lose(node, std::move(read).take_error());
+    entry->error = std::move(read).take_error();
+    unstage(*entry);
+    return settle(node, *entry);
+  }
+  entry->error.reset();
+  entry->bytes = std::move(read.value().bytes);
+  entry->checksum = read.value().checksum;
   while (read_.size() >= 2 * std::size_t{staged_max_}) unstage_oldest();
   read_.push_back({node, entry->id});
   settle(node, *entry);

@@ -11,6 +11,7 @@ namespace quire::control {
 namespace {
 
 constexpr std::uint64_t kPageBytes = 64;
+constexpr std::uint32_t kViewBytesMax = 100;
 constexpr std::uint32_t kPageSize = 4;
 
 PageBytes bytes_of(std::uint64_t value) {
@@ -18,6 +19,12 @@ PageBytes bytes_of(std::uint64_t value) {
   std::memset(bytes.span().data(), 0, kPageBytes);
   std::memcpy(bytes.span().data(), &value, sizeof(value));
   return bytes;
+}
+
+PageTiers::ReadBytes read_of(std::uint64_t value) {
+  PageTiers::ReadBytes read{.bytes = bytes_of(value), .checksum = {}};
+  read.checksum = store::checksum(read.bytes.span());
+  return read;
 }
 
 std::uint64_t value_of(const PageBytes& bytes) {
@@ -34,6 +41,7 @@ struct Fixture {
         tiers(cache, {.page_bytes = kPageBytes,
                       .host_bytes_max = host_pages * kPageBytes,
                       .disk_page_count_max = disk_pages,
+                      .disk_view_bytes_max = kViewBytesMax,
                       .staged_bytes_max = staged_pages * kPageBytes}),
         root(cache.root({})) {}
 
@@ -45,14 +53,15 @@ struct Fixture {
   }
 
   // A node that has a name and, once its page is evicted, no bytes.
-  NodeId node(std::uint32_t token, bool is_opaque = false) {
+  NodeId node(std::uint32_t token, std::size_t view_bytes = 0) {
     std::vector<PageId> pages;
     EXPECT_TRUE(cache.take(1, pages));
     const std::vector<TokenId> tokens(kPageSize, TokenId{token});
     std::vector<std::uint32_t> positions(kPageSize);
     std::iota(positions.begin(), positions.end(), 0u);
-    const NodeId made = cache.commit(pages[0], root, {.tokens = tokens, .positions = positions},
-                                     HoldKind::Page, is_opaque);
+    const std::vector<std::uint8_t> view(view_bytes, 1);
+    const NodeId made = cache.commit(
+        pages[0], root, {.tokens = tokens, .positions = positions, .mask = view}, HoldKind::Page);
     cache.hold_name(made);  // The test's own.
     cache.drop_page(made);
     return made;
@@ -123,18 +132,144 @@ TEST(PageTiers, PassItOnToTheDiskWhereThereIsOne) {
   EXPECT_EQ(fixture.restore(first), 1u) << "its bytes are here until the disk has them";
   const auto unwritten = fixture.tiers.unwritten(8);
   ASSERT_EQ(unwritten.size(), 1u);
-  EXPECT_EQ(value_of(*unwritten[0].bytes), 1u);
-  fixture.tiers.handed_over(first, unwritten[0].transfer);
-  fixture.tiers.written(first, unwritten[0].transfer, true);
+  PageBytes bytes = fixture.tiers.hand_over(first, unwritten[0].transfer);
+  EXPECT_EQ(value_of(bytes), 1u);
+  EXPECT_FALSE(fixture.tiers.is_ready(first));
+  EXPECT_FALSE(fixture.tiers.is_to_be_read(first)) << "the disk does not have it yet";
+  fixture.tiers.written(first, unwritten[0].transfer, {}, std::move(bytes));
   EXPECT_TRUE(fixture.tiers.is_to_be_read(first));
   const std::optional<TransferId> read = fixture.tiers.begin_read(first);
   ASSERT_TRUE(read.has_value());
   EXPECT_FALSE(fixture.tiers.is_ready(first));
-  fixture.tiers.end_read(first, *read, bytes_of(1));
+  fixture.tiers.end_read(first, *read, read_of(1));
   EXPECT_EQ(fixture.restore(first), 1u);
   EXPECT_TRUE(fixture.tiers.is_to_be_read(first)) << "nothing is staged for longer than needed";
   EXPECT_EQ(fixture.tiers.staged_page_count(), 0u);
   fixture.tiers.verify();
+}
+
+TEST(PageTiers, APageWithALongViewGoesToHostMemoryOrNowhere) {
+  Fixture disk(0, 4);
+  const NodeId longest = disk.node(1, kViewBytesMax);
+  const NodeId too_long = disk.node(2, kViewBytesMax + 1);
+  EXPECT_TRUE(disk.tiers.can_pin({longest}));
+  EXPECT_FALSE(disk.tiers.can_pin({longest, too_long}));
+  EXPECT_FALSE(disk.keep(too_long, 2));
+  EXPECT_TRUE(disk.keep(longest, 1));
+  disk.tiers.verify();
+  Fixture both(1, 4);
+  const NodeId first = both.node(1, kViewBytesMax + 1);
+  const NodeId second = both.node(2);
+  EXPECT_TRUE(both.tiers.can_pin({second, first}));
+  EXPECT_FALSE(both.tiers.can_pin({first, both.node(3, kViewBytesMax + 1)}));
+  EXPECT_TRUE(both.keep(first, 1));
+  EXPECT_TRUE(both.keep(second, 2)) << "it takes the other's place in host memory";
+  EXPECT_EQ(both.tiers.place(first), TierPlace::None) << "and the other has no place on disk";
+  both.tiers.verify();
+}
+
+TEST(PageTiers, NothingReadGivesWayForAPageThatFindsNoPlace) {
+  Fixture fixture(0, 1, 1);
+  const NodeId page = fixture.node(1);
+  EXPECT_TRUE(fixture.keep(page, 1));
+  const auto unwritten = fixture.tiers.unwritten(8);
+  PageBytes bytes = fixture.tiers.hand_over(page, unwritten[0].transfer);
+  fixture.tiers.written(page, unwritten[0].transfer, {}, std::move(bytes));
+  fixture.tiers.pin(page);
+  const std::optional<TransferId> read = fixture.tiers.begin_read(page);
+  ASSERT_TRUE(read.has_value());
+  fixture.tiers.end_read(page, *read, read_of(1));
+  ASSERT_TRUE(fixture.tiers.is_ready(page));
+  EXPECT_FALSE(fixture.keep(fixture.node(2), 2)) << "the disk is full of what is pinned";
+  EXPECT_TRUE(fixture.tiers.is_ready(page));
+  EXPECT_EQ(fixture.restore(page), 1u);
+  fixture.tiers.verify();
+}
+
+TEST(PageTiers, APinnedPageThatTheDiskCouldNotWriteStaysInMemoryAndIsOfferedAgain) {
+  Fixture fixture(0, 2, 1);
+  const NodeId page = fixture.node(1);
+  EXPECT_TRUE(fixture.keep(page, 1));
+  const PinId pin = fixture.tiers.pin(page);
+  const TransferId transfer = fixture.tiers.unwritten(8).at(0).transfer;
+  const auto try_to_write = [&](const Result<void>& outcome) {
+    PageBytes bytes = fixture.tiers.hand_over(page, transfer);
+    fixture.tiers.written(page, transfer, outcome.ok() ? Result<void>() : outcome.error().copy(),
+                          std::move(bytes));
+    fixture.tiers.verify();
+  };
+  std::uint64_t now_ns = 1;
+  for (const char* reason : {"full", "full still"}) {
+    fixture.cache.set_time(now_ns);
+    try_to_write(Error(ErrorCode::Io, reason));
+    EXPECT_TRUE(fixture.tiers.is_ready(page));
+    EXPECT_TRUE(fixture.tiers.unwritten(8).empty()) << "not at once";
+    ASSERT_NE(fixture.tiers.staging_blocked_by(), nullptr);
+    EXPECT_EQ(fixture.tiers.staging_blocked_by()->message(), "full");
+    now_ns += 1'000'000'000;
+    fixture.cache.set_time(now_ns);
+    EXPECT_EQ(fixture.tiers.staging_blocked_by(), nullptr);
+    ASSERT_EQ(fixture.tiers.unwritten(8).size(), 1u);
+  }
+  EXPECT_EQ(fixture.restore(page), 1u);
+  try_to_write({});
+  EXPECT_TRUE(fixture.tiers.is_to_be_read(page));
+  EXPECT_EQ(fixture.tiers.staged_page_count(), 0u);
+  EXPECT_EQ(fixture.tiers.counts().damaged_count, 0u);
+  fixture.tiers.unpin(page, pin);
+  fixture.tiers.verify();
+}
+
+TEST(PageTiers, AFailureOfTheDiskToReadCostsNoPinnedPageAndDamageSaysWhy) {
+  Fixture fixture(0, 2);
+  const NodeId page = fixture.node(1);
+  EXPECT_TRUE(fixture.keep(page, 1));
+  const PinId pin = fixture.tiers.pin(page);
+  const PinId second = fixture.tiers.pin_again(page, pin);
+  const TransferId written = fixture.tiers.unwritten(8).at(0).transfer;
+  PageBytes bytes = fixture.tiers.hand_over(page, written);
+  fixture.tiers.written(page, written, {}, std::move(bytes));
+  fixture.tiers.end_read(page, *fixture.tiers.begin_read(page), Error(ErrorCode::Io, "not now"));
+  EXPECT_TRUE(fixture.tiers.is_to_be_read(page));
+  const std::optional<Error> error = fixture.tiers.take_read_error(page);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->message(), "not now");
+  EXPECT_FALSE(fixture.tiers.take_read_error(page).has_value());
+  fixture.tiers.verify();
+  fixture.tiers.end_read(page, *fixture.tiers.begin_read(page),
+                         Error(ErrorCode::Corrupted, "a wrong checksum"));
+  EXPECT_EQ(fixture.tiers.place(page), TierPlace::None);
+  EXPECT_EQ(fixture.tiers.pin_again(page, pin), pin);
+  for (const PinId each : {pin, second, pin}) {
+    ASSERT_NE(fixture.tiers.loss(each), nullptr);
+    EXPECT_EQ(fixture.tiers.loss(each)->message(), "a wrong checksum");
+    fixture.tiers.unpin(page, each);
+  }
+  EXPECT_EQ(fixture.tiers.loss(pin), nullptr) << "nobody asks any more";
+  fixture.tiers.verify();
+}
+
+TEST(PageTiersDeathTest, BytesThatAreNotHereCannotBeTaken) {
+  Fixture fixture(1);
+  const NodeId page = fixture.node(1);
+  const std::optional<TransferId> transfer = fixture.tiers.leave(page);
+  ASSERT_TRUE(transfer.has_value());
+  EXPECT_DEATH((void)fixture.tiers.take_bytes(page), "not here");
+}
+
+TEST(PageTiers, BytesThatChangedInMemoryAreNotGivenBack) {
+  Fixture fixture(2);
+  const NodeId page = fixture.node(1);
+  fixture.keep(page, 1);
+  Result<PageTiers::Taken> taken = fixture.tiers.take_bytes(page);
+  ASSERT_TRUE(taken.ok());
+  taken.value().bytes.span()[3] ^= std::byte{1};
+  fixture.tiers.give_bytes(page, taken.value().transfer, std::move(taken.value().bytes), true);
+  taken = fixture.tiers.take_bytes(page);
+  ASSERT_FALSE(taken.ok());
+  EXPECT_EQ(taken.error().code(), ErrorCode::Corrupted);
+  EXPECT_EQ(fixture.tiers.counts().damaged_count, 1u);
+  EXPECT_EQ(fixture.tiers.place(page), TierPlace::None);
 }
 
 TEST(PageTiers, WhatTheDiskCouldNotWriteIsForgotten) {
@@ -143,8 +278,9 @@ TEST(PageTiers, WhatTheDiskCouldNotWriteIsForgotten) {
   EXPECT_TRUE(fixture.keep(page, 1));
   const auto unwritten = fixture.tiers.unwritten(8);
   ASSERT_EQ(unwritten.size(), 1u);
-  fixture.tiers.handed_over(page, unwritten[0].transfer);
-  fixture.tiers.written(page, unwritten[0].transfer, false);
+  PageBytes bytes = fixture.tiers.hand_over(page, unwritten[0].transfer);
+  fixture.tiers.written(page, unwritten[0].transfer, Error(ErrorCode::Io, "full"),
+                        std::move(bytes));
   EXPECT_EQ(fixture.tiers.place(page), TierPlace::None);
   EXPECT_EQ(fixture.tiers.counts().damaged_count, 1u);
   EXPECT_EQ(fixture.tiers.take_forgotten().size(), 1u);
@@ -228,10 +364,16 @@ TEST(PageTiers, AgreeWithAMapUnderRandomUse) {
     std::map<NodeId, std::uint64_t> values;
     std::map<NodeId, std::pair<TransferId, std::uint64_t>> leaving;
     std::map<NodeId, TransferId> reading;
+    struct Writing {
+      NodeId node;
+      TransferId transfer;
+      PageBytes bytes;
+    };
+    std::vector<Writing> writing;
     std::vector<std::pair<NodeId, PinId>> pins;
     for (int step = 0; step < 400; ++step) {
       const NodeId page = nodes[below(12)];
-      switch (below(8)) {
+      switch (below(9)) {
         case 0:
         case 1:
           if (tiers.has(page)) break;
@@ -258,11 +400,13 @@ TEST(PageTiers, AgreeWithAMapUnderRandomUse) {
           break;
         case 6:
           for (const auto& each : tiers.unwritten(1 + below(3))) {
-            ASSERT_EQ(value_of(*each.bytes), values.at(each.node));
-            const TransferId transfer = each.transfer;
-            const NodeId node = each.node;
-            tiers.handed_over(node, transfer);
-            tiers.written(node, transfer, below(8) != 0);
+            PageBytes bytes = tiers.hand_over(each.node, each.transfer);
+            ASSERT_EQ(value_of(bytes), values.at(each.node));
+            if (below(8) == 0) {
+              tiers.take_back(each.node, each.transfer, std::move(bytes));
+            } else {
+              writing.push_back({each.node, each.transfer, std::move(bytes)});
+            }
             break;
           }
           break;
@@ -270,8 +414,16 @@ TEST(PageTiers, AgreeWithAMapUnderRandomUse) {
           if (tiers.is_to_be_read(page)) {
             if (const auto transfer = tiers.begin_read(page)) reading[page] = *transfer;
           } else if (reading.contains(page) && tiers.is_reading(page, reading[page])) {
-            tiers.end_read(page, reading[page], bytes_of(values.at(page)));
+            tiers.end_read(page, reading[page], read_of(values.at(page)));
           }
+          break;
+        case 8:
+          fixture.cache.set_time(fixture.cache.now_ns() + 1'000'000'000);
+          if (writing.empty()) break;
+          tiers.written(writing.front().node, writing.front().transfer,
+                        below(8) != 0 ? Result<void>() : Error(ErrorCode::Io, "full"),
+                        std::move(writing.front().bytes));
+          writing.erase(writing.begin());
           break;
       }
       tiers.verify();

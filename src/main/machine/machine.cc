@@ -8,6 +8,7 @@
 #include "control/controller/controller.h"
 #include "control/controller/helper_thread.h"
 #include "control/store/disk_thread.h"
+#include "control/store/page_file.h"
 #include "control/store/posix_file_system.h"
 #include "control/tiers/cost_model.h"
 #include "inference/handlers/cpu_backend.h"
@@ -76,8 +77,8 @@ void set_tiers(const cli::EngineOptions& options, const inference::Backend& back
   const std::uint64_t page_bytes = backend.capabilities().page_bytes;
   const bool has_disk = control.disk != nullptr && page_bytes > 0;
   if (has_disk) {
-    control.disk_tier_page_count = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(options.kv_disk_bytes / page_bytes, kCachedPageCountMax));
+    control.disk_tier_page_count = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+        options.kv_disk_bytes / store::slot_bytes_of(page_bytes), kCachedPageCountMax));
   }
   control.host_tier_bytes = options.kv_host_bytes;
   if (options.always_restores) control.tier_choice = control::TierChoice::Restore;
@@ -126,7 +127,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
       SnapshotFolder folder = std::move(opened).take();
       control.sharing_secret = folder.sharing_secret;
       parts->disk = std::make_unique<store::DiskThread>(parts->files, std::move(folder.store),
-                                                        parts->completions);
+                                                        parts->completions, clock);
       control.disk = parts->disk.get();
     } else if (options.store_use == cli::StoreUse::Required) {
       return std::move(opened).take_error();
