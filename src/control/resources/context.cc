@@ -538,10 +538,8 @@ std::vector<inference::TableEntry> entries_of(const Context& context,
 
 void sync_table(Context& context, const ModelResources& resources,
                 std::vector<TableChange>& changes) {
-  // Slots that were never written have a hole where there is no page for them yet.
-  const std::uint32_t entry_count =
-      context.committed_count + std::max(static_cast<std::uint32_t>(context.tail.size()),
-                                         divide_up(context.written_count, page_size_of(resources)));
+  const std::uint32_t entry_count = table_entry_count(context, page_size_of(resources));
+  QUIRE_CHECK(context.table_clean_count <= entry_count, "X8");
   for (const SlotRange& dirty : context.table_dirty) {
     const std::uint32_t end = std::min(dirty.end, context.table_clean_count);
     if (dirty.begin >= end) continue;

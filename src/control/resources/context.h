@@ -22,6 +22,8 @@
 //   X7  A suspended context holds nothing but the name of its head, and pins its pages on a tier if
 //       it was swapped. Lost tokens are neither written nor queued by the program, and come before
 //       those that are.
+//   X8  The device has no more entries of the table than there are; of a suspended context, whose
+//       pages may come back to other places, it has no table.
 #include <cstdint>
 #include <span>
 

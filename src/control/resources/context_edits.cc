@@ -428,6 +428,7 @@ void verify_context(const Context& context, const ModelResources& resources) {
     QUIRE_CHECK(context.anchor == kNoNode && context.tail.empty() && context.window.empty() &&
                     context.written_count == 0 && (!context.is_in_flight || context.swapped),
                 "X7");
+    QUIRE_CHECK(context.sequence == kNoSequence, "X8");
     if (context.swapped) {
       const SwappedContext& swapped = *context.swapped;
       QUIRE_CHECK(swapped.written_count == context.lost_count, "X7");
@@ -463,6 +464,7 @@ void verify_context(const Context& context, const ModelResources& resources) {
                   std::max(divide_up(tail_token_count(context), page_size), context.reserved_count),
               "X2");
   QUIRE_CHECK(context.claim_count == 0 || context.is_in_flight, "X5");
+  QUIRE_CHECK(context.table_clean_count <= table_entry_count(context, page_size), "X8");
   const auto ranges = context.view.dropped().ranges();
   QUIRE_CHECK(
       context.is_opening || ranges.empty() || ranges.back().end <= seq_len(context, page_size),

@@ -1,5 +1,6 @@
 #pragma once
 // What the files of a context share: holds of a context's pages, moved one way only.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -37,6 +38,13 @@ class TailPage {
 
 inline bool is_windowed(const Context& context) {
   return context.anchor_count < context.committed_count;
+}
+
+// Of the context's table. Slots that were never written have a hole where there is no page for them
+// yet.
+inline std::uint32_t table_entry_count(const Context& context, std::uint32_t page_size) {
+  const auto tail = static_cast<std::uint32_t>(context.tail.size());
+  return context.committed_count + std::max(tail, divide_up(context.written_count, page_size));
 }
 
 // Nothing is on its way in it, and its pages are here.

@@ -111,6 +111,34 @@ TEST(Context, TableChangesCarryOnlyWhatTheDeviceLacks) {
   EXPECT_EQ(changes[1].entries.size(), 1u);
 }
 
+// A context whose table of two entries a device has.
+struct SyncedFixture : Fixture {
+  SyncedFixture() : Fixture(16) {
+    append(20);
+    compute(20);
+    EXPECT_TRUE(resources.sequences.acquire(context, BatchId{1}));
+    sync_table(context, resources, changes);
+    EXPECT_EQ(context.table_clean_count, 2u);
+  }
+  std::vector<inference::TableChange> changes;
+};
+
+TEST(ContextDeathTest, ATableOfWhichTheDeviceHasMoreThanThereIsIsNotSent) {
+  SyncedFixture fixture;
+  fixture.context.table_clean_count = 3;
+  EXPECT_DEATH(sync_table(fixture.context, fixture.resources, fixture.changes), "X8");
+  EXPECT_DEATH(verify_context(fixture.context, fixture.resources), "X8");
+}
+
+TEST(ContextDeathTest, ASuspendedContextHasNoTableOnTheDevice) {
+  SyncedFixture fixture;
+  const inference::SequenceId sequence = fixture.context.sequence;
+  suspend_context(fixture.context, fixture.resources, fixture.ledger);
+  verify_context(fixture.context, fixture.resources);
+  fixture.context.sequence = sequence;
+  EXPECT_DEATH(verify_context(fixture.context, fixture.resources), "X8");
+}
+
 TEST(Context, ForkSealsThePartialPageAndTheFirstWriterCopiesIt) {
   Fixture fixture(8);
   fixture.append(20);

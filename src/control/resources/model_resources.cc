@@ -10,10 +10,6 @@ namespace quire::control {
 using inference::SequenceId;
 using inference::TableChange;
 
-namespace {
-constexpr SequenceId kNoSequence{0xffffffffu};
-}
-
 SequencePool::SequencePool(std::uint32_t sequence_count, bool may_steal)
     : entries_(sequence_count), may_steal_(may_steal) {
   for (std::uint32_t index = sequence_count; index > 0; --index) free_.push_back(index - 1);

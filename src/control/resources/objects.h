@@ -128,6 +128,8 @@ struct SwappedContext {
   std::optional<Error> error;   // Why one of these never will come.
 };
 
+inline constexpr inference::SequenceId kNoSequence{0xffffffffu};
+
 // A context: committed pages, then a working tail, then tokens not yet computed. Its behaviour is
 // in context.h.
 struct Context {
@@ -176,7 +178,7 @@ struct Context {
   ContextHintKind hint = ContextHintKind::None;
   std::uint32_t hint_seconds = 0;
   // The device's copy of the table.
-  inference::SequenceId sequence{0xffffffffu};
+  inference::SequenceId sequence = kNoSequence;
   std::uint32_t table_clean_count = 0;  // Entries that the device has, except for
   std::vector<SlotRange> table_dirty;   // these, by index of entry.
   Ref<Operation> last_operation;
