@@ -115,7 +115,7 @@ PageProgram::Guest& PageProgram::some_guest() {
   if (guests_.empty() || (guests_.size() < 4 && below(20) == 0)) {
     Guest guest = start_guest({.export_count_max = kExportsMax,
                                .export_page_count_max = kExportPagesMax,
-                               .may_export_publicly = below(2) == 0});
+                               .may_export_publicly = below(4) != 0});
     for (const ObjectId id : machine_->embeds(guest.id, guest.queue, 5)) {
       guest.embeds.push_back({.id = id});
     }

@@ -222,6 +222,7 @@ class PageProgram {
   void copy_page(Guest& guest);
   std::string new_export_name() { return "export " + std::to_string(below(4)); }
   std::string some_export_name();
+  std::string some_foreign_name(const Guest& guest);
   const Export* find_export(TenantId tenant, const std::string& name) const;
   std::optional<ErrorCode> refusal_of(const Guest& guest, const ExportPages& wanted,
                                       const std::vector<Page*>& pages) const;

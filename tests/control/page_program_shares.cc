@@ -83,6 +83,15 @@ std::string PageProgram::some_export_name() {
       ->first.second;
 }
 
+// Of what another tenant gives to all, if there is any.
+std::string PageProgram::some_foreign_name(const Guest& guest) {
+  std::vector<std::string> names;
+  for (const auto& [key, each] : exports_) {
+    if (key.first != guest.tenant && each.is_public) names.push_back(key.second);
+  }
+  return names.empty() ? some_export_name() : some(names);
+}
+
 const PageProgram::Export* PageProgram::find_export(TenantId tenant,
                                                     const std::string& name) const {
   const auto own = exports_.find({tenant, name});
@@ -128,7 +137,7 @@ void PageProgram::export_pages(Guest& guest) {
   std::vector<Page*> pages{&some_page(guest)};
   if (below(3) == 0) pages.push_back(below(4) == 0 ? pages[0] : &some_page(guest));
   ExportPages body{
-      .queue = guest.queue, .pages = {}, .name = new_export_name(), .is_public = below(3) == 0};
+      .queue = guest.queue, .pages = {}, .name = new_export_name(), .is_public = below(2) == 0};
   for (const Page* page : pages) body.pages.push_back(page->id);
   const std::optional<ErrorCode> wanted = refusal_of(guest, body, pages);
   const std::optional<ErrorCode> error = outcome(guest.id, body);
@@ -149,7 +158,7 @@ void PageProgram::export_pages(Guest& guest) {
 
 void PageProgram::import_pages(Guest& guest) {
   if (exports_.empty() && below(8) != 0) return;
-  const std::string name = some_export_name();
+  const std::string name = below(4) != 0 ? some_foreign_name(guest) : some_export_name();
   const std::uint32_t count = 1 + below(4) / 2;
   if (guest.pages.size() + count > kHandlesMax) return;
   const Export* found = find_export(guest.tenant, name);

@@ -231,15 +231,18 @@ void PageProgram::fail_disk(Guest& guest,
                             const std::function<SimulatedFault(const SimulatedCall&)>& inject) {
   settle();
   Chain& chain = some_chain(guest);
-  if (!chain.is_known || is_fallible() || has_quota()) return;
+  // A small pool is left alone where nothing may be lost, so that it is seen that nothing is.
+  if (!chain.is_known || has_quota() || (is_fallible() && !may_lose())) return;
   const CommandBody body = ContextSave{.context = chain.id, .name = kOnBadDisk, .overwrites = true};
+  const bool is_disk_alone = !may_lose();  // In failing.
   has_disk_failed_ = knobs_.disk_page_count > 0;
-  if (has_disk_failed_) note("pages of the tier on a bad disk");
+  const TierStatistics tiers = machine_->controller->tier_statistics();
+  if (tiers.disk_page_count > 0) note("pages of the tier on a bad disk");
   files_.inject = inject;
   const std::optional<ErrorCode> error = outcome(guest.id, body);
   files_.inject = nullptr;
-  ASSERT_TRUE(!error || error == ErrorCode::Io) << error_code_name(*error);
-  if (error) note("a save on a bad disk");
+  ASSERT_TRUE(!error || error == ErrorCode::Io || is_loss(*error)) << error_code_name(*error);
+  if (error && is_disk_alone) note("a save on a bad disk");
   // Old or new, whole; and the same again once the cause is gone.
   const Saved saved{.chain = chain};
   const std::optional<ErrorCode> again = outcome(guest.id, body);

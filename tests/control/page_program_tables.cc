@@ -137,13 +137,13 @@ std::vector<PageProgram::Operation> PageProgram::mistakes() {
           {"handle of another kind", 4, &P::use_handles_of_another_kind},
           {"bad name", 4, &P::use_bad_names},
           {"snapshot of another tenant", 4, &P::open_foreign_snapshot},
-          {"page file cut short", 6, &P::cut_short, true},
-          {"page file bit-flipped", 6, &P::flip_bits, true},
-          {"page file of another version", 6, &P::change_version, true},
-          {"page file shrinking while open", 6, &P::shrink_while_open, true},
-          {"disk full", 3, &P::fill_disk},
-          {"EIO on a write", 3, &P::fail_write},
-          {"read-only folder", 3, &P::make_read_only}};
+          {"page file cut short", 8, &P::cut_short, true},
+          {"page file bit-flipped", 8, &P::flip_bits, true},
+          {"page file of another version", 8, &P::change_version, true},
+          {"page file shrinking while open", 8, &P::shrink_while_open, true},
+          {"disk full", 6, &P::fill_disk},
+          {"EIO on a write", 6, &P::fail_write},
+          {"read-only folder", 6, &P::make_read_only}};
 }
 
 Coverage PageProgram::no_coverage() {
