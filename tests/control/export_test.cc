@@ -255,14 +255,67 @@ TEST_F(PageExports, AreBoundedForTheirTenantByName) {
   EXPECT_EQ(outcome(heir, beyond), ErrorCode::QuotaExceeded);
 }
 
-TEST_F(PageExports, PinAtMostHalfOfThePool) {
+TEST_F(PageExports, OfAllTenantsPinAtMostHalfOfThePool) {
+  std::uint32_t sum = 0;
+  for (std::uint32_t tenant = 1; tenant <= 6; ++tenant) {
+    PageGuest guest(harness, TenantId{tenant});
+    const auto pages = guest.alloc(1);
+    guest.write(pages, count_tokens(kPageSize), 0);
+    std::uint32_t count = 0;
+    while (!outcome(guest, guest.export_pages(pages, std::to_string(count)))) ++count;
+    EXPECT_LE(count, (kPageCount / 2 - sum) / 2);
+    sum += count;
+  }
+  EXPECT_EQ(sum, 4u + 2u + 1u);
+}
+
+TEST_F(PageExports, BeyondTheShareAreRefusedWithTheTenantsOwnNumbers) {
   PageGuest guest(harness, kTenant);
   const auto pages = guest.alloc(9);
   guest.write(pages, count_tokens(72 - 40), 0);
   const FutureId all = guest.export_pages(pages, "all");
   EXPECT_EQ(outcome(guest, all), ErrorCode::QuotaExceeded);
   EXPECT_EQ(harness.message(guest.id, all),
-            "exported pages of the pool: 9 more wanted, 0 of 8 exported");
+            "exported pages of the pool: 9 more wanted, 0 exported, of 8 that all tenants share");
+}
+
+// Half of the pool is 8 pages.
+TEST_F(PageExports, LeaveAsMuchOfThatHalfForOtherTenantsAsTheirOwnTakes) {
+  PageGuest greedy(harness, kTenant);
+  const auto pages = greedy.alloc(1);
+  greedy.write(pages, count_tokens(kPageSize), 0);
+  std::uint32_t count = 0;
+  while (count < 8 && !outcome(greedy, greedy.export_pages(pages, std::to_string(count)))) ++count;
+  EXPECT_EQ(count, 4u);
+  PageGuest other(harness, kOther);
+  const auto own = other.alloc(2);
+  other.write(own, count_tokens(2 * kPageSize, 50), 0);
+  EXPECT_FALSE(outcome(other, other.export_pages(own, "own")));
+  EXPECT_EQ(list(greedy), "0:1/8;1:1/8;2:1/8;3:1/8;") << "what was within the share stays";
+  // With two of others the share is three.
+  greedy.unexport("0");
+  greedy.unexport("1");
+  EXPECT_FALSE(outcome(greedy, greedy.export_pages(pages, "0")));
+  EXPECT_EQ(outcome(greedy, greedy.export_pages(pages, "1")), ErrorCode::QuotaExceeded);
+  EXPECT_FALSE(outcome(other, other.unexport("own")));
+  EXPECT_FALSE(outcome(greedy, greedy.export_pages(pages, "1")));
+}
+
+TEST_F(PageExports, AreRefusedWithoutTellingWhatOthersExport) {
+  PageGuest guest(harness, kTenant);
+  const auto pages = guest.alloc(4);
+  guest.write(pages, count_tokens(4 * kPageSize), 0);
+  EXPECT_FALSE(outcome(guest, guest.export_pages({pages[0]}, "first")));
+  const auto refusal = [&] {
+    const FutureId future = guest.export_pages(pages, "second");
+    EXPECT_EQ(outcome(guest, future), ErrorCode::QuotaExceeded);
+    return harness.message(guest.id, future);
+  };
+  const std::string alone = refusal();
+  EXPECT_EQ(alone,
+            "exported pages of the pool: 4 more wanted, 1 exported, of 8 that all tenants share");
+  leave("theirs", kOther);
+  EXPECT_EQ(refusal(), alone);
 }
 
 TEST_F(PageExports, ImportsCountForTheImportersQuotaOncePerPage) {

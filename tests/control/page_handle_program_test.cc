@@ -337,13 +337,14 @@ class Simulation {
     for (const auto& [each, exported] : exports_of(guest)) own_pages += exported.pages.size();
     if (exports_of(guest).size() >= kExportsMax) return ErrorCode::QuotaExceeded;
     if (own_pages + ids.size() > kExportPagesMax) return ErrorCode::QuotaExceeded;
-    std::size_t all_pages = 0;
+    std::size_t other_pages = 0;
     for (const auto& [tenant, exports] : exports_) {
-      for (const auto& [each, exported] : exports) all_pages += exported.pages.size();
+      for (const auto& [each, exported] : exports) other_pages += exported.pages.size();
     }
-    if (all_pages + ids.size() > std::max(knobs_.page_count / 2, 1u)) {
-      return ErrorCode::QuotaExceeded;
-    }
+    other_pages -= own_pages;
+    // Of half the pool, as much as it leaves for the others.
+    const std::size_t all_max = std::max(knobs_.page_count / 2, 2u);
+    if (own_pages + ids.size() > (all_max - other_pages) / 2) return ErrorCode::QuotaExceeded;
     if (copies > free_count()) return ErrorCode::NoFreePage;
     return std::nullopt;
   }

@@ -112,23 +112,21 @@ std::optional<ErrorCode> PageProgram::refusal_of(const Guest& guest, const Expor
   if (exports_.contains({guest.tenant, wanted.name})) return ErrorCode::AlreadyExists;
   std::size_t own_count = 0;
   std::size_t own_pages = 0;
-  std::size_t all_pages = 0;
+  std::size_t other_pages = 0;
   for (const auto& [key, each] : exports_) {
     if (wanted.is_public && each.is_public && key.second == wanted.name) {
       return ErrorCode::AlreadyExists;
     }
-    all_pages += each.pages.size();
-    if (key.first != guest.tenant) continue;
-    ++own_count;
-    own_pages += each.pages.size();
+    const bool is_own = key.first == guest.tenant;
+    (is_own ? own_pages : other_pages) += each.pages.size();
+    own_count += is_own;
   }
   if (own_count >= kExportsMax || own_pages + pages.size() > kExportPagesMax) {
     return ErrorCode::QuotaExceeded;
   }
-  // Exports of all tenants pin at most half of the pool.
-  if (all_pages + pages.size() > std::max(knobs_.page_count / 2, 1u)) {
-    return ErrorCode::QuotaExceeded;
-  }
+  // Exports of all tenants pin at most half of the pool, and each leaves as much as it takes.
+  const std::size_t all_max = std::max(knobs_.page_count / 2, 2u);
+  if (own_pages + pages.size() > (all_max - other_pages) / 2) return ErrorCode::QuotaExceeded;
   return std::nullopt;
 }
 

@@ -20,6 +20,11 @@ auto figure_of(const Map& figures, const typename Map::key_type& key) {
   return found == figures.end() ? typename Map::mapped_type{} : found->second;
 }
 
+// At least two, so that there is a share of one page in the smallest pool.
+std::uint64_t pinned_count_max(std::uint32_t pool_page_count) {
+  return std::max(pool_page_count / ExportTable::kPoolPartMax, 2u);
+}
+
 Error no_such(std::string_view name) {
   return Error(ErrorCode::NotFound, "no export \"" + std::string(name) + "\"");
 }
@@ -42,19 +47,25 @@ Result<void> ExportTable::check_new(const PageExport& wanted, std::uint32_t page
     return beyond("export_page_count_max", page_count, held.page_count,
                   limits.export_page_count_max);
   }
-  const std::uint64_t pinned = figure_of(of_models_, wanted.model);
-  const std::uint32_t pinned_max = std::max(pool_page_count / kPoolPartMax, 1u);
-  if (pinned + page_count > pinned_max) {
-    return beyond("exported pages of the pool", page_count, pinned, pinned_max);
-  }
-  return {};
+  const std::uint64_t pinned_max = pinned_count_max(pool_page_count);
+  const auto found = of_models_.find(wanted.model);
+  const TenantShares none(pinned_max);
+  const TenantShares& pinned = found == of_models_.end() ? none : found->second;
+  if (pinned.may_take(wanted.tenant, page_count)) return {};
+  // Not what the share is now: that tells what others export.
+  return Error(ErrorCode::QuotaExceeded,
+               "exported pages of the pool: " + std::to_string(page_count) + " more wanted, " +
+                   std::to_string(pinned.count_of(wanted.tenant)) + " exported, of " +
+                   std::to_string(pinned_max) + " that all tenants share");
 }
 
-void ExportTable::add(PageExport made) {
+void ExportTable::add(PageExport made, std::uint32_t pool_page_count) {
   Figures& figures = of_tenants_[made.tenant];
   ++figures.export_count;
   figures.page_count += made.pages.size();
-  of_models_[made.model] += made.pages.size();
+  TenantShares& pinned =
+      of_models_.try_emplace(made.model, pinned_count_max(pool_page_count)).first->second;
+  pinned.take(made.tenant, made.pages.size());
   if (made.is_public) public_.emplace(made.name, made.tenant);
   Key key(made.tenant, made.name);
   const bool is_new = all_.emplace(std::move(key), std::move(made)).second;
@@ -79,9 +90,7 @@ Result<PageExport> ExportTable::take(TenantId tenant, std::string_view name) {
   --figures.export_count;
   figures.page_count -= taken.pages.size();
   if (figures == Figures{}) of_tenants_.erase(tenant);
-  std::uint64_t& pinned = of_models_.at(taken.model);
-  pinned -= taken.pages.size();
-  if (pinned == 0) of_models_.erase(taken.model);
+  of_models_.at(taken.model).give(tenant, taken.pages.size());
   return taken;
 }
 
@@ -100,13 +109,18 @@ std::vector<const PageExport*> ExportTable::visible_to(TenantId tenant) const {
 void ExportTable::verify() const {
   OfTenants of_tenants;
   OfModels of_models;
+  for (const auto& [model, pinned] : of_models_) {
+    of_models.try_emplace(model, pinned.count_max());
+  }
   std::size_t public_count = 0;
   for (const auto& [key, each] : all_) {
     QUIRE_CHECK(key == Key(each.tenant, each.name), "E1");
     Figures& figures = of_tenants[each.tenant];
     ++figures.export_count;
     figures.page_count += each.pages.size();
-    of_models[each.model] += each.pages.size();
+    const auto pinned = of_models.find(each.model);
+    QUIRE_CHECK(pinned != of_models.end(), "E1");
+    pinned->second.take(each.tenant, each.pages.size());
     for (const PageObject* page : each.pages) {
       QUIRE_CHECK(page->is_shared && page->model == each.model, "an export's page is written");
     }

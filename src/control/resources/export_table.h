@@ -11,7 +11,8 @@
 // Errors   NotFound, AlreadyExists; QuotaExceeded names the limit.
 //
 // Invariants, checked by verify():
-//   E1  The figures of a tenant are the sums over its exports, those of a model likewise.
+//   E1  The figures of a tenant are the sums over its exports, and those of a tenant with a model
+//       likewise. A model's exports of all tenants are within their bound.
 //   E2  A public name leads to the one public export that has it.
 #include <cstdint>
 #include <map>
@@ -22,6 +23,7 @@
 
 #include "base/result.h"
 #include "control/resources/objects.h"
+#include "control/resources/tenant_shares.h"
 
 namespace quire::control {
 
@@ -36,13 +38,15 @@ struct PageExport {
 class ExportTable {
  public:
   // Exports of all tenants together pin at most this part of a model's pool: nothing evicts them.
+  // Each tenant has a share of it (tenant_shares.h). The share shrinks when others export; what was
+  // within it when it was exported stays.
   static constexpr std::uint32_t kPoolPartMax = 2;  // One half.
 
   // Whether an export of `page_count` more pages may be made, with a pool of `pool_page_count`.
   Result<void> check_new(const PageExport& wanted, std::uint32_t page_count,
                          const InstanceLimits& limits, std::uint32_t pool_page_count) const;
-  // Requires: check_new().
-  void add(PageExport made);
+  // Requires: check_new(), of the same pool.
+  void add(PageExport made, std::uint32_t pool_page_count);
   // The tenant's own, else a public one.
   Result<const PageExport*> find(TenantId tenant, std::string_view name) const;
   // The tenant's own, which is no more; the caller gives its pages back.
@@ -64,7 +68,7 @@ class ExportTable {
     bool operator==(const Figures&) const = default;
   };
   using OfTenants = std::map<TenantId, Figures>;
-  using OfModels = std::map<const Scheduler*, std::uint64_t>;  // Pages.
+  using OfModels = std::map<const Scheduler*, TenantShares>;  // Pages.
 
   std::map<Key, PageExport> all_;
   std::map<std::string, TenantId, std::less<>> public_;

@@ -30,6 +30,8 @@ class TenantShares {
     return found == counts_.end() ? 0 : found->second;
   }
   std::uint64_t count() const { return count_; }
+  std::uint64_t count_max() const { return count_max_; }
+  bool operator==(const TenantShares&) const = default;
 
   // Requires: may_take().
   void take(TenantId tenant, std::uint64_t count) {
@@ -47,7 +49,7 @@ class TenantShares {
   }
 
  private:
-  const std::uint64_t count_max_;
+  std::uint64_t count_max_;
   std::uint64_t count_ = 0;
   std::map<TenantId, std::uint64_t> counts_;
 };

@@ -72,7 +72,7 @@ Scheduler::Attempt Scheduler::export_pages(Operation& operation) {
     if (!page->is_shared) seal_handle(*page, resources_);
     share_handle(*page, *exported, resources_);
   }
-  table_.exports.add(std::move(made));
+  table_.exports.add(std::move(made), resources_.cache.page_count());
   table_.finish(operation, AnswerBody(Done{}));
   return Attempt::Done;
 }

@@ -87,7 +87,8 @@ std::int32_t copy_kvpage(std::int32_t queue, std::int32_t source, std::int32_t t
 // `already-exists`: the tenant has an export of that name, or it is to be public and there is a
 // public one. `invalid-argument`: no pages. `no-free-page`: one was never allocated, or none is
 // left for a copy. `quota-exceeded`: exports and exported pages are counted for the tenant, each
-// page as often as it is exported, and together they may pin half of the pool. Result: empty.
+// page as often as it is exported. Those of all tenants may pin half of the pool, and of that half
+// each tenant as much as it leaves for the others. Result: empty.
 QUIRE_IMPORT("quire:core/allocate@1", "export-kvpage")
 std::int32_t export_kvpage(std::int32_t queue, const std::int32_t* pages, std::uint32_t pages_count, const std::uint8_t* name, std::uint32_t name_count, std::uint32_t flags);
 // The first `count` pages of the tenant's export of that name, or of a public one where it has
