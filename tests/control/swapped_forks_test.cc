@@ -1,4 +1,5 @@
 // Forks of a context that is swapped: they share what lies in memory, and nobody else pays for it.
+// And contexts of one tenant that are swapped leave room on the tiers to those of others.
 #include <gtest/gtest.h>
 
 #include "control/page_guest.h"
@@ -11,12 +12,12 @@ constexpr std::uint32_t kPageSize = 16;
 
 class SwappedForks : public testing::Test {
  protected:
-  static Harness::Options options_of() {
+  static Harness::Options options_of(std::uint64_t host_page_count = 100) {
     Harness::Options options;
     options.device.page_count = kPageCount;
     options.device.row_count_max = 256;
     options.controller.tier_choice = TierChoice::Restore;
-    options.controller.host_tier_bytes = 100 * 24 * kPageSize;
+    options.controller.host_tier_bytes = host_page_count * 24 * kPageSize;
     return options;
   }
   // Five tokens in a page that is not full, behind one with a part that was dropped.
@@ -52,7 +53,15 @@ class SwappedForks : public testing::Test {
   }
   std::uint64_t swaps() const { return harness.controller->tier_statistics().swap_count; }
 
-  Harness harness{options_of()};
+  explicit SwappedForks(std::uint64_t host_page_count = 100)
+      : harness(options_of(host_page_count)) {}
+
+  Harness harness;
+};
+
+class SwappedTenants : public SwappedForks {
+ protected:
+  SwappedTenants() : SwappedForks(8) {}
 };
 
 TEST_F(SwappedForks, AreAsManyAsOneLikesAndKeepNobodyElseInThePool) {
@@ -85,6 +94,32 @@ TEST_F(SwappedForks, ComeBackEachWithItsOwnTailInAnyOrder) {
   EXPECT_EQ(next(guest, all[0]), wanted) << "the one that the others were forked from";
   guest.send(ContextDrop{all[2]});
   EXPECT_EQ(next(guest, all[3]), wanted) << "the last, which shares with nobody";
+}
+
+TEST_F(SwappedTenants, LeaveRoomOnTheTiersForOneAnother) {
+  PageGuest greedy(harness, TenantId{1});
+  std::vector<ObjectId> flood;
+  for (std::uint32_t round = 0; round < 3; ++round) {
+    for (std::uint32_t each = 0; each < 3; ++each) {
+      flood.push_back(swappable(greedy, 1 + 30 * static_cast<std::uint32_t>(flood.size())));
+    }
+    (void)press();
+  }
+  EXPECT_EQ(swaps(), 4u) << "each pins a page of eight";
+  EXPECT_EQ(press(), ErrorCode::NoFreePage) << "the others stay in the pool";
+  PageGuest other(harness, TenantId{2});
+  const ObjectId roomy = swappable(other, 400);
+  const std::string wanted = next(other, roomy);
+  other.send(ContextDrop{roomy});
+  const ObjectId context = swappable(other, 400);
+  (void)press();
+  EXPECT_EQ(swaps(), 5u) << "the other tenant's context gave way";
+  EXPECT_EQ(next(other, context), wanted);
+  // What is given back can be had again.
+  for (std::size_t each = 0; each < 4; ++each) greedy.send(ContextDrop{flood[each]});
+  harness.run();
+  (void)press();
+  EXPECT_GE(swaps(), 8u);
 }
 
 }  // namespace

@@ -278,8 +278,9 @@ TEST(Tiers, AContextThatTheDiskCannotHoldIsNotSwappedToIt) {
 
 TEST(Tiers, WhatTheDiskReadIsThereWhenItsContextIsLoadedThoughOthersLeave) {
   store::SimulatedFileSystem files;
-  // As many pages on disk as the context has, and as many on the way: who leaves finds no place.
-  Harness::Options options = options_of(9, Tier::Disk, files, 4);
+  // Twice as many pages on disk as the context has, of which its tenant may pin half; and as many
+  // on the way: who leaves while they are there finds no place.
+  Harness::Options options = options_of(9, Tier::Disk, files, 8);
   options.controller.staged_tier_bytes = 4 * kPageBytes;
   Harness harness(options);
   std::uint64_t swaps = 0;

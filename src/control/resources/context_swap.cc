@@ -27,7 +27,8 @@ bool may_swap(const Context& context, const ModelResources& resources) {
 
 bool can_swap(const Context& context, const ModelResources& resources) {
   return may_swap(context, resources) &&
-         resources.tiers.can_pin(nodes_of(held_pages(context, resources.cache)));
+         resources.tiers.can_pin(context.instance->tenant,
+                                 nodes_of(held_pages(context, resources.cache)));
 }
 
 void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
@@ -35,6 +36,7 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
   QUIRE_CHECK(can_swap(context, resources), "swapped what cannot be");
   PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
+  const TenantId tenant = context.instance->tenant;
   auto swapped = std::make_unique<SwappedContext>();
   swapped->pages = held_pages(context, cache);
   swapped->anchor_count = context.anchor_count;
@@ -45,7 +47,7 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
   for (std::size_t index = 0; index < swapped->pages.size(); ++index) {
     const NodeId node = swapped->pages[index].node;
     if (resources.tiers.has(node)) {
-      swapped->pins[index] = resources.tiers.pin(node);
+      swapped->pins[index] = resources.tiers.pin(tenant, node);
     } else {
       leaving.push_back(index);
     }
@@ -58,7 +60,7 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
     const WindowPage& page = swapped->pages[index];
     const std::optional<TransferId> transfer = resources.tiers.leave(page.node);
     QUIRE_CHECK(transfer.has_value(), "can_pin() promised too much");
-    swapped->pins[index] = resources.tiers.pin(page.node);
+    swapped->pins[index] = resources.tiers.pin(tenant, page.node);
     saves.push_back({.page = cache.page_of(page.node),
                      .slots = cache.visible_slots(page.node),
                      .node = page.node,
@@ -71,7 +73,7 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
                      .tail_index = index});
   }
   swapped->tail.resize(tail);
-  resources.swapped_tails.take(context.instance->tenant, tail);
+  resources.swapped_tails.take(tenant, tail);
   context.lost_count = std::exchange(context.written_count, 0);
   swapped->written_count = context.lost_count;
   release_tail(context, resources, ledger, 0);
@@ -142,9 +144,10 @@ void unpin_swapped(Context& context, ModelResources& resources) {
   if (!context.swapped) return;
   const auto last = std::count_if(context.swapped->tail.begin(), context.swapped->tail.end(),
                                   [](const TailBytes& bytes) { return bytes.use_count() <= 1; });
-  resources.swapped_tails.give(context.instance->tenant, static_cast<std::uint64_t>(last));
+  const TenantId tenant = context.instance->tenant;
+  resources.swapped_tails.give(tenant, static_cast<std::uint64_t>(last));
   for (std::size_t index = 0; index < context.swapped->pages.size(); ++index) {
-    resources.tiers.unpin(context.swapped->pages[index].node, context.swapped->pins[index]);
+    resources.tiers.unpin(tenant, context.swapped->pages[index].node, context.swapped->pins[index]);
   }
   context.swapped.reset();
 }
@@ -157,8 +160,9 @@ void fork_swapped(const Context& context, Context& child, ModelResources& resour
   swapped->anchor_count = from.anchor_count;
   swapped->written_count = from.written_count;
   for (std::size_t index = 0; index < from.pages.size(); ++index) {
-    // One that was lost is lost to both.
-    swapped->pins[index] = resources.tiers.pin_again(from.pages[index].node, from.pins[index]);
+    // A fork is its parent's tenant's.
+    swapped->pins[index] = resources.tiers.pin_again(context.instance->tenant,
+                                                     from.pages[index].node, from.pins[index]);
   }
   if (from.error) {
     swapped->error = from.error->copy();

@@ -5,8 +5,9 @@
 // or has an opaque page. What context_suspend.h says of the others holds here too, except that
 // nothing is lost: its committed pages are pinned on a tier until they are back, and those of its
 // tail, which have no names, lie in memory here, their written slots alone, once for all forks. A
-// tenant has a share of that memory (tenant_shares.h). It comes back when the pool has room for all
-// of it: no two contexts wait for one another with half of their pages each.
+// tenant has a share of that memory, and of the places on the tiers (tenant_shares.h). It comes
+// back when the pool has room for all of it: no two contexts wait for one another with half of
+// their pages each.
 //
 // While the pages are on their way back the context is in flight, and still suspended.
 //

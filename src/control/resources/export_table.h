@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/pages/tenant_shares.h"
 #include "control/resources/objects.h"
-#include "control/resources/tenant_shares.h"
 
 namespace quire::control {
 

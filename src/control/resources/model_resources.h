@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "control/pages/page_cache.h"
+#include "control/pages/tenant_shares.h"
 #include "control/resources/slab.h"
 #include "control/resources/slot_pool.h"
-#include "control/resources/tenant_shares.h"
 #include "control/tiers/page_tiers.h"
 #include "inference/api/backend.h"
 

@@ -28,7 +28,13 @@ PageTiers::PageTiers(PageCache& cache, const PageTierOptions& options)
     : cache_(cache),
       options_(settled(options)),
       host_max_(page_count_of(options_.host_bytes_max, options_.page_bytes)),
-      staged_max_(std::max(page_count_of(options_.staged_bytes_max, options_.page_bytes), 1u)) {}
+      staged_max_(std::max(page_count_of(options_.staged_bytes_max, options_.page_bytes), 1u)),
+      pins_(std::uint64_t{host_max_} + options_.disk_page_count_max) {}
+
+bool PageTiers::Entry::is_pinned_by(TenantId tenant) const {
+  return std::any_of(pins.begin(), pins.end(),
+                     [&](const TenantPins& each) { return each.tenant == tenant; });
+}
 
 const PageTiers::Entry* PageTiers::find(NodeId node) const {
   const auto found = entries_.find(node);
@@ -74,18 +80,21 @@ void PageTiers::touch(NodeId node) {
   order.splice(order.end(), order, *entry.listed);
 }
 
-bool PageTiers::can_pin(const std::vector<NodeId>& nodes) const {
+bool PageTiers::can_pin(TenantId tenant, const std::vector<NodeId>& nodes) const {
   auto displaced = static_cast<std::uint32_t>(host_order_.size());
   auto disk_displaced = static_cast<std::uint32_t>(disk_order_.size());
   std::uint32_t missing = 0;
   std::uint32_t only_host = 0;
+  std::uint32_t unpinned = 0;
   for (const NodeId node : nodes) {
     const Entry* entry = find(node);
+    unpinned += entry == nullptr || !entry->is_pinned_by(tenant);
     missing += entry == nullptr;
     only_host += entry == nullptr && !fits_disk(node);
     // What is here already will not give way either.
     if (entry != nullptr && entry->listed) --(entry->is_host ? displaced : disk_displaced);
   }
+  if (!pins_.may_take(tenant, unpinned)) return false;
   const std::uint32_t host = host_max_ - host_count_ + displaced;
   if (missing <= host) return true;
   if (only_host > host) return false;
@@ -109,12 +118,12 @@ TransferId PageTiers::begin(Entry& entry, Use use) {
 void PageTiers::settle(NodeId node, Entry& entry) {
   entry.use = Use::None;
   entry.transfer = kNoTransfer;
-  if (entry.pin_count == 0 && cache_.trie().is_opaque(node)) return forget(node);
+  if (!entry.is_pinned() && cache_.trie().is_opaque(node)) return forget(node);
   update_order(node, entry);
 }
 
 void PageTiers::update_order(NodeId node, Entry& entry) {
-  const bool is_listed = entry.pin_count == 0 && entry.use == Use::None;
+  const bool is_listed = !entry.is_pinned() && entry.use == Use::None;
   if (is_listed == entry.listed.has_value()) return;
   Order& order = order_of(entry);
   if (is_listed) {
@@ -242,18 +251,34 @@ void PageTiers::arrive(NodeId node, TransferId transfer, Result<PageBytes> bytes
   if (!is_host && kept != nullptr) to_disk(node, *kept);
 }
 
-PinId PageTiers::pin(NodeId node) {
+PinId PageTiers::pin(TenantId tenant, NodeId node) {
   Entry& entry = at(node);
-  if (entry.pin_count++ == 0) ++pinned_count_;
+  if (!entry.is_pinned()) ++pinned_count_;
+  if (!entry.is_pinned_by(tenant)) {
+    entry.pins.push_back({.tenant = tenant});
+    pins_.take(tenant, 1);
+  }
+  ++pins_of(entry, tenant)->count;
   update_order(node, entry);
   return entry.id;
 }
 
-PinId PageTiers::pin_again(NodeId node, PinId pin) {
-  if (has(node)) return this->pin(node);
+PinId PageTiers::pin_again(TenantId tenant, NodeId node, PinId pin) {
+  Entry* entry = find(node);
+  if (entry != nullptr && entry->id == pin) {
+    // So it costs no more of the tenant's share, and cannot be refused.
+    QUIRE_CHECK(entry->is_pinned_by(tenant), "pinned again what was not pinned");
+    return this->pin(tenant, node);
+  }
   const auto lost = losses_.find(pin);
-  if (lost != losses_.end()) ++lost->second.pin_count;
+  QUIRE_CHECK(lost != losses_.end(), "pinned again what was not pinned");
+  ++lost->second.pin_count;
   return pin;
+}
+
+std::vector<PageTiers::TenantPins>::iterator PageTiers::pins_of(Entry& entry, TenantId tenant) {
+  return std::find_if(entry.pins.begin(), entry.pins.end(),
+                      [&](const TenantPins& each) { return each.tenant == tenant; });
 }
 
 const Error* PageTiers::loss(PinId pin) const {
@@ -261,7 +286,7 @@ const Error* PageTiers::loss(PinId pin) const {
   return lost == losses_.end() ? nullptr : &lost->second.error;
 }
 
-void PageTiers::unpin(NodeId node, PinId pin) {
+void PageTiers::unpin(TenantId tenant, NodeId node, PinId pin) {
   Entry* entry = find(node);
   if (entry == nullptr || entry->id != pin) {
     const auto lost = losses_.find(pin);
@@ -269,8 +294,12 @@ void PageTiers::unpin(NodeId node, PinId pin) {
     if (--lost->second.pin_count == 0) losses_.erase(lost);
     return;
   }
-  QUIRE_CHECK(entry->pin_count > 0, "unpinned more often than pinned");
-  if (--entry->pin_count > 0) return;
+  const auto pins = pins_of(*entry, tenant);
+  QUIRE_CHECK(pins != entry->pins.end(), "unpinned more often than pinned");
+  if (--pins->count > 0) return;
+  entry->pins.erase(pins);
+  pins_.give(tenant, 1);
+  if (entry->is_pinned()) return;
   --pinned_count_;
   if (entry->use == Use::None) return settle(node, *entry);
   const bool is_unwanted = entry->use == Use::Unwritten && entry->failed_count > 0;
@@ -278,7 +307,7 @@ void PageTiers::unpin(NodeId node, PinId pin) {
 }
 
 void PageTiers::forget(NodeId node) {
-  QUIRE_CHECK(at(node).pin_count == 0, "forgot what is pinned");
+  QUIRE_CHECK(!at(node).is_pinned(), "forgot what is pinned");
   erase(node);
 }
 
@@ -286,7 +315,9 @@ void PageTiers::forget(NodeId node) {
 void PageTiers::lose(NodeId node, Error error) {
   ++counts_.damaged_count;
   const Entry& entry = at(node);
-  if (entry.pin_count > 0) losses_.emplace(entry.id, Loss{std::move(error), entry.pin_count});
+  std::uint32_t pin_count = 0;
+  for (const TenantPins& each : entry.pins) pin_count += each.count;
+  if (pin_count > 0) losses_.emplace(entry.id, Loss{std::move(error), pin_count});
   erase(node);
 }
 
@@ -294,7 +325,8 @@ void PageTiers::erase(NodeId node) {
   Entry& entry = at(node);
   if (entry.listed) order_of(entry).erase(*entry.listed);
   if (entry.use == Use::Unwritten) unwritten_.remove(node);
-  if (entry.pin_count > 0) --pinned_count_;
+  if (entry.is_pinned()) --pinned_count_;
+  for (const TenantPins& each : entry.pins) pins_.give(each.tenant, 1);
   if (entry.is_host) {
     --host_count_;
     recycle(std::move(entry.bytes));
@@ -330,7 +362,7 @@ void PageTiers::give_bytes(NodeId node, TransferId transfer, PageBytes bytes, bo
   Entry* entry = transfer == kNoTransfer ? nullptr : find(node, transfer);
   if (entry == nullptr) return recycle(std::move(bytes));
   counts_.damaged_count += !is_loaded;
-  if (!is_loaded && entry->pin_count == 0) {
+  if (!is_loaded && !entry->is_pinned()) {
     // Nobody knows whose fault it was, and a page that is computed anew is right.
     entry->use = Use::None;
     return forget(node);
@@ -351,17 +383,22 @@ void PageTiers::verify() const {
   std::uint32_t disk = 0;
   std::uint32_t staged = 0;
   std::uint32_t pinned = 0;
+  TenantShares pins(pins_.count_max());
   std::size_t listed = 0;
   std::size_t to_write = 0;
   for (const auto& [node, entry] : entries_) {
     QUIRE_CHECK(cache_.trie().has_name(node), "D1");
     QUIRE_CHECK(cache_.trie().name_hold_count(node) > 0, "D1");
-    QUIRE_CHECK(entry.pin_count > 0 || !cache_.trie().is_opaque(node), "D1");
-    QUIRE_CHECK(entry.listed.has_value() == (entry.pin_count == 0 && entry.use == Use::None), "D2");
+    QUIRE_CHECK(entry.is_pinned() || !cache_.trie().is_opaque(node), "D1");
+    QUIRE_CHECK(entry.listed.has_value() == (!entry.is_pinned() && entry.use == Use::None), "D2");
     QUIRE_CHECK(!entry.listed || **entry.listed == node, "D2");
     ++(entry.is_host ? host : disk);
     staged += entry.is_staged;
-    pinned += entry.pin_count > 0;
+    pinned += entry.is_pinned();
+    for (const TenantPins& each : entry.pins) {
+      QUIRE_CHECK(each.count > 0, "D3");
+      pins.take(each.tenant, 1);
+    }
     listed += entry.listed.has_value();
     to_write += entry.use == Use::Unwritten;
     const bool has_bytes = entry.bytes.byte_count() > 0;
@@ -375,7 +412,7 @@ void PageTiers::verify() const {
   QUIRE_CHECK(listed == host_order_.size() + disk_order_.size(), "D2");
   QUIRE_CHECK(to_write == unwritten_.size(), "D2");
   QUIRE_CHECK(host == host_count_ && disk == disk_count_ && staged == staged_count_ &&
-                  pinned == pinned_count_,
+                  pinned == pinned_count_ && pins == pins_,
               "D3");
   QUIRE_CHECK(host <= host_max_ && disk <= options_.disk_page_count_max && staged <= staged_max_,
               "D3");

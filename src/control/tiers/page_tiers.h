@@ -11,6 +11,10 @@
 // the page that was wanted longest ago goes on to disk; when the disk is, one is forgotten. What a
 // suspended context cannot do without is pinned and stays.
 //
+// Of all places here, in memory and on disk, a tenant may pin as many as it leaves for the others
+// (tenant_shares.h): else one could keep every other from being swapped. A page counts once for
+// each tenant that pins it, however often it does. What nobody pins has no owner: it is a cache.
+//
 // On its way to the disk, and from it to the device, a page is staged in memory, within a bound of
 // its own. Each transfer has a number, so that bytes that arrive for a page which was forgotten
 // meanwhile, whose place another node may have by now, find nobody.
@@ -30,8 +34,9 @@
 //   D1  Each entry's node exists and has a name; one that nobody can find (opaque) is pinned.
 //   D2  The order of a place lists every entry there that nobody pins and no transfer uses, once,
 //       and no other.
-//   D3  Counts of pages in host memory, on disk, staged and pinned equal a recount; host memory and
-//       disk hold at most what they may.
+//   D3  Counts of pages in host memory, on disk, staged and pinned, and pinned by each tenant,
+//   equal
+//       a recount; host memory and disk hold at most what they may.
 //   D4  Bytes have the checksum that they arrived with.
 #include <cstdint>
 #include <deque>
@@ -43,6 +48,7 @@
 
 #include "base/result.h"
 #include "control/pages/page_cache.h"
+#include "control/pages/tenant_shares.h"
 #include "control/pages/tier_place.h"
 #include "control/store/checksum.h"
 #include "inference/api/page_bytes.h"
@@ -92,20 +98,21 @@ class PageTiers {
 
   void touch(NodeId node);  // Somebody wants it. Requires: has().
 
-  // Whether all of these can be kept until they are unpinned. Then leave() takes those that have no
-  // entry, if what fits no disk comes first.
-  bool can_pin(const std::vector<NodeId>& nodes) const;
+  // Whether the tenant can keep all of these until it unpins them. Then leave() takes those that
+  // have no entry, if what fits no disk comes first.
+  bool can_pin(TenantId tenant, const std::vector<NodeId>& nodes) const;
 
   // The batch being built reads the bytes of `node`, which has no entry. Nothing if there is no
   // room.
   std::optional<TransferId> leave(NodeId node);
   void arrive(NodeId node, TransferId transfer, Result<PageBytes> bytes);
 
-  // Requires: has(). The id says which page it was, for unpin(): one that was lost meanwhile, and
-  // came again, is another. An opaque page that nobody pins any more is forgotten.
-  PinId pin(NodeId node);
-  PinId pin_again(NodeId node, PinId pin);  // The same page, for another who pins it.
-  void unpin(NodeId node, PinId pin);
+  // Requires: has(), can_pin(). The id says which page it was, for unpin(): one that was lost
+  // meanwhile, and came again, is another. An opaque page that nobody pins any more is forgotten.
+  PinId pin(TenantId tenant, NodeId node);
+  // The same page, for another of the tenant that pins it; one that was lost is lost to both.
+  PinId pin_again(TenantId tenant, NodeId node, PinId pin);
+  void unpin(TenantId tenant, NodeId node, PinId pin);
   // Why the page that was pinned so is not here any more; null if nothing is known of that.
   const Error* loss(PinId pin) const;
   // Requires: nobody pins it.
@@ -173,12 +180,16 @@ class PageTiers {
     Writing,    // A job of the disk has its bytes.
     Reading,    // The disk reads it.
   };
+  struct TenantPins {
+    TenantId tenant{};
+    std::uint32_t count = 0;
+  };
   struct Entry {
     PinId id{};
     bool is_host = false;  // Else disk: where it lies, or goes to.
     Use use = Use::None;
-    bool is_staged = false;  // Of the disk, and in memory, or about to be.
-    std::uint32_t pin_count = 0;
+    bool is_staged = false;        // Of the disk, and in memory, or about to be.
+    std::vector<TenantPins> pins;  // Mostly of one.
     TransferId transfer = kNoTransfer;
     PageBytes bytes;
     store::Checksum checksum{};
@@ -186,6 +197,9 @@ class PageTiers {
     std::optional<Error> error;  // The first of the disk since it last did what it was asked.
     std::uint32_t failed_count = 0;
     std::uint64_t retry_ns = 0;  // Of the cache's time: not to be written before.
+
+    bool is_pinned() const { return !pins.empty(); }
+    bool is_pinned_by(TenantId tenant) const;
   };
   struct Loss {
     Error error;
@@ -196,6 +210,7 @@ class PageTiers {
   Entry* find(NodeId node) { return const_cast<Entry*>(std::as_const(*this).find(node)); }
   Entry* find(NodeId node, TransferId transfer);
   Entry& at(NodeId node);
+  static std::vector<TenantPins>::iterator pins_of(Entry& entry, TenantId tenant);
   Order& order_of(const Entry& entry) { return entry.is_host ? host_order_ : disk_order_; }
   TransferId begin(Entry& entry, Use use);
   void settle(NodeId node, Entry& entry);  // No transfer uses it any more.
@@ -231,6 +246,7 @@ class PageTiers {
   std::uint32_t disk_count_ = 0;
   std::uint32_t staged_count_ = 0;
   std::uint32_t pinned_count_ = 0;
+  TenantShares pins_;  // Pages that each tenant pins, of all places.
   std::uint64_t next_transfer_ = 0;
   std::uint64_t next_id_ = 0;
   PageTierCounts counts_;

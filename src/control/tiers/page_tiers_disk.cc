@@ -57,7 +57,7 @@ void PageTiers::written(NodeId node, TransferId transfer, Result<void> outcome, 
     unstage(*entry);
     return settle(node, *entry);
   }
-  if (entry->pin_count == 0) return lose(node, std::move(outcome).take_error());
+  if (!entry->is_pinned()) return lose(node, std::move(outcome).take_error());
   if (!entry->error) entry->error = std::move(outcome).take_error();
   entry->retry_ns = cache_.now_ns() + retry_ns_after(++entry->failed_count);
   entry->use = Use::Unwritten;
@@ -112,7 +112,7 @@ void PageTiers::end_read(NodeId node, TransferId transfer, Result<ReadBytes> rea
     // Only what the store says of the page itself is for ever.
     const bool may_pass =
         read.error().code() == ErrorCode::Io || read.error().code() == ErrorCode::Unavailable;
-    if (entry->pin_count == 0 || !may_pass) return lose(node, std::move(read).take_error());
+    if (!entry->is_pinned() || !may_pass) return lose(node, std::move(read).take_error());
     entry->error = std::move(read).take_error();
     unstage(*entry);
     return settle(node, *entry);

@@ -2,93 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <map>
-#include <numeric>
 #include <random>
+
+#include "support/tier_fixture.h"
 
 namespace quire::control {
 namespace {
 
-constexpr std::uint64_t kPageBytes = 64;
-constexpr std::uint32_t kViewBytesMax = 100;
-constexpr std::uint32_t kPageSize = 4;
-
-PageBytes bytes_of(std::uint64_t value) {
-  PageBytes bytes = PageBytes::uninitialised(kPageBytes);
-  std::memset(bytes.span().data(), 0, kPageBytes);
-  std::memcpy(bytes.span().data(), &value, sizeof(value));
-  return bytes;
-}
-
-PageTiers::ReadBytes read_of(std::uint64_t value) {
-  PageTiers::ReadBytes read{.bytes = bytes_of(value), .checksum = {}};
-  read.checksum = store::checksum(read.bytes.span());
-  return read;
-}
-
-std::uint64_t value_of(const PageBytes& bytes) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, bytes.span().data(), sizeof(value));
-  return value;
-}
-
-// A cache whose pages are given up as soon as they are named: their nodes are what is left.
-struct Fixture {
-  explicit Fixture(std::uint32_t host_pages, std::uint32_t disk_pages = 0,
-                   std::uint32_t staged_pages = 4)
-      : cache(options()),
-        tiers(cache, {.page_bytes = kPageBytes,
-                      .host_bytes_max = host_pages * kPageBytes,
-                      .disk_page_count_max = disk_pages,
-                      .disk_view_bytes_max = kViewBytesMax,
-                      .staged_bytes_max = staged_pages * kPageBytes}),
-        root(cache.root({})) {}
-
-  static PageCacheOptions options() {
-    PageCacheOptions options;
-    options.page_count = 64;
-    options.space.page_size = kPageSize;
-    return options;
-  }
-
-  // A node that has a name and, once its page is evicted, no bytes.
-  NodeId node(std::uint32_t token, std::size_t view_bytes = 0) {
-    std::vector<PageId> pages;
-    EXPECT_TRUE(cache.take(1, pages));
-    const std::vector<TokenId> tokens(kPageSize, TokenId{token});
-    std::vector<std::uint32_t> positions(kPageSize);
-    std::iota(positions.begin(), positions.end(), 0u);
-    const std::vector<std::uint8_t> view(view_bytes, 1);
-    const NodeId made = cache.commit(
-        pages[0], root, {.tokens = tokens, .positions = positions, .mask = view}, HoldKind::Page);
-    cache.hold_name(made);  // The test's own.
-    cache.drop_page(made);
-    return made;
-  }
-  bool keep(NodeId page, std::uint64_t value) {
-    const std::optional<TransferId> transfer = tiers.leave(page);
-    if (!transfer) return false;
-    tiers.arrive(page, *transfer, bytes_of(value));
-    return true;
-  }
-  // What comes back, and that it did.
-  std::uint64_t restore(NodeId page) {
-    Result<PageTiers::Taken> taken = tiers.take_bytes(page);
-    EXPECT_TRUE(taken.ok());
-    PageTiers::Taken bytes = std::move(taken).take();
-    const std::uint64_t value = value_of(bytes.bytes);
-    tiers.give_bytes(page, bytes.transfer, std::move(bytes.bytes), true);
-    return value;
-  }
-
-  PageCache cache;
-  PageTiers tiers;
-  NodeId root;
-};
-
 TEST(PageTiers, AreOffWithoutRoomOrWithADeviceThatMovesNoPages) {
-  Fixture none(0);
+  TierFixture none(0);
   EXPECT_FALSE(none.tiers.is_on());
   EXPECT_FALSE(none.tiers.leave(none.node(1)).has_value());
   PageTiers immobile(none.cache,
@@ -97,7 +20,7 @@ TEST(PageTiers, AreOffWithoutRoomOrWithADeviceThatMovesNoPages) {
 }
 
 TEST(PageTiers, GiveBackTheBytesThatCame) {
-  Fixture fixture(2);
+  TierFixture fixture(2);
   const NodeId page = fixture.node(1);
   EXPECT_TRUE(fixture.keep(page, 7));
   EXPECT_EQ(fixture.tiers.place(page), TierPlace::Host);
@@ -107,7 +30,7 @@ TEST(PageTiers, GiveBackTheBytesThatCame) {
 }
 
 TEST(PageTiers, ForgetThePageWantedLongestAgoWhereThereIsNoDisk) {
-  Fixture fixture(2);
+  TierFixture fixture(2);
   const NodeId first = fixture.node(1);
   const NodeId second = fixture.node(2);
   const NodeId third = fixture.node(3);
@@ -123,7 +46,7 @@ TEST(PageTiers, ForgetThePageWantedLongestAgoWhereThereIsNoDisk) {
 }
 
 TEST(PageTiers, PassItOnToTheDiskWhereThereIsOne) {
-  Fixture fixture(1, 2);
+  TierFixture fixture(1, 2);
   const NodeId first = fixture.node(1);
   const NodeId second = fixture.node(2);
   fixture.keep(first, 1);
@@ -149,19 +72,19 @@ TEST(PageTiers, PassItOnToTheDiskWhereThereIsOne) {
 }
 
 TEST(PageTiers, APageWithALongViewGoesToHostMemoryOrNowhere) {
-  Fixture disk(0, 4);
+  TierFixture disk(0, 4);
   const NodeId longest = disk.node(1, kViewBytesMax);
   const NodeId too_long = disk.node(2, kViewBytesMax + 1);
-  EXPECT_TRUE(disk.tiers.can_pin({longest}));
-  EXPECT_FALSE(disk.tiers.can_pin({longest, too_long}));
+  EXPECT_TRUE(disk.tiers.can_pin(kTenant, {longest}));
+  EXPECT_FALSE(disk.tiers.can_pin(kTenant, {longest, too_long}));
   EXPECT_FALSE(disk.keep(too_long, 2));
   EXPECT_TRUE(disk.keep(longest, 1));
   disk.tiers.verify();
-  Fixture both(1, 4);
+  TierFixture both(1, 4);
   const NodeId first = both.node(1, kViewBytesMax + 1);
   const NodeId second = both.node(2);
-  EXPECT_TRUE(both.tiers.can_pin({second, first}));
-  EXPECT_FALSE(both.tiers.can_pin({first, both.node(3, kViewBytesMax + 1)}));
+  EXPECT_TRUE(both.tiers.can_pin(kTenant, {second, first}));
+  EXPECT_FALSE(both.tiers.can_pin(kTenant, {first, both.node(3, kViewBytesMax + 1)}));
   EXPECT_TRUE(both.keep(first, 1));
   EXPECT_TRUE(both.keep(second, 2)) << "it takes the other's place in host memory";
   EXPECT_EQ(both.tiers.place(first), TierPlace::None) << "and the other has no place on disk";
@@ -169,13 +92,13 @@ TEST(PageTiers, APageWithALongViewGoesToHostMemoryOrNowhere) {
 }
 
 TEST(PageTiers, NothingReadGivesWayForAPageThatFindsNoPlace) {
-  Fixture fixture(0, 1, 1);
+  TierFixture fixture(0, 1, 1);
   const NodeId page = fixture.node(1);
   EXPECT_TRUE(fixture.keep(page, 1));
   const auto unwritten = fixture.tiers.unwritten(8);
   PageBytes bytes = fixture.tiers.hand_over(page, unwritten[0].transfer);
   fixture.tiers.written(page, unwritten[0].transfer, {}, std::move(bytes));
-  fixture.tiers.pin(page);
+  fixture.tiers.pin(kTenant, page);
   const std::optional<TransferId> read = fixture.tiers.begin_read(page);
   ASSERT_TRUE(read.has_value());
   fixture.tiers.end_read(page, *read, read_of(1));
@@ -187,10 +110,10 @@ TEST(PageTiers, NothingReadGivesWayForAPageThatFindsNoPlace) {
 }
 
 TEST(PageTiers, APinnedPageThatTheDiskCouldNotWriteStaysInMemoryAndIsOfferedAgain) {
-  Fixture fixture(0, 2, 1);
+  TierFixture fixture(0, 2, 1);
   const NodeId page = fixture.node(1);
   EXPECT_TRUE(fixture.keep(page, 1));
-  const PinId pin = fixture.tiers.pin(page);
+  const PinId pin = fixture.tiers.pin(kTenant, page);
   const TransferId transfer = fixture.tiers.unwritten(8).at(0).transfer;
   const auto try_to_write = [&](const Result<void>& outcome) {
     PageBytes bytes = fixture.tiers.hand_over(page, transfer);
@@ -216,16 +139,16 @@ TEST(PageTiers, APinnedPageThatTheDiskCouldNotWriteStaysInMemoryAndIsOfferedAgai
   EXPECT_TRUE(fixture.tiers.is_to_be_read(page));
   EXPECT_EQ(fixture.tiers.staged_page_count(), 0u);
   EXPECT_EQ(fixture.tiers.counts().damaged_count, 0u);
-  fixture.tiers.unpin(page, pin);
+  fixture.tiers.unpin(kTenant, page, pin);
   fixture.tiers.verify();
 }
 
 TEST(PageTiers, AFailureOfTheDiskToReadCostsNoPinnedPageAndDamageSaysWhy) {
-  Fixture fixture(0, 2);
+  TierFixture fixture(0, 2);
   const NodeId page = fixture.node(1);
   EXPECT_TRUE(fixture.keep(page, 1));
-  const PinId pin = fixture.tiers.pin(page);
-  const PinId second = fixture.tiers.pin_again(page, pin);
+  const PinId pin = fixture.tiers.pin(kTenant, page);
+  const PinId second = fixture.tiers.pin_again(kTenant, page, pin);
   const TransferId written = fixture.tiers.unwritten(8).at(0).transfer;
   PageBytes bytes = fixture.tiers.hand_over(page, written);
   fixture.tiers.written(page, written, {}, std::move(bytes));
@@ -239,18 +162,18 @@ TEST(PageTiers, AFailureOfTheDiskToReadCostsNoPinnedPageAndDamageSaysWhy) {
   fixture.tiers.end_read(page, *fixture.tiers.begin_read(page),
                          Error(ErrorCode::Corrupted, "a wrong checksum"));
   EXPECT_EQ(fixture.tiers.place(page), TierPlace::None);
-  EXPECT_EQ(fixture.tiers.pin_again(page, pin), pin);
+  EXPECT_EQ(fixture.tiers.pin_again(kTenant, page, pin), pin);
   for (const PinId each : {pin, second, pin}) {
     ASSERT_NE(fixture.tiers.loss(each), nullptr);
     EXPECT_EQ(fixture.tiers.loss(each)->message(), "a wrong checksum");
-    fixture.tiers.unpin(page, each);
+    fixture.tiers.unpin(kTenant, page, each);
   }
   EXPECT_EQ(fixture.tiers.loss(pin), nullptr) << "nobody asks any more";
   fixture.tiers.verify();
 }
 
 TEST(PageTiersDeathTest, BytesThatAreNotHereCannotBeTaken) {
-  Fixture fixture(1);
+  TierFixture fixture(1);
   const NodeId page = fixture.node(1);
   const std::optional<TransferId> transfer = fixture.tiers.leave(page);
   ASSERT_TRUE(transfer.has_value());
@@ -258,7 +181,7 @@ TEST(PageTiersDeathTest, BytesThatAreNotHereCannotBeTaken) {
 }
 
 TEST(PageTiers, BytesThatChangedInMemoryAreNotGivenBack) {
-  Fixture fixture(2);
+  TierFixture fixture(2);
   const NodeId page = fixture.node(1);
   fixture.keep(page, 1);
   Result<PageTiers::Taken> taken = fixture.tiers.take_bytes(page);
@@ -273,7 +196,7 @@ TEST(PageTiers, BytesThatChangedInMemoryAreNotGivenBack) {
 }
 
 TEST(PageTiers, WhatTheDiskCouldNotWriteIsForgotten) {
-  Fixture fixture(0, 2);
+  TierFixture fixture(0, 2);
   const NodeId page = fixture.node(1);
   EXPECT_TRUE(fixture.keep(page, 1));
   const auto unwritten = fixture.tiers.unwritten(8);
@@ -287,27 +210,8 @@ TEST(PageTiers, WhatTheDiskCouldNotWriteIsForgotten) {
   fixture.tiers.verify();
 }
 
-TEST(PageTiers, PinnedPagesStayAndLeaveNoRoomForOthers) {
-  Fixture fixture(2);
-  const NodeId first = fixture.node(1);
-  const NodeId second = fixture.node(2);
-  const NodeId third = fixture.node(3);
-  fixture.keep(first, 1);
-  fixture.keep(second, 2);
-  const PinId pin = fixture.tiers.pin(first);
-  fixture.tiers.pin(second);
-  EXPECT_FALSE(fixture.tiers.can_pin({third}));
-  EXPECT_FALSE(fixture.keep(third, 3));
-  EXPECT_EQ(fixture.tiers.counts().refused_count, 1u);
-  fixture.tiers.unpin(first, pin);
-  EXPECT_TRUE(fixture.tiers.can_pin({third}));
-  EXPECT_TRUE(fixture.keep(third, 3));
-  EXPECT_EQ(fixture.restore(second), 2u);
-  fixture.tiers.verify();
-}
-
 TEST(PageTiers, AnOpaquePageIsForgottenWhenNobodyPinsIt) {
-  Fixture fixture(2);
+  TierFixture fixture(2);
   std::vector<PageId> pages;
   ASSERT_TRUE(fixture.cache.take(1, pages));
   const std::vector<TokenId> tokens(kPageSize, TokenId{1});
@@ -316,16 +220,16 @@ TEST(PageTiers, AnOpaquePageIsForgottenWhenNobodyPinsIt) {
       pages[0], fixture.root, {.tokens = tokens, .positions = positions}, HoldKind::Page, true);
   fixture.cache.hold_name(page);
   const std::optional<TransferId> transfer = fixture.tiers.leave(page);
-  const PinId pin = fixture.tiers.pin(page);
+  const PinId pin = fixture.tiers.pin(kTenant, page);
   fixture.tiers.arrive(page, *transfer, bytes_of(9));
   EXPECT_EQ(fixture.restore(page), 9u);
-  fixture.tiers.unpin(page, pin);
+  fixture.tiers.unpin(kTenant, page, pin);
   EXPECT_EQ(fixture.tiers.place(page), TierPlace::None);
   fixture.tiers.verify();
 }
 
 TEST(PageTiers, BytesThatComeForAPageForgottenMeanwhileFindNobody) {
-  Fixture fixture(2);
+  TierFixture fixture(2);
   const NodeId page = fixture.node(1);
   const std::optional<TransferId> late = fixture.tiers.leave(page);
   ASSERT_TRUE(late.has_value());
@@ -339,7 +243,7 @@ TEST(PageTiers, BytesThatComeForAPageForgottenMeanwhileFindNobody) {
 }
 
 TEST(PageTiers, AFailedSaveLeavesNothingBehind) {
-  Fixture fixture(2);
+  TierFixture fixture(2);
   const NodeId page = fixture.node(1);
   const std::optional<TransferId> transfer = fixture.tiers.leave(page);
   fixture.tiers.arrive(page, *transfer, Error(ErrorCode::Io, "the device lost it"));
@@ -357,7 +261,7 @@ TEST(PageTiers, AgreeWithAMapUnderRandomUse) {
     const auto below = [&](std::uint32_t bound) {
       return static_cast<std::uint32_t>(random() % bound);
     };
-    Fixture fixture(below(4), below(6), 1 + below(4));
+    TierFixture fixture(below(4), below(6), 1 + below(4));
     PageTiers& tiers = fixture.tiers;
     std::vector<NodeId> nodes;
     for (std::uint32_t token = 1; token <= 12; ++token) nodes.push_back(fixture.node(token));
@@ -370,7 +274,12 @@ TEST(PageTiers, AgreeWithAMapUnderRandomUse) {
       PageBytes bytes;
     };
     std::vector<Writing> writing;
-    std::vector<std::pair<NodeId, PinId>> pins;
+    struct Pin {
+      TenantId tenant;
+      NodeId node;
+      PinId id;
+    };
+    std::vector<Pin> pins;
     for (int step = 0; step < 400; ++step) {
       const NodeId page = nodes[below(12)];
       switch (below(9)) {
@@ -391,11 +300,19 @@ TEST(PageTiers, AgreeWithAMapUnderRandomUse) {
           ASSERT_EQ(fixture.restore(page), values.at(page));
           break;
         case 4:
-          if (tiers.has(page) && pins.size() < 3) pins.emplace_back(page, tiers.pin(page));
+          if (pins.size() == 5) break;
+          if (const TenantId tenant{1 + below(2)};
+              tiers.has(page) && tiers.can_pin(tenant, {page})) {
+            pins.push_back({tenant, page, tiers.pin(tenant, page)});
+          } else if (!pins.empty()) {
+            const Pin again = pins[below(static_cast<std::uint32_t>(pins.size()))];
+            ASSERT_EQ(tiers.pin_again(again.tenant, again.node, again.id), again.id);
+            pins.push_back(again);
+          }
           break;
         case 5:
           if (pins.empty()) break;
-          tiers.unpin(pins.back().first, pins.back().second);
+          tiers.unpin(pins.back().tenant, pins.back().node, pins.back().id);
           pins.pop_back();
           break;
         case 6:

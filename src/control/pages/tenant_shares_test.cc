@@ -1,4 +1,4 @@
-#include "control/resources/tenant_shares.h"
+#include "control/pages/tenant_shares.h"
 
 #include <gtest/gtest.h>
 
@@ -34,6 +34,15 @@ TEST(TenantShares, WhoeverComesFindsSomeHoweverMuchTheOthersTook) {
     EXPECT_EQ(taken, before / 2);
     before -= taken;
   }
+}
+
+TEST(TenantShares, WhatWasTakenStaysThoughTheShareShrinksAndNothingMayAlwaysBeTaken) {
+  TenantShares shares(100);
+  EXPECT_EQ(take_all(shares, TenantId{1}), 50u);
+  EXPECT_EQ(take_all(shares, TenantId{2}), 25u);
+  EXPECT_LT(shares.share_of(TenantId{1}), shares.count_of(TenantId{1}));
+  EXPECT_FALSE(shares.may_take(TenantId{1}, 1));
+  EXPECT_TRUE(shares.may_take(TenantId{1}, 0));
 }
 
 TEST(TenantShares, TakeAndGiveAreChecked) {

@@ -22,8 +22,9 @@ class TenantShares {
     const std::uint64_t left_by_others = count_max_ - (count_ - count_of(tenant));
     return left_by_others / 2;
   }
+  // Nothing, it always may: others may have made its share less than what it has.
   bool may_take(TenantId tenant, std::uint64_t count) const {
-    return count_of(tenant) + count <= share_of(tenant);
+    return count == 0 || count_of(tenant) + count <= share_of(tenant);
   }
   std::uint64_t count_of(TenantId tenant) const {
     const auto found = counts_.find(tenant);
