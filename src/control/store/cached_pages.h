@@ -25,8 +25,8 @@ struct PageKey {
 struct PlacedPage {
   std::uint64_t slot = 0;
   PageName parent{};
-  // Written before a sync that failed, which may have dropped it: its checksum says whether it is
-  // there, and no snapshot is to rely on it.
+  // Found damaged, or written before a sync that failed, which may have dropped it: its checksum
+  // says whether it is there, no snapshot is to rely on it, and who puts it writes it again.
   bool is_doubtful = false;
 };
 
@@ -47,6 +47,7 @@ class CachedPages {
   void doubt_all(const Digest& space) {
     for (auto& [key, entry] : pages_) entry.placed.is_doubtful |= key.space == space;
   }
+  void doubt(const PageKey& key) { pages_.at(key).placed.is_doubtful = true; }
   void trust(const PageKey& key) { pages_.at(key).placed.is_doubtful = false; }
   // It was asked for: it becomes the youngest.
   void touch(const PageKey& key) {

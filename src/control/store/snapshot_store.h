@@ -209,6 +209,8 @@ class SnapshotStore final {
   void settle_save(Space& space, const std::vector<PlannedPage>& plan, TicketId ticket);
 
   // snapshot_store_read.cc
+  Result<StoredPage> read_cached(Space& space, const PageName& name);
+  Result<std::optional<PageRow>> find_row(const Digest& space, const PageName& name);
   Result<SnapshotRow> live_snapshot(const std::string& tenant, const std::string& name);
   Result<OpenedSnapshot> open_row(const SnapshotRow& row, const PageSpace* wanted);
   Result<void> delete_claimed(TicketId ticket);

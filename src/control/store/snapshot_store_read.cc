@@ -139,39 +139,56 @@ Result<void> SnapshotStore::finish_take(TicketId ticket) {
 }
 
 Result<PageRecord> SnapshotStore::read_page(const PageSpace& page_space, const PageName& name) {
-  TRY(ready());
-  Space* space = find_space(space_digest(page_space));
+  const Digest digest = space_digest(page_space);
   const auto absent = [&name] {
     return Error(ErrorCode::NotFound, "no page " + hex(name) + " is stored");
   };
-  if (space == nullptr) return absent();
-  std::optional<PageRow> row;
-  if (space->id != kNoRow) row = TRY(index_->find_page(space->id, name));
-  const PlacedPage* cached = cached_.find({space->digest, name});
-  const bool is_stored = row.has_value() && row->slot.has_value();
-  if (!row.has_value() && cached == nullptr) return absent();
-  if (!is_stored && cached == nullptr) {
+  // Of a cached page the index knows nothing, and what is wrong with it is no matter.
+  std::optional<Error> cached_error;
+  if (cached_.find({digest, name}) != nullptr) {
+    Result<StoredPage> read = read_cached(*find_space(digest), name);
+    if (read.ok()) return std::move(read.value().page);
+    cached_error = std::move(read).take_error();
+  }
+  Result<std::optional<PageRow>> found = find_row(digest, name);
+  if (cached_error && (!found.ok() || !found.value().has_value())) return *std::move(cached_error);
+  const std::optional<PageRow> row = TRY(std::move(found));
+  if (!row.has_value()) return absent();
+  Space& space = *find_space(digest);
+  if (!row->slot.has_value()) {
     PageHeaderBytes header;
     std::copy(row->link.begin(), row->link.end(), header.begin());
-    return TRY(decode_page(header, {}, space->space, space->digest, &name)).page;
+    return TRY(decode_page(header, {}, space.space, digest, &name)).page;
   }
-  PageFile* file = TRY(file_of(*space));
-  Result<StoredPage> read = Error(ErrorCode::NotFound, "");
-  if (cached != nullptr) {
-    cached_.touch({space->digest, name});
-    read = file->read(cached->slot, &name);
-    // What could not be read now may be there the next time.
-    const bool is_damaged = !read.ok() && read.error().code() == ErrorCode::Corrupted;
-    if (is_damaged) drop_cached(page_space, {&name, 1});
+  PageFile* file = TRY(file_of(space));
+  Result<StoredPage> read = file->read(*row->slot, &name);
+  if (!read.ok()) {
+    if (read.error().code() == ErrorCode::Corrupted) space.damaged.insert(name);
+    return std::move(read).take_error();
   }
-  if (!read.ok() && is_stored) {
-    read = file->read(*row->slot, &name);
-    if (!read.ok() && read.error().code() == ErrorCode::Corrupted) space->damaged.insert(name);
-  }
-  if (!read.ok()) return std::move(read).take_error();
   StoredPage stored = std::move(read).take();
   if (stored.is_tail) return absent();  // Unnamed to all but its snapshot.
   return std::move(stored.page);
+}
+
+Result<StoredPage> SnapshotStore::read_cached(Space& space, const PageName& name) {
+  const PageKey key{space.digest, name};
+  cached_.touch(key);
+  PageFile* file = TRY(file_of(space));
+  Result<StoredPage> read = file->read(cached_.find(key)->slot, &name);
+  // What could not be read now may be there the next time.
+  if (!read.ok() && read.error().code() == ErrorCode::Corrupted) {
+    cached_.doubt(key);
+    drop_cached(space.space, {&name, 1});
+  }
+  return read;
+}
+
+Result<std::optional<PageRow>> SnapshotStore::find_row(const Digest& space, const PageName& name) {
+  TRY(ready());
+  const Space* found = find_space(space);
+  if (found == nullptr || found->id == kNoRow) return std::optional<PageRow>();
+  return index_->find_page(found->id, name);
 }
 
 Result<void> SnapshotStore::remove(const std::string& tenant, const std::string& name) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cerrno>
+
 #include "support/snapshot_harness.h"
 
 namespace quire::store {
@@ -45,6 +48,26 @@ class Store : public testing::Test {
     EXPECT_TRUE(report.ok());
     verify();
     return report.ok() ? report.value() : GcReport{};
+  }
+
+  // A byte of the keys and values in every slot.
+  void damage_pages() {
+    constexpr std::uint64_t kBlock =
+        4096;  // Headers of the file and of a slot, and a slot's bytes.
+    store::SimulatedFileSystem& files = simulated_.files;
+    std::vector<std::string> names;
+    ASSERT_EQ(files.list_folder("machine/store", names).error_number, 0);
+    for (const std::string& name : names) {
+      if (!name.starts_with("pages-")) continue;
+      const auto opened = files.open("machine/store/" + name, OpenMode::ReadWrite);
+      const auto file = static_cast<Descriptor>(opened.value);
+      const auto bytes = static_cast<std::uint64_t>(files.file_bytes(file).value);
+      for (std::uint64_t at = 2 * kBlock + 5; at < bytes; at += 2 * kBlock) {
+        const std::array<std::byte, 1> wrong{std::byte{0xa5}};
+        ASSERT_EQ(files.pwrite(file, wrong, at).value, 1);
+      }
+      files.close(file);
+    }
   }
 
   SimulatedStore simulated_;
@@ -393,6 +416,52 @@ TEST_F(Store, ACachedPageThatIsDroppedUnderATicketGoesWhenTheTicketEnds) {
   EXPECT_TRUE(store().has_cached(space, names[1])) << "it was put again";
   EXPECT_EQ(store().counts().cached_page_count, 1u);
   verify();
+}
+
+TEST_F(Store, ADamagedCachedPageIsWrittenAgainAlsoUnderATicket) {
+  const TestSnapshot snapshot = make_snapshot("a", "one", counting(1, 4));
+  const PageSpace& space = snapshot.record.space;
+  const PageRecord& page = snapshot.pages[0];
+  ASSERT_TRUE(store().put_cached(space, page).ok());
+  const Result<BegunSave> begun = store().begin_save(space, std::vector{page.name});
+  ASSERT_TRUE(begun.ok());
+  damage_pages();
+  EXPECT_EQ(code_of(store().read_page(space, page.name)), ErrorCode::Corrupted);
+  ASSERT_TRUE(store().put_cached(space, page).ok());
+  const Result<PageRecord> read = store().read_page(space, page.name);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_TRUE(test::same_page(read.value(), page));
+  store().release(begun.value().ticket);
+}
+
+TEST_F(Store, ASaveDoesNotRelyOnACachedPageThatWasFoundDamaged) {
+  const TestSnapshot snapshot = make_snapshot("a", "one", counting(1, 4));
+  const PageSpace& space = snapshot.record.space;
+  ASSERT_TRUE(store().put_cached(space, snapshot.pages[0]).ok());
+  const Result<BegunSave> begun = store().begin_save(space, std::vector{snapshot.pages[0].name});
+  ASSERT_TRUE(begun.ok());
+  ASSERT_TRUE(begun.value().missing.empty());
+  damage_pages();
+  EXPECT_FALSE(store().read_page(space, snapshot.pages[0].name).ok());
+  EXPECT_FALSE(store().save(snapshot.record, {}, {.ticket = begun.value().ticket}).ok());
+  save(snapshot);
+  expect_loads(snapshot);
+}
+
+TEST_F(Store, ACachedPageIsReadWhateverIsWrongWithTheIndex) {
+  save(make_snapshot("a", "other", counting(50, 4)));
+  const TestSnapshot snapshot = make_snapshot("a", "one", counting(1, 4));
+  const PageSpace& space = snapshot.record.space;
+  ASSERT_TRUE(store().put_cached(space, snapshot.pages[0]).ok());
+  simulated_.files.inject = [](const SimulatedCall& call) -> SimulatedFault {
+    if (call.path.find("index") == std::string::npos) return {};
+    return {.error_number = EIO};
+  };
+  EXPECT_FALSE(simulated_.save(make_snapshot("a", "third", counting(70, 4))).ok());
+  const Result<PageRecord> read = store().read_page(space, snapshot.pages[0].name);
+  ASSERT_TRUE(read.ok()) << read.error().message();
+  EXPECT_TRUE(test::same_page(read.value(), snapshot.pages[0]));
+  simulated_.files.inject = {};
 }
 
 TEST_F(Store, ASnapshotWithoutPagesIsOneToo) {
