@@ -122,5 +122,27 @@ TEST_F(SwappedTenants, LeaveRoomOnTheTiersForOneAnother) {
   EXPECT_GE(swaps(), 8u);
 }
 
+TEST_F(SwappedForks, AForkThatWritesInTheBatchThatSavesTheOtherLeavesItsTailAlone) {
+  PageGuest guest(harness, TenantId{1});
+  const ObjectId roomy = swappable(guest);
+  const std::string wanted = next(guest, roomy);
+  guest.send(ContextDrop{roomy});
+  const ObjectId origin = swappable(guest);
+  const ObjectId fork = harness.new_object();
+  guest.send(ContextFork{origin, fork});
+  guest.send(ContextEdit{origin, ContextEditKind::ReservePages, 12});
+  harness.run();
+  // The origin gives way to the pages, in the batch in which the fork writes to what they share.
+  const std::vector<ObjectId> pages = guest.alloc(4);
+  guest.send(ContextEdit{fork, ContextEditKind::Truncate, 3});
+  guest.send(ContextAppend{fork, {40, 41, 42}});
+  guest.send(ContextFlush{fork});
+  harness.run();
+  ASSERT_EQ(swaps(), 1u);
+  guest.dealloc(pages);
+  guest.send(ContextDrop{fork});
+  EXPECT_EQ(next(guest, origin), wanted);
+}
+
 }  // namespace
 }  // namespace quire::control

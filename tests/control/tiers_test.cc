@@ -348,6 +348,39 @@ TEST(Tiers, AnInstanceThatEndsWhileItsContextComesBackLeavesNothing) {
   }
 }
 
+TEST(Tiers, WhoWaitsForPagesGetsThoseOfAnInstanceThatEndsWhileItsContextComesBack) {
+  store::SimulatedFileSystem files;
+  Harness::Options options = options_of(10, Tier::Disk, files);
+  options.controller.staged_tier_bytes = 2 * kPageBytes;
+  for (int steps = 0; steps < 12; ++steps) {
+    SCOPED_TRACE(steps);
+    Harness harness(options);
+    for (std::uint32_t seed = 3; seed < 5; ++seed) {
+      come_and_go(harness, 48, 1);
+      come_and_go(harness, 150, seed);
+    }
+    const Program program = start(harness);
+    append(harness, program, count_tokens(60));
+    harness.send(program.guest, ContextFlush{program.context}, false);
+    harness.send(program.guest, ContextDropRange{program.context, 20, 30}, false);
+    next(harness, program);
+    come_and_go(harness, 150, 17);
+    ASSERT_EQ(harness.controller->tier_statistics().swap_count, 1u);
+    append(harness, program, count_tokens(80, 11));
+    ask(harness, program);
+    const InstanceId other = harness.start(TenantId{2});
+    const FutureId pages =
+        harness.send(other, AllocPages{harness.queue(other), harness.new_objects(10)});
+    for (int step = 0; step < steps; ++step) harness.step();
+    harness.disk->run_one();
+    harness.controller->poll();
+    harness.controller->end_instance(program.guest);
+    for (int turn = 0; turn < 10 && !harness.has(other, pages); ++turn) harness.run();
+    ASSERT_TRUE(harness.has(other, pages));
+    EXPECT_FALSE(harness.error(other, pages)) << harness.message(other, pages);
+  }
+}
+
 TEST(Tiers, NoBatchWaitsForMorePagesThanItsShare) {
   store::SimulatedFileSystem files;
   Harness::Options options = options_of(256, Tier::Host, files, 1000);

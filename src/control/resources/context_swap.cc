@@ -68,9 +68,13 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
   }
   const std::uint32_t tail = written_tail_count(context, page_size);
   for (std::uint32_t index = 0; index < tail; ++index) {
-    saves.push_back({.page = context.tail[index],
+    const PageId page = context.tail[index];
+    const bool is_held = cache.is_shared_tail(page);
+    if (is_held) cache.retain(page);
+    saves.push_back({.page = page,
                      .slots = visible_tail_slots(context, page_size, index),
-                     .tail_index = index});
+                     .tail_index = index,
+                     .is_held = is_held});
   }
   swapped->tail.resize(tail);
   resources.swapped_tails.take(tenant, tail);

@@ -32,6 +32,9 @@ struct SwapSave {
   NodeId node = kNoNode;  // kNoNode: of the tail,
   std::uint32_t tail_index = 0;
   TransferId transfer = kNoTransfer;
+  // One that a fork has too, which could write it before it is saved: there is a hold on it, which
+  // the caller gives back when it is.
+  bool is_held = false;
 };
 void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
               std::vector<SwapSave>& saves);

@@ -147,7 +147,7 @@ bool Scheduler::dispatch() {
   small_.clear();
   large_.clear();
   // These have their pages of the pool already, which others may wait for.
-  tiers_.continue_swaps(batch_, ready_);
+  has_suspended_ = tiers_.continue_swaps(batch_, ready_);
   note_loads(true);
   serve_waiters();
   place_all();

@@ -84,9 +84,10 @@ void TierTransfers::begin_swap_in(Operation& operation, std::vector<NodeId> held
   finish(done, ready);
 }
 
-void TierTransfers::continue_swaps(inference::Batch& batch, std::vector<Ref<Operation>>& ready) {
-  for (SwapIn& swap : swaps_) advance(swap, batch);
-  finish_swaps(ready);
+bool TierTransfers::continue_swaps(inference::Batch& batch, std::vector<Ref<Operation>>& ready) {
+  bool has_let_go = false;
+  for (SwapIn& swap : swaps_) has_let_go |= advance(swap, batch);
+  return finish_swaps(ready) || has_let_go;
 }
 
 bool TierTransfers::is_done(const SwapIn& swap) {
@@ -94,7 +95,8 @@ bool TierTransfers::is_done(const SwapIn& swap) {
   return swap.loading_count == 0 && !(goes_on && (!swap.pending.empty() || !swap.has_tail));
 }
 
-void TierTransfers::finish_swaps(std::vector<Ref<Operation>>& ready) {
+bool TierTransfers::finish_swaps(std::vector<Ref<Operation>>& ready) {
+  const std::size_t before = swaps_.size();
   for (auto each = swaps_.begin(); each != swaps_.end();) {
     if (!is_done(*each)) {
       ++each;
@@ -103,12 +105,15 @@ void TierTransfers::finish_swaps(std::vector<Ref<Operation>>& ready) {
     finish(*each, ready);
     each = swaps_.erase(each);
   }
+  return swaps_.size() < before;
 }
 
 // Loads what is in memory, as far as the batch has room, and asks the disk for the rest.
-void TierTransfers::advance(SwapIn& swap, inference::Batch& batch) {
+bool TierTransfers::advance(SwapIn& swap, inference::Batch& batch) {
   Context* context = swap.context.get();
-  if (context == nullptr || swap.error) return;
+  if (context == nullptr || swap.error) return false;
+  const std::size_t held_before = swap.held.size();
+  const auto has_let_go = [&] { return swap.held.size() > held_before; };
   PageCache& cache = resources_.cache;
   PageTiers& tiers = resources_.tiers;
   if (!swap.has_tail) load_tail(swap, *context, batch);
@@ -136,22 +141,26 @@ void TierTransfers::advance(SwapIn& swap, inference::Batch& batch) {
     }
     if (!tiers.has(node)) {
       swap.error = lost_page(*context, index, tiers);
-      return;
+      return has_let_go();
     }
     if (std::optional<Error> error = tiers.take_read_error(node)) {
       swap.error = unread_page(*context, index, std::move(*error));
-      return;
+      return has_let_go();
     }
     if (tiers.is_to_be_read(node)) to_read.push_back(node);
   }
   // What was read, and has to wait for the next batch, must not give way to what is read now.
-  if (to_read.empty() || load_room() == 0 || read(to_read) || swap.loading_count > 0) return;
-  if (const Error* why = tiers.staging_blocked_by(); why != nullptr && writes_.empty()) {
+  if (to_read.empty() || load_room() == 0 || read(to_read) || swap.loading_count > 0) {
+    return has_let_go();
+  }
+  const Error* why = writes_.empty() ? tiers.staging_blocked_by() : nullptr;
+  if (why != nullptr) {
     swap.error = Error(ErrorCode::Unavailable,
                        "no memory to read this context's pages into, which stay as they are: pages "
                        "that the disk does not take fill it: " +
                            std::string(why->message()));
   }
+  return has_let_go();
 }
 
 void TierTransfers::load_tail(SwapIn& swap, Context& context, inference::Batch& batch) {

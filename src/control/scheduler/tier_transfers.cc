@@ -132,6 +132,7 @@ void TierTransfers::complete(std::vector<Result<void>> loads, std::vector<PageBy
       tiers.arrive(save.page.node, save.page.transfer, std::move(saves[index]));
       continue;
     }
+    if (save.page.is_held) resources_.cache.release(save.page.page);
     Context* context = save.context.get();
     if (context == nullptr || !context->swapped) continue;
     if (saves[index].ok()) {
@@ -175,6 +176,9 @@ void TierTransfers::measure(std::uint32_t row_count, std::uint32_t load_count,
 
 std::vector<PageId> TierTransfers::held_pages() const {
   std::vector<PageId> pages;
+  for (const Save& save : saving_) {
+    if (save.page.is_held) pages.push_back(save.page.page);
+  }
   for (const Load& load : loading_) {
     if (load.node != kNoNode) pages.push_back(load.page);
   }

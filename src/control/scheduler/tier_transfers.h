@@ -17,11 +17,13 @@
 // comes at once, may be more.
 //
 // Owns     the transfers under way, with the working pages that they load into; holds on the pages
-//          that landed, until the next batch is built, so that those who wait find them; the jobs
-//          of the disk for its tier.
+//          that landed, until the next batch is built, so that those who wait find them, and on
+//          pages of tails that a fork has too, until they are saved; the jobs of the disk for its
+//          tier.
 // Thread   engine thread only.
-// Errors   a page that cannot be brought back is forgotten: it is computed, or, where a swapped
-//          context needs it, that context's next operation gets the error.
+// Errors   a page that cannot be brought back is forgotten: it is computed. Where a swapped context
+//          needs it, that context's next operation gets the error, and the page is kept if the
+//          error may pass.
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -85,8 +87,9 @@ class TierTransfers final : public EvictionSink {
   // its operation has an error. Requires: look_swapped() said how many pages, and they can be
   // taken.
   void begin_swap_in(Operation& operation, std::vector<NodeId> held, inference::Batch& batch);
-  // Goes on with those that have begun. Operations whose context is back are ready.
-  void continue_swaps(inference::Batch& batch, std::vector<Ref<Operation>>& ready);
+  // Goes on with those that have begun. Operations whose context is back are ready. True: pages
+  // were let go of, which are free for the next batch.
+  bool continue_swaps(inference::Batch& batch, std::vector<Ref<Operation>>& ready);
   bool is_swapping() const { return !swaps_.empty(); }
 
   void place_saves(inference::Batch& batch);
@@ -150,10 +153,10 @@ class TierTransfers final : public EvictionSink {
   bool read(const std::vector<NodeId>& nodes);
   void write_out();
   void land(const Load& load, bool is_loaded);
-  void advance(SwapIn& swap, inference::Batch& batch);
+  bool advance(SwapIn& swap, inference::Batch& batch);  // True: let pages go.
   void load_tail(SwapIn& swap, Context& context, inference::Batch& batch);
   void end_load(const Load& load, PageBytes bytes, Result<void> outcome);
-  void finish_swaps(std::vector<Ref<Operation>>& ready);
+  bool finish_swaps(std::vector<Ref<Operation>>& ready);  // True: there were some.
   static bool is_done(const SwapIn& swap);
   void finish(SwapIn& swap, std::vector<Ref<Operation>>& ready);
   Result<PageTiers::ReadBytes> check(NodeId node, Result<store::ReadPage> read) const;
