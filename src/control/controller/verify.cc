@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "control/controller/controller.h"
+#include "control/resources/away_pages.h"
 
 namespace quire::control {
 namespace {
@@ -70,7 +71,9 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
                     std::uint32_t& embed_slot_count) {
   const ModelResources& resources = scheduler.resources();
   const PageCache& cache = resources.cache;
+  const PageLedger& ledger = instance.ledgers[static_cast<std::size_t>(scheduler.model())];
   std::set<PageId> held;
+  std::size_t away_count = 0;
   const Objects objects = objects_of(instance);
   for (const PageObject* page : objects.pages) {
     if (page->model != &scheduler || page->page == inference::kNoPage) continue;
@@ -83,6 +86,9 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
   for (const Context* context : objects.contexts) {
     if (context->model != &scheduler || context->head == kNoNode) continue;
     verify_context(*context, resources);
+    verify_away(*context, ledger, resources);
+    away_count += context->away_index != kNotAway;
+    if (context->away_head != kNoNode) ++name_holds[context->away_head];
     for (const PageId page : context->tail) {
       ++holds[static_cast<std::uint32_t>(page)];
       held.insert(page);
@@ -100,7 +106,7 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
       held.insert(cache.page_of(node));
     }
   }
-  const PageLedger& ledger = instance.ledgers[static_cast<std::size_t>(scheduler.model())];
+  QUIRE_CHECK(ledger.away().size() == away_count, "A1");
   QUIRE_CHECK(ledger.page_count() == held.size(), "S3: a ledger differs from what is held");
   for (const PageId page : held) QUIRE_CHECK(ledger.holds(page), "S3: a ledger lacks a page");
 }

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
+#include "control/resources/away_pages.h"
 #include "control/resources/context_parts.h"
 
 namespace quire::control {
@@ -329,12 +330,29 @@ FindEnd find_group(const Context& context, const PageCache& cache, const PageLed
   return FindEnd::Slice;
 }
 
+// Whether the context gives a page of its own back when it finds the next one: the one that it had
+// begun to write, or one that it took to compute what is found now.
+bool is_replaced_by_found(const Context& context, const PageLedger& ledger,
+                          std::uint32_t page_size) {
+  if (context.tail.empty()) return false;
+  if (context.written_count > 0) return ledger.is_held_once(context.tail.front());
+  const std::uint32_t needed = divide_up(tail_token_count(context) - page_size, page_size);
+  return context.tail.size() > std::max(needed, context.reserved_count);
+}
+
 // Leaves as many as `quota` allows; false if not all.
-bool cut_to_quota(const PageCache& cache, const PageLedger& ledger, std::uint32_t quota,
-                  FoundGroup& group) {
-  std::uint32_t page_count = ledger.page_count();
+bool cut_to_quota(const Context& context, ModelResources& resources, PageLedger& ledger,
+                  std::uint32_t quota, FoundGroup& group) {
+  const PageCache& cache = resources.cache;
+  const PageCharge charge = charge_of(ledger, resources, quota - std::min(quota, group.count));
+  if (std::uint64_t{charge.page_count} + group.count <= quota) return true;
+  const std::uint32_t own = charged_full_count(context, cache.page_size());
+  std::uint32_t page_count = charge.page_count;
+  if (is_replaced_by_found(context, ledger, cache.page_size())) --page_count;
   for (std::uint32_t index = 0; index < group.count; ++index) {
-    if (ledger.holds(cache.page_of(group.nodes[index]))) continue;
+    const NodeId node = group.nodes[index];
+    if (ledger.holds(cache.page_of(node)) || charge.counts(node)) continue;
+    if (context.committed_count + index < own) continue;
     if (page_count++ < quota) continue;
     group.count = index;
     return false;
@@ -401,7 +419,7 @@ FindResult find_queued(Context& context, ModelResources& resources, PageLedger& 
   for (std::uint32_t wanted = 1;; wanted = std::min(2 * wanted, kFoundGroup)) {
     std::uint32_t count = std::min(wanted, tail_token_count(context) / page_size);
     if (count == 0) break;
-    // What a page that is found replaces counts against the quota until it is attached.
+    // One at a time, while they replace pages that it has.
     if (!context.tail.empty()) count = 1;
     count = std::min(count, page_count_max - looked);
     if (count == 0) {
@@ -409,7 +427,7 @@ FindResult find_queued(Context& context, ModelResources& resources, PageLedger& 
       break;
     }
     result.end = find_group(context, resources.cache, ledger, count, group);
-    if (!cut_to_quota(resources.cache, ledger, quota, group)) result.end = FindEnd::Quota;
+    if (!cut_to_quota(context, resources, ledger, quota, group)) result.end = FindEnd::Quota;
     looked += group.count;
     attach_found(context, resources, ledger, group, result);
     if (result.end != FindEnd::Slice) break;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
+#include "control/resources/away_pages.h"
 #include "control/resources/context.h"
 #include "control/resources/context_parts.h"
 #include "control/resources/context_suspend.h"
@@ -122,6 +123,7 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
   child.tokens.assign(context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first),
                       context.tokens.end());
   cache.hold_name(context.head);
+  fork_away(context, child, resources, ledger);
   if (context.swapped) fork_swapped(context, child, resources);
   if (context.is_suspended) return;
   cache.hold(context.anchor);
@@ -396,6 +398,7 @@ void drop_context(Context& context, ModelResources& resources, PageLedger& ledge
     resources.cache.drop(context.anchor, hint_of(context));
   }
   unpin_swapped(context, resources);
+  forget_away(context, resources, ledger);
   resources.cache.drop_name(context.head);
   resources.sequences.release(context);
   context.head = context.anchor = kNoNode;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
+#include "control/resources/away_pages.h"
 #include "control/resources/context_parts.h"
 
 namespace quire::control {
@@ -18,6 +19,7 @@ bool can_suspend(const Context& context, const ModelResources& resources) {
 
 void suspend_context(Context& context, ModelResources& resources, PageLedger& ledger) {
   QUIRE_CHECK(can_suspend(context, resources), "suspended what cannot be");
+  note_away(context, resources, ledger);
   context.lost_count += std::exchange(context.written_count, 0);
   const std::uint32_t reserved = context.reserved_count;
   release_tail(context, resources, ledger, 0);
@@ -61,7 +63,8 @@ void resume_context(Context& context, ModelResources& resources, PageLedger& led
   cache.hold(context.anchor);
   ledger.acquire_chain(cache, context.anchor);
   cache.hold_name(context.anchor);
-  cache.drop_name(std::exchange(context.head, context.anchor));
+  keep_away_head(context, resources, std::exchange(context.head, context.anchor),
+                 static_cast<std::uint32_t>(path.size()));
   context.is_suspended = false;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/resources/away_pages.h"
 #include "control/resources/context_parts.h"
 
 namespace quire::control {
@@ -34,6 +35,7 @@ bool can_swap(const Context& context, const ModelResources& resources) {
 void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
               std::vector<SwapSave>& saves) {
   QUIRE_CHECK(can_swap(context, resources), "swapped what cannot be");
+  note_away(context, resources, ledger);
   PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
   const TenantId tenant = context.instance->tenant;

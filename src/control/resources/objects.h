@@ -129,6 +129,7 @@ struct SwappedContext {
 };
 
 inline constexpr inference::SequenceId kNoSequence{0xffffffffu};
+inline constexpr std::uint32_t kNotAway = 0xffffffffu;
 
 // A context: committed pages, then a working tail, then tokens not yet computed. Its behaviour is
 // in context.h.
@@ -170,7 +171,11 @@ struct Context {
   // Tokens that were written and whose pages went: the first of those in `tokens` that are neither
   // written nor in flight.
   std::uint32_t lost_count = 0;
-  std::uint64_t used_batch = 0;    // The last batch that computed it.
+  // What a suspension took, for the quota: see away_pages.h.
+  std::uint32_t away_index = kNotAway;  // In its ledger.
+  NodeId away_head = kNoNode;           // The last full page of what it had, held by name,
+  std::uint32_t away_head_count = 0;    // and the pages from the root to there.
+  std::uint64_t used_batch = 0;         // The last batch that computed it.
   std::uint64_t miss = 0;          // Why tokens are computed since the last one found; MissLog.
   bool is_beyond_context = false;  // The model's context length does not bound it.
   // Of a snapshot that it was taken from, until its program is known to have it.

@@ -1,5 +1,6 @@
 #pragma once
-// PageLedger counts the different pages that one instance holds, for its quota and its statistics.
+// PageLedger counts the different pages that one instance holds, for its quota and its statistics,
+// and knows the contexts that gave pages up: away_pages.h counts those.
 //
 // Pages shared inside the instance (forks, equal prefixes) count once. Each page has holds of two
 // kinds, as in PageCache: as a part of a chain (heads of contexts, and children that are held as a
@@ -12,12 +13,16 @@
 // and handles of the instance.
 #include <algorithm>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/check.h"
 #include "control/pages/page_cache.h"
 #include "control/resources/flat_map.h"
 
 namespace quire::control {
+
+struct Context;
 
 class PageLedger {
  public:
@@ -38,6 +43,12 @@ class PageLedger {
     if (--holds->alone == 0 && holds->chain == 0) holds_.erase(key(page));
   }
 
+  // Whether the next release() of it is the last.
+  bool is_held_once(PageId page) const {
+    const Holds* holds = holds_.find(key(page));
+    return holds != nullptr && holds->chain == 0 && holds->alone == 1;
+  }
+
   // One more context ends at `head`, and holds all above it.
   void acquire_chain(const PageCache& cache, NodeId head) {
     for (; !cache.is_root(head); head = cache.parent(head)) {
@@ -55,6 +66,11 @@ class PageLedger {
     }
   }
 
+  // For away_pages.h: contexts that lack pages they had, in no order. Each knows its place.
+  std::span<Context* const> away() const { return away_; }
+  void add_away(Context& context);
+  void remove_away(Context& context);
+
  private:
   struct Holds {
     std::uint32_t chain = 0;
@@ -65,6 +81,7 @@ class PageLedger {
 
   FlatMap<Holds> holds_;  // Page + 1 -> holds.
   std::uint32_t page_count_max_ = 0;
+  std::vector<Context*> away_;
 };
 
 }  // namespace quire::control

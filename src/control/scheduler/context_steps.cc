@@ -38,10 +38,8 @@ Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
     case FindEnd::Slice:
       has_sliced_ = true;
       return Attempt::Later;
-    case FindEnd::Quota: {
-      Result<void> quota = check_quota(*operation.instance, 1);
-      return fail(operation, std::move(quota).take_error());
-    }
+    case FindEnd::Quota:
+      return fail(operation, beyond_quota(*operation.instance, 1));
   }
   if (const std::optional<Attempt> away = fetch(operation, resources_.cache.page_count())) {
     return *away;
@@ -155,10 +153,7 @@ std::optional<Scheduler::Attempt> Scheduler::find_lost(Operation& operation) {
                                        operation.instance->limits.page_count_max, lost_pages());
   counts_.found_token_count += found.token_count;
   if (found.end == FindEnd::Claimed) return Attempt::Later;
-  if (found.end == FindEnd::Quota) {
-    Result<void> quota = check_quota(*operation.instance, 1);
-    return fail(operation, std::move(quota).take_error());
-  }
+  if (found.end == FindEnd::Quota) return fail(operation, beyond_quota(*operation.instance, 1));
   if (lost_pages() == 0) return std::nullopt;
   return fetch(operation, lost_pages());
 }
@@ -171,7 +166,8 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   const std::uint32_t remaining = restores ? context.lost_count : queued_count(context);
   const std::uint32_t wanted = pages_wanted(context, resources_, remaining);
   if (wanted > 0) {
-    if (Result<void> quota = check_quota(*operation.instance, wanted); !quota.ok()) {
+    Result<void> quota = check_quota(*operation.instance, wanted, &context);
+    if (!quota.ok()) {
       return fail(operation, std::move(quota).take_error());
     }
     if (!can_take(operation, wanted)) return want_pages(operation, wanted);

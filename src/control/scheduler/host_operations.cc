@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "control/resources/away_pages.h"
 #include "control/resources/context_swap.h"
 #include "control/resources/page_handles.h"
 #include "control/scheduler/scheduler.h"
@@ -199,7 +200,7 @@ Scheduler::Attempt Scheduler::reserve(Operation& operation, std::uint32_t count)
   if (count > resources_.cache.page_count()) {
     return fail(operation, no_free_page(instance, count));
   }
-  if (Result<void> quota = check_quota(instance, wanted); !quota.ok()) {
+  if (Result<void> quota = check_quota(instance, wanted, operation.context); !quota.ok()) {
     return fail(operation, std::move(quota).take_error());
   }
   if (!can_take(operation, wanted)) return want_pages(operation, wanted);
@@ -384,14 +385,31 @@ Scheduler::Attempt Scheduler::want_pages(Operation& operation, std::uint32_t cou
   return Attempt::WaitPage;
 }
 
-Result<void> Scheduler::check_quota(const Instance& instance, std::uint32_t count) const {
-  const std::uint32_t held =
-      instance.ledgers[static_cast<std::size_t>(options_.model)].page_count();
-  if (std::uint64_t{held} + count <= instance.limits.page_count_max) return {};
-  return Error(ErrorCode::QuotaExceeded, "page_count_max: " + std::to_string(count) +
-                                             " more wanted, " + std::to_string(held) + " of " +
-                                             std::to_string(instance.limits.page_count_max) +
-                                             " held");
+Result<void> Scheduler::check_quota(Instance& instance, std::uint32_t count,
+                                    const Context* returning) {
+  const std::uint32_t own =
+      returning == nullptr ? 0 : away_page_count(*returning, resources_.cache.page_size());
+  if (count <= own) return {};
+  const std::uint32_t more = count - own;
+  const std::uint32_t quota = instance.limits.page_count_max;
+  const std::uint32_t enough = quota - std::min(quota, more);
+  const PageCharge charge = charge_of(ledger(instance), resources_, enough);
+  if (more <= quota && charge.page_count <= enough) return {};
+  if (returning != nullptr) {
+    const std::uint32_t known = counted_ahead(*returning, resources_, charge);
+    if (more <= known || std::uint64_t{charge.page_count} + more - known <= quota) return {};
+  }
+  return beyond_quota(instance, more);
+}
+
+Error Scheduler::beyond_quota(Instance& instance, std::uint32_t count) {
+  const std::uint32_t held = ledger(instance).page_count();
+  const std::uint32_t away = charge_of(ledger(instance), resources_, 0).page_count - held;
+  std::string message = "page_count_max: " + std::to_string(count) + " more wanted, " +
+                        std::to_string(held) + " of " +
+                        std::to_string(instance.limits.page_count_max) + " held";
+  if (away > 0) message += ", " + std::to_string(away) + " of suspended contexts to come back";
+  return Error(ErrorCode::QuotaExceeded, std::move(message));
 }
 
 bool Scheduler::gives_way(const Operation& operation) const {

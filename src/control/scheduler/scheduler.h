@@ -284,7 +284,11 @@ class Scheduler {
   // What several of them use.
   Attempt fail(Operation& operation, Error error);
   Attempt want_pages(Operation& operation, std::uint32_t count);
-  Result<void> check_quota(const Instance& instance, std::uint32_t count) const;
+  // Whether the instance may have `count` pages more. For `returning`, those that it gave up to a
+  // suspension are not more.
+  Result<void> check_quota(Instance& instance, std::uint32_t count,
+                           const Context* returning = nullptr);
+  Error beyond_quota(Instance& instance, std::uint32_t count);
   // Whether another instance's operation that waits for pages comes first.
   bool gives_way(const Operation& operation) const;
   bool can_take(const Operation& operation, std::uint32_t count);

@@ -51,7 +51,7 @@ std::optional<Scheduler::Attempt> Scheduler::restore_swapped(Operation& operatio
     return !ledger(*operation.instance).holds(resources_.cache.page_of(node));
   });
   Result<void> quota =
-      check_quota(*operation.instance, wanted + static_cast<std::uint32_t>(unheld));
+      check_quota(*operation.instance, wanted + static_cast<std::uint32_t>(unheld), &context);
   if (!quota.ok() || !can_take(operation, wanted)) {
     tiers_.drop_here(here);
     if (!quota.ok()) return fail(operation, std::move(quota).take_error());
