@@ -57,7 +57,8 @@ void TierTransfers::write_out() {
     std::vector<Moving> moving;
     for (const PageTiers::Unwritten& page : pages) {
       put.pages.push_back({.record = record_of(resources_.cache, page.node),
-                           .bytes = tiers.hand_over(page.node, page.transfer)});
+                           .bytes = tiers.hand_over(page.node, page.transfer),
+                           .checksum = page.checksum});
       moving.push_back({page.node, page.transfer});
     }
     store::DiskJob job(std::move(put));
@@ -74,34 +75,40 @@ void TierTransfers::write_out() {
   }
 }
 
-Result<PageTiers::ReadBytes> TierTransfers::check(NodeId node, Result<store::ReadPage> read) const {
-  store::ReadPage page = TRY(std::move(read));
-  const store::PageRecord& record = page.page.record;
+Result<PageTiers::ReadBytes> TierTransfers::check(NodeId node,
+                                                  Result<store::CachedPage> read) const {
+  store::CachedPage page = TRY(std::move(read));
+  const store::PageRecord& record = page.record;
   const PageTrie& trie = resources_.cache.trie();
   const auto tokens = trie.tokens(node);
   const bool is_it =
-      record.name == trie.name(node) &&
-      page.page.bytes.byte_count() == resources_.device.page_bytes &&
+      record.name == trie.name(node) && page.bytes.byte_count() == resources_.device.page_bytes &&
       std::equal(record.tokens.begin(), record.tokens.end(), tokens.begin(), tokens.end());
   if (!is_it) return Error(ErrorCode::Corrupted, "the disk gave another page than was asked for");
-  return PageTiers::ReadBytes{.bytes = std::move(page.page.bytes), .checksum = page.checksum};
+  return PageTiers::ReadBytes{.bytes = std::move(page.bytes), .checksum = page.checksum};
 }
 
 void TierTransfers::end_write(const std::vector<Moving>& pages, store::DiskAnswer& answer) {
   QUIRE_CHECK(answer.body.ok(), "each page of this job has an outcome of its own");
   auto& put = std::get<store::PagesPut>(answer.body.value()).pages;
   for (std::size_t index = 0; index < pages.size(); ++index) {
-    resources_.tiers.written(pages[index].node, pages[index].transfer,
-                             std::move(put[index].outcome), std::move(put[index].bytes));
+    const auto [node, transfer] = pages[index];
+    auto& [outcome, bytes, is_damaged] = put[index];
+    if (is_damaged) {
+      resources_.tiers.found_damaged(node, transfer, std::move(outcome).take_error(),
+                                     std::move(bytes));
+    } else {
+      resources_.tiers.written(node, transfer, std::move(outcome), std::move(bytes));
+    }
   }
 }
 
 void TierTransfers::end_read(const std::vector<Moving>& moving, store::DiskAnswer& answer) {
   QUIRE_CHECK(answer.body.ok(), "each page of this job has an outcome of its own");
   store::CachedRead& done = std::get<store::CachedRead>(answer.body.value());
-  std::vector<Result<store::ReadPage>>& pages = done.pages;
-  const bool is_sample = std::all_of(pages.begin(), pages.end(),
-                                     [](const Result<store::ReadPage>& page) { return page.ok(); });
+  std::vector<Result<store::CachedPage>>& pages = done.pages;
+  const bool is_sample = std::all_of(
+      pages.begin(), pages.end(), [](const Result<store::CachedPage>& page) { return page.ok(); });
   if (is_sample) costs_.note_read(static_cast<std::uint32_t>(pages.size()), done.ns);
   for (std::size_t index = 0; index < moving.size(); ++index) {
     const Moving& each = moving[index];

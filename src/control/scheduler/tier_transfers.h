@@ -159,7 +159,7 @@ class TierTransfers final : public EvictionSink {
   bool finish_swaps(std::vector<Ref<Operation>>& ready);  // True: there were some.
   static bool is_done(const SwapIn& swap);
   void finish(SwapIn& swap, std::vector<Ref<Operation>>& ready);
-  Result<PageTiers::ReadBytes> check(NodeId node, Result<store::ReadPage> read) const;
+  Result<PageTiers::ReadBytes> check(NodeId node, Result<store::CachedPage> read) const;
   void end_write(const std::vector<Moving>& pages, store::DiskAnswer& answer);
   void end_read(const std::vector<Moving>& pages, store::DiskAnswer& answer);
 

@@ -13,13 +13,13 @@ Body done(Result<void> result) {
   return DiskAnswerBody(Done{});
 }
 
-Result<ReadPage> read_cached(SnapshotStore& store, const PageSpace& space, const PageName& name) {
-  ReadPage read;
-  read.page.record = TRY(store.read_page(space, name));
-  const std::vector<std::byte> kv = std::exchange(read.page.record.kv, {});
-  read.page.bytes = PageBytes::uninitialised(kv.size());
-  std::copy(kv.begin(), kv.end(), read.page.bytes.span().begin());
-  read.checksum = checksum(read.page.bytes.span());
+Result<CachedPage> read_cached(SnapshotStore& store, const PageSpace& space, const PageName& name) {
+  CachedPage read;
+  read.record = TRY(store.read_page(space, name));
+  const std::vector<std::byte> kv = std::exchange(read.record.kv, {});
+  read.bytes = PageBytes::uninitialised(kv.size());
+  std::copy(kv.begin(), kv.end(), read.bytes.span().begin());
+  read.checksum = checksum(read.bytes.span());
   return read;
 }
 
@@ -68,8 +68,11 @@ struct Runner {
   Body operator()(PutCachedJob job) {
     PagesPut put;
     for (CachedPage& page : job.pages) {
-      Result<void> outcome = store.put_cached(job.space, page.record, page.bytes.span());
-      put.pages.push_back({std::move(outcome), std::move(page.bytes)});
+      const bool is_damaged = checksum(page.bytes.span()) != page.checksum;
+      Result<void> outcome =
+          is_damaged ? Result<void>(Error(ErrorCode::Corrupted, "a page changed in memory"))
+                     : store.put_cached(job.space, page.record, page.bytes.span());
+      put.pages.push_back({std::move(outcome), std::move(page.bytes), is_damaged});
     }
     return DiskAnswerBody(std::move(put));
   }

@@ -62,6 +62,7 @@ struct ListJob {
 struct CachedPage {
   PageRecord record;
   PageBytes bytes;
+  Checksum checksum{};  // Of the bytes when they came: those to be written, or those read.
 };
 struct PutCachedJob {
   PageSpace space;
@@ -99,17 +100,14 @@ struct PagesRead {
 // For each page of the job, in its order: one that cannot be stored is no matter of the others.
 struct PutPage {
   Result<void> outcome;
-  PageBytes bytes;  // Those of the job, back.
+  PageBytes bytes;          // Those of the job, back.
+  bool is_damaged = false;  // They are not what their checksum says, and were not written.
 };
 struct PagesPut {
   std::vector<PutPage> pages;
 };
-struct ReadPage {
-  CachedPage page;
-  Checksum checksum{};  // Of its bytes.
-};
 struct CachedRead {
-  std::vector<Result<ReadPage>> pages;
+  std::vector<Result<CachedPage>> pages;
   std::uint64_t ns = 0;  // That the job took once it had its turn.
 };
 struct SnapshotList {

@@ -62,7 +62,8 @@ PutCachedJob put_of(const PageSpace& space, std::vector<PageRecord> records) {
     const std::vector<std::byte> kv = std::exchange(record.kv, {});
     PageBytes bytes = PageBytes::uninitialised(kv.size());
     std::copy(kv.begin(), kv.end(), bytes.span().begin());
-    job.pages.push_back({std::move(record), std::move(bytes)});
+    const Checksum sum = checksum(bytes.span());
+    job.pages.push_back({std::move(record), std::move(bytes), sum});
   }
   return job;
 }
@@ -95,8 +96,8 @@ void use_all_jobs(Disk& disk, Inbox& inbox, const std::function<void()>& turn,
   submit(ReadCachedJob{space, {snapshot.pages[0].name, snapshot.pages[1].name}});
   const auto cached = body_of<CachedRead>(inbox, id);
   ASSERT_EQ(cached.pages.size(), 2u);
-  EXPECT_EQ(cached.pages[0].value().page.record.tokens, snapshot.pages[0].tokens);
-  EXPECT_EQ(vector_of(cached.pages[0].value().page.bytes), snapshot.pages[0].kv);
+  EXPECT_EQ(cached.pages[0].value().record.tokens, snapshot.pages[0].tokens);
+  EXPECT_EQ(vector_of(cached.pages[0].value().bytes), snapshot.pages[0].kv);
   EXPECT_EQ(cached.pages[0].value().checksum, checksum(snapshot.pages[0].kv));
   EXPECT_EQ(cached.pages[1].error().code(), ErrorCode::NotFound);
   submit(BeginSaveJob{space, names});
@@ -178,6 +179,28 @@ TEST(DiskThread, RefusesWhenThereIsNoRoomAndRecovers) {
   EXPECT_EQ(inbox.wait()->id, DiskJobId{1});
   EXPECT_TRUE(disk.run_one());
   EXPECT_TRUE(disk.submit(DiskJobId{6}, GcJob{}).ok());
+}
+
+TEST(DiskThread, BytesThatChangedInMemoryAreNotWritten) {
+  SimulatedStore simulated;
+  ASSERT_TRUE(simulated.open().ok());
+  const TestSnapshot snapshot = make_snapshot("a", "one", counting(1, 8));
+  Inbox inbox(4);
+  InlineDisk disk(simulated.files, std::move(simulated.store), inbox, steady, 4);
+  PutCachedJob job = put_of(snapshot.record.space, snapshot.pages);
+  job.pages[0].bytes.span()[3] ^= std::byte{0x10};
+  ASSERT_TRUE(disk.submit(DiskJobId{1}, std::move(job)).ok());
+  ASSERT_TRUE(disk.run_one());
+  const auto put = body_of<PagesPut>(inbox, 1);
+  ASSERT_EQ(put.pages.size(), 2u);
+  EXPECT_TRUE(put.pages[0].is_damaged);
+  EXPECT_FALSE(put.pages[0].outcome.ok());
+  EXPECT_FALSE(put.pages[1].is_damaged);
+  EXPECT_TRUE(put.pages[1].outcome.ok()) << "the other is written";
+  ReadCachedJob read{.space = snapshot.record.space, .names = {snapshot.pages[0].name}};
+  ASSERT_TRUE(disk.submit(DiskJobId{2}, std::move(read)).ok());
+  ASSERT_TRUE(disk.run_one());
+  EXPECT_FALSE(body_of<CachedRead>(inbox, 2).pages[0].ok()) << "nobody finds it";
 }
 
 TEST(DiskThread, AJobThatIsRefusedKeepsWhatItHas) {

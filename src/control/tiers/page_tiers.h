@@ -133,6 +133,7 @@ class PageTiers {
   struct Unwritten {
     NodeId node = kNoNode;
     TransferId transfer = kNoTransfer;
+    store::Checksum checksum{};  // That its bytes came with.
   };
   std::vector<Unwritten> unwritten(std::uint32_t count) const;
   // Their bytes, for a job of the disk; back again where there is no such job.
@@ -140,6 +141,9 @@ class PageTiers {
   void take_back(NodeId node, TransferId transfer, PageBytes bytes);
   // The job is answered, and gives the bytes back.
   void written(NodeId node, TransferId transfer, Result<void> outcome, PageBytes bytes);
+  // The same where the bytes were found not to be what they came as: the page is lost, pinned or
+  // not.
+  void found_damaged(NodeId node, TransferId transfer, Error error, PageBytes bytes);
   std::optional<TransferId> begin_read(NodeId node);  // Nothing while too much is staged.
   bool is_reading(NodeId node, TransferId transfer) const;
   void cancel_read(NodeId node, TransferId transfer);  // No job was made of it.

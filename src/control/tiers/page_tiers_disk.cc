@@ -25,7 +25,7 @@ std::vector<PageTiers::Unwritten> PageTiers::unwritten(std::uint32_t count) cons
     if (pages.size() == count) break;
     const Entry* entry = find(node);
     if (entry->retry_ns > cache_.now_ns()) continue;
-    pages.push_back({.node = node, .transfer = entry->transfer});
+    pages.push_back({.node = node, .transfer = entry->transfer, .checksum = entry->checksum});
   }
   return pages;
 }
@@ -62,6 +62,11 @@ void PageTiers::written(NodeId node, TransferId transfer, Result<void> outcome, 
   entry->retry_ns = cache_.now_ns() + retry_ns_after(++entry->failed_count);
   entry->use = Use::Unwritten;
   unwritten_.push_back(node);
+}
+
+void PageTiers::found_damaged(NodeId node, TransferId transfer, Error error, PageBytes bytes) {
+  recycle(std::move(bytes));
+  if (find(node, transfer) != nullptr) lose(node, std::move(error));
 }
 
 const Error* PageTiers::staging_blocked_by() const {

@@ -172,6 +172,25 @@ TEST(PageTiers, AFailureOfTheDiskToReadCostsNoPinnedPageAndDamageSaysWhy) {
   fixture.tiers.verify();
 }
 
+TEST(PageTiers, BytesThatWereFoundDamagedAreLostAlsoWherePinned) {
+  TierFixture fixture(0, 2);
+  const NodeId page = fixture.node(1);
+  EXPECT_TRUE(fixture.keep(page, 1));
+  const PinId pin = fixture.tiers.pin(kTenant, page);
+  const PageTiers::Unwritten unwritten = fixture.tiers.unwritten(8).at(0);
+  PageBytes bytes = fixture.tiers.hand_over(page, unwritten.transfer);
+  EXPECT_EQ(unwritten.checksum, store::checksum(bytes.span()));
+  fixture.tiers.found_damaged(page, unwritten.transfer,
+                              Error(ErrorCode::Corrupted, "it changed in memory"),
+                              std::move(bytes));
+  EXPECT_EQ(fixture.tiers.place(page), TierPlace::None);
+  ASSERT_NE(fixture.tiers.loss(pin), nullptr);
+  EXPECT_EQ(fixture.tiers.loss(pin)->message(), "it changed in memory");
+  EXPECT_EQ(fixture.tiers.counts().damaged_count, 1u);
+  fixture.tiers.unpin(kTenant, page, pin);
+  fixture.tiers.verify();
+}
+
 TEST(PageTiersDeathTest, BytesThatAreNotHereCannotBeTaken) {
   TierFixture fixture(1);
   const NodeId page = fixture.node(1);
