@@ -76,6 +76,9 @@ function(quire_test NAME)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
+  if(QUIRE_SANITIZE)  # Ten to fifty times as slow, and campaigns on 2 cores run two at a time.
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 6")
+  endif()
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} quire_test_support GTest::gtest GTest::gtest_main Threads::Threads)
   gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60
