@@ -13,7 +13,7 @@ rust_is_new_enough() {
   local folder version
   for folder in "" "${CARGO_HOME:-$HOME/.cargo}/bin/"; do
     command -v "${folder}rustc" >/dev/null && command -v "${folder}cargo" >/dev/null || continue
-    version=$("${folder}rustc" --version | sed -nE 's/^rustc 1\.([0-9]+)\..*/\1/p')
+    version=$("${folder}rustc" --version 2>/dev/null | sed -nE 's/^rustc 1\.([0-9]+)\..*/\1/p')
     [ "${version:-0}" -ge "$RUST_MINOR_MIN" ] && return 0
   done
   return 1
