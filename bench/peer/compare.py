@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Times Quire against llama.cpp, alternating in one run: prefill, decode and streams side by side.
 
-    bench/peer/compare.py --peer FOLDER --model FILE.gguf [--rounds 5] [--threads 2] [--json OUT]
+    bench/peer/compare.py --peer FOLDER --model FILE.gguf [--rounds 5] [--threads 2]
+                          [--backend avx2] [--json OUT]
 
 FOLDER holds llama-bench and llama-batched-bench. Each round runs the peer, then Quire, on the same
-file with the same threads; figures are tokens per second, medians over the rounds with the least
+file with the same threads, with the kernels of --backend where it says so (for a peer that is built
+without what the machine has more); figures are tokens per second, medians over the rounds with the least
 and the most, and the ratio of medians. Nothing else should run on the machine.
 """
 import argparse
@@ -42,6 +44,8 @@ def peer_round(args):
 def quire_round(args):
     program = ROOT / "build/release/quire"
     common = ["--model", args.model, "--threads", args.threads, "--repetitions", "1", "--json"]
+    if args.backend:
+        common += ["--backend", args.backend]
     wide = json.loads(output_of([program, "bench", "generate", *common, "--prompt-tokens", args.prompt,
                                  "--decode-tokens", args.decode, "--streams", "1"]))
     many = json.loads(output_of([program, "bench", "generate", *common, "--prompt-tokens", "16",
@@ -58,6 +62,7 @@ def main():
     parser.add_argument("--threads", default="2")
     parser.add_argument("--prompt", default="512")
     parser.add_argument("--decode", default="64")
+    parser.add_argument("--backend", help="Quire's kernels: scalar, avx2 or avx512")
     parser.add_argument("--streams", type=int, default=16)
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
