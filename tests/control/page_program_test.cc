@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kSeedCount = 10'000;
 constexpr std::size_t kPartCount = 4;
-constexpr std::uint64_t kProgramsForCoverage = 100;  // With fewer, something may not come up.
+constexpr std::uint64_t kProgramsForCoverage = 300;  // With fewer, something may not come up.
 
 class PagePrograms : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Parts, PagePrograms, testing::Range<std::size_t>(0, kPartCount));
