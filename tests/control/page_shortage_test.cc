@@ -130,16 +130,21 @@ void go_on_without_disk(Harness& harness) {
   }
 }
 
-TEST(PageShortage, WaitsForASaveUnderWayAndTakesItsPages) {
-  store::SimulatedFileSystem files;
-  Harness::Options options = pool_of(8);
-  options.files = &files;
-  Harness harness(options);
+// Of three pages, which only the save holds: its program has dropped the context.
+void begin_save(Harness& harness) {
   const Program program = start(harness);
   flush(harness, program, 40);
   harness.run();
   harness.send(program.id, ContextSave{.context = program.context, .name = "saved"});
   harness.send(program.id, ContextDrop{program.context}, false);
+}
+
+TEST(PageShortage, WaitsForASaveUnderWayAndTakesItsPages) {
+  store::SimulatedFileSystem files;
+  Harness::Options options = pool_of(8);
+  options.files = &files;
+  Harness harness(options);
+  begin_save(harness);
   const Program other = start(harness);
   const FutureId wanted = flush(harness, other, 120, 3);
   go_on_without_disk(harness);
@@ -154,11 +159,7 @@ TEST(PageShortage, CountsPagesOfASaveUnderWay) {
   Harness::Options options = pool_of(8);
   options.files = &files;
   Harness harness(options);
-  const Program program = start(harness);
-  flush(harness, program, 40);
-  harness.run();
-  harness.send(program.id, ContextSave{.context = program.context, .name = "saved"});
-  harness.send(program.id, ContextDrop{program.context}, false);
+  begin_save(harness);
   const Program other = start(harness);
   const FutureId refused = flush(harness, other, 120, 3);
   go_on_without_disk(harness);

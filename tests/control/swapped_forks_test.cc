@@ -51,6 +51,13 @@ class SwappedForks : public testing::Test {
     for (int turn = 0; turn < 10 && !harness.has(guest.id, future); ++turn) harness.run();
     return guest.text_of(future);
   }
+  // What a swappable context goes on with where nobody presses.
+  std::string undisturbed(PageGuest& guest, std::uint32_t first = 1) {
+    const ObjectId context = swappable(guest, first);
+    std::string wanted = next(guest, context);
+    guest.send(ContextDrop{context});
+    return wanted;
+  }
   std::uint64_t swaps() const { return harness.controller->tier_statistics().swap_count; }
 
   explicit SwappedForks(std::uint64_t host_page_count = 100)
@@ -79,9 +86,7 @@ TEST_F(SwappedForks, AreAsManyAsOneLikesAndKeepNobodyElseInThePool) {
 
 TEST_F(SwappedForks, ComeBackEachWithItsOwnTailInAnyOrder) {
   PageGuest guest(harness, TenantId{1});
-  const ObjectId roomy = swappable(guest);
-  const std::string wanted = next(guest, roomy);
-  guest.send(ContextDrop{roomy});
+  const std::string wanted = undisturbed(guest);
   const ObjectId origin = swappable(guest);
   EXPECT_FALSE(press());
   std::vector<ObjectId> all{origin};
@@ -108,9 +113,7 @@ TEST_F(SwappedTenants, LeaveRoomOnTheTiersForOneAnother) {
   EXPECT_EQ(swaps(), 4u) << "each pins a page of eight";
   EXPECT_EQ(press(), ErrorCode::NoFreePage) << "the others stay in the pool";
   PageGuest other(harness, TenantId{2});
-  const ObjectId roomy = swappable(other, 400);
-  const std::string wanted = next(other, roomy);
-  other.send(ContextDrop{roomy});
+  const std::string wanted = undisturbed(other, 400);
   const ObjectId context = swappable(other, 400);
   (void)press();
   EXPECT_EQ(swaps(), 5u) << "the other tenant's context gave way";
@@ -124,9 +127,7 @@ TEST_F(SwappedTenants, LeaveRoomOnTheTiersForOneAnother) {
 
 TEST_F(SwappedForks, AForkThatWritesInTheBatchThatSavesTheOtherLeavesItsTailAlone) {
   PageGuest guest(harness, TenantId{1});
-  const ObjectId roomy = swappable(guest);
-  const std::string wanted = next(guest, roomy);
-  guest.send(ContextDrop{roomy});
+  const std::string wanted = undisturbed(guest);
   const ObjectId origin = swappable(guest);
   const ObjectId fork = harness.new_object();
   guest.send(ContextFork{origin, fork});

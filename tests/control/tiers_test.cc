@@ -320,24 +320,36 @@ TEST(Tiers, AContextWithMorePagesThanTheWayHoldsComesBackInParts) {
   EXPECT_EQ(given.tokens, longer_than_the_way(roomy, false).tokens);
 }
 
-TEST(Tiers, AnInstanceThatEndsWhileItsContextComesBackLeavesNothing) {
-  store::SimulatedFileSystem files;
+// A pool of ten, and two pages at once in memory on the way.
+Harness::Options narrow_way(store::SimulatedFileSystem& files) {
   Harness::Options options = options_of(10, Tier::Disk, files);
   options.controller.staged_tier_bytes = 2 * kPageBytes;
+  return options;
+}
+
+// A program whose context has given way, its full pages on disk from earlier.
+Program swapped_out(Harness& harness) {
+  for (std::uint32_t seed = 3; seed < 5; ++seed) {
+    come_and_go(harness, 48, 1);
+    come_and_go(harness, 150, seed);
+  }
+  const Program program = start(harness);
+  append(harness, program, count_tokens(60));
+  harness.send(program.guest, ContextFlush{program.context}, false);
+  harness.send(program.guest, ContextDropRange{program.context, 20, 30}, false);
+  next(harness, program);
+  come_and_go(harness, 150, 17);
+  EXPECT_EQ(harness.controller->tier_statistics().swap_count, 1u);
+  return program;
+}
+
+TEST(Tiers, AnInstanceThatEndsWhileItsContextComesBackLeavesNothing) {
+  store::SimulatedFileSystem files;
   for (int steps = 0; steps < 12; ++steps) {
     SCOPED_TRACE(steps);
-    Harness harness(options);
-    for (std::uint32_t seed = 3; seed < 5; ++seed) {
-      come_and_go(harness, 48, 1);
-      come_and_go(harness, 150, seed);
-    }
-    const Program program = start(harness);
-    append(harness, program, count_tokens(60));
-    harness.send(program.guest, ContextFlush{program.context}, false);
-    harness.send(program.guest, ContextDropRange{program.context, 20, 30}, false);
-    next(harness, program);
-    come_and_go(harness, 150, 17);
-    ASSERT_EQ(harness.controller->tier_statistics().swap_count, 1u);
+    Harness harness(narrow_way(files));
+    const Program program = swapped_out(harness);
+    ASSERT_FALSE(HasFailure());
     append(harness, program, count_tokens(20, 11));
     ask(harness, program);
     for (int step = 0; step < steps; ++step) harness.step();
@@ -350,22 +362,11 @@ TEST(Tiers, AnInstanceThatEndsWhileItsContextComesBackLeavesNothing) {
 
 TEST(Tiers, WhoWaitsForPagesGetsThoseOfAnInstanceThatEndsWhileItsContextComesBack) {
   store::SimulatedFileSystem files;
-  Harness::Options options = options_of(10, Tier::Disk, files);
-  options.controller.staged_tier_bytes = 2 * kPageBytes;
   for (int steps = 0; steps < 12; ++steps) {
     SCOPED_TRACE(steps);
-    Harness harness(options);
-    for (std::uint32_t seed = 3; seed < 5; ++seed) {
-      come_and_go(harness, 48, 1);
-      come_and_go(harness, 150, seed);
-    }
-    const Program program = start(harness);
-    append(harness, program, count_tokens(60));
-    harness.send(program.guest, ContextFlush{program.context}, false);
-    harness.send(program.guest, ContextDropRange{program.context, 20, 30}, false);
-    next(harness, program);
-    come_and_go(harness, 150, 17);
-    ASSERT_EQ(harness.controller->tier_statistics().swap_count, 1u);
+    Harness harness(narrow_way(files));
+    const Program program = swapped_out(harness);
+    ASSERT_FALSE(HasFailure());
     append(harness, program, count_tokens(80, 11));
     ask(harness, program);
     const InstanceId other = harness.start(TenantId{2});

@@ -57,7 +57,7 @@ class AwayCount {
     if (context.is_suspended || chain.head == kNoNode) return;
     NodeId node = chain.head;
     for (std::uint32_t index = chain.count; index > context.committed_count; --index) {
-      if (index <= chain.begin) charge_.away[key(node)] = 1;
+      if (index <= chain.begin) charge_.away[PageCharge::key(node)] = 1;
       node = cache_.parent(node);
     }
   }
@@ -80,11 +80,9 @@ class AwayCount {
   }
 
  private:
-  static std::uint32_t key(NodeId node) { return static_cast<std::uint32_t>(node) + 1; }
-
   // False: it was counted before.
   bool count(NodeId node) {
-    std::uint8_t& is_counted = charge_.away[key(node)];
+    std::uint8_t& is_counted = charge_.away[PageCharge::key(node)];
     if (std::exchange(is_counted, 1) != 0) return false;
     if (!cache_.is_resident(node) || !ledger_.holds(cache_.page_of(node))) ++charge_.page_count;
     return true;
@@ -94,6 +92,11 @@ class AwayCount {
   const PageCache& cache_;
   PageCharge& charge_;
 };
+
+void drop_away_head(Context& context, ModelResources& resources) {
+  if (context.away_head == kNoNode) return;
+  resources.cache.drop_name(std::exchange(context.away_head, kNoNode));
+}
 
 void settle(ModelResources& resources, PageLedger& ledger) {
   const std::uint32_t page_size = page_size_of(resources);
@@ -154,6 +157,7 @@ std::uint32_t counted_ahead(const Context& context, const ModelResources& resour
                             const PageCharge& charge) {
   const PageTrie& trie = resources.cache.trie();
   const std::uint32_t page_size = page_size_of(resources);
+  if (charge.away.count() == 0) return 0;
   if (context.has_unnamed_start || context.is_suspended) return 0;
   const std::uint32_t own = charged_full_count(context, page_size) - context.committed_count;
   const std::uint32_t end = tail_token_count(context) / page_size;
@@ -169,9 +173,7 @@ std::uint32_t counted_ahead(const Context& context, const ModelResources& resour
 
 void note_away(Context& context, ModelResources& resources, PageLedger& ledger) {
   // What it lacked before it has again, or else it still names it.
-  if (context.lost_count == 0 && context.away_head != kNoNode) {
-    resources.cache.drop_name(std::exchange(context.away_head, kNoNode));
-  }
+  if (context.lost_count == 0) drop_away_head(context, resources);
   if (context.away_index == kNotAway) ledger.add_away(context);
 }
 
@@ -195,9 +197,7 @@ void fork_away(const Context& context, Context& child, ModelResources& resources
 }
 
 void forget_away(Context& context, ModelResources& resources, PageLedger& ledger) {
-  if (context.away_head != kNoNode) {
-    resources.cache.drop_name(std::exchange(context.away_head, kNoNode));
-  }
+  drop_away_head(context, resources);
   if (context.away_index != kNotAway) ledger.remove_away(context);
 }
 

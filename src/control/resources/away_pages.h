@@ -32,15 +32,15 @@ std::uint32_t charged_full_count(const Context& context, std::uint32_t page_size
 struct PageCharge {
   std::uint32_t page_count = 0;
   FlatMap<std::uint8_t> away;  // By node + 1; empty where the count is not exact.
-  bool counts(NodeId node) const {
-    return away.find(static_cast<std::uint32_t>(node) + 1) != nullptr;
-  }
+  static std::uint32_t key(NodeId node) { return static_cast<std::uint32_t>(node) + 1; }
+  bool counts(NodeId node) const { return away.find(key(node)) != nullptr; }
 };
 // Exact where it is above `enough`, which takes a walk over what is away; otherwise an upper bound.
 PageCharge charge_of(PageLedger& ledger, ModelResources& resources, std::uint32_t enough);
 
 // Of the pages that the context's queued tokens fill, those that are counted because others of the
-// instance are to have them back. O(the queue): for a count that would be too high.
+// instance are to have them back. O(the queue), where there are any: for a count that would be too
+// high.
 std::uint32_t counted_ahead(const Context& context, const ModelResources& resources,
                             const PageCharge& charge);
 
