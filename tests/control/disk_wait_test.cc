@@ -43,7 +43,7 @@ class DiskWaits : public testing::Test {
   }
   // What came of it when the disk has answered, and whoever is idle counts as idle.
   std::optional<ErrorCode> outcome(const PageGuest& guest, FutureId future) {
-    for (int turn = 0; turn < 10 && !harness.has(guest.id, future); ++turn) harness.run();
+    harness.run_until(guest.id, future);
     return harness.error(guest.id, future);
   }
 

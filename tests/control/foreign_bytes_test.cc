@@ -42,7 +42,7 @@ Program start(Harness& harness, TenantId tenant) {
 void write(Harness& harness, const Program& program, const std::vector<std::uint32_t>& tokens) {
   harness.send(program.guest, ContextAppend{program.context, tokens}, false);
   const FutureId flushed = harness.send(program.guest, ContextFlush{program.context});
-  for (int turn = 0; turn < 10 && !harness.has(program.guest, flushed); ++turn) harness.run();
+  harness.run_until(program.guest, flushed);
   ASSERT_FALSE(harness.error(program.guest, flushed));
 }
 

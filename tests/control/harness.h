@@ -96,6 +96,11 @@ class Harness final : public AnswerSink {
     }
     return batches;
   }
+  // Runs until the answer is there, or will not come by itself. More than once, because a context
+  // counts as idle when a few batches went without it.
+  void run_until(InstanceId instance, FutureId future) {
+    for (int turn = 0; turn < 10 && !has(instance, future); ++turn) run();
+  }
   // One batch: dispatch, and complete what runs.
   bool step() {
     controller->poll();

@@ -33,8 +33,7 @@ class Reserver {
     harness_.send(other, ContextAppend{context, count_tokens(kTight * kPageSize, ++disturbances_)},
                   false);
     const FutureId done = harness_.send(other, ContextFlush{context});
-    // A context counts as idle when a few batches went without it.
-    for (int turn = 0; turn < 10 && !harness_.has(other, done); ++turn) harness_.run();
+    harness_.run_until(other, done);
     EXPECT_FALSE(harness_.error(other, done)) << harness_.message(other, done);
     harness_.controller->end_instance(other);
     harness_.run();
@@ -48,7 +47,7 @@ class Reserver {
   }
   // What the program sees of its context, or the error.
   std::string outcome(FutureId future) {
-    for (int turn = 0; turn < 10 && !harness_.has(id_, future); ++turn) harness_.run();
+    harness_.run_until(id_, future);
     if (const auto error = harness_.error(id_, future)) return error_code_name(*error);
     const ContextCounters seen = harness_.get<ContextState>(id_, future).counters;
     return "seq_len " + std::to_string(seen.seq_len) + ", committed " +

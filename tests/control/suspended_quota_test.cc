@@ -74,7 +74,7 @@ class Tenant {
     return options;
   }
   std::string outcome_of(InstanceId instance, FutureId future) {
-    for (int turn = 0; turn < 10 && !harness_.has(instance, future); ++turn) harness_.run();
+    harness_.run_until(instance, future);
     if (!harness_.has(instance, future)) return "no answer";
     const auto error = harness_.error(instance, future);
     return error ? error_code_name(*error) : "";

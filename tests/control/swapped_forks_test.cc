@@ -35,7 +35,7 @@ class SwappedForks : public testing::Test {
   std::optional<ErrorCode> press() {
     PageGuest greedy(harness, TenantId{9});
     const FutureId all = greedy.send(AllocPages{greedy.queue, harness.new_objects(kPageCount)});
-    for (int turn = 0; turn < 10 && !harness.has(greedy.id, all); ++turn) harness.run();
+    harness.run_until(greedy.id, all);
     harness.clock.advance_ns(10'000'000'000);
     harness.run();
     const std::optional<ErrorCode> error = harness.error(greedy.id, all);
@@ -48,7 +48,7 @@ class SwappedForks : public testing::Test {
     guest.send(ContextAppend{context, {7, 8, 9}});
     guest.send(ContextForward{context, output});
     const FutureId future = guest.send(GetNextDist{guest.queue, output[0], 4});
-    for (int turn = 0; turn < 10 && !harness.has(guest.id, future); ++turn) harness.run();
+    harness.run_until(guest.id, future);
     return guest.text_of(future);
   }
   // What a swappable context goes on with where nobody presses.

@@ -51,8 +51,7 @@ FutureId ask(Harness& harness, const Program& program) {
 
 NextDistribution next(Harness& harness, const Program& program) {
   const FutureId future = ask(harness, program);
-  // A context counts as idle when a few batches went without it.
-  for (int turn = 0; turn < 10 && !harness.has(program.guest, future); ++turn) harness.run();
+  harness.run_until(program.guest, future);
   return harness.get<NextDistribution>(program.guest, future);
 }
 
@@ -376,7 +375,7 @@ TEST(Tiers, WhoWaitsForPagesGetsThoseOfAnInstanceThatEndsWhileItsContextComesBac
     harness.disk->run_one();
     harness.controller->poll();
     harness.controller->end_instance(program.guest);
-    for (int turn = 0; turn < 10 && !harness.has(other, pages); ++turn) harness.run();
+    harness.run_until(other, pages);
     ASSERT_TRUE(harness.has(other, pages));
     EXPECT_FALSE(harness.error(other, pages)) << harness.message(other, pages);
   }
