@@ -151,7 +151,7 @@ struct ApplyChatTemplate { ModelIndex model{}; std::string request; bool tokens 
 // trace; anything else finishes unseen.
 struct DropFuture { FutureId dropped{}; };
 
-using CommandBody =
+using CommandVariant =
     std::variant<CreateQueue, DestroyQueue, SetQueuePriority, Synchronize, AllocPages, DeallocPages,
                  AllocEmbeds, DeallocEmbeds, EmbedText, Forward, MaskPage, CopyPage, ExportPages,
                  ImportPages, UnexportPages, ListExports, GetNextDist, GetLogits,
@@ -161,6 +161,18 @@ using CommandBody =
                  ContextFromPages, SnapshotDelete,
                  SnapshotList,
                  Tokenize, Detokenize, ApplyChatTemplate, DropFuture>;
+
+// Copied, moved and destroyed in command.cc: what the compiler makes of forty alternatives for these
+// takes it two seconds in each file that includes this one otherwise.
+struct CommandBody : CommandVariant {
+  using CommandVariant::CommandVariant;
+  CommandBody();
+  CommandBody(const CommandBody&);
+  CommandBody(CommandBody&&) noexcept;
+  CommandBody& operator=(const CommandBody&);
+  CommandBody& operator=(CommandBody&&) noexcept;
+  ~CommandBody();
+};
 
 struct Command {
   InstanceId instance{};
@@ -204,8 +216,17 @@ struct SnapshotDescription {
 };
 struct Snapshots { std::vector<SnapshotDescription> all; std::uint64_t bytes = 0; };  // List.
 
-using AnswerBody = std::variant<Done, NextDistribution, Logits, Tokens, Text, ContextState, Forked,
-                                Snapshots, SharedPages, Exports>;
+using AnswerVariant = std::variant<Done, NextDistribution, Logits, Tokens, Text, ContextState, Forked,
+                                   Snapshots, SharedPages, Exports>;
+struct AnswerBody : AnswerVariant {               // As CommandBody.
+  using AnswerVariant::AnswerVariant;
+  AnswerBody();
+  AnswerBody(const AnswerBody&);
+  AnswerBody(AnswerBody&&) noexcept;
+  AnswerBody& operator=(const AnswerBody&);
+  AnswerBody& operator=(AnswerBody&&) noexcept;
+  ~AnswerBody();
+};
 
 struct Answer {
   InstanceId instance{};

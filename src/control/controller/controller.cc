@@ -109,6 +109,8 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
   }
 }
 
+Controller::~Controller() = default;
+
 std::unique_ptr<Controller> make_controller(std::vector<ServedModel> models,
                                             const ControllerOptions& options,
                                             CompletionInbox& inbox, AnswerSink& answers,

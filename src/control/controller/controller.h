@@ -66,6 +66,7 @@ class Controller final : public ControlPort {
  public:
   Controller(std::vector<ServedModel> models, const ControllerOptions& options,
              CompletionInbox& inbox, AnswerSink& answers, Wakeup& wakeup, const Clock& clock);
+  ~Controller() override;
 
   const std::vector<ModelDescription>& models() const override { return descriptions_; }
   void start_instance(InstanceId instance, TenantId tenant, const InstanceLimits& limits) override;

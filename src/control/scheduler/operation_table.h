@@ -86,7 +86,7 @@ class OperationTable {
 // The place of a type in CommandBody.
 template <typename T, std::size_t kIndex = 0>
 constexpr std::size_t index_of() {
-  if constexpr (std::is_same_v<T, std::variant_alternative_t<kIndex, CommandBody>>) {
+  if constexpr (std::is_same_v<T, std::variant_alternative_t<kIndex, CommandVariant>>) {
     return kIndex;
   } else {
     return index_of<T, kIndex + 1>();
