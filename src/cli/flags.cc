@@ -71,6 +71,42 @@ Result<std::uint64_t> parse_bytes(const std::string& text) {
   return static_cast<std::uint64_t>(bytes);
 }
 
+Result<BatchingChoice> parse_batching(const std::string& text) {
+  constexpr double kCountMax = 1e6;
+  constexpr double kMillisecondsMax = 1e6;
+  const std::size_t colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  const std::string argument = colon == std::string::npos ? "" : text.substr(colon + 1);
+  if (text == "adaptive") return BatchingChoice{};
+  if (text == "eager") return BatchingChoice{.kind = BatchingKind::Eager};
+  const auto wrong = [&](const std::string& why) {
+    return Error(ErrorCode::InvalidArgument, "--batching " + text + ": " + why);
+  };
+  if (name == "adaptive" || name == "eager") return wrong(name + " takes no number");
+  if (name != "k-only" && name != "t-only") {
+    return Error(ErrorCode::InvalidArgument,
+                 "unknown policy for batches \"" + text +
+                     "\" (supported: adaptive, eager, k-only:K, t-only:MS)");
+  }
+  const bool is_number =
+      !argument.empty() && argument.find_first_not_of("0123456789.") == std::string::npos;
+  char* end = nullptr;
+  const double value = is_number ? std::strtod(argument.c_str(), &end) : 0.0;
+  const bool is_whole = value == std::floor(value);
+  if (name == "k-only") {
+    if (!is_number || *end != '\0' || !is_whole || value < 1 || value > kCountMax) {
+      return wrong("k-only takes a count of commands from 1 to 1000000, as in k-only:32");
+    }
+    return BatchingChoice{.kind = BatchingKind::KOnly,
+                          .command_count = static_cast<std::uint32_t>(value)};
+  }
+  if (!is_number || *end != '\0' || value < 0.001 || value > kMillisecondsMax) {
+    return wrong("t-only takes milliseconds from 0.001 to 1000000, as in t-only:5");
+  }
+  return BatchingChoice{.kind = BatchingKind::TOnly,
+                        .period_ns = static_cast<std::uint64_t>(value * 1e6)};
+}
+
 void EngineFlags::add_model(CLI::App& app) {
   app.add_option("-m,--model", model, "A name (quire model list), a GGUF file or a folder")
       ->envname("QUIRE_MODEL")
@@ -112,6 +148,13 @@ void EngineFlags::add_all(CLI::App& app) {
       ->envname("QUIRE_WHEN_FULL")
       ->type_name("NAME")
       ->default_str("suspend");
+  app.add_option("--batching", batching,
+                 "When a batch is built: adaptive (the device is free), or for comparisons eager "
+                 "(each command by itself), k-only:K (K commands are ready) or t-only:MS (every MS "
+                 "milliseconds)")
+      ->envname("QUIRE_BATCHING")
+      ->type_name("POLICY")
+      ->capture_default_str();
   CLI::Option* pages = app.add_option("--kv-pages", kv_pages, "Pages of the KV pool")
                            ->envname("QUIRE_KV_PAGES")
                            ->type_name("N")
@@ -184,6 +227,7 @@ Result<EngineOptions> EngineFlags::finish() const {
     }
     options.when_full = WhenFullChoice::FcfsKill;
   }
+  options.batching = TRY(parse_batching(batching));
   options.thread_count = threads;
   if (page_size != 8 && page_size != 16 && page_size != 32) {
     return Error(ErrorCode::InvalidArgument,

@@ -13,9 +13,17 @@ enum class KvModeChoice : std::uint8_t { Paged, Basic };
 enum class KvFormatChoice : std::uint8_t { F32, F16, BF16 };
 enum class PagePolicyChoice : std::uint8_t { Default, Lru, S3Fifo };
 enum class WhenFullChoice : std::uint8_t { Suspend, FcfsKill };
+enum class BatchingKind : std::uint8_t { Adaptive, Eager, KOnly, TOnly };
 enum class OutputStyle : std::uint8_t { Text, Json };
 // Off: no snapshots. IfFree: an engine without a store is better than none. Required: it is not.
 enum class StoreUse : std::uint8_t { Off, IfFree, Required };
+
+// When a batch is built; see docs/scheduling.md.
+struct BatchingChoice {
+  BatchingKind kind = BatchingKind::Adaptive;
+  std::uint32_t command_count = 0;  // KOnly.
+  std::uint64_t period_ns = 0;      // TOnly.
+};
 
 // What every verb that starts an engine understands.
 struct EngineOptions {
@@ -27,6 +35,7 @@ struct EngineOptions {
   std::uint32_t page_size = 16;
   PagePolicyChoice eviction = PagePolicyChoice::Default;
   WhenFullChoice when_full = WhenFullChoice::Suspend;
+  BatchingChoice batching;
   // At most one of the two; neither: a quarter of the memory, at most 8 GiB.
   std::optional<std::uint32_t> kv_pages;
   std::optional<std::uint64_t> kv_memory_bytes;

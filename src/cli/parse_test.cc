@@ -61,6 +61,39 @@ TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
   EXPECT_EQ(build.flags, (std::vector<std::string>{"-DX"}));
 }
 
+TEST(Parse, PoliciesForBatchesCarryTheirNumber) {
+  const auto batching = [](const std::string& text) {
+    return parsed_as<RunOptions>({"run", "p.wasm", "--batching", text}).engine.batching;
+  };
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).engine.batching.kind, BatchingKind::Adaptive);
+  EXPECT_EQ(batching("adaptive").kind, BatchingKind::Adaptive);
+  EXPECT_EQ(batching("eager").kind, BatchingKind::Eager);
+  EXPECT_EQ(batching("k-only:32").kind, BatchingKind::KOnly);
+  EXPECT_EQ(batching("k-only:32").command_count, 32u);
+  EXPECT_EQ(batching("t-only:2.5").kind, BatchingKind::TOnly);
+  EXPECT_EQ(batching("t-only:2.5").period_ns, 2'500'000u);
+}
+
+TEST(Parse, AWrongPolicyForBatchesIsToldWhatWouldBeRight) {
+  const auto error = [](const std::string& text) {
+    return first_line_of_usage_error({"run", "p.wasm", "--batching", text});
+  };
+  EXPECT_EQ(
+      error("greedy"),
+      "unknown policy for batches \"greedy\" (supported: adaptive, eager, k-only:K, t-only:MS)");
+  EXPECT_EQ(error("eager:4"), "--batching eager:4: eager takes no number");
+  for (const char* text : {"k-only", "k-only:", "k-only:0", "k-only:-3", "k-only:2.5", "k-only:8x",
+                           "k-only:1e3", "k-only:99999999999999999999"}) {
+    EXPECT_EQ(error(text),
+              "--batching " + std::string(text) +
+                  ": k-only takes a count of commands from 1 to 1000000, as in k-only:32");
+  }
+  for (const char* text : {"t-only", "t-only:0", "t-only:5ms", "t-only:1..2", "t-only:nan"}) {
+    EXPECT_EQ(error(text), "--batching " + std::string(text) +
+                               ": t-only takes milliseconds from 0.001 to 1000000, as in t-only:5");
+  }
+}
+
 TEST(Parse, AnUnknownChoiceIsNamedWithWhatIsSupported) {
   EXPECT_EQ(first_line_of_usage_error({"chat", "--kv", "x"}),
             "unknown kv cache mode \"x\" (supported: basic, paged)");

@@ -27,6 +27,7 @@ struct EngineFlags {
   std::uint32_t page_size = 16;
   std::string eviction = "default";
   std::string when_full;  // Empty: as the eviction says.
+  std::string batching = "adaptive";
   std::uint32_t threads = 0;
   std::string store;
   bool has_no_store = false;
@@ -51,6 +52,9 @@ void add_json(CLI::App& app, OutputStyle& output);
 
 // "512MiB", "8G", "1073741824": a count of bytes. Units are powers of 1024.
 Result<std::uint64_t> parse_bytes(const std::string& text);
+
+// "adaptive", "eager", "k-only:32", "t-only:2.5": when a batch is built.
+Result<BatchingChoice> parse_batching(const std::string& text);
 
 Verb add_run(CLI::App& app);
 Verb add_generate(CLI::App& app);

@@ -87,6 +87,9 @@ int Harness::run() {
     if (controller->dispatch()) {
       ++batches;
       goes_on = true;
+    } else if (const auto wait_ns = controller->next_dispatch_in_ns()) {
+      clock.advance_ns(*wait_ns);
+      goes_on = true;
     }
     while (device.inflight_count() > 0) device.complete_next(), goes_on = true;
     while (disk && disk->run_one()) goes_on = true;

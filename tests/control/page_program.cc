@@ -8,6 +8,23 @@ namespace {
 
 constexpr std::uint32_t kVocabularySize = 512;
 
+// Adaptive in half of all programs.
+DispatchPolicy some_policy(std::mt19937_64& random) {
+  const auto below = [&](std::uint64_t bound) {
+    return static_cast<std::uint32_t>(random() % bound);
+  };
+  switch (below(6)) {
+    case 0:
+      return {.kind = DispatchKind::Eager};
+    case 1:
+      return {.kind = DispatchKind::KOnly, .command_count = 1 + below(4)};
+    case 2:
+      return {.kind = DispatchKind::TOnly, .period_ns = 1 + below(10)};
+    default:
+      return {};
+  }
+}
+
 // None, more than are ever there, or very few.
 std::uint32_t some_tier(std::mt19937_64& random) {
   const std::uint64_t kind = random() % 4;
@@ -28,6 +45,7 @@ Knobs Knobs::of_seed(std::uint64_t seed) {
   knobs.page_count = kPages[random() % std::size(kPages)];
   knobs.row_count_max = kRows[random() % std::size(kRows)];
   knobs.prefill_row_budget = 1 + static_cast<std::uint32_t>(random() % 40);
+  knobs.dispatch = some_policy(random);
   knobs.sequence_count = random() % 2 == 0 ? 2 : 64;
   knobs.hash_bits = kBits[random() % std::size(kBits)];
   knobs.failure_percent = random() % 5 == 0 ? 10 : 0;
@@ -63,6 +81,7 @@ Harness::Options PageProgram::options() {
   options.files = &files_;
   options.tenant_bytes_max = knobs_.tenant_bytes_max;
   options.has_second_model = true;
+  options.controller.dispatch = knobs_.dispatch;
   options.controller.prefill_row_budget = knobs_.prefill_row_budget;
   options.controller.hash_bits = knobs_.hash_bits;
   options.controller.eviction = static_cast<EvictionPolicyKind>(below(3));

@@ -30,6 +30,7 @@ struct Knobs {
   std::uint32_t page_count = 64;
   std::uint32_t row_count_max = 64;
   std::uint32_t prefill_row_budget = 16;
+  DispatchPolicy dispatch{};
   std::uint32_t sequence_count = 64;
   std::uint32_t hash_bits = 64;
   std::uint32_t failure_percent = 0;                        // Of passes.

@@ -27,10 +27,12 @@ struct EachRun {
   nlohmann::json closing;
 };
 
-EachRun run_each(const std::string& model, const std::string& lines) {
+EachRun run_each(const std::string& model, const std::string& lines,
+                 const std::string& batching = "adaptive") {
   TemporaryFolder folder;
-  const ProcessResult result = run_quire({"run", inferlet("text_completion"), "--model", model,
-                                          "--each", folder.write("each.jsonl", lines), "--json"});
+  const ProcessResult result =
+      run_quire({"run", inferlet("text_completion"), "--model", model, "--each",
+                 folder.write("each.jsonl", lines), "--batching", batching, "--json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EachRun run;
   std::istringstream out(result.out);
@@ -80,6 +82,23 @@ TEST(EndToEndEach, TwentyAtOnceGiveWhatEachGivesAloneInSharedBatches) {
     if (share <= kTimeShareMax) break;
   }
   EXPECT_LE(share, kTimeShareMax);
+}
+
+TEST(EndToEndEach, EveryPolicyForBatchesGivesTheSameAnswersAndEnds) {
+  QUIRE_NEEDS_DEFAULT_MODEL();
+  constexpr std::size_t kCount = 4;
+  std::string lines;
+  for (std::size_t i = 0; i < kCount; ++i) lines += line_of(i);
+  const EachRun adaptive = run_each(default_model, lines);
+  for (const char* batching : {"eager", "k-only:3", "t-only:2"}) {
+    SCOPED_TRACE(batching);
+    const EachRun run = run_each(default_model, lines, batching);
+    ASSERT_EQ(run.answers.size(), kCount);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      expect_equal_answers(adaptive.answers.at(i), run.answers.at(i), i);
+    }
+    EXPECT_GE(run.closing["batches"], adaptive.closing["batches"]);
+  }
 }
 
 // The second of two equal prompts finds the first one's pages.

@@ -43,6 +43,7 @@ class RecordingControl final : public control::ControlPort {
   void submit(control::Command command) override { commands.push_back(std::move(command)); }
   bool poll() override { return false; }
   bool dispatch() override { return false; }
+  std::optional<std::uint64_t> next_dispatch_in_ns() const override { return dispatch_in_ns; }
   bool idle() const override { return idle_now; }
   control::ControlStatistics statistics() const override { return {}; }
   control::InstanceStatistics statistics(control::InstanceId) const override { return {}; }
@@ -72,6 +73,7 @@ class RecordingControl final : public control::ControlPort {
     models_.at(model).traits = std::move(traits);
   }
 
+  std::optional<std::uint64_t> dispatch_in_ns;
   std::deque<control::Command> commands;
   std::map<control::InstanceId, bool> live;
   bool idle_now = true;

@@ -66,9 +66,10 @@ bool EngineLoop::run_background() {
   return true;
 }
 
-void EngineLoop::sleep() {
+std::uint64_t EngineLoop::sleep_ns() const {
   const std::uint64_t now_ns = clock_.now_ns();
-  std::uint64_t sleep_ns = kSleepNsMax;
+  std::uint64_t sleep_ns = control_.next_dispatch_in_ns().value_or(kSleepNsMax);
+  sleep_ns = std::min(sleep_ns, kSleepNsMax);
   if (const std::optional<std::uint64_t> timer_ns = manager_.next_timer_ns()) {
     sleep_ns = std::min(sleep_ns, *timer_ns > now_ns ? *timer_ns - now_ns : 0);
   }
@@ -76,13 +77,13 @@ void EngineLoop::sleep() {
     const std::int64_t missing_ns = std::max<std::int64_t>(1 - background_credit_ns_, 1);
     sleep_ns = std::min(sleep_ns, static_cast<std::uint64_t>(missing_ns * kBackgroundShare));
   }
-  wakeup_.wait_for(std::chrono::nanoseconds(sleep_ns));
+  return sleep_ns;
 }
 
 void EngineLoop::loop(bool until_idle) {
   while (!stopped_.load(std::memory_order_relaxed)) {
     if (until_idle && manager_.live_count() == 0) return;
-    if (!step()) sleep();
+    if (!step()) wakeup_.wait_for(std::chrono::nanoseconds(sleep_ns()));
   }
 }
 

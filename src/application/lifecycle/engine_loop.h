@@ -23,6 +23,8 @@ class EngineLoop {
 
   // One turn without sleeping. True if anything was done.
   bool step();
+  // After a step that did nothing: how long there is nothing to do unless the Wakeup is notified.
+  std::uint64_t sleep_ns() const;
 
   // Turns, and sleeps between them, until no instance is left (or stop() is called).
   void run_until_idle();
@@ -32,7 +34,6 @@ class EngineLoop {
 
  private:
   void loop(bool until_idle);
-  void sleep();
   bool run_background();
 
   InstanceManager& manager_;

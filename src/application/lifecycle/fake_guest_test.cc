@@ -79,6 +79,20 @@ TEST_F(FakeGuests, SleepersWakeInTheOrderOfTheirTimes) {
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 
+TEST_F(FakeGuests, LoopSleepsNoLongerThanUntilABatchIsDue) {
+  const ProgramId sleeper = program("sleeper", [](FakeHost& host, int turn) -> FakeAction {
+    if (turn > 0) return {};
+    return wait_for(host, host.call("runtime", "sleep", {9000}).value);
+  });
+  engine.launch(sleeper);
+  engine.settle();
+  EXPECT_EQ(engine.loop.sleep_ns(), 9000u);
+  engine.control.dispatch_in_ns = 700;
+  EXPECT_EQ(engine.loop.sleep_ns(), 700u);
+  engine.control.dispatch_in_ns = 30'000;
+  EXPECT_EQ(engine.loop.sleep_ns(), 9000u);
+}
+
 TEST_F(FakeGuests, GuestThatUsesUpItsSliceGetsATenthOfABusyDevicesTime) {
   std::uint64_t used_ns = 0;
   const ProgramId hog = program("hog", [&](FakeHost&, int) -> FakeAction {

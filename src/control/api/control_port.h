@@ -5,6 +5,7 @@
 //          jobs arrive on other threads inside the control layer, which then notifies the Wakeup
 //          that it was built with; poll() takes them in.
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "control/api/command.h"
@@ -65,8 +66,12 @@ class ControlPort {
 
   // Takes in completions and answers what they finish. True if there was any.
   virtual bool poll() = 0;
-  // Builds and submits a batch if the device is free and work is ready. True if one was submitted.
+  // Builds and submits a batch if the device is free, work is ready and the policy for batches lets
+  // it go. True if one was submitted.
   virtual bool dispatch() = 0;
+  // After a dispatch() that submitted nothing: in how long it is to be called again though nothing
+  // else happens. Empty: not for the sake of a batch.
+  virtual std::optional<std::uint64_t> next_dispatch_in_ns() const = 0;
   // Nothing is queued, running or waiting for a helper.
   virtual bool idle() const = 0;
 

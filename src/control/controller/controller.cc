@@ -93,6 +93,7 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
     descriptions_.push_back(describe(models_[index]));
     SchedulerOptions scheduling;
     scheduling.model = ModelIndex{static_cast<std::uint32_t>(index)};
+    scheduling.dispatch = options.dispatch;
     scheduling.prefill_row_budget = options.prefill_row_budget;
     scheduling.page_wait_ns_max = options.page_wait_ns_max;
     scheduling.when_full = options.when_full;
@@ -253,6 +254,17 @@ bool Controller::dispatch() {
     }
   }
   return has_any;
+}
+
+std::optional<std::uint64_t> Controller::next_dispatch_in_ns() const {
+  std::optional<std::uint64_t> first;
+  for (const auto& scheduler : schedulers_) {
+    const std::optional<std::uint64_t> due = scheduler->next_dispatch_ns();
+    if (due && (!first || *due < *first)) first = due;
+  }
+  if (!first) return std::nullopt;
+  const std::uint64_t now_ns = table_.clock.now_ns();
+  return *first > now_ns ? *first - now_ns : 0;
 }
 
 bool Controller::idle() const {

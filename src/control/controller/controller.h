@@ -39,6 +39,7 @@ struct ServedModel {
 };
 
 struct ControllerOptions {
+  DispatchPolicy dispatch{};
   std::uint32_t prefill_row_budget = 256;
   std::uint64_t page_wait_ns_max = 10'000'000'000;
   EvictionPolicyKind eviction = EvictionPolicyKind::Default;
@@ -74,6 +75,7 @@ class Controller final : public ControlPort {
   void submit(Command command) override;
   bool poll() override;
   bool dispatch() override;
+  std::optional<std::uint64_t> next_dispatch_in_ns() const override;
   bool idle() const override;
   ControlStatistics statistics() const override;
   InstanceStatistics statistics(InstanceId instance) const override;

@@ -45,7 +45,8 @@ Scheduler::Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
       tiers_(resources_, table_, disk_,
              CostModel(backend.capabilities().page_bytes, options.copy_ns_per_byte,
                        options.tier_choice)),
-      misses_(options.miss_count_max) {
+      misses_(options.miss_count_max),
+      timer_(options.dispatch) {
   if (tiers_.is_on()) resources_.cache.set_eviction_sink(&tiers_);
   QUIRE_CHECK(resources_.device.row_count_max > 0, "a device that takes no rows");
 }
@@ -75,7 +76,7 @@ Scheduler::Candidate Scheduler::candidate_of(Operation& operation) {
 void Scheduler::run(Operation& operation) {
   resources_.cache.set_time(table_.clock.now_ns());
   if (needs_batch(operation)) {
-    if (!is_building_) {
+    if (!is_building_ || is_closed()) {
       ready_.push_back(Ref<Operation>(&operation));
       return;
     }
@@ -125,10 +126,25 @@ void Scheduler::sort(std::vector<Candidate>& candidates) const {
   }
 }
 
+// Whether a batch is to be built now: the device is free.
+bool Scheduler::is_due() {
+  if (saves_.wants_batch() || tiers_.is_swapping()) return true;
+  if (timer_.counts()) {
+    const auto is_gone = [](const Ref<Operation>& each) { return each.get() == nullptr; };
+    std::erase_if(ready_, is_gone);
+    std::erase_if(waiters_, is_gone);
+  }
+  const std::size_t ready_count = ready_.size() + waiters_.size();
+  if (ready_count == 0) {
+    timer_.reset();
+    return false;
+  }
+  return timer_.is_due(ready_count, table_.clock.now_ns());
+}
+
 bool Scheduler::dispatch() {
-  if (is_in_flight_) return false;
-  const bool has_any = !ready_.empty() || !waiters_.empty();
-  if (!has_any && !saves_.wants_batch() && !tiers_.is_swapping()) return false;
+  if (is_in_flight_ || !is_due()) return false;
+  timer_.reset();
   const std::uint64_t start_ns = table_.clock.now_ns();
   resources_.cache.set_time(start_ns);
   batch_ = {};
@@ -144,6 +160,7 @@ bool Scheduler::dispatch() {
   tiers_.begin_build();
   has_progress_ = has_sliced_ = has_suspended_ = false;
   lookups_left_ = options_.lookup_page_count_max;
+  commands_left_ = timer_.command_count_max();
   small_.clear();
   large_.clear();
   // These have their pages of the pool already, which others may wait for.
@@ -166,6 +183,18 @@ bool Scheduler::dispatch() {
   return is_submitted;
 }
 
+// One of the commands that are ready, as long as the policy lets more of them into the batch.
+void Scheduler::take(Operation& operation) {
+  if (commands_left_ == 0) {
+    ready_.push_back(Ref<Operation>(&operation));
+    return;
+  }
+  const std::size_t before = batch_part_count();
+  const Attempt outcome = attempt(operation);
+  commands_left_ -= batch_part_count() > before;
+  settle(operation, outcome);
+}
+
 void Scheduler::serve_waiters() {
   first_waiter_ = kNobody;
   if (waiters_.empty()) return;
@@ -180,8 +209,13 @@ void Scheduler::serve_waiters() {
     Operation* operation = waiters[index].get();
     if (operation == nullptr) continue;
     const std::size_t waiting = waiters_.size();
-    settle(*operation, attempt(*operation));
-    if (waiters_.size() == waiting) continue;
+    if (commands_left_ > 0) {
+      take(*operation);
+      if (waiters_.size() == waiting) continue;
+    } else {
+      settle(*operation, Attempt::WaitPage);
+    }
+    // Whoever is less important waits as well.
     waiters_.insert(waiters_.end(), waiters.begin() + static_cast<std::ptrdiff_t>(index) + 1,
                     waiters.end());
     break;
@@ -214,7 +248,7 @@ void Scheduler::place_all() {
   for (std::size_t index = 0; index < small_.size(); ++index) {
     Operation* operation = small_[index].operation.get();
     if (operation == nullptr || operation->state != OperationState::Ready) continue;
-    settle(*operation, attempt(*operation));
+    take(*operation);
     drain();
   }
   const auto placed = static_cast<std::uint32_t>(batch_.rows.size());
@@ -222,7 +256,7 @@ void Scheduler::place_all() {
   for (std::size_t index = 0; index < large_.size(); ++index) {
     Operation* operation = large_[index].operation.get();
     if (operation == nullptr || operation->state != OperationState::Ready) continue;
-    settle(*operation, attempt(*operation));
+    take(*operation);
     drain();
   }
 }

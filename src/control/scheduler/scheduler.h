@@ -1,11 +1,11 @@
 #pragma once
 // Scheduler builds the batches of one model: stop 7 of the walk.
 //
-// It is work-conserving: whenever the device is free it takes everything that is ready, whoever
-// asked. Order in a batch: operations of few rows (decoding) first, then prefill in chunks under a
-// budget of rows; in each, higher priority first, then the oldest. Operations behind one that was
-// placed join the same batch where the device's order within a batch keeps their meaning:
-// embed_txt, forward and get_next_dist become one step.
+// Unless another DispatchPolicy says so, it is work-conserving: whenever the device is free it
+// takes everything that is ready, whoever asked. Order in a batch: operations of few rows
+// (decoding) first, then prefill in chunks under a budget of rows; in each, higher priority first,
+// then the oldest. Operations behind one that was placed join the same batch where the device's
+// order within a batch keeps their meaning: embed_txt, forward and get_next_dist become one step.
 //
 // Pages. An operation takes all the pages it needs at its first placement, or waits. Those who wait
 // are served by importance, which is priority and then age of their instances: nobody takes a page
@@ -38,6 +38,7 @@
 #include "base/clock.h"
 #include "control/resources/context.h"
 #include "control/resources/model_resources.h"
+#include "control/scheduler/dispatch_policy.h"
 #include "control/scheduler/miss_log.h"
 #include "control/scheduler/operation_table.h"
 #include "control/scheduler/snapshot_opens.h"
@@ -61,6 +62,7 @@ struct Loser {
 
 struct SchedulerOptions {
   ModelIndex model{};
+  DispatchPolicy dispatch{};
   std::uint32_t prefill_row_budget = 256;     // Rows of prefill in a batch that also decodes.
   std::uint32_t decode_row_count_max = 16;    // An operation of at most so many rows is decoding.
   std::uint32_t lookup_page_count_max = 512;  // Looked up in one build: 100 us.
@@ -93,8 +95,13 @@ class Scheduler {
 
   // An operation that waits for no other: runs now if it needs no batch, else when its turn comes.
   void run(Operation& operation);
-  // Builds and submits a batch if the device is free and there is something for it.
+  // Builds and submits a batch if the device is free and there is something for it that the policy
+  // lets go.
   bool dispatch();
+  // When dispatch() has something to do though nothing else happens; empty: nothing waits for time.
+  std::optional<std::uint64_t> next_dispatch_ns() const {
+    return is_in_flight_ ? std::nullopt : timer_.due_ns();
+  }
   // After each dispatch(): the instance that must end now, which is the caller's to do.
   std::optional<Loser> take_loser() { return std::exchange(loser_, std::nullopt); }
   void complete(inference::Completion completion);
@@ -205,6 +212,12 @@ class Scheduler {
   static Candidate candidate_of(Operation& operation);
   static Importance importance_of(const Operation& operation);
   void sort(std::vector<Candidate>& candidates) const;
+  bool is_due();
+  void take(Operation& operation);
+  std::size_t batch_part_count() const {
+    return batch_.passes.size() + batch_.distributions.size() + batch_.loads.size() +
+           batch_.copies.size();
+  }
   void serve_waiters();
   void place_all();
   void keep_some_free();
@@ -309,9 +322,13 @@ class Scheduler {
 
   Result<void> complete_pass(std::size_t index, Result<void> outcome);
   std::uint32_t rows_left() const {
+    if (is_closed()) return 0;
     const auto placed = static_cast<std::uint32_t>(batch_.rows.size());
     return row_limit_ > placed ? row_limit_ - placed : 0;
   }
+
+  // The batch that is built takes no command any more, not even behind one that it has.
+  bool is_closed() const { return is_building_ && commands_left_ == 0 && !timer_.joins(); }
 
   inference::Backend& backend_;
   const SchedulerOptions options_;
@@ -322,6 +339,7 @@ class Scheduler {
   SnapshotOpens opens_;
   TierTransfers tiers_;
   MissLog misses_;
+  DispatchTimer timer_;
 
   std::vector<Ref<Operation>> ready_;    // Need a batch.
   std::vector<Ref<Operation>> waiters_;  // For pages; by importance while a batch is built.
@@ -343,7 +361,8 @@ class Scheduler {
   Flight building_;
   std::uint32_t row_limit_ = 0;
   std::uint32_t lookups_left_ = 0;
-  Ref<Operation> first_next_;  // Found no room for all its rows: goes first next time.
+  std::uint32_t commands_left_ = 0;  // That the policy lets into the batch.
+  Ref<Operation> first_next_;        // Found no room for all its rows: goes first next time.
   SchedulerCounts counts_;
 };
 

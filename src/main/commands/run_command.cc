@@ -134,9 +134,10 @@ void run_until_all_ended(Application& application, Machine& machine, const Clock
       if (watch != nullptr) watch->look();
       continue;
     }
-    std::uint64_t until = input_ns;
-    if (const auto timer = manager.next_timer_ns()) until = std::min(until, *timer);
-    if (until > now) machine.wakeup().wait_for(std::chrono::nanoseconds(until - now));
+    const std::uint64_t after = clock.now_ns();
+    const std::uint64_t input_in_ns = input_ns > after ? input_ns - after : 0;
+    machine.wakeup().wait_for(
+        std::chrono::nanoseconds(std::min(application.loop().sleep_ns(), input_in_ns)));
   }
 }
 

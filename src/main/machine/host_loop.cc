@@ -1,5 +1,7 @@
 #include "main/machine/host_loop.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace quire {
@@ -33,7 +35,9 @@ std::size_t HostLoop::wait_any(std::span<const Key> keys) {
     if (first_ready(keys)) continue;
     QUIRE_CHECK(!control_.idle(), "a future is waited for, and nothing is under way");
     if (watcher_) watcher_();
-    wakeup_.wait_for(kSleepMax);
+    const std::uint64_t max_ns = std::chrono::nanoseconds(kSleepMax).count();
+    wakeup_.wait_for(std::chrono::nanoseconds(
+        std::min(control_.next_dispatch_in_ns().value_or(max_ns), max_ns)));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "inference/handlers/cpu_backend.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/model_files.h"
+#include "main/machine/dispatch_policy.h"
 #include "main/machine/eviction_kind.h"
 #include "main/machine/machine_facts.h"
 #include "main/machine/model_facts.h"
@@ -154,6 +155,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   control.when_full = options.when_full == cli::WhenFullChoice::FcfsKill
                           ? control::WhenFull::FcfsKill
                           : control::WhenFull::Suspend;
+  control.dispatch = dispatch_policy(options.batching);
   if (options.explains_misses) control.miss_count_max = kMissCountMax;
   set_tiers(options, *parts->backend, control);
   parts->control = control::make_controller(
