@@ -27,6 +27,8 @@ Verb add_run(CLI::App& app) {
       ->capture_default_str();
   verb->add_flag("--allow-public-exports", state->options.may_export_publicly,
                  "Let programs export pages that those of other tenants may import");
+  verb->add_flag("--allow-logits", state->options.may_read_logits,
+                 "Let programs read the logits of the whole vocabulary (get_logits)");
   verb->add_flag("--kv-tree{text}", state->kv_tree,
                  "In the end draw the page graph: what was shared, found, kept; =dot for Graphviz")
       ->type_name("text|dot");

@@ -38,8 +38,8 @@ class Engine final : public AnswerSink {
 
   void lost(control::InstanceId, const Error& error) override { ADD_FAILURE() << error.message(); }
   void answer(Answer given) override {
-    if (given.body.ok() && std::holds_alternative<Logits>(given.body.value())) {
-      logits_ = std::get<Logits>(given.body.value()).values;
+    if (given.body.ok() && std::holds_alternative<Values>(given.body.value())) {
+      logits_ = std::get<Values>(given.body.value()).all;
     } else if (!given.body.ok()) {
       ADD_FAILURE() << given.body.error().message();
     }

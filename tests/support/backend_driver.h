@@ -133,7 +133,7 @@ inline std::vector<float> logits_of(inference::Completion& completion, std::size
     ADD_FAILURE() << distribution.error().message();
     return {};
   }
-  return std::move(distribution.value().logits);
+  return std::move(distribution.value().values);
 }
 
 inline std::uint32_t argmax(const std::vector<float>& values) {

@@ -377,7 +377,81 @@ std::int32_t get_next_dist(std::int32_t, std::int32_t embed, std::uint32_t top_k
   return host.ready_future(bytes_of(count) + bytes_of(tokens) + bytes_of(probabilities));
 }
 
+namespace {
+
+std::int32_t ready_numbers(const std::vector<float>& values) {
+  const std::vector<std::uint32_t> head = {0, static_cast<std::uint32_t>(values.size())};
+  return host.ready_future(bytes_of(head) + bytes_of(values));
+}
+
+std::string drawn_bytes(std::uint32_t token, float probability) {
+  return bytes_of(std::vector<std::uint32_t>{token}) + bytes_of(std::vector<float>{probability});
+}
+
+// What `tokens` are followed by, drawn as the host draws.
+std::string draw(const std::vector<std::uint32_t>& tokens, SamplerOptions options, double random,
+                 std::uint32_t* token = nullptr) {
+  const auto pairs = host.next(tokens);
+  std::vector<float> probabilities;
+  for (const auto& [each, probability] : pairs) probabilities.push_back(probability);
+  std::vector<double> weights;
+  const auto& drawn = pairs[sampling::draw_index(probabilities, options, random, weights)];
+  if (token != nullptr) *token = drawn.first;
+  return drawn_bytes(drawn.first, drawn.second);
+}
+
+}  // namespace
+
+std::int32_t get_logits(std::int32_t, std::int32_t) {
+  return host.refuse(ErrorCode::PermissionDenied, "get_logits needs a grant");
+}
+std::int32_t get_logprobs(std::int32_t, std::int32_t, const std::uint32_t*, std::uint32_t count) {
+  return ready_numbers(std::vector<float>(count, -1.0f));
+}
+std::int32_t get_entropy(std::int32_t, std::int32_t) {
+  return ready_numbers({0.5f});
+}
+std::int32_t get_embedding(std::int32_t, std::int32_t) {
+  return ready_numbers({1.0f, 2.0f});
+}
+
 }  // namespace output
+
+namespace sample {
+
+std::int32_t forward_sample(std::int32_t context, double temperature, std::uint32_t top_k,
+                            double top_p, double min_p, double random, std::uint32_t flags) {
+  if (!host.contexts.contains(context)) return unknown("context");
+  auto& held = host.contexts[context];
+  held.computed.insert(held.computed.end(), held.queued.begin(), held.queued.end());
+  held.queued.clear();
+  std::uint32_t token = 0;
+  const std::string drawn = output::draw(
+      held.computed, {.temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p},
+      random, &token);
+  if ((flags & 1) != 0) held.queued.push_back(token);
+  return host.ready_future(drawn);
+}
+std::int32_t draw_token(std::int32_t, std::int32_t embed, double temperature, std::uint32_t top_k,
+                        double top_p, double min_p, double random) {
+  const auto seen = host.embed_texts.find(embed);
+  if (seen == host.embed_texts.end()) return unknown("output");
+  return host.ready_future(output::draw(
+      seen->second, {.temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p},
+      random));
+}
+std::int32_t generate(std::int32_t, double, std::uint32_t, double, double, std::uint64_t,
+                      std::uint32_t, const std::uint32_t*, std::uint32_t) {
+  return host.refuse(ErrorCode::NotSupported, "the fake host has no loop");
+}
+std::int32_t next_tokens(std::int32_t, std::uint32_t) {
+  return unknown("generation");
+}
+std::int32_t stop_generation(std::int32_t) {
+  return unknown("generation");
+}
+
+}  // namespace sample
 
 namespace context {
 

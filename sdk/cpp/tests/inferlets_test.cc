@@ -190,6 +190,25 @@ TEST(Inferlets, AWasmGuestCopiesAndSharesPagesOverTheRealControlLayer) {
             "what was imported goes on as a context: yes\nit is not listed any more: yes\n");
 }
 
+TEST(Inferlets, ProgramDeviceAndHostDrawTheSameTokens) {
+  for (const std::string& model : {kTinyModel, std::string("smollm2-135m-instruct")}) {
+    const ProcessResult result =
+        test::run_quire({"run", QUIRE_BINARY_DIR "/sdk/cpp/tests/sample_check.wasm", "--model",
+                         model, "--no-store"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::string expected;
+    for (int rule = 0; rule < 3; ++rule) {
+      expected +=
+          "the device draws the same: yes\nthe context knows its tokens: yes\n"
+          "the host draws the same: yes\n";
+    }
+    expected +=
+        "logprobs agree: yes\nentropy is positive: yes\n"
+        "the embedding is as wide as the model: yes\nlogits need a grant: yes\n";
+    EXPECT_EQ(result.out, expected);
+  }
+}
+
 TEST(Inferlets, TasksTimeoutsAndDropsWorkOverTheRealWait) {
   const std::string check = QUIRE_BINARY_DIR "/sdk/cpp/tests/async_check.wasm";
   const ProcessResult well =

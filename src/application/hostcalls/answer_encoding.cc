@@ -20,6 +20,17 @@ std::string encode(const control::NextDistribution& distribution) {
   return out;
 }
 
+// interface/output.wit: a record of numbers.
+std::string encode(const control::Values& values) {
+  constexpr std::uint32_t kFormatF32 = 0;
+  const std::uint32_t head[2] = {kFormatF32, static_cast<std::uint32_t>(values.all.size())};
+  std::string out;
+  out.reserve(sizeof head + values.all.size() * sizeof(float));
+  append(out, head, 2);
+  append(out, values.all.data(), values.all.size());
+  return out;
+}
+
 // interface/context.wit: list.
 std::string encode(const control::Snapshots& snapshots) {
   const std::uint32_t head[2] = {static_cast<std::uint32_t>(snapshots.all.size()), 0};
@@ -93,8 +104,11 @@ std::string encode(control::AnswerBody body) {
     append(out, tokens->ids.data(), tokens->ids.size());
   } else if (const auto* distribution = std::get_if<control::NextDistribution>(&body)) {
     out = encode(*distribution);
-  } else if (const auto* logits = std::get_if<control::Logits>(&body)) {
-    append(out, logits->values.data(), logits->values.size());
+  } else if (const auto* values = std::get_if<control::Values>(&body)) {
+    out = encode(*values);
+  } else if (const auto* drawn = std::get_if<control::Drawn>(&body)) {
+    append(out, &drawn->token, 1);
+    append(out, &drawn->probability, 1);
   } else if (const auto* snapshots = std::get_if<control::Snapshots>(&body)) {
     out = encode(*snapshots);
   } else if (const auto* pages = std::get_if<control::SharedPages>(&body)) {

@@ -2,7 +2,9 @@
 // every invariant whole. A guest could not do worse.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -35,7 +37,7 @@ class WildGuest {
       const std::string_view signature = function.signature;
       std::vector<std::int64_t> arguments;
       for (const char letter : signature.substr(0, signature.find('>'))) {
-        arguments.push_back(argument(letter == 'I'));
+        arguments.push_back(letter == 'F' ? number() : argument(letter == 'I'));
       }
       call(function, arguments);
     } else {
@@ -62,6 +64,7 @@ class WildGuest {
     GuestLimits limits;
     limits.future_count_max = 64;
     limits.log_bytes_max = 1u << 16;
+    limits.may_read_logits = true;
     return limits;
   }
 
@@ -93,6 +96,22 @@ class WildGuest {
       default:  // A handle that was given out at some time, where there is one.
         return handles_.empty() ? 1 : handles_[random_.next() % handles_.size()];
     }
+  }
+
+  static std::int64_t bits(double value) { return std::bit_cast<std::int64_t>(value); }
+  std::int64_t number() {
+    static constexpr double kEdges[] = {0.0,
+                                        -0.0,
+                                        0.5,
+                                        0.999,
+                                        1.0,
+                                        -1.0,
+                                        1e-310,
+                                        1e300,
+                                        std::numeric_limits<double>::infinity(),
+                                        -std::numeric_limits<double>::infinity(),
+                                        std::numeric_limits<double>::quiet_NaN()};
+    return bits(kEdges[random_.next() % std::size(kEdges)]);
   }
 
   // Where the guest keeps what calls ask for.
@@ -182,6 +201,18 @@ class WildGuest {
          {queue_, kPages, 2, kEmbeds, 2, kPages, 2, kEmbeds, 1, kMask, 128, 0}},
         {"forward", "mask-kvpage", {queue_, read(kPages), kMask, 16}},
         {"output", "get-next-dist", {queue_, read(kEmbeds), 0}},
+        {"output", "get-logits", {queue_, read(kEmbeds)}},
+        {"output", "get-logprobs", {queue_, read(kEmbeds), kTokens, 4}},
+        {"output", "get-entropy", {queue_, read(kEmbeds)}},
+        {"output", "get-embedding", {queue_, read(kEmbeds)}},
+        {"sample",
+         "draw-token",
+         {queue_, read(kEmbeds), bits(0.7), 40, bits(0.9), bits(0.0), bits(0.5)}},
+        {"sample", "forward-sample", {context_, bits(0.7), 40, bits(0.9), bits(0.0), bits(0.5), 1}},
+        {"sample", "generate", {context_, bits(0.7), 40, bits(0.9), bits(0.0), 7, 3, kTokens, 1}},
+        {"sample", "next-tokens", {generation_, 2}},
+        {"sample", "stop-generation", {generation_}},
+        {"future", "drop", {generation_}},
         {"tokenize", "tokenize", {model_, kText, 16, 0}},
         {"tokenize", "detokenize", {model_, kTokens, 4, 0}},
         {"tokenize", "apply-chat-template", {model_, kText, 16}},
@@ -212,9 +243,11 @@ class WildGuest {
     if (name == "get-model") model_ = result;
     if (name == "create-queue") queue_ = result;
     if (name == "create") context_ = result;
+    if (name == "generate") generation_ = result;
     if (name == "flush" || name == "sleep" || name == "receive" || name == "tokenize" ||
         name == "fork" || name == "splice" || name == "rewind" || name == "save" ||
         name == "open" || name == "take" || name == "list" || name == "pages" ||
+        name == "forward-sample" || name == "next-tokens" || name == "stop-generation" ||
         name == "from-pages" || name == "copy-kvpage" || name == "import-kvpage" ||
         name == "list-exports") {
       future_ = result;
@@ -282,6 +315,15 @@ class WildGuest {
                std::holds_alternative<control::ContextSplice>(command.body) ||
                std::holds_alternative<control::ContextOpen>(command.body)) {
       body = control::AnswerBody(control::ContextState{.context = {}, .counters = counters()});
+    } else if (std::holds_alternative<control::ContextSample>(command.body)) {
+      body = control::AnswerBody(control::Sampled{{7, 0.5f}, counters()});
+    } else if (std::holds_alternative<control::GetLogits>(command.body) ||
+               std::holds_alternative<control::GetLogprobs>(command.body) ||
+               std::holds_alternative<control::GetEntropy>(command.body) ||
+               std::holds_alternative<control::GetEmbedding>(command.body)) {
+      body = control::AnswerBody(control::Values{{1.0f, 2.0f}});
+    } else if (std::holds_alternative<control::DrawToken>(command.body)) {
+      body = control::AnswerBody(control::Drawn{7, 0.5f});
     } else if (std::holds_alternative<control::SnapshotList>(command.body)) {
       body = control::AnswerBody(control::Snapshots{{{"name", 1, 2, 3, 4}}, 4});
     } else if (std::holds_alternative<control::Tokenize>(command.body)) {
@@ -304,7 +346,7 @@ class WildGuest {
   GuestState state_;
   std::vector<std::byte> memory_;
   std::vector<std::int64_t> handles_;  // Every one that was given out.
-  std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0;
+  std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0, generation_ = 0;
 };
 
 TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {

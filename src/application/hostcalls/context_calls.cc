@@ -32,7 +32,7 @@ Result<std::int32_t> context_create(HostCall& call, GuestHandle queue) {
 
 Result<std::int32_t> context_append(HostCall& call, GuestHandle context,
                                     GuestList<std::uint32_t> list) {
-  const ContextView view = TRY(find_live_context(call, context));
+  const ContextView view = TRY(find_changing_context(call, context));
   TRY(call.guest.check_queued_tokens(list.count));
   std::vector<std::uint32_t> tokens = TRY(call.memory.read(list, "tokens"));
   TRY(check_tokens(tokens, view.model));
@@ -46,13 +46,13 @@ Result<std::int32_t> context_append(HostCall& call, GuestHandle context,
 }
 
 Result<std::int32_t> context_flush(HostCall& call, GuestHandle context) {
-  const ContextView view = TRY(find_live_context(call, context));
+  const ContextView view = TRY(find_changing_context(call, context));
   return submit_compute(call, context, view, control::ContextFlush{object(context)}, 0);
 }
 
 Result<std::int32_t> context_forward(HostCall& call, GuestHandle context,
                                      GuestList<std::int32_t> oemb) {
-  const ContextView view = TRY(find_live_context(call, context));
+  const ContextView view = TRY(find_changing_context(call, context));
   std::vector<control::ObjectId> outputs =
       TRY(find_objects(call, oemb, HandleKind::Embed, view.model, "oemb"));
   const std::uint64_t bytes = outputs.size() * sizeof(control::ObjectId);

@@ -10,7 +10,7 @@ namespace {
 
 Result<std::int32_t> edit(HostCall& call, GuestHandle context, control::ContextEditKind kind,
                           std::uint32_t count, QueueEffect effect = QueueEffect::None) {
-  const ContextView view = TRY(find_live_context(call, context));
+  const ContextView view = TRY(find_changing_context(call, context));
   FutureRecord& future = *TRY(
       submit_context(call, context, view, control::ContextEdit{object(context), kind, count}, 0));
   future.effect = effect;
@@ -26,7 +26,7 @@ Result<void> check_range(const char* what, std::uint32_t begin, std::uint32_t en
 
 // A command on the context that nobody waits for.
 Result<std::int32_t> tell(HostCall& call, GuestHandle context, control::CommandBody body) {
-  const ContextView view = TRY(find_live_context(call, context));
+  const ContextView view = TRY(find_changing_context(call, context));
   TRY(call.guest.check_pending(0));
   call.guest.submit(view.record.queue, std::move(body), 0);
   return 0;
@@ -44,7 +44,7 @@ Result<std::int32_t> context_rewind(HostCall& call, GuestHandle context, std::ui
 
 Result<std::int32_t> context_drop_range(HostCall& call, GuestHandle context, std::uint32_t begin,
                                         std::uint32_t end) {
-  const ContextView view = TRY(find_live_context(call, context));
+  const ContextView view = TRY(find_changing_context(call, context));
   TRY(check_range("drop_range", begin, end));
   FutureRecord& future = *TRY(submit_context(
       call, context, view, control::ContextDropRange{object(context), begin, end}, 0));
@@ -53,7 +53,7 @@ Result<std::int32_t> context_drop_range(HostCall& call, GuestHandle context, std
 
 Result<std::int32_t> context_splice(HostCall& call, GuestHandle context, GuestHandle source,
                                     std::uint32_t begin, std::uint32_t end) {
-  const ContextView view = TRY(find_live_context(call, context));
+  const ContextView view = TRY(find_changing_context(call, context));
   Result<ContextView> from = find_context(call, source);
   if (!from.ok()) return std::move(from).take_error().while_("source");
   if (from.value().model.index != view.model.index) {

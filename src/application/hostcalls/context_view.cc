@@ -16,6 +16,13 @@ Result<ContextView> find_live_context(HostCall& call, GuestHandle context) {
   return view;
 }
 
+Result<ContextView> find_changing_context(HostCall& call, GuestHandle context) {
+  const ContextView view = TRY(find_live_context(call, context));
+  if (view.record.generation == GuestHandle{}) return view;
+  return Error(ErrorCode::Unavailable,
+               "a generation runs on the context; stop_generation ends it, or wait for its end");
+}
+
 Result<void> check_context_room(const GuestState& guest) {
   return guest.handles.check_room(HandleKind::Context,
                                   1 + guest.handles.count(HandleKind::ReservedContext));

@@ -14,6 +14,8 @@ struct ContextView {
 Result<ContextView> find_context(HostCall& call, GuestHandle context);
 // For what is a command: the queue of the context must live.
 Result<ContextView> find_live_context(HostCall& call, GuestHandle context);
+// For what changes it: and no generation of the host runs on it.
+Result<ContextView> find_changing_context(HostCall& call, GuestHandle context);
 
 // Room for one more context, those that futures will bring counted.
 Result<void> check_context_room(const GuestState& guest);

@@ -1,4 +1,4 @@
-// input, forward and output: one pass of the model by hand.
+// input and forward: one pass of the model by hand.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,6 @@ namespace quire::hostcalls {
 namespace {
 
 constexpr std::uint32_t kBeyondContext = 1;
-constexpr std::uint32_t kTopKDefault = 256;
 
 // One byte for each element, 0 or 1.
 Result<std::vector<std::uint8_t>> read_flags(const HostCall& call, GuestList<std::uint8_t> list,
@@ -102,22 +101,6 @@ Result<std::int32_t> forward_mask_kvpage(HostCall& call, GuestHandle queue, Gues
   TRY(call.guest.check_pending(mask.count));
   call.guest.submit(queue, std::move(body), mask.count);
   return 0;
-}
-
-Result<std::int32_t> output_get_next_dist(HostCall& call, GuestHandle queue, GuestHandle embed,
-                                          std::uint32_t top_k) {
-  const ModelView model = TRY(find_queue(call, queue, "output_text"));
-  const HandleTable::Entry entry = TRY(call.guest.handles.find(embed, HandleKind::Embed));
-  if (entry.model != static_cast<std::uint32_t>(model.index)) {
-    return Error(ErrorCode::InvalidArgument, "embed belongs to another model than the queue");
-  }
-  TRY(call.guest.check_pending(0));
-  TRY(call.guest.check_future_room());
-  const std::uint32_t wanted = top_k == 0 ? kTopKDefault : top_k;
-  control::GetNextDist body{.queue = object(queue),
-                            .embed = object(embed),
-                            .top_k = std::min(wanted, model.description.vocabulary_size)};
-  return static_cast<std::int32_t>(call.guest.submit_future(queue, body, 0).handle);
 }
 
 }  // namespace quire::hostcalls

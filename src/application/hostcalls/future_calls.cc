@@ -130,6 +130,9 @@ Result<std::int32_t> future_drop(HostCall& call, GuestHandle handle) {
     case HandleKind::Model:
       guest.handles.remove(handle);
       return 0;
+    case HandleKind::Generation:
+      guest.generations.drop(handle);
+      return 0;
     case HandleKind::ReservedContext:
     case HandleKind::None:
       break;

@@ -27,8 +27,7 @@ Result<FutureRecord*> FutureTable::find(GuestHandle handle) {
   const HandleTable::Entry entry = TRY(handles_.find(handle, HandleKind::Future));
   FutureRecord* record = &records_[entry.payload];
   QUIRE_CHECK(record->handle == handle, "F1");
-  // The guest never learned the handle of a barrier, so one that names it is forged.
-  if (record->purpose == FuturePurpose::Barrier) {
+  if (!is_known_to_guest(record->purpose)) {
     return Error(ErrorCode::NotFound,
                  "no future has the handle " + std::to_string(static_cast<std::int32_t>(handle)));
   }

@@ -23,9 +23,22 @@
 namespace quire::hostcalls {
 
 // What a command does to the tokens that are queued in its context.
-enum class QueueEffect : std::uint8_t { None, Computes, Truncates, Rewinds, Splices };
+enum class QueueEffect : std::uint8_t { None, Computes, Samples, Truncates, Rewinds, Splices };
 
-enum class FuturePurpose : std::uint8_t { Free, Command, Sleep, Receive, Barrier };
+enum class FuturePurpose : std::uint8_t {
+  Free,
+  Command,
+  Sleep,
+  Receive,
+  Tokens,   // Of a generation: the next ones,
+  Stop,     // and its end.
+  Barrier,  // The guest never learns of this one,
+  Step,     // nor of this, of a generation.
+};
+// Whether the guest has the handle; one that names another is forged.
+inline bool is_known_to_guest(FuturePurpose purpose) {
+  return purpose < FuturePurpose::Barrier;
+}
 
 struct FutureRecord {
   FuturePurpose purpose = FuturePurpose::Free;
@@ -35,6 +48,7 @@ struct FutureRecord {
   GuestHandle handle{};
   GuestHandle queue{};           // Whose earlier commands are done when this is; 0: none.
   GuestHandle context{};         // Whose counters the answer brings; 0: none.
+  GuestHandle owner{};           // The generation of Tokens, Stop and Step.
   GuestHandle child{};           // The context that comes of it; 0: none.
   bool is_child_made = false;    // The control layer has the child even if the command fails.
   bool is_child_queued = false;  // It comes with queued tokens, as many as its answer says.

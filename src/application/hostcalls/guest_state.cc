@@ -8,7 +8,11 @@
 
 namespace quire::hostcalls {
 GuestState::GuestState(const HostParts& parts, GuestIdentity who)
-    : host(parts), identity(std::move(who)), futures(handles), session(identity.limits) {
+    : host(parts),
+      identity(std::move(who)),
+      futures(handles),
+      session(identity.limits),
+      generations(*this) {
   const control::InstanceLimits& control = identity.control_limits;
   handles.set_limit(HandleKind::Future, identity.limits.future_count_max);
   handles.set_limit(HandleKind::Queue, control.queue_count_max);
@@ -16,6 +20,7 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
   handles.set_limit(HandleKind::Embed, control.embed_count_max);
   handles.set_limit(HandleKind::Context, control.context_count_max);
   handles.set_limit(HandleKind::ReservedContext, control.context_count_max);
+  handles.set_limit(HandleKind::Generation, GenerationTable::kGenerationCountMax);
   handles.set_limit(HandleKind::Model, identity.limits.model_handle_count_max);
 }
 
@@ -93,13 +98,20 @@ void GuestState::settle_accounts(const FutureRecord& record) {
   account.done_bytes = record.issued_bytes;
 }
 
+void GuestState::note_counters(GuestHandle context, const control::ContextCounters& counters) {
+  const auto found = contexts.find(number(context));
+  if (found != contexts.end()) found->second.counters = counters;
+}
+
 void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
   std::string bytes;
   if (const auto* state = std::get_if<control::ContextState>(&body)) {
-    const auto context = contexts.find(number(record.context));
-    if (context != contexts.end()) context->second.counters = state->counters;
+    note_counters(record.context, state->counters);
     bytes = record.child == GuestHandle{} ? encode(state->counters)
                                           : publish_child(record, state->counters);
+  } else if (const auto* sampled = std::get_if<control::Sampled>(&body)) {
+    note_counters(record.context, sampled->counters);
+    bytes = encode(control::AnswerBody(sampled->drawn));
   } else if (const auto* forked = std::get_if<control::Forked>(&body)) {
     bytes = publish_child(record, forked->counters);
   } else {
@@ -140,6 +152,15 @@ void GuestState::answer(control::Answer answer) {
     return;
   }
   settle_tokens(*record, answer.body);
+  if (record->purpose == FuturePurpose::Step) {
+    if (answer.body.ok()) {
+      note_counters(record->context, std::get<control::Sampled>(answer.body.value()).counters);
+    }
+    const GuestHandle generation = record->owner;
+    futures.remove(*record);
+    generations.answered(generation, answer.body);
+    return;
+  }
   if (answer.body.ok()) {
     apply(*record, std::move(answer.body).take());
   } else {
@@ -178,6 +199,8 @@ void GuestState::settle_tokens(const FutureRecord& record,
     if (!answer.ok()) unqueue_tokens(context, record.effect_count);
     return;
   }
+  // Counted when it was issued, and never drawn.
+  if (!answer.ok() && record.effect == QueueEffect::Samples) unqueue_tokens(context, 1);
   if (!answer.ok() || record.covered_tokens <= context.settled_tokens) return;
   const std::uint64_t queued = record.covered_tokens - context.settled_tokens;
   switch (record.effect) {
@@ -185,6 +208,7 @@ void GuestState::settle_tokens(const FutureRecord& record,
     case QueueEffect::Splices:
       break;
     case QueueEffect::Computes:
+    case QueueEffect::Samples:
       unqueue_tokens(context, queued);
       break;
     case QueueEffect::Truncates:
@@ -201,7 +225,22 @@ void GuestState::settle_tokens(const FutureRecord& record,
   }
 }
 
+Result<void> GuestState::check_step() const {
+  TRY(check_pending(0));
+  TRY(check_queued_tokens(1));
+  return check_future_room();
+}
+
+void GuestState::note_sample(GuestHandle context, FutureRecord& record, bool queues_token) {
+  record.context = context;
+  record.effect = queues_token ? QueueEffect::Samples : QueueEffect::Computes;
+  record.covered_tokens = contexts.at(number(context)).issued_tokens;
+  // The token counts from now on: nobody may be there to hear that it was drawn.
+  if (queues_token) queue_tokens(context, 1);
+}
+
 void GuestState::forget_context(GuestHandle context) {
+  generations.drop_of(context);
   if (const auto found = contexts.find(number(context)); found != contexts.end()) {
     unqueue_tokens(found->second, UINT64_MAX);
   }
@@ -252,6 +291,10 @@ void GuestState::end_future(FutureRecord& record) {
     } else if (record.error == ErrorCode{}) {
       session.put_back(record.result);
     }
+  } else if (record.purpose == FuturePurpose::Tokens) {
+    generations.reader_dropped(record);
+  } else if (record.purpose == FuturePurpose::Stop) {
+    generations.stopper_dropped(record);
   } else if (record.purpose == FuturePurpose::Command) {
     if (pending) {
       send(control::DropFuture{control::FutureId{number(record.handle)}});
@@ -269,6 +312,7 @@ void GuestState::end_future(FutureRecord& record) {
 void GuestState::verify() const {
   handles.verify();
   futures.verify();
+  generations.verify();
   std::uint64_t commands = 0;
   std::uint64_t bytes = 0;
   for (const auto& [queue, account] : accounts) {

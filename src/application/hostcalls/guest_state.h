@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "application/hostcalls/future_table.h"
+#include "application/hostcalls/generation.h"
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/handle_table.h"
 #include "application/hostcalls/session_box.h"
@@ -57,6 +58,7 @@ class GuestState {
   };
   struct ContextRecord {
     GuestHandle queue{};
+    GuestHandle generation{};           // That runs on it; 0: none.
     control::ContextCounters counters;  // As of the last answer.
     std::uint64_t issued_tokens = 0;    // Ever queued.
     std::uint64_t settled_tokens = 0;   // Of those, known to be queued no more.
@@ -84,6 +86,9 @@ class GuestState {
   void send(control::CommandBody body, control::FutureId future = control::kNoFuture);
   Result<void> check_queued_tokens(std::uint64_t count) const;
   void queue_tokens(GuestHandle context, std::uint64_t count);
+  // A sampling of a context: room for its command, its future and its token.
+  Result<void> check_step() const;
+  void note_sample(GuestHandle context, FutureRecord& record, bool queues_token);
   void forget_context(GuestHandle context);
   void serve_receivers();
   void end_future(FutureRecord& record);  // Undoes what nobody will take any more.
@@ -96,6 +101,7 @@ class GuestState {
   HandleTable handles;
   FutureTable futures;
   SessionBox session;
+  GenerationTable generations;
   std::deque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
   std::unordered_map<std::uint32_t, QueueAccount> accounts;
   std::unordered_map<std::uint32_t, ContextRecord> contexts;
@@ -107,6 +113,7 @@ class GuestState {
   void unqueue_tokens(ContextRecord& context, std::uint64_t count);
   void settle_tokens(const FutureRecord& record, const Result<control::AnswerBody>& answer);
   void settle_accounts(const FutureRecord& record);
+  void note_counters(GuestHandle context, const control::ContextCounters& counters);
   void apply(FutureRecord& record, control::AnswerBody body);
   std::string publish_child(const FutureRecord& record, const control::ContextCounters& counters);
   void fail_answered(FutureRecord& record, const Error& error);

@@ -24,6 +24,8 @@ const char* handle_kind_name(HandleKind kind) {
       return "context being forked";
     case HandleKind::Model:
       return "model";
+    case HandleKind::Generation:
+      return "generation";
   }
   return "unknown";
 }

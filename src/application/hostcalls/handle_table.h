@@ -38,8 +38,9 @@ enum class HandleKind : std::uint8_t {
   Context,
   ReservedContext,  // A fork's child that the guest has not been told of.
   Model,
+  Generation,
 };
-inline constexpr std::size_t kHandleKindCount = 8;
+inline constexpr std::size_t kHandleKindCount = 9;
 const char* handle_kind_name(HandleKind kind);
 
 class HandleTable {

@@ -156,6 +156,11 @@ Result<std::vector<control::ObjectId>> new_handles(HostCall& call, HandleKind ki
 // A name that the guest gives, checked; `what` says of what kind.
 Result<std::string> read_name(const HostCall& call, GuestList<std::uint8_t> name, const char* what);
 
+// Both of one model that gives distributions.
+Result<ModelView> check_output(const HostCall& call, GuestHandle queue, GuestHandle embed);
+Result<std::int32_t> submit_output(HostCall& call, GuestHandle queue, control::CommandBody body,
+                                   std::uint64_t bytes = 0);
+
 // A command with a future that is in no queue.
 Result<std::int32_t> submit_unqueued(HostCall& call, control::CommandBody body,
                                      std::uint64_t bytes);

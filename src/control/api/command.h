@@ -80,12 +80,32 @@ struct GetNextDist {
   std::uint32_t top_k = 256;
   float temperature = 1.0f;                       // Divides logits before the softmax.
 };
+// Other forms of the same: interface/output.wit.
 struct GetLogits { ObjectId queue{}; ObjectId embed{}; };
+struct GetLogprobs { ObjectId queue{}; ObjectId embed{}; std::vector<std::uint32_t> tokens; };
+struct GetEntropy { ObjectId queue{}; ObjectId embed{}; };
+struct GetEmbedding { ObjectId queue{}; ObjectId embed{}; };
+
+// How the device draws a token: as quire/sampling.h does, which says what the numbers mean.
+struct DrawRule {
+  double temperature = 0.0;
+  std::uint32_t top_k = 256;                      // Of the full softmax; more are never looked at.
+  double top_p = 1.0;
+  double min_p = 0.0;
+  double random = 0.0;                            // In [0, 1).
+};
+struct DrawToken { ObjectId queue{}; ObjectId embed{}; DrawRule rule{}; };
 
 struct ContextCreate { ObjectId context{}; ObjectId queue{}; };
 struct ContextAppend { ObjectId context{}; std::vector<std::uint32_t> tokens; };
 struct ContextFlush { ObjectId context{}; };
 struct ContextForward { ObjectId context{}; std::vector<ObjectId> output_embeds; };
+// Computes what is queued and draws the token behind it in the same step.
+struct ContextSample {
+  ObjectId context{};
+  DrawRule rule{};
+  bool queues_token = false;                      // In the context, before what is issued behind it.
+};
 struct ContextFork { ObjectId context{}; ObjectId child{}; };
 // Truncate: the last `count` tokens of queue and tail go. Rewind: the context ends at `count`
 // tokens. The others are the published operations on working pages.
@@ -154,8 +174,9 @@ struct DropFuture { FutureId dropped{}; };
 using CommandVariant =
     std::variant<CreateQueue, DestroyQueue, SetQueuePriority, Synchronize, AllocPages, DeallocPages,
                  AllocEmbeds, DeallocEmbeds, EmbedText, Forward, MaskPage, CopyPage, ExportPages,
-                 ImportPages, UnexportPages, ListExports, GetNextDist, GetLogits,
-                 ContextCreate, ContextAppend, ContextFlush, ContextForward, ContextFork,
+                 ImportPages, UnexportPages, ListExports, GetNextDist, GetLogits, GetLogprobs,
+                 GetEntropy, GetEmbedding, DrawToken,
+                 ContextCreate, ContextAppend, ContextFlush, ContextForward, ContextSample, ContextFork,
                  ContextEdit, ContextDropRange, ContextSplice, ContextHint, ContextBeyond, ContextSave, ContextOpen,
                  ContextKeep, ContextDrop, ContextPages,
                  ContextFromPages, SnapshotDelete,
@@ -185,7 +206,10 @@ struct NextDistribution {
   std::vector<std::uint32_t> tokens;              // Falling probability, ties by rising id.
   std::vector<float> probabilities;               // Of the full softmax, not renormalised.
 };
-struct Logits { std::vector<float> values; };     // [vocabulary_size]
+// GetLogits [vocabulary_size], GetLogprobs [tokens], GetEntropy [1], GetEmbedding [embedding_width].
+struct Values { std::vector<float> all; };
+struct Drawn { std::uint32_t token = 0; float probability = 0; };        // Of the full softmax.
+struct Sampled { Drawn drawn; ContextCounters counters; };               // ContextSample.
 struct Tokens { std::vector<std::uint32_t> ids; };
 struct Text { std::string bytes; };
 struct ContextState { ObjectId context{}; ContextCounters counters; };   // flush, forward, edits.
@@ -216,7 +240,7 @@ struct SnapshotDescription {
 };
 struct Snapshots { std::vector<SnapshotDescription> all; std::uint64_t bytes = 0; };  // List.
 
-using AnswerVariant = std::variant<Done, NextDistribution, Logits, Tokens, Text, ContextState, Forked,
+using AnswerVariant = std::variant<Done, NextDistribution, Values, Drawn, Sampled, Tokens, Text, ContextState, Forked,
                                    Snapshots, SharedPages, Exports>;
 struct AnswerBody : AnswerVariant {               // As CommandBody.
   using AnswerVariant::AnswerVariant;

@@ -111,10 +111,15 @@ class Controller final : public ControlPort {
   Result<void> issue(Instance& instance, Command& command, const ContextFromPages& body);
   Result<void> issue(Instance& instance, Command& command, const GetNextDist& body);
   Result<void> issue(Instance& instance, Command& command, const GetLogits& body);
+  Result<void> issue(Instance& instance, Command& command, const GetLogprobs& body);
+  Result<void> issue(Instance& instance, Command& command, const GetEntropy& body);
+  Result<void> issue(Instance& instance, Command& command, const GetEmbedding& body);
+  Result<void> issue(Instance& instance, Command& command, const DrawToken& body);
   Result<void> issue(Instance& instance, Command& command, const ContextCreate& body);
   Result<void> issue(Instance& instance, Command& command, const ContextAppend& body);
   Result<void> issue(Instance& instance, Command& command, const ContextFlush& body);
   Result<void> issue(Instance& instance, Command& command, const ContextForward& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextSample& body);
   Result<void> issue(Instance& instance, Command& command, const ContextFork& body);
   Result<void> issue(Instance& instance, Command& command, const ContextEdit& body);
   Result<void> issue(Instance& instance, Command& command, const ContextDropRange& body);

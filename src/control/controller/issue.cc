@@ -18,12 +18,39 @@ namespace {
 
 static_assert(kSnapshotNameBytesMax == store::kSnapshotNameBytesMax);
 
+constexpr double kTemperatureMax = 1e6;
+
 // Commands that give something back are taken at any time. Each takes a handle that the guest has,
 // and can be sent once for it; an export is named, by as many commands as one likes.
 bool gives_back(const CommandBody& body) {
   return std::holds_alternative<DropFuture>(body) || std::holds_alternative<DeallocPages>(body) ||
          std::holds_alternative<DeallocEmbeds>(body) || std::holds_alternative<ContextDrop>(body) ||
          std::holds_alternative<DestroyQueue>(body) || std::holds_alternative<ContextKeep>(body);
+}
+
+Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const Scheduler& model) {
+  const std::uint32_t vocabulary = model.resources().model.vocabulary_size;
+  for (const std::uint32_t token : tokens) {
+    if (token >= vocabulary) {
+      return Error(ErrorCode::OutOfRange, "token " + std::to_string(token) +
+                                              " of a vocabulary of " + std::to_string(vocabulary));
+    }
+  }
+  return {};
+}
+
+Result<void> check_draw(const DrawRule& rule) {
+  const auto check = [](const char* what, double value, double limit) -> Result<void> {
+    if (value >= 0.0 && value <= limit) return {};
+    return Error(ErrorCode::InvalidArgument, std::string(what) + " " + std::to_string(value) +
+                                                 " is not from 0 to " + std::to_string(limit));
+  };
+  TRY(check("temperature", rule.temperature, kTemperatureMax));
+  TRY(check("top_p", rule.top_p, 1.0));
+  TRY(check("min_p", rule.min_p, 1.0));
+  if (rule.random < 1.0) return check("random", rule.random, 1.0);
+  return Error(ErrorCode::InvalidArgument,
+               "random " + std::to_string(rule.random) + " is not below 1");
 }
 
 }  // namespace
@@ -143,13 +170,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Embed
                                                  std::to_string(body.positions.size()) +
                                                  " positions: not one length");
   }
-  const std::uint32_t vocabulary = queue->model->resources().model.vocabulary_size;
-  for (const std::uint32_t token : body.tokens) {
-    if (token >= vocabulary) {
-      return Error(ErrorCode::OutOfRange, "token " + std::to_string(token) +
-                                              " of a vocabulary of " + std::to_string(vocabulary));
-    }
-  }
+  TRY(check_tokens(body.tokens, *queue->model));
   std::vector<EmbedObject*> embeds;
   TRY(collect(instance, body.embeds, ObjectKind::Embed, queue->model, false, embeds));
   Operation* operation = table_.make(instance, queue->model, std::move(command));
@@ -246,6 +267,31 @@ Result<void> Controller::issue(Instance& instance, Command& command, const GetLo
   return issue_output(instance, command, body.queue, body.embed);
 }
 
+Result<void> Controller::issue(Instance& instance, Command& command, const GetLogprobs& body) {
+  QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
+  TRY(check_tokens(body.tokens, *queue->model));
+  return issue_output(instance, command, body.queue, body.embed);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const GetEntropy& body) {
+  return issue_output(instance, command, body.queue, body.embed);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const GetEmbedding& body) {
+  return issue_output(instance, command, body.queue, body.embed);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const DrawToken& body) {
+  TRY(check_draw(body.rule));
+  return issue_output(instance, command, body.queue, body.embed);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ContextSample& body) {
+  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
+  TRY(check_draw(body.rule));
+  return issue_alone(instance, command, *context);
+}
+
 Result<Context*> Controller::make_context(Instance& instance, ObjectId id, QueueObject& queue) {
   if (instance.context_count >= instance.limits.context_count_max) {
     return beyond("context_count_max", 1, instance.context_count,
@@ -288,13 +334,7 @@ Result<void> Controller::issue_alone(Instance& instance, Command& command, Conte
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextAppend& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
-  const std::uint32_t vocabulary = context->model->resources().model.vocabulary_size;
-  for (const std::uint32_t token : body.tokens) {
-    if (token >= vocabulary) {
-      return Error(ErrorCode::OutOfRange, "token " + std::to_string(token) +
-                                              " of a vocabulary of " + std::to_string(vocabulary));
-    }
-  }
+  TRY(check_tokens(body.tokens, *context->model));
   return issue_alone(instance, command, *context);
 }
 
@@ -455,8 +495,8 @@ Result<void> Controller::issue(Instance& instance, Command&, const DropFuture& b
     return {};
   }
   // Taken back where it only reads and nothing was issued that counts on its turn.
-  const bool reads_only = is<GetNextDist>(*operation) || is<GetLogits>(*operation);
-  if ((reads_only && operation->state == OperationState::Ready) || is<Synchronize>(*operation)) {
+  if ((reads_output(operation->body) && operation->state == OperationState::Ready) ||
+      is<Synchronize>(*operation)) {
     table_.discard(*operation);
     return {};
   }

@@ -15,8 +15,12 @@ Result<AnswerBody> answer_of(Result<inference::Distribution> distribution,
                              inference::DistributionKind kind) {
   if (!distribution.ok()) return std::move(distribution).take_error();
   inference::Distribution taken = std::move(distribution).take();
-  if (kind == inference::DistributionKind::Logits) {
-    return AnswerBody(Logits{.values = std::move(taken.logits)});
+  if (kind == inference::DistributionKind::Draw) {
+    return AnswerBody(Drawn{.token = static_cast<std::uint32_t>(taken.tokens.front()),
+                            .probability = taken.probabilities.front()});
+  }
+  if (kind != inference::DistributionKind::TopK) {
+    return AnswerBody(Values{.all = std::move(taken.values)});
   }
   NextDistribution next;
   next.tokens.reserve(taken.tokens.size());

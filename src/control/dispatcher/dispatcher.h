@@ -27,7 +27,7 @@ class Dispatcher {
   std::uint64_t answer_count_ = 0;
 };
 
-// The answer to get_next_dist or get_logits.
+// The answer to whoever wants a form of a distribution.
 Result<AnswerBody> answer_of(Result<inference::Distribution> distribution,
                              inference::DistributionKind kind);
 

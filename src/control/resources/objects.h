@@ -197,7 +197,8 @@ struct Context {
 enum class OperationState : std::uint8_t {
   Waiting,  // For operations issued before on the same objects.
   Ready,    // To be placed in a batch.
-  Placed,   // In a batch that is not complete.
+  Placed,   // In a batch that is not complete; what was issued behind it may join.
+  Running,  // In a batch that is not complete; what was issued behind it waits for the end.
 };
 
 // A Command on its way: arguments with handles resolved.

@@ -51,12 +51,17 @@ Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
   return place_context(operation, rows_left());
 }
 
+std::uint32_t Scheduler::output_count_of(const Operation& operation) {
+  if (is<ContextSample>(operation)) return 1;
+  return static_cast<std::uint32_t>(operation.output_embeds.size());
+}
+
 Result<void> Scheduler::start_context(Operation& operation) {
   Context& context = *operation.context;
   const std::uint32_t page_size = resources_.cache.page_size();
   TRY(check_fits(context, resources_));
   const std::uint32_t queued = queued_count(context);
-  const auto wanted = static_cast<std::uint32_t>(operation.output_embeds.size());
+  const std::uint32_t wanted = output_count_of(operation);
   operation.total_count = queued;
   operation.position_first = seq_len(context, page_size) - context.lost_count;
   // What was lost to a suspension is not the program's queue; one that began before had enough.
@@ -93,8 +98,7 @@ FindEnd Scheduler::find_context(Operation& operation) {
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
   const std::uint32_t end = operation.done_count + found.token_count;
-  const auto output_offset =
-      static_cast<std::uint32_t>(operation.output_embeds.size()) - output_count;
+  const std::uint32_t output_offset = output_count_of(operation) - output_count;
   for (std::uint32_t index = std::max(operation.done_count, output_first); index < end; ++index) {
     operation.requeries.push_back({.token = operation.output_tokens[index - output_first],
                                    .position = operation.position_first + index,
@@ -210,8 +214,38 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   const bool is_last = !restores && chunk == remaining && operation.requeries.empty();
   building_.passes.back().is_last = is_last;
   if (!is_last) return Attempt::Later;
-  table_.place(operation);
+  if (is<ContextSample>(operation) && std::get<ContextSample>(operation.body).queues_token) {
+    operation.state = OperationState::Running;
+  } else {
+    table_.place(operation);
+  }
   return Attempt::Placed;
+}
+
+// The token behind a row of the pass that is being added.
+void Scheduler::want_draw(Operation& operation, std::uint32_t row) {
+  inference::DistributionRequest request = request_of(operation.body);
+  request.row = row;
+  building_.distributions.push_back({.operation = Ref<Operation>(&operation),
+                                     .kind = request.kind,
+                                     .pass = static_cast<std::uint32_t>(building_.passes.size())});
+  batch_.distributions.push_back(std::move(request));
+}
+
+// The pass went well. The token is queued also for one who dropped the future.
+void Scheduler::complete_sample(Operation& operation, Result<AnswerBody> drawn) {
+  if (!drawn.ok()) {
+    table_.finish(operation, std::move(drawn));
+    return;
+  }
+  Context& context = *operation.context;
+  const Drawn token = std::get<Drawn>(drawn.value());
+  if (std::get<ContextSample>(operation.body).queues_token) {
+    append_tokens(context, resources_, std::span(&token.token, 1));
+  }
+  table_.finish(operation, AnswerBody(Sampled{
+                               .drawn = token,
+                               .counters = counters_of(context, resources_.cache.page_size())}));
 }
 
 void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_count,
@@ -223,6 +257,9 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
                   .context = Ref<Context>(&context),
                   .output_first = static_cast<std::uint32_t>(building_.outputs.size())};
   const auto add_last = [&](std::uint32_t output) {
+    if (is<ContextSample>(operation)) {
+      return want_draw(operation, static_cast<std::uint32_t>(batch_.rows.size()) - 1);
+    }
     add_output(*operation.output_embeds[output], static_cast<std::uint32_t>(batch_.rows.size()) - 1,
                pass);
   };
@@ -236,8 +273,7 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
   if (is_planted(Fault::DropRangeRenumbers)) position_first -= context.view.dropped().count();
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
-  const auto output_offset =
-      static_cast<std::uint32_t>(operation.output_embeds.size()) - output_count;
+  const std::uint32_t output_offset = output_count_of(operation) - output_count;
   for (std::uint32_t index = 0; index < chunk; ++index) {
     const std::uint32_t offset = context.written_count + index;
     batch_.rows.push_back({.token = context.tokens[context.token_first + offset],
@@ -267,7 +303,7 @@ void Scheduler::complete_context(Context& context, PassRecord& pass, Result<void
     }
     return;
   }
-  if (operation == nullptr || !pass.is_last) return;
+  if (operation == nullptr || !pass.is_last || is<ContextSample>(*operation)) return;
   finish_context(*operation);
 }
 

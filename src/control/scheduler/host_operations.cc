@@ -16,6 +16,7 @@ Scheduler::Attempt Scheduler::attempt(Operation& operation) {
   switch (operation.body.index()) {
     case index_of<ContextFlush>():
     case index_of<ContextForward>():
+    case index_of<ContextSample>():
       return compute_context(operation);
     case index_of<Forward>():
       return forward(operation);
@@ -29,6 +30,10 @@ Scheduler::Attempt Scheduler::attempt(Operation& operation) {
       return make_from_pages(operation);
     case index_of<GetNextDist>():
     case index_of<GetLogits>():
+    case index_of<GetLogprobs>():
+    case index_of<GetEntropy>():
+    case index_of<GetEmbedding>():
+    case index_of<DrawToken>():
       return distribution(operation);
     default:
       return attempt_host(operation);
@@ -360,7 +365,7 @@ Scheduler::Attempt Scheduler::fail(Operation& operation, Error error) {
       embed->error = error.copy();
     }
   }
-  const bool computes = is<ContextFlush>(operation) || is<ContextForward>(operation) ||
+  const bool computes = computes_context(operation.body) ||
                         (operation.context != nullptr && operation.context->lost_count > 0);
   if (computes) {
     if (operation.context != nullptr && !operation.context->is_suspended &&
@@ -446,6 +451,43 @@ void Scheduler::add_output(EmbedObject& embed, std::uint32_t row, PassRecord& pa
   ++pass.output_count;
 }
 
+inference::DistributionRequest Scheduler::request_of(const CommandBody& body) const {
+  using Kind = inference::DistributionKind;
+  constexpr std::uint32_t kTopKDefault = 256;
+  const std::uint32_t vocabulary = resources_.model.vocabulary_size;
+  const auto top_k = [&](std::uint32_t wanted) {
+    return std::min(wanted == 0 ? kTopKDefault : wanted, vocabulary);
+  };
+  inference::DistributionRequest request;
+  const auto draw = [&](const DrawRule& rule) {
+    request.kind = Kind::Draw;
+    // A greedy draw looks at no more.
+    request.top_k = rule.temperature > 0.0 ? top_k(rule.top_k) : 1;
+    request.draw = {.temperature = rule.temperature,
+                    .top_p = rule.top_p,
+                    .min_p = rule.min_p,
+                    .random = rule.random};
+  };
+  if (const auto* next = std::get_if<GetNextDist>(&body)) {
+    request.top_k = top_k(next->top_k);
+    request.temperature = next->temperature;
+  } else if (std::holds_alternative<GetLogits>(body)) {
+    request.kind = Kind::Logits;
+  } else if (const auto* logprobs = std::get_if<GetLogprobs>(&body)) {
+    request.kind = Kind::Logprobs;
+    for (const std::uint32_t token : logprobs->tokens) request.tokens.push_back(TokenId{token});
+  } else if (std::holds_alternative<GetEntropy>(body)) {
+    request.kind = Kind::Entropy;
+  } else if (std::holds_alternative<GetEmbedding>(body)) {
+    request.kind = Kind::Vector;
+  } else if (const auto* one = std::get_if<DrawToken>(&body)) {
+    draw(one->rule);
+  } else {
+    draw(std::get<ContextSample>(body).rule);
+  }
+  return request;
+}
+
 Scheduler::Attempt Scheduler::distribution(Operation& operation) {
   EmbedObject& embed = *operation.input_embeds.front();
   if (embed.state == EmbedState::Failed) return fail(operation, embed.error->copy());
@@ -455,23 +497,15 @@ Scheduler::Attempt Scheduler::distribution(Operation& operation) {
                                      ? "the embed holds nothing: no forward pass wrote it"
                                      : "the embed holds an input token: no forward pass wrote it"));
   }
-  inference::DistributionRequest request;
-  DistributionRecord record{.operation = Ref<Operation>(&operation)};
+  inference::DistributionRequest request = request_of(operation.body);
+  DistributionRecord record{.operation = Ref<Operation>(&operation), .kind = request.kind};
   if (embed.batch == static_cast<std::uint64_t>(batch_.id)) {
     request.row = embed.row;
     record.pass = embed.pass;
   } else {
     request.embed = embed.slot;
   }
-  if (const auto* body = std::get_if<GetNextDist>(&operation.body)) {
-    constexpr std::uint32_t kTopKDefault = 256;
-    request.top_k =
-        std::min(body->top_k == 0 ? kTopKDefault : body->top_k, resources_.model.vocabulary_size);
-    request.temperature = body->temperature;
-  } else {
-    request.kind = inference::DistributionKind::Logits;
-  }
-  batch_.distributions.push_back(request);
+  batch_.distributions.push_back(std::move(request));
   building_.distributions.push_back(std::move(record));
   table_.place(operation);
   return Attempt::Placed;

@@ -97,4 +97,18 @@ bool is(const Operation& operation) {
   return operation.body.index() == index_of<T>();
 }
 
+// Some form of the distribution at an output; changes nothing.
+inline bool reads_output(const CommandBody& body) {
+  return std::holds_alternative<GetNextDist>(body) || std::holds_alternative<GetLogits>(body) ||
+         std::holds_alternative<GetLogprobs>(body) || std::holds_alternative<GetEntropy>(body) ||
+         std::holds_alternative<GetEmbedding>(body) || std::holds_alternative<DrawToken>(body);
+}
+
+// Computes what is queued in a context.
+inline bool computes_context(const CommandBody& body) {
+  return std::holds_alternative<ContextFlush>(body) ||
+         std::holds_alternative<ContextForward>(body) ||
+         std::holds_alternative<ContextSample>(body);
+}
+
 }  // namespace quire::control

@@ -52,9 +52,9 @@ Scheduler::Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
 }
 
 bool Scheduler::needs_batch(const Operation& operation) const {
-  return is<ContextFlush>(operation) || is<ContextForward>(operation) || is<Forward>(operation) ||
-         is<GetNextDist>(operation) || is<GetLogits>(operation) || is<ContextOpen>(operation) ||
-         is<CopyPage>(operation) || is<ExportPages>(operation) || is<ContextFromPages>(operation);
+  return computes_context(operation.body) || reads_output(operation.body) ||
+         is<Forward>(operation) || is<ContextOpen>(operation) || is<CopyPage>(operation) ||
+         is<ExportPages>(operation) || is<ContextFromPages>(operation);
 }
 
 // An upper bound: what is found in the trie needs no row.
@@ -343,13 +343,16 @@ void Scheduler::complete(Completion completion) {
     const DistributionRecord& record = flight_.distributions[index];
     Operation* operation = record.operation.get();
     if (operation == nullptr) continue;
-    const auto kind = is<GetLogits>(*operation) ? inference::DistributionKind::Logits
-                                                : inference::DistributionKind::TopK;
     Result<Distribution> distribution = std::move(completion.distributions[index]);
     if (record.pass != inference::kNoSlot && !outcomes[record.pass].ok()) {
       distribution = outcomes[record.pass].error().copy();
     }
-    table_.finish(*operation, answer_of(std::move(distribution), kind));
+    Result<AnswerBody> answer = answer_of(std::move(distribution), record.kind);
+    if (is<ContextSample>(*operation)) {
+      complete_sample(*operation, std::move(answer));
+    } else {
+      table_.finish(*operation, std::move(answer));
+    }
   }
   is_in_flight_ = false;
   taken_.clear();

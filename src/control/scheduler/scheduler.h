@@ -171,6 +171,7 @@ class Scheduler {
   };
   struct DistributionRecord {
     Ref<Operation> operation;
+    inference::DistributionKind kind{};
     std::uint32_t pass = inference::kNoSlot;  // Of this batch, whose output it is.
   };
   struct Flight {
@@ -272,6 +273,10 @@ class Scheduler {
   // tier_steps.cc: empty if nothing on a tier is wanted; otherwise what to do with the operation.
   std::optional<Attempt> fetch(Operation& operation, std::uint32_t page_count_max);
   std::optional<Attempt> restore_swapped(Operation& operation);
+  // Outputs that a flush, a forward or a sampling of a context wants of its last tokens.
+  static std::uint32_t output_count_of(const Operation& operation);
+  void want_draw(Operation& operation, std::uint32_t row);
+  void complete_sample(Operation& operation, Result<AnswerBody> drawn);
   void add_context_rows(Operation& operation, std::uint32_t requery_count, std::uint32_t chunk);
   void complete_context(Context& context, PassRecord& pass, Result<void> outcome);
 
@@ -293,6 +298,7 @@ class Scheduler {
 
   // host_operations.cc: a request of the device, but no row.
   Attempt distribution(Operation& operation);
+  inference::DistributionRequest request_of(const CommandBody& body) const;
 
   // What several of them use.
   Attempt fail(Operation& operation, Error error);

@@ -111,15 +111,33 @@ struct ForwardPass {
   std::optional<SlotMask> mask{};
 };
 
-enum class DistributionKind : std::uint8_t { TopK, Logits };
+enum class DistributionKind : std::uint8_t {
+  TopK,      // Tokens and probabilities.
+  Logits,    // All of them, before the softmax.
+  Logprobs,  // Natural logarithms of the full softmax, of the tokens that are named.
+  Entropy,   // Of the full softmax, in nats.
+  Vector,    // The output itself: what the logits are computed from.
+  Draw,      // One token, drawn from the top K, and its probability.
+};
 
-// Asks for the next-token distribution of an output: of a row of this batch, or of a kept vector.
+// How Draw chooses among the top K: see quire/sampling.h, which does it for guests too.
+struct DrawOptions {
+  double temperature = 0.0;  // 0: the most probable token. Applied to what TopK would give.
+  double top_p = 1.0;
+  double min_p = 0.0;
+  double random = 0.0;  // In [0, 1): which token it becomes is decided by this number alone.
+};
+
+// Asks for the next-token distribution of an output in one of its forms: of a row of this batch, or
+// of a kept vector.
 struct DistributionRequest {
   std::uint32_t row = kNoSlot;  // Index into Batch::rows, or kNoSlot to use `embed`.
   EmbedSlot embed = kNoEmbedSlot;
   DistributionKind kind = DistributionKind::TopK;
-  std::uint32_t top_k = 256;
-  float temperature = 1.0f;  // Divides the logits of TopK before the softmax.
+  std::uint32_t top_k = 256;      // Of TopK and Draw.
+  float temperature = 1.0f;       // Divides the logits of TopK before the softmax.
+  std::vector<TokenId> tokens{};  // Of Logprobs.
+  DrawOptions draw{};             // Of Draw.
 };
 
 struct Batch {
@@ -134,12 +152,13 @@ struct Batch {
   std::vector<PageSave> saves{};
 };
 
-// Sorted by falling probability, ties by rising token id. Probabilities are of the full softmax,
-// cut to the top K and not renormalised.
+// Of TopK: sorted by falling probability, ties by rising token id. Probabilities are of the full
+// softmax, cut to the top K and not renormalised. Of Draw: the one that was drawn. Of the other
+// kinds: their values.
 struct Distribution {
   std::vector<TokenId> tokens;
   std::vector<float> probabilities;
-  std::vector<float> logits;  // [vocabulary_size]; only for DistributionKind::Logits.
+  std::vector<float> values;  // [vocabulary_size], [tokens], [1] or [embedding_width].
 };
 
 struct Completion {

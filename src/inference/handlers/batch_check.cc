@@ -93,6 +93,9 @@ void check_batch(const Batch& batch, const BackendCapabilities& capabilities,
                 "a distribution is of a row or of a kept vector");
     QUIRE_CHECK(!of_row || request.row < batch.rows.size(), "a distribution's row exists");
     check_embed(request.embed, capabilities);
+    for (const TokenId token : request.tokens) {
+      QUIRE_CHECK(static_cast<std::uint32_t>(token) < model.vocabulary_size, "a logprob's token");
+    }
   }
 }
 

@@ -24,6 +24,7 @@ void BatchPlan::fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Comple
   forward_.attention.clear();
   hidden_.clear();
   distributions_.clear();
+  vectors_.clear();
   window_masks_.clear();
   hidden_used_ = 0;
   plan_row_of_.assign(batch.rows.size(), kNoSlot);
@@ -136,10 +137,11 @@ Result<void> BatchPlan::add_distribution(const Batch& batch, std::uint32_t index
                                          const EmbedStore& embeds,
                                          const std::vector<Result<void>>& passes) {
   const DistributionRequest& request = batch.distributions[index];
+  auto& wanted = request.kind == DistributionKind::Vector ? vectors_ : distributions_;
   if (request.row == kNoSlot) {
     const float* kept = embeds.find(request.embed);
     if (kept == nullptr) return unread(request.embed);
-    distributions_.push_back({index, kept});
+    wanted.push_back({index, kept});
     return {};
   }
   if (plan_row_of_[request.row] == kNoSlot) {
@@ -155,7 +157,7 @@ Result<void> BatchPlan::add_distribution(const Batch& batch, std::uint32_t index
     hidden = hidden_memory_[hidden_used_++].data();
     hidden_.push_back({plan_row_of_[request.row], hidden});
   }
-  distributions_.push_back({index, hidden});
+  wanted.push_back({index, hidden});
   return {};
 }
 

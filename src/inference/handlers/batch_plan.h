@@ -36,6 +36,8 @@ class BatchPlan {
   const ForwardPlan& forward() const { return forward_; }
   const std::vector<HiddenWanted>& hidden() const { return hidden_; }
   const std::vector<DistributionWanted>& distributions() const { return distributions_; }
+  // Those of DistributionKind::Vector, which need no logits.
+  const std::vector<DistributionWanted>& vectors() const { return vectors_; }
 
  private:
   Result<void> add_pass(const Batch& batch, const ForwardPass& pass, KvStore& kv,
@@ -53,6 +55,7 @@ class BatchPlan {
   std::vector<float*> hidden_of_;           // Of each row of the batch; null: not wanted so far.
   std::vector<HiddenWanted> hidden_;
   std::vector<DistributionWanted> distributions_;
+  std::vector<DistributionWanted> vectors_;
   std::deque<std::vector<float>> hidden_memory_;  // Of rows whose hidden state is not kept.
   std::size_t hidden_used_ = 0;
   std::deque<std::vector<std::uint64_t>> window_masks_;

@@ -14,7 +14,7 @@
 #include "inference/handlers/batch_check.h"
 #include "inference/handlers/batch_plan.h"
 #include "inference/handlers/page_transfer.h"
-#include "inference/handlers/top_k.h"
+#include "inference/handlers/output_forms.h"
 #include "inference/models/transformer.h"
 
 namespace quire::inference {
@@ -81,7 +81,7 @@ class CpuBackend final : public Backend {
         options_(options),
         sink_(sink),
         plan_(model_.embedding_width, weights_->spec.sliding_window),
-        top_k_(options.threads),
+        scratch_(options.threads),
         logits_(std::size_t{kLogitsRowsMax} * model_.vocabulary_size),
         device_([this] { serve(); }) {}
 
@@ -106,11 +106,6 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  struct TopK {
-    TopKScratch scratch;
-    std::vector<std::uint32_t> indices;
-  };
-
   // The device thread.
   void serve() {
     WorkerPool pool(options_.threads, options_.worker_niceness);
@@ -148,7 +143,8 @@ class CpuBackend final : public Backend {
     report(options_.walk, WalkStop::Handlers);
     plan_.fill(batch, kv_, embeds_, completion);
     if (!plan_.forward().rows.empty()) report(options_.walk, WalkStop::Models);
-    if (!plan_.forward().rows.empty() || !plan_.distributions().empty()) {
+    if (!plan_.forward().rows.empty() || !plan_.distributions().empty() ||
+        !plan_.vectors().empty()) {
       pool.run([&](Worker& worker) { run(worker, batch, completion); });
     }
     save_pages(pool, batch, completion);
@@ -208,41 +204,19 @@ class CpuBackend final : public Backend {
       transformer_.logits(worker, std::span(vectors, count), logits_.data());
       worker.phase(count, [&](std::uint32_t i) {
         const std::uint32_t index = wanted[first + i].index;
-        float* logits = logits_.data() + std::size_t{i} * model_.vocabulary_size;
+        const std::span logits(logits_.data() + std::size_t{i} * model_.vocabulary_size,
+                               model_.vocabulary_size);
         completion.distributions[index] =
-            distribution(batch.distributions[index], logits, top_k_[worker.index()]);
+            output_form(batch.distributions[index], logits, kernels_.softmax_numerators,
+                        scratch_[worker.index()]);
       });
     }
-  }
-
-  Result<Distribution> distribution(const DistributionRequest& request, float* logits,
-                                    TopK& top_k) const {
-    const std::size_t count = model_.vocabulary_size;
-    const auto not_finite = [] { return Error(ErrorCode::Internal, "non-finite logits"); };
-    Distribution result;
-    if (request.kind == DistributionKind::Logits) {
-      for (std::size_t i = 0; i < count; ++i) {
-        if (!std::isfinite(logits[i])) return not_finite();
-      }
-      result.logits.assign(logits, logits + count);
-      return result;
-    }
-    const float inverse = 1.0f / request.temperature;
-    if (!(inverse > 0.0f) || !std::isfinite(inverse)) {
-      return Error(ErrorCode::InvalidArgument,
-                   "temperature " + std::to_string(request.temperature) + " is not above zero");
-    }
-    const float sum =
-        kernels_.softmax_numerators(logits, static_cast<std::uint32_t>(count), inverse);
-    if (!std::isfinite(sum)) return not_finite();
-    select_top({logits, count}, request.top_k, top_k.scratch, top_k.indices);
-    result.tokens.reserve(top_k.indices.size());
-    result.probabilities.reserve(top_k.indices.size());
-    for (const std::uint32_t token : top_k.indices) {
-      result.tokens.push_back(TokenId{token});
-      result.probabilities.push_back(logits[token] / sum);
-    }
-    return result;
+    const std::vector<DistributionWanted>& vectors = plan_.vectors();
+    worker.phase(static_cast<std::uint32_t>(vectors.size()), [&](std::uint32_t i) {
+      const float* vector = vectors[i].hidden;
+      completion.distributions[vectors[i].index].value().values.assign(
+          vector, vector + model_.embedding_width);
+    });
   }
 
   const KernelTable& kernels_;
@@ -256,7 +230,7 @@ class CpuBackend final : public Backend {
   CompletionSink& sink_;
   const SteadyClock clock_;  // Only for Completion::device_ns.
   BatchPlan plan_;
-  std::vector<TopK> top_k_;    // One for each worker.
+  std::vector<OutputScratch> scratch_;  // One for each worker.
   std::vector<float> logits_;  // [kLogitsRowsMax][vocabulary_size]
 
   std::mutex mutex_;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "inference/handlers/batch_check.h"
+#include "inference/handlers/output_forms.h"
 #include "inference/handlers/page_transfer.h"
 
 namespace quire::inference {
@@ -256,6 +257,20 @@ void SimulatedBackend::keep_outputs(const Batch& batch, const std::vector<RowSta
   }
 }
 
+namespace {
+
+float softmax_numerators(float* x, std::uint32_t count, float inverse_temperature) {
+  const float largest = *std::max_element(x, x + count);
+  float sum = 0.0f;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    x[i] = std::exp((x[i] - largest) * inverse_temperature);
+    sum += x[i];
+  }
+  return sum;
+}
+
+}  // namespace
+
 Result<Distribution> SimulatedBackend::distribution(const Batch& batch,
                                                     const DistributionRequest& request,
                                                     const std::vector<RowState>& rows,
@@ -273,30 +288,14 @@ Result<Distribution> SimulatedBackend::distribution(const Batch& batch,
     if (!kept) return unread(request.embed);
     digest = *kept;
   }
-  std::vector<float> values(model().vocabulary_size);
-  for (std::size_t token = 0; token < values.size(); ++token) {
-    values[token] = static_cast<float>(mix(digest, token) >> 40) * 0x1p-24f * 16.0f - 8.0f;
+  const bool is_vector = request.kind == DistributionKind::Vector;
+  std::vector<float> values(is_vector ? model().embedding_width : model().vocabulary_size);
+  for (std::size_t each = 0; each < values.size(); ++each) {
+    values[each] = static_cast<float>(mix(digest, each) >> 40) * 0x1p-24f * 16.0f - 8.0f;
   }
+  if (!is_vector) return output_form(request, values, softmax_numerators, scratch_);
   Distribution result;
-  if (request.kind == DistributionKind::Logits) {
-    result.logits = std::move(values);
-    return result;
-  }
-  if (!(request.temperature > 0.0f) || !std::isfinite(request.temperature)) {
-    return Error(ErrorCode::InvalidArgument,
-                 "temperature " + std::to_string(request.temperature) + " is not above zero");
-  }
-  double sum = 0.0;
-  for (float& value : values) {
-    value = std::exp((value - 8.0f) / request.temperature);
-    sum += static_cast<double>(value);
-  }
-  std::vector<std::uint32_t> indices;
-  select_top(values, request.top_k, scratch_, indices);
-  for (const std::uint32_t index : indices) {
-    result.tokens.push_back(TokenId{index});
-    result.probabilities.push_back(static_cast<float>(static_cast<double>(values[index]) / sum));
-  }
+  result.values = std::move(values);
   return result;
 }
 

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "inference/api/backend.h"
-#include "inference/handlers/top_k.h"
+#include "inference/handlers/output_forms.h"
 #include "inference/memory/page_tables.h"
 
 namespace quire::inference {
@@ -109,7 +109,7 @@ class SimulatedBackend final : public Backend {
   std::vector<std::optional<std::uint64_t>> embeds_;
   std::deque<Batch> inflight_;
   std::uint64_t batch_count_ = 0;
-  TopKScratch scratch_;
+  OutputScratch scratch_;
 };
 
 }  // namespace quire::inference

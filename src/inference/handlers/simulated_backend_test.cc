@@ -51,7 +51,7 @@ class Driver {
     batch.distributions.push_back({.row = row_count - 1, .kind = DistributionKind::Logits});
     device.submit(std::move(batch));
     device.verify();
-    return sink.completions.back().distributions[0].value().logits;
+    return sink.completions.back().distributions[0].value().values;
   }
 
   std::uint32_t page_size_;

@@ -161,8 +161,8 @@ Result<void> Scorer::read_logits(std::size_t count, const RowSink& sink) {
       futures.push_back(instance_.ask(control::GetLogits{.queue = queue_, .embed = outputs_[row]}));
     }
     for (const control::FutureId future : futures) {
-      const control::Logits logits = TRY(instance_.wait_for<control::Logits>(future));
-      TRY(sink(logits.values));
+      const control::Values logits = TRY(instance_.wait_for<control::Values>(future));
+      TRY(sink(logits.all));
     }
   }
   return {};

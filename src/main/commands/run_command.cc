@@ -207,6 +207,7 @@ lifecycle::LaunchRequest launch_request(lifecycle::ProgramId program,
   request.program = program;
   request.arguments = arguments;
   request.limits.memory_bytes_max = options.memory_bytes_max;
+  request.limits.guest.may_read_logits = options.may_read_logits;
   request.limits.control.may_export_publicly = options.may_export_publicly;
   const auto cpu_ns = static_cast<std::uint64_t>(options.cpu_seconds_max * 1e9);
   request.limits.cpu_ns_max = cpu_ns;

@@ -81,7 +81,7 @@ Result<std::vector<float>> HostContext::logits() {
   const control::FutureId logits =
       instance_->ask(control::GetLogits{.queue = queue_, .embed = output_});
   TRY(instance_->wait_for<ContextState>(pass));
-  return TRY(instance_->wait_for<control::Logits>(logits)).values;
+  return TRY(instance_->wait_for<control::Values>(logits)).all;
 }
 
 void HostContext::begin_step() {

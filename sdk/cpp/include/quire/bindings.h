@@ -325,11 +325,27 @@ std::int32_t model_name(std::int32_t model, void* buffer, std::uint32_t capacity
 }  // namespace models
 
 namespace output {
-// The next-token distribution at an output embedding: probabilities of the full softmax, cut to
-// the `top-k` largest (0: 256), not renormalised, falling. Result: u32 count, count u32 ids, count
-// f32 probabilities.
+// The next-token distribution: probabilities of the full softmax, cut to the `top-k` largest (0:
+// 256), not renormalised, falling. Result: u32 count, count u32 ids, count f32 probabilities.
 QUIRE_IMPORT("quire:core/output@1", "get-next-dist")
 std::int32_t get_next_dist(std::int32_t queue, std::int32_t embed, std::uint32_t top_k);
+// Records of numbers are: u32 number format (0: f32), u32 count, count numbers.
+//
+// The logits of the whole vocabulary, in the order of ids. `permission-denied` without the
+// operator's grant. Result: a record of vocabulary-size numbers.
+QUIRE_IMPORT("quire:core/output@1", "get-logits")
+std::int32_t get_logits(std::int32_t queue, std::int32_t embed);
+// Natural logarithms of the full softmax, of the named tokens in their order; `too-large` for more
+// than 4,096. Result: a record of as many numbers.
+QUIRE_IMPORT("quire:core/output@1", "get-logprobs")
+std::int32_t get_logprobs(std::int32_t queue, std::int32_t embed, const std::uint32_t* tokens, std::uint32_t tokens_count);
+// The entropy of the full softmax in nats. Result: a record of one number.
+QUIRE_IMPORT("quire:core/output@1", "get-entropy")
+std::int32_t get_entropy(std::int32_t queue, std::int32_t embed);
+// The output embedding itself: the last hidden state, normed as the logits take it. Result: a
+// record of embedding-width numbers.
+QUIRE_IMPORT("quire:core/output@1", "get-embedding")
+std::int32_t get_embedding(std::int32_t queue, std::int32_t embed);
 }  // namespace output
 
 namespace queue {
@@ -376,6 +392,37 @@ std::int32_t random(void* buffer, std::uint32_t capacity);
 QUIRE_IMPORT("quire:core/runtime@1", "last-error")
 std::int32_t last_error(void* buffer, std::uint32_t capacity);
 }  // namespace runtime
+
+namespace sample {
+// Computes what is queued in the context, as flush, and draws the token behind it in the same
+// device step; where nothing is queued the last token runs once more without writing. Flags: bit 0
+// the drawn token is queued in the context, before what is issued behind this call and also when
+// the future is dropped. Result: u32 token, f32 its probability in the full softmax.
+QUIRE_IMPORT("quire:core/sample@1", "forward-sample")
+std::int32_t forward_sample(std::int32_t context, double temperature, std::uint32_t top_k, double top_p, double min_p, double random, std::uint32_t flags);
+// The same at an output embedding, as get-next-dist; no context is touched. Result as above.
+QUIRE_IMPORT("quire:core/sample@1", "draw-token")
+std::int32_t draw_token(std::int32_t queue, std::int32_t embed, double temperature, std::uint32_t top_k, double top_p, double min_p, double random);
+// The loop in the host: forward-sample again and again, until a token of `stop-tokens` was drawn
+// or `token-count-max` tokens were. Its random numbers are those of a Sampler with that seed.
+// Each drawn token is queued in the context, the last one too; so after the end the program goes
+// on with the context as if it had drawn itself. Until then the context may be read and forked,
+// not changed: `unavailable`. A generation goes on while the program waits for other things or
+// runs, but pauses while 4,096 tokens are not taken. Dropping it ends it.
+// `quota-exceeded`: queued-token limits, as for append, or 64 generations at once.
+QUIRE_IMPORT("quire:core/sample@1", "generate")
+std::int32_t generate(std::int32_t context, double temperature, std::uint32_t top_k, double top_p, double min_p, std::uint64_t seed, std::uint32_t token_count_max, const std::uint32_t* stop_tokens, std::uint32_t stop_tokens_count);
+// Tokens not taken yet: ready when there are `count-min` (0 and 1: any), or it has ended. One at
+// a time: `already-exists`. Error: what ended the generation, once every token before it was
+// taken. Result: u32 how it ended (0 not yet, 1 a stop token, which is the last one, 2
+// token-count-max, 3 stopped), u32 count, then for each token u32 id, f32 probability.
+QUIRE_IMPORT("quire:core/sample@1", "next-tokens")
+std::int32_t next_tokens(std::int32_t generation, std::uint32_t count_min);
+// Ends it behind the step under way, whose token still comes; ready when it has ended, and the
+// context can be changed again. Result: empty.
+QUIRE_IMPORT("quire:core/sample@1", "stop-generation")
+std::int32_t stop_generation(std::int32_t generation);
+}  // namespace sample
 
 namespace session {
 // Sends one message to the client. `quota-exceeded` when the client has not taken enough of them.

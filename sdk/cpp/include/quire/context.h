@@ -35,6 +35,7 @@
 #include "quire/forward.h"
 #include "quire/future.h"
 #include "quire/model.h"
+#include "quire/outputs.h"
 #include "quire/pages.h"
 #include "quire/queue.h"
 #include "quire/result.h"
@@ -127,6 +128,16 @@ class Context {
   Task<Result<Distribution>> next_distribution(std::uint32_t top_k = 0) {
     CO_TRY(co_await append_turns(true));
     co_return co_await Step(*this, top_k).result();
+  }
+
+  // Computes what is queued and draws the next token with `sampler`, in one step of the device: the
+  // token that the sampler would draw from next_distribution(). It is not appended. Turns that are
+  // queued must be tokens by now (append_turns).
+  Future<DrawnToken> forward_sample(Sampler& sampler) {
+    const SamplerOptions& options = sampler.options();
+    return Future<DrawnToken>(abi::sample::forward_sample(handle(), options.temperature,
+                                                          sampler.top_k_wanted(), options.top_p,
+                                                          options.min_p, sampler.next_random(), 0));
   }
 
   // The two commands of one step of the device, under way.
@@ -344,7 +355,11 @@ class Context {
 
  private:
   friend class Generator;
+  friend class HostGeneration;
   Context() = default;
+
+  // The host has queued it.
+  void note_drawn(std::uint32_t token) { tokens_.push_back(token); }
 
   Result<std::uint32_t> counter(std::int32_t (*call)(std::int32_t)) const {
     return static_cast<std::uint32_t>(TRY(checked(call(handle()))));

@@ -69,9 +69,8 @@ class Generator {
       co_return std::nullopt;
     }
     if (!step_) begin_step();
-    const Distribution distribution = CO_TRY(co_await *std::exchange(step_, std::nullopt));
-    const std::size_t index = sampler_.draw_index(distribution.probabilities);
-    Piece piece{distribution.tokens[index], distribution.probabilities[index], ""};
+    const DrawnToken drawn = CO_TRY(co_await *std::exchange(step_, std::nullopt));
+    Piece piece{drawn.token, drawn.probability, ""};
     CO_TRY(context_->append(piece.token));
     if (!rules_.accept_token(piece.token)) {
       piece = close(std::move(piece));
@@ -112,7 +111,7 @@ class Generator {
     co_return std::move(generator.answer_);
   }
 
-  void begin_step() { step_.emplace(*context_, sampler_.top_k_wanted()); }
+  void begin_step() { step_.emplace(context_->forward_sample(sampler_)); }
 
   // Ends the generation; the piece takes the text that was held back.
   Piece close(Piece piece) {
@@ -127,7 +126,7 @@ class Generator {
   Context* context_;
   Sampler sampler_;
   StopRules rules_;
-  std::optional<Context::Step> step_;
+  std::optional<Future<DrawnToken>> step_;
   Generation answer_;
   bool closed_ = false;
 };

@@ -4,7 +4,8 @@
 // The same options, seed and distributions give the same tokens in every build of this header, as
 // Wasm or native: all arithmetic is IEEE double with +, -, * and / in a fixed order, without libm,
 // and the random numbers are our own. So `quire generate` samples with it as guests do. It knows
-// nothing of guests and includes only the standard library.
+// nothing of guests and includes only the standard library. Devices draw with it too
+// (forward_sample), so a program gets the same tokens whether it draws itself or has them drawn.
 //
 // Thread   one thread at a time for each Sampler.
 // Errors   none: whatever the numbers are, some token of the distribution comes out. What is not a
@@ -97,6 +98,53 @@ class Random {
   std::uint64_t state_[4];
 };
 
+inline bool is_greedy(const SamplerOptions& options) {
+  return !(options.temperature > 0.0);
+}
+
+inline double positive(float probability) {
+  return probability > 0.0f && probability <= 3.0e38f ? static_cast<double>(probability) : 0.0;
+}
+
+// (p / largest) ^ (1 / temperature): 1 for the most probable token, so nothing overflows.
+inline double weight(float probability, double largest, double temperature) {
+  const double share = positive(probability) / largest;
+  if (temperature == 1.0 || !(share > 0.0)) return share;
+  return exp2(log2(share) / temperature);
+}
+
+// Sampler::draw_index for the random number `random` in [0, 1). `weights` is scratch memory.
+inline std::size_t draw_index(std::span<const float> probabilities, const SamplerOptions& options,
+                              double random, std::vector<double>& weights) {
+  if (is_greedy(options) || probabilities.empty()) return 0;
+  std::size_t count = probabilities.size();
+  if (options.top_k > 0 && options.top_k < count) count = options.top_k;
+  const double largest = positive(probabilities[0]);
+  if (largest == 0.0) return 0;
+  weights.resize(count);
+  double total = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    weights[i] = weight(probabilities[i], largest, options.temperature);
+    total += weights[i];
+  }
+  const double share_max = options.top_p < 1.0 ? options.top_p * total : total;
+  // The first token always stays; a later one stays while the share before it is too small.
+  double kept = 0.0;
+  std::size_t kept_count = 0;
+  for (; kept_count < count; ++kept_count) {
+    const double each = weights[kept_count];
+    if (kept_count > 0 && (kept >= share_max || each < options.min_p || each == 0.0)) break;
+    kept += each;
+  }
+  const double wanted = random * kept;
+  double passed = 0.0;
+  for (std::size_t i = 0; i < kept_count; ++i) {
+    passed += weights[i];
+    if (wanted < passed) return i;
+  }
+  return kept_count - 1;
+}
+
 }  // namespace sampling
 
 class Sampler {
@@ -109,56 +157,23 @@ class Sampler {
   // 0.
   std::size_t draw_index(std::span<const float> probabilities) {
     if (greedy() || probabilities.empty()) return 0;
-    std::size_t count = probabilities.size();
-    if (options_.top_k > 0 && options_.top_k < count) count = options_.top_k;
-    const double random = random_.uniform();
-    const double largest = positive(probabilities[0]);
-    if (largest == 0.0) return 0;
-    weights_.resize(count);
-    double total = 0.0;
-    for (std::size_t i = 0; i < count; ++i) {
-      weights_[i] = weight(probabilities[i], largest);
-      total += weights_[i];
-    }
-    const double share_max = options_.top_p < 1.0 ? options_.top_p * total : total;
-    // The first token always stays; a later one stays while the share before it is too small.
-    double kept = 0.0;
-    std::size_t kept_count = 0;
-    for (; kept_count < count; ++kept_count) {
-      const double each = weights_[kept_count];
-      if (kept_count > 0 && (kept >= share_max || each < options_.min_p || each == 0.0)) break;
-      kept += each;
-    }
-    const double wanted = random * kept;
-    double passed = 0.0;
-    for (std::size_t i = 0; i < kept_count; ++i) {
-      passed += weights_[i];
-      if (wanted < passed) return i;
-    }
-    return kept_count - 1;
+    return sampling::draw_index(probabilities, options_, random_.uniform(), weights_);
   }
+
+  // The random number of the next draw, for whoever draws elsewhere: forward_sample.
+  double next_random() { return greedy() ? 0.0 : random_.uniform(); }
 
   // The drawn token. Both lists have one length, at least 1.
   std::uint32_t draw(std::span<const std::uint32_t> tokens, std::span<const float> probabilities) {
     return tokens[draw_index(probabilities)];
   }
 
-  bool greedy() const { return !(options_.temperature > 0.0); }
+  bool greedy() const { return sampling::is_greedy(options_); }
   // How many tokens of a distribution it looks at, as get_next_dist wants it (0: its default, 256).
   std::uint32_t top_k_wanted() const { return greedy() ? 1 : options_.top_k; }
   const SamplerOptions& options() const { return options_; }
 
  private:
-  static double positive(float probability) {
-    return probability > 0.0f && probability <= 3.0e38f ? static_cast<double>(probability) : 0.0;
-  }
-  // (p / largest) ^ (1 / temperature): 1 for the most probable token, so nothing overflows.
-  double weight(float probability, double largest) const {
-    const double share = positive(probability) / largest;
-    if (options_.temperature == 1.0 || !(share > 0.0)) return share;
-    return sampling::exp2(sampling::log2(share) / options_.temperature);
-  }
-
   SamplerOptions options_;
   sampling::Random random_;
   std::vector<double> weights_;  // Of the last draw; kept so that a draw allocates nothing.

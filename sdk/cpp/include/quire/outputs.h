@@ -1,0 +1,85 @@
+#pragma once
+// What an output embedding says of the next token, besides get_next_dist (forward.h): logits,
+// log-probabilities, entropy, the embedding itself, or a token that the device draws.
+//
+// Errors   as interface/output.wit and interface/sample.wit say.
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "quire/bindings.h"
+#include "quire/future.h"
+#include "quire/queue.h"
+#include "quire/result.h"
+#include "quire/sampling.h"
+
+namespace quire {
+
+// A record of numbers, as f32.
+struct Numbers {
+  std::vector<float> values;
+};
+template <>
+struct FutureValue<Numbers> {
+  static Result<Numbers> decode(std::span<const std::byte> bytes) {
+    std::uint32_t head[2] = {1, 0};  // Number format (0: f32) and count.
+    if (bytes.size() >= sizeof head) std::memcpy(head, bytes.data(), sizeof head);
+    if (head[0] != 0 || bytes.size() != sizeof head + head[1] * sizeof(float)) {
+      return Error{ErrorCode::Internal, "a record of numbers of " + std::to_string(bytes.size()) +
+                                            " bytes in format " + std::to_string(head[0])};
+    }
+    Numbers out;
+    out.values.resize(head[1]);
+    if (head[1] > 0) {
+      std::memcpy(out.values.data(), bytes.data() + sizeof head, head[1] * sizeof(float));
+    }
+    return out;
+  }
+};
+
+struct DrawnToken {
+  std::uint32_t token = 0;
+  float probability = 0.0f;  // Of the full softmax, before temperature and the like.
+};
+template <>
+struct FutureValue<DrawnToken> {
+  static Result<DrawnToken> decode(std::span<const std::byte> bytes) {
+    DrawnToken out;
+    if (bytes.size() != sizeof out) {
+      return Error{ErrorCode::Internal,
+                   "a drawn token of " + std::to_string(bytes.size()) + " bytes"};
+    }
+    std::memcpy(&out, bytes.data(), sizeof out);
+    return out;
+  }
+};
+
+// The logits of the whole vocabulary; permission-denied without the operator's grant.
+inline Future<Numbers> get_logits(const Queue& queue, std::int32_t embed) {
+  return Future<Numbers>(abi::output::get_logits(queue.handle(), embed));
+}
+// Natural logarithms of the full softmax, of these tokens.
+inline Future<Numbers> get_logprobs(const Queue& queue, std::int32_t embed,
+                                    std::span<const std::uint32_t> tokens) {
+  return Future<Numbers>(abi::output::get_logprobs(queue.handle(), embed, tokens.data(),
+                                                   detail::count_of(tokens.size())));
+}
+// Of the full softmax, in nats: one number.
+inline Future<Numbers> get_entropy(const Queue& queue, std::int32_t embed) {
+  return Future<Numbers>(abi::output::get_entropy(queue.handle(), embed));
+}
+// The last hidden state, normed as the logits take it.
+inline Future<Numbers> get_embedding(const Queue& queue, std::int32_t embed) {
+  return Future<Numbers>(abi::output::get_embedding(queue.handle(), embed));
+}
+// The token that `sampler` would draw from get_next_dist, drawn by the device.
+inline Future<DrawnToken> draw_token(const Queue& queue, std::int32_t embed, Sampler& sampler) {
+  const SamplerOptions& options = sampler.options();
+  return Future<DrawnToken>(abi::sample::draw_token(queue.handle(), embed, options.temperature,
+                                                    sampler.top_k_wanted(), options.top_p,
+                                                    options.min_p, sampler.next_random()));
+}
+
+}  // namespace quire

@@ -1,0 +1,91 @@
+#pragma once
+// Generations of one instance: the loop of interface/sample.wit in the host. A step is a
+// ContextSample command whose future the guest never sees; when it is answered the next one is sent
+// at once, so that it is in the next batch and the guest need not run for it.
+//
+// Owns     the rules and the drawn tokens that the guest has not taken.
+// Thread   engine thread only.
+// Errors   what a step answers ends its generation, and is told behind the tokens before it.
+//
+// Invariants, all checked by verify():
+//   N1  A generation that has not ended is that of its context; one that has ended is of none.
+//   N2  One that has not ended has a step under way, unless the guest has too many tokens to take.
+//   N3  A reader waits only for tokens that are not there yet.
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "application/hostcalls/future_table.h"
+#include "application/hostcalls/handle_table.h"
+#include "base/result.h"
+#include "control/api/command.h"
+#include "quire/sampling.h"
+
+namespace quire::hostcalls {
+
+class GuestState;
+
+// Numbers of interface/sample.wit: next-tokens.
+enum class GenerationEnd : std::uint32_t { NotYet, StopToken, Length, Stopped };
+
+struct GenerateOptions {
+  control::DrawRule rule;  // But `random`.
+  std::uint64_t seed = 0;
+  std::uint32_t token_count_max = 0;
+  std::vector<std::uint32_t> stop_tokens;
+};
+
+class GenerationTable {
+ public:
+  static constexpr std::size_t kUntakenCountMax = 4096;
+  static constexpr std::uint32_t kGenerationCountMax = 64;
+
+  explicit GenerationTable(GuestState& guest) : guest_(guest) {}
+
+  // The context has no generation, and may be changed.
+  Result<GuestHandle> start(GuestHandle context, GenerateOptions options);
+  // The future of the next tokens. AlreadyExists: one is not answered yet.
+  Result<GuestHandle> read(GuestHandle generation, std::uint32_t count_min);
+  Result<GuestHandle> stop(GuestHandle generation);
+  // The generation and what was not taken of it go; the token of a step under way stays in the
+  // context.
+  void drop(GuestHandle generation);
+  void drop_of(GuestHandle context);  // Where it has one.
+
+  void answered(GuestHandle generation, const Result<control::AnswerBody>& answer);
+  // The guest will never take what a reader was given, or would be.
+  void reader_dropped(const FutureRecord& record);
+  void stopper_dropped(const FutureRecord& record);
+  void verify() const;
+
+ private:
+  struct Generation {
+    GuestHandle context{};
+    GenerateOptions options;
+    sampling::Random random{0};
+    std::uint32_t drawn_count = 0;
+    std::deque<control::Drawn> untaken;
+    bool has_step = false;
+    bool is_stopping = false;
+    GenerationEnd end = GenerationEnd::NotYet;
+    std::optional<Error> error;  // Ended by it.
+    bool has_ended() const { return end != GenerationEnd::NotYet || error.has_value(); }
+    GuestHandle reader{};  // 0: none waits.
+    std::uint32_t count_min = 0;
+    std::vector<GuestHandle> stoppers;
+  };
+
+  void step(GuestHandle handle, Generation& generation);
+  Result<void> send_step(GuestHandle handle, Generation& generation);
+  void finish(Generation& generation);
+  void serve_reader(Generation& generation);
+  static std::string take_record(Generation& generation);
+
+  GuestState& guest_;
+  std::unordered_map<std::uint32_t, Generation> generations_;
+};
+
+}  // namespace quire::hostcalls

@@ -1,0 +1,76 @@
+// output: what an output embedding says of the next token, in its several forms.
+#include <algorithm>
+#include <utility>
+
+#include "application/hostcalls/calls.h"
+
+namespace quire::hostcalls {
+namespace {
+
+constexpr std::uint32_t kTopKDefault = 256;
+constexpr std::uint32_t kLogprobCountMax = 4096;
+
+}  // namespace
+
+Result<ModelView> check_output(const HostCall& call, GuestHandle queue, GuestHandle embed) {
+  const ModelView model = TRY(find_queue(call, queue, "output_text"));
+  const HandleTable::Entry entry = TRY(call.guest.handles.find(embed, HandleKind::Embed));
+  if (entry.model != static_cast<std::uint32_t>(model.index)) {
+    return Error(ErrorCode::InvalidArgument, "embed belongs to another model than the queue");
+  }
+  return model;
+}
+
+Result<std::int32_t> submit_output(HostCall& call, GuestHandle queue, control::CommandBody body,
+                                   std::uint64_t bytes) {
+  TRY(call.guest.check_pending(bytes));
+  TRY(call.guest.check_future_room());
+  return static_cast<std::int32_t>(call.guest.submit_future(queue, std::move(body), bytes).handle);
+}
+
+Result<std::int32_t> output_get_next_dist(HostCall& call, GuestHandle queue, GuestHandle embed,
+                                          std::uint32_t top_k) {
+  const ModelView model = TRY(check_output(call, queue, embed));
+  const std::uint32_t wanted = top_k == 0 ? kTopKDefault : top_k;
+  return submit_output(
+      call, queue,
+      control::GetNextDist{.queue = object(queue),
+                           .embed = object(embed),
+                           .top_k = std::min(wanted, model.description.vocabulary_size)});
+}
+
+Result<std::int32_t> output_get_logits(HostCall& call, GuestHandle queue, GuestHandle embed) {
+  TRY(check_output(call, queue, embed));
+  if (!call.guest.identity.limits.may_read_logits) {
+    return Error(ErrorCode::PermissionDenied,
+                 "get_logits needs a grant of the operator (quire run --allow-logits); "
+                 "get_next_dist and get_logprobs need none");
+  }
+  return submit_output(call, queue, control::GetLogits{object(queue), object(embed)});
+}
+
+Result<std::int32_t> output_get_logprobs(HostCall& call, GuestHandle queue, GuestHandle embed,
+                                         GuestList<std::uint32_t> list) {
+  const ModelView model = TRY(check_output(call, queue, embed));
+  if (list.count > kLogprobCountMax) {
+    return Error(ErrorCode::TooLarge, "tokens: " + std::to_string(list.count) + "; at most " +
+                                          std::to_string(kLogprobCountMax) + " are allowed");
+  }
+  std::vector<std::uint32_t> tokens = TRY(call.memory.read(list, "tokens"));
+  TRY(check_tokens(tokens, model));
+  const std::uint64_t bytes = tokens.size() * sizeof(std::uint32_t);
+  return submit_output(
+      call, queue, control::GetLogprobs{object(queue), object(embed), std::move(tokens)}, bytes);
+}
+
+Result<std::int32_t> output_get_entropy(HostCall& call, GuestHandle queue, GuestHandle embed) {
+  TRY(check_output(call, queue, embed));
+  return submit_output(call, queue, control::GetEntropy{object(queue), object(embed)});
+}
+
+Result<std::int32_t> output_get_embedding(HostCall& call, GuestHandle queue, GuestHandle embed) {
+  TRY(check_output(call, queue, embed));
+  return submit_output(call, queue, control::GetEmbedding{object(queue), object(embed)});
+}
+
+}  // namespace quire::hostcalls

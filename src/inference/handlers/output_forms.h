@@ -1,0 +1,31 @@
+#pragma once
+// What a request wants of a next-token distribution, made from its logits: the same for every
+// backend that has a softmax of its own.
+//
+// Thread   any; the scratch memory is the caller's, so that a steady state allocates little.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "inference/api/batch.h"
+#include "inference/handlers/top_k.h"
+
+namespace quire::inference {
+
+struct OutputScratch {
+  TopKScratch top_k;
+  std::vector<std::uint32_t> indices;
+  std::vector<float> logits;
+  std::vector<double> weights;
+};
+
+// In place: x[i] = exp(x[i] * inverse_temperature - max); returns their sum (kernels.h).
+using SoftmaxNumerators = float (*)(float* x, std::uint32_t count, float inverse_temperature);
+
+// Any kind but Vector; `logits` is overwritten. Internal: one of them is not finite.
+// InvalidArgument: a temperature that is not above zero, for TopK.
+Result<Distribution> output_form(const DistributionRequest& request, std::span<float> logits,
+                                 SoftmaxNumerators softmax, OutputScratch& scratch);
+
+}  // namespace quire::inference
