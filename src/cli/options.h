@@ -141,16 +141,34 @@ struct DoctorOptions {
   OutputStyle output = OutputStyle::Text;
 };
 
-enum class BenchKind : std::uint8_t { Kv, Generate, Restore, Pressure, Sink };
+enum class BenchKind : std::uint8_t {
+  Kv,
+  Generate,
+  Restore,
+  Pressure,
+  Sink,
+  Batching,
+  Scheduler,
+  Arrival
+};
+enum class BenchDevice : std::uint8_t { Both, Simulated, Cpu };
+struct NamedBatching {
+  std::string name;
+  BatchingChoice choice;
+};
 struct BenchOptions {
   BenchKind kind = BenchKind::Generate;
   EngineOptions engine;
   std::vector<std::uint32_t> lengths = {1024, 4096, 8192};  // Kv: tokens of the sequence.
   std::uint32_t prompt_tokens = 512;                        // Generate.
   std::uint32_t decode_tokens = 128;
-  std::vector<std::uint32_t> streams = {1, 4, 16};  // Pressure: one count of conversations.
-  std::uint32_t tokens = 2048;                      // Restore, Sink.
+  // Pressure, Batching, Arrival: one count of conversations, of instances, of streams.
+  std::vector<std::uint32_t> streams = {1, 4, 16};
+  std::uint32_t tokens = 2048;  // Restore, Sink.
   std::uint32_t repetitions = 3;
+  BenchDevice device = BenchDevice::Both;  // Batching.
+  std::vector<NamedBatching> simulated_policies;
+  std::vector<NamedBatching> cpu_policies;
   std::string kv_report_file;  // Restore, Pressure, Sink; as of RunOptions.
   OutputStyle output = OutputStyle::Text;
 };

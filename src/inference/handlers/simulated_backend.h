@@ -30,7 +30,7 @@
 namespace quire::inference {
 
 struct SimulatedBackendOptions {
-  ModelInfo model;
+  ModelInfo model{};
   std::uint32_t page_size = 16;  // 1 to 32: smaller than real devices have, for tight tests.
   std::uint32_t page_count = 1024;
   std::uint32_t sequence_count = 256;

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "cli/terminal.h"
 #include "main/commands/bench_contexts.h"
+#include "main/commands/bench_scheduling.h"
 #include "main/commands/bench_streams.h"
 #include "main/commands/output.h"
 #include "main/commands/page_report.h"
@@ -297,6 +298,12 @@ int bench_command(const cli::BenchOptions& options) {
         return bench_pressure(options);
       case cli::BenchKind::Sink:
         return bench_sink(options);
+      case cli::BenchKind::Batching:
+        return bench_batching(options);
+      case cli::BenchKind::Scheduler:
+        return bench_scheduler(options);
+      case cli::BenchKind::Arrival:
+        return bench_arrival(options);
     }
     QUIRE_CHECK(false, "a bench of no kind");
   };

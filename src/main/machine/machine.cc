@@ -49,6 +49,10 @@ inference::KvFormat kv_format(cli::KvFormatChoice choice) {
   return inference::KvFormat::F16;
 }
 
+std::uint32_t thread_count_of(const cli::EngineOptions& options) {
+  return options.thread_count == 0 ? physical_core_count() : options.thread_count;
+}
+
 inference::CpuBackendOptions backend_options(const cli::EngineOptions& options,
                                              std::uint32_t threads, WalkSink* walk) {
   inference::CpuBackendOptions backend;
@@ -110,8 +114,7 @@ struct Machine::Parts {
 
 Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& options,
                                                 const Clock& clock, WalkSink* walk) {
-  const std::uint32_t threads =
-      options.thread_count == 0 ? physical_core_count() : options.thread_count;
+  const std::uint32_t threads = thread_count_of(options);
   auto parts = std::make_unique<Parts>(threads);
 
   const std::string path = TRY(find_model(options.model));
@@ -165,6 +168,14 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
         .add_bos = text.add_bos}},
       control, parts->completions, parts->answers, parts->wakeup, clock);
   return std::unique_ptr<Machine>(new Machine(std::move(parts)));
+}
+
+Result<std::unique_ptr<inference::Backend>> open_device(const cli::EngineOptions& options,
+                                                        inference::CompletionSink& sink) {
+  const std::string path = TRY(find_model(options.model));
+  const std::unique_ptr<inference::ModelFiles> files = TRY(inference::open_model(path));
+  return inference::make_cpu_backend(
+      *files, backend_options(options, thread_count_of(options), nullptr), sink);
 }
 
 Machine::Machine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

@@ -57,6 +57,10 @@ class Machine {
   std::unique_ptr<Parts> parts_;
 };
 
+// The device alone, for measurements without a control layer. It ends before `sink`.
+Result<std::unique_ptr<inference::Backend>> open_device(const cli::EngineOptions& options,
+                                                        inference::CompletionSink& sink);
+
 // The model's text codec alone, for the verbs that need no engine.
 Result<std::unique_ptr<inference::TextCodec>> open_text_codec(const std::string& model);
 

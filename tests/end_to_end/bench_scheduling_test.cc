@@ -1,0 +1,82 @@
+// `quire bench batching | scheduler | arrival`: figures that are there and make sense.
+#include <map>
+
+#include "end_to_end/support.h"
+
+namespace quire::test {
+namespace {
+
+nlohmann::json bench(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "bench");
+  arguments.push_back("--json");
+  return output_json(run_quire(arguments));
+}
+
+std::map<std::string, double> requests_per_s(const nlohmann::json& json, const char* device) {
+  std::map<std::string, double> rates;
+  for (const nlohmann::json& each : json["results"]) {
+    EXPECT_EQ(each["device"], device);
+    EXPECT_LE(each["least"], each["requests_per_s"]);
+    EXPECT_LE(each["requests_per_s"], each["most"]);
+    rates[each["policy"]] = each["requests_per_s"];
+  }
+  return rates;
+}
+
+// The whole comparison, one round of it: the simulated clock makes it the same on every machine.
+TEST(EndToEndBenchScheduling, AdaptiveBeatsEveryOtherPolicyOnAGpusCostCurve) {
+  const nlohmann::json json = bench({"batching", "--device", "simulated", "--rounds", "1"});
+  EXPECT_EQ(json["instances"], 128);
+  const std::map<std::string, double> rates = requests_per_s(json, "simulated");
+  ASSERT_EQ(rates.size(), 13u);
+  for (const auto& [policy, rate] : rates) {
+    EXPECT_GT(rate, 0.0) << policy;
+    if (policy == "adaptive") continue;
+    EXPECT_GE(rates.at("adaptive"), (policy == "eager" ? 5.0 : 1.05) * rate) << policy;
+  }
+}
+
+TEST(EndToEndBenchScheduling, BatchingOnTheCpuTellsWhatTheEngineKeepsOfTheDevicesGain) {
+  const nlohmann::json json =
+      bench({"batching", "--device", "cpu", "--instances", "4", "--decode-tokens", "4", "--rounds",
+             "1", "--policies", "adaptive,k-only:2", "--model", golden_path("tiny_llama")});
+  EXPECT_EQ(requests_per_s(json, "cpu").size(), 2u);
+  const nlohmann::json& gain = json["cpu_gain"];
+  EXPECT_GT(gain["raw"], 0.0);
+  EXPECT_NEAR(gain["share"].get<double>(), gain["engine"].get<double>() / gain["raw"].get<double>(),
+              1e-6);
+}
+
+TEST(EndToEndBenchScheduling, SchedulerTellsTheTimeOfAStepForEachCount) {
+  const nlohmann::json json = bench({"scheduler", "--requests", "1,16"});
+  ASSERT_EQ(json["results"].size(), 2u);
+  for (const nlohmann::json& each : json["results"]) {
+    EXPECT_GT(each["build_us"], 0.0);
+    EXPECT_GT(each["complete_us"], 0.0);
+    EXPECT_NEAR(each["budget_us"].get<double>(), 5 + 0.1 * each["requests"].get<double>(), 1e-9);
+  }
+}
+
+TEST(EndToEndBenchScheduling, ArrivalTellsTimesBetweenTokensWithAndWithoutThePrompt) {
+  const nlohmann::json json = bench({"arrival", "--streams", "2", "--prompt-tokens", "200",
+                                     "--repetitions", "1", "--model", golden_path("tiny_llama")});
+  ASSERT_EQ(json["results"].size(), 1u);
+  const nlohmann::json& figures = json["results"][0];
+  EXPECT_GT(figures["without"]["count"], 50);
+  EXPECT_GT(figures["with"]["count"], 0);
+  EXPECT_GT(figures["without"]["median_ms"], 0.0);
+  EXPECT_GT(figures["first_token_s"], 0.0);
+}
+
+TEST(EndToEndBenchScheduling, AWrongPolicyOrDeviceIsNamed) {
+  const ProcessResult policy = run_quire({"bench", "batching", "--policies", "adaptive,k-only"});
+  EXPECT_EQ(policy.exit_code, 2);
+  EXPECT_NE(policy.err.find("--batching k-only: k-only takes a count"), std::string::npos)
+      << policy.err;
+  const ProcessResult device = run_quire({"bench", "batching", "--device", "tpu"});
+  EXPECT_EQ(device.exit_code, 2);
+  EXPECT_NE(device.err.find("supported: both, cpu, simulated"), std::string::npos) << device.err;
+}
+
+}  // namespace
+}  // namespace quire::test
