@@ -1,0 +1,126 @@
+#include "application/net/http_grant.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quire::net {
+namespace {
+
+constexpr std::uint16_t kHttpPort = 80;
+constexpr std::uint16_t kHttpsPort = 443;
+
+bool covers_host(const HttpGrant& grant, const Url& url) {
+  switch (grant.hosts) {
+    case GrantHosts::Any:
+      return true;
+    case GrantHosts::Below:
+      return !url.address && url.host.ends_with("." + grant.host.name);
+    case GrantHosts::One:
+      return url.host == grant.host.name;
+  }
+  return false;
+}
+
+bool covers_port(const HttpGrant& grant, const Url& url) {
+  switch (grant.ports) {
+    case GrantPorts::Usual:
+      return url.port == kHttpPort || url.port == kHttpsPort;
+    case GrantPorts::Any:
+      return true;
+    case GrantPorts::One:
+      return url.port == grant.port;
+  }
+  return false;
+}
+
+Reach reach_of(const HttpGrant& grant) {
+  if (grant.hosts != GrantHosts::One || grant.ports != GrantPorts::One) return Reach::Public;
+  return grant.host.address ? Reach::LinkLocal : Reach::Private;
+}
+
+// What to start the program with, so that this URL is granted.
+std::string flag_for(const Url& url) {
+  const std::string authority = authority_of(url);
+  const bool is_usual = url.port == kHttpPort || url.port == kHttpsPort;
+  return "--allow-http " + (is_usual ? authority.substr(0, authority.rfind(':')) : authority);
+}
+
+Error denied(std::string message) {
+  return Error(ErrorCode::PermissionDenied, std::move(message));
+}
+
+Result<HttpGrant> parse(std::string_view pattern) {
+  HttpGrant grant;
+  std::string_view host = pattern;
+  const std::size_t colon = pattern.rfind(':');
+  if (colon != std::string_view::npos && !pattern.ends_with(']')) {
+    const std::string_view port = pattern.substr(colon + 1);
+    host = pattern.substr(0, colon);
+    grant.ports = port == "*" ? GrantPorts::Any : GrantPorts::One;
+    if (grant.ports == GrantPorts::One) grant.port = TRY(parse_port(port));
+  }
+  if (host == "*") {
+    grant.hosts = GrantHosts::Any;
+    return grant;
+  }
+  if (host.starts_with("*.")) {
+    grant.hosts = GrantHosts::Below;
+    host.remove_prefix(2);
+  }
+  grant.host = TRY(parse_host(host));
+  if (grant.hosts == GrantHosts::Below && grant.host.address) {
+    return Error(ErrorCode::InvalidArgument, "nothing lies below an address");
+  }
+  return grant;
+}
+
+}  // namespace
+
+Result<HttpGrant> parse_http_grant(std::string_view pattern) {
+  Result<HttpGrant> grant = parse(pattern);
+  if (grant.ok()) return grant;
+  return std::move(grant).take_error().while_(
+      "\"" + std::string(pattern) +
+      "\" is no grant (as in *, api.example.com, *.example.com, example.com:8443, [::1]:8080)");
+}
+
+Result<Reach> granted_reach(const Url& url, const std::vector<HttpGrant>& grants) {
+  if (grants.empty()) {
+    return denied("outbound HTTP is off for this program; start it with " + flag_for(url));
+  }
+  bool is_granted = false;
+  Reach reach = Reach::Public;
+  for (const HttpGrant& grant : grants) {
+    if (!covers_host(grant, url) || !covers_port(grant, url)) continue;
+    is_granted = true;
+    reach = std::max(reach, reach_of(grant));
+  }
+  if (is_granted) return reach;
+  return denied("no grant of this program covers " + authority_of(url) + "; start it with " +
+                flag_for(url));
+}
+
+Result<void> check_addresses(const Url& url, const std::vector<IpAddress>& addresses, Reach reach,
+                             AddressPolicy policy) {
+  if (addresses.empty()) {
+    return Error(ErrorCode::NotFound, "the name " + url.host + " has no address");
+  }
+  for (const IpAddress& address : addresses) {
+    const AddressKind kind = policy(address);
+    if (kind.reach <= reach && kind.reach != Reach::Never) continue;
+    const std::string found = (url.address ? "" : url.host + " has the address ") +
+                              text_of(address) + (url.address ? " is " : ", which is ");
+    std::string message = found + std::string("no public address (") + kind.name + ")";
+    if (kind.reach == Reach::Never) return denied(message + "; no grant opens it");
+    IpAddress literal = address;
+    Url named = url;
+    if (kind.reach == Reach::LinkLocal) {
+      named.host = text_of(literal);
+      named.address = literal;
+    }
+    return denied(message + "; only --allow-http " + authority_of(named) + " opens it");
+  }
+  return {};
+}
+
+}  // namespace quire::net

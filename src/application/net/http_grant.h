@@ -1,0 +1,45 @@
+#pragma once
+// HttpGrant: the leave to send HTTP to a host, or to many. Without one a program reaches nobody.
+//
+//   *                    every public host, ports 80 and 443
+//   api.example.com      this host, if it is public; ports 80 and 443
+//   *.example.com        every public host below example.com, not that itself
+//   example.com:8443     this host at this port, wherever its name leads, private networks included
+//   10.0.0.7:8080        this address at this port, private or link-local
+//   *.example.com:*      at any port; a port behind * or *.name does not open private networks
+//
+// Thread   any; plain values and pure functions.
+// Errors   InvalidArgument for a pattern that is none, PermissionDenied where no grant is enough:
+//          that one names the flag that would be.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "application/net/ip_address.h"
+#include "application/net/url.h"
+#include "base/result.h"
+
+namespace quire::net {
+
+enum class GrantHosts : std::uint8_t { Any, Below, One };
+enum class GrantPorts : std::uint8_t { Usual, Any, One };  // Usual: 80 and 443.
+
+struct HttpGrant {
+  GrantHosts hosts = GrantHosts::One;
+  GrantPorts ports = GrantPorts::Usual;
+  Host host;  // Of One; of Below what follows "*.".
+  std::uint16_t port = 0;
+};
+
+Result<HttpGrant> parse_http_grant(std::string_view pattern);
+
+// How far the grants let this URL reach: Public, Private or LinkLocal, the widest that one gives.
+Result<Reach> granted_reach(const Url& url, const std::vector<HttpGrant>& grants);
+
+// Whether every address that the URL's host has lies within reach; the error names one that does
+// not. No address at all is an error too.
+Result<void> check_addresses(const Url& url, const std::vector<IpAddress>& addresses, Reach reach,
+                             AddressPolicy policy);
+
+}  // namespace quire::net
