@@ -1,0 +1,43 @@
+#pragma once
+// GzipDecoder decompresses a gzip stream piece by piece, never more at once than it is asked for:
+// so that a few bytes cannot become more memory than somebody granted.
+//
+// Owns     zlib's state, about 40 KiB.
+// Thread   one owner at a time.
+// Errors   Corrupted for bytes that are no gzip.
+#include <zlib.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace quire::net {
+
+class GzipDecoder {
+ public:
+  GzipDecoder();
+
+  // Takes bytes off the front of `input` and appends what they decode to, until `out` has
+  // `out_bytes_max` bytes or the input is used up.
+  Result<void> decode(std::string_view& input, std::string& out, std::size_t out_bytes_max);
+  // Whether there may be more output without more input.
+  bool has_more() const { return has_more_; }
+  // Between members: the stream may end here.
+  bool whole() const { return whole_ && !has_more_; }
+
+ private:
+  struct End {
+    void operator()(z_stream* stream) const {
+      inflateEnd(stream);
+      delete stream;
+    }
+  };
+  std::unique_ptr<z_stream, End> stream_;
+  bool whole_ = true;
+  bool has_more_ = false;
+};
+
+}  // namespace quire::net
