@@ -1,0 +1,125 @@
+#include "application/net/resolver.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace quire::net {
+namespace {
+
+struct FreeList {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+
+}  // namespace
+
+Result<std::vector<IpAddress>> SystemResolver::resolve(const std::string& name) {
+  addrinfo wanted{};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int code = getaddrinfo(name.c_str(), nullptr, &wanted, &found);
+  const std::unique_ptr<addrinfo, FreeList> list(found);
+  if (code != 0) {
+    const bool is_unknown = code == EAI_NONAME || code == EAI_NODATA;
+    return Error(is_unknown ? ErrorCode::NotFound : ErrorCode::Unavailable,
+                 "the name " + name + ": " + gai_strerror(code));
+  }
+  std::vector<IpAddress> addresses;
+  for (const addrinfo* each = list.get(); each != nullptr; each = each->ai_next) {
+    IpAddress address;
+    if (each->ai_family == AF_INET) {
+      address.is_v4 = true;
+      std::memcpy(address.bytes.data(),
+                  &reinterpret_cast<const sockaddr_in*>(each->ai_addr)->sin_addr, 4);
+    } else if (each->ai_family == AF_INET6) {
+      std::memcpy(address.bytes.data(),
+                  &reinterpret_cast<const sockaddr_in6*>(each->ai_addr)->sin6_addr, 16);
+    } else {
+      continue;
+    }
+    addresses.push_back(address);
+  }
+  return addresses;
+}
+
+// What the pool and its threads have in common; the last of them ends it.
+struct LookupPool::Shared {
+  explicit Shared(std::shared_ptr<Resolver> given) : resolver(std::move(given)) {}
+
+  const std::shared_ptr<Resolver> resolver;
+  std::mutex mutex;
+  std::condition_variable changed;
+  // Guarded by the mutex.
+  std::function<void()> notify;
+  std::deque<std::shared_ptr<Lookup>> waiting;
+  std::vector<std::shared_ptr<Lookup>> finished;
+  std::size_t thread_count = 0;
+  std::size_t idle_count = 0;
+  bool is_closed = false;
+};
+
+LookupPool::LookupPool(std::shared_ptr<Resolver> resolver, std::function<void()> notify)
+    : shared_(std::make_shared<Shared>(std::move(resolver))) {
+  shared_->notify = std::move(notify);
+}
+
+LookupPool::~LookupPool() {
+  {
+    std::lock_guard lock(shared_->mutex);
+    shared_->is_closed = true;
+    shared_->notify = nullptr;
+    shared_->waiting.clear();
+  }
+  shared_->changed.notify_all();
+}
+
+Result<std::shared_ptr<Lookup>> LookupPool::begin(std::string name) {
+  auto lookup = std::make_shared<Lookup>();
+  lookup->name = std::move(name);
+  std::lock_guard lock(shared_->mutex);
+  if (shared_->waiting.size() >= kLookupCountMax) {
+    return Error(ErrorCode::Unavailable,
+                 std::to_string(kLookupCountMax) + " names wait to be looked up; try again later");
+  }
+  shared_->waiting.push_back(lookup);
+  if (shared_->idle_count < shared_->waiting.size() && shared_->thread_count < kThreadCountMax) {
+    ++shared_->thread_count;
+    std::thread([shared = shared_] { work(shared); }).detach();
+  }
+  shared_->changed.notify_one();
+  return lookup;
+}
+
+std::vector<std::shared_ptr<Lookup>> LookupPool::take_finished() {
+  std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->finished, {});
+}
+
+void LookupPool::work(const std::shared_ptr<Shared>& shared) {
+  std::unique_lock lock(shared->mutex);
+  for (;;) {
+    ++shared->idle_count;
+    shared->changed.wait(lock, [&] { return shared->is_closed || !shared->waiting.empty(); });
+    --shared->idle_count;
+    if (shared->is_closed) return;
+    const std::shared_ptr<Lookup> lookup = std::move(shared->waiting.front());
+    shared->waiting.pop_front();
+    if (lookup->is_dropped) continue;
+    lock.unlock();
+    lookup->answer = shared->resolver->resolve(lookup->name);
+    lock.lock();
+    if (shared->is_closed) return;
+    shared->finished.push_back(lookup);
+    if (shared->notify) shared->notify();
+  }
+}
+
+}  // namespace quire::net

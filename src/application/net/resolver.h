@@ -1,0 +1,57 @@
+#pragma once
+// Names to addresses. A Resolver may take its time; LookupPool asks it on threads of its own, so
+// that a name whose server is silent delays nobody else's transfer.
+//
+// Owns     its threads. They outlive the pool by the lookup that they are in: nobody can stop one.
+// Thread   the pool: one, the net thread. `notify` is called from any, until the pool is destroyed.
+// Errors   begin(): Unavailable when kLookupCountMax lookups wait.
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "application/net/ip_address.h"
+#include "base/result.h"
+
+namespace quire::net {
+
+class Resolver {
+ public:
+  virtual ~Resolver() = default;
+  // All addresses of the name. Any thread, several at once. NotFound: there is no such name.
+  virtual Result<std::vector<IpAddress>> resolve(const std::string& name) = 0;
+};
+
+// The system's: its files, its name servers.
+class SystemResolver final : public Resolver {
+ public:
+  Result<std::vector<IpAddress>> resolve(const std::string& name) override;
+};
+
+struct Lookup {
+  std::string name;
+  std::atomic<bool> is_dropped{false};  // Nobody wants the answer any more.
+  Result<std::vector<IpAddress>> answer = std::vector<IpAddress>();  // Once it is taken.
+};
+
+class LookupPool {
+ public:
+  static constexpr std::size_t kThreadCountMax = 8;
+  static constexpr std::size_t kLookupCountMax = 512;
+
+  LookupPool(std::shared_ptr<Resolver> resolver, std::function<void()> notify);
+  ~LookupPool();
+  LookupPool(const LookupPool&) = delete;
+  LookupPool& operator=(const LookupPool&) = delete;
+
+  Result<std::shared_ptr<Lookup>> begin(std::string name);
+  std::vector<std::shared_ptr<Lookup>> take_finished();
+
+ private:
+  struct Shared;
+  static void work(const std::shared_ptr<Shared>& shared);
+  const std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace quire::net
