@@ -96,6 +96,14 @@ std::string encode(GuestHandle handle, std::uint32_t queued_token_count) {
   return out;
 }
 
+std::string encode(const net::HttpHead& head) {
+  const std::string lines = net::header_lines(head.headers);
+  const std::uint32_t record[2] = {head.status, static_cast<std::uint32_t>(lines.size())};
+  std::string out;
+  append(out, record, 2);
+  return out + lines;
+}
+
 std::string encode(control::AnswerBody body) {
   std::string out;
   if (auto* text = std::get_if<control::Text>(&body)) {

@@ -10,6 +10,7 @@
 
 #include "application/hostcalls/calls.h"
 #include "application/hostcalls/hostcalls_test_support.h"
+#include "application/net/fake_http_client.h"
 #include "base/random.h"
 #include "base/seeds.h"
 
@@ -28,6 +29,7 @@ class WildGuest {
         state_(parts_, GuestIdentity{control::InstanceId{1}, {"argument"}, limits(), {}}),
         memory_(kMemoryBytes + 2 * kMarginBytes, kCanary) {
     random_.fill(std::span(memory_).subspan(kMarginBytes, kMemoryBytes));
+    http_.respond("http://a.example:80/", {.after_ns = 2000, .body = {{0, "one"}, {3000, "two"}}});
   }
 
   void step() {
@@ -44,6 +46,9 @@ class WildGuest {
       tame_call();
     }
     if (random_.next() % 4 == 0) answer();
+    if (random_.next() % 4 == 0) {
+      for (net::HttpEvent& each : http_.take_events()) state_.http.take_in(std::move(each));
+    }
     if (random_.next() % 16 == 0) (void)state_.push_message("message");
     if (random_.next() % 64 == 0) clock_.advance_ns(random_.next() % 10'000);
     if (random_.next() % 256 == 0) state_.session.outbox().clear();
@@ -65,6 +70,7 @@ class WildGuest {
     limits.future_count_max = 64;
     limits.log_bytes_max = 1u << 16;
     limits.may_read_logits = true;
+    limits.http_grants = {net::parse_http_grant("*").value()};
     return limits;
   }
 
@@ -122,8 +128,13 @@ class WildGuest {
     kText = 4096,
     kMask = 5120,
     kFutures = 6144,
+    kUrl = 7168,
+    kHeaders = 7424,
     kBuffer = 8192,
   };
+  static constexpr std::string_view kUrlText = "http://a.example/";
+  static constexpr std::string_view kHeaderText = "x: y\n";
+  static constexpr std::string_view kMethodText = "POST";
 
   void prepare_lists() {
     const auto store = [&](std::int64_t address, std::int64_t value) {
@@ -136,6 +147,12 @@ class WildGuest {
     }
     for (std::int64_t i = 0; i < 64; ++i) store(kMask + 4 * i, 0x01010101);
     store(kFutures, future_);
+    const auto put = [&](std::int64_t address, std::string_view text) {
+      std::memcpy(memory_.data() + kMarginBytes + address, text.data(), text.size());
+    };
+    put(kUrl, kUrlText);
+    put(kHeaders, kHeaderText);
+    put(kHeaders + 64, kMethodText);
   }
 
   std::int64_t call_named(std::string_view interface, std::string_view name,
@@ -229,6 +246,16 @@ class WildGuest {
         {"future", "drop", {future_}},
         {"runtime", "sleep", {500}},
         {"session", "receive", {}},
+        {"net", "http-get", {kUrl, kUrlText.size(), kHeaders, kHeaderText.size()}},
+        {"net", "http-post", {kUrl, kUrlText.size(), kHeaders, kHeaderText.size(), kText, 16}},
+        {"net",
+         "http-request",
+         {kHeaders + 64, kMethodText.size(), kUrl, kUrlText.size(), kHeaders, 0, -1}},
+        {"net", "write-body", {exchange_, kText, 16}},
+        {"net", "finish-body", {exchange_}},
+        {"net", "response-head", {exchange_}},
+        {"net", "read-body", {exchange_}},
+        {"future", "drop", {exchange_}},
     };
     const Tame& tame = calls[random_.next() % calls.size()];
     std::vector<std::int64_t> arguments = tame.arguments;
@@ -244,12 +271,14 @@ class WildGuest {
     if (name == "create-queue") queue_ = result;
     if (name == "create") context_ = result;
     if (name == "generate") generation_ = result;
+    if (name == "http-request") exchange_ = result;
     if (name == "flush" || name == "sleep" || name == "receive" || name == "tokenize" ||
         name == "fork" || name == "splice" || name == "rewind" || name == "save" ||
         name == "open" || name == "take" || name == "list" || name == "pages" ||
         name == "forward-sample" || name == "next-tokens" || name == "stop-generation" ||
         name == "from-pages" || name == "copy-kvpage" || name == "import-kvpage" ||
-        name == "list-exports") {
+        name == "list-exports" || name == "http-get" || name == "http-post" ||
+        name == "write-body" || name == "response-head" || name == "read-body") {
       future_ = result;
     }
   }
@@ -342,11 +371,12 @@ class WildGuest {
   ManualWallClock wall_clock_;
   SeededRandom guest_random_{3};
   RecordingControl control_{nullptr};
-  HostParts parts_{control_, clock_, wall_clock_, guest_random_, 0, nullptr};
+  net::FakeHttpClient http_{clock_};
+  HostParts parts_{control_, clock_, wall_clock_, guest_random_, 0, nullptr, &http_};
   GuestState state_;
   std::vector<std::byte> memory_;
   std::vector<std::int64_t> handles_;  // Every one that was given out.
-  std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0, generation_ = 0;
+  std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0, generation_ = 0, exchange_ = 0;
 };
 
 TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {

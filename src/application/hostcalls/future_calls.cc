@@ -63,6 +63,7 @@ Result<std::int32_t> future_take(HostCall& call, GuestHandle future, GuestAddres
   if (bytes > into.size()) return count_result(bytes);  // The future stays.
   if (bytes > 0) std::memcpy(into.data(), record->result.data(), bytes);
   if (record->is_child_taken) guest.send(control::ContextKeep{object(record->child)});
+  if (is_http(record->purpose)) guest.http.taken(*record);
   guest.futures.remove(*record);
   return count_result(bytes);
 }
@@ -132,6 +133,9 @@ Result<std::int32_t> future_drop(HostCall& call, GuestHandle handle) {
       return 0;
     case HandleKind::Generation:
       guest.generations.drop(handle);
+      return 0;
+    case HandleKind::Exchange:
+      guest.http.drop(handle);
       return 0;
     case HandleKind::ReservedContext:
     case HandleKind::None:

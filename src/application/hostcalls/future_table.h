@@ -30,14 +30,21 @@ enum class FuturePurpose : std::uint8_t {
   Command,
   Sleep,
   Receive,
-  Tokens,   // Of a generation: the next ones,
-  Stop,     // and its end.
+  Tokens,  // Of a generation: the next ones,
+  Stop,    // and its end.
+  HttpWhole,
+  HttpHead,
+  HttpRead,
+  HttpWrite,
   Barrier,  // The guest never learns of this one,
   Step,     // nor of this, of a generation.
 };
 // Whether the guest has the handle; one that names another is forged.
 inline bool is_known_to_guest(FuturePurpose purpose) {
   return purpose < FuturePurpose::Barrier;
+}
+inline bool is_http(FuturePurpose purpose) {
+  return purpose >= FuturePurpose::HttpWhole && purpose <= FuturePurpose::HttpWrite;
 }
 
 struct FutureRecord {
@@ -48,7 +55,7 @@ struct FutureRecord {
   GuestHandle handle{};
   GuestHandle queue{};           // Whose earlier commands are done when this is; 0: none.
   GuestHandle context{};         // Whose counters the answer brings; 0: none.
-  GuestHandle owner{};           // The generation of Tokens, Stop and Step.
+  GuestHandle owner{};           // The generation or HTTP exchange; HttpWhole is its own.
   GuestHandle child{};           // The context that comes of it; 0: none.
   bool is_child_made = false;    // The control layer has the child even if the command fails.
   bool is_child_queued = false;  // It comes with queued tokens, as many as its answer says.

@@ -2,6 +2,10 @@
 // What one instance may hold or send in the application layer. Each is named in the error of the
 // call that would exceed it; control::InstanceLimits bounds pages, embeds, queues and contexts.
 #include <cstdint>
+#include <vector>
+
+#include "application/net/http_grant.h"
+#include "application/net/http_limits.h"
 
 namespace quire::hostcalls {
 
@@ -21,6 +25,8 @@ struct GuestLimits {
   std::uint32_t log_line_bytes_max = 4096;
   std::uint32_t result_bytes_max = 1u << 20;    // Of set_result.
   std::uint32_t argument_bytes_max = 1u << 20;  // Of all launch arguments together.
+  net::HttpLimits http;
+  std::vector<net::HttpGrant> http_grants;  // None: outbound HTTP is off.
 };
 
 enum class LogSource : std::uint8_t { Log, Stdout, Stderr };

@@ -11,6 +11,7 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
     : host(parts),
       identity(std::move(who)),
       futures(handles),
+      http(parts.http, identity.instance, identity.limits, handles, futures),
       session(identity.limits),
       generations(*this) {
   const control::InstanceLimits& control = identity.control_limits;
@@ -22,6 +23,7 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
   handles.set_limit(HandleKind::ReservedContext, control.context_count_max);
   handles.set_limit(HandleKind::Generation, GenerationTable::kGenerationCountMax);
   handles.set_limit(HandleKind::Model, identity.limits.model_handle_count_max);
+  handles.set_limit(HandleKind::Exchange, identity.limits.http.exchange_count_max);
 }
 
 Result<void> GuestState::check_pending(std::uint64_t bytes) const {
@@ -305,6 +307,8 @@ void GuestState::end_future(FutureRecord& record) {
       send(control::ContextDrop{object(record.child)});
       forget_context(record.child);
     }
+  } else if (is_http(record.purpose)) {
+    http.drop_future(record);
   }
   futures.remove(record);
 }
@@ -313,6 +317,7 @@ void GuestState::verify() const {
   handles.verify();
   futures.verify();
   generations.verify();
+  http.verify();
   std::uint64_t commands = 0;
   std::uint64_t bytes = 0;
   for (const auto& [queue, account] : accounts) {

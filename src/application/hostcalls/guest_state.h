@@ -25,6 +25,7 @@
 #include "application/hostcalls/generation.h"
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/handle_table.h"
+#include "application/hostcalls/http_table.h"
 #include "application/hostcalls/session_box.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -41,6 +42,7 @@ struct HostParts {
   RandomSource& random;
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`.
   WalkSink* walk = nullptr;
+  net::HttpClient* http = nullptr;  // Null: no program reaches anybody.
 };
 
 struct GuestIdentity {
@@ -100,6 +102,7 @@ class GuestState {
   const GuestIdentity identity;
   HandleTable handles;
   FutureTable futures;
+  HttpTable http;
   SessionBox session;
   GenerationTable generations;
   std::deque<GuestHandle> receivers;  // Futures of `receive`, oldest first.

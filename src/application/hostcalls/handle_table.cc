@@ -26,6 +26,8 @@ const char* handle_kind_name(HandleKind kind) {
       return "model";
     case HandleKind::Generation:
       return "generation";
+    case HandleKind::Exchange:
+      return "exchange";
   }
   return "unknown";
 }

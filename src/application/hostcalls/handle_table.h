@@ -39,8 +39,9 @@ enum class HandleKind : std::uint8_t {
   ReservedContext,  // A fork's child that the guest has not been told of.
   Model,
   Generation,
+  Exchange,  // Of HTTP.
 };
-inline constexpr std::size_t kHandleKindCount = 9;
+inline constexpr std::size_t kHandleKindCount = 10;
 const char* handle_kind_name(HandleKind kind);
 
 class HandleTable {

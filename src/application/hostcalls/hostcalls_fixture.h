@@ -10,6 +10,7 @@
 
 #include "application/hostcalls/calls.h"
 #include "application/hostcalls/hostcalls_test_support.h"
+#include "application/net/fake_http_client.h"
 #include "application/sandbox/fake_runtime.h"
 
 namespace quire::hostcalls {
@@ -62,7 +63,8 @@ class HostCalls : public testing::Test {
   ManualWallClock wall_clock;
   SeededRandom random{7};
   RecordingControl control{nullptr};
-  HostParts parts{control, clock, wall_clock, random, 1'000'000, nullptr};
+  net::FakeHttpClient http{clock};
+  HostParts parts{control, clock, wall_clock, random, 1'000'000, nullptr, &http};
   std::unique_ptr<GuestState> state;
   std::unique_ptr<sandbox::FakeHost> host;
   std::int64_t model = 0;

@@ -350,5 +350,46 @@ TEST(EngineThread, StopsAndCompilesAcrossThreads) {
   thread.join();
 }
 
+// A guest that gets a URL, and then does as its argument says.
+FakeAction fetch(FakeHost& host, int turn) {
+  constexpr std::string_view kUrl = "http://a.example/";
+  if (turn == 0) {
+    host.call("runtime", "get-arg", {0, 2048, 1});
+    const char what = host.get(2048, 1)[0];
+    const auto future = host.call("net", "http-get", {host.put(kBuffer, kUrl), kUrl.size(), 0, 0});
+    std::memcpy(host.memory().data() + 2056, &future.value, sizeof future.value);
+    if (what == 't') return {Kind::Trap, 0, "by itself"};
+    if (what == 'e') return {};
+    return wait_for(host, future.value);
+  }
+  std::int64_t future = 0;
+  std::memcpy(&future, host.memory().data() + 2056, sizeof future);
+  const auto bytes = host.call("future", "take", {future, 4096, 1024});
+  send(host, host.get(4096, static_cast<std::uint32_t>(bytes.value)).substr(8));
+  return {};
+}
+
+TEST_F(FakeGuests, AResponseWakesItsGuestAndAnEndCancelsWhatWasAsked) {
+  engine.http.respond("http://a.example:80/", {.after_ns = kMillisecond, .body = {{0, "answer"}}});
+  InstanceLimits limits;
+  limits.guest.http_grants = {net::parse_http_grant("a.example").value()};
+  const ProgramId fetcher = program("fetcher", fetch);
+  engine.launch(fetcher, {"w"}, limits);
+  const InstanceId killed = engine.launch(fetcher, {"w"}, limits);
+  engine.launch(fetcher, {"t"}, limits);
+  engine.launch(fetcher, {"e"}, limits);
+  engine.settle();
+  EXPECT_EQ(engine.client.ends.size(), 2u);
+  EXPECT_EQ(engine.http.live_count(), 2u);
+  ASSERT_TRUE(engine.manager.kill(killed, "enough").ok());
+  EXPECT_EQ(engine.http.live_count(), 1u) << "at once, and not when its end is told";
+  engine.settle();
+  clock.advance_ns(kMillisecond);
+  engine.settle();
+  EXPECT_EQ(engine.client.messages, std::vector<std::string>{"answer"});
+  EXPECT_EQ(engine.client.ends.size(), 4u);
+  EXPECT_EQ(engine.http.live_count(), 0u);
+}
+
 }  // namespace
 }  // namespace quire::lifecycle

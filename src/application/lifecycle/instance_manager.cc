@@ -66,8 +66,8 @@ const char* end_kind_name(EndKind kind) {
 struct InstanceManager::Implementation {
   explicit Implementation(const ManagerParts& given)
       : parts(given),
-        host{given.control, given.clock,          given.wall_clock,
-             given.random,  given.wall_offset_ns, given.walk},
+        host{given.control,        given.clock, given.wall_clock, given.random,
+             given.wall_offset_ns, given.walk,  given.http},
         programs(given.runtime, given.wakeup) {}
 
   InstanceRecord* find(InstanceId id);
@@ -81,6 +81,7 @@ struct InstanceManager::Implementation {
   void kill(InstanceRecord& record, std::string reason, std::string limit = "");
   void wake_if_over(InstanceRecord& record);
   void set_timer(InstanceRecord& record, std::optional<std::uint64_t> deadline_ns);
+  bool take_http_events(net::HttpClient& http);
   void mark_undelivered(InstanceRecord& record);
   bool deliver(InstanceRecord& record);
   void remove_from(std::deque<InstanceId>& queue, InstanceId id);
@@ -244,6 +245,7 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
   record.end.result = std::move(record.state->result);
   record.end.ended_ns = parts.clock.now_ns();
   record.state->session.flush_streams();
+  record.state->http.close_all();
   if (record.instance != nullptr) {
     record.instance.reset();
     --slot_count;
@@ -375,6 +377,18 @@ Result<void> InstanceManager::kill(InstanceId id, std::string reason) {
   return {};
 }
 
+bool InstanceManager::Implementation::take_http_events(net::HttpClient& http) {
+  bool any = false;
+  for (net::HttpEvent& event : http.take_events()) {
+    any = true;
+    InstanceRecord* record = find(InstanceId{event.owner.instance});
+    if (record == nullptr || record->stage == Stage::Ended) continue;
+    record->state->http.take_in(std::move(event));
+    wake_if_over(*record);
+  }
+  return any;
+}
+
 bool InstanceManager::take_answers() {
   Implementation& self = *implementation_;
   bool any = self.programs.poll();
@@ -385,6 +399,7 @@ bool InstanceManager::take_answers() {
     record->state->answer(std::move(answer));
     self.wake_if_over(*record);
   }
+  if (self.parts.http != nullptr) any |= self.take_http_events(*self.parts.http);
   for (const AnswerInbox::Loss& loss : self.parts.answers.take_losses()) {
     any = true;
     InstanceRecord* record = self.find(loss.instance);

@@ -22,6 +22,7 @@
 
 #include "application/lifecycle/answer_inbox.h"
 #include "application/lifecycle/launch.h"
+#include "application/net/http_client.h"
 #include "application/sandbox/wasm_runtime.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -43,6 +44,7 @@ struct ManagerParts {
   Wakeup& wakeup;                   // Notified when a compilation is done.
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`, for WASI.
   WalkSink* walk = nullptr;
+  net::HttpClient* http = nullptr;  // Null: no outbound HTTP.
 };
 
 class InstanceManager {
@@ -71,7 +73,7 @@ class InstanceManager {
   Result<void> kill(InstanceId instance, std::string reason);
 
   // The parts of EngineLoop's step; each returns whether it did anything.
-  bool take_answers();  // Answers and compiled programs in.
+  bool take_answers();  // Answers, HTTP events and compiled programs in.
   bool fire_timers();
   bool run_ready(std::uint64_t budget_ns);  // Woken guests, each to its next wait.
   bool run_background();                    // One slice of one guest that was cut.

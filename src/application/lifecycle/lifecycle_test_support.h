@@ -9,6 +9,7 @@
 #include "application/hostcalls/hostcalls_test_support.h"
 #include "application/lifecycle/engine_loop.h"
 #include "application/lifecycle/instance_manager.h"
+#include "application/net/fake_http_client.h"
 #include "application/sandbox/wasm_runtime.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -37,13 +38,15 @@ class RecordingClient final : public ClientSink {
 struct TestEngine {
   TestEngine(sandbox::WasmRuntime& runtime, const Clock& clock)
       : control(&answers),
+        http(clock),
         manager({.runtime = runtime,
                  .control = control,
                  .answers = answers,
                  .clock = clock,
                  .wall_clock = wall_clock,
                  .random = random,
-                 .wakeup = wakeup}),
+                 .wakeup = wakeup,
+                 .http = &http}),
         loop(manager, control, clock, wakeup) {}
 
   InstanceId launch(ProgramId program, std::vector<std::string> arguments = {},
@@ -63,6 +66,7 @@ struct TestEngine {
   ManualWallClock wall_clock;
   SeededRandom random{1};
   Wakeup wakeup;
+  net::FakeHttpClient http;
   RecordingClient client;
   InstanceManager manager;
   EngineLoop loop;

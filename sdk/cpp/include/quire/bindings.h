@@ -276,8 +276,8 @@ std::int32_t poll(const std::int32_t* futures, std::uint32_t futures_count, void
 // `capacity` nothing is written and the future stays.
 QUIRE_IMPORT("quire:core/future@1", "take")
 std::int32_t take(std::int32_t future, void* buffer, std::uint32_t capacity);
-// Releases any handle: future, queue, page, embed, context, model. A future that is dropped
-// cancels its work or lets it finish unseen.
+// Releases any handle: future, queue, page, embed, context, model, exchange. A future that is
+// dropped cancels its work or lets it finish unseen.
 QUIRE_IMPORT("quire:core/future@1", "drop")
 std::int32_t drop(std::int32_t handle);
 }  // namespace future
@@ -323,6 +323,38 @@ std::int32_t model_info(std::int32_t model, void* buffer, std::uint32_t capacity
 QUIRE_IMPORT("quire:core/models@1", "model-name")
 std::int32_t model_name(std::int32_t model, void* buffer, std::uint32_t capacity);
 }  // namespace models
+
+namespace net {
+// A whole response, redirects followed. Result: u32 status, u32 bytes of headers, the headers
+// (names in lower case), then the body to the end. Dropping the future cancels the transfer.
+QUIRE_IMPORT("quire:core/net@1", "http-get")
+std::int32_t http_get(const std::uint8_t* url, std::uint32_t url_count, const std::uint8_t* headers, std::uint32_t headers_count);
+QUIRE_IMPORT("quire:core/net@1", "http-post")
+std::int32_t http_post(const std::uint8_t* url, std::uint32_t url_count, const std::uint8_t* headers, std::uint32_t headers_count, const std::uint8_t* body, std::uint32_t body_count);
+// An exchange whose bodies come in pieces; dropping the handle cancels it, and what still waits
+// for it is `cancelled`. Method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS. `body-bytes`: of
+// the request's body; 0 none, negative: as many as will be written (chunked). Redirects of a
+// request with a body are not followed: the program gets them.
+QUIRE_IMPORT("quire:core/net@1", "http-request")
+std::int32_t http_request(const std::uint8_t* method, std::uint32_t method_count, const std::uint8_t* url, std::uint32_t url_count, const std::uint8_t* headers, std::uint32_t headers_count, std::int64_t body_bytes);
+// Sends bytes of the request's body, at most text_bytes_max at once. Ready when the next may
+// follow: one write at a time (`unavailable`). `out-of-range`: more than `body-bytes`.
+// `unavailable` also when the server has answered and reads no more. Result: empty.
+QUIRE_IMPORT("quire:core/net@1", "write-body")
+std::int32_t write_body(std::int32_t exchange, const std::uint8_t* bytes, std::uint32_t bytes_count);
+// Ends the request's body. `out-of-range`: less than `body-bytes` was written.
+QUIRE_IMPORT("quire:core/net@1", "finish-body")
+std::int32_t finish_body(std::int32_t exchange);
+// Ready when the server has answered; one at a time until then (`unavailable`). Result: u32
+// status, u32 bytes of headers, the headers.
+QUIRE_IMPORT("quire:core/net@1", "response-head")
+std::int32_t response_head(std::int32_t exchange);
+// The next piece of the response's body, 1 to 65,536 bytes; empty: it has ended. One at a time
+// (`unavailable`). Dropped, its piece is the next one's. While the program does not read, the
+// server is made to wait.
+QUIRE_IMPORT("quire:core/net@1", "read-body")
+std::int32_t read_body(std::int32_t exchange);
+}  // namespace net
 
 namespace output {
 // The next-token distribution: probabilities of the full softmax, cut to the `top-k` largest (0:
