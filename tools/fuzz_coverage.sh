@@ -21,7 +21,7 @@ parsers() {
   echo "safetensors safetensors_fuzz src/inference/weights/safetensors_file.cc"
   # JSON that refuses depth, repeats and size, and config.json, its largest reader.
   echo "strict_json safetensors_fuzz
-    src/inference/weights/strict_json.cc src/inference/weights/model_config.cc"
+    src/base/json.cc src/inference/weights/strict_json.cc src/inference/weights/model_config.cc"
   # All that turns a tokenizer's files into a codec, and the codec itself: it reads hostile texts.
   # Two fuzzers, because the two kinds of file meet only in the codec. engines/ is Rust, and safe.
   echo "tokenizer tokenizer_json_fuzz,tokenizer_gguf_fuzz

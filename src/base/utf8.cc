@@ -75,4 +75,21 @@ std::string printable_lines(std::string_view text) {
   return spell_controls(text, true);
 }
 
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kShownMax = 80;
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string shown = "\"";
+  for (const char each : text.substr(0, kShownMax)) {
+    const auto byte = static_cast<unsigned char>(each);
+    if (byte >= 0x20 && byte < 0x7f && each != '"' && each != '\\') {
+      shown += each;
+    } else {
+      shown += "\\x";
+      shown += kDigits[byte >> 4];
+      shown += kDigits[byte & 15];
+    }
+  }
+  return shown + (text.size() > kShownMax ? "...\"" : "\"");
+}
+
 }  // namespace quire

@@ -18,4 +18,8 @@ std::string printable(std::string_view text);
 // The same, but newlines stay.
 std::string printable_lines(std::string_view text);
 
+// Text from outside, fit for a message: in quotes, all but printable ASCII as \xNN, at most 80
+// bytes.
+std::string in_quotes(std::string_view text);
+
 }  // namespace quire

@@ -50,7 +50,4 @@ class MemorySource final : public ByteSource {
   std::vector<std::byte> content_;
 };
 
-// Text from a hostile file, fit for a message: unprintable bytes escaped, at most 80 of them.
-std::string in_quotes(std::string_view text);
-
 }  // namespace quire::inference

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "base/utf8.h"
+
 namespace quire::inference {
 namespace {
 

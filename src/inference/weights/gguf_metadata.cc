@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/utf8.h"
 #include "inference/weights/gguf_file.h"
 
 namespace quire::inference {

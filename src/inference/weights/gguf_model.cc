@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/utf8.h"
+
 namespace quire::inference {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/utf8.h"
 #include "inference/weights/byte_source.h"
 #include "inference/weights/strict_json.h"
 

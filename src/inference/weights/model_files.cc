@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/utf8.h"
 #include "inference/weights/gguf_model.h"
 #include "inference/weights/model_config.h"
 #include "inference/weights/safetensors_file.h"

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 #include "inference/weights/byte_source.h"
 #include "inference/weights/model_files.h"
 

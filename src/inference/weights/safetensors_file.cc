@@ -5,6 +5,7 @@
 #include <span>
 #include <tuple>
 
+#include "base/utf8.h"
 #include "inference/weights/strict_json.h"
 
 namespace quire::inference {

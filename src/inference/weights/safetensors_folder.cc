@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "base/utf8.h"
 #include "inference/weights/safetensors_file.h"
 #include "inference/weights/strict_json.h"
 

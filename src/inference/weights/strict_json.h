@@ -1,23 +1,15 @@
 #pragma once
-// JSON from files that may be hostile: bounded depth, no key twice in one object, no exceptions
-// out.
+// Members of JSON objects from files that may be hostile, each of the type that is wanted or an
+// Error that names it.
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "base/result.h"
 
 namespace quire::inference {
-
-using Json = nlohmann::json;
-
-inline constexpr std::uint32_t kJsonDepthMax = 64;
-
-// Corrupted, naming `source` and the byte (counted from `offset`), for anything that is not one
-// JSON value.
-Result<Json> parse_json(std::string_view text, const std::string& source, std::uint64_t offset = 0);
 
 // Reads members of one JSON object. A null counts as missing. Errors name the member.
 class JsonObject {
