@@ -34,6 +34,9 @@ parsers() {
   echo "page_store export_file_fuzz,page_file_fuzz
     src/control/store/page_image.cc src/control/store/page_space.cc
     src/control/store/record_codec.cc"
+  # Frames of the server's protocol.
+  echo "wire frame_codec_fuzz
+    src/wire/fields.cc src/wire/request_codec.cc src/wire/server_frame_codec.cc"
   # Our own reader of Wasm modules; what it lets through goes to wasmtime.
   echo "wasm_entry wasm_entry_fuzz src/application/sandbox/module_check.cc"
 }

@@ -1,0 +1,155 @@
+#pragma once
+// For tests: frames of every kind with values that a codec could get wrong.
+#include <iterator>
+#include <string>
+
+#include "base/random.h"
+#include "wire/frames.h"
+
+namespace quire::wire {
+
+class RandomFrames {
+ public:
+  explicit RandomFrames(SeededRandom& random) : random_(random) {}
+
+  std::uint64_t below(std::uint64_t count) { return random_.next() % count; }
+  std::uint64_t number() { return random_.next() >> (11 + below(53)); }
+  std::uint64_t id() { return 1 + number() / 2; }
+  std::string bytes() {
+    std::string out;
+    for (std::uint64_t count = below(40); count > 0; --count) out += static_cast<char>(below(256));
+    return out;
+  }
+  std::string text() {
+    static constexpr const char* kPieces[] = {"a", "\"", "\\", "\n", "\0x",
+                                              "é", "日", "𝄞",  " ",  "{"};
+    std::string out;
+    for (std::uint64_t count = below(20); count > 0; --count) {
+      out += kPieces[below(std::size(kPieces))];
+    }
+    return out;
+  }
+  Digest digest() {
+    Digest digest{};
+    random_.fill(std::as_writable_bytes(std::span(digest)));
+    return digest;
+  }
+  ProgramName program() {
+    if (below(2) == 0) return {digest(), {}};
+    return {std::nullopt, "name é " + std::to_string(number())};
+  }
+  std::optional<std::uint64_t> maybe() {
+    return below(2) == 0 ? std::nullopt : std::optional(id());
+  }
+  bool flag() { return below(2) == 0; }
+  FilePart part() {
+    FilePart part{text(), text(), 0, number() / 2, bytes()};
+    part.file_bytes = part.offset + part.bytes.size() + below(3);
+    return part;
+  }
+  InstanceReply instance() { return {id(), text(), digest(), flag()}; }
+
+  RequestBody request_body() {
+    switch (below(std::variant_size_v<RequestBody>)) {
+      case 0:
+        return FindProgram{program()};
+      case 1:
+        return Upload{digest(), id(), number(), bytes()};
+      case 2: {
+        Launch launch{program(), {}, {maybe(), maybe(), maybe(), maybe()}, flag()};
+        for (std::uint64_t count = below(4); count > 0; --count) launch.arguments.push_back(text());
+        return launch;
+      }
+      case 3:
+        return Send{id(), bytes()};
+      case 4:
+        return CloseInput{id()};
+      case 5:
+        return SendFile{id(), part()};
+      case 6:
+        return Attach{text()};
+      case 7:
+        return Detach{id()};
+      case 8:
+        return Abort{id()};
+      case 9:
+        return List{};
+      default:
+        return Status{};
+    }
+  }
+
+  ReplyBody reply_body() {
+    switch (below(std::variant_size_v<ReplyBody>)) {
+      case 0:
+        return Done{};
+      case 1:
+        return Failure{ErrorCode::QuotaExceeded, text(), maybe()};
+      case 2: {
+        ProgramReply reply{std::nullopt, static_cast<ProgramState>(below(4)), number()};
+        if (flag()) reply.program = digest();
+        return reply;
+      }
+      case 3:
+        return instance();
+      case 4: {
+        InstanceList list;
+        for (std::uint64_t count = below(4); count > 0; --count) {
+          list.instances.push_back(instance());
+        }
+        return list;
+      }
+      default:
+        return StatusReply{text(),   {text(), text()}, number(), number(), number(),
+                           number(), number(),         number(), number(), number(),
+                           number(), number(),         number(), number(), number()};
+    }
+  }
+
+  ServerFrame server_frame() {
+    switch (below(std::variant_size_v<ServerFrame>)) {
+      case 0:
+        return Reply{id(), reply_body()};
+      case 1:
+        return MessageEvent{id(), bytes()};
+      case 2:
+        return LogEvent{id(), static_cast<LogSource>(below(3)), static_cast<LogLevel>(below(4)),
+                        text()};
+      case 3:
+        return FileEvent{id(), id(), part()};
+      case 4:
+        return FileDroppedEvent{id(), id()};
+      case 5:
+        return EndedEvent{id(),
+                          static_cast<EndKind>(below(5)),
+                          static_cast<std::int32_t>(random_.next()),
+                          text(),
+                          text(),
+                          bytes(),
+                          number(),
+                          number(),
+                          number(),
+                          number(),
+                          number(),
+                          number(),
+                          number()};
+      case 6:
+        return ShutdownEvent{number()};
+      default:
+        return ErrorEvent{ErrorCode::Corrupted, text()};
+    }
+  }
+
+ private:
+  SeededRandom& random_;
+};
+
+inline Request random_request(SeededRandom& random) {
+  RandomFrames frames(random);
+  return {frames.id(), frames.request_body()};
+}
+inline ServerFrame random_server_frame(SeededRandom& random) {
+  return RandomFrames(random).server_frame();
+}
+
+}  // namespace quire::wire

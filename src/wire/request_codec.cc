@@ -1,0 +1,245 @@
+// Requests: a writer and a reader for each verb.
+#include <array>
+#include <utility>
+
+#include "base/guest_name.h"
+#include "base/utf8.h"
+#include "wire/fields.h"
+
+namespace quire::wire {
+namespace {
+
+constexpr char kDigestPrefix[] = "sha256:";
+
+struct Writer {
+  std::uint64_t id;
+
+  OrderedJson head(const char* verb) const { return {{"verb", verb}, {"id", id}}; }
+  Message of_instance(const char* verb, std::uint64_t instance) const {
+    OrderedJson json = head(verb);
+    json["instance"] = instance;
+    return text_message(json);
+  }
+
+  Message operator()(const FindProgram& find) const {
+    OrderedJson json = head("find_program");
+    json["program"] = program_text(find.program);
+    return text_message(json);
+  }
+  Message operator()(const Upload& upload) const {
+    OrderedJson json = head("upload");
+    json["program"] = program_text({upload.program, {}});
+    json["program_bytes"] = upload.program_bytes;
+    json["offset"] = upload.offset;
+    return binary_message(json, upload.bytes);
+  }
+  Message operator()(const Launch& launch) const {
+    OrderedJson json = head("launch");
+    json["program"] = program_text(launch.program);
+    json["arguments"] = launch.arguments;
+    OrderedJson limits = OrderedJson::object();
+    const auto put = [&](const char* key, const std::optional<std::uint64_t>& value) {
+      if (value) limits[key] = *value;
+    };
+    put("memory_bytes_max", launch.limits.memory_bytes_max);
+    put("cpu_ns_max", launch.limits.cpu_ns_max);
+    put("cpu_ns_between_waits_max", launch.limits.cpu_ns_between_waits_max);
+    put("page_count_max", launch.limits.page_count_max);
+    if (!limits.empty()) json["limits"] = std::move(limits);
+    if (launch.detached) json["detached"] = true;
+    return text_message(json);
+  }
+  Message operator()(const Send& send) const {
+    OrderedJson json = head("send");
+    json["instance"] = send.instance;
+    return binary_message(json, send.bytes);
+  }
+  Message operator()(const CloseInput& close) const {
+    return of_instance("close_input", close.instance);
+  }
+  Message operator()(const SendFile& file) const {
+    OrderedJson json = head("send_file");
+    json["instance"] = file.instance;
+    json["name"] = file.part.name;
+    json["media_type"] = file.part.media_type;
+    json["file_bytes"] = file.part.file_bytes;
+    json["offset"] = file.part.offset;
+    return binary_message(json, file.part.bytes);
+  }
+  Message operator()(const Attach& attach) const {
+    OrderedJson json = head("attach");
+    json["name"] = attach.name;
+    return text_message(json);
+  }
+  Message operator()(const Detach& detach) const { return of_instance("detach", detach.instance); }
+  Message operator()(const Abort& abort) const { return of_instance("abort", abort.instance); }
+  Message operator()(const List&) const { return text_message(head("list")); }
+  Message operator()(const Status&) const { return text_message(head("status")); }
+};
+
+Result<std::uint64_t> read_instance(Fields& fields) {
+  return fields.number("instance", 1);
+}
+
+Result<ProgramName> read_program(Fields& fields) {
+  const std::string text = TRY(fields.text("program", kNameBytesMax));
+  Result<ProgramName> program = parse_program(text);
+  if (!program.ok()) return fields.wrong("program", std::string(program.error().message()));
+  return std::move(program).take();
+}
+
+Result<RequestBody> read_find_program(Fields& fields, std::string_view) {
+  return RequestBody(FindProgram{TRY(read_program(fields))});
+}
+
+Result<RequestBody> read_upload(Fields& fields, std::string_view payload) {
+  Upload upload;
+  upload.program = TRY(fields.digest("program"));
+  upload.program_bytes = TRY(fields.number("program_bytes", 1));
+  upload.offset = TRY(fields.number("offset"));
+  upload.bytes = payload;
+  return RequestBody(std::move(upload));
+}
+
+Result<LaunchLimits> read_limits(const Json& json) {
+  Fields fields(json, "launch: \"limits\"");
+  LaunchLimits limits;
+  limits.memory_bytes_max = TRY(fields.find_number("memory_bytes_max", 1));
+  limits.cpu_ns_max = TRY(fields.find_number("cpu_ns_max", 1));
+  limits.cpu_ns_between_waits_max = TRY(fields.find_number("cpu_ns_between_waits_max", 1));
+  limits.page_count_max = TRY(fields.find_number("page_count_max"));
+  TRY(fields.finish());
+  return limits;
+}
+
+Result<RequestBody> read_launch(Fields& fields, std::string_view) {
+  Launch launch;
+  launch.program = TRY(read_program(fields));
+  launch.arguments = TRY(fields.texts("arguments", kArgumentCountMax));
+  const Json* limits = TRY(fields.find_object("limits"));
+  if (limits != nullptr) launch.limits = TRY(read_limits(*limits));
+  launch.detached = TRY(fields.find_flag("detached"));
+  return RequestBody(std::move(launch));
+}
+
+Result<RequestBody> read_send(Fields& fields, std::string_view payload) {
+  return RequestBody(Send{TRY(read_instance(fields)), std::string(payload)});
+}
+
+Result<RequestBody> read_close_input(Fields& fields, std::string_view) {
+  return RequestBody(CloseInput{TRY(read_instance(fields))});
+}
+
+Result<RequestBody> read_send_file(Fields& fields, std::string_view payload) {
+  SendFile file;
+  file.instance = TRY(read_instance(fields));
+  file.part = TRY(read_file_part(fields, payload));
+  return RequestBody(std::move(file));
+}
+
+Result<RequestBody> read_attach(Fields& fields, std::string_view) {
+  return RequestBody(Attach{TRY(fields.text("name", kNameBytesMax))});
+}
+
+Result<RequestBody> read_detach(Fields& fields, std::string_view) {
+  return RequestBody(Detach{TRY(read_instance(fields))});
+}
+
+Result<RequestBody> read_abort(Fields& fields, std::string_view) {
+  return RequestBody(Abort{TRY(read_instance(fields))});
+}
+
+Result<RequestBody> read_list(Fields&, std::string_view) {
+  return RequestBody(List{});
+}
+
+Result<RequestBody> read_status(Fields&, std::string_view) {
+  return RequestBody(Status{});
+}
+
+struct Verb {
+  const char* name;
+  bool has_bytes;
+  Result<RequestBody> (*read)(Fields& fields, std::string_view payload);
+};
+constexpr Verb kVerbs[] = {
+    {"find_program", false, read_find_program},
+    {"upload", true, read_upload},
+    {"launch", false, read_launch},
+    {"send", true, read_send},
+    {"close_input", false, read_close_input},
+    {"send_file", true, read_send_file},
+    {"attach", false, read_attach},
+    {"detach", false, read_detach},
+    {"abort", false, read_abort},
+    {"list", false, read_list},
+    {"status", false, read_status},
+};
+
+constexpr auto kVerbNames = [] {
+  std::array<const char*, std::size(kVerbs)> names{};
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kVerbs[i].name;
+  return names;
+}();
+
+Result<Request> read_request(bool is_binary, const FrameParts& parts, std::uint64_t id) {
+  Fields head(parts.header, "request");
+  const Verb& verb = kVerbs[TRY(head.choice("verb", kVerbNames))];
+  if (verb.has_bytes != is_binary) {
+    return Error(ErrorCode::InvalidArgument, std::string(verb.name) +
+                                                 (verb.has_bytes ? " has bytes: a binary frame"
+                                                                 : " has no bytes: a text frame") +
+                                                 " was expected");
+  }
+  Fields fields(parts.header, verb.name);
+  TRY(fields.text("verb", kNameBytesMax));
+  TRY(fields.number("id", 1));
+  Request request{id, TRY(verb.read(fields, parts.payload))};
+  TRY(fields.finish());
+  return request;
+}
+
+}  // namespace
+
+std::string program_text(const ProgramName& program) {
+  return program.digest ? kDigestPrefix + hex(*program.digest) : program.name;
+}
+
+Result<ProgramName> parse_program(std::string_view text) {
+  if (text.starts_with(kDigestPrefix)) {
+    return ProgramName{TRY(parse_digest(text.substr(sizeof kDigestPrefix - 1))), {}};
+  }
+  TRY(check_guest_name(text, "program name"));
+  return ProgramName{std::nullopt, std::string(text)};
+}
+
+Result<FilePart> read_file_part(Fields& fields, std::string_view payload) {
+  FilePart part;
+  part.name = TRY(fields.text("name", kNameBytesMax));
+  part.media_type = TRY(fields.text("media_type", kMediaTypeBytesMax));
+  part.file_bytes = TRY(fields.number("file_bytes"));
+  part.offset = TRY(fields.number("offset"));
+  part.bytes = payload;
+  if (part.offset > part.file_bytes || part.bytes.size() > part.file_bytes - part.offset) {
+    return Error(ErrorCode::InvalidArgument, "a part of " + std::to_string(part.bytes.size()) +
+                                                 " bytes at " + std::to_string(part.offset) +
+                                                 " of a file of " +
+                                                 std::to_string(part.file_bytes));
+  }
+  return part;
+}
+
+Message encode(const Request& request) {
+  return std::visit(Writer{request.id}, request.body);
+}
+
+DecodedRequest decode_request(bool is_binary, std::string_view bytes) {
+  Result<FrameParts> parts = take_apart(is_binary, bytes);
+  if (!parts.ok()) return {0, std::move(parts).take_error()};
+  Fields head(parts.value().header, "request");
+  Result<std::uint64_t> id = head.number("id", 1);
+  if (!id.ok()) return {0, std::move(id).take_error()};
+  return {id.value(), read_request(is_binary, parts.value(), id.value())};
+}
+
+}  // namespace quire::wire

@@ -1,0 +1,335 @@
+// Replies and events: a writer and a reader for each.
+#include <array>
+#include <utility>
+
+#include "base/utf8.h"
+#include "wire/fields.h"
+
+namespace quire::wire {
+namespace {
+
+constexpr std::uint64_t kModelCountMax = 256;
+constexpr std::uint64_t kInstanceCountMax = 1u << 16;
+constexpr std::uint64_t kMessageBytesMax = kTextFrameBytesMax;  // Of an error.
+
+constexpr const char* kProgramStates[] = {"unknown", "partial", "compiling", "ready"};
+constexpr const char* kLogSources[] = {"log", "stdout", "stderr"};
+constexpr const char* kLogLevels[] = {"debug", "info", "warning", "error"};
+constexpr const char* kEndKinds[] = {"finished", "trapped", "limit-exceeded", "killed",
+                                     "not-started"};
+
+// The counts of a status, under the names that they have on the wire.
+struct StatusCount {
+  const char* name;
+  std::uint64_t StatusReply::* value;
+};
+constexpr StatusCount kStatusCounts[] = {
+    {"uptime_ms", &StatusReply::uptime_ms},
+    {"connection_count", &StatusReply::connection_count},
+    {"instance_count", &StatusReply::instance_count},
+    {"instance_count_max", &StatusReply::instance_count_max},
+    {"unattached_count", &StatusReply::unattached_count},
+    {"program_count", &StatusReply::program_count},
+    {"launched_count", &StatusReply::launched_count},
+    {"refused_count", &StatusReply::refused_count},
+    {"page_count", &StatusReply::page_count},
+    {"page_count_free", &StatusReply::page_count_free},
+    {"computed_token_count", &StatusReply::computed_token_count},
+    {"found_token_count", &StatusReply::found_token_count},
+    {"batch_count", &StatusReply::batch_count},
+};
+struct EndCount {
+  const char* name;
+  std::uint64_t EndedEvent::* value;
+};
+constexpr EndCount kEndCounts[] = {
+    {"duration_ns", &EndedEvent::duration_ns},
+    {"first_message_ns", &EndedEvent::first_message_ns},
+    {"cpu_ns", &EndedEvent::cpu_ns},
+    {"asked_token_count", &EndedEvent::asked_token_count},
+    {"computed_token_count", &EndedEvent::computed_token_count},
+    {"found_token_count", &EndedEvent::found_token_count},
+    {"page_count_max", &EndedEvent::page_count_max},
+};
+
+template <typename Enum, std::size_t kCount>
+const char* name_of(Enum value, const char* const (&names)[kCount]) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+// ---- Writers.
+
+void put(OrderedJson& json, const InstanceReply& instance) {
+  json["instance"] = instance.instance;
+  json["name"] = instance.name;
+  json["program"] = program_text({instance.program, {}});
+  json["detached"] = instance.detached;
+}
+
+struct ReplyWriter {
+  std::uint64_t id;
+
+  OrderedJson head(const char* reply) const { return {{"reply", reply}, {"id", id}}; }
+
+  OrderedJson operator()(const Done&) const { return head("done"); }
+  OrderedJson operator()(const Failure& failure) const {
+    OrderedJson json = head("error");
+    json["code"] = error_code_name(failure.code);
+    json["message"] = failure.message;
+    if (failure.retry_after_ms) json["retry_after_ms"] = *failure.retry_after_ms;
+    return json;
+  }
+  OrderedJson operator()(const ProgramReply& reply) const {
+    OrderedJson json = head("program");
+    if (reply.program) json["program"] = program_text({reply.program, {}});
+    json["state"] = name_of(reply.state, kProgramStates);
+    json["received_bytes"] = reply.received_bytes;
+    return json;
+  }
+  OrderedJson operator()(const InstanceReply& reply) const {
+    OrderedJson json = head("instance");
+    put(json, reply);
+    return json;
+  }
+  OrderedJson operator()(const InstanceList& list) const {
+    OrderedJson json = head("instances");
+    json["instances"] = OrderedJson::array();
+    for (const InstanceReply& each : list.instances) {
+      OrderedJson instance;
+      put(instance, each);
+      json["instances"].push_back(std::move(instance));
+    }
+    return json;
+  }
+  OrderedJson operator()(const StatusReply& status) const {
+    OrderedJson json = head("status");
+    json["version"] = status.version;
+    json["models"] = status.models;
+    for (const StatusCount& each : kStatusCounts) json[each.name] = status.*each.value;
+    return json;
+  }
+};
+
+struct FrameWriter {
+  OrderedJson head(const char* event, std::uint64_t instance) const {
+    return {{"event", event}, {"instance", instance}};
+  }
+
+  Message operator()(const Reply& reply) const {
+    return text_message(std::visit(ReplyWriter{reply.id}, reply.body));
+  }
+  // One for each piece of text that a model writes: by hand, 20 times as quick.
+  Message operator()(const MessageEvent& event) const {
+    return framed(R"({"event":"message","instance":)" + std::to_string(event.instance) + "}",
+                  event.bytes);
+  }
+  Message operator()(const LogEvent& event) const {
+    OrderedJson json = head("log", event.instance);
+    json["source"] = name_of(event.source, kLogSources);
+    json["level"] = name_of(event.level, kLogLevels);
+    json["line"] = event.line;
+    return text_message(json);
+  }
+  Message operator()(const FileEvent& event) const {
+    OrderedJson json = head("file", event.instance);
+    json["file"] = event.file;
+    json["name"] = event.part.name;
+    json["media_type"] = event.part.media_type;
+    json["file_bytes"] = event.part.file_bytes;
+    json["offset"] = event.part.offset;
+    return binary_message(json, event.part.bytes);
+  }
+  Message operator()(const FileDroppedEvent& event) const {
+    OrderedJson json = head("file_dropped", event.instance);
+    json["file"] = event.file;
+    return text_message(json);
+  }
+  Message operator()(const EndedEvent& event) const {
+    OrderedJson json = head("ended", event.instance);
+    json["end"] = name_of(event.kind, kEndKinds);
+    json["exit_code"] = event.exit_code;
+    json["message"] = event.message;
+    json["limit"] = event.limit;
+    for (const EndCount& each : kEndCounts) json[each.name] = event.*each.value;
+    return binary_message(json, event.result);
+  }
+  Message operator()(const ShutdownEvent& event) const {
+    return text_message({{"event", "shutdown"}, {"grace_ms", event.grace_ms}});
+  }
+  Message operator()(const ErrorEvent& event) const {
+    return text_message(
+        {{"event", "error"}, {"code", error_code_name(event.code)}, {"message", event.message}});
+  }
+};
+
+// ---- Readers.
+
+Result<ErrorCode> read_code(Fields& fields) {
+  const std::string name = TRY(fields.text("code", kNameBytesMax));
+  for (int number = 1; number <= static_cast<int>(ErrorCode::Corrupted); ++number) {
+    const auto code = static_cast<ErrorCode>(number);
+    if (name != "unknown" && name == error_code_name(code)) return code;
+  }
+  return fields.wrong("code", "is " + in_quotes(name) + ", no error code");
+}
+
+Result<InstanceReply> read_instance(Fields& fields) {
+  InstanceReply reply;
+  reply.instance = TRY(fields.number("instance", 1));
+  reply.name = TRY(fields.text("name", kNameBytesMax));
+  reply.program = TRY(fields.digest("program"));
+  reply.detached = TRY(fields.find_flag("detached"));
+  return reply;
+}
+
+Result<ReplyBody> read_done(Fields&) {
+  return ReplyBody(Done{});
+}
+
+Result<ReplyBody> read_failure(Fields& fields) {
+  Failure failure;
+  failure.code = TRY(read_code(fields));
+  failure.message = TRY(fields.text("message", kMessageBytesMax));
+  failure.retry_after_ms = TRY(fields.find_number("retry_after_ms"));
+  return ReplyBody(std::move(failure));
+}
+
+Result<ReplyBody> read_program(Fields& fields) {
+  ProgramReply reply;
+  reply.state = static_cast<ProgramState>(TRY(fields.choice("state", kProgramStates)));
+  if (fields.has("program")) reply.program = TRY(fields.digest("program"));
+  reply.received_bytes = TRY(fields.number("received_bytes"));
+  return ReplyBody(std::move(reply));
+}
+
+Result<ReplyBody> read_instance_reply(Fields& fields) {
+  return ReplyBody(TRY(read_instance(fields)));
+}
+
+Result<ReplyBody> read_instances(Fields& fields) {
+  const Json* array = TRY(fields.array("instances", kInstanceCountMax));
+  InstanceList list;
+  for (const Json& each : *array) {
+    if (!each.is_object()) return fields.wrong("instances", "holds what is no object");
+    Fields instance(each, "instances");
+    list.instances.push_back(TRY(read_instance(instance)));
+  }
+  return ReplyBody(std::move(list));
+}
+
+Result<ReplyBody> read_status(Fields& fields) {
+  StatusReply status;
+  status.version = TRY(fields.text("version", kNameBytesMax));
+  status.models = TRY(fields.texts("models", kModelCountMax));
+  for (const StatusCount& each : kStatusCounts) status.*each.value = TRY(fields.number(each.name));
+  return ReplyBody(std::move(status));
+}
+
+Result<ServerFrame> read_message(Fields& fields, std::string_view payload) {
+  return ServerFrame(MessageEvent{TRY(fields.number("instance", 1)), std::string(payload)});
+}
+
+Result<ServerFrame> read_log(Fields& fields, std::string_view) {
+  LogEvent event;
+  event.instance = TRY(fields.number("instance", 1));
+  event.source = static_cast<LogSource>(TRY(fields.choice("source", kLogSources)));
+  event.level = static_cast<LogLevel>(TRY(fields.choice("level", kLogLevels)));
+  event.line = TRY(fields.text("line", kTextFrameBytesMax));
+  return ServerFrame(std::move(event));
+}
+
+Result<ServerFrame> read_file(Fields& fields, std::string_view payload) {
+  FileEvent event;
+  event.instance = TRY(fields.number("instance", 1));
+  event.file = TRY(fields.number("file", 1));
+  event.part = TRY(read_file_part(fields, payload));
+  return ServerFrame(std::move(event));
+}
+
+Result<ServerFrame> read_file_dropped(Fields& fields, std::string_view) {
+  const std::uint64_t instance = TRY(fields.number("instance", 1));
+  return ServerFrame(FileDroppedEvent{instance, TRY(fields.number("file", 1))});
+}
+
+Result<ServerFrame> read_ended(Fields& fields, std::string_view payload) {
+  EndedEvent event;
+  event.instance = TRY(fields.number("instance", 1));
+  event.kind = static_cast<EndKind>(TRY(fields.choice("end", kEndKinds)));
+  event.exit_code = TRY(fields.signed_number("exit_code"));
+  event.message = TRY(fields.text("message", kMessageBytesMax));
+  event.limit = TRY(fields.text("limit", kNameBytesMax));
+  event.result = payload;
+  for (const EndCount& each : kEndCounts) event.*each.value = TRY(fields.number(each.name));
+  return ServerFrame(std::move(event));
+}
+
+Result<ServerFrame> read_shutdown(Fields& fields, std::string_view) {
+  return ServerFrame(ShutdownEvent{TRY(fields.number("grace_ms"))});
+}
+
+Result<ServerFrame> read_error(Fields& fields, std::string_view) {
+  ErrorEvent event;
+  event.code = TRY(read_code(fields));
+  event.message = TRY(fields.text("message", kMessageBytesMax));
+  return ServerFrame(std::move(event));
+}
+
+struct ReplyKind {
+  const char* name;
+  Result<ReplyBody> (*read)(Fields& fields);
+};
+constexpr ReplyKind kReplies[] = {
+    {"done", read_done},           {"error", read_failure},
+    {"program", read_program},     {"instance", read_instance_reply},
+    {"instances", read_instances}, {"status", read_status},
+};
+
+struct EventKind {
+  const char* name;
+  bool has_bytes;
+  Result<ServerFrame> (*read)(Fields& fields, std::string_view payload);
+};
+constexpr EventKind kEvents[] = {
+    {"message", true, read_message}, {"log", false, read_log},
+    {"file", true, read_file},       {"file_dropped", false, read_file_dropped},
+    {"ended", true, read_ended},     {"shutdown", false, read_shutdown},
+    {"error", false, read_error},
+};
+
+template <typename Kind, std::size_t kCount>
+constexpr std::array<const char*, kCount> names_of(const Kind (&kinds)[kCount]) {
+  std::array<const char*, kCount> names{};
+  for (std::size_t i = 0; i < kCount; ++i) names[i] = kinds[i].name;
+  return names;
+}
+constexpr auto kReplyNames = names_of(kReplies);
+constexpr auto kEventNames = names_of(kEvents);
+
+Error wrong_kind(const char* name, bool has_bytes) {
+  return Error(ErrorCode::InvalidArgument,
+               std::string(name) + " came as a " + (has_bytes ? "text" : "binary") + " frame");
+}
+
+}  // namespace
+
+Message encode(const ServerFrame& frame) {
+  return std::visit(FrameWriter{}, frame);
+}
+
+Result<ServerFrame> decode_server_frame(bool is_binary, std::string_view bytes) {
+  const FrameParts parts = TRY(take_apart(is_binary, bytes));
+  Fields fields(parts.header, "frame");
+  if (fields.has("reply")) {
+    const ReplyKind& kind = kReplies[TRY(fields.choice("reply", kReplyNames))];
+    if (is_binary) return wrong_kind(kind.name, false);
+    Reply reply;
+    reply.id = TRY(fields.number("id", 1));
+    reply.body = TRY(kind.read(fields));
+    return ServerFrame(std::move(reply));
+  }
+  const EventKind& kind = kEvents[TRY(fields.choice("event", kEventNames))];
+  if (kind.has_bytes != is_binary) return wrong_kind(kind.name, kind.has_bytes);
+  return kind.read(fields, parts.payload);
+}
+
+}  // namespace quire::wire
