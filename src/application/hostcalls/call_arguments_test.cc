@@ -51,7 +51,10 @@ class WildGuest {
     }
     if (random_.next() % 16 == 0) (void)state_.push_message("message");
     if (random_.next() % 64 == 0) clock_.advance_ns(random_.next() % 10'000);
-    if (random_.next() % 256 == 0) state_.session.outbox().clear();
+    while (random_.next() % 2 == 0 && !state_.session.outbox().empty()) {
+      state_.session.message_taken();
+    }
+    while (random_.next() % 2 == 0 && !state_.session.lines().empty()) state_.session.line_taken();
   }
 
   std::set<std::string> succeeded;  // Calls that did what they are for at least once.

@@ -256,8 +256,8 @@ void GuestState::serve_receivers() {
     QUIRE_CHECK(record != nullptr, "a dropped receiver leaves the line");
     if (std::optional<std::string> message = session.pull()) {
       futures.make_ready(*record, std::move(*message));
-    } else if (session.ended()) {
-      futures.make_failed(*record, Error(ErrorCode::Unavailable, "the client has ended its side"));
+    } else if (const std::optional<Error> ended = session.ended()) {
+      futures.make_failed(*record, *ended);
     } else {
       return;
     }
@@ -273,6 +273,11 @@ Result<void> GuestState::push_message(std::string message) {
 
 void GuestState::close_input() {
   session.close();
+  serve_receivers();
+}
+
+void GuestState::client_left(std::string why) {
+  session.client_left(std::move(why));
   serve_receivers();
 }
 

@@ -73,6 +73,7 @@ class GuestState {
   void answer(control::Answer answer);
   Result<void> push_message(std::string message);
   void close_input();
+  void client_left(std::string why);
   bool wait_over() const { return futures.wait_over(host.clock.now_ns()); }
   std::int32_t end_wait();  // What the suspended call returns.
 

@@ -1,10 +1,21 @@
 #include "application/hostcalls/session_box.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/utf8.h"
 
 namespace quire::hostcalls {
+namespace {
+
+// What a line that waits costs besides its text.
+constexpr std::size_t kLineBytes = 64;
+
+std::size_t line_count(std::string_view text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace
 
 Result<void> SessionBox::send(std::string message) {
   if (outbox_.size() >= limits_.outbox_message_count_max) {
@@ -54,7 +65,22 @@ void SessionBox::put_back(std::string message) {
   inbox_.push_front(std::move(message));
 }
 
-Result<void> SessionBox::charge_log(std::size_t bytes) {
+std::optional<Error> SessionBox::ended() const {
+  if (!inbox_.empty()) return std::nullopt;
+  if (closed_) return Error(ErrorCode::Unavailable, "the client has ended its side");
+  if (away_) return Error(ErrorCode::Unavailable, *away_);
+  return std::nullopt;
+}
+
+Result<void> SessionBox::charge_log(std::size_t bytes, std::size_t line_count) {
+  const std::uint64_t charged = bytes + line_count * kLineBytes;
+  if (lines_bytes_ + charged > limits_.log_pending_bytes_max) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "log_pending_bytes_max: the client has not taken " +
+                     std::to_string(lines_.size()) + " lines, charged with " +
+                     std::to_string(lines_bytes_) + " of " +
+                     std::to_string(limits_.log_pending_bytes_max) + " bytes");
+  }
   if (log_bytes_ + bytes > limits_.log_bytes_max) {
     return Error(ErrorCode::QuotaExceeded, "log_bytes_max: " + std::to_string(bytes) +
                                                " bytes wanted, " + std::to_string(log_bytes_) +
@@ -73,11 +99,17 @@ void SessionBox::emit(LogSource source, LogLevel level, std::string_view line) {
   } else {
     text = printable(line);
   }
+  lines_bytes_ += text.size() + kLineBytes;
   lines_.push_back({source, level, std::move(text)});
 }
 
+void SessionBox::line_taken() {
+  lines_bytes_ -= lines_.front().text.size() + kLineBytes;
+  lines_.pop_front();
+}
+
 Result<void> SessionBox::log(LogLevel level, std::string_view text) {
-  TRY(charge_log(text.size() + 1));
+  TRY(charge_log(text.size() + 1, line_count(text) + 1));
   std::size_t start = 0;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos;
        end = text.find('\n', start)) {
@@ -89,7 +121,7 @@ Result<void> SessionBox::log(LogLevel level, std::string_view text) {
 }
 
 Result<void> SessionBox::write(LogSource stream, std::string_view bytes) {
-  TRY(charge_log(bytes.size()));
+  TRY(charge_log(bytes.size(), line_count(bytes)));
   std::string& partial = partial_[stream == LogSource::Stderr ? 1 : 0];
   const LogLevel level = stream == LogSource::Stderr ? LogLevel::Warning : LogLevel::Info;
   partial += bytes;

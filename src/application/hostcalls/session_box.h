@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "application/hostcalls/guest_limits.h"
 #include "base/result.h"
@@ -27,7 +28,7 @@ class SessionBox {
 
   // The guest speaks.
   Result<void> send(std::string message);
-  std::deque<std::string>& outbox() { return outbox_; }
+  const std::deque<std::string>& outbox() const { return outbox_; }
   void message_taken();  // The front of the outbox went to the client.
 
   // The client speaks.
@@ -35,17 +36,21 @@ class SessionBox {
   void close() { closed_ = true; }
   std::optional<std::string> pull();
   void put_back(std::string message);  // Pulled for a future that was dropped.
-  bool ended() const { return closed_ && inbox_.empty(); }
+  void client_left(std::string why) { away_ = std::move(why); }
+  void client_back() { away_.reset(); }
+  // Why no message will come, or none for now; empty while one may, or is there.
+  std::optional<Error> ended() const;
 
   // One call of `log`: a line for each newline in `text`.
   Result<void> log(LogLevel level, std::string_view text);
   // Bytes of a stream; lines go out as they end.
   Result<void> write(LogSource stream, std::string_view bytes);
   void flush_streams();  // At the end of the guest: lines without a newline.
-  std::deque<LogLine>& lines() { return lines_; }
+  const std::deque<LogLine>& lines() const { return lines_; }
+  void line_taken();  // The first of the lines went to the client.
 
  private:
-  Result<void> charge_log(std::size_t bytes);
+  Result<void> charge_log(std::size_t bytes, std::size_t line_count);
   void emit(LogSource source, LogLevel level, std::string_view line);
 
   const GuestLimits& limits_;
@@ -54,7 +59,9 @@ class SessionBox {
   std::uint64_t outbox_bytes_ = 0;
   std::uint64_t inbox_bytes_ = 0;
   bool closed_ = false;
+  std::optional<std::string> away_;  // Why the client is not there.
   std::deque<LogLine> lines_;
+  std::uint64_t lines_bytes_ = 0;  // As charged.
   std::uint64_t log_bytes_ = 0;
   std::string partial_[2];  // Of stdout and stderr.
 };

@@ -22,25 +22,32 @@ std::uint64_t guests_budget_ns(const control::ControlStatistics& statistics) {
 }  // namespace
 
 bool EngineLoop::step() {
-  bool any = control_.poll();
+  bool any = door_ != nullptr && door_->take_requests();
+  any |= control_.poll();
   any |= manager_.take_answers();
   any |= manager_.fire_timers();
   if (manager_.ready()) {
-    // A call may be answered at once, and then its guest still belongs to this turn.
-    const std::uint64_t start_ns = clock_.now_ns();
-    const std::uint64_t budget_ns = guests_budget_ns(control_.statistics());
-    std::uint64_t used_ns = 0;
-    while (manager_.ready() && used_ns < budget_ns) {
-      any |= manager_.run_ready(budget_ns - used_ns);
-      any |= manager_.take_answers();
-      used_ns = clock_.now_ns() - start_ns;
-      if (used_ns == 0) break;  // A clock that stands still is moved by whoever simulates.
-    }
+    run_woken();
+    any = true;
   }
   any |= control_.dispatch();
   if (!manager_.ready()) any |= run_background();
   any |= manager_.deliver();
+  if (door_ != nullptr) door_->hand_out();
   return any;
+}
+
+// A call may be answered at once, and then its guest still belongs to this turn.
+void EngineLoop::run_woken() {
+  const std::uint64_t start_ns = clock_.now_ns();
+  const std::uint64_t budget_ns = guests_budget_ns(control_.statistics());
+  std::uint64_t used_ns = 0;
+  while (manager_.ready() && used_ns < budget_ns) {
+    manager_.run_ready(budget_ns - used_ns);
+    manager_.take_answers();
+    used_ns = clock_.now_ns() - start_ns;
+    if (used_ns == 0) break;  // A clock that stands still is moved by whoever simulates.
+  }
 }
 
 // While the device is busy, background guests earn a tenth of the time that passes.
@@ -70,9 +77,11 @@ std::uint64_t EngineLoop::sleep_ns() const {
   const std::uint64_t now_ns = clock_.now_ns();
   std::uint64_t sleep_ns = control_.next_dispatch_in_ns().value_or(kSleepNsMax);
   sleep_ns = std::min(sleep_ns, kSleepNsMax);
-  if (const std::optional<std::uint64_t> timer_ns = manager_.next_timer_ns()) {
-    sleep_ns = std::min(sleep_ns, *timer_ns > now_ns ? *timer_ns - now_ns : 0);
-  }
+  const auto wake_by = [&](std::optional<std::uint64_t> timer_ns) {
+    if (timer_ns) sleep_ns = std::min(sleep_ns, *timer_ns > now_ns ? *timer_ns - now_ns : 0);
+  };
+  wake_by(manager_.next_timer_ns());
+  if (door_ != nullptr) wake_by(door_->next_timer_ns());
   if (manager_.background_ready()) {
     const std::int64_t missing_ns = std::max<std::int64_t>(1 - background_credit_ns_, 1);
     sleep_ns = std::min(sleep_ns, static_cast<std::uint64_t>(missing_ns * kBackgroundShare));

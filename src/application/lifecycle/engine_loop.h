@@ -7,6 +7,7 @@
 // Thread   the engine thread. stop() from any thread.
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "application/lifecycle/instance_manager.h"
 #include "base/clock.h"
@@ -15,11 +16,27 @@
 
 namespace quire::lifecycle {
 
+// What brings requests from other threads and hands out what they ask for: the server.
+class FrontDoor {
+ public:
+  virtual ~FrontDoor() = default;
+  // Begins each turn of the loop: takes in what has come, in bounded time. True if anything was
+  // done.
+  virtual bool take_requests() = 0;
+  // Ends each turn: tells those who wait for it that something was put out.
+  virtual void hand_out() = 0;
+  // When it has something to do on its own, on the engine's clock.
+  virtual std::optional<std::uint64_t> next_timer_ns() const = 0;
+};
+
 class EngineLoop {
  public:
   EngineLoop(InstanceManager& manager, control::ControlPort& control, const Clock& clock,
              Wakeup& wakeup)
       : manager_(manager), control_(control), clock_(clock), wakeup_(wakeup) {}
+
+  // Part of each turn from here on; outlives the loop. Before the first turn.
+  void open(FrontDoor& door) { door_ = &door; }
 
   // One turn without sleeping. True if anything was done.
   bool step();
@@ -35,11 +52,13 @@ class EngineLoop {
  private:
   void loop(bool until_idle);
   bool run_background();
+  void run_woken();
 
   InstanceManager& manager_;
   control::ControlPort& control_;
   const Clock& clock_;
   Wakeup& wakeup_;
+  FrontDoor* door_ = nullptr;
   std::atomic<bool> stopped_{false};
   std::uint64_t credited_ns_ = 0;  // Until when background time was earned.
   std::int64_t background_credit_ns_ = 0;

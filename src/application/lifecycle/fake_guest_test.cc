@@ -188,15 +188,97 @@ TEST_F(FakeGuests, SlowClientBoundsTheGuestAndGetsEverythingLater) {
   });
   InstanceLimits limits;
   limits.guest.outbox_message_count_max = 4;
-  engine.client.takes = false;
+  engine.let_client_take(false);
   engine.launch(chatty, {}, limits);
   engine.settle();
   EXPECT_EQ(last, -static_cast<int>(ErrorCode::QuotaExceeded));
   EXPECT_TRUE(engine.client.ends.empty());
-  engine.client.takes = true;
+  const std::uint64_t offer_count = engine.client.offer_count;
+  EXPECT_FALSE(engine.loop.step());
+  EXPECT_EQ(engine.client.offer_count, offer_count) << "nobody is asked before he is ready";
+  engine.let_client_take(true);
   engine.settle();
   EXPECT_EQ(engine.client.messages.size(), 4u);
   EXPECT_EQ(engine.client.ends.size(), 1u);
+}
+
+TEST_F(FakeGuests, LinesThatNobodyTakesAreBoundedAndTheGuestIsToldSo) {
+  std::int64_t taken = 0;
+  std::string error;
+  const ProgramId chatty = program("chatty", [&](FakeHost& host, int) -> FakeAction {
+    for (int i = 0; i < 100; ++i) {
+      if (host.call("runtime", "log", {1, host.put(kBuffer, "x"), 1}).value == 0) ++taken;
+    }
+    const std::int64_t bytes = host.call("runtime", "last-error", {kBuffer, 256}).value;
+    error = host.get(kBuffer, static_cast<std::uint32_t>(bytes));
+    return {};
+  });
+  InstanceLimits limits;
+  limits.guest.log_pending_bytes_max = 650;  // Ten lines of a byte, each charged with 65.
+  engine.let_client_take(false);
+  engine.launch(chatty, {}, limits);
+  engine.settle();
+  EXPECT_EQ(taken, 9);
+  EXPECT_EQ(error.substr(0, 22), "log_pending_bytes_max:");
+  engine.let_client_take(true);
+  engine.settle();
+  EXPECT_EQ(engine.client.lines.size(), 9u);
+  EXPECT_EQ(engine.client.ends.size(), 1u);
+}
+
+TEST_F(FakeGuests, ReceiveIsToldThatTheClientIsGoneAndWaitsAgainWhenOneIsBack) {
+  std::int64_t future = 0;
+  const ProgramId listener = program("listener", [&](FakeHost& host, int) -> FakeAction {
+    if (future != 0) {
+      const std::int64_t taken = host.call("future", "take", {future, kBuffer, 64}).value;
+      if (taken < 0) {
+        const std::int64_t bytes = host.call("runtime", "last-error", {kBuffer, 256}).value;
+        send(host, host.get(kBuffer, static_cast<std::uint32_t>(bytes)));
+      } else {
+        send(host, "heard " + host.get(kBuffer, static_cast<std::uint32_t>(taken)));
+      }
+    }
+    future = host.call("session", "receive", {}).value;
+    return wait_for(host, future);
+  });
+  const InstanceId id = engine.launch(listener);
+  engine.settle();
+  ASSERT_TRUE(engine.manager.send_to(id, "one").ok());
+  ASSERT_TRUE(engine.manager.client_left(id, "nobody is there").ok());
+  for (int i = 0; i < 3; ++i) engine.loop.step();  // Told once for each time it asks.
+  ASSERT_TRUE(engine.manager.client_back(id).ok());
+  engine.settle();
+  ASSERT_TRUE(engine.manager.send_to(id, "two").ok());
+  engine.settle();
+  ASSERT_GE(engine.client.messages.size(), 3u);
+  EXPECT_EQ(engine.client.messages.front(), "heard one");
+  EXPECT_EQ(engine.client.messages[1], "nobody is there");
+  EXPECT_EQ(engine.client.messages.back(), "heard two");
+  ASSERT_TRUE(engine.manager.kill(id, "enough").ok());
+  engine.settle();
+  EXPECT_EQ(engine.manager.client_left(id, "").error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(engine.manager.client_back(id).error().code(), ErrorCode::NotFound);
+  engine.manager.client_ready(id);
+  engine.settle();
+}
+
+TEST_F(FakeGuests, ATurnBeginsAndEndsAtTheFrontDoor) {
+  struct Door final : FrontDoor {
+    bool take_requests() override {
+      ++taken;
+      return std::exchange(has_request, false);
+    }
+    void hand_out() override { ++handed_out; }
+    std::optional<std::uint64_t> next_timer_ns() const override { return std::nullopt; }
+    bool has_request = true;
+    int taken = 0;
+    int handed_out = 0;
+  } door;
+  engine.loop.open(door);
+  EXPECT_TRUE(engine.loop.step());
+  EXPECT_FALSE(engine.loop.step());
+  EXPECT_EQ(door.taken, 2);
+  EXPECT_EQ(door.handed_out, 2);
 }
 
 TEST_F(FakeGuests, WalkPassesLifecycleSandboxAndHostCallsInOrder) {
@@ -292,9 +374,11 @@ std::string trace_of(std::uint64_t seed) {
       if (random.next() % 8 == 0) (void)engine.manager.send_to(some, "hello");
       if (random.next() % 64 == 0) (void)engine.manager.kill(some, "by chance");
       if (random.next() % 64 == 0) (void)engine.manager.close_input(some);
+      if (random.next() % 64 == 0) (void)engine.manager.client_left(some, "by chance");
+      if (random.next() % 16 == 0) (void)engine.manager.client_back(some);
     }
     engine.control.idle_now = random.next() % 2 == 0;
-    engine.client.takes = random.next() % 4 != 0;
+    engine.let_client_take(random.next() % 4 != 0);
     engine.loop.step();
     engine.manager.verify();
     clock.advance_ns(random.next() % 1000);
@@ -339,7 +423,8 @@ TEST(EngineThread, StopsAndCompilesAcrossThreads) {
     for (int i = 0; i < 32; ++i) {
       const std::string name = "program" + std::to_string(i);
       const auto bytes = std::as_bytes(std::span(name));
-      engine.launch(engine.manager.request_program({bytes.begin(), bytes.end()}).value());
+      engine.launch(
+          engine.manager.request_program({bytes.begin(), bytes.end()}, sha256(bytes)).value());
     }
     engine.loop.run_until_idle();
     finished.set_value(engine.client.ends.size());

@@ -45,6 +45,11 @@ std::string seconds(std::uint64_t ns) {
   return text;
 }
 
+std::string forgotten(ProgramId program) {
+  return "no program " + std::to_string(static_cast<std::uint32_t>(program)) +
+         ": there never was, or others were used since and it was forgotten";
+}
+
 }  // namespace
 
 const char* end_kind_name(EndKind kind) {
@@ -123,6 +128,10 @@ void InstanceManager::Implementation::set_timer(InstanceRecord& record,
 // The program is compiled and a slot is free.
 void InstanceManager::Implementation::start(InstanceRecord& record) {
   const ProgramStore::Entry* entry = programs.find(record.program);
+  if (entry == nullptr) {
+    end(record, EndKind::NotStarted, forgotten(record.program));
+    return;
+  }
   if (entry->error) {
     end(record, EndKind::NotStarted, std::string(entry->error->message()));
     return;
@@ -147,7 +156,8 @@ void InstanceManager::Implementation::start_queued() {
     const InstanceId id = queued.front();
     queued.pop_front();
     InstanceRecord& record = *find(id);
-    if (programs.find(record.program)->compiling()) {
+    const ProgramStore::Entry* program = programs.find(record.program);
+    if (program != nullptr && program->compiling()) {
       compiling.push_back(id);
     } else {
       start(record);
@@ -263,26 +273,25 @@ void InstanceManager::Implementation::kill(InstanceRecord& record, std::string r
   end(record, EndKind::Killed, std::move(reason), std::move(limit));
 }
 
-// True if anything was handed over. A client that takes no more now is asked again.
+// True if anything was handed over. A client that takes no more now is asked again when it is
+// ready.
 bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
   bool any = false;
   hostcalls::SessionBox& session = record.state->session;
-  for (const hostcalls::LogLine& line : std::exchange(session.lines(), {})) {
-    record.client->log(record.id, line.source, line.level, line.text);
+  while (!session.lines().empty()) {
+    const hostcalls::LogLine& line = session.lines().front();
+    if (!record.client->log(record.id, line.source, line.level, line.text)) return any;
+    session.line_taken();
     any = true;
   }
   while (!session.outbox().empty()) {
-    if (!record.client->message(record.id, session.outbox().front())) {
-      mark_undelivered(record);
-      return any;
-    }
+    if (!record.client->message(record.id, session.outbox().front())) return any;
     session.message_taken();
     any = true;
   }
   if (record.stage != Stage::Ended) return any;
-  const std::unique_ptr<InstanceRecord> last = std::move(records.at(record.id));
-  records.erase(last->id);
-  last->client->ended(last->id, last->end);
+  if (!record.client->ended(record.id, record.end)) return any;
+  records.erase(record.id);
   return true;
 }
 
@@ -304,17 +313,36 @@ Result<ProgramId> InstanceManager::load_program_file(const std::string& path) {
   return id;
 }
 
-Result<ProgramId> InstanceManager::request_program(std::vector<std::byte> wasm) {
-  return implementation_->programs.request(std::move(wasm));
+Result<ProgramId> InstanceManager::request_program(std::vector<std::byte> wasm,
+                                                   const Digest& digest) {
+  return implementation_->programs.request(std::move(wasm), digest);
+}
+
+std::optional<ProgramId> InstanceManager::find_program(const Digest& digest) const {
+  const ProgramStore& programs = implementation_->programs;
+  const std::optional<ProgramId> id = programs.find(digest);
+  if (!id || programs.find(*id)->error) return std::nullopt;
+  return id;
+}
+
+Result<ProgramState> InstanceManager::program_state(ProgramId program) const {
+  const ProgramStore::Entry* entry = implementation_->programs.find(program);
+  if (entry == nullptr) return Error(ErrorCode::NotFound, forgotten(program));
+  if (entry->error) return entry->error->copy();
+  return entry->compiling() ? ProgramState::Compiling : ProgramState::Ready;
+}
+
+std::size_t InstanceManager::program_count() const {
+  return implementation_->programs.count();
 }
 
 Result<InstanceId> InstanceManager::launch(LaunchRequest request, ClientSink& client) {
   Implementation& self = *implementation_;
   report(self.parts.walk, WalkStop::Lifecycle);
   if (self.programs.find(request.program) == nullptr) {
-    return Error(ErrorCode::NotFound,
-                 "no program " + std::to_string(static_cast<std::uint32_t>(request.program)));
+    return Error(ErrorCode::NotFound, forgotten(request.program));
   }
+  self.programs.use(request.program);
   std::uint64_t argument_bytes = 0;
   for (const std::string& argument : request.arguments) argument_bytes += argument.size() + 1;
   if (argument_bytes > request.limits.guest.argument_bytes_max) {
@@ -367,6 +395,26 @@ Result<void> InstanceManager::close_input(InstanceId id) {
   record->state->close_input();
   implementation_->wake_if_over(*record);
   return {};
+}
+
+Result<void> InstanceManager::client_left(InstanceId id, std::string why) {
+  InstanceRecord* record = implementation_->find(id);
+  if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
+  record->state->client_left(std::move(why));
+  implementation_->wake_if_over(*record);
+  return {};
+}
+
+Result<void> InstanceManager::client_back(InstanceId id) {
+  InstanceRecord* record = implementation_->find(id);
+  if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
+  record->state->session.client_back();
+  return {};
+}
+
+void InstanceManager::client_ready(InstanceId id) {
+  InstanceRecord* record = implementation_->find(id);
+  if (record != nullptr) implementation_->mark_undelivered(*record);
 }
 
 Result<void> InstanceManager::kill(InstanceId id, std::string reason) {

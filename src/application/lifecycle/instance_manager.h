@@ -59,8 +59,13 @@ class InstanceManager {
   Result<ProgramId> load_program(std::span<const std::byte> wasm);
   Result<ProgramId> load_program_file(const std::string& path);
   // Compiles on the helper thread; launches of the program wait for it and end as NotStarted when
-  // it fails.
-  Result<ProgramId> request_program(std::vector<std::byte> wasm);
+  // it fails. `digest` is that of the bytes. Errors: QuotaExceeded when too many wait already.
+  Result<ProgramId> request_program(std::vector<std::byte> wasm, const Digest& digest);
+  // The program with these bytes; none that is not known, failed to compile or was forgotten.
+  std::optional<ProgramId> find_program(const Digest& digest) const;
+  // Of one that was requested; NotFound if it was forgotten since, or what the compiler says.
+  Result<ProgramState> program_state(ProgramId program) const;
+  std::size_t program_count() const;
 
   // Errors: NotFound for an unknown program, TooLarge for arguments beyond the limit, QuotaExceeded
   // when too many launches wait. The sink outlives the instance.
@@ -70,6 +75,12 @@ class InstanceManager {
   Result<void> send_to(InstanceId instance, std::string message);
   // No more messages: `receive` gives `unavailable` once the inbox is empty.
   Result<void> close_input(InstanceId instance);
+  // Nobody is there to send: `receive` gives `unavailable` and `why` once the inbox is empty, until
+  // client_back().
+  Result<void> client_left(InstanceId instance, std::string why);
+  Result<void> client_back(InstanceId instance);
+  // Offers the client again what it refused.
+  void client_ready(InstanceId instance);
   Result<void> kill(InstanceId instance, std::string reason);
 
   // The parts of EngineLoop's step; each returns whether it did anything.

@@ -17,6 +17,7 @@ using hostcalls::LogLevel;
 using hostcalls::LogSource;
 
 enum class ProgramId : std::uint32_t {};
+enum class ProgramState : std::uint8_t { Compiling, Ready };
 
 struct InstanceLimits {
   std::uint64_t memory_bytes_max = 128u << 20;
@@ -57,17 +58,20 @@ struct EndRecord {
 
 // Called on the engine thread from inside step(), never from inside another call of the manager,
 // so a sink may call the manager back.
+//
+// False means not now: what was refused is kept, within GuestLimits, and offered again in its order
+// once InstanceManager::client_ready() is called for the instance.
 class ClientSink {
  public:
   virtual ~ClientSink() = default;
-  // False: not now; the message is kept (within the limits of the outbox) and offered again.
   virtual bool message(InstanceId instance, std::string_view bytes) = 0;
   // One line of the guest's log or of what it wrote to stdout or stderr, without the newline and
   // with control characters spelled out.
-  virtual void log(InstanceId instance, LogSource source, LogLevel level,
+  virtual bool log(InstanceId instance, LogSource source, LogLevel level,
                    std::string_view line) = 0;
-  // The last call for this instance; every message was delivered before it.
-  virtual void ended(InstanceId instance, const EndRecord& record) = 0;
+  // Everything else was taken before it. Once it is taken too, it was the last call for this
+  // instance.
+  virtual bool ended(InstanceId instance, const EndRecord& record) = 0;
 };
 
 }  // namespace quire::lifecycle

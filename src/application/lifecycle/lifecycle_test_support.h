@@ -2,7 +2,9 @@
 // For the tests of this folder: a client that keeps what it was told, and an engine around a
 // runtime and a control layer that only notes commands.
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "application/hostcalls/calls.h"
@@ -18,17 +20,30 @@ namespace quire::lifecycle {
 
 class RecordingClient final : public ClientSink {
  public:
-  bool message(InstanceId, std::string_view bytes) override {
-    if (!takes) return false;
+  bool message(InstanceId instance, std::string_view bytes) override {
+    if (!takes_from(instance)) return false;
     messages.emplace_back(bytes);
     return true;
   }
-  void log(InstanceId, LogSource, LogLevel, std::string_view line) override {
+  bool log(InstanceId instance, LogSource, LogLevel, std::string_view line) override {
+    if (!takes_from(instance)) return false;
     lines.emplace_back(line);
+    return true;
   }
-  void ended(InstanceId, const EndRecord& record) override { ends.push_back(record); }
+  bool ended(InstanceId instance, const EndRecord& record) override {
+    if (!takes_from(instance)) return false;
+    ends.push_back(record);
+    return true;
+  }
+  bool takes_from(InstanceId instance) {
+    ++offer_count;
+    if (!takes) refused.insert(instance);
+    return takes;
+  }
 
   bool takes = true;
+  std::uint64_t offer_count = 0;
+  std::set<InstanceId> refused;  // Whose words wait for client_ready().
   std::vector<std::string> messages;
   std::vector<std::string> lines;
   std::vector<EndRecord> ends;
@@ -54,6 +69,12 @@ struct TestEngine {
     return manager
         .launch({.program = program, .arguments = std::move(arguments), .limits = limits}, client)
         .value();
+  }
+  // The client takes, or takes no more, from here on.
+  void let_client_take(bool takes) {
+    client.takes = takes;
+    if (!takes) return;
+    for (const InstanceId each : std::exchange(client.refused, {})) manager.client_ready(each);
   }
   // Until a turn does nothing.
   void settle() {

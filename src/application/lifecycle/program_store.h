@@ -3,8 +3,11 @@
 // so that nobody waits for a compiler.
 //
 // Owns     the compiled programs and the helper thread (started at the first request).
+// Bound    what was requested, by count and by bytes of Wasm: beyond that the program that was used
+//          least recently is forgotten (its instances keep the code). What was loaded stays.
 // Thread   engine thread; the helper only compiles and notifies the Wakeup.
 // Errors   of the runtime's compile(); QuotaExceeded when kRequestCountMax compilations wait.
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +15,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "application/lifecycle/launch.h"
@@ -23,12 +27,18 @@
 
 namespace quire::lifecycle {
 
+// Of what was requested; the bytes are those of the Wasm.
+struct ProgramLimits {
+  std::size_t count_max = 512;
+  std::uint64_t bytes_max = 256u << 20;
+};
+
 class ProgramStore {
  public:
   static constexpr std::size_t kRequestCountMax = 256;
 
-  ProgramStore(sandbox::WasmRuntime& runtime, Wakeup& wakeup)
-      : runtime_(runtime), wakeup_(wakeup) {}
+  ProgramStore(sandbox::WasmRuntime& runtime, Wakeup& wakeup, const ProgramLimits& limits = {})
+      : runtime_(runtime), wakeup_(wakeup), limits_(limits) {}
   ~ProgramStore();
   ProgramStore(const ProgramStore&) = delete;
   ProgramStore& operator=(const ProgramStore&) = delete;
@@ -36,16 +46,24 @@ class ProgramStore {
   struct Entry {
     std::shared_ptr<const sandbox::Program> program;  // Null while compiling, and when it failed.
     std::optional<Error> error;
+    Digest digest{};
+    std::uint64_t wasm_bytes = 0;
+    std::uint64_t used = 0;  // By what use() counts.
+    bool stays = false;
     bool compiling() const { return program == nullptr && !error; }
   };
 
   Result<ProgramId> load(std::span<const std::byte> wasm);
-  Result<ProgramId> request(std::vector<std::byte> wasm);
-  // Null for an id that was never given out.
+  Result<ProgramId> request(std::vector<std::byte> wasm, const Digest& digest);
+  // Null for an id that was never given out, or of a program that was forgotten.
   const Entry* find(ProgramId id) const;
+  std::optional<ProgramId> find(const Digest& digest) const;
+  // It is wanted: others are forgotten before it.
+  void use(ProgramId id);
   // Takes in what the helper finished; true if anything.
   bool poll();
   bool compiling() const { return requested_ > 0; }
+  std::size_t count() const { return programs_.size(); }
 
  private:
   struct Job {
@@ -54,17 +72,25 @@ class ProgramStore {
   };
   struct Done {
     ProgramId id{};
-    Entry entry;
+    std::shared_ptr<const sandbox::Program> program;
+    std::optional<Error> error;
   };
 
   void help();
-  ProgramId add(const Digest& digest);
+  Entry& add(ProgramId id, const Digest& digest, std::uint64_t wasm_bytes);
+  void make_room(std::uint64_t wasm_bytes);
+  void forget(std::unordered_map<ProgramId, Entry>::iterator entry);
 
   sandbox::WasmRuntime& runtime_;
   Wakeup& wakeup_;
-  std::vector<Entry> programs_;  // By id, from 1.
-  std::map<Digest, ProgramId> by_digest_;
-  std::size_t requested_ = 0;
+  const ProgramLimits limits_;
+  std::unordered_map<ProgramId, Entry> programs_;
+  std::map<Digest, ProgramId> by_digest_;  // The newest with that digest.
+  std::uint32_t next_id_ = 1;
+  std::uint64_t uses_ = 0;
+  std::size_t requested_count_ = 0;  // Entries that do not stay, and their bytes.
+  std::uint64_t requested_bytes_ = 0;
+  std::size_t requested_ = 0;  // Compilations under way.
   BoundedQueue<Job> jobs_{kRequestCountMax};
   BoundedQueue<std::unique_ptr<Done>> done_{
       kRequestCountMax};  // A slot for each job: never refuses.

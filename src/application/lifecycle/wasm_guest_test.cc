@@ -267,8 +267,11 @@ TEST_F(WasmGuest, RequestedProgramCompilesBesideTheEngine) {
       sandbox::wasm_from_wat(R"((module (func (export "run") (result i32) (i32.const 9))))")
           .value();
   const auto bytes = std::as_bytes(std::span(good));
-  engine->launch(engine->manager.request_program({bytes.begin(), bytes.end()}).value());
-  engine->launch(engine->manager.request_program({bytes.begin(), bytes.begin() + 9}).value());
+  const auto request = [&](std::span<const std::byte> wasm) {
+    return engine->manager.request_program({wasm.begin(), wasm.end()}, sha256(wasm)).value();
+  };
+  engine->launch(request(bytes));
+  engine->launch(request(bytes.first(9)));
   engine->loop.run_until_idle();
   ASSERT_EQ(engine->client.ends.size(), 2u);
   for (const EndRecord& end : engine->client.ends) {

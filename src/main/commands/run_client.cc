@@ -44,7 +44,7 @@ bool RunClient::message(lifecycle::InstanceId instance, std::string_view bytes) 
   return true;
 }
 
-void RunClient::log(lifecycle::InstanceId instance, lifecycle::LogSource source,
+bool RunClient::log(lifecycle::InstanceId instance, lifecycle::LogSource source,
                     lifecycle::LogLevel level, std::string_view line) {
   const bool loud = level >= lifecycle::LogLevel::Warning;
   const std::string prefix =
@@ -53,6 +53,7 @@ void RunClient::log(lifecycle::InstanceId instance, lifecycle::LogSource source,
   const std::string text = prefix + mark + std::string(line);
   std::fprintf(stderr, "%s\n",
                terminal_.paint(text, loud ? cli::Colour::Yellow : cli::Colour::Grey).c_str());
+  return true;
 }
 
 void RunClient::tell_failure(std::size_t number, const lifecycle::EndRecord& record) {
@@ -67,7 +68,7 @@ void RunClient::tell_failure(std::size_t number, const lifecycle::EndRecord& rec
                number, text.c_str());
 }
 
-void RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) {
+bool RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) {
   const std::size_t number = programs_.number_of(instance);
   const bool well = record.kind == lifecycle::EndKind::Finished && record.exit_code == 0;
   if (auto rest = unfinished_lines_.extract(number); !rest.empty() && !rest.mapped().empty()) {
@@ -91,7 +92,7 @@ void RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord
     failed_count_ += 1;
     tell_failure(number, record);
   }
-  if (style_ != cli::OutputStyle::Json) return;
+  if (style_ != cli::OutputStyle::Json) return true;
   print(dump({{"instance", number},
               {"end", lifecycle::end_kind_name(record.kind)},
               {"exit_code", record.exit_code},
@@ -105,6 +106,7 @@ void RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord
               {"computed_tokens", record.statistics.computed_token_count},
               {"found_tokens", record.statistics.found_token_count},
               {"page_count_max", record.statistics.page_count_max}}));
+  return true;
 }
 
 }  // namespace quire

@@ -26,9 +26,9 @@ class RunClient final : public lifecycle::ClientSink {
   void add(lifecycle::InstanceId instance) { programs_.add(instance); }
 
   bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
-  void log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
+  bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
            std::string_view line) override;
-  void ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
+  bool ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
 
   bool all_ended_well() const { return failed_count_ == 0; }
   // Over all instances that have ended.

@@ -1,0 +1,81 @@
+#include "application/lifecycle/program_store.h"
+
+#include <gtest/gtest.h>
+
+#include "application/hostcalls/calls.h"
+#include "application/sandbox/fake_runtime.h"
+
+namespace quire::lifecycle {
+namespace {
+
+class NoGuest final : public sandbox::FakeGuest {
+ public:
+  sandbox::FakeAction step(sandbox::FakeHost&) override { return {}; }
+};
+
+class Programs : public testing::Test {
+ protected:
+  Programs() {
+    for (const char* name : {"one", "two", "three", "four"}) {
+      runtime.add_program(name, [] { return std::make_unique<NoGuest>(); });
+    }
+  }
+  static std::vector<std::byte> bytes_of(std::string_view name) {
+    const auto bytes = std::as_bytes(std::span(name));
+    return {bytes.begin(), bytes.end()};
+  }
+  ProgramId request(ProgramStore& store, std::string_view name) {
+    const std::vector<std::byte> bytes = bytes_of(name);
+    const ProgramId id = store.request(bytes, sha256(bytes)).value();
+    while (store.compiling()) {
+      store.poll();
+      wakeup.wait_for(std::chrono::milliseconds(10));
+    }
+    return id;
+  }
+  bool knows(const ProgramStore& store, std::string_view name) {
+    return store.find(sha256(bytes_of(name))).has_value();
+  }
+
+  sandbox::FakeRuntime runtime{hostcalls::host_functions()};
+  Wakeup wakeup;
+};
+
+TEST_F(Programs, TheOneUsedLeastRecentlyIsForgottenAndWhatWasLoadedStays) {
+  ProgramStore store(runtime, wakeup, {.count_max = 2, .bytes_max = 100});
+  const ProgramId loaded = store.load(bytes_of("one")).value();
+  const ProgramId two = request(store, "two");
+  request(store, "three");
+  store.use(two);
+  request(store, "four");
+  EXPECT_TRUE(knows(store, "one"));
+  EXPECT_TRUE(knows(store, "two"));
+  EXPECT_FALSE(knows(store, "three"));
+  EXPECT_TRUE(knows(store, "four"));
+  EXPECT_EQ(store.count(), 3u);
+  EXPECT_NE(store.find(loaded), nullptr);
+  EXPECT_EQ(request(store, "one"), loaded);
+  EXPECT_EQ(request(store, "two"), two);
+}
+
+TEST_F(Programs, BytesOfWasmAreBoundedToo) {
+  ProgramStore store(runtime, wakeup, {.count_max = 10, .bytes_max = 8});
+  request(store, "one");
+  request(store, "two");
+  request(store, "three");  // 3 + 3 + 5 bytes: the oldest goes.
+  EXPECT_FALSE(knows(store, "one"));
+  EXPECT_TRUE(knows(store, "two"));
+  EXPECT_TRUE(knows(store, "three"));
+}
+
+TEST_F(Programs, WhatDoesNotCompileCountsUntilItIsForgotten) {
+  ProgramStore store(runtime, wakeup, {.count_max = 4, .bytes_max = 1000});
+  for (int i = 0; i < 100; ++i) {
+    const ProgramId id = request(store, "no program " + std::to_string(i));
+    ASSERT_TRUE(store.find(id)->error);
+    ASSERT_LE(store.count(), 4u);
+  }
+}
+
+}  // namespace
+}  // namespace quire::lifecycle
