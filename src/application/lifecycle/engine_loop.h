@@ -35,8 +35,8 @@ class EngineLoop {
              Wakeup& wakeup)
       : manager_(manager), control_(control), clock_(clock), wakeup_(wakeup) {}
 
-  // Part of each turn from here on; outlives the loop. Before the first turn.
-  void open(FrontDoor& door) { door_ = &door; }
+  // Part of each turn from here on; null: none. Not while the loop runs.
+  void set_door(FrontDoor* door) { door_ = door; }
 
   // One turn without sleeping. True if anything was done.
   bool step();

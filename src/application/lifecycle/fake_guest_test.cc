@@ -274,7 +274,7 @@ TEST_F(FakeGuests, ATurnBeginsAndEndsAtTheFrontDoor) {
     int taken = 0;
     int handed_out = 0;
   } door;
-  engine.loop.open(door);
+  engine.loop.set_door(&door);
   EXPECT_TRUE(engine.loop.step());
   EXPECT_FALSE(engine.loop.step());
   EXPECT_EQ(door.taken, 2);

@@ -332,6 +332,10 @@ Result<ProgramState> InstanceManager::program_state(ProgramId program) const {
   return entry->compiling() ? ProgramState::Compiling : ProgramState::Ready;
 }
 
+std::uint64_t InstanceManager::compiled_count() const {
+  return implementation_->programs.compiled_count();
+}
+
 std::size_t InstanceManager::program_count() const {
   return implementation_->programs.count();
 }
@@ -517,6 +521,10 @@ bool InstanceManager::background_ready() const {
 }
 std::size_t InstanceManager::live_count() const {
   return implementation_->records.size();
+}
+bool InstanceManager::has_ended(InstanceId id) const {
+  const InstanceRecord* record = implementation_->find(id);
+  return record == nullptr || record->stage == Stage::Ended;
 }
 bool InstanceManager::compiling() const {
   return implementation_->programs.compiling();

@@ -66,6 +66,7 @@ class InstanceManager {
   // Of one that was requested; NotFound if it was forgotten since, or what the compiler says.
   Result<ProgramState> program_state(ProgramId program) const;
   std::size_t program_count() const;
+  std::uint64_t compiled_count() const;  // Requests that were done or failed, ever.
 
   // Errors: NotFound for an unknown program, TooLarge for arguments beyond the limit, QuotaExceeded
   // when too many launches wait. The sink outlives the instance.
@@ -94,7 +95,9 @@ class InstanceManager {
   bool background_ready() const;
   // When the next sleep or wait ends, on `clock`.
   std::optional<std::uint64_t> next_timer_ns() const;
-  std::size_t live_count() const;  // Launched and not yet collected by ended().
+  std::size_t live_count() const;  // Launched, and ended() not yet taken.
+  // Its last words may still have to be taken; also true of one that is forgotten.
+  bool has_ended(InstanceId instance) const;
   bool compiling() const;
 
   void verify() const;

@@ -111,6 +111,7 @@ bool ProgramStore::poll() {
     if (!popped) break;
     const std::unique_ptr<Done> done = std::move(*popped);
     --requested_;
+    ++compiled_count_;
     any = true;
     Entry& entry = programs_.at(done->id);
     entry.program = std::move(done->program);

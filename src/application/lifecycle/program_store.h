@@ -64,6 +64,7 @@ class ProgramStore {
   bool poll();
   bool compiling() const { return requested_ > 0; }
   std::size_t count() const { return programs_.size(); }
+  std::uint64_t compiled_count() const { return compiled_count_; }  // Requests done or failed, ever.
 
  private:
   struct Job {
@@ -91,6 +92,7 @@ class ProgramStore {
   std::size_t requested_count_ = 0;  // Entries that do not stay, and their bytes.
   std::uint64_t requested_bytes_ = 0;
   std::size_t requested_ = 0;  // Compilations under way.
+  std::uint64_t compiled_count_ = 0;
   BoundedQueue<Job> jobs_{kRequestCountMax};
   BoundedQueue<std::unique_ptr<Done>> done_{
       kRequestCountMax};  // A slot for each job: never refuses.

@@ -1,0 +1,195 @@
+#include "application/server/http_gate.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/utf8.h"
+#include "wire/frames.h"
+
+namespace quire::server {
+namespace {
+
+// A host without its port, in lower case; "[::1]:80" is "::1". Empty for what is no host.
+std::string host_of(std::string_view text) {
+  std::string host;
+  std::string_view rest;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) return "";
+    host = text.substr(1, end - 1);
+    rest = text.substr(end + 1);
+  } else {
+    const std::size_t end = std::min(text.find(':'), text.size());
+    host = text.substr(0, end);
+    rest = text.substr(end);
+  }
+  const bool has_port = rest.size() > 1 && rest[0] == ':' &&
+                        rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  if (!rest.empty() && !has_port) return "";
+  std::transform(host.begin(), host.end(), host.begin(), [](unsigned char each) {
+    return static_cast<char>(each >= 'A' && each <= 'Z' ? each - 'A' + 'a' : each);
+  });
+  return host;
+}
+
+// 127.0.0.0/8, written as four plain numbers.
+bool is_loopback_ipv4(std::string_view host) {
+  int parts = 0;
+  while (true) {
+    const std::size_t end = std::min(host.find('.'), host.size());
+    const std::string_view part = host.substr(0, end);
+    unsigned value = 256;
+    const auto parsed = std::from_chars(part.data(), part.data() + part.size(), value);
+    const bool is_plain = parsed.ec == std::errc() && parsed.ptr == part.data() + part.size() &&
+                          value <= 255 && (part.size() == 1 || part[0] != '0');
+    if (!is_plain || (parts == 0 && value != 127)) return false;
+    ++parts;
+    if (end == host.size()) return parts == 4;
+    if (parts == 4) return false;
+    host.remove_prefix(end + 1);
+  }
+}
+
+bool is_loopback_host(std::string_view host) {
+  return host == "localhost" || host == "::1" || is_loopback_ipv4(host);
+}
+
+HttpAnswer json_answer(std::uint32_t status, const nlohmann::ordered_json& json) {
+  return {status, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"};
+}
+
+}  // namespace
+
+Result<Endpoint> parse_endpoint(std::string_view text) {
+  const auto wrong = [&](const char* how) {
+    return Error(ErrorCode::InvalidArgument, in_quotes(text) + " " + how);
+  };
+  const std::size_t colon = text.rfind(':');
+  const bool is_in_brackets = text.ends_with(']');
+  if (colon == std::string_view::npos || is_in_brackets) return wrong("has no port: HOST:PORT");
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port_text = text.substr(colon + 1);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return wrong("holds an IPv6 address, which goes into brackets: [::1]:8080");
+  }
+  if (host.empty()) return wrong("has no host: HOST:PORT");
+  std::uint16_t port = 0;
+  const auto parsed = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+  if (parsed.ec != std::errc() || parsed.ptr != port_text.data() + port_text.size()) {
+    return wrong("has no port of 0 to 65535 behind the colon");
+  }
+  return Endpoint{std::string(host), port};
+}
+
+Result<Endpoint> parse_server_url(std::string_view url) {
+  constexpr std::string_view kScheme = "ws://";
+  if (!url.starts_with(kScheme)) {
+    return Error(ErrorCode::InvalidArgument,
+                 in_quotes(url) + " is no address of a server: ws://HOST:PORT");
+  }
+  std::string_view rest = url.substr(kScheme.size());
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  Endpoint endpoint = TRY(parse_endpoint(rest));
+  if (endpoint.port == 0) {
+    return Error(ErrorCode::InvalidArgument, in_quotes(url) + " names port 0, which nobody has");
+  }
+  return endpoint;
+}
+
+std::string server_url(const Endpoint& endpoint) {
+  const bool is_ipv6 = endpoint.host.find(':') != std::string::npos;
+  return "ws://" + (is_ipv6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" +
+         std::to_string(endpoint.port);
+}
+
+Result<void> check_loopback(const Endpoint& endpoint) {
+  if (is_loopback_host(host_of(endpoint.host.find(':') == std::string::npos
+                                   ? endpoint.host
+                                   : "[" + endpoint.host + "]"))) {
+    return {};
+  }
+  return Error(ErrorCode::PermissionDenied,
+               in_quotes(endpoint.host) +
+                   " can be reached from other machines, and whoever reaches this server may run "
+                   "programs on it: that needs keys, which it does not have yet. Listen on "
+                   "127.0.0.1 and let others in through a tunnel (ssh -L)");
+}
+
+HttpAnswer HttpGate::refusal(std::uint32_t status, ErrorCode code, const std::string& message,
+                             std::optional<std::uint64_t> retry_after_ms) {
+  nlohmann::ordered_json error = {{"code", error_code_name(code)}, {"message", message}};
+  if (retry_after_ms) error["retry_after_ms"] = *retry_after_ms;
+  HttpAnswer answer = json_answer(status, {{"error", std::move(error)}});
+  if (retry_after_ms) {
+    answer.headers.emplace_back("Retry-After", std::to_string((*retry_after_ms + 999) / 1000));
+  }
+  return answer;
+}
+
+// The port is not compared: a tunnel may have another.
+bool HttpGate::is_own_host(std::string_view text) const {
+  const std::string host = host_of(text);
+  return is_loopback_host(host) || (!host.empty() && host == listens_.host);
+}
+
+std::variant<Upgrade, HttpAnswer> HttpGate::decide(const HttpHead& head,
+                                                   bool is_shutting_down) const {
+  if (head.hosts.size() != 1) {
+    return refusal(400, ErrorCode::InvalidArgument,
+                   std::to_string(head.hosts.size()) + " Host headers; one was expected");
+  }
+  const std::string& host = head.hosts.front();
+  if (!is_own_host(host)) {
+    return refusal(403, ErrorCode::PermissionDenied,
+                   "the Host header names " + in_quotes(host) +
+                       ", which is not this server: use 127.0.0.1 or localhost");
+  }
+  for (const std::string& origin : head.origins) {
+    if (origin == "http://" + host) continue;
+    return refusal(403, ErrorCode::PermissionDenied,
+                   "a page of " + in_quotes(origin) + " may not use this server");
+  }
+  if (head.is_upgrade) {
+    if (head.target != "/") {
+      return refusal(404, ErrorCode::NotFound,
+                     "no WebSocket at " + in_quotes(head.target) + ": it is at /");
+    }
+    if (is_shutting_down) {
+      return refusal(503, ErrorCode::Unavailable, "the server is shutting down");
+    }
+    const auto& wanted = head.subprotocols;
+    if (std::find(wanted.begin(), wanted.end(), wire::kSubprotocol) == wanted.end()) {
+      return refusal(400, ErrorCode::NotSupported,
+                     std::string("the client speaks none of this server's versions: it must offer "
+                                 "the WebSocket subprotocol ") +
+                         wire::kSubprotocol);
+    }
+    return Upgrade{};
+  }
+  const bool is_known = head.target == "/" || head.target == "/health";
+  if (!is_known) {
+    return refusal(404, ErrorCode::NotFound,
+                   "nothing is at " + in_quotes(head.target) +
+                       "; there are / and /health, and a WebSocket at /");
+  }
+  if (head.method != "GET" && head.method != "HEAD") {
+    HttpAnswer answer = refusal(405, ErrorCode::NotSupported,
+                                head.target + " takes GET, not " + in_quotes(head.method));
+    answer.headers.emplace_back("Allow", "GET, HEAD");
+    return answer;
+  }
+  if (head.target == "/health") {
+    return json_answer(is_shutting_down ? 503 : 200,
+                       {{"status", is_shutting_down ? "shutting-down" : "ok"}});
+  }
+  return json_answer(200, {{"server", "quire"},
+                           {"version", QUIRE_VERSION},
+                           {"websocket", "ws://" + host + "/"},
+                           {"subprotocol", wire::kSubprotocol}});
+}
+
+}  // namespace quire::server

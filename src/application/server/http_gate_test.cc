@@ -1,0 +1,116 @@
+#include "application/server/http_gate.h"
+
+#include <gtest/gtest.h>
+
+namespace quire::server {
+namespace {
+
+HttpHead head(std::string host = "localhost:7847", std::string target = "/") {
+  return {"GET", std::move(target), {std::move(host)}, {}, false, {}};
+}
+HttpHead upgrade(std::string host = "localhost:7847") {
+  HttpHead upgrade = head(std::move(host));
+  upgrade.is_upgrade = true;
+  upgrade.subprotocols = {"quire.1"};
+  return upgrade;
+}
+const HttpGate kGate({"127.0.0.1", 7847});
+
+// 101: a WebSocket.
+std::uint32_t status_of(const HttpHead& request, bool is_shutting_down = false) {
+  const auto decision = kGate.decide(request, is_shutting_down);
+  const auto* answer = std::get_if<HttpAnswer>(&decision);
+  return answer == nullptr ? 101 : answer->status;
+}
+
+TEST(HttpGate, LetsInWhoNamesThisMachineAndNobodyElse) {
+  for (const char* host :
+       {"localhost", "LocalHost:1", "127.0.0.1:7847", "127.9.8.7", "[::1]:80", "[::1]"}) {
+    EXPECT_EQ(status_of(upgrade(host)), 101u) << host;
+    EXPECT_EQ(status_of(head(host)), 200u) << host;
+  }
+  for (const char* host :
+       {"example.com", "127.0.0.1.example.com", "localhost.example.com", "0.0.0.0", "10.0.0.1",
+        "127.0.0.1@example.com", "127.1", "2130706433", "0177.0.0.1", "127.0.0.1:80:80",
+        "localhost:", "localhost:x", "[::1", "[::2]", "::1", "", "127.0.0.256", "1270.0.0.1"}) {
+    EXPECT_EQ(status_of(upgrade(host)), 403u) << host;
+    EXPECT_EQ(status_of(head(host)), 403u) << host;
+  }
+  HttpHead two = upgrade();
+  two.hosts.push_back("localhost");
+  EXPECT_EQ(status_of(two), 400u);
+  two.hosts.clear();
+  EXPECT_EQ(status_of(two), 400u);
+}
+
+TEST(HttpGate, RefusesPagesOfOtherOrigins) {
+  HttpHead own = upgrade();
+  own.origins = {"http://localhost:7847"};
+  EXPECT_EQ(status_of(own), 101u);
+  for (const char* origin : {"http://localhost:3000", "https://localhost:7847", "null",
+                             "http://example.com", "http://localhost:7847.example.com", ""}) {
+    HttpHead other = upgrade();
+    other.origins = {origin};
+    EXPECT_EQ(status_of(other), 403u) << origin;
+    other.is_upgrade = false;
+    EXPECT_EQ(status_of(other), 403u) << origin;
+  }
+  own.origins.push_back("http://example.com");
+  EXPECT_EQ(status_of(own), 403u);
+}
+
+TEST(HttpGate, AWebSocketNeedsTheRightPlaceAndVersion) {
+  HttpHead request = upgrade();
+  request.target = "/v1";
+  EXPECT_EQ(status_of(request), 404u);
+  request = upgrade();
+  request.subprotocols = {"quire.2", "chat"};
+  EXPECT_EQ(status_of(request), 400u);
+  request.subprotocols.push_back("quire.1");
+  EXPECT_EQ(status_of(request), 101u);
+  EXPECT_EQ(status_of(request, true), 503u);
+}
+
+TEST(HttpGate, AnswersWhoLooksAround) {
+  EXPECT_EQ(status_of(head("localhost", "/health")), 200u);
+  EXPECT_EQ(status_of(head("localhost", "/health"), true), 503u);
+  EXPECT_EQ(status_of(head("localhost", "/nothing")), 404u);
+  HttpHead post = head();
+  post.method = "POST";
+  EXPECT_EQ(status_of(post), 405u);
+  const auto decision = kGate.decide(head("localhost:99"), false);
+  const auto& answer = std::get<HttpAnswer>(decision);
+  EXPECT_NE(answer.body.find(R"("websocket":"ws://localhost:99/")"), std::string::npos)
+      << answer.body;
+  EXPECT_NE(answer.body.find(R"("subprotocol":"quire.1")"), std::string::npos) << answer.body;
+}
+
+TEST(Endpoint, TakesHostAndPortAndNamesWhatIsWrong) {
+  EXPECT_EQ(server_url(parse_endpoint("127.0.0.1:80").value()), "ws://127.0.0.1:80");
+  EXPECT_EQ(server_url(parse_endpoint("[::1]:0").value()), "ws://[::1]:0");
+  for (const char* wrong : {"127.0.0.1", "localhost:", "localhost:65536", "localhost:-1",
+                            "localhost:8x", ":80", "::1:80", "[::1]", ""}) {
+    EXPECT_EQ(parse_endpoint(wrong).error().code(), ErrorCode::InvalidArgument) << wrong;
+  }
+  EXPECT_EQ(parse_server_url("ws://localhost:80/").value().host, "localhost");
+  for (const char* wrong : {"localhost:80", "wss://localhost:80", "ws://localhost",
+                            "ws://localhost:0", "ws://localhost:80/path"}) {
+    EXPECT_EQ(parse_server_url(wrong).error().code(), ErrorCode::InvalidArgument) << wrong;
+  }
+}
+
+TEST(Endpoint, WhatOthersCanReachIsRefusedWithTheReason) {
+  for (const char* own : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) {
+    EXPECT_TRUE(check_loopback({own, 80}).ok()) << own;
+  }
+  for (const char* wide :
+       {"0.0.0.0", "::", "192.168.0.1", "example.com", "127.1", "::ffff:127.0.0.1"}) {
+    const Result<void> checked = check_loopback({wide, 80});
+    ASSERT_FALSE(checked.ok()) << wide;
+    EXPECT_EQ(checked.error().code(), ErrorCode::PermissionDenied);
+    EXPECT_NE(checked.error().message().find("keys"), std::string_view::npos);
+  }
+}
+
+}  // namespace
+}  // namespace quire::server

@@ -1,0 +1,97 @@
+#pragma once
+// Link is all that the io thread (sockets) and the engine thread (gateway) share: requests one way,
+// frames the other, and two words for each connection.
+//
+// Thread   as each member says. No push is ever refused and none blocks:
+//   requests   the io thread reads a request only while its connection and the server have a slot
+//              for it (SocketLimits::pending_*), and the slot is taken until the engine's answer to
+//              it, Parked or a reply, was taken out of `frames`. Gone has a slot of its own.
+//   frames     so answers have the slots of their requests, and replies to what was parked those
+//              that ServiceLimits::waiting_request_count_max counts. An event is pushed only while
+//              its connection has less than unwritten_bytes_max not taken, and is charged at least
+//              kFrameOverheadBytes.
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "application/server/server_limits.h"
+#include "base/bounded_queue.h"
+#include "base/wakeup.h"
+#include "wire/frames.h"
+
+namespace quire::server {
+
+enum class ConnectionId : std::uint64_t {};  // Never reused.
+
+// What both threads know of one connection.
+struct Connection {
+  explicit Connection(ConnectionId number) : id(number) {}
+
+  const ConnectionId id;
+  // Charges of the frames that the socket has taken. Added to by the io thread.
+  std::atomic<std::uint64_t> written_bytes{0};
+  // Set by the engine when it wants to be woken once the socket takes more; reset by the io thread.
+  std::atomic<bool> engine_waits{false};
+};
+using ConnectionHandle = std::shared_ptr<Connection>;
+
+// A program whose parts are complete and have the digest that they should have.
+struct ProgramBytes {
+  std::uint64_t id = 0;  // Of the request with the last part.
+  Digest digest{};
+  std::vector<std::byte> wasm;
+};
+
+struct Gone {};  // The last word of a connection; the engine answers with Forget.
+
+struct Inbound {
+  ConnectionHandle connection;
+  std::variant<wire::Request, ProgramBytes, Gone> body;
+  std::uint64_t bytes = 0;  // That count as pending.
+};
+
+struct Parked {};         // The reply comes later, and has no slot of the connection's then.
+struct Forget {};         // The connection is no longer known here.
+struct StopAccepting {};  // No new connections; `connection` is null.
+struct Broadcast {        // To all; `connection` is null.
+  wire::ServerFrame frame;
+};
+
+struct Outbound {
+  ConnectionHandle connection;
+  std::variant<wire::ServerFrame, Parked, Forget, StopAccepting, Broadcast> body;
+  std::uint64_t charge = 0;  // Of a frame.
+  // Of the request that this answers; none: it answers none, or one that was parked.
+  std::optional<std::uint64_t> request_bytes;
+};
+
+inline constexpr std::uint64_t kFrameOverheadBytes = 256;
+
+class Link {
+ public:
+  Link(const SocketLimits& limits, const ServiceLimits& service, Wakeup& engine)
+      : engine_wakeup(engine),
+        requests(limits.pending_request_count_total_max + 2 * connections(limits)),
+        frames(limits.pending_request_count_total_max + 2 * connections(limits) +
+               service.waiting_request_count_max + service.instance_count_max +
+               connections(limits) * (limits.unwritten_bytes_max / kFrameOverheadBytes + 1) +
+               kControlCountMax) {}
+
+  Wakeup& engine_wakeup;
+  BoundedQueue<Inbound> requests;
+  BoundedQueue<Outbound> frames;
+  // Lets the io thread look at `frames`. Called by the engine thread; set before both run.
+  std::function<void()> wake_io;
+  std::atomic<std::uint64_t> connection_count{0};  // Told by the io thread.
+
+ private:
+  static constexpr std::size_t kControlCountMax = 8;  // StopAccepting and Broadcasts.
+  static std::size_t connections(const SocketLimits& limits) { return limits.connection_count_max; }
+};
+
+}  // namespace quire::server

@@ -1,0 +1,37 @@
+#include "application/server/server.h"
+
+#include "application/server/socket_server.h"
+
+namespace quire::server {
+
+Server::Server(const ServerParts& parts, const ServerOptions& options)
+    : loop_(parts.loop),
+      link_(options.sockets, options.service, parts.engine_wakeup),
+      gateway_({.manager = parts.manager,
+                .loop = parts.loop,
+                .control = parts.control,
+                .link = link_,
+                .clock = parts.clock,
+                .random = parts.random,
+                .tell = parts.tell},
+               options.sockets, options.service) {}
+
+Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts,
+                                             const ServerOptions& options) {
+  TRY(check_loopback(options.listen));
+  std::unique_ptr<Server> server(new Server(parts, options));
+  server->sockets_ =
+      TRY(SocketServer::open(options.listen, options.sockets, server->link_, parts.tell));
+  parts.loop.set_door(&server->gateway_);
+  return server;
+}
+
+Server::~Server() {
+  loop_.set_door(nullptr);
+}
+
+const Endpoint& Server::endpoint() const {
+  return sockets_->endpoint();
+}
+
+}  // namespace quire::server

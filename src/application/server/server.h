@@ -1,0 +1,57 @@
+#pragma once
+// Server is sockets, gateway and the link between them: open() and clients may come, until
+// gateway().request_shutdown() has ended the engine's loop.
+//
+// Owns     the io thread and all of the connections.
+// Thread   built and destroyed on the engine thread, while the loop does not run.
+// Errors   PermissionDenied for an address that others can reach; Io for one that cannot be had.
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "application/server/gateway.h"
+#include "application/server/http_gate.h"
+#include "application/server/server_limits.h"
+#include "base/result.h"
+
+namespace quire::server {
+
+struct ServerOptions {
+  Endpoint listen{"127.0.0.1", 0};
+  SocketLimits sockets;
+  ServiceLimits service;
+};
+
+// What main() builds and passes in; all of it outlives the server.
+struct ServerParts {
+  lifecycle::InstanceManager& manager;
+  lifecycle::EngineLoop& loop;
+  control::ControlPort& control;
+  Wakeup& engine_wakeup;
+  const Clock& clock;
+  RandomSource& random;
+  // Lines for the operator; called on the engine's and on the io thread.
+  std::function<void(const std::string&)> tell;
+};
+
+class Server {
+ public:
+  static Result<std::unique_ptr<Server>> open(const ServerParts& parts,
+                                              const ServerOptions& options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  const Endpoint& endpoint() const;  // With the port that was given for port 0.
+  Gateway& gateway() { return gateway_; }
+
+ private:
+  Server(const ServerParts& parts, const ServerOptions& options);
+
+  lifecycle::EngineLoop& loop_;
+  Link link_;
+  Gateway gateway_;
+  std::unique_ptr<class SocketServer> sockets_;
+};
+
+}  // namespace quire::server

@@ -1,0 +1,40 @@
+#pragma once
+// The bounds of a server; each is named in the refusal of what would exceed it.
+#include <chrono>
+#include <cstdint>
+
+#include "application/lifecycle/launch.h"
+#include "wire/frames.h"
+
+namespace quire::server {
+
+// Of sockets and what waits between them and the engine.
+struct SocketLimits {
+  std::uint32_t connection_count_max = 1024;
+  std::chrono::milliseconds handshake_time_max{10'000};  // To the end of the HTTP header; to close.
+  std::chrono::milliseconds idle_time_max{60'000};  // Without a word or a pong; pings at its half.
+  std::uint32_t http_header_bytes_max = 8192;
+  // Requests that were read and not yet looked at by the engine.
+  std::uint32_t pending_request_count_max = 256;  // Of a connection.
+  std::uint64_t pending_request_bytes_max = 4u << 20;
+  std::uint32_t pending_request_count_total_max = 1u << 14;
+  std::uint64_t pending_request_bytes_total_max = 256u << 20;
+  std::uint64_t partial_frame_bytes_total_max = 64u << 20;  // Of frames that are not complete.
+  // Frames that the socket has not taken. One more frame, and replies, may come on top.
+  std::uint64_t unwritten_bytes_max = 256u << 10;
+  std::uint64_t program_bytes_max = 64u << 20;
+  std::uint64_t upload_bytes_total_max = 256u << 20;  // Of programs that are not complete.
+};
+
+// Of instances.
+struct ServiceLimits {
+  std::uint32_t instance_count_max = 1024;  // Until the last word was taken.
+  // How long an instance outlives its client, unless it is detached.
+  std::chrono::milliseconds grace{10'000};
+  // How long the last words of a detached instance are kept after its end.
+  std::chrono::milliseconds keep{600'000};
+  std::uint32_t waiting_request_count_max = 4096;  // For a program that compiles.
+  lifecycle::InstanceLimits instance = {};         // What a launch gets, and at most.
+};
+
+}  // namespace quire::server

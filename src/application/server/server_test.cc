@@ -1,0 +1,388 @@
+// The server over real sockets on loopback, with guests that are state machines.
+#include "application/server/server.h"
+
+#include <gtest/gtest.h>
+
+#include "application/server/server_test_support.h"
+
+namespace quire::server {
+namespace {
+
+template <typename T>
+const T* as(const std::optional<wire::ReplyBody>& reply) {
+  return reply ? std::get_if<T>(&*reply) : nullptr;
+}
+// "not-found: ..." or what else it is.
+std::string refusal(const std::optional<wire::ReplyBody>& reply) {
+  if (!reply) return "no reply";
+  const auto* failure = std::get_if<wire::Failure>(&*reply);
+  if (failure == nullptr) return "no refusal";
+  return std::string(error_code_name(failure->code)) + ": " + failure->message;
+}
+bool is_done(const std::optional<wire::ReplyBody>& reply) {
+  return as<wire::Done>(reply) != nullptr;
+}
+
+ServerOptions quick_options() {
+  ServerOptions options;
+  options.service.grace = std::chrono::milliseconds(50);
+  return options;
+}
+
+wire::InstanceReply launch(RawClient& client, std::string program,
+                           std::vector<std::string> arguments = {}, bool is_detached = false) {
+  wire::Launch request = launch_of(std::move(program), std::move(arguments));
+  request.detached = is_detached;
+  const std::optional<wire::ReplyBody> reply = client.ask(std::move(request));
+  const auto* instance = as<wire::InstanceReply>(reply);
+  EXPECT_NE(instance, nullptr) << refusal(reply);
+  return instance == nullptr ? wire::InstanceReply{} : *instance;
+}
+
+TEST(Server, AClientLaunchesTalksAndIsToldTheEnd) {
+  RunningServer server;
+  RawClient client = server.connect();
+  const wire::InstanceReply instance = launch(client, "echo");
+  EXPECT_EQ(instance.name.size(), 32u);
+  EXPECT_EQ(instance.program, sha256(bytes_of("echo")));
+  EXPECT_TRUE(is_done(client.ask(wire::Send{instance.instance, std::string("\0\xff hi", 5)})));
+  EXPECT_EQ(client.event<wire::MessageEvent>()->bytes, std::string("\0\xff hi", 5));
+  const auto listed = client.ask(wire::List{});
+  ASSERT_NE(as<wire::InstanceList>(listed), nullptr);
+  EXPECT_EQ(as<wire::InstanceList>(listed)->instances, std::vector<wire::InstanceReply>{instance});
+  EXPECT_TRUE(is_done(client.ask(wire::Send{instance.instance, "quit"})));
+  const auto ended = client.event<wire::EndedEvent>();
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->kind, wire::EndKind::Finished);
+  EXPECT_EQ(ended->instance, instance.instance);
+  EXPECT_GE(ended->duration_ns, ended->first_message_ns);
+  EXPECT_GT(ended->first_message_ns, 0u);
+  EXPECT_EQ(refusal(client.ask(wire::Send{instance.instance, "x"})).substr(0, 10), "not-found:");
+}
+
+TEST(Server, TheReplyToALaunchComesBeforeTheFirstWord) {
+  RunningServer server;
+  RawClient client = server.connect();
+  for (int i = 0; i < 50; ++i) {
+    const wire::InstanceReply instance = launch(client, "say", {"hello"});
+    EXPECT_TRUE(client.events.empty());
+    EXPECT_EQ(client.event<wire::MessageEvent>()->instance, instance.instance);
+    EXPECT_EQ(client.event<wire::EndedEvent>()->instance, instance.instance);
+  }
+}
+
+TEST(Server, AProgramIsUploadedInPartsOnceAndLaunchedByItsDigest) {
+  RunningServer server;
+  std::string name(3000, 'p');
+  server.served().runtime.add_program(name, [] { return std::make_unique<EchoGuest>(); });
+  RawClient client = server.connect();
+  const wire::ProgramName program = by_digest(name);
+  EXPECT_EQ(as<wire::ProgramReply>(client.ask(wire::FindProgram{program}))->state,
+            wire::ProgramState::Unknown);
+  wire::Launch request{program, {}, {}, false};
+  EXPECT_EQ(refusal(client.ask(request)).substr(0, 10), "not-found:");
+  for (std::size_t at = 0; at < 2000; at += 1000) {
+    const auto reply =
+        client.ask(wire::Upload{*program.digest, name.size(), at, name.substr(at, 1000)});
+    ASSERT_NE(as<wire::ProgramReply>(reply), nullptr) << refusal(reply);
+    EXPECT_EQ(*as<wire::ProgramReply>(reply),
+              (wire::ProgramReply{program.digest, wire::ProgramState::Partial, at + 1000}));
+  }
+  const auto last = client.ask(wire::Upload{*program.digest, name.size(), 2000, name.substr(2000)});
+  ASSERT_NE(as<wire::ProgramReply>(last), nullptr) << refusal(last);
+  EXPECT_EQ(as<wire::ProgramReply>(last)->state, wire::ProgramState::Ready);
+  const std::uint64_t program_count = server.status().program_count;
+  RawClient other = server.connect();
+  EXPECT_EQ(as<wire::ProgramReply>(other.ask(wire::FindProgram{program}))->state,
+            wire::ProgramState::Ready);
+  other.ask(wire::Upload{*program.digest, name.size(), 0, name});
+  EXPECT_EQ(server.status().program_count, program_count);
+  EXPECT_NE(as<wire::InstanceReply>(other.ask(request)), nullptr);
+}
+
+TEST(Server, AProgramThatDoesNotCompileIsToldAtTheUpload) {
+  RunningServer server;
+  RawClient client = server.connect();
+  const std::string name = "no such program";
+  const auto reply = client.ask(wire::Upload{sha256(bytes_of(name)), name.size(), 0, name});
+  EXPECT_EQ(refusal(reply), "invalid-argument: no fake program is named so");
+  EXPECT_EQ(refusal(client.ask(wire::Launch{by_digest(name), {}, {}, false})).substr(0, 10),
+            "not-found:");
+  // Pipelined behind the upload, the launch waits for the compiler and gets its words.
+  const std::string other = "no such program either";
+  client.send({1001, wire::Upload{sha256(bytes_of(other)), other.size(), 0, other}});
+  client.send({1002, wire::Launch{by_digest(other), {}, {}, false}});
+  EXPECT_NE(as<wire::Failure>(client.reply_to(1001)), nullptr);
+  EXPECT_NE(as<wire::Failure>(client.reply_to(1002)), nullptr);
+}
+
+TEST(Server, RefusalsNameWhatWasWrong) {
+  ServerOptions options;
+  options.service.instance.memory_bytes_max = 1000;
+  RunningServer server(options);
+  RawClient client = server.connect();
+  EXPECT_EQ(refusal(client.ask(launch_of("nobody"))),
+            "not-found: no program is named \"nobody\" here; there are: echo, flood, late, say, "
+            "stubborn");
+  wire::Launch greedy = launch_of("echo");
+  greedy.limits.memory_bytes_max = 1001;
+  EXPECT_EQ(refusal(client.ask(greedy)),
+            "out-of-range: memory_bytes_max: 1001 wanted, this server allows 1000");
+  EXPECT_EQ(refusal(client.ask(wire::Abort{77})),
+            "not-found: instance 77 is not attached to this connection, or has ended");
+  EXPECT_EQ(refusal(client.ask(wire::Attach{std::string(32, 'f')})).substr(0, 10), "not-found:");
+  client.send_text(R"({"verb":"dance","id":5})");
+  EXPECT_NE(refusal(client.reply_to(5)).find("\"dance\""), std::string::npos);
+  EXPECT_NE(as<wire::StatusReply>(client.ask(wire::Status{})), nullptr);
+}
+
+TEST(Server, AFullServerSaysWhenToTryAgain) {
+  ServerOptions options;
+  options.service.instance_count_max = 2;
+  RunningServer server(options);
+  RawClient client = server.connect();
+  const wire::InstanceReply first = launch(client, "echo");
+  launch(client, "echo");
+  const auto reply = client.ask(launch_of("echo"));
+  ASSERT_NE(as<wire::Failure>(reply), nullptr);
+  EXPECT_EQ(as<wire::Failure>(reply)->code, ErrorCode::Unavailable);
+  EXPECT_EQ(as<wire::Failure>(reply)->message,
+            "instance_count_max: the server has 2 of 2 instances");
+  EXPECT_TRUE(as<wire::Failure>(reply)->retry_after_ms.has_value());
+  client.ask(wire::Abort{first.instance});
+  ASSERT_TRUE(client.event<wire::EndedEvent>());
+  launch(client, "echo");
+  EXPECT_EQ(server.status().refused_count, 1u);
+}
+
+TEST(Server, AnInstanceBelongsToOneClientAtATime) {
+  RunningServer server;
+  RawClient owner = server.connect();
+  RawClient other = server.connect();
+  const wire::InstanceReply instance = launch(owner, "echo");
+  for (wire::RequestBody body : {wire::RequestBody(wire::Send{instance.instance, "x"}),
+                                 wire::RequestBody(wire::CloseInput{instance.instance}),
+                                 wire::RequestBody(wire::Abort{instance.instance}),
+                                 wire::RequestBody(wire::Detach{instance.instance})}) {
+    EXPECT_EQ(refusal(other.ask(std::move(body))).substr(0, 10), "not-found:");
+  }
+  EXPECT_EQ(refusal(other.ask(wire::Attach{instance.name})),
+            "already-exists: another client is attached to the instance");
+  EXPECT_EQ(refusal(owner.ask(wire::Attach{instance.name})),
+            "already-exists: this connection is attached to the instance already");
+  EXPECT_TRUE(as<wire::InstanceList>(other.ask(wire::List{}))->instances.empty());
+  EXPECT_TRUE(is_done(owner.ask(wire::Detach{instance.instance})));
+  const auto attached = other.ask(wire::Attach{instance.name});
+  ASSERT_NE(as<wire::InstanceReply>(attached), nullptr);
+  EXPECT_TRUE(as<wire::InstanceReply>(attached)->detached);
+  EXPECT_EQ(refusal(owner.ask(wire::Send{instance.instance, "x"})).substr(0, 10), "not-found:");
+  EXPECT_TRUE(is_done(other.ask(wire::Send{instance.instance, "mine"})));
+  EXPECT_EQ(other.event<wire::MessageEvent>()->bytes, "mine");
+}
+
+TEST(Server, OfManyWhoAttachAtOnceOneGetsTheInstance) {
+  RunningServer server;
+  RawClient owner = server.connect();
+  for (int round = 0; round < 20; ++round) {
+    const wire::InstanceReply instance = launch(owner, "echo");
+    ASSERT_TRUE(is_done(owner.ask(wire::Detach{instance.instance})));
+    std::vector<RawClient> clients;
+    for (int i = 0; i < 8; ++i) clients.push_back(server.connect());
+    for (RawClient& each : clients) each.send({9, wire::Attach{instance.name}});
+    int attached_count = 0;
+    for (RawClient& each : clients) {
+      const auto reply = each.reply_to(9);
+      if (as<wire::InstanceReply>(reply) == nullptr) continue;
+      ++attached_count;
+      EXPECT_TRUE(is_done(each.ask(wire::Abort{instance.instance})));
+      EXPECT_TRUE(each.event<wire::EndedEvent>());
+    }
+    EXPECT_EQ(attached_count, 1);
+  }
+}
+
+TEST(Server, WhatIsSaidWhileNobodyIsThereIsDeliveredOnceAndInOrder) {
+  RunningServer server;
+  RawClient owner = server.connect();
+  const wire::InstanceReply instance = launch(owner, "echo");
+  for (int i = 0; i < 100; ++i) owner.ask(wire::Send{instance.instance, std::to_string(i)});
+  ASSERT_TRUE(is_done(owner.ask(wire::Detach{instance.instance})));
+  const std::size_t heard_count = owner.events.size();
+  RawClient other = server.connect();
+  ASSERT_NE(as<wire::InstanceReply>(other.ask(wire::Attach{instance.name})), nullptr);
+  for (std::size_t i = 0; i < 100; ++i) {
+    const auto message =
+        i < heard_count ? owner.event<wire::MessageEvent>() : other.event<wire::MessageEvent>();
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->bytes, std::to_string(i));
+  }
+}
+
+TEST(Server, TheLastWordsOfADetachedInstanceAreKeptForWhoAttaches) {
+  RunningServer server(quick_options());
+  RawClient owner = server.connect();
+  const wire::InstanceReply instance = launch(owner, "late", {"my last words"}, true);
+  ASSERT_TRUE(is_done(owner.ask(wire::Detach{instance.instance})));
+  owner.reset();
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // It ends after 50.
+  RawClient other = server.connect();
+  ASSERT_NE(as<wire::InstanceReply>(other.ask(wire::Attach{instance.name})), nullptr);
+  EXPECT_EQ(other.event<wire::MessageEvent>()->bytes, "my last words");
+  ASSERT_TRUE(other.event<wire::EndedEvent>());
+  EXPECT_EQ(refusal(other.ask(wire::Attach{instance.name})).substr(0, 10), "not-found:");
+}
+
+TEST(Server, LastWordsThatNobodyFetchesAreForgotten) {
+  ServerOptions options;
+  options.service.keep = std::chrono::milliseconds(20);
+  RunningServer server(options);
+  RawClient owner = server.connect();
+  const wire::InstanceReply instance = launch(owner, "say", {"hello"}, true);
+  owner.reset();
+  server.status_when([](const wire::StatusReply& status) { return status.instance_count == 0; });
+  RawClient other = server.connect();
+  EXPECT_EQ(refusal(other.ask(wire::Attach{instance.name})).substr(0, 10), "not-found:");
+}
+
+TEST(Server, AnInstanceWhoseClientIsGoneIsToldThenStopped) {
+  RunningServer server(quick_options());
+  RawClient client = server.connect();
+  launch(client, "echo");      // Ends by itself when it is told.
+  launch(client, "stubborn");  // Is stopped.
+  client.reset();
+  server.status_when([](const wire::StatusReply& status) { return status.instance_count == 0; });
+}
+
+TEST(Server, AttachingWithinTheGraceSavesTheInstance) {
+  ServerOptions options;
+  options.service.grace = std::chrono::milliseconds(500);
+  RunningServer server(options);
+  RawClient client = server.connect();
+  const wire::InstanceReply saved = launch(client, "stubborn");
+  launch(client, "stubborn");
+  client.reset();
+  RawClient other = server.connect();
+  std::optional<wire::ReplyBody> reply;
+  do {  // Until the server has noticed.
+    reply = other.ask(wire::Attach{saved.name});
+  } while (refusal(reply).starts_with("already-exists"));
+  ASSERT_NE(as<wire::InstanceReply>(reply), nullptr) << refusal(reply);
+  server.status_when([](const wire::StatusReply& status) { return status.instance_count == 1; });
+  EXPECT_EQ(as<wire::InstanceList>(other.ask(wire::List{}))->instances.size(), 1u);
+}
+
+TEST(Server, ADetachedInstanceOutlivesItsClient) {
+  RunningServer server(quick_options());
+  RawClient client = server.connect();
+  const wire::InstanceReply launched = launch(client, "stubborn", {}, true);
+  const wire::InstanceReply detached = launch(client, "stubborn");
+  ASSERT_TRUE(is_done(client.ask(wire::Detach{detached.instance})));
+  launch(client, "stubborn");
+  client.reset();
+  server.status_when([](const wire::StatusReply& status) { return status.instance_count == 2; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // Twice the grace.
+  RawClient other = server.connect();
+  for (const wire::InstanceReply& each : {launched, detached}) {
+    ASSERT_NE(as<wire::InstanceReply>(other.ask(wire::Attach{each.name})), nullptr);
+    EXPECT_TRUE(is_done(other.ask(wire::Abort{each.instance})));
+  }
+}
+
+TEST(Server, AnAbortStormEndsEachInstanceOnce) {
+  RunningServer server;
+  RawClient client = server.connect();
+  std::vector<wire::InstanceReply> instances;
+  for (int i = 0; i < 64; ++i) instances.push_back(launch(client, "stubborn"));
+  std::uint64_t id = 10'000;
+  for (int round = 0; round < 10; ++round) {
+    for (const wire::InstanceReply& each : instances) {
+      client.send({++id, wire::Abort{each.instance}});
+    }
+  }
+  std::size_t done_count = 0;
+  for (std::uint64_t each = 10'001; each <= id; ++each) {
+    const auto reply = client.reply_to(each);
+    ASSERT_TRUE(reply);
+    if (is_done(reply)) {
+      ++done_count;
+    } else {
+      EXPECT_EQ(refusal(reply).substr(0, 10), "not-found:");
+    }
+  }
+  EXPECT_EQ(done_count, instances.size());
+  for (std::size_t i = 0; i < instances.size(); ++i) {
+    EXPECT_EQ(client.event<wire::EndedEvent>()->kind, wire::EndKind::Killed);
+  }
+  EXPECT_EQ(server.status().instance_count, 0u);
+}
+
+TEST(Server, HundredsOfLaunchesAtOnceOnOneConnectionAreAllAnswered) {
+  RunningServer server;
+  RawClient client = server.connect();
+  constexpr std::uint64_t kCount = 896;
+  for (std::uint64_t id = 1; id <= kCount; ++id) client.send({id, launch_of("stubborn")});
+  std::set<std::string> names;
+  for (std::uint64_t id = 1; id <= kCount; ++id) {
+    const auto reply = client.reply_to(id);
+    ASSERT_NE(as<wire::InstanceReply>(reply), nullptr) << refusal(reply);
+    names.insert(as<wire::InstanceReply>(reply)->name);
+  }
+  EXPECT_EQ(names.size(), kCount);
+  EXPECT_EQ(server.status().instance_count, kCount);
+}
+
+TEST(Server, ShutdownTellsClientsWaitsStopsTheRestAndEnds) {
+  ServerOptions options = quick_options();
+  RunningServer server(options);
+  RawClient quick = server.connect();
+  RawClient streaming = server.connect();
+  const wire::InstanceReply echo = launch(quick, "echo");
+  launch(streaming, "flood");
+  server.request_shutdown();
+  ASSERT_TRUE(quick.event<wire::ShutdownEvent>());
+  EXPECT_TRUE(is_done(quick.ask(wire::Send{echo.instance, "quit"})));
+  EXPECT_EQ(quick.event<wire::EndedEvent>()->kind, wire::EndKind::Finished);
+  EXPECT_EQ(refusal(quick.ask(launch_of("echo"))), "unavailable: the server is shutting down");
+  const auto ended = streaming.event<wire::EndedEvent>();
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->kind, wire::EndKind::Killed);
+  EXPECT_EQ(ended->message, "the server is shutting down");
+  server.wait_until_stopped();
+  const std::vector<std::string> told = server.told();
+  ASSERT_GE(told.size(), 2u);
+  EXPECT_EQ(told[0],
+            "shutting down: waiting for 2 instances, at most 50 ms; a second signal stops them at "
+            "once");
+  EXPECT_EQ(told[1], "stopping 1 instance");
+}
+
+TEST(Server, ASecondRequestToShutDownStopsAtOnce) {
+  ServerOptions options;
+  options.service.grace = std::chrono::milliseconds(600'000);
+  RunningServer server(options);
+  RawClient client = server.connect();
+  launch(client, "stubborn");
+  server.request_shutdown();
+  ASSERT_TRUE(client.event<wire::ShutdownEvent>());
+  server.request_shutdown();
+  EXPECT_EQ(client.event<wire::EndedEvent>()->kind, wire::EndKind::Killed);
+  server.wait_until_stopped();
+}
+
+TEST(Server, AnAddressThatOthersCanReachIsRefused) {
+  SteadyClock clock;
+  ServedEngine served(clock);
+  ServerOptions options;
+  options.listen = {"0.0.0.0", 0};
+  EXPECT_EQ(Server::open(served.parts(clock), options).error().code(), ErrorCode::PermissionDenied);
+  RunningServer server;
+  options.listen = {"127.0.0.1", server.port()};
+  const auto taken = Server::open(served.parts(clock), options);
+  ASSERT_FALSE(taken.ok());
+  EXPECT_EQ(taken.error().code(), ErrorCode::Io);
+  EXPECT_NE(taken.error().message().find("choose another port"), std::string_view::npos)
+      << taken.error().message();
+}
+
+}  // namespace
+}  // namespace quire::server

@@ -1,0 +1,80 @@
+#pragma once
+// Session is one connection: an HTTP request, and then either its answer or a WebSocket whose
+// frames become requests for the engine, and what the engine says its frames.
+//
+// Owns     the socket, its buffers and timers.
+// Thread   io thread only.
+// Errors   of the socket or the client end the session; closed() tells the host.
+// <utility> goes first: Asio 1.18 uses std::exchange without including it.
+#include <utility>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+#include <optional>
+
+#include "application/server/http_gate.h"
+#include "application/server/link.h"
+#include "application/server/server_limits.h"
+#include "application/server/upload_buffer.h"
+
+namespace quire::server {
+
+class Session;
+using SessionHandle = std::shared_ptr<Session>;
+
+// What all sessions of a server share, and what they ask of it.
+class SessionHost {
+ public:
+  SessionHost(const SocketLimits& given, Link& to)
+      : limits(given),
+        link(to),
+        upload_budget{given.program_bytes_max, given.upload_bytes_total_max, 0} {}
+  virtual ~SessionHost() = default;
+
+  // There is a slot for it, which has_slot() and the session's own limits said.
+  virtual void send(Inbound inbound) = 0;
+  // Has the session resumed once there are slots again.
+  virtual void pause(const SessionHandle& session) = 0;
+  // The last word of a session.
+  virtual void closed(const Session& session) = 0;
+
+  bool has_slot() const {
+    return pending_count < limits.pending_request_count_total_max &&
+           pending_bytes < limits.pending_request_bytes_total_max;
+  }
+
+  const SocketLimits limits;
+  Link& link;
+  std::optional<HttpGate> gate;  // Since the server listens.
+  bool is_shutting_down = false;
+  UploadBudget upload_budget;
+  std::uint64_t partial_bytes = 0;  // Of large frames that are not complete.
+  std::uint64_t pending_count = 0;  // Requests whose answers have not come back, and their bytes.
+  std::uint64_t pending_bytes = 0;
+};
+
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  virtual void start() = 0;
+  virtual void resume() = 0;
+  // A frame of the engine's with its charge, or one of this thread, which has none.
+  virtual void write(wire::ServerFrame frame, std::uint64_t charge) = 0;
+  // The engine has looked at a request.
+  virtual void answered(std::uint64_t request_bytes) = 0;
+  // The server goes: after what is queued was written.
+  virtual void close_after_writes() = 0;
+  virtual void finish() = 0;  // At once.
+
+  virtual const ConnectionHandle& connection() const = 0;
+  virtual bool is_open() const = 0;  // The WebSocket is.
+  virtual bool is_refused() const = 0;
+  virtual bool is_known_to_engine() const = 0;
+};
+
+// `is_refused`: there are too many connections, and this one is told so. The host outlives it.
+SessionHandle make_session(SessionHost& host, boost::asio::ip::tcp::socket socket, ConnectionId id,
+                           bool is_refused);
+
+}  // namespace quire::server

@@ -1,0 +1,260 @@
+#include "application/server/socket_server.h"
+
+#include <utility>  // Before Asio.
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <deque>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "application/server/session.h"
+#include "base/check.h"
+
+namespace quire::server {
+namespace {
+
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
+using ErrorCodeOf = boost::system::error_code;
+
+constexpr std::uint32_t kRefusedCountMax = 64;  // Connections over the limit that are told so.
+constexpr std::chrono::milliseconds kAcceptPause{100};  // After an error such as too many files.
+constexpr std::chrono::milliseconds kCloseTimeMax{1'000};
+
+}  // namespace
+
+class SocketServer::Implementation final : public SessionHost {
+ public:
+  Implementation(const SocketLimits& limits_given, Link& to,
+                 std::function<void(const std::string&)> tell)
+      : SessionHost(limits_given, to),
+        tell_(std::move(tell)),
+        work_(io_.get_executor()),
+        acceptor_(io_),
+        accept_timer_(io_),
+        close_timer_(io_) {}
+
+  Result<void> listen(const Endpoint& wanted);
+  void start();
+  void stop();
+  const Endpoint& endpoint() const { return endpoint_; }
+
+  void send(Inbound inbound) override;
+  void pause(const SessionHandle& session) override { paused_.push_back(session); }
+  void closed(const Session& session) override;
+
+ private:
+  void accept();
+  void accepted(tcp::socket socket);
+  void take_frames();
+  void take(Outbound& outbound);
+  void stop_accepting();
+  void close_all();
+  void set_connection_count(std::size_t count) {
+    connection_count_ = count;
+    link.connection_count.store(count);
+  }
+
+  const std::function<void(const std::string&)> tell_;
+  Endpoint endpoint_;
+  asio::io_context io_{1};  // Before all that works on it: it may hold the last of a session.
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer accept_timer_;
+  asio::steady_timer close_timer_;
+  std::unordered_map<ConnectionId, SessionHandle> sessions_;  // Until they are closed.
+  std::size_t connection_count_ = 0;  // Until they are forgotten on both sides.
+  std::size_t refused_count_ = 0;     // Connections over the limit.
+  std::uint64_t next_id_ = 1;
+  std::deque<std::weak_ptr<Session>> paused_;
+  bool is_closing_ = false;
+  bool has_told_accept_error_ = false;
+  std::atomic<bool> is_woken_{false};
+  std::thread thread_;
+};
+
+Result<void> SocketServer::Implementation::listen(const Endpoint& wanted) {
+  const std::string where = server_url(wanted).substr(5);
+  const auto failed = [&](const ErrorCodeOf& error) {
+    const char* hint = error == asio::error::address_in_use ? "; choose another port" : "";
+    return Error(ErrorCode::Io, "cannot listen on " + where + ": " + error.message() + hint);
+  };
+  ErrorCodeOf error;
+  // The names that check_loopback() lets through need no resolver.
+  const bool is_name = wanted.host == "localhost";
+  const auto address = asio::ip::make_address(is_name ? "127.0.0.1" : wanted.host, error);
+  if (error) return failed(error);
+  const tcp::endpoint at(address, wanted.port);
+  acceptor_.open(at.protocol(), error);
+  if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor_.bind(at, error);
+  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) {
+    endpoint_ = {wanted.host, acceptor_.local_endpoint(error).port()};
+  }
+  if (error) return failed(error);
+  gate.emplace(endpoint_);
+  return {};
+}
+
+void SocketServer::Implementation::start() {
+  link.wake_io = [this] {
+    if (is_woken_.exchange(true)) return;
+    asio::post(io_, [this] { take_frames(); });
+  };
+  accept();
+  thread_ = std::thread([this] { io_.run(); });
+}
+
+void SocketServer::Implementation::stop() {
+  asio::post(io_, [this] { close_all(); });
+  thread_.join();
+}
+
+void SocketServer::Implementation::close_all() {
+  take_frames();
+  stop_accepting();
+  is_closing_ = true;
+  work_.reset();
+  std::vector<SessionHandle> sessions;
+  for (const auto& [id, session] : sessions_) sessions.push_back(session);
+  for (const SessionHandle& each : sessions) {
+    if (each->is_open()) {
+      each->close_after_writes();
+    } else {
+      each->finish();
+    }
+  }
+  if (sessions_.empty()) return;
+  close_timer_.expires_after(kCloseTimeMax);
+  close_timer_.async_wait([this](ErrorCodeOf error) {
+    if (!error) io_.stop();
+  });
+}
+
+void SocketServer::Implementation::stop_accepting() {
+  is_shutting_down = true;
+  ErrorCodeOf ignored;
+  acceptor_.close(ignored);
+  accept_timer_.cancel();
+}
+
+void SocketServer::Implementation::accept() {
+  acceptor_.async_accept([this](ErrorCodeOf error, tcp::socket socket) {
+    if (is_shutting_down) return;
+    if (!error) {
+      accepted(std::move(socket));
+      accept();
+      return;
+    }
+    // Too many files, most likely; those who wait are taken in when some were closed.
+    if (!std::exchange(has_told_accept_error_, true)) {
+      tell_("connections cannot be accepted: " + error.message());
+    }
+    accept_timer_.expires_after(kAcceptPause);
+    accept_timer_.async_wait([this](ErrorCodeOf cancelled) {
+      if (!cancelled && !is_shutting_down) accept();
+    });
+  });
+}
+
+void SocketServer::Implementation::accepted(tcp::socket socket) {
+  const bool is_refused = connection_count_ >= limits.connection_count_max;
+  if (is_refused && refused_count_ >= kRefusedCountMax) return;  // Closed without a word.
+  ErrorCodeOf ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  const ConnectionId id{next_id_++};
+  const SessionHandle session = make_session(*this, std::move(socket), id, is_refused);
+  sessions_.emplace(id, session);
+  if (is_refused) {
+    ++refused_count_;
+  } else {
+    set_connection_count(connection_count_ + 1);
+  }
+  session->start();
+}
+
+// One that the engine knows keeps its slot until the engine has forgotten it.
+void SocketServer::Implementation::closed(const Session& session) {
+  const ConnectionHandle connection = session.connection();
+  if (session.is_refused()) {
+    --refused_count_;
+  } else if (session.is_known_to_engine()) {
+    send({connection, Gone{}, 0});
+  } else {
+    set_connection_count(connection_count_ - 1);
+  }
+  sessions_.erase(connection->id);
+  if (is_closing_ && sessions_.empty()) close_timer_.cancel();
+}
+
+void SocketServer::Implementation::send(Inbound inbound) {
+  if (!std::holds_alternative<Gone>(inbound.body)) {
+    pending_count += 1;
+    pending_bytes += inbound.bytes;
+  }
+  QUIRE_CHECK(link.requests.try_push(std::move(inbound)), "link.h: who pushes has a slot");
+  link.engine_wakeup.notify();
+}
+
+void SocketServer::Implementation::take_frames() {
+  is_woken_.store(false);
+  while (std::optional<Outbound> outbound = link.frames.try_pop()) take(*outbound);
+  for (const std::weak_ptr<Session>& each : std::exchange(paused_, {})) {
+    if (const SessionHandle session = each.lock()) session->resume();
+  }
+}
+
+void SocketServer::Implementation::take(Outbound& outbound) {
+  if (auto* broadcast = std::get_if<Broadcast>(&outbound.body)) {
+    for (const auto& [id, session] : sessions_) {
+      if (session->is_open()) session->write(broadcast->frame, 0);
+    }
+    return;
+  }
+  if (std::holds_alternative<StopAccepting>(outbound.body)) {
+    stop_accepting();
+    return;
+  }
+  if (std::holds_alternative<Forget>(outbound.body)) {
+    set_connection_count(connection_count_ - 1);
+    return;
+  }
+  const auto found = sessions_.find(outbound.connection->id);
+  Session* session = found == sessions_.end() ? nullptr : found->second.get();
+  if (outbound.request_bytes) {
+    pending_count -= 1;
+    pending_bytes -= *outbound.request_bytes;
+    if (session != nullptr) session->answered(*outbound.request_bytes);
+  }
+  auto* frame = std::get_if<wire::ServerFrame>(&outbound.body);
+  if (frame != nullptr && session != nullptr) session->write(std::move(*frame), outbound.charge);
+}
+
+Result<std::unique_ptr<SocketServer>> SocketServer::open(
+    const Endpoint& endpoint, const SocketLimits& limits, Link& link,
+    std::function<void(const std::string&)> tell) {
+  auto implementation = std::make_unique<Implementation>(limits, link, std::move(tell));
+  TRY(implementation->listen(endpoint));
+  implementation->start();
+  return std::unique_ptr<SocketServer>(new SocketServer(std::move(implementation)));
+}
+
+SocketServer::SocketServer(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+
+SocketServer::~SocketServer() {
+  implementation_->stop();
+}
+
+const Endpoint& SocketServer::endpoint() const {
+  return implementation_->endpoint();
+}
+
+}  // namespace quire::server

@@ -1,0 +1,42 @@
+#pragma once
+// SocketServer has the sockets: it accepts connections, answers HTTP, reads frames of WebSockets
+// into requests for the engine and writes what the engine says.
+//
+// Owns     the io thread, the listening socket, the connections and their buffers.
+// Thread   open() and the destructor on the main thread; everything else happens on the io thread.
+// Errors   of open(): Io when the address cannot be had. What a client does wrong ends its
+// connection
+//          at most.
+// Bound    SocketLimits; link.h says why no push is refused.
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "application/server/http_gate.h"
+#include "application/server/link.h"
+#include "application/server/server_limits.h"
+#include "base/result.h"
+
+namespace quire::server {
+
+class SocketServer {
+ public:
+  // Listens and accepts from here on. `tell` gets lines for the operator, on the io thread; `link`
+  // outlives the server.
+  static Result<std::unique_ptr<SocketServer>> open(const Endpoint& endpoint,
+                                                    const SocketLimits& limits, Link& link,
+                                                    std::function<void(const std::string&)> tell);
+  // Closes what is open, waiting for clients for a second at most.
+  ~SocketServer();
+  SocketServer(const SocketServer&) = delete;
+  SocketServer& operator=(const SocketServer&) = delete;
+
+  const Endpoint& endpoint() const;  // With the port that was given for port 0.
+
+ private:
+  class Implementation;
+  explicit SocketServer(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace quire::server

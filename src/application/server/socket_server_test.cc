@@ -1,0 +1,277 @@
+// What clients do wrong, or not at all, over real sockets on loopback.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "application/server/server_test_support.h"
+
+namespace quire::server {
+namespace {
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+wire::InstanceReply launch(RawClient& client, std::string program) {
+  const auto reply = client.ask(launch_of(std::move(program)));
+  const auto* instance = reply ? std::get_if<wire::InstanceReply>(&*reply) : nullptr;
+  EXPECT_NE(instance, nullptr);
+  return instance == nullptr ? wire::InstanceReply{} : *instance;
+}
+
+std::string get(std::uint16_t port, std::string_view target, std::string_view host = "localhost",
+                std::string_view extra = "") {
+  RawClient client(port);
+  return client.http("GET " + std::string(target) + " HTTP/1.1\r\nHost: " + std::string(host) +
+                     "\r\n" + std::string(extra) + "\r\n");
+}
+
+TEST(Sockets, PlainHttpIsAnsweredInJson) {
+  RunningServer server;
+  const std::string root = get(server.port(), "/");
+  EXPECT_TRUE(root.starts_with("HTTP/1.1 200 OK\r\n")) << root;
+  EXPECT_NE(root.find("Content-Type: application/json\r\n"), std::string::npos) << root;
+  EXPECT_NE(root.find(R"("subprotocol":"quire.1")"), std::string::npos) << root;
+  EXPECT_NE(get(server.port(), "/health").find(R"({"status":"ok"})"), std::string::npos);
+  EXPECT_TRUE(get(server.port(), "/v1/models").starts_with("HTTP/1.1 404 "));
+  RawClient post(server.port());
+  const std::string answer =
+      post.http("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n" +
+                std::string(50'000, 'x'));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 405 ")) << answer;
+  RawClient head(server.port());
+  EXPECT_TRUE(head.http("HEAD /health HTTP/1.1\r\nHost: localhost\r\n\r\n").ends_with("\r\n\r\n"));
+}
+
+TEST(Sockets, OtherHostsAndOriginsAreRefused) {
+  RunningServer server;
+  EXPECT_TRUE(get(server.port(), "/", "evil.example").starts_with("HTTP/1.1 403 "));
+  EXPECT_TRUE(get(server.port(), "/", "localhost", "Origin: http://evil.example\r\n")
+                  .starts_with("HTTP/1.1 403 "));
+  EXPECT_FALSE(RawClient(server.port()).open(RawClient::handshake("", "evil.example")));
+  EXPECT_FALSE(
+      RawClient(server.port()).open(RawClient::handshake("Origin: http://localhost:1\r\n")));
+  EXPECT_FALSE(RawClient(server.port()).open(RawClient::handshake("", "localhost", "quire.2")));
+  EXPECT_TRUE(
+      RawClient(server.port()).open(RawClient::handshake("", "localhost", "chat, quire.1")));
+}
+
+TEST(Sockets, WhatIsNoHttpIsToldSoOrClosed) {
+  ServerOptions options;
+  options.sockets.handshake_time_max = std::chrono::milliseconds(200);
+  RunningServer server(options);
+  EXPECT_TRUE(RawClient(server.port()).http("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+  EXPECT_TRUE(get(server.port(), "/", "localhost", "X: " + std::string(20'000, 'x') + "\r\n")
+                  .starts_with("HTTP/1.1 431 "));
+  // Who never ends his header is closed in time.
+  EXPECT_EQ(RawClient(server.port()).http("GET / HTTP/1.1\r\nHost: loc"), "");
+  EXPECT_EQ(RawClient(server.port()).http(""), "");
+  EXPECT_TRUE(
+      RawClient(server.port()).http(RawClient::handshake() + "early").starts_with("HTTP/1.1 400 "));
+  server.status();
+}
+
+TEST(Sockets, BrokenFramesCloseTheConnectionWithTheirCode) {
+  RunningServer server;
+  struct Case {
+    std::string bytes;
+    int close_code;
+  };
+  std::string oversize = RawClient::frame(RawClient::kText, "");
+  oversize = std::string("\x81\xff", 2) + std::string("\0\0\0\0\0\x20\0\x01", 8) + "mask";
+  for (const Case& each : {
+           Case{RawClient::frame(RawClient::kText, "\xff\xfe"), 1007},
+           Case{RawClient::frame(RawClient::kText, "{}", true, false), 1002},
+           Case{RawClient::frame(static_cast<RawClient::Opcode>(5), "x"), 1002},
+           Case{RawClient::frame(RawClient::kContinue, "x"), 1002},
+           Case{RawClient::frame(RawClient::kPing, std::string(126, 'x')), 1002},
+           Case{oversize, 1009},
+           Case{RawClient::frame(RawClient::kText, "no json"), 1008},
+           Case{RawClient::frame(RawClient::kText, R"({"verb":"list"})"), 1008},
+           Case{RawClient::frame(RawClient::kBinary, "ab"), 1008},
+       }) {
+    RawClient client = server.connect();
+    client.write(each.bytes);
+    std::optional<wire::ServerFrame> frame = client.next();
+    if (each.close_code == 1008) {
+      ASSERT_TRUE(frame && std::holds_alternative<wire::ErrorEvent>(*frame));
+      frame = client.next();
+    }
+    EXPECT_FALSE(frame);
+    EXPECT_EQ(client.close_code(), each.close_code);
+    EXPECT_FALSE(client.receive());
+  }
+  server.status();
+}
+
+TEST(Sockets, AFrameMayComeInPieces) {
+  RunningServer server;
+  RawClient client = server.connect();
+  const wire::InstanceReply instance = launch(client, "echo");
+  const std::string text(20'000, 'z');
+  const wire::Message message = wire::encode(wire::Request{7, wire::Send{instance.instance, text}});
+  for (std::size_t at = 0; at < message.bytes.size(); at += 999) {
+    const bool is_last = at + 999 >= message.bytes.size();
+    client.write(RawClient::frame(at == 0 ? RawClient::kBinary : RawClient::kContinue,
+                                  std::string_view(message.bytes).substr(at, 999), is_last));
+    client.write(RawClient::frame(RawClient::kPing, "between"));
+  }
+  EXPECT_EQ(client.event<wire::MessageEvent>()->bytes, text);
+  const wire::Message status = wire::encode(wire::Request{8, wire::Status{}});
+  for (const char each : RawClient::frame(RawClient::kText, status.bytes)) {
+    client.write(std::string_view(&each, 1));
+  }
+  EXPECT_TRUE(client.reply_to(8));
+}
+
+TEST(Sockets, TooManyConnectionsAreToldSo) {
+  ServerOptions options;
+  options.sockets.connection_count_max = 3;
+  RunningServer server(options);
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(server.connect());
+  const std::string answer = get(server.port(), "/");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
+  EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("connection_count_max"), std::string::npos) << answer;
+  clients.pop_back();
+  server.status_when([](const wire::StatusReply&) { return true; });
+}
+
+TEST(Sockets, WhoDoesNotAnswerPingsIsGone) {
+  ServerOptions options;
+  options.sockets.idle_time_max = std::chrono::milliseconds(200);
+  RunningServer server(options);
+  RawClient silent = server.connect();
+  std::optional<RawClient::Received> frame = silent.receive();
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->opcode, RawClient::kPing);
+  while (silent.receive()) {
+  }
+  RawClient polite = server.connect();
+  for (int i = 0; i < 5; ++i) {
+    frame = polite.receive();
+    ASSERT_TRUE(frame);
+    ASSERT_EQ(frame->opcode, RawClient::kPing);
+    polite.write(RawClient::frame(RawClient::kPong, frame->payload));
+  }
+}
+
+// A client that reads nothing: its guest is told, and the server does not grow.
+TEST(Sockets, ASlowReaderStopsItsGuestAndNotTheServer) {
+  RunningServer server;
+  RawClient slow(server.port(), 4096);
+  ASSERT_TRUE(slow.open());
+  launch(slow, "flood");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+  while (server.served().flood_refused < 100 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ASSERT_GE(server.served().flood_refused, 100u) << "the guest was never told";
+  const std::size_t resident = resident_bytes();
+  const std::uint64_t refused = server.served().flood_refused;
+  while (server.served().flood_refused < refused + 1000 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_LT(resident_bytes(), resident + (1u << 20));
+  EXPECT_EQ(server.status().instance_count, 1u) << "others are served meanwhile";
+  // Nothing of what the guest was allowed to say is lost or out of order.
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    const auto message = slow.event<wire::MessageEvent>();
+    ASSERT_TRUE(message);
+    ASSERT_EQ(std::stoull(message->bytes), i);
+  }
+}
+
+TEST(Sockets, AClientThatReadsNoRepliesIsNotReadEither) {
+  RunningServer server;
+  RawClient slow(server.port(), 4096);
+  ASSERT_TRUE(slow.open());
+  const std::size_t resident = resident_bytes();
+  const std::string frame =
+      RawClient::frame(RawClient::kText, wire::encode(wire::Request{1, wire::Status{}}).bytes);
+  std::string bytes;
+  for (int i = 0; i < 1000; ++i) bytes += frame;
+  // The kernel's buffers hold some megabytes; then writing would block.
+  timeval patience{0, 300'000};
+  std::size_t written = 0;
+  slow.set_write_patience(patience);
+  while (written < (200u << 20) && slow.write(bytes)) written += bytes.size();
+  EXPECT_LT(written, 200u << 20) << "the server reads on although nobody takes its replies";
+  EXPECT_LT(resident_bytes(), resident + (16u << 20));
+  server.status();
+}
+
+TEST(Sockets, AClientMayVanishAtEveryStage) {
+  ServerOptions options;
+  options.service.grace = std::chrono::milliseconds(20);
+  RunningServer server(options);
+  const std::string handshake = RawClient::handshake();
+  const std::string upload_name(3000, 'u');
+  const auto stage = [&](int number, RawClient& client) {
+    if (number == 0) return;
+    client.write(handshake.substr(0, number == 1 ? 10 : handshake.size()));
+    if (number <= 2) return;
+    client = server.connect();
+    if (number == 3) return;
+    const wire::Message half = wire::encode(
+        wire::Request{1, wire::Upload{sha256(bytes_of(upload_name)), upload_name.size(), 0,
+                                      upload_name.substr(0, 1000)}});
+    const std::string frame = RawClient::frame(RawClient::kBinary, half.bytes);
+    client.write(frame.substr(0, number == 4 ? 100 : frame.size()));
+    if (number <= 5) return;
+    client.send({2, launch_of("stubborn")});
+    if (number == 6) return;
+    const auto reply = client.reply_to(2);
+    const auto& instance = std::get<wire::InstanceReply>(*reply);
+    if (number == 7) return;
+    if (number == 8) client.send({3, wire::Detach{instance.instance}});
+    if (number == 9) client.send({3, wire::Send{instance.instance, "x"}});
+    if (number == 10) client.send({3, wire::CloseInput{instance.instance}});
+    if (number == 11) client.send({3, launch_of("flood")});
+    if (number == 12) client.send({3, wire::Abort{instance.instance}});
+    if (number == 13) client.write(RawClient::frame(RawClient::kClose, ""));
+    if (number == 14) client.write(RawClient::frame(RawClient::kText, "half", false));
+  };
+  for (int round = 0; round < 5; ++round) {
+    for (int number = 0; number <= 14; ++number) {
+      if (number == 8) continue;  // Outlives its client, as it should.
+      for (const bool is_reset : {false, true}) {
+        RawClient client(server.port());
+        stage(number, client);
+        if (is_reset) client.reset();
+      }
+    }
+  }
+  server.status_when([](const wire::StatusReply& status) {
+    return status.instance_count == 0 && status.connection_count == 1;
+  });
+}
+
+TEST(Sockets, AThousandRoundsOfConnectLaunchAndResetLeaveNothing) {
+  ServerOptions options;
+  options.service.grace = std::chrono::milliseconds(10);
+  RunningServer server(options);
+  std::size_t resident = 0;
+  for (int round = 0; round < 1000; ++round) {
+    RawClient client = server.connect();
+    client.send({1, launch_of(round % 2 == 0 ? "stubborn" : "echo")});
+    if (round % 3 != 0) {
+      EXPECT_TRUE(client.reply_to(1));
+    }
+    client.reset();
+    if (round == 200) resident = resident_bytes();
+  }
+  const wire::StatusReply status = server.status_when([](const wire::StatusReply& now) {
+    return now.instance_count == 0 && now.connection_count == 1 && now.unattached_count == 0;
+  });
+  EXPECT_GE(status.launched_count, 600u);
+  EXPECT_LT(resident_bytes(), resident + (4u << 20));
+}
+
+}  // namespace
+}  // namespace quire::server

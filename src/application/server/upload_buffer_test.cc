@@ -1,0 +1,82 @@
+#include "application/server/upload_buffer.h"
+
+#include <gtest/gtest.h>
+
+namespace quire::server {
+namespace {
+
+class Uploads : public testing::Test {
+ protected:
+  static wire::Upload part(std::string_view whole, std::size_t offset, std::size_t bytes) {
+    return {sha256(std::as_bytes(std::span(whole))), whole.size(), offset,
+            std::string(whole.substr(offset, bytes))};
+  }
+  ErrorCode refusal(const wire::Upload& part) {
+    const auto added = buffer.add(part);
+    return added.ok() ? ErrorCode{} : added.error().code();
+  }
+
+  UploadBudget budget{100, 150, 0};
+  UploadBuffer buffer{budget};
+  const std::string whole = "0123456789";
+};
+
+TEST_F(Uploads, PartsInOrderGiveTheProgram) {
+  EXPECT_FALSE(buffer.add(part(whole, 0, 4)).value().has_value());
+  EXPECT_EQ(buffer.received_bytes(), 4u);
+  EXPECT_EQ(budget.used_bytes, 10u);
+  EXPECT_FALSE(buffer.add(part(whole, 4, 0)).value().has_value());
+  const auto program = buffer.add(part(whole, 4, 6)).value();
+  ASSERT_TRUE(program.has_value());
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(program->data()), program->size()), whole);
+  EXPECT_EQ(budget.used_bytes, 0u);
+}
+
+TEST_F(Uploads, APartThatDoesNotContinueDropsAll) {
+  EXPECT_EQ(refusal(part(whole, 4, 2)), ErrorCode::InvalidArgument);
+  for (const wire::Upload& wrong :
+       {part(whole, 5, 2), part("abcdefghij", 4, 2), part("012345678", 4, 2)}) {
+    ASSERT_TRUE(buffer.add(part(whole, 0, 4)).ok());
+    EXPECT_EQ(refusal(wrong), ErrorCode::InvalidArgument);
+    EXPECT_EQ(budget.used_bytes, 0u);
+    EXPECT_EQ(refusal(part(whole, 4, 2)), ErrorCode::InvalidArgument);
+  }
+  wire::Upload over = part(whole, 0, 4);
+  over.bytes = "012345678901";
+  EXPECT_EQ(refusal(over), ErrorCode::InvalidArgument);
+}
+
+TEST_F(Uploads, BytesOfAnotherDigestAreRefusedWithBoth) {
+  wire::Upload wrong = part(whole, 0, 10);
+  wrong.bytes[3] = 'x';
+  const auto added = buffer.add(wrong);
+  ASSERT_FALSE(added.ok());
+  EXPECT_EQ(added.error().code(), ErrorCode::InvalidArgument);
+  EXPECT_NE(added.error().message().find(hex(wrong.program)), std::string_view::npos);
+  EXPECT_EQ(budget.used_bytes, 0u);
+  EXPECT_TRUE(buffer.add(part(whole, 0, 10)).value().has_value());
+}
+
+TEST_F(Uploads, SizesAreBoundedAloneAndTogether) {
+  EXPECT_EQ(refusal(part(std::string(101, 'x'), 0, 1)), ErrorCode::TooLarge);
+  UploadBuffer other(budget);
+  ASSERT_TRUE(other.add(part(std::string(100, 'x'), 0, 1)).ok());
+  EXPECT_EQ(refusal(part(std::string(51, 'y'), 0, 1)), ErrorCode::QuotaExceeded);
+  ASSERT_TRUE(buffer.add(part(std::string(50, 'y'), 0, 1)).ok());
+  EXPECT_EQ(budget.used_bytes, 150u);
+  // Beginning anew gives the old one back first.
+  ASSERT_TRUE(other.add(part(std::string(90, 'z'), 0, 1)).ok());
+  EXPECT_EQ(budget.used_bytes, 140u);
+}
+
+TEST_F(Uploads, AConnectionThatEndsGivesItsBudgetBack) {
+  {
+    UploadBuffer other(budget);
+    ASSERT_TRUE(other.add(part(whole, 0, 4)).ok());
+    EXPECT_EQ(budget.used_bytes, 10u);
+  }
+  EXPECT_EQ(budget.used_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace quire::server
