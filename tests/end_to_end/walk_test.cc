@@ -32,11 +32,14 @@ class EndOnly final : public lifecycle::ClientSink {
     text += bytes;
     return true;
   }
-  void log(lifecycle::InstanceId, lifecycle::LogSource, lifecycle::LogLevel,
-           std::string_view) override {}
-  void ended(lifecycle::InstanceId, const lifecycle::EndRecord& record) override {
+  bool log(lifecycle::InstanceId, lifecycle::LogSource, lifecycle::LogLevel,
+           std::string_view) override {
+    return true;
+  }
+  bool ended(lifecycle::InstanceId, const lifecycle::EndRecord& record) override {
     exit_code = record.exit_code;
     message_at_end = record.message;
+    return true;
   }
   std::string text;
   std::optional<std::int32_t> exit_code;
