@@ -24,7 +24,7 @@ struct CurlHttpParts {
   Wakeup& wakeup;      // Notified when there are events.
   std::shared_ptr<Resolver> resolver = std::make_shared<SystemResolver>();
   AddressPolicy policy = classify;
-  std::string ca_file;  // Certificates to trust; empty: the system's.
+  std::string ca_file = {};  // Certificates to trust; empty: the system's.
 };
 
 class CurlHttpClient final : public HttpClient {

@@ -393,6 +393,37 @@ TEST_F(CurlClientTest, ASlowNameDelaysNobodyAndIsGivenUpInTime) {
   gate->open();
 }
 
+// A program whose names are never answered, and that gives each up and asks for the next.
+TEST_F(CurlClientTest, NobodyKeepsTheNamesOfOthersFromBeingLookedUp) {
+  serve(echo);
+  const auto gate = std::make_shared<Gate>();
+  TestClient named([gate](const std::string& name) {
+    if (name == "slow.example") gate->wait();
+    return Result<std::vector<IpAddress>>(std::vector<IpAddress>{address("127.0.0.1")});
+  });
+  const std::string port = server->text_of_port();
+  const auto made = [&](const std::string& name, std::uint64_t instance) {
+    HttpRequest out = get_request("http://" + name + ":" + port + "/", grants({name + ":" + port}));
+    out.owner.instance = instance;
+    return out;
+  };
+  for (int i = 0; i < 100; ++i) {
+    const ExchangeId id = named.client.start(made("slow.example", 1)).value();
+    if (i < 10) named.wakeup.wait_for(std::chrono::milliseconds(2));
+    named.client.close(id);
+  }
+  EXPECT_EQ(named.fetch(made("quick.example", 2)).head.status, 200);
+  EXPECT_LE(gate->waiting(), static_cast<int>(LookupPool::kThreadsPerOwnerMax));
+  EXPECT_GE(gate->waiting(), 1);
+  // The one who asked so much waits for itself.
+  HttpRequest own = made("quick.example", 1);
+  own.limits.connect_ns_max = 50 * kMillisecond;
+  const bool is_stuck = gate->waiting() == static_cast<int>(LookupPool::kThreadsPerOwnerMax);
+  EXPECT_EQ(named.fetch(std::move(own)).error.has_value(), is_stuck);
+  gate->open();
+  EXPECT_EQ(named.fetch(made("quick.example", 1)).head.status, 200);
+}
+
 TEST_F(CurlClientTest, ClosingInAnyStateLeavesNothingBehind) {
   const auto gate = std::make_shared<Gate>();
   TestClient named([gate](const std::string&) {

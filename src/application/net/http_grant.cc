@@ -84,6 +84,12 @@ Result<HttpGrant> parse_http_grant(std::string_view pattern) {
       "\" is no grant (as in *, api.example.com, *.example.com, example.com:8443, [::1]:8080)");
 }
 
+Result<std::vector<HttpGrant>> parse_http_grants(const std::vector<std::string>& patterns) {
+  std::vector<HttpGrant> grants;
+  for (const std::string& each : patterns) grants.push_back(TRY(parse_http_grant(each)));
+  return grants;
+}
+
 Result<Reach> granted_reach(const Url& url, const std::vector<HttpGrant>& grants) {
   if (grants.empty()) {
     return denied("outbound HTTP is off for this program; start it with " + flag_for(url));

@@ -33,6 +33,7 @@ struct HttpGrant {
 };
 
 Result<HttpGrant> parse_http_grant(std::string_view pattern);
+Result<std::vector<HttpGrant>> parse_http_grants(const std::vector<std::string>& patterns);
 
 // How far the grants let this URL reach: Public, Private or LinkLocal, the widest that one gives.
 Result<Reach> granted_reach(const Url& url, const std::vector<HttpGrant>& grants);

@@ -21,9 +21,7 @@ inline IpAddress address(const std::string& text) {
 }
 
 inline std::vector<HttpGrant> grants(std::initializer_list<std::string> patterns) {
-  std::vector<HttpGrant> out;
-  for (const std::string& each : patterns) out.push_back(parse_http_grant(each).value());
-  return out;
+  return parse_http_grants(patterns).value();
 }
 
 inline HttpRequest get_request(const std::string& url, std::vector<HttpGrant> granted) {

@@ -4,9 +4,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -61,10 +63,31 @@ struct LookupPool::Shared {
   std::function<void()> notify;
   std::deque<std::shared_ptr<Lookup>> waiting;
   std::vector<std::shared_ptr<Lookup>> finished;
+  std::map<std::uint64_t, std::size_t> busy;  // Threads that each owner has now.
   std::size_t thread_count = 0;
   std::size_t idle_count = 0;
   bool is_closed = false;
+
+  // The next that may begin, taken off the line; null where none may. With the mutex.
+  std::shared_ptr<Lookup> take_next();
 };
+
+std::shared_ptr<Lookup> LookupPool::Shared::take_next() {
+  std::erase_if(waiting,
+                [](const std::shared_ptr<Lookup>& each) { return each->is_dropped.load(); });
+  const auto threads_of = [&](const std::shared_ptr<Lookup>& lookup) {
+    const auto found = busy.find(lookup->owner);
+    return found == busy.end() ? std::size_t{0} : found->second;
+  };
+  const auto next = std::min_element(
+      waiting.begin(), waiting.end(),
+      [&](const auto& one, const auto& other) { return threads_of(one) < threads_of(other); });
+  if (next == waiting.end() || threads_of(*next) >= kThreadsPerOwnerMax) return nullptr;
+  std::shared_ptr<Lookup> taken = std::move(*next);
+  waiting.erase(next);
+  ++busy[taken->owner];
+  return taken;
+}
 
 LookupPool::LookupPool(std::shared_ptr<Resolver> resolver, std::function<void()> notify)
     : shared_(std::make_shared<Shared>(std::move(resolver))) {
@@ -81,9 +104,10 @@ LookupPool::~LookupPool() {
   shared_->changed.notify_all();
 }
 
-Result<std::shared_ptr<Lookup>> LookupPool::begin(std::string name) {
+Result<std::shared_ptr<Lookup>> LookupPool::begin(std::string name, std::uint64_t owner) {
   auto lookup = std::make_shared<Lookup>();
   lookup->name = std::move(name);
+  lookup->owner = owner;
   std::lock_guard lock(shared_->mutex);
   if (shared_->waiting.size() >= kLookupCountMax) {
     return Error(ErrorCode::Unavailable,
@@ -106,18 +130,19 @@ std::vector<std::shared_ptr<Lookup>> LookupPool::take_finished() {
 void LookupPool::work(const std::shared_ptr<Shared>& shared) {
   std::unique_lock lock(shared->mutex);
   for (;;) {
+    std::shared_ptr<Lookup> lookup;
     ++shared->idle_count;
-    shared->changed.wait(lock, [&] { return shared->is_closed || !shared->waiting.empty(); });
+    shared->changed.wait(
+        lock, [&] { return shared->is_closed || (lookup = shared->take_next()) != nullptr; });
     --shared->idle_count;
     if (shared->is_closed) return;
-    const std::shared_ptr<Lookup> lookup = std::move(shared->waiting.front());
-    shared->waiting.pop_front();
-    if (lookup->is_dropped) continue;
     lock.unlock();
     lookup->answer = shared->resolver->resolve(lookup->name);
     lock.lock();
     if (shared->is_closed) return;
-    shared->finished.push_back(lookup);
+    if (--shared->busy[lookup->owner] == 0) shared->busy.erase(lookup->owner);
+    shared->changed.notify_one();  // Its owner may have another that waited for this one.
+    shared->finished.push_back(std::move(lookup));
     if (shared->notify) shared->notify();
   }
 }

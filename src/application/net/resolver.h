@@ -1,11 +1,13 @@
 #pragma once
 // Names to addresses. A Resolver may take its time; LookupPool asks it on threads of its own, so
-// that a name whose server is silent delays nobody else's transfer.
+// that a name whose server is silent delays nobody else's transfer. Whoever has the fewest lookups
+// under way is served first, and nobody has more than a few, those included that were given up.
 //
 // Owns     its threads. They outlive the pool by the lookup that they are in: nobody can stop one.
 // Thread   the pool: one, the net thread. `notify` is called from any, until the pool is destroyed.
 // Errors   begin(): Unavailable when kLookupCountMax lookups wait.
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,13 +33,15 @@ class SystemResolver final : public Resolver {
 
 struct Lookup {
   std::string name;
+  std::uint64_t owner = 0;
   std::atomic<bool> is_dropped{false};  // Nobody wants the answer any more.
   Result<std::vector<IpAddress>> answer = std::vector<IpAddress>();  // Once it is taken.
 };
 
 class LookupPool {
  public:
-  static constexpr std::size_t kThreadCountMax = 8;
+  static constexpr std::size_t kThreadCountMax = 32;
+  static constexpr std::size_t kThreadsPerOwnerMax = 4;
   static constexpr std::size_t kLookupCountMax = 512;
 
   LookupPool(std::shared_ptr<Resolver> resolver, std::function<void()> notify);
@@ -45,7 +49,7 @@ class LookupPool {
   LookupPool(const LookupPool&) = delete;
   LookupPool& operator=(const LookupPool&) = delete;
 
-  Result<std::shared_ptr<Lookup>> begin(std::string name);
+  Result<std::shared_ptr<Lookup>> begin(std::string name, std::uint64_t owner);
   std::vector<std::shared_ptr<Lookup>> take_finished();
 
  private:
