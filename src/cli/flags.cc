@@ -279,6 +279,16 @@ Result<SamplingOptions> SamplingFlags::finish() const {
   return options;
 }
 
+void add_allow_http(CLI::App& app, std::vector<std::string>& patterns) {
+  app.add_option(
+         "--allow-http", patterns,
+         "Let programs send HTTP to PATTERN: * (every public host), api.example.com, "
+         "*.example.com, each with :PORT or :* for other ports than 80 and 443; HOST:PORT "
+         "also opens a private one. May be given again; without it no program reaches anybody")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+}
+
 void add_json(CLI::App& app, OutputStyle& output) {
   app.add_flag_callback(
       "--json", [&output] { output = OutputStyle::Json; }, "Answer as JSON, for programs");

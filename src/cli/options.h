@@ -94,8 +94,9 @@ struct RunOptions {
   std::string each_file;  // One instance for each line, a JSON array of arguments.
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;
   double cpu_seconds_max = 60.0;
-  bool may_read_logits = false;      // The logits of the whole vocabulary.
-  bool may_export_publicly = false;  // Pages that programs of every tenant may import.
+  bool may_read_logits = false;         // The logits of the whole vocabulary.
+  bool may_export_publicly = false;     // Pages that programs of every tenant may import.
+  std::vector<std::string> allow_http;  // Where programs may send HTTP; none: nowhere.
   KvTreeStyle kv_tree = KvTreeStyle::None;
   bool kv_why = false;         // In the end: tokens saved, and why the others were not.
   std::string kv_report_file;  // Both, for `quire kv tree` and `quire kv why`; empty: none.

@@ -48,6 +48,14 @@ TEST(Parse, GenerateTakesEveryFlagOfItsContract) {
   EXPECT_EQ(options.engine.eviction, PagePolicyChoice::S3Fifo);
 }
 
+TEST(Parse, AllowHttpIsGivenOncePerPattern) {
+  const auto options = parsed_as<RunOptions>(
+      {"run", "--allow-http", "a.com", "--allow-http", "[::1]:80", "p.wasm", "--", "--allow-http"});
+  EXPECT_EQ(options.allow_http, (std::vector<std::string>{"a.com", "[::1]:80"}));
+  EXPECT_EQ(options.program, "p.wasm");
+  EXPECT_TRUE(parsed_as<RunOptions>({"run", "p.wasm"}).allow_http.empty());
+}
+
 TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
   const auto options = parsed_as<RunOptions>(
       {"run", "p.wasm", "--model", "tiny", "--", "--prompt", "a b", "--model", "--"});

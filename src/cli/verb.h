@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/parse.h"
@@ -49,6 +50,8 @@ struct SamplingFlags {
 };
 
 void add_json(CLI::App& app, OutputStyle& output);
+// For verbs that launch programs; what the patterns mean is said by application/net/http_grant.h.
+void add_allow_http(CLI::App& app, std::vector<std::string>& patterns);
 
 // "512MiB", "8G", "1073741824": a count of bytes. Units are powers of 1024.
 Result<std::uint64_t> parse_bytes(const std::string& text);

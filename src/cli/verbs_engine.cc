@@ -29,6 +29,7 @@ Verb add_run(CLI::App& app) {
                  "Let programs export pages that those of other tenants may import");
   verb->add_flag("--allow-logits", state->options.may_read_logits,
                  "Let programs read the logits of the whole vocabulary (get_logits)");
+  add_allow_http(*verb, state->options.allow_http);
   verb->add_flag("--kv-tree{text}", state->kv_tree,
                  "In the end draw the page graph: what was shared, found, kept; =dot for Graphviz")
       ->type_name("text|dot");
@@ -48,6 +49,7 @@ standard error. Arguments of the program follow after "--".
 Examples:
   quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
   quire run program.wasm --each arguments.jsonl --json
+  quire run build/release/inferlets/fetch.wasm --allow-http example.com -- https://example.com/
   quire run program.wasm --each arguments.jsonl --kv-tree=dot
   quire run program.wasm --each arguments.jsonl --kv-report report.json && quire kv why report.json)");
   return {verb, [state]() -> Result<Request> {

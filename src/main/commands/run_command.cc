@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "application/net/http_grant.h"
 #include "base/file.h"
 #include "cli/terminal.h"
 #include "main/commands/kv_text.h"
@@ -202,12 +203,14 @@ nlohmann::json closing_json(const RunClient& client, const control::ControlStati
 
 lifecycle::LaunchRequest launch_request(lifecycle::ProgramId program,
                                         const cli::RunOptions& options,
+                                        const std::vector<net::HttpGrant>& http_grants,
                                         const Arguments& arguments) {
   lifecycle::LaunchRequest request;
   request.program = program;
   request.arguments = arguments;
   request.limits.memory_bytes_max = options.memory_bytes_max;
   request.limits.guest.may_read_logits = options.may_read_logits;
+  request.limits.guest.http_grants = http_grants;
   request.limits.control.may_export_publicly = options.may_export_publicly;
   const auto cpu_ns = static_cast<std::uint64_t>(options.cpu_seconds_max * 1e9);
   request.limits.cpu_ns_max = cpu_ns;
@@ -253,6 +256,12 @@ Result<int> run(const cli::RunOptions& options) {
       arguments.insert(arguments.begin(), options.arguments.begin(), options.arguments.end());
     }
   }
+  const Result<std::vector<net::HttpGrant>> http_grants =
+      net::parse_http_grants(options.allow_http);
+  if (!http_grants.ok()) {
+    fail(http_grants.error().copy().while_("--allow-http"));
+    return cli::number(cli::ExitCode::Usage);
+  }
   TRY(File::open(options.program));
   if (!options.kv_report_file.empty()) TRY(check_report_file(options.kv_report_file));
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
@@ -270,8 +279,8 @@ Result<int> run(const cli::RunOptions& options) {
   std::vector<lifecycle::InstanceId> instances;
   const std::uint64_t begin_ns = clock.now_ns();
   for (const Arguments& arguments : all) {
-    instances.push_back(
-        TRY(application->launch(launch_request(program.value(), options, arguments), client)));
+    instances.push_back(TRY(application->launch(
+        launch_request(program.value(), options, http_grants.value(), arguments), client)));
     client.add(instances.back());
   }
   PageReport report(*machine, clock);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "application/hostcalls/calls.h"
+#include "application/net/curl_http_client.h"
 #include "application/sandbox/wasmtime_runtime.h"
 #include "base/random.h"
 #include "main/machine/folders.h"
@@ -39,6 +40,7 @@ struct Application::Parts {
   Parts(std::unique_ptr<sandbox::WasmRuntime> wasm, Machine& machine, const Clock& clock,
         WalkSink* walk)
       : runtime(std::move(wasm)),
+        http({.clock = clock, .wakeup = machine.wakeup()}),
         manager({.runtime = *runtime,
                  .control = machine.control(),
                  .answers = machine.answers(),
@@ -47,13 +49,15 @@ struct Application::Parts {
                  .random = random,
                  .wakeup = machine.wakeup(),
                  .wall_offset_ns = wall_offset_ns(clock),
-                 .walk = walk}),
+                 .walk = walk,
+                 .http = &http}),
         loop(manager, machine.control(), clock, machine.wakeup()),
         walk_sink(walk) {}
 
   SystemRandom random;
   SystemWallClock wall_clock;
   std::unique_ptr<sandbox::WasmRuntime> runtime;  // Runs guests until they wait.
+  net::CurlHttpClient http;                       // Carries what they may ask the outside.
   lifecycle::InstanceManager manager;             // Programs and their instances.
   lifecycle::EngineLoop loop;                     // Answers in, guests run, batches out.
   WalkSink* walk_sink;
