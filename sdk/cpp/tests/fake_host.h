@@ -41,6 +41,24 @@ class FakeHost {
     std::uint32_t ttl_seconds = 0;
   };
 
+  // What a server is asked, and what it answers.
+  struct HttpAsked {
+    std::string method;
+    std::string url;
+    std::string headers;
+    std::string body;
+  };
+  struct HttpAnswer {
+    std::uint32_t status = 200;
+    std::string headers = {};
+    std::vector<std::string> pieces = {};
+  };
+  struct HttpExchange {
+    HttpAsked asked;
+    std::optional<HttpAnswer> answer;  // Once the request is whole.
+    std::size_t piece_count = 0;       // Given so far.
+  };
+
   void reset() { *this = FakeHost(); }
 
   std::int32_t new_handle(const char* kind) {
@@ -73,6 +91,7 @@ class FakeHost {
   bool forget(std::int32_t handle) {
     futures_.erase(handle);
     contexts.erase(handle);
+    exchanges.erase(handle);
     return handles_.erase(handle) > 0;
   }
   PendingFuture* future(std::int32_t handle) {
@@ -105,6 +124,10 @@ class FakeHost {
   std::map<std::int32_t, Context> contexts;
   std::map<std::string, Snapshot> snapshots;
   std::map<std::int32_t, std::vector<std::uint32_t>> embed_texts;  // What an output has seen.
+
+  // The outside; without it no program reaches anybody.
+  std::function<HttpAnswer(const HttpAsked&)> serve;
+  std::map<std::int32_t, HttpExchange> exchanges;
 
   // The earliest time of the clock at which a future becomes ready, up to `limit_ns`.
   bool advance_clock(std::int64_t limit_ns) {

@@ -14,33 +14,12 @@
 
 #include "quire/bindings.h"
 #include "quire/future.h"
+#include "quire/handle.h"
 #include "quire/json.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
 
 namespace quire {
-
-namespace detail {
-
-// A handle of the host that is dropped with its last owner.
-class SharedHandle {
- public:
-  SharedHandle() = default;
-  explicit SharedHandle(std::int32_t handle) : owned_(std::make_shared<Owned>(handle)) {}
-  std::int32_t get() const { return owned_ == nullptr ? -1 : owned_->handle; }
-
- private:
-  struct Owned {
-    explicit Owned(std::int32_t given) : handle(given) {}
-    Owned(const Owned&) = delete;
-    Owned& operator=(const Owned&) = delete;
-    ~Owned() { abi::future::drop(handle); }
-    std::int32_t handle;
-  };
-  std::shared_ptr<Owned> owned_;
-};
-
-}  // namespace detail
 
 struct ModelInfo {
   std::uint32_t page_size = 0;       // Tokens of a KV page.
