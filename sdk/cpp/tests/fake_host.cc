@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "quire/sampling.h"
+
 namespace quire::test {
 
 FakeHost host;
