@@ -30,8 +30,10 @@ class Guest {
  public:
   Guest(Harness& harness, TenantId tenant, const InstanceLimits& limits = {})
       : harness_(harness),
-        parts_{*harness.controller, harness.clock, harness.wall_clock, random_, 0, nullptr},
-        state_(parts_, hostcalls::GuestIdentity{harness.start(tenant, limits), {}, {}, limits}),
+        parts_{
+            *harness.controller, harness.clock, harness.wall_clock, random_, broker_, 0, nullptr},
+        state_(parts_,
+               hostcalls::GuestIdentity{harness.start(tenant, limits), tenant, {}, {}, limits}),
         host_(hostcalls::host_functions(), &state_, 1u << 16) {
     model_ = call("models", "get-model", {0, 0});
     queue = call("queue", "create-queue", {model_, 1});
@@ -121,6 +123,7 @@ class Guest {
  private:
   Harness& harness_;
   SeededRandom random_{1};
+  hostcalls::MessageBroker broker_;
   hostcalls::HostParts parts_;
   hostcalls::GuestState state_;
   sandbox::FakeHost host_;

@@ -26,7 +26,7 @@ class WildGuest {
  public:
   explicit WildGuest(std::uint64_t seed)
       : random_(seed),
-        state_(parts_, GuestIdentity{control::InstanceId{1}, {"argument"}, limits(), {}}),
+        state_(parts_, GuestIdentity{control::InstanceId{1}, {}, {"argument"}, limits(), {}}),
         memory_(kMemoryBytes + 2 * kMarginBytes, kCanary) {
     random_.fill(std::span(memory_).subspan(kMarginBytes, kMemoryBytes));
     http_.respond("http://a.example:80/", {.after_ns = 2000, .body = {{0, "one"}, {3000, "two"}}});
@@ -65,6 +65,7 @@ class WildGuest {
       ASSERT_EQ(memory_[kMarginBytes + kMemoryBytes + i], kCanary);
     }
     state_.verify();
+    broker_.verify();
   }
 
  private:
@@ -247,6 +248,12 @@ class WildGuest {
         {"future", "poll", {kFutures, 1, kBuffer}},
         {"future", "take", {future_, kBuffer, 1024}},
         {"future", "drop", {future_}},
+        {"messaging", "subscribe", {kText, 16}},
+        {"messaging", "broadcast", {kText, 16, kTokens, 8}},
+        {"messaging", "next-message", {subscription_}},
+        {"messaging", "unsubscribe", {subscription_}},
+        {"messaging", "push", {kText, 16, kTokens, 8}},
+        {"messaging", "pull", {kText, 16}},
         {"runtime", "sleep", {500}},
         {"session", "receive", {}},
         {"net", "http-get", {kUrl, kUrlText.size(), kHeaders, kHeaderText.size()}},
@@ -275,13 +282,15 @@ class WildGuest {
     if (name == "create") context_ = result;
     if (name == "generate") generation_ = result;
     if (name == "http-request") exchange_ = result;
-    if (name == "flush" || name == "sleep" || name == "receive" || name == "tokenize" ||
-        name == "fork" || name == "splice" || name == "rewind" || name == "save" ||
-        name == "open" || name == "take" || name == "list" || name == "pages" ||
-        name == "forward-sample" || name == "next-tokens" || name == "stop-generation" ||
-        name == "from-pages" || name == "copy-kvpage" || name == "import-kvpage" ||
-        name == "list-exports" || name == "http-get" || name == "http-post" ||
-        name == "write-body" || name == "response-head" || name == "read-body") {
+    if (name == "subscribe") subscription_ = result;
+    static const std::set<std::string_view> kFutureCalls = {
+        "flush",        "sleep",           "receive",        "tokenize",    "fork",
+        "splice",       "rewind",          "save",           "open",        "take",
+        "list",         "pages",           "forward-sample", "next-tokens", "next-message",
+        "pull",         "stop-generation", "from-pages",     "copy-kvpage", "import-kvpage",
+        "list-exports", "http-get",        "http-post",      "write-body",  "response-head",
+        "read-body"};
+    if (kFutureCalls.contains(name)) {
       future_ = result;
     }
   }
@@ -375,11 +384,13 @@ class WildGuest {
   SeededRandom guest_random_{3};
   RecordingControl control_{nullptr};
   net::FakeHttpClient http_{clock_};
-  HostParts parts_{control_, clock_, wall_clock_, guest_random_, 0, nullptr, &http_};
+  MessageBroker broker_;
+  HostParts parts_{control_, clock_, wall_clock_, guest_random_, broker_, 0, nullptr, &http_};
   GuestState state_;
   std::vector<std::byte> memory_;
   std::vector<std::int64_t> handles_;  // Every one that was given out.
-  std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0, generation_ = 0, exchange_ = 0;
+  std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0, generation_ = 0, exchange_ = 0,
+               subscription_ = 0;
 };
 
 TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {

@@ -62,6 +62,7 @@ Result<std::int32_t> future_take(HostCall& call, GuestHandle future, GuestAddres
   const std::size_t bytes = record->result.size();
   if (bytes > into.size()) return count_result(bytes);  // The future stays.
   if (bytes > 0) std::memcpy(into.data(), record->result.data(), bytes);
+  if (record->purpose == FuturePurpose::Pull) guest.mailbox.future_taken(*record);
   if (record->is_child_taken) guest.send(control::ContextKeep{object(record->child)});
   if (is_http(record->purpose)) guest.http.taken(*record);
   guest.futures.remove(*record);
@@ -130,6 +131,9 @@ Result<std::int32_t> future_drop(HostCall& call, GuestHandle handle) {
       return 0;
     case HandleKind::Model:
       guest.handles.remove(handle);
+      return 0;
+    case HandleKind::Subscription:
+      guest.mailbox.unsubscribe(handle);
       return 0;
     case HandleKind::Generation:
       guest.generations.drop(handle);

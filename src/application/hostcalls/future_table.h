@@ -30,6 +30,8 @@ enum class FuturePurpose : std::uint8_t {
   Command,
   Sleep,
   Receive,
+  Message,  // Of a subscription.
+  Pull,
   Tokens,  // Of a generation: the next ones,
   Stop,    // and its end.
   HttpWhole,
@@ -53,9 +55,10 @@ struct FutureRecord {
   bool awaited = false;  // The guest waits for it now.
   ErrorCode error{};     // 0: none. Meaningful when ready.
   GuestHandle handle{};
-  GuestHandle queue{};           // Whose earlier commands are done when this is; 0: none.
-  GuestHandle context{};         // Whose counters the answer brings; 0: none.
-  GuestHandle owner{};           // The generation or HTTP exchange; HttpWhole is its own.
+  GuestHandle queue{};    // Whose earlier commands are done when this is; 0: none.
+  GuestHandle context{};  // Whose counters the answer brings; 0: none.
+  // The generation, subscription or HTTP exchange that it is of; HttpWhole is its own.
+  GuestHandle owner{};
   GuestHandle child{};           // The context that comes of it; 0: none.
   bool is_child_made = false;    // The control layer has the child even if the command fails.
   bool is_child_queued = false;  // It comes with queued tokens, as many as its answer says.

@@ -13,7 +13,9 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
       futures(handles),
       http(parts.http, identity.instance, identity.limits, handles, futures),
       session(identity.limits),
-      generations(*this) {
+      generations(*this),
+      mailbox(parts.broker, identity.instance, identity.tenant, identity.limits, handles, futures) {
+  mailbox.join();
   const control::InstanceLimits& control = identity.control_limits;
   handles.set_limit(HandleKind::Future, identity.limits.future_count_max);
   handles.set_limit(HandleKind::Queue, control.queue_count_max);
@@ -21,6 +23,7 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
   handles.set_limit(HandleKind::Embed, control.embed_count_max);
   handles.set_limit(HandleKind::Context, control.context_count_max);
   handles.set_limit(HandleKind::ReservedContext, control.context_count_max);
+  handles.set_limit(HandleKind::Subscription, identity.limits.subscription_count_max);
   handles.set_limit(HandleKind::Generation, GenerationTable::kGenerationCountMax);
   handles.set_limit(HandleKind::Model, identity.limits.model_handle_count_max);
   handles.set_limit(HandleKind::Exchange, identity.limits.http.exchange_count_max);
@@ -298,6 +301,8 @@ void GuestState::end_future(FutureRecord& record) {
     } else if (record.error == ErrorCode{}) {
       session.put_back(record.result);
     }
+  } else if (record.purpose == FuturePurpose::Message || record.purpose == FuturePurpose::Pull) {
+    mailbox.future_dropped(record);
   } else if (record.purpose == FuturePurpose::Tokens) {
     generations.reader_dropped(record);
   } else if (record.purpose == FuturePurpose::Stop) {
@@ -323,6 +328,7 @@ void GuestState::verify() const {
   futures.verify();
   generations.verify();
   http.verify();
+  mailbox.verify();
   std::uint64_t commands = 0;
   std::uint64_t bytes = 0;
   for (const auto& [queue, account] : accounts) {

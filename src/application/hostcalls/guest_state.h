@@ -26,6 +26,7 @@
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/handle_table.h"
 #include "application/hostcalls/http_table.h"
+#include "application/hostcalls/mailbox.h"
 #include "application/hostcalls/session_box.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -40,6 +41,7 @@ struct HostParts {
   const Clock& clock;
   const WallClock& wall_clock;
   RandomSource& random;
+  MessageBroker& broker;
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`.
   WalkSink* walk = nullptr;
   net::HttpClient* http = nullptr;  // Null: no program reaches anybody.
@@ -47,6 +49,7 @@ struct HostParts {
 
 struct GuestIdentity {
   control::InstanceId instance{};
+  control::TenantId tenant{};
   std::vector<std::string> arguments;
   GuestLimits limits;
   control::InstanceLimits control_limits;
@@ -106,6 +109,7 @@ class GuestState {
   HttpTable http;
   SessionBox session;
   GenerationTable generations;
+  Mailbox mailbox;
   std::deque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
   std::unordered_map<std::uint32_t, QueueAccount> accounts;
   std::unordered_map<std::uint32_t, ContextRecord> contexts;

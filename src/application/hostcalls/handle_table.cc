@@ -28,6 +28,8 @@ const char* handle_kind_name(HandleKind kind) {
       return "generation";
     case HandleKind::Exchange:
       return "exchange";
+    case HandleKind::Subscription:
+      return "subscription";
   }
   return "unknown";
 }

@@ -40,8 +40,9 @@ enum class HandleKind : std::uint8_t {
   Model,
   Generation,
   Exchange,  // Of HTTP.
+  Subscription,
 };
-inline constexpr std::size_t kHandleKindCount = 10;
+inline constexpr std::size_t kHandleKindCount = 11;
 const char* handle_kind_name(HandleKind kind);
 
 class HandleTable {

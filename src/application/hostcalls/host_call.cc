@@ -113,6 +113,13 @@ Result<std::string> read_name(const HostCall& call, GuestList<std::uint8_t> name
   return bytes;
 }
 
+Result<void> check_text_bytes(const HostCall& call, std::uint32_t count, const char* what) {
+  const std::uint32_t bytes_max = call.guest.identity.limits.text_bytes_max;
+  if (count <= bytes_max) return {};
+  return Error(ErrorCode::TooLarge, std::string(what) + ": " + std::to_string(count) +
+                                        " bytes, text_bytes_max is " + std::to_string(bytes_max));
+}
+
 Result<std::int32_t> submit_unqueued(HostCall& call, control::CommandBody body,
                                      std::uint64_t bytes) {
   TRY(call.guest.check_pending(bytes));

@@ -153,6 +153,9 @@ Result<std::vector<control::ObjectId>> new_handles(HostCall& call, HandleKind ki
                                                    GuestHandle queue, const char* trait,
                                                    std::uint32_t count, GuestAddress address);
 
+// Of a text, request or message.
+Result<void> check_text_bytes(const HostCall& call, std::uint32_t count, const char* what);
+
 // A name that the guest gives, checked; `what` says of what kind.
 Result<std::string> read_name(const HostCall& call, GuestList<std::uint8_t> name, const char* what);
 

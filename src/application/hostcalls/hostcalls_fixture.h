@@ -23,7 +23,9 @@ class HostCalls : public testing::Test {
 
   void restart(const GuestLimits& limits, const control::InstanceLimits& control_limits) {
     state = std::make_unique<GuestState>(
-        parts, GuestIdentity{control::InstanceId{9}, {"one", "two"}, limits, control_limits});
+        parts,
+        GuestIdentity{
+            control::InstanceId{9}, control::TenantId{1}, {"one", "two"}, limits, control_limits});
     host = std::make_unique<sandbox::FakeHost>(host_functions(), state.get(), 1u << 16);
     model = call("models", "get-model", {0, 0});
     queue = call("queue", "create-queue", {model, 1});
@@ -64,7 +66,8 @@ class HostCalls : public testing::Test {
   SeededRandom random{7};
   RecordingControl control{nullptr};
   net::FakeHttpClient http{clock};
-  HostParts parts{control, clock, wall_clock, random, 1'000'000, nullptr, &http};
+  MessageBroker broker;
+  HostParts parts{control, clock, wall_clock, random, broker, 1'000'000, nullptr, &http};
   std::unique_ptr<GuestState> state;
   std::unique_ptr<sandbox::FakeHost> host;
   std::int64_t model = 0;

@@ -10,13 +10,6 @@ namespace {
 constexpr std::uint32_t kRandomBytesMax = 1u << 16;  // A call holds the engine under 100 us.
 constexpr std::uint32_t kLogLevelCount = 4;
 
-Result<void> check_text_bytes(const HostCall& call, std::uint32_t count, const char* what) {
-  const std::uint32_t bytes_max = call.guest.identity.limits.text_bytes_max;
-  if (count <= bytes_max) return {};
-  return Error(ErrorCode::TooLarge, std::string(what) + ": " + std::to_string(count) +
-                                        " bytes, text_bytes_max is " + std::to_string(bytes_max));
-}
-
 }  // namespace
 
 Result<std::int32_t> runtime_get_arg_count(HostCall& call) {

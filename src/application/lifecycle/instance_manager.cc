@@ -71,8 +71,8 @@ const char* end_kind_name(EndKind kind) {
 struct InstanceManager::Implementation {
   explicit Implementation(const ManagerParts& given)
       : parts(given),
-        host{given.control,        given.clock, given.wall_clock, given.random,
-             given.wall_offset_ns, given.walk,  given.http},
+        host{given.control, given.clock,          given.wall_clock, given.random,
+             broker,        given.wall_offset_ns, given.walk,       given.http},
         programs(given.runtime, given.wakeup) {}
 
   InstanceRecord* find(InstanceId id);
@@ -92,6 +92,7 @@ struct InstanceManager::Implementation {
   void remove_from(std::deque<InstanceId>& queue, InstanceId id);
 
   const ManagerParts parts;
+  hostcalls::MessageBroker broker;
   const hostcalls::HostParts host;
   ProgramStore programs;
   std::unordered_map<InstanceId, std::unique_ptr<InstanceRecord>> records;
@@ -256,6 +257,7 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
   record.end.ended_ns = parts.clock.now_ns();
   record.state->session.flush_streams();
   record.state->http.close_all();
+  record.state->mailbox.leave();
   if (record.instance != nullptr) {
     record.instance.reset();
     --slot_count;
@@ -366,7 +368,7 @@ Result<InstanceId> InstanceManager::launch(LaunchRequest request, ClientSink& cl
   record->client = &client;
   record->end.launched_ns = self.parts.clock.now_ns();
   record->state = std::make_unique<hostcalls::GuestState>(
-      self.host, hostcalls::GuestIdentity{record->id, std::move(request.arguments),
+      self.host, hostcalls::GuestIdentity{record->id, record->tenant, std::move(request.arguments),
                                           request.limits.guest, request.limits.control});
   const InstanceId id = record->id;
   self.records.emplace(id, std::move(record));
@@ -452,6 +454,10 @@ bool InstanceManager::take_answers() {
     self.wake_if_over(*record);
   }
   if (self.parts.http != nullptr) any |= self.take_http_events(*self.parts.http);
+  for (const InstanceId id : self.broker.take_woken()) {
+    any = true;
+    if (InstanceRecord* record = self.find(id)) self.wake_if_over(*record);
+  }
   for (const AnswerInbox::Loss& loss : self.parts.answers.take_losses()) {
     any = true;
     InstanceRecord* record = self.find(loss.instance);

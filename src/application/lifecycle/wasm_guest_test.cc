@@ -322,8 +322,10 @@ TEST_F(WasmGuest, EveryImportSurvivesEdgesOfTheMemory) {
     std::string type;
     std::string arguments;
     for (const char letter : signature.substr(0, signature.find('>'))) {
-      type += letter == 'I' ? " i64" : " i32";
-      arguments += letter == 'I' ? "(i64.const 1)" : "(local.get $edge)";
+      type += letter == 'F' ? " f64" : letter == 'I' ? " i64" : " i32";
+      arguments += letter == 'F'   ? "(f64.const nan)"
+                   : letter == 'I' ? "(i64.const 1)"
+                                   : "(local.get $edge)";
     }
     const std::string name = "$f" + std::to_string(index++);
     body = "(import \"" + std::string(function.module) + "\" \"" + function.name + "\" (func " +

@@ -305,6 +305,33 @@ QUIRE_IMPORT("quire:core/tokenize@1", "tokenize-chat")
 std::int32_t tokenize_chat(std::int32_t model, const std::uint8_t* request, std::uint32_t request_count);
 }  // namespace tokenize
 
+namespace messaging {
+// Gives the message to everyone who is subscribed to the topic now, the sender too where it is:
+// to all of them, or to none where one has no room. Returns to how many.
+QUIRE_IMPORT("quire:core/messaging@1", "broadcast")
+std::int32_t broadcast(const std::uint8_t* topic, std::uint32_t topic_count, const std::uint8_t* message, std::uint32_t message_count);
+// Messages to the topic from now on wait in this program's mailbox until they are taken. A
+// program has one mailbox for all its subscriptions.
+QUIRE_IMPORT("quire:core/messaging@1", "subscribe")
+std::int32_t subscribe(const std::uint8_t* topic, std::uint32_t topic_count);
+// The next message of the subscription, which leaves the mailbox when the result is taken; a
+// future that is dropped before leaves it for the next one. `cancelled`: unsubscribed meanwhile.
+QUIRE_IMPORT("quire:core/messaging@1", "next-message")
+std::int32_t next_message(std::int32_t subscription);
+// What waits for the subscription is gone; dropping the handle does the same.
+QUIRE_IMPORT("quire:core/messaging@1", "unsubscribe")
+std::int32_t unsubscribe(std::int32_t subscription);
+// Puts the message at the end of the tenant's queue of that name, which comes into being with the
+// first push or pull. Queues and what is in them go when the tenant's last program ends.
+QUIRE_IMPORT("quire:core/messaging@1", "push")
+std::int32_t push(const std::uint8_t* name, std::uint32_t name_count, const std::uint8_t* message, std::uint32_t message_count);
+// The first message of the queue, for one program: the one that asked first. It leaves the queue
+// when the result is taken; where the future is dropped before, or the program ends, it is the
+// first one again.
+QUIRE_IMPORT("quire:core/messaging@1", "pull")
+std::int32_t pull(const std::uint8_t* name, std::uint32_t name_count);
+}  // namespace messaging
+
 namespace models {
 // Names of the models served, one a line, UTF-8.
 QUIRE_IMPORT("quire:core/models@1", "available-models")

@@ -12,6 +12,7 @@
 #include "quire/http.h"
 #include "quire/json.h"
 #include "quire/main.h"
+#include "quire/messaging.h"
 #include "quire/model.h"
 #include "quire/outputs.h"
 #include "quire/pages.h"

@@ -1,0 +1,180 @@
+#include "application/hostcalls/mailbox.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+
+namespace quire::hostcalls {
+namespace {
+
+std::uint32_t key(GuestHandle handle) {
+  return static_cast<std::uint32_t>(handle);
+}
+
+}  // namespace
+
+void Mailbox::join() {
+  broker_.join(*this);
+  is_member_ = true;
+}
+
+void Mailbox::leave() {
+  if (!std::exchange(is_member_, false)) return;
+  for (const auto& [handle, subscription] : subscriptions_) {
+    broker_.unsubscribe(*this, subscription.topic, GuestHandle{static_cast<std::int32_t>(handle)});
+  }
+  // It gets no more before it gives back what it got.
+  std::vector<std::pair<const Pull*, FutureRecord*>> untaken;
+  for (const auto& [handle, pull] : pulls_) {
+    FutureRecord* record = futures_.find_answered(GuestHandle{static_cast<std::int32_t>(handle)});
+    if (record->ready) {
+      untaken.emplace_back(&pull, record);
+    } else {
+      broker_.cancel_pull(*this, pull.name, record->handle);
+    }
+  }
+  for (const auto& [pull, record] : untaken) {
+    broker_.put_back(tenant_, pull->name, pull->order, record->result);
+  }
+  pulls_.clear();
+  broker_.leave(*this);
+}
+
+Result<std::uint32_t> Mailbox::broadcast(const std::string& topic, std::string_view message) {
+  return broker_.broadcast(tenant_, topic, message);
+}
+
+Result<GuestHandle> Mailbox::subscribe(const std::string& topic) {
+  const GuestHandle handle = TRY(handles_.add(HandleKind::Subscription, {}));
+  subscriptions_[key(handle)].topic = topic;
+  broker_.subscribe(*this, topic, handle);
+  return handle;
+}
+
+void Mailbox::unsubscribe(GuestHandle handle) {
+  const auto found = subscriptions_.find(key(handle));
+  QUIRE_CHECK(found != subscriptions_.end(), "found by its handle");
+  Subscription& subscription = found->second;
+  broker_.unsubscribe(*this, subscription.topic, handle);
+  for (const std::string& each : subscription.messages) bytes_ -= each.size();
+  message_count_ -= static_cast<std::uint32_t>(subscription.messages.size());
+  for (const GuestHandle each : subscription.readers) {
+    futures_.make_failed(*futures_.find_answered(each),
+                         Error(ErrorCode::Cancelled, "the program has unsubscribed"));
+  }
+  subscriptions_.erase(found);
+  handles_.remove(handle);
+}
+
+Result<void> Mailbox::check_room(std::uint32_t count, std::uint64_t bytes) const {
+  const auto beyond = [](const char* limit, std::uint64_t held, std::uint64_t maximum) {
+    return Error(ErrorCode::QuotaExceeded, std::string(limit) + ": a subscriber has " +
+                                               std::to_string(held) + " of " +
+                                               std::to_string(maximum) + " in its mailbox");
+  };
+  if (std::uint64_t{message_count_} + count > limits_.mailbox_message_count_max) {
+    return beyond("mailbox_message_count_max", message_count_, limits_.mailbox_message_count_max);
+  }
+  if (bytes_ + count * bytes > limits_.mailbox_bytes_max) {
+    return beyond("mailbox_bytes_max", bytes_, limits_.mailbox_bytes_max);
+  }
+  return {};
+}
+
+void Mailbox::deliver(GuestHandle handle, std::string message) {
+  Subscription& subscription = subscriptions_.at(key(handle));
+  ++message_count_;
+  bytes_ += message.size();
+  subscription.messages.push_back(std::move(message));
+  serve(subscription);
+}
+
+void Mailbox::serve(Subscription& subscription) {
+  while (!subscription.messages.empty() && !subscription.readers.empty()) {
+    std::string& message = subscription.messages.front();
+    --message_count_;
+    bytes_ -= message.size();
+    futures_.make_ready(*futures_.find_answered(subscription.readers.front()), std::move(message));
+    subscription.messages.pop_front();
+    subscription.readers.pop_front();
+  }
+}
+
+Result<GuestHandle> Mailbox::next(GuestHandle handle) {
+  TRY(handles_.find(handle, HandleKind::Subscription));
+  TRY(handles_.check_room(HandleKind::Future, 1));
+  FutureRecord& record = futures_.add(FuturePurpose::Message);
+  record.owner = handle;
+  const GuestHandle future = record.handle;
+  Subscription& subscription = subscriptions_.at(key(handle));
+  subscription.readers.push_back(future);
+  serve(subscription);
+  return future;
+}
+
+Result<void> Mailbox::push(const std::string& name, std::string message) {
+  return broker_.push(tenant_, name, std::move(message));
+}
+
+Result<GuestHandle> Mailbox::pull(const std::string& name) {
+  TRY(handles_.check_room(HandleKind::Future, 1));
+  const GuestHandle future = futures_.add(FuturePurpose::Pull).handle;
+  pulls_[key(future)].name = name;
+  Result<void> asked = broker_.pull(*this, name, future);
+  if (asked.ok()) return future;
+  pulls_.erase(key(future));
+  futures_.remove(*futures_.find_answered(future));
+  return std::move(asked).take_error();
+}
+
+void Mailbox::pulled(GuestHandle future, std::uint64_t order, std::string message) {
+  pulls_.at(key(future)).order = order;
+  futures_.make_ready(*futures_.find_answered(future), std::move(message));
+}
+
+void Mailbox::future_taken(const FutureRecord& record) {
+  pulls_.erase(key(record.handle));
+}
+
+void Mailbox::future_dropped(FutureRecord& record) {
+  if (record.purpose == FuturePurpose::Pull) {
+    const Pull pull = std::move(pulls_.extract(key(record.handle)).mapped());
+    if (record.ready) {
+      broker_.put_back(tenant_, pull.name, pull.order, record.result);
+    } else {
+      broker_.cancel_pull(*this, pull.name, record.handle);
+    }
+    return;
+  }
+  const auto found = subscriptions_.find(key(record.owner));
+  if (found == subscriptions_.end()) return;  // Unsubscribed: what waited is gone.
+  Subscription& subscription = found->second;
+  if (!record.ready) {
+    std::erase(subscription.readers, record.handle);
+    return;
+  }
+  ++message_count_;
+  bytes_ += record.result.size();
+  subscription.messages.push_front(record.result);
+  serve(subscription);
+}
+
+void Mailbox::verify() const {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  for (const auto& [handle, subscription] : subscriptions_) {
+    QUIRE_CHECK(subscription.messages.empty() || subscription.readers.empty(), "L1");
+    count += subscription.messages.size();
+    for (const std::string& each : subscription.messages) bytes += each.size();
+  }
+  QUIRE_CHECK(count == message_count_ && bytes == bytes_, "L2");
+  QUIRE_CHECK(subscriptions_.size() == handles_.count(HandleKind::Subscription), "L2");
+  for (const auto& [future, pull] : pulls_) {
+    const FutureRecord* record =
+        futures_.find_answered(GuestHandle{static_cast<std::int32_t>(future)});
+    QUIRE_CHECK(record != nullptr && record->purpose == FuturePurpose::Pull, "L3");
+  }
+}
+
+}  // namespace quire::hostcalls

@@ -1,0 +1,170 @@
+#include "application/hostcalls/message_broker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "application/hostcalls/mailbox.h"
+#include "base/check.h"
+
+namespace quire::hostcalls {
+
+void MessageBroker::wake(const Mailbox& mailbox) {
+  woken_.insert(mailbox.instance());
+}
+
+std::vector<control::InstanceId> MessageBroker::take_woken() {
+  std::vector<control::InstanceId> woken(woken_.begin(), woken_.end());
+  woken_.clear();
+  return woken;
+}
+
+void MessageBroker::join(Mailbox& mailbox) {
+  tenants_[mailbox.tenant()].members.insert(&mailbox);
+}
+
+void MessageBroker::leave(Mailbox& mailbox) {
+  const auto found = tenants_.find(mailbox.tenant());
+  if (found == tenants_.end() || found->second.members.erase(&mailbox) == 0) return;
+  // Its queues go with the last member, and with them what is in them.
+  if (found->second.members.empty()) tenants_.erase(found);
+}
+
+Result<std::uint32_t> MessageBroker::broadcast(control::TenantId tenant, const std::string& topic,
+                                               std::string_view message) {
+  std::map<std::string, std::vector<Subscriber>, std::less<>>& topics = tenants_.at(tenant).topics;
+  const auto found = topics.find(topic);
+  if (found == topics.end()) return 0u;
+  // Two subscriptions of one instance share its mailbox.
+  std::map<const Mailbox*, std::uint32_t> copies;
+  for (const Subscriber& each : found->second) {
+    TRY(each.mailbox->check_room(++copies[each.mailbox], message.size()));
+  }
+  for (const Subscriber& each : found->second) {
+    each.mailbox->deliver(each.subscription, std::string(message));
+    wake(*each.mailbox);
+  }
+  return static_cast<std::uint32_t>(found->second.size());
+}
+
+void MessageBroker::subscribe(Mailbox& mailbox, const std::string& topic,
+                              GuestHandle subscription) {
+  tenants_.at(mailbox.tenant()).topics[topic].push_back({&mailbox, subscription});
+}
+
+void MessageBroker::unsubscribe(Mailbox& mailbox, const std::string& topic,
+                                GuestHandle subscription) {
+  auto& topics = tenants_.at(mailbox.tenant()).topics;
+  const auto found = topics.find(topic);
+  QUIRE_CHECK(found != topics.end(), "B3");
+  const std::size_t removed = std::erase(found->second, Subscriber{&mailbox, subscription});
+  QUIRE_CHECK(removed == 1, "B3");
+  if (found->second.empty()) topics.erase(found);
+}
+
+Result<void> MessageBroker::push(control::TenantId id, const std::string& name,
+                                 std::string message) {
+  Tenant& tenant = tenants_.at(id);
+  const auto beyond = [](const char* limit, std::uint64_t held, std::uint64_t maximum) {
+    return Error(ErrorCode::QuotaExceeded, std::string(limit) + ": " + std::to_string(held) +
+                                               " of " + std::to_string(maximum) +
+                                               " in the tenant's queues");
+  };
+  if (!tenant.queues.contains(name) && tenant.queues.size() >= limits_.queue_count_max) {
+    return beyond("queue_count_max", tenant.queues.size(), limits_.queue_count_max);
+  }
+  if (tenant.message_count >= limits_.queued_message_count_max) {
+    return beyond("queued_message_count_max", tenant.message_count,
+                  limits_.queued_message_count_max);
+  }
+  if (tenant.bytes + message.size() > limits_.queued_bytes_max) {
+    return beyond("queued_bytes_max", tenant.bytes, limits_.queued_bytes_max);
+  }
+  put_back(id, name, ++next_order_, std::move(message));
+  return {};
+}
+
+void MessageBroker::put_back(control::TenantId id, const std::string& name, std::uint64_t order,
+                             std::string message) {
+  const auto found = tenants_.find(id);
+  if (found == tenants_.end()) return;  // It was of the last one, who leaves.
+  Tenant& tenant = found->second;
+  ++tenant.message_count;
+  tenant.bytes += message.size();
+  tenant.queues[name].messages.emplace(order, std::move(message));
+  hand_out(tenant, name);
+}
+
+void MessageBroker::hand_out(Tenant& tenant, const std::string& name) {
+  const auto found = tenant.queues.find(name);
+  Queue& queue = found->second;
+  while (!queue.messages.empty() && !queue.pullers.empty()) {
+    const auto first = queue.messages.begin();
+    const Puller puller = queue.pullers.front();
+    queue.pullers.pop_front();
+    --tenant.message_count;
+    tenant.bytes -= first->second.size();
+    puller.mailbox->pulled(puller.future, first->first, std::move(first->second));
+    queue.messages.erase(first);
+    wake(*puller.mailbox);
+  }
+  if (queue.messages.empty() && queue.pullers.empty()) tenant.queues.erase(found);
+}
+
+Result<void> MessageBroker::pull(Mailbox& mailbox, const std::string& name, GuestHandle future) {
+  Tenant& tenant = tenants_.at(mailbox.tenant());
+  if (!tenant.queues.contains(name) && tenant.queues.size() >= limits_.queue_count_max) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "queue_count_max: " + std::to_string(tenant.queues.size()) + " of " +
+                     std::to_string(limits_.queue_count_max) + " queues of the tenant");
+  }
+  tenant.queues[name].pullers.push_back({&mailbox, future});
+  hand_out(tenant, name);
+  return {};
+}
+
+void MessageBroker::cancel_pull(Mailbox& mailbox, const std::string& name, GuestHandle future) {
+  Tenant& tenant = tenants_.at(mailbox.tenant());
+  const auto found = tenant.queues.find(name);
+  QUIRE_CHECK(found != tenant.queues.end(), "B3");
+  std::erase_if(found->second.pullers, [&](const Puller& each) {
+    return each.mailbox == &mailbox && each.future == future;
+  });
+  hand_out(tenant, name);
+}
+
+MessageBroker::Counts MessageBroker::counts() const {
+  Counts counts{.tenant_count = tenants_.size()};
+  for (const auto& [id, tenant] : tenants_) {
+    for (const auto& [topic, subscribers] : tenant.topics) {
+      counts.subscriber_count += subscribers.size();
+    }
+    counts.queue_count += tenant.queues.size();
+    counts.queued_message_count += tenant.message_count;
+  }
+  return counts;
+}
+
+void MessageBroker::verify() const {
+  for (const auto& [id, tenant] : tenants_) {
+    QUIRE_CHECK(!tenant.members.empty(), "B3");
+    for (const auto& [topic, subscribers] : tenant.topics) {
+      QUIRE_CHECK(!subscribers.empty(), "B3");
+      for (const Subscriber& each : subscribers) {
+        QUIRE_CHECK(tenant.members.contains(each.mailbox), "B3");
+      }
+    }
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+    for (const auto& [name, queue] : tenant.queues) {
+      QUIRE_CHECK(queue.messages.empty() != queue.pullers.empty(), "B1");
+      for (const auto& [order, message] : queue.messages) bytes += message.size();
+      count += queue.messages.size();
+      for (const Puller& each : queue.pullers) {
+        QUIRE_CHECK(tenant.members.contains(each.mailbox), "B3");
+      }
+    }
+    QUIRE_CHECK(count == tenant.message_count && bytes == tenant.bytes, "B2");
+  }
+}
+
+}  // namespace quire::hostcalls

@@ -1,0 +1,99 @@
+#pragma once
+// MessageBroker carries messages between the instances of one tenant (interface/messaging.wit):
+// topics, which give each message to all who subscribed, and queues, which give each to one.
+//
+// Owns     the queues of all tenants, and who waits for what. Mailboxes are the instances' own.
+// Thread   engine thread only.
+// Errors   QuotaExceeded names the limit; nobody gets the message then.
+//
+// Invariants, all checked by verify():
+//   B1  A queue has messages or pullers, never both, and is forgotten when it has neither.
+//   B2  A tenant's figures are the sums over its queues.
+//   B3  Every subscriber and puller is of an instance that has joined and not left.
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "application/hostcalls/handle_table.h"
+#include "base/result.h"
+#include "control/api/types.h"
+
+namespace quire::hostcalls {
+
+class Mailbox;
+
+// Of one tenant.
+struct BrokerLimits {
+  std::uint32_t queue_count_max = 1024;
+  std::uint32_t queued_message_count_max = 1u << 14;  // In all its queues.
+  std::uint64_t queued_bytes_max = 16u << 20;
+};
+
+class MessageBroker {
+ public:
+  explicit MessageBroker(BrokerLimits limits = {}) : limits_(limits) {}
+
+  // An instance that may send and receive, until it leaves. Subscriptions and pulls that it has
+  // left by then are undone.
+  void join(Mailbox& mailbox);
+  void leave(Mailbox& mailbox);
+
+  Result<std::uint32_t> broadcast(control::TenantId tenant, const std::string& topic,
+                                  std::string_view message);
+  void subscribe(Mailbox& mailbox, const std::string& topic, GuestHandle subscription);
+  void unsubscribe(Mailbox& mailbox, const std::string& topic, GuestHandle subscription);
+
+  Result<void> push(control::TenantId tenant, const std::string& name, std::string message);
+  // Gives Mailbox::pulled() the first message, now or when there is one.
+  Result<void> pull(Mailbox& mailbox, const std::string& name, GuestHandle future);
+  void cancel_pull(Mailbox& mailbox, const std::string& name, GuestHandle future);
+  // Pulled and not taken: in its old place again.
+  void put_back(control::TenantId tenant, const std::string& name, std::uint64_t order,
+                std::string message);
+
+  // Instances whose futures may have become ready; each once.
+  std::vector<control::InstanceId> take_woken();
+
+  struct Counts {
+    std::size_t tenant_count = 0, subscriber_count = 0, queue_count = 0;
+    std::uint64_t queued_message_count = 0;
+  };
+  Counts counts() const;
+  void verify() const;
+
+ private:
+  struct Subscriber {
+    Mailbox* mailbox;
+    GuestHandle subscription;
+    auto operator<=>(const Subscriber&) const = default;
+  };
+  struct Puller {
+    Mailbox* mailbox;
+    GuestHandle future;
+  };
+  struct Queue {
+    std::map<std::uint64_t, std::string> messages;  // By order of the push.
+    std::deque<Puller> pullers;                     // Oldest first.
+  };
+  struct Tenant {
+    std::set<Mailbox*> members;
+    std::map<std::string, std::vector<Subscriber>, std::less<>> topics;
+    std::map<std::string, Queue, std::less<>> queues;
+    std::uint32_t message_count = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  void hand_out(Tenant& tenant, const std::string& name);
+  void wake(const Mailbox& mailbox);
+
+  const BrokerLimits limits_;
+  std::map<control::TenantId, Tenant> tenants_;  // Those with members.
+  std::uint64_t next_order_ = 0;
+  std::set<control::InstanceId> woken_;
+};
+
+}  // namespace quire::hostcalls
