@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "application/hostcalls/calls.h"
+#include "application/hostcalls/hostcalls_test_support.h"
 #include "application/sandbox/fake_runtime.h"
 #include "base/random.h"
 #include "control/harness.h"
@@ -30,8 +31,14 @@ class Guest {
  public:
   Guest(Harness& harness, TenantId tenant, const InstanceLimits& limits = {})
       : harness_(harness),
-        parts_{
-            *harness.controller, harness.clock, harness.wall_clock, random_, broker_, 0, nullptr},
+        parts_{*harness.controller,
+               harness.clock,
+               harness.wall_clock,
+               random_,
+               broker_,
+               launcher_,
+               0,
+               nullptr},
         state_(parts_,
                hostcalls::GuestIdentity{harness.start(tenant, limits), tenant, {}, {}, limits}),
         host_(hostcalls::host_functions(), &state_, 1u << 16) {
@@ -124,6 +131,7 @@ class Guest {
   Harness& harness_;
   SeededRandom random_{1};
   hostcalls::MessageBroker broker_;
+  hostcalls::RecordingLauncher launcher_;
   hostcalls::HostParts parts_;
   hostcalls::GuestState state_;
   sandbox::FakeHost host_;

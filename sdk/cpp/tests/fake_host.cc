@@ -225,6 +225,29 @@ std::int32_t last_error(void* buffer, std::uint32_t capacity) {
   return put(host.last_error, buffer, capacity);
 }
 
+std::int32_t get_tenant(void* buffer, std::uint32_t capacity) {
+  return put("tenant", buffer, capacity);
+}
+std::int32_t limits(void* buffer, std::uint32_t capacity) {
+  return put("memory_bytes_max 100 1\n", buffer, capacity);
+}
+std::int32_t launch(const std::uint8_t*, std::uint32_t, const std::uint8_t*, std::uint32_t,
+                    std::uint32_t) {
+  return host.refuse(ErrorCode::NotSupported, "the fake host launches nothing");
+}
+std::int32_t wait_child(std::int32_t) {
+  return unknown("child");
+}
+std::int32_t kill_child(std::int32_t) {
+  return unknown("child");
+}
+std::int32_t send_child(std::int32_t, const std::uint8_t*, std::uint32_t) {
+  return unknown("child");
+}
+std::int32_t receive_child(std::int32_t) {
+  return unknown("child");
+}
+
 }  // namespace runtime
 
 namespace session {

@@ -50,6 +50,14 @@ class WildGuest {
       for (net::HttpEvent& each : http_.take_events()) state_.http.take_in(std::move(each));
     }
     if (random_.next() % 16 == 0) (void)state_.push_message("message");
+    if (random_.next() % 16 == 0) {
+      const GuestHandle child{static_cast<std::int32_t>(child_)};
+      if (random_.next() % 4 == 0) {
+        state_.children.ended(child, "an end");
+      } else {
+        (void)state_.children.message(child, "message");
+      }
+    }
     if (random_.next() % 64 == 0) clock_.advance_ns(random_.next() % 10'000);
     while (random_.next() % 2 == 0 && !state_.session.outbox().empty()) {
       state_.session.message_taken();
@@ -254,6 +262,14 @@ class WildGuest {
         {"messaging", "unsubscribe", {subscription_}},
         {"messaging", "push", {kText, 16, kTokens, 8}},
         {"messaging", "pull", {kText, 16}},
+        {"runtime", "limits", {kBuffer, 64}},
+        {"runtime", "get-tenant", {kBuffer, 64}},
+        {"runtime", "launch", {kText, 16, kTokens, 0, 50}},
+        {"runtime", "wait-child", {child_}},
+        {"runtime", "receive-child", {child_}},
+        {"runtime", "send-child", {child_, kText, 16}},
+        {"runtime", "kill-child", {child_}},
+        {"future", "drop", {child_}},
         {"runtime", "sleep", {500}},
         {"session", "receive", {}},
         {"net", "http-get", {kUrl, kUrlText.size(), kHeaders, kHeaderText.size()}},
@@ -283,13 +299,14 @@ class WildGuest {
     if (name == "generate") generation_ = result;
     if (name == "http-request") exchange_ = result;
     if (name == "subscribe") subscription_ = result;
+    if (name == "launch") child_ = result;
     static const std::set<std::string_view> kFutureCalls = {
         "flush",        "sleep",           "receive",        "tokenize",    "fork",
         "splice",       "rewind",          "save",           "open",        "take",
         "list",         "pages",           "forward-sample", "next-tokens", "next-message",
         "pull",         "stop-generation", "from-pages",     "copy-kvpage", "import-kvpage",
         "list-exports", "http-get",        "http-post",      "write-body",  "response-head",
-        "read-body"};
+        "read-body",    "wait-child",      "receive-child"};
     if (kFutureCalls.contains(name)) {
       future_ = result;
     }
@@ -385,12 +402,14 @@ class WildGuest {
   RecordingControl control_{nullptr};
   net::FakeHttpClient http_{clock_};
   MessageBroker broker_;
-  HostParts parts_{control_, clock_, wall_clock_, guest_random_, broker_, 0, nullptr, &http_};
+  RecordingLauncher launcher_;
+  HostParts parts_{control_,  clock_, wall_clock_, guest_random_, broker_,
+                   launcher_, 0,      nullptr,     &http_};
   GuestState state_;
   std::vector<std::byte> memory_;
   std::vector<std::int64_t> handles_;  // Every one that was given out.
   std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0, generation_ = 0, exchange_ = 0,
-               subscription_ = 0;
+               subscription_ = 0, child_ = 0;
 };
 
 TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {

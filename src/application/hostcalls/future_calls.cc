@@ -135,6 +135,9 @@ Result<std::int32_t> future_drop(HostCall& call, GuestHandle handle) {
     case HandleKind::Subscription:
       guest.mailbox.unsubscribe(handle);
       return 0;
+    case HandleKind::Child:
+      guest.children.drop(handle);
+      return 0;
     case HandleKind::Generation:
       guest.generations.drop(handle);
       return 0;

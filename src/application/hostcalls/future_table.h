@@ -32,6 +32,8 @@ enum class FuturePurpose : std::uint8_t {
   Receive,
   Message,  // Of a subscription.
   Pull,
+  ChildEnd,
+  ChildMessage,
   Tokens,  // Of a generation: the next ones,
   Stop,    // and its end.
   HttpWhole,
@@ -57,7 +59,7 @@ struct FutureRecord {
   GuestHandle handle{};
   GuestHandle queue{};    // Whose earlier commands are done when this is; 0: none.
   GuestHandle context{};  // Whose counters the answer brings; 0: none.
-  // The generation, subscription or HTTP exchange that it is of; HttpWhole is its own.
+  // The generation, subscription, child or HTTP exchange that it is of; HttpWhole is its own.
   GuestHandle owner{};
   GuestHandle child{};           // The context that comes of it; 0: none.
   bool is_child_made = false;    // The control layer has the child even if the command fails.

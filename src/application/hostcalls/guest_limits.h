@@ -22,9 +22,10 @@ struct GuestLimits {
   std::uint32_t inbox_message_count_max = 1024;  // Messages the guest has not received.
   std::uint64_t inbox_bytes_max = 4u << 20;
   std::uint32_t subscription_count_max = 256;
+  std::uint32_t child_handle_count_max = 1024;     // Of children that run and that ended.
   std::uint32_t mailbox_message_count_max = 1024;  // Of all subscriptions, not received.
   std::uint64_t mailbox_bytes_max = 4u << 20;
-  std::uint64_t log_bytes_max = 4u << 20;  // Of log, stdout and stderr, in all.
+  std::uint64_t log_bytes_max = 4u << 20;          // Of log, stdout and stderr, in all.
   std::uint64_t log_pending_bytes_max = 8u << 20;  // Of lines the client has not taken.
   std::uint32_t log_line_bytes_max = 4096;
   std::uint32_t result_bytes_max = 1u << 20;    // Of set_result.

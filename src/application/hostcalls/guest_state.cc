@@ -14,7 +14,8 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
       http(parts.http, identity.instance, identity.limits, handles, futures),
       session(identity.limits),
       generations(*this),
-      mailbox(parts.broker, identity.instance, identity.tenant, identity.limits, handles, futures) {
+      mailbox(parts.broker, identity.instance, identity.tenant, identity.limits, handles, futures),
+      children(parts.launcher, identity.instance, identity.limits, handles, futures) {
   mailbox.join();
   const control::InstanceLimits& control = identity.control_limits;
   handles.set_limit(HandleKind::Future, identity.limits.future_count_max);
@@ -23,6 +24,7 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
   handles.set_limit(HandleKind::Embed, control.embed_count_max);
   handles.set_limit(HandleKind::Context, control.context_count_max);
   handles.set_limit(HandleKind::ReservedContext, control.context_count_max);
+  handles.set_limit(HandleKind::Child, identity.limits.child_handle_count_max);
   handles.set_limit(HandleKind::Subscription, identity.limits.subscription_count_max);
   handles.set_limit(HandleKind::Generation, GenerationTable::kGenerationCountMax);
   handles.set_limit(HandleKind::Model, identity.limits.model_handle_count_max);
@@ -303,6 +305,9 @@ void GuestState::end_future(FutureRecord& record) {
     }
   } else if (record.purpose == FuturePurpose::Message || record.purpose == FuturePurpose::Pull) {
     mailbox.future_dropped(record);
+  } else if (record.purpose == FuturePurpose::ChildEnd ||
+             record.purpose == FuturePurpose::ChildMessage) {
+    children.future_dropped(record);
   } else if (record.purpose == FuturePurpose::Tokens) {
     generations.reader_dropped(record);
   } else if (record.purpose == FuturePurpose::Stop) {
@@ -329,6 +334,7 @@ void GuestState::verify() const {
   generations.verify();
   http.verify();
   mailbox.verify();
+  children.verify();
   std::uint64_t commands = 0;
   std::uint64_t bytes = 0;
   for (const auto& [queue, account] : accounts) {

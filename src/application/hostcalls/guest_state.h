@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "application/hostcalls/child_table.h"
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/generation.h"
 #include "application/hostcalls/guest_limits.h"
@@ -42,6 +43,7 @@ struct HostParts {
   const WallClock& wall_clock;
   RandomSource& random;
   MessageBroker& broker;
+  Launcher& launcher;
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`.
   WalkSink* walk = nullptr;
   net::HttpClient* http = nullptr;  // Null: no program reaches anybody.
@@ -99,6 +101,9 @@ class GuestState {
   void serve_receivers();
   void end_future(FutureRecord& record);  // Undoes what nobody will take any more.
 
+  std::uint64_t pending_commands() const { return pending_commands_; }
+  std::uint64_t pending_bytes() const { return pending_bytes_; }
+  std::uint64_t queued_tokens() const { return queued_tokens_; }
   const std::vector<control::ModelDescription>& models() const { return host.control.models(); }
   void verify() const;
 
@@ -110,6 +115,7 @@ class GuestState {
   SessionBox session;
   GenerationTable generations;
   Mailbox mailbox;
+  ChildTable children;
   std::deque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
   std::unordered_map<std::uint32_t, QueueAccount> accounts;
   std::unordered_map<std::uint32_t, ContextRecord> contexts;

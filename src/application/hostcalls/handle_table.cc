@@ -30,6 +30,8 @@ const char* handle_kind_name(HandleKind kind) {
       return "exchange";
     case HandleKind::Subscription:
       return "subscription";
+    case HandleKind::Child:
+      return "child";
   }
   return "unknown";
 }

@@ -41,8 +41,9 @@ enum class HandleKind : std::uint8_t {
   Generation,
   Exchange,  // Of HTTP.
   Subscription,
+  Child,
 };
-inline constexpr std::size_t kHandleKindCount = 11;
+inline constexpr std::size_t kHandleKindCount = 12;
 const char* handle_kind_name(HandleKind kind);
 
 class HandleTable {

@@ -67,7 +67,8 @@ class HostCalls : public testing::Test {
   RecordingControl control{nullptr};
   net::FakeHttpClient http{clock};
   MessageBroker broker;
-  HostParts parts{control, clock, wall_clock, random, broker, 1'000'000, nullptr, &http};
+  RecordingLauncher launcher;
+  HostParts parts{control, clock, wall_clock, random, broker, launcher, 1'000'000, nullptr, &http};
   std::unique_ptr<GuestState> state;
   std::unique_ptr<sandbox::FakeHost> host;
   std::int64_t model = 0;

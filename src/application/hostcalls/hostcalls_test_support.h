@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "application/hostcalls/launcher.h"
 #include "base/check.h"
 #include "control/api/control_port.h"
 
@@ -38,6 +39,9 @@ class RecordingControl final : public control::ControlPort {
   void start_instance(control::InstanceId id, control::TenantId,
                       const control::InstanceLimits&) override {
     live[id] = true;
+  }
+  void set_limits(control::InstanceId id, const control::InstanceLimits& limits) override {
+    limits_set[id] = limits;
   }
   void end_instance(control::InstanceId id) override { live[id] = false; }
   void submit(control::Command command) override { commands.push_back(std::move(command)); }
@@ -76,11 +80,36 @@ class RecordingControl final : public control::ControlPort {
   std::optional<std::uint64_t> dispatch_in_ns;
   std::deque<control::Command> commands;
   std::map<control::InstanceId, bool> live;
+  std::map<control::InstanceId, control::InstanceLimits> limits_set;
   bool idle_now = true;
 
  private:
   control::AnswerSink* answers_;
   std::vector<control::ModelDescription> models_;
+};
+
+// Children that only exist in the test.
+class RecordingLauncher final : public Launcher {
+ public:
+  Result<control::InstanceId> launch_child(control::InstanceId, ChildLaunch launch) override {
+    if (launch.program == "unknown") return Error(ErrorCode::NotFound, "no program \"unknown\"");
+    launches.push_back(std::move(launch));
+    return control::InstanceId{1000 + launches.size()};
+  }
+  void kill_child(control::InstanceId child, const std::string&) override {
+    killed.push_back(child);
+  }
+  Result<void> send_child(control::InstanceId, std::string message) override {
+    sent.push_back(std::move(message));
+    return {};
+  }
+  std::vector<LimitUse> limits(control::InstanceId) override {
+    return {{"memory_bytes_max", 1u << 20, 0}, {"cpu_ns_max", 5, 3}};
+  }
+
+  std::vector<ChildLaunch> launches;
+  std::vector<control::InstanceId> killed;
+  std::vector<std::string> sent;
 };
 
 }  // namespace quire::hostcalls

@@ -36,6 +36,8 @@ class Mailbox {
 
   control::InstanceId instance() const { return instance_; }
   control::TenantId tenant() const { return tenant_; }
+  std::uint32_t message_count() const { return message_count_; }
+  std::uint64_t bytes() const { return bytes_; }
 
   // Between the two the instance sends and receives. What it pulled and did not take goes back.
   void join();

@@ -142,7 +142,7 @@ TEST_F(Messaging, WhatAProgramPulledAndDidNotTakeGoesBackWhenItEnds) {
 
 TEST_F(Messaging, QueuesAreBoundedAndGoWithTheTenantsLastProgram) {
   MessageBroker small({.queue_count_max = 2, .queued_message_count_max = 3, .queued_bytes_max = 8});
-  const HostParts own{control, clock, wall_clock, random, small, 0, nullptr};
+  const HostParts own{control, clock, wall_clock, random, small, launcher, 0, nullptr};
   auto one = std::make_unique<Member>(own, 11, TenantId{1});
   EXPECT_EQ(one->call("push", {"a", "12345678"}), 0);
   EXPECT_EQ(one->call("push", {"a", "9"}), minus(ErrorCode::QuotaExceeded));
@@ -164,7 +164,7 @@ TEST_F(Messaging, NoMessageIsLostOrDoubledWhateverProgramsDo) {
     SeededRandom random_numbers(seed);
     const auto below = [&](std::uint64_t limit) { return random_numbers.next() % limit; };
     MessageBroker own_broker({.queue_count_max = 8, .queued_message_count_max = 12});
-    const HostParts own{control, clock, wall_clock, random, own_broker, 0, nullptr};
+    const HostParts own{control, clock, wall_clock, random, own_broker, launcher, 0, nullptr};
     std::vector<std::unique_ptr<Member>> members;
     std::vector<std::map<std::int64_t, std::string>> pulls;  // By member: future and name.
     std::map<std::string, std::set<int>> queued;

@@ -49,6 +49,10 @@ class SessionBox {
   const std::deque<LogLine>& lines() const { return lines_; }
   void line_taken();  // The first of the lines went to the client.
 
+  std::size_t outbox_message_count() const { return outbox_.size(); }
+  std::uint64_t outbox_bytes() const { return outbox_bytes_; }
+  std::uint64_t log_bytes() const { return log_bytes_; }
+
  private:
   Result<void> charge_log(std::size_t bytes, std::size_t line_count);
   void emit(LogSource source, LogLevel level, std::string_view line);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "application/hostcalls/calls.h"
+#include "application/lifecycle/child_programs.h"
 #include "application/lifecycle/instance_record.h"
 #include "application/lifecycle/program_store.h"
 #include "base/check.h"
@@ -68,14 +69,24 @@ const char* end_kind_name(EndKind kind) {
   return "unknown";
 }
 
-struct InstanceManager::Implementation {
+struct InstanceManager::Implementation final : ChildHost {
   explicit Implementation(const ManagerParts& given)
       : parts(given),
-        host{given.control, given.clock,          given.wall_clock, given.random,
-             broker,        given.wall_offset_ns, given.walk,       given.http},
+        children(*this, given.control),
+        host{given.control, given.clock,          given.wall_clock, given.random, broker,
+             children,      given.wall_offset_ns, given.walk,       given.http},
         programs(given.runtime, given.wakeup) {}
 
-  InstanceRecord* find(InstanceId id);
+  // For what concerns children.
+  InstanceRecord* find(InstanceId id) override;
+  Result<ProgramId> find_program(const std::string& name) override;
+  Result<InstanceId> launch(LaunchRequest request, ClientSink& client) override;
+  void kill(InstanceRecord& record, std::string reason) override {
+    stop(record, EndKind::Killed, std::move(reason));
+  }
+  void wake_if_over(InstanceRecord& record) override;
+  void client_ready(InstanceRecord& record) override { mark_undelivered(record); }
+
   void start(InstanceRecord& record);
   void start_queued();
   void run(InstanceRecord& record, std::uint32_t slice_ticks);
@@ -83,8 +94,8 @@ struct InstanceManager::Implementation {
   bool over_cpu_limit(InstanceRecord& record);
   void end_trapped(InstanceRecord& record);
   void end(InstanceRecord& record, EndKind kind, std::string message, std::string limit = "");
-  void kill(InstanceRecord& record, std::string reason, std::string limit = "");
-  void wake_if_over(InstanceRecord& record);
+  // From outside, while it does not run.
+  void stop(InstanceRecord& record, EndKind kind, std::string reason, std::string limit = "");
   void set_timer(InstanceRecord& record, std::optional<std::uint64_t> deadline_ns);
   bool take_http_events(net::HttpClient& http);
   void mark_undelivered(InstanceRecord& record);
@@ -93,6 +104,7 @@ struct InstanceManager::Implementation {
 
   const ManagerParts parts;
   hostcalls::MessageBroker broker;
+  ChildPrograms children;
   const hostcalls::HostParts host;
   ProgramStore programs;
   std::unordered_map<InstanceId, std::unique_ptr<InstanceRecord>> records;
@@ -100,6 +112,8 @@ struct InstanceManager::Implementation {
   std::uint32_t slot_count = 0;  // Instances that hold a slot of the runtime.
   std::deque<InstanceId> queued, ready, background;
   std::set<std::pair<std::uint64_t, InstanceId>> timers;
+  std::set<std::pair<std::uint64_t, InstanceId>> wall_ends;  // Of wall_ns_max.
+  std::map<std::string, ProgramId> names;                    // Programs that others may launch.
   std::vector<InstanceId> undelivered;
 };
 
@@ -187,7 +201,16 @@ void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t 
     record.end.first_message_ns = start_ns + used_ns;
   }
   if (!session.outbox().empty() || !session.lines().empty()) mark_undelivered(record);
+  children.unblock(record);
+  const InstanceRecord* exceeded = children.charge_cpu(record, used_ns);
   after_run(record, state);
+  if (exceeded != nullptr && record.stage != Stage::Ended) {
+    stop(record, EndKind::LimitExceeded,
+         "cpu_ns_max: the program and the one that launched it, instance " +
+             std::to_string(static_cast<std::uint64_t>(exceeded->id)) + ", ran longer than " +
+             seconds(exceeded->limits.cpu_ns_max) + " together",
+         "cpu_ns_max");
+  }
 }
 
 bool InstanceManager::Implementation::over_cpu_limit(InstanceRecord& record) {
@@ -198,9 +221,10 @@ bool InstanceManager::Implementation::over_cpu_limit(InstanceRecord& record) {
         "cpu_ns_between_waits_max");
     return true;
   }
-  if (record.end.cpu_ns > record.limits.cpu_ns_max) {
+  const std::uint64_t cpu_ns = record.end.cpu_ns + record.spent_by_children.cpu_ns;
+  if (cpu_ns > record.limits.cpu_ns_max) {
     end(record, EndKind::LimitExceeded,
-        "cpu_ns_max: the program ran " + seconds(record.end.cpu_ns) + " in all, the limit is " +
+        "cpu_ns_max: the program ran " + seconds(cpu_ns) + " in all, the limit is " +
             seconds(record.limits.cpu_ns_max),
         "cpu_ns_max");
     return true;
@@ -258,21 +282,33 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
   record.state->session.flush_streams();
   record.state->http.close_all();
   record.state->mailbox.leave();
-  if (record.instance != nullptr) {
+  if (record.limits.wall_ns_max > 0) {
+    wall_ends.erase({record.end.launched_ns + record.limits.wall_ns_max, record.id});
+  }
+  const bool had_instance = record.instance != nullptr;
+  if (had_instance) {
     record.instance.reset();
     --slot_count;
     record.end.statistics = parts.control.statistics(record.id);
-    parts.control.end_instance(record.id);
   }
+  children.instance_ended(record);
+  if (had_instance) parts.control.end_instance(record.id);
   mark_undelivered(record);
 }
 
-void InstanceManager::Implementation::kill(InstanceRecord& record, std::string reason,
+void InstanceManager::Implementation::stop(InstanceRecord& record, EndKind kind, std::string reason,
                                            std::string limit) {
   if (record.stage == Stage::Queued) remove_from(queued, record.id);
   if (record.stage == Stage::Ready) remove_from(ready, record.id);
   if (record.stage == Stage::Background) remove_from(background, record.id);
-  end(record, EndKind::Killed, std::move(reason), std::move(limit));
+  end(record, kind, std::move(reason), std::move(limit));
+}
+
+Result<ProgramId> InstanceManager::Implementation::find_program(const std::string& name) {
+  const auto found = names.find(name);
+  if (found != names.end()) return found->second;
+  return Error(ErrorCode::NotFound, "no program \"" + name + "\" (there are " +
+                                        std::to_string(names.size()) + " by name)");
 }
 
 // True if anything was handed over. A client that takes no more now is asked again when it is
@@ -342,13 +378,21 @@ std::size_t InstanceManager::program_count() const {
   return implementation_->programs.count();
 }
 
+void InstanceManager::name_program(const std::string& name, ProgramId program) {
+  implementation_->names[name] = program;
+}
+
 Result<InstanceId> InstanceManager::launch(LaunchRequest request, ClientSink& client) {
-  Implementation& self = *implementation_;
-  report(self.parts.walk, WalkStop::Lifecycle);
-  if (self.programs.find(request.program) == nullptr) {
+  return implementation_->launch(std::move(request), client);
+}
+
+Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request,
+                                                           ClientSink& client) {
+  report(parts.walk, WalkStop::Lifecycle);
+  if (programs.find(request.program) == nullptr) {
     return Error(ErrorCode::NotFound, forgotten(request.program));
   }
-  self.programs.use(request.program);
+  programs.use(request.program);
   std::uint64_t argument_bytes = 0;
   for (const std::string& argument : request.arguments) argument_bytes += argument.size() + 1;
   if (argument_bytes > request.limits.guest.argument_bytes_max) {
@@ -356,24 +400,27 @@ Result<InstanceId> InstanceManager::launch(LaunchRequest request, ClientSink& cl
                                           " bytes, argument_bytes_max is " +
                                           std::to_string(request.limits.guest.argument_bytes_max));
   }
-  if (self.queued.size() >= kQueuedLaunchCountMax) {
+  if (queued.size() >= kQueuedLaunchCountMax) {
     return Error(ErrorCode::QuotaExceeded,
-                 std::to_string(self.queued.size()) + " launches wait for a slot");
+                 std::to_string(queued.size()) + " launches wait for a slot");
   }
   auto record = std::make_unique<InstanceRecord>();
-  record->id = InstanceId{self.next_id++};
+  record->id = InstanceId{next_id++};
   record->program = request.program;
   record->tenant = request.tenant;
   record->limits = request.limits;
   record->client = &client;
-  record->end.launched_ns = self.parts.clock.now_ns();
+  record->end.launched_ns = parts.clock.now_ns();
   record->state = std::make_unique<hostcalls::GuestState>(
-      self.host, hostcalls::GuestIdentity{record->id, record->tenant, std::move(request.arguments),
-                                          request.limits.guest, request.limits.control});
+      host, hostcalls::GuestIdentity{record->id, record->tenant, std::move(request.arguments),
+                                     request.limits.guest, request.limits.control});
   const InstanceId id = record->id;
-  self.records.emplace(id, std::move(record));
-  self.queued.push_back(id);
-  if (self.queued.size() == 1) self.start_queued();  // Else the next step looks at them in order.
+  if (record->limits.wall_ns_max > 0) {
+    wall_ends.emplace(record->end.launched_ns + record->limits.wall_ns_max, id);
+  }
+  records.emplace(id, std::move(record));
+  queued.push_back(id);
+  if (queued.size() == 1) start_queued();  // Else the next step looks at them in order.
   return id;
 }
 
@@ -462,7 +509,8 @@ bool InstanceManager::take_answers() {
     any = true;
     InstanceRecord* record = self.find(loss.instance);
     if (record == nullptr || record->stage == Stage::Ended) continue;
-    self.kill(*record, std::string(loss.error.message()), error_code_name(loss.error.code()));
+    self.stop(*record, EndKind::Killed, std::string(loss.error.message()),
+              error_code_name(loss.error.code()));
   }
   if (!self.queued.empty()) self.start_queued();
   return any;
@@ -480,6 +528,14 @@ bool InstanceManager::fire_timers() {
     if (record.stage == Stage::Waiting) {  // A sleep that it does not wait for.
       self.set_timer(record, record.state->futures.next_deadline_ns());
     }
+    any = true;
+  }
+  while (!self.wall_ends.empty() && self.wall_ends.begin()->first <= now_ns) {
+    InstanceRecord& record = *self.find(self.wall_ends.begin()->second);
+    self.stop(record, EndKind::LimitExceeded,
+              "wall_ns_max: the program was launched " + seconds(record.limits.wall_ns_max) +
+                  " ago, which is the limit",
+              "wall_ns_max");
     any = true;
   }
   return any;
@@ -537,9 +593,11 @@ bool InstanceManager::compiling() const {
 }
 
 std::optional<std::uint64_t> InstanceManager::next_timer_ns() const {
-  const auto& timers = implementation_->timers;
-  if (timers.empty()) return std::nullopt;
-  return timers.begin()->first;
+  std::optional<std::uint64_t> next;
+  for (const auto* ends : {&implementation_->timers, &implementation_->wall_ends}) {
+    if (!ends->empty() && (!next || ends->begin()->first < *next)) next = ends->begin()->first;
+  }
+  return next;
 }
 
 void InstanceManager::verify() const {
@@ -563,6 +621,8 @@ void InstanceManager::verify() const {
     slot_count += record->instance != nullptr ? 1 : 0;
     record->state->verify();
   }
+  self.children.verify();
+  self.broker.verify();
   QUIRE_CHECK(timer_count == self.timers.size(), "M2");
   QUIRE_CHECK(slot_count == self.slot_count, "M3");
   QUIRE_CHECK(slot_count <= self.parts.runtime.instance_count_max(), "M3");

@@ -68,6 +68,9 @@ class InstanceManager {
   std::size_t program_count() const;
   std::uint64_t compiled_count() const;  // Requests that were done or failed, ever.
 
+  // By that name programs may launch it; the last one counts.
+  void name_program(const std::string& name, ProgramId program);
+
   // Errors: NotFound for an unknown program, TooLarge for arguments beyond the limit, QuotaExceeded
   // when too many launches wait. The sink outlives the instance.
   Result<InstanceId> launch(LaunchRequest request, ClientSink& client);

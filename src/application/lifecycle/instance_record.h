@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "application/hostcalls/guest_state.h"
+#include "application/lifecycle/budget.h"
 #include "application/lifecycle/launch.h"
 #include "application/sandbox/wasm_runtime.h"
 
@@ -28,6 +29,8 @@ struct InstanceRecord {
   bool undelivered = false;  // In the list of those with something to deliver.
   std::uint64_t cpu_ns_since_wait = 0;
   std::optional<std::uint64_t> timer_ns;  // Its entry among the manager's timers.
+  Budget lent;                            // To children that live, but processor time,
+  Budget spent_by_children;  // and what they, living or not, have used of what is not given back.
   EndRecord end;
   std::unique_ptr<hostcalls::GuestState> state;
   std::unique_ptr<sandbox::Instance> instance;  // Uses the state, so it goes first.

@@ -22,7 +22,10 @@ enum class ProgramState : std::uint8_t { Compiling, Ready };
 struct InstanceLimits {
   std::uint64_t memory_bytes_max = 128u << 20;
   std::uint64_t cpu_ns_between_waits_max = 10'000'000'000;  // One run from wait to wait.
-  std::uint64_t cpu_ns_max = 3'600'000'000'000;             // In all.
+  std::uint64_t cpu_ns_max = 3'600'000'000'000;             // In all, with its children.
+  std::uint64_t wall_ns_max = 86'400'000'000'000;           // From launch to end; 0: no limit.
+  std::uint32_t child_count_max = 64;                       // At once, with their children.
+  std::uint64_t children_memory_bytes_max = 512u << 20;     // Of all of them together.
   hostcalls::GuestLimits guest;
   control::InstanceLimits control;
 };

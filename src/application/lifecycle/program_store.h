@@ -64,7 +64,9 @@ class ProgramStore {
   bool poll();
   bool compiling() const { return requested_ > 0; }
   std::size_t count() const { return programs_.size(); }
-  std::uint64_t compiled_count() const { return compiled_count_; }  // Requests done or failed, ever.
+  std::uint64_t compiled_count() const {
+    return compiled_count_;
+  }  // Requests done or failed, ever.
 
  private:
   struct Job {

@@ -47,7 +47,9 @@ struct InstanceStatistics {
   std::uint64_t waited_token_count = 0;  // Of those, computed by another while this one waited.
   // The rest, once more where only the logits of a token are missing or a suspension cost its page.
   std::uint64_t computed_token_count = 0;
-  std::uint32_t page_count_max = 0;  // Most pages held at once.
+  std::uint32_t page_count_max = 0;       // Most pages held at once.
+  std::uint32_t page_count = 0;           // Held now.
+  std::uint64_t metered_token_count = 0;  // Of InstanceLimits::token_count_max.
 };
 
 class ControlPort {
@@ -58,6 +60,8 @@ class ControlPort {
 
   virtual void start_instance(InstanceId instance, TenantId tenant,
                               const InstanceLimits& limits) = 0;
+  // From now on; what it has beyond them it keeps.
+  virtual void set_limits(InstanceId instance, const InstanceLimits& limits) = 0;
   // Everything the instance holds is released as soon as no batch uses it; no answer follows.
   virtual void end_instance(InstanceId instance) = 0;
 

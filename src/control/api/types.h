@@ -51,6 +51,8 @@ inline constexpr std::uint32_t kSnapshotNameBytesMax = 255;
 // What one instance may hold at once; more is QuotaExceeded, which names the limit.
 struct InstanceLimits {
   std::uint32_t page_count_max = 1u << 20;
+  // Ever asked to compute, whether they were found, computed or lost to a suspension.
+  std::uint64_t token_count_max = std::uint64_t{1} << 40;
   std::uint32_t embed_count_max = 4096;
   std::uint32_t queue_count_max = 256;
   std::uint32_t context_count_max = 4096;

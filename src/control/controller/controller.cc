@@ -136,6 +136,10 @@ void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLi
   table_.instances.emplace(made->order, std::move(made));
 }
 
+void Controller::set_limits(InstanceId id, const InstanceLimits& limits) {
+  if (Instance* instance = find_instance(id)) instance->limits = limits;
+}
+
 void Controller::end_instance(InstanceId id) {
   Instance* instance = find_instance(id);
   if (instance == nullptr) return;
@@ -314,6 +318,7 @@ InstanceStatistics Controller::statistics(InstanceId id) const {
   InstanceStatistics statistics = instance->statistics;
   for (const PageLedger& ledger : instance->ledgers) {
     statistics.page_count_max += ledger.page_count_max();
+    statistics.page_count += ledger.page_count();
   }
   return statistics;
 }

@@ -71,6 +71,7 @@ class Controller final : public ControlPort {
 
   const std::vector<ModelDescription>& models() const override { return descriptions_; }
   void start_instance(InstanceId instance, TenantId tenant, const InstanceLimits& limits) override;
+  void set_limits(InstanceId instance, const InstanceLimits& limits) override;
   void end_instance(InstanceId instance) override;
   void submit(Command command) override;
   bool poll() override;

@@ -73,7 +73,10 @@ Result<void> Scheduler::start_context(Operation& operation) {
                                               " are queued");
     }
   }
-  if (!operation.is_checked) operation.instance->statistics.asked_token_count += own;
+  if (!operation.is_checked) {
+    TRY(meter_tokens(*operation.instance, own));
+    operation.instance->statistics.asked_token_count += own;
+  }
   operation.is_checked = true;
   // Those that are written already run once more: the last token, or all when it begins anew.
   const std::uint32_t written = wanted > queued ? wanted - queued : 0;

@@ -44,8 +44,12 @@ Scheduler::Attempt Scheduler::forward(Operation& operation) {
     if (Result<void> checked = check_forward(operation); !checked.ok()) {
       return fail(operation, std::move(checked).take_error());
     }
-    operation.is_started = true;
     operation.total_count = static_cast<std::uint32_t>(operation.input_embeds.size());
+    if (Result<void> metered = meter_tokens(*operation.instance, operation.total_count);
+        !metered.ok()) {
+      return fail(operation, std::move(metered).take_error());
+    }
+    operation.is_started = true;
   }
   report(table_.walk, WalkStop::Pages);
   if (operation.total_count == 0) {

@@ -407,6 +407,18 @@ Result<void> Scheduler::check_quota(Instance& instance, std::uint32_t count,
   return beyond_quota(instance, more);
 }
 
+Result<void> Scheduler::meter_tokens(Instance& instance, std::uint64_t count) {
+  std::uint64_t& metered = instance.statistics.metered_token_count;
+  const std::uint64_t maximum = instance.limits.token_count_max;
+  if (metered + count > maximum) {
+    return Error(ErrorCode::QuotaExceeded, "token_count_max: " + std::to_string(count) +
+                                               " more wanted, " + std::to_string(metered) + " of " +
+                                               std::to_string(maximum) + " used");
+  }
+  metered += count;
+  return {};
+}
+
 Error Scheduler::beyond_quota(Instance& instance, std::uint32_t count) {
   const std::uint32_t held = ledger(instance).page_count();
   const std::uint32_t away = charge_of(ledger(instance), resources_, 0).page_count - held;

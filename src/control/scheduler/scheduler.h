@@ -308,6 +308,8 @@ class Scheduler {
   Result<void> check_quota(Instance& instance, std::uint32_t count,
                            const Context* returning = nullptr);
   Error beyond_quota(Instance& instance, std::uint32_t count);
+  // Counts tokens that are to be computed; QuotaExceeded where they are too many, and counts none.
+  static Result<void> meter_tokens(Instance& instance, std::uint64_t count);
   // Whether another instance's operation that waits for pages comes first.
   bool gives_way(const Operation& operation) const;
   bool can_take(const Operation& operation, std::uint32_t count);

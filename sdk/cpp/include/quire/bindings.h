@@ -432,6 +432,39 @@ std::int32_t get_version(void* buffer, std::uint32_t capacity);
 // A number that no other instance of this server has had.
 QUIRE_IMPORT("quire:core/runtime@1", "get-instance-id")
 std::int64_t get_instance_id();
+// The tenant that this program belongs to, as UTF-8.
+QUIRE_IMPORT("quire:core/runtime@1", "get-tenant")
+std::int32_t get_tenant(void* buffer, std::uint32_t capacity);
+// What this program may have and use: a line of UTF-8 for each limit, `name maximum used`, by the
+// names that errors tell. New lines may come; the order means nothing.
+QUIRE_IMPORT("quire:core/runtime@1", "limits")
+std::int32_t limits(void* buffer, std::uint32_t capacity);
+// Launches another instance: of this program (empty), or of one that the server has by that name.
+// Arguments are for each u32 bytes, then its bytes, nothing between. The child is of the same
+// tenant and gets `share` percent (1 to 100) of what this program has left of its pages, tokens,
+// children and memory for children, and lends it until it ends; processor time that it uses is
+// used up here too, at most that share. Its client is this program: what it sends comes to
+// receive-child, its log to this program's. It ends when this program does, or drops the handle.
+// `not-found`: no such program. `quota-exceeded`: nothing is left to share. `unavailable`: the
+// server is full.
+QUIRE_IMPORT("quire:core/runtime@1", "launch")
+std::int32_t launch(const std::uint8_t* program, std::uint32_t program_count, const std::uint8_t* arguments, std::uint32_t arguments_count, std::uint32_t share);
+// Ready when the child has ended. Result: u32 how (0 finished, 1 trapped, 2 beyond a limit, 3
+// killed, 4 not started), s32 exit code, u32 bytes of its result, u32 bytes of the message that
+// says why, its result (set-result), the message.
+QUIRE_IMPORT("quire:core/runtime@1", "wait-child")
+std::int32_t wait_child(std::int32_t child);
+// Nothing happens where it has ended.
+QUIRE_IMPORT("quire:core/runtime@1", "kill-child")
+std::int32_t kill_child(std::int32_t child);
+// A message for the child's session.receive. `quota-exceeded`: its inbox is full. `not-found`: it
+// has ended.
+QUIRE_IMPORT("quire:core/runtime@1", "send-child")
+std::int32_t send_child(std::int32_t child, const std::uint8_t* message, std::uint32_t message_count);
+// The next message that the child sent; how many may wait is bounded, then its send is
+// `quota-exceeded`. `unavailable`: it has ended, and all was received.
+QUIRE_IMPORT("quire:core/runtime@1", "receive-child")
+std::int32_t receive_child(std::int32_t child);
 // Level: 0 debug, 1 info, 2 warning, 3 error. Lines over 4,096 bytes are cut and say so.
 QUIRE_IMPORT("quire:core/runtime@1", "log")
 std::int32_t log(std::uint32_t level, const std::uint8_t* text, std::uint32_t text_count);

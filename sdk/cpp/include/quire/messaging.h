@@ -18,6 +18,8 @@
 #include "quire/bindings.h"
 #include "quire/future.h"
 #include "quire/result.h"
+#include "quire/runtime.h"
+#include "quire/shared_handle.h"
 
 namespace quire::messaging {
 

@@ -1,6 +1,7 @@
 #pragma once
 // All of the SDK. A program that wants less includes less.
 #include "quire/arguments.h"
+#include "quire/child.h"
 #include "quire/context.h"
 #include "quire/context_results.h"
 #include "quire/event_loop.h"

@@ -65,6 +65,16 @@ inline std::int64_t instance_id() {
   return abi::runtime::get_instance_id();
 }
 
+// The tenant that this program belongs to.
+inline Result<std::string> tenant() {
+  return detail::text_from(abi::runtime::get_tenant);
+}
+
+// A line for each limit of this program: its name, the maximum, what is used.
+inline Result<std::string> limits() {
+  return detail::text_from(abi::runtime::limits);
+}
+
 // One line; over 4,096 bytes it is cut.
 inline void log(LogLevel level, std::string_view text) {
   abi::runtime::log(static_cast<std::uint32_t>(level), detail::bytes_of(text),

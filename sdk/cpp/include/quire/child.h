@@ -1,0 +1,89 @@
+#pragma once
+// Child: another instance that this program launched, of itself or of a program that the server
+// has. It may use a share of what this program has left, and ends with it.
+//
+//   Child child = CO_TRY(Child::launch({.arguments = {"--part", "2"}, .share_percent = 25}));
+//   CO_TRY(child.send("go on"));
+//   const std::string message = CO_TRY(co_await child.receive());
+//   const ChildEnd end = CO_TRY(co_await child.wait());
+//
+// Errors   as interface/runtime.wit says; quota-exceeded where nothing is left to share.
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "quire/bindings.h"
+#include "quire/future.h"
+#include "quire/result.h"
+#include "quire/runtime.h"
+#include "quire/shared_handle.h"
+
+namespace quire {
+
+// Numbers of interface/runtime.wit.
+enum class ChildEndKind : std::uint32_t { Finished, Trapped, LimitExceeded, Killed, NotStarted };
+
+struct ChildEnd {
+  ChildEndKind kind = ChildEndKind::Finished;
+  std::int32_t exit_code = 0;
+  std::string result;   // What it set last (runtime::set_result).
+  std::string message;  // Why it ended, where it did not finish.
+};
+template <>
+struct FutureValue<ChildEnd> {
+  static Result<ChildEnd> decode(std::span<const std::byte> bytes) {
+    std::uint32_t head[4] = {5, 0, 0, 0};
+    if (bytes.size() >= sizeof head) std::memcpy(head, bytes.data(), sizeof head);
+    if (head[0] > 4 || bytes.size() != sizeof head + std::uint64_t{head[2]} + head[3]) {
+      return Error{ErrorCode::Internal,
+                   "the end of a child in " + std::to_string(bytes.size()) + " bytes"};
+    }
+    const char* text = reinterpret_cast<const char*>(bytes.data()) + sizeof head;
+    return ChildEnd{static_cast<ChildEndKind>(head[0]), static_cast<std::int32_t>(head[1]),
+                    std::string(text, head[2]), std::string(text + head[2], head[3])};
+  }
+};
+
+struct ChildOptions {
+  std::string program = {};  // A name that the server has; empty: this program.
+  std::vector<std::string> arguments = {};
+  std::uint32_t share_percent = 50;  // Of what this program has left.
+};
+
+class Child {
+ public:
+  static Result<Child> launch(const ChildOptions& options = {}) {
+    std::string arguments;
+    for (const std::string& each : options.arguments) {
+      const auto bytes = static_cast<std::uint32_t>(each.size());
+      arguments.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+      arguments += each;
+    }
+    return Child(TRY(checked(abi::runtime::launch(
+        detail::bytes_of(options.program), detail::count_of(options.program.size()),
+        detail::bytes_of(arguments), detail::count_of(arguments.size()), options.share_percent))));
+  }
+
+  Result<void> send(std::string_view message) const {
+    return checked_empty(abi::runtime::send_child(handle_.get(), detail::bytes_of(message),
+                                                  detail::count_of(message.size())));
+  }
+  // Error unavailable: it has ended, and all was received.
+  Future<std::string> receive() const {
+    return Future<std::string>(abi::runtime::receive_child(handle_.get()));
+  }
+  Future<ChildEnd> wait() const {
+    return Future<ChildEnd>(abi::runtime::wait_child(handle_.get()));
+  }
+  Result<void> kill() const { return checked_empty(abi::runtime::kill_child(handle_.get())); }
+
+ private:
+  explicit Child(std::int32_t handle) : handle_(handle) {}
+  detail::SharedHandle handle_;
+};
+
+}  // namespace quire

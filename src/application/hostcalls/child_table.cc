@@ -1,0 +1,160 @@
+#include "application/hostcalls/child_table.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace quire::hostcalls {
+namespace {
+
+std::uint32_t key(GuestHandle handle) {
+  return static_cast<std::uint32_t>(handle);
+}
+
+}  // namespace
+
+Result<ChildTable::Child*> ChildTable::find(GuestHandle handle) {
+  TRY(handles_.find(handle, HandleKind::Child));
+  return &children_.at(key(handle));
+}
+
+Result<GuestHandle> ChildTable::launch(ChildLaunch launch) {
+  const GuestHandle handle = TRY(handles_.add(HandleKind::Child, {}));
+  launch.handle = handle;
+  Result<control::InstanceId> launched = launcher_.launch_child(parent_, std::move(launch));
+  if (!launched.ok()) {
+    handles_.remove(handle);
+    return std::move(launched).take_error();
+  }
+  children_[key(handle)].instance = launched.value();
+  return handle;
+}
+
+void ChildTable::serve(Child& child) {
+  while (!child.messages.empty() && !child.readers.empty()) {
+    std::string& message = child.messages.front();
+    --message_count_;
+    bytes_ -= message.size();
+    futures_.make_ready(*futures_.find_answered(child.readers.front()), std::move(message));
+    child.messages.pop_front();
+    child.readers.pop_front();
+    if (std::exchange(child.is_blocked, false)) unblocked_.push_back(child.instance);
+  }
+  if (!child.end) return;
+  for (const GuestHandle each : std::exchange(child.readers, {})) {
+    futures_.make_failed(*futures_.find_answered(each),
+                         Error(ErrorCode::Unavailable, "the child has ended and said all"));
+  }
+  for (const GuestHandle each : std::exchange(child.waiters, {})) {
+    futures_.make_ready(*futures_.find_answered(each), *child.end);
+  }
+}
+
+Result<GuestHandle> ChildTable::wait(GuestHandle handle) {
+  Child& child = *TRY(find(handle));
+  FutureRecord& record = futures_.add(FuturePurpose::ChildEnd);
+  record.owner = handle;
+  const GuestHandle future = record.handle;
+  child.waiters.push_back(future);
+  serve(child);
+  return future;
+}
+
+Result<GuestHandle> ChildTable::receive(GuestHandle handle) {
+  Child& child = *TRY(find(handle));
+  FutureRecord& record = futures_.add(FuturePurpose::ChildMessage);
+  record.owner = handle;
+  const GuestHandle future = record.handle;
+  child.readers.push_back(future);
+  serve(child);
+  return future;
+}
+
+Result<void> ChildTable::send(GuestHandle handle, std::string message) {
+  const Child& child = *TRY(find(handle));
+  return launcher_.send_child(child.instance, std::move(message));
+}
+
+Result<void> ChildTable::kill(GuestHandle handle) {
+  const Child& child = *TRY(find(handle));
+  launcher_.kill_child(child.instance, "its parent killed it");
+  return {};
+}
+
+void ChildTable::drop(GuestHandle handle) {
+  const auto found = children_.find(key(handle));
+  QUIRE_CHECK(found != children_.end(), "found by its handle");
+  Child& child = found->second;
+  for (const std::string& each : child.messages) bytes_ -= each.size();
+  message_count_ -= static_cast<std::uint32_t>(child.messages.size());
+  const auto cancel = [&](GuestHandle future) {
+    futures_.make_failed(*futures_.find_answered(future),
+                         Error(ErrorCode::Cancelled, "the child was dropped"));
+  };
+  for (const GuestHandle each : child.readers) cancel(each);
+  for (const GuestHandle each : child.waiters) cancel(each);
+  const control::InstanceId instance = child.instance;
+  const bool runs = !child.end;
+  children_.erase(found);
+  handles_.remove(handle);
+  if (runs) launcher_.kill_child(instance, "its parent dropped it");
+}
+
+void ChildTable::future_dropped(FutureRecord& record) {
+  const auto found = children_.find(key(record.owner));
+  if (found == children_.end()) return;
+  Child& child = found->second;
+  if (record.purpose == FuturePurpose::ChildEnd) {
+    std::erase(child.waiters, record.handle);
+  } else if (!record.ready) {
+    std::erase(child.readers, record.handle);
+  } else if (record.error == ErrorCode{}) {
+    ++message_count_;
+    bytes_ += record.result.size();
+    child.messages.push_front(record.result);
+    serve(child);
+  }
+}
+
+bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
+  const auto found = children_.find(key(handle));
+  if (found == children_.end()) return true;  // Nobody will hear it.
+  Child& child = found->second;
+  const bool fits = message_count_ < limits_.inbox_message_count_max &&
+                    bytes_ + bytes.size() <= limits_.inbox_bytes_max;
+  if (!fits && child.readers.empty()) {
+    child.is_blocked = true;
+    return false;
+  }
+  ++message_count_;
+  bytes_ += bytes.size();
+  child.messages.emplace_back(bytes);
+  serve(child);
+  return true;
+}
+
+void ChildTable::ended(GuestHandle handle, std::string record) {
+  const auto found = children_.find(key(handle));
+  if (found == children_.end()) return;
+  found->second.end = std::move(record);
+  serve(found->second);
+}
+
+std::vector<control::InstanceId> ChildTable::take_unblocked() {
+  return std::exchange(unblocked_, {});
+}
+
+void ChildTable::verify() const {
+  QUIRE_CHECK(children_.size() == handles_.count(HandleKind::Child), "C1");
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  for (const auto& [handle, child] : children_) {
+    count += child.messages.size();
+    for (const std::string& each : child.messages) bytes += each.size();
+    QUIRE_CHECK(child.messages.empty() || child.readers.empty(), "C3");
+    QUIRE_CHECK(!child.end || (child.readers.empty() && child.waiters.empty()), "C3");
+  }
+  QUIRE_CHECK(count == message_count_ && bytes == bytes_, "C2");
+}
+
+}  // namespace quire::hostcalls

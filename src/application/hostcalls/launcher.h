@@ -1,0 +1,41 @@
+#pragma once
+// What the host calls need of the lifecycle: other instances, and what this one has used.
+//
+// Thread   engine thread. Called while a guest runs, so nothing here runs another one.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "application/hostcalls/handle_table.h"
+#include "base/result.h"
+#include "control/api/types.h"
+
+namespace quire::hostcalls {
+
+struct ChildLaunch {
+  std::string program;  // A name that the server has; empty: the parent's own.
+  std::vector<std::string> arguments;
+  std::uint32_t share_percent = 0;  // Of what the parent has left of its budget.
+  GuestHandle handle{};             // By which the parent knows it.
+};
+
+// One limit of an instance, by the name that errors use.
+struct LimitUse {
+  std::string name;
+  std::uint64_t maximum = 0;
+  std::uint64_t used = 0;
+};
+
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+  virtual Result<control::InstanceId> launch_child(control::InstanceId parent,
+                                                   ChildLaunch launch) = 0;
+  // Nothing where it has ended.
+  virtual void kill_child(control::InstanceId child, const std::string& reason) = 0;
+  virtual Result<void> send_child(control::InstanceId child, std::string message) = 0;
+  // What the lifecycle and the control layer count.
+  virtual std::vector<LimitUse> limits(control::InstanceId instance) = 0;
+};
+
+}  // namespace quire::hostcalls

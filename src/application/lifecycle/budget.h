@@ -1,0 +1,37 @@
+#pragma once
+// Budget: what an instance may use with its children, and what it lends them. Plain arithmetic.
+//
+// A child gets a share of what its parent has left, and while it lives its parent has so much less:
+// a tree of instances never holds or uses more than its root may. Processor time is not lent but
+// charged to all ancestors as it is used, so that a parent which lent all can still wait.
+#include <cstdint>
+#include <string>
+
+#include "application/lifecycle/launch.h"
+#include "base/result.h"
+
+namespace quire::lifecycle {
+
+struct Budget {
+  std::uint64_t memory_bytes = 0;  // Of children and theirs.
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t token_count = 0;
+  std::uint32_t page_count = 0;
+  std::uint32_t child_count = 0;  // At once, with theirs.
+
+  Budget& operator+=(const Budget& more);
+  Budget& operator-=(const Budget& less);  // Stops at 0.
+};
+
+// All that the limits allow.
+Budget budget_of(const InstanceLimits& limits);
+
+struct ChildBudget {
+  Budget lent;            // What the parent has no more while the child lives.
+  InstanceLimits limits;  // The child's.
+};
+// `percent` (1 to 100) of what is `left` of the parent's budget. QuotaExceeded: it is too little.
+Result<ChildBudget> child_budget(const InstanceLimits& parent, const Budget& left,
+                                 std::uint32_t percent);
+
+}  // namespace quire::lifecycle

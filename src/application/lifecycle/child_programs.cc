@@ -1,0 +1,187 @@
+#include "application/lifecycle/child_programs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace quire::lifecycle {
+namespace {
+
+// interface/runtime.wit: wait-child.
+std::string encode(const EndRecord& record) {
+  const std::uint32_t head[4] = {static_cast<std::uint32_t>(record.kind),
+                                 static_cast<std::uint32_t>(record.exit_code),
+                                 static_cast<std::uint32_t>(record.result.size()),
+                                 static_cast<std::uint32_t>(record.message.size())};
+  return std::string(reinterpret_cast<const char*>(head), sizeof head) + record.result +
+         record.message;
+}
+
+}  // namespace
+
+// Processor time that children used counts as this one's own.
+Budget ChildPrograms::left_of(const InstanceRecord& record) const {
+  const control::InstanceStatistics used = control_.statistics(record.id);
+  Budget left = budget_of(record.limits);
+  left -= record.lent;
+  left -= record.spent_by_children;
+  left -= {.memory_bytes = 0,
+           .cpu_ns = record.end.cpu_ns,
+           .token_count = used.metered_token_count,
+           .page_count = used.page_count,
+           .child_count = 0};
+  return left;
+}
+
+// The control layer counts what this one holds and uses itself; what it lent is not its own now.
+void ChildPrograms::tell_limits(const InstanceRecord& record) {
+  Budget own = budget_of(record.limits);
+  own -= record.lent;
+  own -= record.spent_by_children;
+  control::InstanceLimits limits = record.limits.control;
+  limits.page_count_max = own.page_count;
+  limits.token_count_max = own.token_count;
+  control_.set_limits(record.id, limits);
+}
+
+Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId parent_id,
+                                                        hostcalls::ChildLaunch launch) {
+  InstanceRecord& parent = *host_.find(parent_id);
+  LaunchRequest request;
+  request.program = parent.program;
+  if (!launch.program.empty()) request.program = TRY(host_.find_program(launch.program));
+  const ChildBudget budget =
+      TRY(child_budget(parent.limits, left_of(parent), launch.share_percent));
+  request.tenant = parent.tenant;
+  request.arguments = std::move(launch.arguments);
+  request.limits = budget.limits;
+  const InstanceId child = TRY(host_.launch(std::move(request), *this));
+  children_[child] = {.parent = parent_id, .handle = launch.handle, .lent = budget.lent};
+  parent.lent += budget.lent;
+  parent.lent.cpu_ns = 0;  // Charged as it is used.
+  tell_limits(parent);
+  return child;
+}
+
+void ChildPrograms::kill_child(control::InstanceId id, const std::string& reason) {
+  InstanceRecord* child = host_.find(id);
+  if (child == nullptr) return;
+  if (child->stage != Stage::Ended) host_.kill(*child, reason);
+  host_.client_ready(*child);  // What it said last may wait for room that is no longer asked for.
+}
+
+Result<void> ChildPrograms::send_child(control::InstanceId id, std::string message) {
+  InstanceRecord* child = host_.find(id);
+  if (child == nullptr || child->stage == Stage::Ended) {
+    return Error(ErrorCode::NotFound, "the child has ended");
+  }
+  TRY(child->state->push_message(std::move(message)));
+  host_.wake_if_over(*child);
+  return {};
+}
+
+std::vector<hostcalls::LimitUse> ChildPrograms::limits(control::InstanceId id) {
+  const InstanceRecord& record = *host_.find(id);
+  const control::InstanceStatistics used = control_.statistics(id);
+  const InstanceLimits& limits = record.limits;
+  const Budget& spent = record.spent_by_children;
+  return {
+      {"memory_bytes_max", limits.memory_bytes_max, 0},
+      {"cpu_ns_max", limits.cpu_ns_max, record.end.cpu_ns + spent.cpu_ns},
+      {"cpu_ns_between_waits_max", limits.cpu_ns_between_waits_max, record.cpu_ns_since_wait},
+      {"wall_ns_max", limits.wall_ns_max, 0},
+      {"page_count_max", limits.control.page_count_max, used.page_count + record.lent.page_count},
+      {"token_count_max", limits.control.token_count_max,
+       used.metered_token_count + record.lent.token_count + spent.token_count},
+      {"child_count_max", limits.child_count_max, record.lent.child_count},
+      {"children_memory_bytes_max", limits.children_memory_bytes_max, record.lent.memory_bytes},
+  };
+}
+
+const InstanceRecord* ChildPrograms::charge_cpu(InstanceRecord& record, std::uint64_t ns) {
+  const InstanceRecord* exceeded = nullptr;
+  InstanceRecord* ancestor = &record;
+  while (true) {
+    const auto found = children_.find(ancestor->id);
+    if (found == children_.end()) return exceeded;
+    ancestor = host_.find(found->second.parent);
+    QUIRE_CHECK(ancestor != nullptr, "K1");
+    ancestor->spent_by_children.cpu_ns += ns;
+    const std::uint64_t used = ancestor->end.cpu_ns + ancestor->spent_by_children.cpu_ns;
+    if (exceeded == nullptr && used > ancestor->limits.cpu_ns_max) exceeded = ancestor;
+  }
+}
+
+void ChildPrograms::instance_ended(InstanceRecord& record) {
+  std::vector<InstanceId> own;
+  for (const auto& [id, child] : children_) {
+    if (child.parent == record.id) own.push_back(id);
+  }
+  std::sort(own.begin(), own.end());
+  for (const InstanceId id : own) kill_child(id, "its parent has ended");
+
+  const auto found = children_.find(record.id);
+  if (found == children_.end() || !std::exchange(found->second.lives, false)) return;
+  InstanceRecord& parent = *host_.find(found->second.parent);
+  Budget lent = found->second.lent;
+  lent.cpu_ns = 0;
+  parent.lent -= lent;
+  parent.spent_by_children.token_count +=
+      record.end.statistics.metered_token_count + record.spent_by_children.token_count;
+  tell_limits(parent);
+}
+
+void ChildPrograms::unblock(InstanceRecord& parent) {
+  for (const InstanceId child : parent.state->children.take_unblocked()) {
+    if (InstanceRecord* record = host_.find(child)) host_.client_ready(*record);
+  }
+}
+
+bool ChildPrograms::message(InstanceId id, std::string_view bytes) {
+  const Child& child = children_.at(id);
+  InstanceRecord* parent = host_.find(child.parent);
+  if (parent == nullptr || parent->stage == Stage::Ended) return true;  // Nobody will hear it.
+  const bool taken = parent->state->children.message(child.handle, bytes);
+  if (taken) host_.wake_if_over(*parent);
+  return taken;
+}
+
+// In the log of the parent, and part of what that may be.
+bool ChildPrograms::log(InstanceId id, LogSource, LogLevel level, std::string_view line) {
+  const Child& child = children_.at(id);
+  InstanceRecord* parent = host_.find(child.parent);
+  if (parent == nullptr || parent->stage == Stage::Ended) return true;
+  const std::string text = "child " + std::to_string(static_cast<std::uint64_t>(id)) + ": ";
+  // Beyond the parent's log_bytes_max nothing is kept, as of its own lines.
+  (void)parent->state->session.log(level, text + std::string(line)).ok();
+  host_.client_ready(*parent);
+  return true;
+}
+
+bool ChildPrograms::ended(InstanceId id, const EndRecord& record) {
+  const Child child = std::move(children_.extract(id).mapped());
+  InstanceRecord* parent = host_.find(child.parent);
+  if (parent == nullptr || parent->stage == Stage::Ended) return true;
+  parent->state->children.ended(child.handle, encode(record));
+  host_.wake_if_over(*parent);
+  return true;
+}
+
+void ChildPrograms::verify() const {
+  std::unordered_map<InstanceId, Budget> lent;
+  for (const auto& [id, child] : children_) {
+    if (!child.lives) continue;
+    const InstanceRecord* parent = host_.find(child.parent);
+    QUIRE_CHECK(parent != nullptr && parent->stage != Stage::Ended, "K1");
+    lent[child.parent] += child.lent;
+  }
+  for (const auto& [id, sum] : lent) {
+    const Budget& noted = host_.find(id)->lent;
+    QUIRE_CHECK(sum.memory_bytes == noted.memory_bytes && sum.page_count == noted.page_count &&
+                    sum.token_count == noted.token_count && sum.child_count == noted.child_count,
+                "K2");
+  }
+}
+
+}  // namespace quire::lifecycle

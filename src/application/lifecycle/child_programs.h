@@ -1,0 +1,80 @@
+#pragma once
+// ChildPrograms: instances that other instances launched. To a child its parent is the client; when
+// a parent ends, so do its children; and what they may use comes out of its budget (budget.h).
+//
+// Owns     who is whose child, and what was lent. Instances belong to the manager.
+// Thread   engine thread only.
+// Errors   QuotaExceeded names the limit; NotFound for a program that the server does not have.
+//
+// Invariants, all checked by verify():
+//   K1  Every child that lives is of a parent that lives.
+//   K2  What a parent has lent is the sum of what its living children were lent.
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "application/hostcalls/launcher.h"
+#include "application/lifecycle/budget.h"
+#include "application/lifecycle/instance_record.h"
+#include "application/lifecycle/launch.h"
+#include "control/api/control_port.h"
+
+namespace quire::lifecycle {
+
+// What it needs of the manager.
+class ChildHost {
+ public:
+  virtual ~ChildHost() = default;
+  virtual InstanceRecord* find(InstanceId id) = 0;
+  virtual Result<ProgramId> find_program(const std::string& name) = 0;
+  virtual Result<InstanceId> launch(LaunchRequest request, ClientSink& client) = 0;
+  virtual void kill(InstanceRecord& record, std::string reason) = 0;
+  virtual void wake_if_over(InstanceRecord& record) = 0;
+  virtual void client_ready(InstanceRecord& record) = 0;
+};
+
+class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
+ public:
+  ChildPrograms(ChildHost& host, control::ControlPort& control) : host_(host), control_(control) {}
+
+  // Of the host calls.
+  Result<control::InstanceId> launch_child(control::InstanceId parent,
+                                           hostcalls::ChildLaunch launch) override;
+  void kill_child(control::InstanceId child, const std::string& reason) override;
+  Result<void> send_child(control::InstanceId child, std::string message) override;
+  std::vector<hostcalls::LimitUse> limits(control::InstanceId instance) override;
+
+  // Of the children.
+  bool message(InstanceId child, std::string_view bytes) override;
+  bool log(InstanceId child, LogSource source, LogLevel level, std::string_view line) override;
+  bool ended(InstanceId child, const EndRecord& record) override;
+
+  // Of the manager. A guest ran so long: the time is also that of its ancestors. The one of them
+  // whose limit this exceeds, or null.
+  const InstanceRecord* charge_cpu(InstanceRecord& record, std::uint64_t ns);
+  // An instance ends: so do its children, and what it was lent goes back.
+  void instance_ended(InstanceRecord& record);
+  // After a guest ran: children who were told that it has no room may try again.
+  void unblock(InstanceRecord& parent);
+
+  std::size_t count() const { return children_.size(); }
+  void verify() const;
+
+ private:
+  struct Child {
+    InstanceId parent{};
+    hostcalls::GuestHandle handle{};  // By which the parent knows it.
+    Budget lent;
+    bool lives = true;  // Not yet ended; what it said may still have to be delivered.
+  };
+  Budget left_of(const InstanceRecord& record) const;
+  void tell_limits(const InstanceRecord& record);
+
+  ChildHost& host_;
+  control::ControlPort& control_;
+  std::unordered_map<InstanceId, Child> children_;
+};
+
+}  // namespace quire::lifecycle

@@ -1,0 +1,319 @@
+// Instances that launch instances: their messages, their ends, and what they may use.
+#include "application/lifecycle/child_programs.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+
+#include "application/lifecycle/lifecycle_test_support.h"
+#include "application/sandbox/fake_runtime.h"
+
+namespace quire::lifecycle {
+namespace {
+
+using sandbox::CallOutcome;
+using sandbox::FakeAction;
+using sandbox::FakeGuest;
+using sandbox::FakeHost;
+using Kind = FakeAction::Kind;
+
+constexpr std::uint32_t kFuture = 64, kName = 128, kBuffer = 1024;
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+class Scripted final : public FakeGuest {
+ public:
+  using Step = std::function<FakeAction(FakeHost&, int, std::int64_t&)>;
+  explicit Scripted(Step step) : step_(std::move(step)) {}
+  FakeAction step(FakeHost& host) override { return step_(host, turn_++, kept_); }
+
+ private:
+  Step step_;
+  int turn_ = 0;
+  std::int64_t kept_ = 0;  // For the script: a handle that it goes on with.
+};
+
+std::int64_t minus(ErrorCode code) {
+  return -static_cast<std::int64_t>(code);
+}
+
+FakeAction wait_for(FakeHost& host, std::int64_t future) {
+  const auto number = static_cast<std::int32_t>(future);
+  host.put(kFuture, {reinterpret_cast<const char*>(&number), sizeof number});
+  const auto outcome = host.call("future", "wait", {kFuture, 1, -1});
+  if (outcome.outcome == CallOutcome::Suspend) return {Kind::Wait, 0, ""};
+  host.wait_result = static_cast<std::int32_t>(outcome.value);
+  return {Kind::Yield, 0, ""};
+}
+FakeAction sleep_for_ever(FakeHost& host) {
+  return wait_for(host, host.call("session", "receive", {}).value);
+}
+std::int64_t launch(FakeHost& host, std::string_view name, std::int64_t share) {
+  return host
+      .call("runtime", "launch",
+            {host.put(kName, name), static_cast<std::int64_t>(name.size()), 0, 0, share})
+      .value;
+}
+std::string take(FakeHost& host, std::int64_t future) {
+  const std::int64_t bytes = host.call("future", "take", {future, kBuffer, 4096}).value;
+  if (bytes < 0) return error_code_name(static_cast<ErrorCode>(-bytes));
+  return host.get(kBuffer, static_cast<std::uint32_t>(bytes));
+}
+void send(FakeHost& host, std::string_view text) {
+  host.call("session", "send", {host.put(kBuffer, text), static_cast<std::int64_t>(text.size())});
+}
+std::string limit_line(FakeHost& host, const std::string& name) {
+  const std::int64_t bytes = host.call("runtime", "limits", {kBuffer, 4096}).value;
+  const std::string all = "\n" + host.get(kBuffer, static_cast<std::uint32_t>(bytes));
+  const std::size_t at = all.find("\n" + name + " ");
+  if (at == std::string::npos) return "";
+  return all.substr(at + 2 + name.size(), all.find('\n', at + 1) - at - 2 - name.size());
+}
+
+class Children : public testing::Test {
+ protected:
+  ProgramId program(const std::string& name, Scripted::Step step) {
+    runtime.add_program(name, [step] { return std::make_unique<Scripted>(step); });
+    const ProgramId id = engine.manager.load_program(std::as_bytes(std::span(name))).value();
+    engine.manager.name_program(name, id);
+    return id;
+  }
+
+  ManualClock clock;
+  sandbox::FakeRuntime runtime{hostcalls::host_functions(), 64};
+  TestEngine engine{runtime, clock};
+};
+
+TEST_F(Children, ParentIsTheClientOfItsChildAndHearsHowItEnded) {
+  program("child", [](FakeHost& host, int turn, std::int64_t& received) -> FakeAction {
+    if (turn == 0) {
+      received = host.call("session", "receive", {}).value;
+      return wait_for(host, received);
+    }
+    send(host, "heard " + take(host, received));
+    host.call("runtime", "set-result", {host.put(kBuffer, "the result"), 10});
+    host.call("runtime", "log", {1, host.put(kBuffer, "a line"), 6});
+    return {Kind::Finish, 7, ""};
+  });
+  std::string message, end;
+  std::int64_t child = 0;
+  const ProgramId parent =
+      program("parent", [&](FakeHost& host, int turn, std::int64_t& kept) -> FakeAction {
+        switch (turn) {
+          case 0:
+            child = launch(host, "child", 50);
+            EXPECT_EQ(
+                host.call("runtime", "send-child", {child, host.put(kBuffer, "hello"), 5}).value,
+                0);
+            kept = host.call("runtime", "receive-child", {child}).value;
+            return wait_for(host, kept);
+          case 1:
+            message = take(host, kept);
+            kept = host.call("runtime", "wait-child", {child}).value;
+            return wait_for(host, kept);
+          default:
+            end = take(host, kept);
+            EXPECT_EQ(take(host, host.call("runtime", "receive-child", {child}).value),
+                      "unavailable");
+            EXPECT_EQ(host.call("future", "drop", {child}).value, 0);
+            return {};
+        }
+      });
+  engine.launch(parent);
+  engine.settle();
+  EXPECT_EQ(message, "heard hello");
+  std::uint32_t head[4] = {};
+  ASSERT_EQ(end.size(), sizeof head + 10);
+  std::memcpy(head, end.data(), sizeof head);
+  EXPECT_EQ(head[0], 0u);
+  EXPECT_EQ(head[1], 7u);
+  EXPECT_EQ(end.substr(sizeof head), "the result");
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+  ASSERT_EQ(engine.client.ends.size(), 1u);
+  EXPECT_EQ(engine.client.lines, (std::vector<std::string>{"child 2: a line"}));
+}
+
+TEST_F(Children, EndWithTheirParentHoweverItEnds) {
+  for (const Kind how : {Kind::Finish, Kind::Trap}) {
+    program("leaf", [](FakeHost& host, int, std::int64_t&) { return sleep_for_ever(host); });
+    program("middle", [](FakeHost& host, int, std::int64_t&) {
+      EXPECT_GT(launch(host, "leaf", 50), 0);
+      return sleep_for_ever(host);
+    });
+    const ProgramId root =
+        program("root", [&](FakeHost& host, int turn, std::int64_t&) -> FakeAction {
+          if (turn == 0) {
+            EXPECT_GT(launch(host, "middle", 50), 0);
+            return wait_for(host, host.call("runtime", "sleep", {1000}).value);
+          }
+          return {how, 0, "trapped"};
+        });
+    engine.launch(root);
+    engine.settle();
+    EXPECT_EQ(engine.manager.live_count(), 3u);
+    clock.advance_ns(1000);
+    engine.settle();
+    EXPECT_EQ(engine.manager.live_count(), 0u);
+  }
+}
+
+TEST_F(Children, TreeNeverHasMoreThanItsRoot) {
+  std::vector<std::string> seen;
+  program("child", [&](FakeHost& host, int, std::int64_t&) {
+    seen.push_back(limit_line(host, "page_count_max"));
+    seen.push_back(limit_line(host, "token_count_max"));
+    seen.push_back(limit_line(host, "child_count_max"));
+    return sleep_for_ever(host);
+  });
+  std::int64_t third = 0;
+  const ProgramId root = program("root", [&](FakeHost& host, int turn, std::int64_t& first) {
+    if (turn == 0) {
+      first = launch(host, "child", 50);
+      EXPECT_GT(first, 0);
+      EXPECT_GT(launch(host, "child", 100), 0);
+      EXPECT_EQ(limit_line(host, "page_count_max"), "1000 1000");
+      third = launch(host, "child", 100);
+      EXPECT_EQ(host.call("future", "drop", {first}).value, 0);
+      EXPECT_EQ(limit_line(host, "page_count_max"), "1000 500");
+      EXPECT_EQ(limit_line(host, "child_count_max"), "4 2");
+    }
+    return sleep_for_ever(host);
+  });
+  InstanceLimits limits;
+  limits.control.page_count_max = 1000;
+  limits.control.token_count_max = 100;
+  limits.child_count_max = 4;
+  const InstanceId id = engine.launch(root, {}, limits);
+  engine.settle();
+  // 1 + half of 3 lent to the first; 1 + all of the one that is left to the second.
+  EXPECT_EQ(third, minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(seen, (std::vector<std::string>{"500 0", "50 0", "1 0"}));
+  EXPECT_EQ(engine.control.limits_set.at(id).page_count_max, 500u);
+  EXPECT_TRUE(engine.manager.kill(id, "done").ok());
+  engine.settle();
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
+TEST_F(Children, ProcessorTimeOfAChildIsItsParentsToo) {
+  program("hog", [&](FakeHost&, int, std::int64_t&) -> FakeAction {
+    clock.advance_ns(kSecond);
+    return {Kind::Yield, 0, ""};
+  });
+  std::string end;
+  const ProgramId root =
+      program("root", [&](FakeHost& host, int turn, std::int64_t& kept) -> FakeAction {
+        if (turn == 0) {
+          kept = host.call("runtime", "wait-child", {launch(host, "hog", 50)}).value;
+          return wait_for(host, kept);
+        }
+        end = take(host, kept);
+        return {};
+      });
+  InstanceLimits limits;
+  limits.cpu_ns_max = 20 * kSecond;
+  limits.cpu_ns_between_waits_max = 20 * kSecond;
+  engine.launch(root, {}, limits);
+  engine.settle();
+  ASSERT_GT(end.size(), 16u);
+  EXPECT_EQ(end[0], 2);  // Beyond a limit.
+  EXPECT_NE(end.find("the limit is 10.0 s"), std::string::npos) << end.substr(16);
+  ASSERT_EQ(engine.client.ends.size(), 1u);
+  EXPECT_EQ(engine.client.ends[0].kind, EndKind::Finished);
+}
+
+TEST_F(Children, ChildOfAParentWhoDoesNotListenIsToldSo) {
+  std::int64_t refused = 0;
+  program("talker", [&](FakeHost& host, int turn, std::int64_t&) -> FakeAction {
+    while (turn < 50) {
+      refused = host.call("session", "send", {kBuffer, 1000}).value;
+      if (refused < 0) return {};
+      return wait_for(host, host.call("runtime", "sleep", {0}).value);
+    }
+    return {};
+  });
+  const ProgramId root = program("root", [&](FakeHost& host, int turn, std::int64_t&) {
+    if (turn == 0) {
+      EXPECT_GT(launch(host, "talker", 50), 0);
+    }
+    return sleep_for_ever(host);
+  });
+  InstanceLimits limits;
+  limits.guest.inbox_bytes_max = 5000;
+  limits.guest.outbox_bytes_max = 5000;
+  const InstanceId id = engine.launch(root, {}, limits);
+  for (int turn = 0; turn < 60; ++turn) {
+    engine.settle();
+    clock.advance_ns(1);
+  }
+  EXPECT_EQ(refused, minus(ErrorCode::QuotaExceeded));
+  EXPECT_TRUE(engine.manager.kill(id, "done").ok());
+  engine.settle();
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
+TEST_F(Children, SpawnBombStopsAtItsLimitAndLeavesNothing) {
+  int refused = 0;
+  const ProgramId bomb = program("bomb", [&](FakeHost& host, int turn, std::int64_t&) {
+    if (turn == 0) {
+      for (int i = 0; i < 10; ++i) {
+        const std::int64_t child = launch(host, "", 50);
+        if (child < 0) {
+          EXPECT_EQ(child, minus(ErrorCode::QuotaExceeded));
+          ++refused;
+        }
+      }
+    }
+    return sleep_for_ever(host);
+  });
+  const InstanceId id = engine.launch(bomb);
+  engine.settle();
+  EXPECT_GT(refused, 0);
+  EXPECT_LE(engine.manager.live_count(), 65u);
+  EXPECT_TRUE(engine.manager.kill(id, "done").ok());
+  engine.settle();
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
+TEST_F(Children, InstanceEndsWhenItsWallTimeIsOver) {
+  const ProgramId sleeper =
+      program("sleeper", [](FakeHost& host, int, std::int64_t&) { return sleep_for_ever(host); });
+  InstanceLimits limits;
+  limits.wall_ns_max = 5 * kSecond;
+  engine.launch(sleeper, {}, limits);
+  engine.settle();
+  EXPECT_EQ(engine.manager.next_timer_ns(), 5 * kSecond);
+  clock.advance_ns(5 * kSecond);
+  engine.settle();
+  ASSERT_EQ(engine.client.ends.size(), 1u);
+  EXPECT_EQ(engine.client.ends[0].kind, EndKind::LimitExceeded);
+  EXPECT_EQ(engine.client.ends[0].limit, "wall_ns_max");
+  EXPECT_EQ(engine.manager.next_timer_ns(), std::nullopt);
+}
+
+TEST(ChildBudget, SharesAddUpToWhatTheParentHas) {
+  InstanceLimits parent;
+  parent.control.page_count_max = 10;
+  parent.control.token_count_max = std::uint64_t{1} << 63;
+  Budget left = budget_of(parent);
+  std::uint64_t pages = 0;
+  for (std::uint32_t percent : {1u, 33u, 50u, 99u, 100u, 100u}) {
+    Result<ChildBudget> child = child_budget(parent, left, percent);
+    if (!child.ok()) {
+      EXPECT_EQ(child.error().code(), ErrorCode::QuotaExceeded);
+      continue;
+    }
+    const ChildBudget& got = child.value();
+    pages += got.lent.page_count;
+    EXPECT_EQ(got.limits.memory_bytes_max + got.limits.children_memory_bytes_max,
+              got.lent.memory_bytes);
+    EXPECT_LE(got.lent.token_count, left.token_count);
+    left -= got.lent;
+  }
+  EXPECT_LE(pages, 10u);
+  left.child_count = 0;
+  EXPECT_EQ(child_budget(parent, left, 50).error().message(),
+            "child_count_max: 0 of 64 are left for another child");
+}
+
+}  // namespace
+}  // namespace quire::lifecycle
