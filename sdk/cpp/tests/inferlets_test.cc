@@ -209,6 +209,17 @@ TEST(Inferlets, ProgramDeviceAndHostDrawTheSameTokens) {
   }
 }
 
+TEST(Inferlets, ProgramLaunchesItselfAndHearsItsChildren) {
+  const ProcessResult result =
+      test::run_quire({"run", QUIRE_BINARY_DIR "/sdk/cpp/tests/child_check.wasm", "--model",
+                       kTinyModel, "--no-store"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out,
+            "the first speaks: yes\nthe second speaks: yes\nthe job is done: yes\n"
+            "the first finished: yes\nthe second trapped: yes\nthe third was killed: yes\n"
+            "nobody is not found: yes\nlimits are told: yes\n");
+}
+
 TEST(Inferlets, TasksTimeoutsAndDropsWorkOverTheRealWait) {
   const std::string check = QUIRE_BINARY_DIR "/sdk/cpp/tests/async_check.wasm";
   const ProcessResult well =

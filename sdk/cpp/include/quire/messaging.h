@@ -17,9 +17,9 @@
 
 #include "quire/bindings.h"
 #include "quire/future.h"
+#include "quire/handle.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
-#include "quire/shared_handle.h"
 
 namespace quire::messaging {
 

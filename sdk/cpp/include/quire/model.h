@@ -18,7 +18,6 @@
 #include "quire/json.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
-#include "quire/shared_handle.h"
 
 namespace quire {
 

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Writes docs/reference/*.md, a page for each interface of interface/*.wit.
+
+    generate_reference.py           writes the pages
+    generate_reference.py --check   fails when a checked-in page differs from what would be written
+
+What a page says of a call is the comment above it in the WIT, so there is one text to keep true.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "reference"
+NOTE = "<!-- Written by tools/generate_reference.py from interface/{name}.wit. Do not edit. -->\n\n"
+FUNCTION = re.compile(r"^(%?[a-z][a-z0-9-]*): (func\(.*\) -> .*);$")
+# What stands for more than its number; interface/README.md says how each is lowered.
+TYPES = (
+    "`handle` and `future` are s32, `address` is where the host writes in the program's memory. Every "
+    "call returns a value or handle >= 0, or minus an error code; a `future` is waited for and taken "
+    "with the calls of [future](future.md)."
+)
+
+
+def blocks_of(text):
+    """The body of an interface as (comment, function or None), in order."""
+    body = text[text.index("{", text.index("interface ")) + 1 : text.rindex("}")]
+    comment, blocks = [], []
+    for line in body.splitlines():
+        line = line.strip()
+        if line.startswith("//"):
+            comment.append(line[2:].strip())
+            continue
+        match = FUNCTION.match(line)
+        if match:
+            blocks.append((comment, (match.group(1).lstrip("%"), match.group(2))))
+            comment = []
+        elif not line and comment:
+            blocks.append((comment, None))
+            comment = []
+    return blocks
+
+
+def paragraphs(comment):
+    """Comment lines as Markdown paragraphs; an empty comment line parts them."""
+    text = "\n".join(comment).strip()
+    return re.sub(r"\n{2,}", "\n\n", text) + "\n" if text else ""
+
+
+def page(name, text):
+    out = NOTE.format(name=name) + f"# {name}\n\nImport module `quire:core/{name}@1`. {TYPES}\n"
+    blocks = blocks_of(text)
+    functions = [call for _, call in blocks if call]
+    out += "\n" + ", ".join(f"[{call}](#{call})" for call, _ in functions) + "\n"
+    for comment, call in blocks:
+        if call is None:
+            out += "\n" + paragraphs(comment)
+            continue
+        out += f"\n## {call[0]}\n\n```wit\n{call[0]}: {call[1]}\n```\n"
+        if comment:
+            out += "\n" + paragraphs(comment)
+    return out
+
+
+def index(pages):
+    out = NOTE.format(name="*") + "# Calls of programs\n\nWhat a program can ask of the server. C++ programs"
+    out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call.\n\n"
+    for name, count in pages:
+        out += f"- [{name}]({name}.md): {count} calls\n"
+    return out
+
+
+def main(check):
+    wanted, counts = {}, []
+    for path in sorted((ROOT / "interface").glob("*.wit")):
+        text = path.read_text()
+        for match in re.finditer(r"^interface ([a-z-]+) \{.*?^\}", text, re.M | re.S):
+            name = match.group(1)
+            count = sum(1 for _, call in blocks_of(match.group()) if call)
+            if count == 0:
+                continue
+            wanted[FOLDER / f"{name}.md"] = page(name, match.group())
+            counts.append((name, count))
+    wanted[FOLDER / "README.md"] = index(sorted(counts))
+    stale = [p for p in FOLDER.glob("*.md") if p not in wanted]
+    changed = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]
+    if check:
+        for path in changed + stale:
+            print(f"{path.relative_to(ROOT)} is not what interface/*.wit says; run {sys.argv[0]}")
+        return not changed and not stale
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for path in changed:
+        path.write_text(wanted[path])
+        print(f"wrote {path.relative_to(ROOT)}")
+    for path in stale:
+        path.unlink()
+        print(f"removed {path.relative_to(ROOT)}")
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main("--check" in sys.argv[1:]) else 1)
