@@ -1,0 +1,208 @@
+#include "application/server/server_client.h"
+
+#include <utility>  // Before Asio.
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/websocket.hpp>
+#include <deque>
+#include <string>
+
+#include "base/json.h"
+#include "wire/frame_codec.h"
+
+namespace quire::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace websocket = beast::websocket;
+using tcp = asio::ip::tcp;
+using ErrorCodeOf = boost::system::error_code;
+
+constexpr std::chrono::milliseconds kIdleTimeMax{60'000};
+
+// "message" of the JSON with which a server refuses a connection; else the body itself.
+std::string refusal_text(const std::string& body) {
+  const Result<Json> json = parse_json(body, "answer");
+  if (json.ok() && json.value().is_object() && json.value().contains("error")) {
+    const Json& error = json.value()["error"];
+    if (error.is_object() && error.contains("message") && error["message"].is_string()) {
+      return error["message"].get<std::string>();
+    }
+  }
+  return "it is no Quire server, or one of another version";
+}
+
+}  // namespace
+
+struct ServerClient::Implementation {
+  explicit Implementation(const Endpoint& to) : url(server_url(to)), stream(io) {}
+
+  Error lost(const std::string& why) const {
+    return Error(ErrorCode::Unavailable, "the connection to " + url + " was lost: " + why);
+  }
+  // Runs handlers until `done`, or the time is over.
+  template <typename Done>
+  void run_until(Done done, std::chrono::steady_clock::time_point end) {
+    while (!done()) {
+      const auto left = end - std::chrono::steady_clock::now();
+      if (left.count() <= 0) return;
+      io.restart();
+      io.run_one_for(left);
+    }
+  }
+  Result<void> open(const Endpoint& to, std::chrono::milliseconds time_max);
+  void write_next();
+  void read_next();
+
+  const std::string url;
+  asio::io_context io{1};
+  websocket::stream<beast::tcp_stream> stream;
+  websocket::response_type response;
+  beast::flat_buffer buffer;
+  std::deque<wire::Message> outgoing;
+  bool is_writing = false;
+  bool is_reading = false;
+  std::optional<wire::ServerFrame> frame;
+  std::optional<Error> error;
+  std::uint64_t last_id = 0;
+};
+
+Result<void> ServerClient::Implementation::open(const Endpoint& to,
+                                                std::chrono::milliseconds time_max) {
+  ErrorCodeOf failed;
+  tcp::resolver resolver(io);
+  const auto addresses = resolver.resolve(to.host, std::to_string(to.port), failed);
+  if (failed) {
+    return Error(ErrorCode::Unavailable, url + ": " + failed.message());
+  }
+  bool is_done = false;
+  const auto note = [&](ErrorCodeOf now) {
+    failed = now;
+    is_done = true;
+  };
+  const auto end = std::chrono::steady_clock::now() + time_max;
+  beast::get_lowest_layer(stream).async_connect(
+      addresses, [&](ErrorCodeOf now, const tcp::endpoint&) { note(now); });
+  run_until([&] { return is_done; }, end);
+  if (!is_done || failed) {
+    const std::string why = is_done ? failed.message() : "no answer in time";
+    beast::get_lowest_layer(stream).close();
+    run_until([&] { return is_done; }, end + time_max);
+    return Error(ErrorCode::Unavailable,
+                 "nothing listens at " + url + " (" + why + "); `quire serve` starts a server");
+  }
+  ErrorCodeOf ignored;
+  beast::get_lowest_layer(stream).socket().set_option(tcp::no_delay(true), ignored);
+  stream.set_option(websocket::stream_base::timeout{time_max, kIdleTimeMax, true});
+  stream.set_option(websocket::stream_base::decorator([](websocket::request_type& request) {
+    request.set(beast::http::field::sec_websocket_protocol, wire::kSubprotocol);
+    request.set(beast::http::field::user_agent, "quire/" QUIRE_VERSION);
+  }));
+  stream.read_message_max(wire::kFrameBytesMax);
+  stream.auto_fragment(false);
+  is_done = false;
+  stream.async_handshake(response, url.substr(5), "/", note);  // Without "ws://": the Host header.
+  run_until([&] { return is_done; }, end + time_max);
+  if (!is_done || failed) {
+    const bool is_refusal = is_done && failed == websocket::error::upgrade_declined;
+    const std::string why = is_refusal ? refusal_text(response.body())
+                            : is_done  ? failed.message()
+                                       : "no answer in time";
+    beast::get_lowest_layer(stream).close();
+    run_until([&] { return is_done; }, end + 2 * time_max);
+    return Error(ErrorCode::Unavailable, url + " refused the connection: " + why);
+  }
+  if (response[beast::http::field::sec_websocket_protocol] != wire::kSubprotocol) {
+    return Error(ErrorCode::Unavailable,
+                 url + " is no Quire server: it does not speak " + std::string(wire::kSubprotocol));
+  }
+  return {};
+}
+
+void ServerClient::Implementation::write_next() {
+  if (is_writing || outgoing.empty() || error) return;
+  is_writing = true;
+  stream.binary(outgoing.front().is_binary);
+  stream.async_write(asio::buffer(outgoing.front().bytes), [this](ErrorCodeOf failed, std::size_t) {
+    is_writing = false;
+    outgoing.pop_front();
+    if (failed && !error) error = lost(failed.message());
+    write_next();
+  });
+}
+
+void ServerClient::Implementation::read_next() {
+  if (is_reading || frame || error) return;
+  is_reading = true;
+  stream.async_read(buffer, [this](ErrorCodeOf failed, std::size_t) {
+    is_reading = false;
+    if (failed) {
+      const std::string reason(stream.reason().reason.c_str());
+      if (!error) error = lost(reason.empty() ? failed.message() : reason);
+      return;
+    }
+    const auto data = buffer.data();
+    Result<wire::ServerFrame> decoded = wire::decode_server_frame(
+        stream.got_binary(), {static_cast<const char*>(data.data()), data.size()});
+    buffer.clear();
+    if (decoded.ok()) {
+      frame = std::move(decoded).take();
+    } else {
+      error = lost("it said what this client does not understand: " +
+                   std::string(decoded.error().message()));
+    }
+  });
+}
+
+Result<std::unique_ptr<ServerClient>> ServerClient::connect(const Endpoint& endpoint,
+                                                            std::chrono::milliseconds time_max) {
+  auto implementation = std::make_unique<Implementation>(endpoint);
+  TRY(implementation->open(endpoint, time_max));
+  return std::unique_ptr<ServerClient>(new ServerClient(std::move(implementation)));
+}
+
+ServerClient::ServerClient(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+ServerClient::~ServerClient() = default;
+
+std::uint64_t ServerClient::send(wire::RequestBody body) {
+  Implementation& self = *implementation_;
+  const std::uint64_t id = ++self.last_id;
+  self.outgoing.push_back(wire::encode(wire::Request{id, std::move(body)}));
+  self.write_next();
+  return id;
+}
+
+std::size_t ServerClient::unsent_count() const {
+  return implementation_->outgoing.size();
+}
+
+Result<std::optional<wire::ServerFrame>> ServerClient::receive(std::chrono::nanoseconds time_max) {
+  Implementation& self = *implementation_;
+  self.read_next();
+  self.run_until([&] { return self.frame || self.error; },
+                 std::chrono::steady_clock::now() + time_max);
+  if (!self.frame && self.error) return self.error->copy();
+  return std::exchange(self.frame, std::nullopt);
+}
+
+Result<wire::ReplyBody> ServerClient::ask(wire::RequestBody body,
+                                          std::chrono::milliseconds time_max) {
+  const std::uint64_t id = send(std::move(body));
+  std::optional<wire::ServerFrame> frame = TRY(receive(time_max));
+  if (!frame) {
+    return implementation_->lost("no reply in " + std::to_string(time_max.count()) + " ms");
+  }
+  auto* reply = std::get_if<wire::Reply>(&*frame);
+  if (reply == nullptr || reply->id != id) {
+    return implementation_->lost("a reply was expected and something else came");
+  }
+  return std::move(reply->body);
+}
+
+}  // namespace quire::server

@@ -1,0 +1,46 @@
+#pragma once
+// ServerClient is a client's end of one connection to a server: requests out, replies and events
+// in.
+//
+// Owns     the socket. Nothing happens in the background: receive() runs the connection, and reads
+//          no further frame before the last one was taken, so that a slow caller slows the server.
+// Thread   one.
+// Errors   Unavailable when nobody listens or the connection ends; what the server says where it
+//          refuses the connection.
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "application/server/http_gate.h"
+#include "base/result.h"
+#include "wire/frames.h"
+
+namespace quire::server {
+
+class ServerClient {
+ public:
+  static Result<std::unique_ptr<ServerClient>> connect(const Endpoint& endpoint,
+                                                       std::chrono::milliseconds time_max);
+  ~ServerClient();  // Closes the connection without waiting for the server's farewell.
+  ServerClient(const ServerClient&) = delete;
+  ServerClient& operator=(const ServerClient&) = delete;
+
+  // Queued; receive() writes it. Returns the request's id.
+  std::uint64_t send(wire::RequestBody body);
+  std::size_t unsent_count() const;
+
+  // The next frame; none when that time is over without one.
+  Result<std::optional<wire::ServerFrame>> receive(std::chrono::nanoseconds time_max);
+
+  // Sends and waits for the reply. For connections without instances: an event that comes instead
+  // is an error.
+  Result<wire::ReplyBody> ask(wire::RequestBody body, std::chrono::milliseconds time_max);
+
+ private:
+  struct Implementation;
+  explicit ServerClient(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace quire::server
