@@ -49,6 +49,20 @@ function(quire_inferlet SOURCE)
   set_property(GLOBAL APPEND PROPERTY QUIRE_INFERLETS ${folder}/${name}.wasm)
 endfunction()
 
+# quire_test_guest(SOURCE): a program that only tests run, as NAME.wasm in the current binary folder;
+# its path is appended to `guests` of the caller.
+function(quire_test_guest SOURCE)
+  get_filename_component(name ${SOURCE} NAME_WE)
+  set(guest ${CMAKE_CURRENT_BINARY_DIR}/${name}.wasm)
+  add_custom_command(OUTPUT ${guest}
+    COMMAND ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -mexec-model=reactor -O2
+            -Wl,--strip-debug -I${CMAKE_SOURCE_DIR}/sdk/cpp/include -MMD -MF ${guest}.d
+            -MT ${guest} ${SOURCE} -o ${guest}
+    DEPENDS ${SOURCE} ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp DEPFILE ${guest}.d VERBATIM
+    COMMENT "Compiling ${name}.wasm for tests")
+  set(guests ${guests} ${guest} PARENT_SCOPE)
+endfunction()
+
 quire_check_guest_compiler()
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/inferlets/objects)
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/inferlets/*/*.cpp)

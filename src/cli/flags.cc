@@ -245,6 +245,37 @@ Result<EngineOptions> EngineFlags::finish() const {
   return finish_store(std::move(options));
 }
 
+void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max) {
+  options.cpu_seconds_max = cpu_seconds_max;
+  app.add_option("--memory-max", memory, "Memory of an instance")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  app.add_option("--cpu-seconds-max", options.cpu_seconds_max,
+                 "CPU time of an instance, without the model's")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  app.add_flag("--allow-public-exports", options.may_export_publicly,
+               "Let programs export pages that those of other tenants may import");
+  app.add_flag("--allow-logits", options.may_read_logits,
+               "Let programs read the logits of the whole vocabulary (get_logits)");
+  app.add_option(
+         "--allow-http", options.allow_http,
+         "Let programs send HTTP to PATTERN: * (every public host), api.example.com, "
+         "*.example.com, each with :PORT or :* for other ports than 80 and 443; HOST:PORT "
+         "also opens a private one. May be given again; without it no program reaches anybody")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+}
+
+Result<InstanceOptions> InstanceFlags::finish(const CLI::App& app) const {
+  InstanceOptions finished = options;
+  finished.memory_bytes_max = TRY(parse_bytes(memory));
+  finished.has_memory = app.count("--memory-max") > 0;
+  finished.has_cpu_seconds = app.count("--cpu-seconds-max") > 0;
+  return finished;
+}
+
 void SamplingFlags::add_all(CLI::App& app) {
   app.add_option("--temperature", options.temperature, "0: the most probable token, always")
       ->type_name("X")
@@ -277,16 +308,6 @@ Result<SamplingOptions> SamplingFlags::finish() const {
     return Error(ErrorCode::InvalidArgument, "--min-p lies between 0 and 1");
   }
   return options;
-}
-
-void add_allow_http(CLI::App& app, std::vector<std::string>& patterns) {
-  app.add_option(
-         "--allow-http", patterns,
-         "Let programs send HTTP to PATTERN: * (every public host), api.example.com, "
-         "*.example.com, each with :PORT or :* for other ports than 80 and 443; HOST:PORT "
-         "also opens a private one. May be given again; without it no program reaches anybody")
-      ->type_name("PATTERN")
-      ->allow_extra_args(false);
 }
 
 void add_json(CLI::App& app, OutputStyle& output) {

@@ -86,17 +86,26 @@ struct ChatOptions {
   std::uint32_t max_tokens = 1024;
 };
 
-enum class KvTreeStyle : std::uint8_t { None, Text, Dot };
-struct RunOptions {
-  EngineOptions engine;
-  std::string program;
-  std::vector<std::string> arguments;
-  std::string each_file;  // One instance for each line, a JSON array of arguments.
+// What an instance may have; of a server, at most.
+struct InstanceOptions {
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;
   double cpu_seconds_max = 60.0;
   bool may_read_logits = false;         // The logits of the whole vocabulary.
   bool may_export_publicly = false;     // Pages that programs of every tenant may import.
   std::vector<std::string> allow_http;  // Where programs may send HTTP; none: nowhere.
+  // The user said so, and it is no default.
+  bool has_memory = false;
+  bool has_cpu_seconds = false;
+};
+
+enum class KvTreeStyle : std::uint8_t { None, Text, Dot };
+struct RunOptions {
+  EngineOptions engine;
+  InstanceOptions instance;
+  std::string server;   // Where to run it, as ws://HOST:PORT; empty: in an engine here.
+  std::string program;  // A file; with a server also a name that the server knows.
+  std::vector<std::string> arguments;
+  std::string each_file;  // One instance for each line, a JSON array of arguments.
   KvTreeStyle kv_tree = KvTreeStyle::None;
   bool kv_why = false;         // In the end: tokens saved, and why the others were not.
   std::string kv_report_file;  // Both, for `quire kv tree` and `quire kv why`; empty: none.

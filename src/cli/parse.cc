@@ -15,6 +15,7 @@ constexpr const char* kFooter = R"(Examples:
   quire run build/release/inferlets/text_completion.wasm -- --prompt "The capital of France is"
   quire generate --prompt "The capital of France is" --max-tokens 32
   quire chat
+  quire serve build/release/inferlets
 
 Exit codes:
   0    done
@@ -79,7 +80,8 @@ Parsed parse(const std::vector<std::string>& arguments) {
   app.set_help_all_flag("--help-all", "The help of every verb");
 
   std::vector<Verb> verbs;
-  for (auto* add : {add_run, add_generate, add_chat, add_eval}) verbs.push_back(add(app));
+  for (auto* add : {add_run, add_serve, add_generate, add_chat, add_eval})
+    verbs.push_back(add(app));
   add_model(app, verbs);
   for (auto* add : {add_tokenize, add_detokenize, add_template, add_build, add_new, add_doctor}) {
     verbs.push_back(add(app));

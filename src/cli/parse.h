@@ -12,12 +12,14 @@
 #include "cli/options_build.h"
 #include "cli/options_kv.h"
 #include "cli/options_new.h"
+#include "cli/options_serve.h"
 
 namespace quire::cli {
 
-using Request = std::variant<RunOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
-                             TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions,
-                             NewOptions, DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions>;
+using Request =
+    std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
+                 TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions, NewOptions,
+                 DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions>;
 
 struct Parsed {
   std::optional<Request> request;

@@ -51,9 +51,9 @@ TEST(Parse, GenerateTakesEveryFlagOfItsContract) {
 TEST(Parse, AllowHttpIsGivenOncePerPattern) {
   const auto options = parsed_as<RunOptions>(
       {"run", "--allow-http", "a.com", "--allow-http", "[::1]:80", "p.wasm", "--", "--allow-http"});
-  EXPECT_EQ(options.allow_http, (std::vector<std::string>{"a.com", "[::1]:80"}));
+  EXPECT_EQ(options.instance.allow_http, (std::vector<std::string>{"a.com", "[::1]:80"}));
   EXPECT_EQ(options.program, "p.wasm");
-  EXPECT_TRUE(parsed_as<RunOptions>({"run", "p.wasm"}).allow_http.empty());
+  EXPECT_TRUE(parsed_as<RunOptions>({"run", "p.wasm"}).instance.allow_http.empty());
 }
 
 TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
@@ -67,6 +67,51 @@ TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
   EXPECT_EQ(build.sources, (std::vector<std::string>{"a.cpp", "b.cpp"}));
   EXPECT_EQ(build.output, "x.wasm");
   EXPECT_EQ(build.flags, (std::vector<std::string>{"-DX"}));
+}
+
+TEST(Parse, ServeTakesProgramsAndEveryFlagOfItsContract) {
+  const auto options =
+      parsed_as<ServeOptions>({"serve",      "a.wasm",         "programs", "--listen",
+                               "[::1]:0",    "--instances",    "7",        "--connections",
+                               "8",          "--grace",        "0.5",      "--keep",
+                               "3",          "--memory-max",   "1MiB",     "--cpu-seconds-max",
+                               "2",          "--allow-logits", "--model",  "tiny",
+                               "--no-store", "--json"});
+  EXPECT_EQ(options.programs, (std::vector<std::string>{"a.wasm", "programs"}));
+  EXPECT_EQ(options.listen, "[::1]:0");
+  EXPECT_EQ(options.instance_count_max, 7u);
+  EXPECT_EQ(options.connection_count_max, 8u);
+  EXPECT_EQ(options.grace_seconds, 0.5);
+  EXPECT_EQ(options.keep_seconds, 3.0);
+  EXPECT_EQ(options.instance.memory_bytes_max, 1u << 20);
+  EXPECT_EQ(options.instance.cpu_seconds_max, 2.0);
+  EXPECT_TRUE(options.instance.may_read_logits);
+  EXPECT_EQ(options.engine.model, "tiny");
+  EXPECT_EQ(options.engine.store_use, StoreUse::Off);
+  EXPECT_EQ(options.output, OutputStyle::Json);
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).listen, "127.0.0.1:7847");
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).instance.cpu_seconds_max, 3600.0);
+}
+
+TEST(Parse, ARunOnAServerTakesWhatAClientMaySay) {
+  const auto options = parsed_as<RunOptions>({"run", "--server", "ws://localhost:1", "p.wasm",
+                                              "--cpu-seconds-max", "2", "--json", "--", "--model"});
+  EXPECT_EQ(options.server, "ws://localhost:1");
+  EXPECT_TRUE(options.instance.has_cpu_seconds);
+  EXPECT_FALSE(options.instance.has_memory);
+  EXPECT_EQ(options.arguments, (std::vector<std::string>{"--model"}));
+  for (const char* flag : {"--model", "--kv-pages", "--kv-report", "--store"}) {
+    EXPECT_EQ(
+        first_line_of_usage_error({"run", "--server", "ws://localhost:1", "p.wasm", flag, "1"}),
+        std::string(flag) + " is for the engine, which is the server's with --server");
+  }
+  EXPECT_EQ(
+      first_line_of_usage_error({"run", "--server", "ws://localhost:1", "p.wasm", "--kv-why"}),
+      "--kv-why is for the engine, which is the server's with --server");
+  setenv("QUIRE_KV_PAGES", "64", 1);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "--server", "ws://localhost:1", "p.wasm"}).program,
+            "p.wasm");
+  unsetenv("QUIRE_KV_PAGES");
 }
 
 TEST(Parse, PoliciesForBatchesCarryTheirNumber) {

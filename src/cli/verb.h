@@ -43,6 +43,14 @@ struct EngineFlags {
   Result<EngineOptions> finish_store(EngineOptions options) const;  // Of finish().
 };
 
+// Bounds and grants of an instance; checked in finish().
+struct InstanceFlags {
+  std::string memory = "128MiB";
+  InstanceOptions options;
+  void add_all(CLI::App& app, double cpu_seconds_max);
+  Result<InstanceOptions> finish(const CLI::App& app) const;
+};
+
 struct SamplingFlags {
   SamplingOptions options;
   void add_all(CLI::App& app);
@@ -50,8 +58,6 @@ struct SamplingFlags {
 };
 
 void add_json(CLI::App& app, OutputStyle& output);
-// For verbs that launch programs; what the patterns mean is said by application/net/http_grant.h.
-void add_allow_http(CLI::App& app, std::vector<std::string>& patterns);
 
 // "512MiB", "8G", "1073741824": a count of bytes. Units are powers of 1024.
 Result<std::uint64_t> parse_bytes(const std::string& text);
@@ -60,6 +66,7 @@ Result<std::uint64_t> parse_bytes(const std::string& text);
 Result<BatchingChoice> parse_batching(const std::string& text);
 
 Verb add_run(CLI::App& app);
+Verb add_serve(CLI::App& app);
 Verb add_generate(CLI::App& app);
 Verb add_chat(CLI::App& app);
 Verb add_eval(CLI::App& app);

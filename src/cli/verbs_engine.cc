@@ -1,35 +1,56 @@
 // The verbs that start an engine in this process.
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <string_view>
+
 #include "cli/verb.h"
 
 namespace quire::cli {
+
+namespace {
+
+// What a client may say; the rest is said where the engine is. Variables of the environment are not
+// meant for this run.
+Result<void> check_remote_flags(const CLI::App& verb) {
+  constexpr std::string_view kRemote[] = {"PROGRAM",      "--server",          "--each", "--json",
+                                          "--memory-max", "--cpu-seconds-max", "--help"};
+  for (const CLI::Option* each : verb.get_options()) {
+    const std::string name = each->get_name();
+    const bool is_remote =
+        std::find(std::begin(kRemote), std::end(kRemote), name) != std::end(kRemote);
+    const bool is_set_outside =
+        !each->get_envname().empty() && std::getenv(each->get_envname().c_str()) != nullptr;
+    if (each->count() == 0 || is_remote || is_set_outside) continue;
+    return Error(ErrorCode::InvalidArgument,
+                 name + " is for the engine, which is the server's with --server");
+  }
+  return {};
+}
+
+}  // namespace
 
 Verb add_run(CLI::App& app) {
   struct State {
     RunOptions options;
     EngineFlags engine;
-    std::string memory = "128MiB";
+    InstanceFlags instance;
     std::string kv_tree;
   };
   auto state = std::make_shared<State>();
-  CLI::App* verb = app.add_subcommand("run", "Run a program (an inferlet) in an engine here");
-  verb->add_option("PROGRAM", state->options.program, "A Wasm module")->required();
+  CLI::App* verb =
+      app.add_subcommand("run", "Run a program (an inferlet) in an engine here, or on a server");
+  verb->add_option("PROGRAM", state->options.program,
+                   "A Wasm module; with --server also the name of a program there")
+      ->required();
+  verb->add_option("--server", state->options.server,
+                   "Run it on the server at URL, as in ws://127.0.0.1:7847 (quire serve)")
+      ->type_name("URL");
   verb->add_option("--each", state->options.each_file,
                    "One instance for each line of FILE, all at once; a line is a JSON array of "
                    "arguments, or an object with \"args\"")
       ->type_name("FILE");
-  verb->add_option("--memory-max", state->memory, "Memory of an instance")
-      ->type_name("BYTES")
-      ->capture_default_str();
-  verb->add_option("--cpu-seconds-max", state->options.cpu_seconds_max,
-                   "CPU time of an instance, without the model's")
-      ->type_name("S")
-      ->check(CLI::Range(0.001, 1e6))
-      ->capture_default_str();
-  verb->add_flag("--allow-public-exports", state->options.may_export_publicly,
-                 "Let programs export pages that those of other tenants may import");
-  verb->add_flag("--allow-logits", state->options.may_read_logits,
-                 "Let programs read the logits of the whole vocabulary (get_logits)");
-  add_allow_http(*verb, state->options.allow_http);
+  state->instance.add_all(*verb, state->options.instance.cpu_seconds_max);
   verb->add_flag("--kv-tree{text}", state->kv_tree,
                  "In the end draw the page graph: what was shared, found, kept; =dot for Graphviz")
       ->type_name("text|dot");
@@ -46,15 +67,20 @@ Verb add_run(CLI::App& app) {
 and a closing line (tokens, tokens/s, time to first token, pages used and found in cache) go to
 standard error. Arguments of the program follow after "--".
 
+With --server the program runs there and all else is the same: it is uploaded unless the server has it,
+Ctrl-C stops it, and its limits are at most the server's. Flags of the engine are the server's then.
+
 Examples:
   quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
   quire run program.wasm --each arguments.jsonl --json
   quire run build/release/inferlets/fetch.wasm --allow-http example.com -- https://example.com/
+  quire run --server ws://127.0.0.1:7847 program.wasm -- --max-tokens 64
   quire run program.wasm --each arguments.jsonl --kv-tree=dot
   quire run program.wasm --each arguments.jsonl --kv-report report.json && quire kv why report.json)");
-  return {verb, [state]() -> Result<Request> {
+  return {verb, [state, verb]() -> Result<Request> {
+            if (!state->options.server.empty()) TRY(check_remote_flags(*verb));
             state->options.engine = TRY(state->engine.finish());
-            state->options.memory_bytes_max = TRY(parse_bytes(state->memory));
+            state->options.instance = TRY(state->instance.finish(*verb));
             state->options.engine.explains_misses =
                 state->options.kv_why || !state->options.kv_report_file.empty();
             if (state->kv_tree == "text") {

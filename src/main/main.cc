@@ -17,6 +17,7 @@
 #include "main/commands/model_command.h"
 #include "main/commands/new_command.h"
 #include "main/commands/run_command.h"
+#include "main/commands/serve_command.h"
 #include "main/commands/text_commands.h"
 
 namespace quire {
@@ -25,6 +26,7 @@ namespace {
 // One function for each kind of request; each returns the exit code.
 struct Commands {
   int operator()(const cli::RunOptions& options) const { return run_command(options); }
+  int operator()(const cli::ServeOptions& options) const { return serve_command(options); }
   int operator()(const cli::GenerateOptions& options) const { return generate_command(options); }
   int operator()(const cli::ChatOptions& options) const { return chat_command(options); }
   int operator()(const cli::EvalOptions& options) const { return eval_command(options); }

@@ -28,10 +28,14 @@ Gateway::Gateway(const GatewayParts& parts, const SocketLimits& sockets,
 
 Gateway::~Gateway() = default;
 
-Result<void> Gateway::name_program(const std::string& name, const Digest& digest) {
+Result<void> Gateway::name_program(const std::string& name, lifecycle::ProgramId program,
+                                   const Digest& digest) {
   const auto [at, is_new] = programs_.emplace(name, digest);
-  if (is_new || at->second == digest) return {};
-  return Error(ErrorCode::AlreadyExists, "two programs are named \"" + name + "\"");
+  if (!is_new && at->second != digest) {
+    return Error(ErrorCode::AlreadyExists, "two programs are named \"" + name + "\"");
+  }
+  parts_.manager.name_program(name, program);
+  return {};
 }
 
 void Gateway::request_shutdown() {

@@ -52,8 +52,9 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
   Gateway(const GatewayParts& parts, const SocketLimits& sockets, const ServiceLimits& limits);
   ~Gateway() override;
 
-  // A program that clients may launch by name. AlreadyExists.
-  Result<void> name_program(const std::string& name, const Digest& digest);
+  // A loaded program that clients, and programs, may launch by this name. AlreadyExists.
+  Result<void> name_program(const std::string& name, lifecycle::ProgramId program,
+                            const Digest& digest);
 
   // Any thread, also a second time: then what still runs is stopped at once. Takes no more
   // launches, tells the clients, gives the instances `grace` to end, stops the rest and then the

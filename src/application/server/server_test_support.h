@@ -152,8 +152,9 @@ class ServedEngine {
   }
   void name_programs(Gateway& gateway) {
     for (const char* name : {"echo", "say", "late", "stubborn", "flood"}) {
-      EXPECT_TRUE(engine.manager.load_program(bytes_of(name)).ok());
-      EXPECT_TRUE(gateway.name_program(name, sha256(bytes_of(name))).ok());
+      const auto program = engine.manager.load_program(bytes_of(name));
+      ASSERT_TRUE(program.ok());
+      EXPECT_TRUE(gateway.name_program(name, program.value(), sha256(bytes_of(name))).ok());
     }
   }
 

@@ -1,7 +1,6 @@
 #include "main/commands/interrupt.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -12,12 +11,12 @@
 
 namespace quire {
 
-Result<Interrupt> Interrupt::create() {
+Result<Interrupt> Interrupt::create(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
+  for (const int each : signals) sigaddset(&set, each);
   if (const int failed = pthread_sigmask(SIG_BLOCK, &set, nullptr); failed != 0) {
-    return Error(ErrorCode::Io, std::string("SIGINT cannot be blocked: ") + std::strerror(failed));
+    return Error(ErrorCode::Io, std::string("signals cannot be blocked: ") + std::strerror(failed));
   }
   const int descriptor = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   if (descriptor < 0) {

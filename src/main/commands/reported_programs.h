@@ -11,8 +11,9 @@ namespace quire {
 
 class ReportedPrograms {
  public:
-  // Numbered from 0, in this order.
-  void add(control::InstanceId instance) { numbers_.emplace(instance, numbers_.size()); }
+  // Numbered from 0, in this order unless it is said otherwise.
+  void add(control::InstanceId instance) { add(instance, numbers_.size()); }
+  void add(control::InstanceId instance, std::size_t number) { numbers_.emplace(instance, number); }
   // As many as there are for one that was never added.
   std::size_t number_of(control::InstanceId instance) const {
     const auto found = numbers_.find(instance);

@@ -109,4 +109,30 @@ bool RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord
   return true;
 }
 
+std::string totals_text(const RunClient::Totals& totals, double duration_s) {
+  const auto tokens = static_cast<double>(totals.computed_token_count);
+  std::string text = std::to_string(totals.computed_token_count) + " tokens, " +
+                     decimal(duration_s > 0 ? tokens / duration_s : 0.0, 1) +
+                     " tokens/s, first after " +
+                     decimal(static_cast<double>(totals.first_message_ns) * 1e-6, 0) + " ms; " +
+                     std::to_string(totals.page_count_max) + " pages used, " +
+                     std::to_string(totals.found_token_count) + " of " +
+                     std::to_string(totals.asked_token_count) + " tokens found in cache";
+  if (totals.instance_count > 1) {
+    text += "; " + std::to_string(totals.instance_count) + " instances";
+  }
+  return text;
+}
+
+nlohmann::json totals_json(const RunClient::Totals& totals, double duration_s) {
+  return {{"instances", totals.instance_count},
+          {"asked_tokens", totals.asked_token_count},
+          {"computed_tokens", totals.computed_token_count},
+          {"found_tokens", totals.found_token_count},
+          {"page_count_max", totals.page_count_max},
+          {"first_message_s", static_cast<double>(totals.first_message_ns) * 1e-9},
+          {"first_message_s_max", static_cast<double>(totals.first_message_ns_max) * 1e-9},
+          {"seconds", duration_s}};
+}
+
 }  // namespace quire

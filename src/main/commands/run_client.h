@@ -8,6 +8,7 @@
 // Thread   engine thread, which here is the main thread.
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ class RunClient final : public lifecycle::ClientSink {
  public:
   RunClient(cli::OutputStyle style, bool several) : style_(style), several_(several) {}
 
-  // Instances are numbered in the order of launch, from 0.
-  void add(lifecycle::InstanceId instance) { programs_.add(instance); }
+  // Instances are numbered from 0.
+  void add(lifecycle::InstanceId instance, std::size_t number) { programs_.add(instance, number); }
 
   bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
   bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
@@ -58,5 +59,9 @@ class RunClient final : public lifecycle::ClientSink {
   std::size_t failed_count_ = 0;
   Totals totals_;
 };
+
+// What the totals say of a run that took so long, in words and as JSON.
+std::string totals_text(const RunClient::Totals& totals, double duration_s);
+nlohmann::json totals_json(const RunClient::Totals& totals, double duration_s);
 
 }  // namespace quire

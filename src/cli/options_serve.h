@@ -1,0 +1,23 @@
+#pragma once
+// What `quire serve` was asked for. src/main/commands/serve_command.h does the work.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+
+namespace quire::cli {
+
+struct ServeOptions {
+  EngineOptions engine;
+  InstanceOptions instance;                // What each instance may have, at most.
+  std::string listen = "127.0.0.1:7847";   // HOST:PORT; port 0: any that is free.
+  std::vector<std::string> programs = {};  // Modules, or folders of them.
+  std::uint32_t instance_count_max = 1024;
+  std::uint32_t connection_count_max = 1024;
+  double grace_seconds = 10.0;  // That an instance outlives its client, and the server its end.
+  double keep_seconds = 600.0;  // That last words wait for who attaches.
+  OutputStyle output = OutputStyle::Text;
+};
+
+}  // namespace quire::cli

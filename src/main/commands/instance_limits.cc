@@ -1,0 +1,25 @@
+#include "main/commands/instance_limits.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "application/net/http_grant.h"
+
+namespace quire {
+
+Result<lifecycle::InstanceLimits> instance_limits(const cli::InstanceOptions& options) {
+  lifecycle::InstanceLimits limits;
+  limits.memory_bytes_max = options.memory_bytes_max;
+  limits.guest.may_read_logits = options.may_read_logits;
+  limits.control.may_export_publicly = options.may_export_publicly;
+  Result<std::vector<net::HttpGrant>> http = net::parse_http_grants(options.allow_http);
+  if (!http.ok()) return std::move(http).take_error().while_("--allow-http");
+  limits.guest.http_grants = std::move(http).take();
+  const auto cpu_ns = static_cast<std::uint64_t>(options.cpu_seconds_max * 1e9);
+  limits.cpu_ns_max = cpu_ns;
+  limits.cpu_ns_between_waits_max = std::min(limits.cpu_ns_between_waits_max, cpu_ns);
+  return limits;
+}
+
+}  // namespace quire

@@ -1,0 +1,300 @@
+#include "main/commands/run_remote.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "application/server/server_client.h"
+#include "base/file.h"
+#include "base/guest_name.h"
+#include "cli/terminal.h"
+#include "main/commands/input_lines.h"
+#include "main/commands/interrupt.h"
+#include "main/commands/output.h"
+#include "main/commands/run_arguments.h"
+#include "main/commands/run_client.h"
+
+namespace quire {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kConnectTimeMax{10'000};
+constexpr std::chrono::milliseconds kReplyTimeMax{30'000};
+constexpr std::chrono::milliseconds kCompileTimeMax{600'000};
+constexpr std::chrono::milliseconds kInputPeriod{10};
+// How long a full server is asked again while none of our programs runs.
+constexpr std::chrono::milliseconds kFullTimeMax{30'000};
+constexpr std::size_t kLaunchCountMax = 64;  // Whose replies have not come.
+constexpr std::uint64_t kProgramBytesMax = std::uint64_t{64} << 20;
+
+Error error_of(const wire::Failure& failure) {
+  return Error(failure.code, failure.message);
+}
+
+// ---- The program, brought to the server.
+
+Result<wire::ProgramState> program_state(const Result<wire::ReplyBody>& reply) {
+  if (!reply.ok()) return reply.error().copy();
+  if (const auto* failure = std::get_if<wire::Failure>(&reply.value())) return error_of(*failure);
+  const auto* program = std::get_if<wire::ProgramReply>(&reply.value());
+  if (program == nullptr)
+    return Error(ErrorCode::Unavailable, "the server's reply is of no program");
+  return program->state;
+}
+
+Result<void> upload(server::ServerClient& client, const Digest& digest, const std::string& bytes) {
+  const auto known = TRY(program_state(client.ask(wire::FindProgram{{digest, {}}}, kReplyTimeMax)));
+  if (known == wire::ProgramState::Ready || known == wire::ProgramState::Compiling) return {};
+  for (std::size_t at = 0; at < bytes.size(); at += wire::kPayloadBytesMax) {
+    TRY(program_state(
+        client.ask(wire::Upload{digest, bytes.size(), at, bytes.substr(at, wire::kPayloadBytesMax)},
+                   kCompileTimeMax)));
+  }
+  return {};
+}
+
+// A file here, or else a name that the server knows.
+Result<wire::ProgramName> bring_program(server::ServerClient& client, const std::string& program) {
+  Result<std::string> bytes = read_file(program, kProgramBytesMax);
+  if (bytes.ok()) {
+    if (bytes.value().empty()) return Error(ErrorCode::InvalidArgument, program + " is empty");
+    const Digest digest = sha256(std::as_bytes(std::span(bytes.value())));
+    Result<void> uploaded = upload(client, digest, bytes.value());
+    if (!uploaded.ok()) return std::move(uploaded).take_error().while_(program);
+    return wire::ProgramName{digest, {}};
+  }
+  const bool may_be_name = bytes.error().code() == ErrorCode::NotFound &&
+                           !program.ends_with(".wasm") && check_guest_name(program, "name").ok();
+  if (!may_be_name) return std::move(bytes).take_error();
+  return wire::ProgramName{std::nullopt, program};
+}
+
+// ---- The instances.
+
+class RemoteRun {
+ public:
+  RemoteRun(server::ServerClient& client, RunClient& printer, const cli::RunOptions& options,
+            wire::ProgramName program, std::vector<Arguments> all)
+      : client_(client),
+        printer_(printer),
+        options_(options),
+        program_(std::move(program)),
+        all_(std::move(all)) {
+    for (std::size_t number = 0; number < all_.size(); ++number) to_launch_.push_back(number);
+  }
+
+  // Until every program has ended. Cancelled after Ctrl-C.
+  Result<void> run(Interrupt& interrupt);
+
+ private:
+  struct Line {  // That goes to every instance that runs.
+    std::set<std::uint64_t> unsent;
+    std::map<std::uint64_t, std::uint64_t> asked;  // Request to instance.
+  };
+
+  void launch();
+  Result<void> take(wire::ServerFrame frame);
+  Result<void> take_reply(const wire::Reply& reply);
+  Result<void> launched(std::size_t number, const wire::ReplyBody& reply);
+  void line_taken(std::uint64_t instance, const wire::ReplyBody& reply);
+  void ended(const wire::EndedEvent& event);
+  void pump_input();
+  void abort_all();
+
+  server::ServerClient& client_;
+  RunClient& printer_;
+  const cli::RunOptions& options_;
+  const wire::ProgramName program_;
+  const std::vector<Arguments> all_;
+  std::deque<std::size_t> to_launch_;
+  std::map<std::uint64_t, std::size_t> launching_;  // Request to number.
+  SteadyTime::time_point launch_after_{};
+  std::optional<SteadyTime::time_point> full_since_;
+  std::set<std::uint64_t> running_;
+  InputLines input_;
+  std::optional<Line> line_;
+  SteadyTime::time_point input_after_{};
+  bool is_input_over_ = false;
+  bool is_interrupted_ = false;
+};
+
+void RemoteRun::launch() {
+  if (SteadyTime::now() < launch_after_) return;
+  while (!to_launch_.empty() && launching_.size() < kLaunchCountMax) {
+    const std::size_t number = to_launch_.front();
+    to_launch_.pop_front();
+    wire::Launch request{program_, all_[number], {}, false};
+    const cli::InstanceOptions& limits = options_.instance;
+    if (limits.has_memory) request.limits.memory_bytes_max = limits.memory_bytes_max;
+    if (limits.has_cpu_seconds) {
+      request.limits.cpu_ns_max = static_cast<std::uint64_t>(limits.cpu_seconds_max * 1e9);
+    }
+    launching_.emplace(client_.send(std::move(request)), number);
+  }
+}
+
+Result<void> RemoteRun::launched(std::size_t number, const wire::ReplyBody& reply) {
+  if (const auto* instance = std::get_if<wire::InstanceReply>(&reply)) {
+    full_since_.reset();
+    printer_.add(lifecycle::InstanceId{instance->instance}, number);
+    running_.insert(instance->instance);
+    if (is_interrupted_) client_.send(wire::Abort{instance->instance});
+    if (is_input_over_) client_.send(wire::CloseInput{instance->instance});
+    return {};
+  }
+  const auto* failure = std::get_if<wire::Failure>(&reply);
+  if (failure == nullptr) return Error(ErrorCode::Unavailable, "a launch got another's reply");
+  const SteadyTime::time_point now = SteadyTime::now();
+  if (running_.empty() && !full_since_) full_since_ = now;
+  const bool may_wait =
+      failure->retry_after_ms && (!running_.empty() || now - *full_since_ < kFullTimeMax);
+  if (!may_wait) return error_of(*failure);
+  to_launch_.push_back(number);
+  launch_after_ = now + std::chrono::milliseconds(*failure->retry_after_ms);
+  return {};
+}
+
+void RemoteRun::line_taken(std::uint64_t instance, const wire::ReplyBody& reply) {
+  const auto* failure = std::get_if<wire::Failure>(&reply);
+  // An instance that has ended needs no line; one whose inbox is full is asked again.
+  if (failure != nullptr && failure->code == ErrorCode::QuotaExceeded &&
+      running_.contains(instance)) {
+    line_->unsent.insert(instance);
+    input_after_ =
+        SteadyTime::now() + std::chrono::milliseconds(failure->retry_after_ms.value_or(20));
+  }
+}
+
+Result<void> RemoteRun::take_reply(const wire::Reply& reply) {
+  if (const auto launch = launching_.extract(reply.id); !launch.empty()) {
+    return launched(launch.mapped(), reply.body);
+  }
+  if (line_) {
+    if (const auto sent = line_->asked.extract(reply.id); !sent.empty()) {
+      line_taken(sent.mapped(), reply.body);
+    }
+  }
+  return {};  // Of aborts and ends of input, which an instance's own end may overtake.
+}
+
+void RemoteRun::ended(const wire::EndedEvent& event) {
+  running_.erase(event.instance);
+  if (line_) line_->unsent.erase(event.instance);
+  lifecycle::EndRecord record;
+  record.kind = static_cast<lifecycle::EndKind>(event.kind);
+  record.exit_code = event.exit_code;
+  record.message = event.message;
+  record.limit = event.limit;
+  record.result = event.result;
+  record.launched_ns = 1;  // Times count from here; 0 would say that there is none.
+  record.ended_ns = record.launched_ns + event.duration_ns;
+  if (event.first_message_ns != 0) {
+    record.first_message_ns = record.launched_ns + event.first_message_ns;
+  }
+  record.cpu_ns = event.cpu_ns;
+  record.statistics.asked_token_count = event.asked_token_count;
+  record.statistics.computed_token_count = event.computed_token_count;
+  record.statistics.found_token_count = event.found_token_count;
+  record.statistics.page_count_max = static_cast<std::uint32_t>(event.page_count_max);
+  printer_.ended(lifecycle::InstanceId{event.instance}, record);
+}
+
+Result<void> RemoteRun::take(wire::ServerFrame frame) {
+  if (const auto* reply = std::get_if<wire::Reply>(&frame)) return take_reply(*reply);
+  if (const auto* message = std::get_if<wire::MessageEvent>(&frame)) {
+    printer_.message(lifecycle::InstanceId{message->instance}, message->bytes);
+  } else if (const auto* log = std::get_if<wire::LogEvent>(&frame)) {
+    printer_.log(lifecycle::InstanceId{log->instance},
+                 static_cast<lifecycle::LogSource>(log->source),
+                 static_cast<lifecycle::LogLevel>(log->level), log->line);
+  } else if (const auto* end = std::get_if<wire::EndedEvent>(&frame)) {
+    ended(*end);
+  } else if (const auto* shutdown = std::get_if<wire::ShutdownEvent>(&frame)) {
+    const cli::Terminal terminal = cli::Terminal::standard_error();
+    const std::string line = "the server is shutting down; what still runs is stopped in " +
+                             std::to_string(shutdown->grace_ms) + " ms";
+    std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Yellow).c_str());
+  } else if (const auto* error = std::get_if<wire::ErrorEvent>(&frame)) {
+    return Error(error->code, "the server says: " + error->message);
+  }
+  return {};
+}
+
+// Each line goes to all that run, and the next one when all have it.
+void RemoteRun::pump_input() {
+  const SteadyTime::time_point now = SteadyTime::now();
+  if (is_input_over_ || !launching_.empty() || now < input_after_) return;
+  input_after_ = now + kInputPeriod;
+  input_.read();
+  while (true) {
+    if (line_ && line_->asked.empty() && line_->unsent.empty()) {
+      input_.pop();
+      line_.reset();
+    }
+    const std::string* text = input_.front();
+    if (text == nullptr) break;
+    if (!line_) line_ = Line{running_, {}};
+    if (line_->unsent.empty() && !line_->asked.empty()) return;
+    for (const std::uint64_t each : std::exchange(line_->unsent, {})) {
+      line_->asked.emplace(client_.send(wire::Send{each, *text}), each);
+    }
+  }
+  if (!input_.ended()) return;
+  is_input_over_ = true;
+  for (const std::uint64_t each : running_) client_.send(wire::CloseInput{each});
+}
+
+void RemoteRun::abort_all() {
+  is_interrupted_ = true;
+  to_launch_.clear();
+  for (const std::uint64_t each : running_) client_.send(wire::Abort{each});
+}
+
+Result<void> RemoteRun::run(Interrupt& interrupt) {
+  while (!to_launch_.empty() || !launching_.empty() || !running_.empty()) {
+    launch();
+    std::optional<wire::ServerFrame> frame = TRY(client_.receive(kInputPeriod));
+    if (frame) TRY(take(*std::move(frame)));
+    pump_input();
+    if (!interrupt.take()) continue;
+    if (is_interrupted_) break;  // A second one does not wait for the server.
+    abort_all();
+  }
+  if (is_interrupted_) return Error(ErrorCode::Cancelled, "interrupted");
+  return {};
+}
+
+}  // namespace
+
+Result<int> run_remote(const cli::RunOptions& options) {
+  const server::Endpoint endpoint = TRY(server::parse_server_url(options.server));
+  std::vector<Arguments> all = TRY(run_arguments(options));
+  const std::unique_ptr<server::ServerClient> client =
+      TRY(server::ServerClient::connect(endpoint, kConnectTimeMax));
+  Result<wire::ProgramName> program = bring_program(*client, options.program);
+  if (!program.ok()) {
+    const bool is_no_module = program.error().code() == ErrorCode::InvalidArgument;
+    const int code = fail(program.error());
+    return is_no_module ? cli::number(cli::ExitCode::GuestFailed) : code;
+  }
+  Interrupt interrupt = TRY(Interrupt::create());
+  RunClient printer(options.output, !options.each_file.empty());
+  const SteadyTime::time_point begin = SteadyTime::now();
+  RemoteRun run(*client, printer, options, std::move(program).take(), std::move(all));
+  TRY(run.run(interrupt));
+  const double duration_s = std::chrono::duration<double>(SteadyTime::now() - begin).count();
+  const std::string line = options.output == cli::OutputStyle::Json
+                               ? totals_json(printer.totals(), duration_s).dump()
+                               : "[" + totals_text(printer.totals(), duration_s) + "]";
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
+  return cli::number(printer.all_ended_well() ? cli::ExitCode::Ok : cli::ExitCode::GuestFailed);
+}
+
+}  // namespace quire

@@ -1,0 +1,208 @@
+// quire serve and its clients: what a user sees is what an engine here would show.
+#include "application/server/server_client.h"
+#include "end_to_end/server_process.h"
+
+namespace quire::test {
+namespace {
+
+const std::string kTiny = golden_path("tiny_llama");
+const std::string kEcho = QUIRE_BINARY_DIR "/tests/end_to_end/echo.wasm";
+
+std::vector<std::string> tiny(std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments = {"--model", kTiny, "--kv-pages", "64"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+ProcessResult run_there(const ServerProcess& server, std::vector<std::string> arguments,
+                        ProcessOptions options = {}) {
+  arguments.insert(arguments.begin(), {"run", "--server", server.url()});
+  options.limit = std::chrono::seconds(120);
+  return run_quire(std::move(arguments), std::move(options));
+}
+std::unique_ptr<server::ServerClient> client_of(const ServerProcess& server) {
+  auto client = server::ServerClient::connect({"127.0.0.1", server.port()},
+                                              std::chrono::milliseconds(10'000));
+  EXPECT_TRUE(client.ok());
+  return client.ok() ? std::move(client).take() : nullptr;
+}
+wire::StatusReply status_of(const ServerProcess& server) {
+  const auto reply = client_of(server)->ask(wire::Status{}, std::chrono::milliseconds(10'000));
+  EXPECT_TRUE(reply.ok() && std::holds_alternative<wire::StatusReply>(reply.value()));
+  return std::get<wire::StatusReply>(reply.value());
+}
+bool ends_soon(const ServerProcess& server) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (status_of(server).instance_count > 0) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+// Without the figures, which differ from run to run.
+std::string shape_of(const std::string& text) {
+  std::string shape;
+  for (const char each : text) {
+    if (each >= '0' && each <= '9') {
+      if (shape.empty() || shape.back() != '#') shape += '#';
+    } else if (each != '.' || shape.empty() || shape.back() != '#') {
+      shape += each;
+    }
+  }
+  return shape;
+}
+
+TEST(EndToEndServer, AProgramThereIsAProgramHere) {
+  QUIRE_NEEDS_DEFAULT_MODEL();
+  ServerProcess server({"--model", default_model});
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  const std::vector<std::string> program = {inferlet("text_completion"), "--",           "--prompt",
+                                            "The capital of France is",  "--max-tokens", "24"};
+  std::vector<std::string> local_arguments = program;
+  local_arguments.insert(local_arguments.begin(), {"run", "--model", default_model});
+  const ProcessResult local = run_quire(local_arguments);
+  for (int round = 0; round < 2; ++round) {  // The second finds its program and its pages.
+    const ProcessResult remote = run_there(server, program);
+    EXPECT_EQ(remote.exit_code, 0) << remote.err;
+    EXPECT_EQ(remote.out, local.out);
+    EXPECT_EQ(shape_of(remote.err), shape_of(local.err));
+  }
+  EXPECT_EQ(status_of(server).program_count, 1u);
+  EXPECT_GT(status_of(server).found_token_count, 0u);
+  EXPECT_EQ(server.stop(SIGTERM), 0);
+  EXPECT_NE(server.err.find("shutting down"), std::string::npos) << server.err;
+}
+
+TEST(EndToEndServer, NamedProgramsHearStandardInputAndSayTheirEnd) {
+  ServerProcess server(tiny({kEcho, inferlet("hello")}));
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  EXPECT_NE(server.out.find("(programs: echo, hello)"), std::string::npos) << server.out;
+  const ProcessResult hello = run_there(server, {"hello", "--", "--name", "you"});
+  EXPECT_EQ(hello.exit_code, 0) << hello.err;
+  EXPECT_EQ(hello.out.substr(0, 11), "Hello, you!");
+  const ProcessResult echo = run_there(server, {"echo", "--json", "--", "argument"},
+                                       {.input = "one\nlog careful\nlast without newline"});
+  EXPECT_EQ(echo.exit_code, 0) << echo.err;
+  EXPECT_NE(echo.err.find("log: careful"), std::string::npos) << echo.err;
+  std::vector<std::string> messages;
+  std::istringstream lines(echo.out);
+  std::string result;
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_FALSE(json.is_discarded()) << line;
+    if (json.contains("message")) messages.push_back(json["message"]);
+    if (json.contains("result")) result = json["result"];
+  }
+  EXPECT_EQ(messages, (std::vector<std::string>{"argument\n", "one\n", "last without newline\n"}));
+  EXPECT_EQ(result, "end: the client has ended its side");
+}
+
+TEST(EndToEndServer, ManyInstancesAreNumberedAsHere) {
+  ServerProcess server(tiny({"--instances", "3"}));
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  TemporaryFolder folder;
+  std::string each;
+  std::set<std::string> wanted;
+  for (int i = 0; i < 40; ++i) {
+    each += "[\"line " + std::to_string(i) + "\"]\n";
+    wanted.insert("[" + std::to_string(i) + "] line " + std::to_string(i));
+  }
+  const ProcessResult result =
+      run_there(server, {kEcho, "--each", folder.write("each.jsonl", each)});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream lines(result.out);
+  std::set<std::string> seen;
+  for (std::string line; std::getline(lines, line);) seen.insert(line);
+  EXPECT_EQ(seen, wanted);
+  EXPECT_NE(result.err.find("40 instances]"), std::string::npos) << result.err;
+}
+
+TEST(EndToEndServer, FailuresHaveTheExitCodesOfHere) {
+  ServerProcess server(tiny());
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  const auto fails = [&](const std::vector<std::string>& arguments, int code,
+                         const std::string& text, const std::string& input = "") {
+    const ProcessResult result = run_there(server, arguments, {.input = input});
+    EXPECT_EQ(result.exit_code, code) << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+  };
+  fails({kEcho}, 4, "trapped", "crash\n");
+  fails({QUIRE_SOURCE_DIR "/README.md"}, 4, "not a Wasm module");
+  fails({"nobody"}, 3, "no program is named \"nobody\" here; none has a name: upload it");
+  fails({"/nowhere/program.wasm"}, 3, "/nowhere/program.wasm");
+  fails({kEcho, "--memory-max", "1GiB"}, 1, "memory_bytes_max: 1073741824 wanted");
+  fails({kEcho, "--cpu-seconds-max", "0.001"}, 4, "cpu_ns", "again 100000000\n");
+  fails({kEcho, "--kv-pages", "7"}, 2, "--kv-pages is for the engine");
+}
+
+TEST(EndToEndServer, WhoFindsNoServerIsToldHowToGetOne) {
+  ProcessResult result = run_quire({"run", "--server", "ws://127.0.0.1:1", kEcho});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("nothing listens at ws://127.0.0.1:1"), std::string::npos);
+  EXPECT_NE(result.err.find("quire serve"), std::string::npos) << result.err;
+  result = run_quire({"run", "--server", "127.0.0.1:1", kEcho});
+  EXPECT_NE(result.err.find("ws://HOST:PORT"), std::string::npos) << result.err;
+}
+
+TEST(EndToEndServer, AnAddressForOthersIsRefusedBeforeAModelIsLoaded) {
+  const ProcessResult wide =
+      run_quire({"serve", "--model", "/nowhere", "--listen", "0.0.0.0:7847"});
+  EXPECT_EQ(wide.exit_code, 1);
+  EXPECT_NE(wide.err.find("that needs keys"), std::string::npos) << wide.err;
+  EXPECT_EQ(run_quire({"serve", "--listen", "here"}).exit_code, 1);
+  EXPECT_EQ(run_quire({"serve", "/nowhere/programs"}).exit_code, 3);
+  ServerProcess server(tiny());
+  std::vector<std::string> again = tiny({"--listen", server.url().substr(5)});
+  again.insert(again.begin(), "serve");
+  const ProcessResult taken = run_quire(again);
+  EXPECT_EQ(taken.exit_code, 1);
+  EXPECT_NE(taken.err.find("choose another port"), std::string::npos) << taken.err;
+}
+
+TEST(EndToEndServer, CtrlCStopsTheProgramThere) {
+  ServerProcess server(tiny({kEcho}));
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  const ProcessResult result =
+      run_there(server, {"echo"}, {.input = "again 100000000\n", .interrupt_after_bytes = 1000});
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_NE(result.err.find("aborted by its client"), std::string::npos) << result.err;
+  EXPECT_EQ(status_of(server).instance_count, 0u);
+}
+
+TEST(EndToEndServer, AShutdownTellsTheStreamingClientAndExitsWithZero) {
+  ServerProcess server(tiny({kEcho, "--grace", "0.2"}));
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  ProcessResult client;
+  std::thread streaming(
+      [&] { client = run_there(server, {"echo"}, {.input = "again 100000000\n"}); });
+  while (status_of(server).instance_count == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(server.stop(SIGTERM), 0);
+  streaming.join();
+  EXPECT_EQ(client.exit_code, 4) << client.err;
+  EXPECT_NE(client.err.find("the server is shutting down"), std::string::npos) << client.err;
+  EXPECT_NE(server.err.find("waiting for 1 instance, at most 200 ms"), std::string::npos)
+      << server.err;
+  EXPECT_NE(server.err.find("stopping 1 instance"), std::string::npos) << server.err;
+}
+
+TEST(EndToEndServer, ARealGuestWhoseClientVanishesLeavesNothing) {
+  ServerProcess server(tiny({kEcho, "--grace", "0.1"}));
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  const std::uint64_t page_count_free = status_of(server).page_count_free;
+  for (int round = 0; round < 20; ++round) {
+    const auto client = client_of(server);
+    const auto launched = client->ask(wire::Launch{{std::nullopt, "echo"}, {}, {}, false},
+                                      std::chrono::milliseconds(10'000));
+    ASSERT_TRUE(launched.ok() && std::holds_alternative<wire::InstanceReply>(launched.value()));
+    const std::uint64_t instance = std::get<wire::InstanceReply>(launched.value()).instance;
+    client->send(wire::Send{instance, round % 2 == 0 ? "again 100000000" : "x"});
+    ASSERT_TRUE(client->receive(std::chrono::seconds(10)).ok());
+  }
+  EXPECT_TRUE(ends_soon(server));
+  EXPECT_EQ(status_of(server).page_count_free, page_count_free);
+  EXPECT_EQ(status_of(server).launched_count, 20u);
+}
+
+}  // namespace
+}  // namespace quire::test
