@@ -37,6 +37,10 @@ parsers() {
   # Frames of the server's protocol.
   echo "wire frame_codec_fuzz
     src/wire/fields.cc src/wire/request_codec.cc src/wire/server_frame_codec.cc"
+  # URLs and headers of programs, heads and bodies of servers.
+  echo "http transfer_fuzz
+    src/application/net/url.cc src/application/net/http_message.cc
+    src/application/net/gzip_decoder.cc src/application/net/ip_address.cc"
   # Our own reader of Wasm modules; what it lets through goes to wasmtime.
   echo "wasm_entry wasm_entry_fuzz src/application/sandbox/module_check.cc"
 }

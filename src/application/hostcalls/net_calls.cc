@@ -72,7 +72,10 @@ Result<std::int32_t> net_http_request(HostCall& call, GuestList<std::uint8_t> li
   }
   net::HttpRequest request = TRY(read_request(call, std::move(method), url, headers));
   request.is_streamed = true;
-  request.hop.has_body = request.is_body_streamed = body_bytes != 0;
+  request.is_body_streamed = body_bytes != 0;
+  // One of these without a body says that it has 0 bytes: servers insist.
+  const std::string& asked = request.hop.method;
+  request.hop.has_body = body_bytes != 0 || asked == "POST" || asked == "PUT" || asked == "PATCH";
   if (body_bytes > 0) {
     request.body_bytes = static_cast<std::uint64_t>(body_bytes);
     TRY(check_bytes(*request.body_bytes, call.guest.identity.limits.http.request_body_bytes_max,

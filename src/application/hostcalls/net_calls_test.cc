@@ -264,6 +264,8 @@ TEST_F(NetCalls, ABodyIsWrittenInPiecesAndFinished) {
   turn();
   EXPECT_EQ(taken(four), "");
   expect_refused(call("net", "finish-body", {five}), ErrorCode::OutOfRange, "4 of 5 bytes");
+  EXPECT_GT(open("POST", "http://a.example/", 0), 0);
+  EXPECT_TRUE(http.sent().back().hop.has_body) << "content-length: 0";
   const std::int64_t none = open("GET", "http://a.example/", 0);
   expect_refused(write(none, "x"), ErrorCode::OutOfRange, "without a body");
   expect_refused(call("net", "finish-body", {none}), ErrorCode::OutOfRange, "without a body");

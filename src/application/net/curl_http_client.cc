@@ -92,6 +92,11 @@ ErrorCode code_of(CURLcode code) {
   }
 }
 
+// Fails where memory has run out, or where we use libcurl wrongly.
+void check(CURLMcode code) {
+  QUIRE_CHECK(code == CURLM_OK, curl_multi_strerror(code));
+}
+
 // An exchange on the net thread. What libcurl holds of it lives as long as one hop.
 struct Exchange {
   Exchange(HttpRequest request, AddressPolicy policy, const Clock& given)
@@ -351,8 +356,7 @@ void CurlHttpClient::Implementation::connect(Exchange& exchange) {
                                        curl_easy_strerror(options.failure())));
     return;
   }
-  const CURLMcode code = curl_multi_add_handle(multi.load(), curl);
-  QUIRE_CHECK(code == CURLM_OK, curl_multi_strerror(code));
+  check(curl_multi_add_handle(multi.load(), curl));
 }
 
 void CurlHttpClient::Implementation::begin_hops(Exchange& exchange) {
@@ -497,13 +501,13 @@ void CurlHttpClient::Implementation::run() {
     }
     take_lookups(pool);
     int running = 0;
-    curl_multi_perform(owned_multi.get(), &running);
+    check(curl_multi_perform(owned_multi.get(), &running));
     take_results();
     const std::uint64_t next_ns = tend();
     const std::uint64_t now_ns = parts.clock.now_ns();
     const std::uint64_t wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
     const auto wait_ms = static_cast<int>((wait_ns + 999'999) / 1'000'000);
-    curl_multi_poll(owned_multi.get(), nullptr, 0, wait_ms, nullptr);
+    check(curl_multi_poll(owned_multi.get(), nullptr, 0, wait_ms, nullptr));
   }
   for (auto& [id, exchange] : exchanges) {
     if (exchange->lookup != nullptr) exchange->lookup->is_dropped = true;

@@ -92,7 +92,7 @@ TEST_F(CurlClientTest, EveryMethodArrivesAsItWasAsked) {
   const HttpEvent head = client.fetch(request("HEAD"));
   EXPECT_EQ(head.body, "");
   EXPECT_EQ(*find_header(head.head.headers, "content-length"), "14");
-  const std::string large(3u << 20, 'l');
+  const std::string large(1'000'000, 'l');
   EXPECT_EQ(client.fetch(request("POST", large)).body,
             "POST / [" + std::to_string(large.size()) + ",,,,] " + large);
 }
@@ -234,7 +234,9 @@ TEST_F(CurlClientTest, EachLimitOfSizeEndsTheTransfer) {
   serve([&](HttpConnection& connection) {
     if (connection.read_request()) connection.respond("200 OK", "Content-Encoding: gzip\r\n", bomb);
   });
-  expect_error(client.fetch(request()), ErrorCode::TooLarge, "http.decompression_ratio_max");
+  HttpRequest large = request();
+  large.limits.whole_body_bytes_max = 64u << 20;
+  expect_error(client.fetch(std::move(large)), ErrorCode::TooLarge, "http.decompression_ratio_max");
 }
 
 TEST_F(CurlClientTest, EachLimitOfTimeEndsTheTransfer) {
@@ -277,6 +279,13 @@ TEST_F(CurlClientTest, WhatIsNoResponseIsAnErrorAndNotAnEmptyOne) {
                ErrorCode::Io, "");
   expect_error(fetch_raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
                ErrorCode::Io, "");
+  const char* codings[] = {"gzip", "gzip, chunked", "gzip\r\nTransfer-Encoding: chunked",
+                           "identity"};
+  for (const char* coding : codings) {
+    expect_error(fetch_raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: " + std::string(coding) +
+                           "\r\n\r\n0\r\n\r\n"),
+                 ErrorCode::Io, "");
+  }
   const HttpEvent to_the_end = fetch_raw("HTTP/1.0 200 OK\r\n\r\nall of it");
   EXPECT_FALSE(to_the_end.error);
   EXPECT_EQ(to_the_end.body, "all of it");

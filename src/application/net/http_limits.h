@@ -15,7 +15,7 @@ struct HttpLimits {
   std::uint64_t response_body_bytes_max = 1u << 30;     // As they come, compressed or not.
   std::uint64_t decompressed_bytes_max = 1u << 30;
   std::uint32_t decompression_ratio_max = 100;    // Counts beyond kDecompressionFreeBytes.
-  std::uint32_t whole_body_bytes_max = 4u << 20;  // Of a body that comes in one piece.
+  std::uint32_t whole_body_bytes_max = 1u << 20;  // Of a body that comes in one piece.
   std::uint32_t redirect_count_max = 5;
   std::uint64_t connect_ns_max = 10'000'000'000;     // Name, connection and TLS, for each redirect.
   std::uint64_t first_byte_ns_max = 60'000'000'000;  // From the last byte sent to the first back.

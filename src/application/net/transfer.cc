@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace quire::net {
 namespace {
 
-std::string seconds(std::uint64_t ns) {
+std::string duration(std::uint64_t ns) {
+  if (ns < 1'000'000'000) return std::to_string(ns / 1'000'000) + " ms";
   const std::uint64_t tenths = ns / 100'000'000;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
 }
@@ -102,6 +104,14 @@ bool Transfer::take_head(HttpHead head) {
     has_next_hop_ = true;
     return false;
   }
+  // libcurl undoes what it finds here, asked or not, and "chunked" alone takes no memory.
+  for (const HttpHeader& each : head.headers) {
+    if (each.name != "transfer-encoding" || each.value == "chunked") continue;
+    fail(Error(ErrorCode::Io, "the server sends a transfer-encoding that nobody asked for: " +
+                                  printable(each.value)));
+    return false;
+  }
+  remove_header(head.headers, "transfer-encoding");
   // Who names a coding itself gets what the server sends.
   if (is_gzip(head) && find_header(hop().headers, "accept-encoding") == nullptr) {
     decoder_.emplace();
@@ -156,11 +166,12 @@ bool Transfer::count_decoded(std::size_t bytes) {
     fail(too_large("http.whole_body_bytes_max", body_bytes_max(),
                    "the response (http-request gives it in pieces)"));
   } else if (decoded_bytes_ > kDecompressionFreeBytes &&
-             decoded_bytes_ / limits.decompression_ratio_max > received_bytes_) {
+             decoded_bytes_ / std::max<std::uint64_t>(received_bytes_, 1) >=
+                 limits.decompression_ratio_max) {
     fail(Error(ErrorCode::TooLarge,
                "http.decompression_ratio_max: " + std::to_string(received_bytes_) +
-                   " bytes became " + std::to_string(decoded_bytes_) + ", more than " +
-                   std::to_string(limits.decompression_ratio_max) + " times as many"));
+                   " bytes became " + std::to_string(decoded_bytes_) + ", " +
+                   std::to_string(limits.decompression_ratio_max) + " times as many or more"));
   }
   return stage_ != Stage::Failed;
 }
@@ -287,7 +298,7 @@ void Transfer::check_time(std::uint64_t now_ns) {
   const std::optional<TimeLimit> limit = time_limit();
   if (!limit || now_ns < limit->end_ns) return;
   fail(Error(ErrorCode::Timeout,
-             std::string(limit->name) + ": not done after " + seconds(limit->span_ns)));
+             std::string(limit->name) + ": not done after " + duration(limit->span_ns)));
 }
 
 HttpEvent Transfer::event(HttpEventKind kind) const {

@@ -242,7 +242,9 @@ TEST_F(TransferTest, EachLimitOfSizeIsNamed) {
 TEST_F(TransferTest, ABombIsDefusedBeforeItBecomesMemory) {
   const std::string bomb = gzip(std::string(64u << 20, '\0'));  // 64 KiB of it.
   for (const bool is_streamed : {false, true}) {
-    begin(request(is_streamed));
+    HttpRequest large = request(is_streamed);
+    large.limits.whole_body_bytes_max = 64u << 20;
+    begin(std::move(large));
     EXPECT_TRUE(head("Content-Encoding: gzip\r\n"));
     if (is_streamed) (void)event();
     std::size_t decoded = 0;
@@ -272,6 +274,10 @@ TEST_F(TransferTest, ABombIsDefusedBeforeItBecomesMemory) {
       expect_failed(ErrorCode::TooLarge, "http.decompression_ratio_max");
     }
   }
+  begin(request());
+  EXPECT_TRUE(head("Content-Encoding: gzip\r\n"));
+  EXPECT_EQ(body(bomb.substr(0, kReceivedBytesMax)), Transfer::Intake::Stop);
+  expect_failed(ErrorCode::TooLarge, "http.whole_body_bytes_max");
   HttpRequest small = request(true);
   small.limits.decompressed_bytes_max = 5000;
   begin(std::move(small));
