@@ -31,16 +31,21 @@ Error reads_no_more() {
 
 Result<void> HttpTable::check_room() const {
   const net::HttpLimits& http = limits_.http;
-  if (exchanges_.size() >= http.exchange_count_max) {
+  const auto lent = [](std::uint32_t all, std::uint32_t own) {
+    return own == all ? "" : ", " + std::to_string(all - own) + " are its children's";
+  };
+  if (open_count() >= own_exchange_count_max_) {
     return Error(ErrorCode::QuotaExceeded,
-                 "http.exchange_count_max: " + std::to_string(exchanges_.size()) + " of " +
-                     std::to_string(http.exchange_count_max) +
-                     " exchanges are open; wait for one, or drop one");
+                 "http.exchange_count_max: " + std::to_string(open_count()) + " of " +
+                     std::to_string(http.exchange_count_max) + " exchanges are open" +
+                     lent(http.exchange_count_max, own_exchange_count_max_) +
+                     "; wait for one, or drop one");
   }
-  if (call_count_ >= http.call_count_max) {
-    return Error(ErrorCode::QuotaExceeded, "http.call_count_max: all " +
-                                               std::to_string(http.call_count_max) +
-                                               " calls of this program were made");
+  if (call_count_ >= own_call_count_max_) {
+    return Error(ErrorCode::QuotaExceeded, "http.call_count_max: " + std::to_string(call_count_) +
+                                               " of " + std::to_string(http.call_count_max) +
+                                               " calls of this program were made" +
+                                               lent(http.call_count_max, own_call_count_max_));
   }
   return {};
 }

@@ -33,10 +33,20 @@ class HttpTable {
         instance_(instance),
         limits_(limits),
         handles_(handles),
-        futures_(futures) {}
+        futures_(futures),
+        own_call_count_max_(limits.http.call_count_max),
+        own_exchange_count_max_(limits.http.exchange_count_max) {}
   ~HttpTable() { close_all(); }
   HttpTable(const HttpTable&) = delete;
   HttpTable& operator=(const HttpTable&) = delete;
+
+  // What the instance may have itself, now that it has lent the rest to its children.
+  void set_own(std::uint32_t call_count_max, std::uint32_t exchange_count_max) {
+    own_call_count_max_ = call_count_max;
+    own_exchange_count_max_ = exchange_count_max;
+  }
+  std::uint32_t call_count() const { return call_count_; }  // Ever.
+  std::uint32_t open_count() const { return static_cast<std::uint32_t>(exchanges_.size()); }
 
   // Checks the counts, before arguments are read.
   Result<void> check_room() const;
@@ -93,7 +103,9 @@ class HttpTable {
   HandleTable& handles_;
   FutureTable& futures_;
   std::map<std::uint32_t, Exchange> exchanges_;  // By handle; whole ones by their future's.
-  std::uint64_t call_count_ = 0;
+  std::uint32_t call_count_ = 0;
+  std::uint32_t own_call_count_max_;
+  std::uint32_t own_exchange_count_max_;
 };
 
 }  // namespace quire::hostcalls

@@ -158,7 +158,7 @@ TEST_F(NetCalls, EachLimitOfCountIsNamed) {
   EXPECT_EQ(call("future", "drop", {second}), 0);
   EXPECT_GT(open("GET", "http://a.example/", 0), 0);
   turn(kMillisecond);
-  expect_refused(get("http://a.example/"), ErrorCode::QuotaExceeded, "http.call_count_max: all 4");
+  expect_refused(get("http://a.example/"), ErrorCode::QuotaExceeded, "http.call_count_max: 4 of 4");
 }
 
 TEST_F(NetCalls, AnErrorOfTheServerIsOneOfTheFuture) {

@@ -31,6 +31,8 @@ Budget& Budget::operator+=(const Budget& more) {
   token_count += more.token_count;
   page_count += more.page_count;
   child_count += more.child_count;
+  http_call_count += more.http_call_count;
+  http_exchange_count += more.http_exchange_count;
   return *this;
 }
 
@@ -40,6 +42,8 @@ Budget& Budget::operator-=(const Budget& less) {
   take(token_count, less.token_count);
   take(page_count, less.page_count);
   take(child_count, less.child_count);
+  take(http_call_count, less.http_call_count);
+  take(http_exchange_count, less.http_exchange_count);
   return *this;
 }
 
@@ -48,7 +52,9 @@ Budget budget_of(const InstanceLimits& limits) {
           .cpu_ns = limits.cpu_ns_max,
           .token_count = limits.control.token_count_max,
           .page_count = limits.control.page_count_max,
-          .child_count = limits.child_count_max};
+          .child_count = limits.child_count_max,
+          .http_call_count = limits.guest.http.call_count_max,
+          .http_exchange_count = limits.guest.http.exchange_count_max};
 }
 
 Result<ChildBudget> child_budget(const InstanceLimits& parent, const Budget& left,
@@ -57,11 +63,16 @@ Result<ChildBudget> child_budget(const InstanceLimits& parent, const Budget& lef
     return too_little("child_count_max", parent.child_count_max, "0");
   }
   ChildBudget out;
+  const auto share_of = [percent](std::uint32_t count) {
+    return static_cast<std::uint32_t>(share(count, percent));
+  };
   out.lent = {.memory_bytes = share(left.memory_bytes, percent),
               .cpu_ns = share(left.cpu_ns, percent),
               .token_count = share(left.token_count, percent),
-              .page_count = static_cast<std::uint32_t>(share(left.page_count, percent)),
-              .child_count = 1 + static_cast<std::uint32_t>(share(left.child_count - 1, percent))};
+              .page_count = share_of(left.page_count),
+              .child_count = 1 + share_of(left.child_count - 1),
+              .http_call_count = share_of(left.http_call_count),
+              .http_exchange_count = share_of(left.http_exchange_count)};
   if (out.lent.memory_bytes < kWasmPageBytes) {
     return too_little("children_memory_bytes_max", parent.children_memory_bytes_max,
                       std::to_string(left.memory_bytes) + " bytes");
@@ -74,6 +85,8 @@ Result<ChildBudget> child_budget(const InstanceLimits& parent, const Budget& lef
   out.limits.cpu_ns_between_waits_max = std::min(parent.cpu_ns_between_waits_max, out.lent.cpu_ns);
   out.limits.control.token_count_max = out.lent.token_count;
   out.limits.control.page_count_max = out.lent.page_count;
+  out.limits.guest.http.call_count_max = out.lent.http_call_count;
+  out.limits.guest.http.exchange_count_max = out.lent.http_exchange_count;
   return out;
 }
 

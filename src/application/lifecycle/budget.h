@@ -18,6 +18,8 @@ struct Budget {
   std::uint64_t token_count = 0;
   std::uint32_t page_count = 0;
   std::uint32_t child_count = 0;  // At once, with theirs.
+  std::uint32_t http_call_count = 0;
+  std::uint32_t http_exchange_count = 0;  // At once.
 
   Budget& operator+=(const Budget& more);
   Budget& operator-=(const Budget& less);  // Stops at 0.

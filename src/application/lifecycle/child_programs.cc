@@ -30,11 +30,13 @@ Budget ChildPrograms::left_of(const InstanceRecord& record) const {
            .cpu_ns = record.end.cpu_ns,
            .token_count = used.metered_token_count,
            .page_count = used.page_count,
-           .child_count = 0};
+           .child_count = 0,
+           .http_call_count = record.state->http.call_count(),
+           .http_exchange_count = record.state->http.open_count()};
   return left;
 }
 
-// The control layer counts what this one holds and uses itself; what it lent is not its own now.
+// Who counts what this one holds and uses itself: what it lent is not its own now.
 void ChildPrograms::tell_limits(const InstanceRecord& record) {
   Budget own = budget_of(record.limits);
   own -= record.lent;
@@ -43,6 +45,7 @@ void ChildPrograms::tell_limits(const InstanceRecord& record) {
   limits.page_count_max = own.page_count;
   limits.token_count_max = own.token_count;
   control_.set_limits(record.id, limits);
+  record.state->http.set_own(own.http_call_count, own.http_exchange_count);
 }
 
 Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId parent_id,
@@ -95,6 +98,11 @@ std::vector<hostcalls::LimitUse> ChildPrograms::limits(control::InstanceId id) {
       {"token_count_max", limits.control.token_count_max,
        used.metered_token_count + record.lent.token_count + spent.token_count},
       {"child_count_max", limits.child_count_max, record.lent.child_count},
+      {"http.call_count_max", limits.guest.http.call_count_max,
+       std::uint64_t{record.state->http.call_count()} + record.lent.http_call_count +
+           spent.http_call_count},
+      {"http.exchange_count_max", limits.guest.http.exchange_count_max,
+       std::uint64_t{record.state->http.open_count()} + record.lent.http_exchange_count},
       {"children_memory_bytes_max", limits.children_memory_bytes_max, record.lent.memory_bytes},
   };
 }
@@ -129,6 +137,8 @@ void ChildPrograms::instance_ended(InstanceRecord& record) {
   parent.lent -= lent;
   parent.spent_by_children.token_count +=
       record.end.statistics.metered_token_count + record.spent_by_children.token_count;
+  parent.spent_by_children.http_call_count +=
+      record.state->http.call_count() + record.spent_by_children.http_call_count;
   tell_limits(parent);
 }
 
@@ -179,7 +189,9 @@ void ChildPrograms::verify() const {
   for (const auto& [id, sum] : lent) {
     const Budget& noted = host_.find(id)->lent;
     QUIRE_CHECK(sum.memory_bytes == noted.memory_bytes && sum.page_count == noted.page_count &&
-                    sum.token_count == noted.token_count && sum.child_count == noted.child_count,
+                    sum.token_count == noted.token_count && sum.child_count == noted.child_count &&
+                    sum.http_call_count == noted.http_call_count &&
+                    sum.http_exchange_count == noted.http_exchange_count,
                 "K2");
   }
 }

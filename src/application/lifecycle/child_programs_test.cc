@@ -194,6 +194,53 @@ TEST_F(Children, TreeNeverHasMoreThanItsRoot) {
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 
+// Calls are used up, wherever they are made; exchanges come back.
+TEST_F(Children, ATreeSpeaksNoMoreHttpThanItsRootMay) {
+  engine.http.respond("http://a.example:80/", {.after_ns = kSecond});
+  const auto get = [](FakeHost& host) {
+    constexpr std::string_view kUrl = "http://a.example/";
+    return host.call("net", "http-get", {host.put(kBuffer, kUrl), kUrl.size(), 0, 0}).value;
+  };
+  std::vector<std::string> seen;
+  program("child", [&](FakeHost& host, int turn, std::int64_t&) -> FakeAction {
+    if (turn > 0) return {};
+    for (int i = 0; i < 3; ++i) seen.push_back(get(host) > 0 ? "sent" : "refused");
+    seen.push_back(limit_line(host, "http.exchange_count_max"));
+    seen.push_back(limit_line(host, "http.call_count_max"));
+    return wait_for(host, host.call("runtime", "sleep", {2 * kSecond}).value);
+  });
+  const ProgramId root = program("root", [&](FakeHost& host, int turn, std::int64_t& child) {
+    if (turn == 0) {
+      EXPECT_GT(get(host), 0);
+      child = launch(host, "child", 70);
+      EXPECT_EQ(limit_line(host, "http.exchange_count_max"), "4 3");
+      EXPECT_EQ(limit_line(host, "http.call_count_max"), "10 7");
+      EXPECT_GT(get(host), 0);
+      EXPECT_EQ(get(host), minus(ErrorCode::QuotaExceeded)) << "the other two are the child's";
+      return wait_for(host, host.call("runtime", "wait-child", {child}).value);
+    }
+    EXPECT_EQ(limit_line(host, "http.exchange_count_max"), "4 0");
+    EXPECT_EQ(limit_line(host, "http.call_count_max"), "10 4")
+        << "two of its own, two of the child";
+    for (int i = 0; i < 4; ++i) EXPECT_GT(get(host), 0);
+    return sleep_for_ever(host);
+  });
+  InstanceLimits limits;
+  limits.guest.http_grants = {net::parse_http_grant("a.example").value()};
+  limits.guest.http.exchange_count_max = 4;
+  limits.guest.http.call_count_max = 10;
+  const InstanceId id = engine.launch(root, {}, limits);
+  engine.settle();
+  for (int i = 0; i < 3; ++i) {
+    clock.advance_ns(kSecond);
+    engine.settle();
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"sent", "sent", "refused", "2 2", "6 2"}));
+  EXPECT_TRUE(engine.manager.kill(id, "done").ok());
+  engine.settle();
+  EXPECT_EQ(engine.http.live_count(), 0u);
+}
+
 TEST_F(Children, ProcessorTimeOfAChildIsItsParentsToo) {
   program("hog", [&](FakeHost&, int, std::int64_t&) -> FakeAction {
     clock.advance_ns(kSecond);
@@ -296,6 +343,7 @@ TEST(ChildBudget, SharesAddUpToWhatTheParentHas) {
   parent.control.token_count_max = std::uint64_t{1} << 63;
   Budget left = budget_of(parent);
   std::uint64_t pages = 0;
+  std::uint64_t exchanges = 0;
   for (std::uint32_t percent : {1u, 33u, 50u, 99u, 100u, 100u}) {
     Result<ChildBudget> child = child_budget(parent, left, percent);
     if (!child.ok()) {
@@ -304,12 +352,14 @@ TEST(ChildBudget, SharesAddUpToWhatTheParentHas) {
     }
     const ChildBudget& got = child.value();
     pages += got.lent.page_count;
+    exchanges += got.limits.guest.http.exchange_count_max;
     EXPECT_EQ(got.limits.memory_bytes_max + got.limits.children_memory_bytes_max,
               got.lent.memory_bytes);
     EXPECT_LE(got.lent.token_count, left.token_count);
     left -= got.lent;
   }
   EXPECT_LE(pages, 10u);
+  EXPECT_LE(exchanges, parent.guest.http.exchange_count_max);
   left.child_count = 0;
   EXPECT_EQ(child_budget(parent, left, 50).error().message(),
             "child_count_max: 0 of 64 are left for another child");

@@ -442,8 +442,8 @@ std::int32_t limits(void* buffer, std::uint32_t capacity);
 // Launches another instance: of this program (empty), or of one that the server has by that name.
 // Arguments are for each u32 bytes, then its bytes, nothing between. The child is of the same
 // tenant and gets `share` percent (1 to 100) of what this program has left of its pages, tokens,
-// children and memory for children, and lends it until it ends; processor time that it uses is
-// used up here too, at most that share. Its client is this program: what it sends comes to
+// HTTP calls and exchanges, children and memory for children, and lends it until it ends; processor
+// time that it uses is used up here too, at most that share. Its client is this program: what it sends comes to
 // receive-child, its log to this program's. It ends when this program does, or drops the handle.
 // `not-found`: no such program. `quota-exceeded`: nothing is left to share. `unavailable`: the
 // server is full.
