@@ -105,7 +105,9 @@ struct RunOptions {
   std::string server;   // Where to run it, as ws://HOST:PORT; empty: in an engine here.
   std::string program;  // A file; with a server also a name that the server knows.
   std::vector<std::string> arguments;
-  std::string each_file;  // One instance for each line, a JSON array of arguments.
+  std::string each_file;                // One instance for each line, a JSON array of arguments.
+  std::vector<std::string> sent_files;  // Paths; each program gets all of them.
+  std::string save_folder;              // Where files of programs go; empty: nowhere.
   KvTreeStyle kv_tree = KvTreeStyle::None;
   bool kv_why = false;         // In the end: tokens saved, and why the others were not.
   std::string kv_report_file;  // Both, for `quire kv tree` and `quire kv why`; empty: none.

@@ -56,6 +56,17 @@ TEST(Parse, AllowHttpIsGivenOncePerPattern) {
   EXPECT_TRUE(parsed_as<RunOptions>({"run", "p.wasm"}).instance.allow_http.empty());
 }
 
+TEST(Parse, FilesOfARunAreNamedOneByOneHereAndOnAServer) {
+  const auto options = parsed_as<RunOptions>(
+      {"run", "--send-file", "a.txt", "--send-file", "b/c", "--save-files", "out", "p.wasm"});
+  EXPECT_EQ(options.sent_files, (std::vector<std::string>{"a.txt", "b/c"}));
+  EXPECT_EQ(options.save_folder, "out");
+  EXPECT_EQ(options.program, "p.wasm");
+  const auto remote = parsed_as<RunOptions>({"run", "--server", "ws://127.0.0.1:1", "--send-file",
+                                             "a.txt", "--save-files", "out", "p.wasm"});
+  EXPECT_EQ(remote.sent_files, std::vector<std::string>{"a.txt"});
+}
+
 TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
   const auto options = parsed_as<RunOptions>(
       {"run", "p.wasm", "--model", "tiny", "--", "--prompt", "a b", "--model", "--"});

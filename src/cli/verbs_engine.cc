@@ -13,8 +13,9 @@ namespace {
 // What a client may say; the rest is said where the engine is. Variables of the environment are not
 // meant for this run.
 Result<void> check_remote_flags(const CLI::App& verb) {
-  constexpr std::string_view kRemote[] = {"PROGRAM",      "--server",          "--each", "--json",
-                                          "--memory-max", "--cpu-seconds-max", "--help"};
+  constexpr std::string_view kRemote[] = {"PROGRAM", "--server",     "--each",
+                                          "--json",  "--send-file",  "--save-files",
+                                          "--help",  "--memory-max", "--cpu-seconds-max"};
   for (const CLI::Option* each : verb.get_options()) {
     const std::string name = each->get_name();
     const bool is_remote =
@@ -50,6 +51,16 @@ Verb add_run(CLI::App& app) {
                    "One instance for each line of FILE, all at once; a line is a JSON array of "
                    "arguments, or an object with \"args\"")
       ->type_name("FILE");
+  verb->add_option("--send-file", state->options.sent_files,
+                   "Send the file at PATH to the program, under its own name; may be repeated")
+      ->type_name("PATH")
+      ->allow_extra_args(false);
+  verb->add_option(
+          "--save-files", state->options.save_folder,
+          "Write the files that the program sends into FOLDER, over nothing that is there; "
+          "with --each into a folder of the instance's number in it. Without, they are not "
+          "kept")
+      ->type_name("FOLDER");
   state->instance.add_all(*verb, state->options.instance.cpu_seconds_max);
   verb->add_flag("--kv-tree{text}", state->kv_tree,
                  "In the end draw the page graph: what was shared, found, kept; =dot for Graphviz")
@@ -65,7 +76,8 @@ Verb add_run(CLI::App& app) {
   verb->footer(
       R"(What the program sends goes to standard output, lines of standard input reach its receive(), its log
 and a closing line (tokens, tokens/s, time to first token, pages used and found in cache) go to
-standard error. Arguments of the program follow after "--".
+standard error. Arguments of the program follow after "--". Its receive_file() gets the files of
+--send-file; the end of standard input comes behind them.
 
 With --server the program runs there and all else is the same: it is uploaded unless the server has it,
 Ctrl-C stops it, and its limits are at most the server's. Flags of the engine are the server's then.
@@ -73,6 +85,7 @@ Ctrl-C stops it, and its limits are at most the server's. Flags of the engine ar
 Examples:
   quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
   quire run program.wasm --each arguments.jsonl --json
+  quire run program.wasm --send-file table.csv --save-files results
   quire run build/release/inferlets/fetch.wasm --allow-http example.com -- https://example.com/
   quire run --server ws://127.0.0.1:7847 program.wasm -- --max-tokens 64
   quire run program.wasm --each arguments.jsonl --kv-tree=dot

@@ -75,9 +75,10 @@ TEST(FrameCodec, ChangedBytesGiveAnErrorOrAFrameThatIsWrittenBack) {
 }
 
 TEST(FrameCodec, AnErrorNamesTheVerbTheMemberAndWhatWasExpected) {
-  EXPECT_EQ(refusal(text(R"({"verb":"lauch","id":1})")),
-            "invalid-argument: request: \"verb\" is \"lauch\", none of find_program, upload, "
-            "launch, send, close_input, send_file, attach, detach, abort, list, status");
+  EXPECT_EQ(
+      refusal(text(R"({"verb":"lauch","id":1})")),
+      "invalid-argument: request: \"verb\" is \"lauch\", none of find_program, upload, "
+      "name_program, launch, send, close_input, send_file, attach, detach, abort, list, status");
   EXPECT_EQ(refusal(text(R"({"verb":"close_input","id":1,"instance":2,"instnce":3})")),
             "invalid-argument: close_input: \"instnce\" is unknown (known: verb, id, instance)");
   EXPECT_EQ(refusal(text(R"({"verb":"close_input","id":1})")),
@@ -94,6 +95,12 @@ TEST(FrameCodec, AnErrorNamesTheVerbTheMemberAndWhatWasExpected) {
             "cpu_ns_max, cpu_ns_between_waits_max, page_count_max)");
   EXPECT_EQ(refusal(text(R"({"verb":"launch","id":1,"program":"sha256:12","arguments":[]})")),
             "invalid-argument: launch: \"program\" \"12\" is no SHA-256: 64 digits of 0-9 and a-f");
+  const std::string naming =
+      R"({"verb":"name_program","id":1,"program":"sha256:)" + std::string(64, '0') + "\",";
+  EXPECT_EQ(refusal(text(naming + R"("name":"sha256:)" + std::string(64, '0') + "\"}")),
+            "invalid-argument: name_program: \"name\" names a content, which needs no name");
+  EXPECT_EQ(refusal(text(naming + R"("name":""})")),
+            "invalid-argument: name_program: \"name\" program name is empty");
   EXPECT_EQ(refusal(text(R"({"verb":"launch","id":1,"program":"a/b","arguments":[]})")),
             "invalid-argument: launch: \"program\" program name has a \"/\" at byte 1");
   EXPECT_EQ(refusal(text(R"({"verb":"send","id":1,"instance":2})")),

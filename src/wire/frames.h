@@ -29,7 +29,7 @@ inline constexpr std::uint32_t kMediaTypeBytesMax = 127;
 inline constexpr std::uint32_t kArgumentCountMax = 4096;
 
 // A program is named by its content, "sha256:" and 64 hex digits, or by the name that the operator
-// gave it.
+// or a client gave it.
 struct ProgramName {
   std::optional<Digest> digest;
   std::string name;  // Empty where there is a digest.
@@ -51,6 +51,14 @@ struct Upload {
   std::uint64_t offset = 0;         // Of this part.
   std::string bytes;
   bool operator==(const Upload&) const = default;
+};
+
+// The program may be launched by this name from here on, by clients and by programs; one that a
+// client named before may be another then, one that the operator named may not.
+struct NameProgram {
+  Digest program{};
+  std::string name;
+  bool operator==(const NameProgram&) const = default;
 };
 
 // At most what the server allows; what is absent is the server's.
@@ -121,8 +129,8 @@ struct Status {
   bool operator==(const Status&) const = default;
 };
 
-using RequestBody = std::variant<FindProgram, Upload, Launch, Send, CloseInput, SendFile, Attach,
-                                 Detach, Abort, List, Status>;
+using RequestBody = std::variant<FindProgram, Upload, NameProgram, Launch, Send, CloseInput,
+                                 SendFile, Attach, Detach, Abort, List, Status>;
 struct Request {
   std::uint64_t id = 0;  // Not 0; the client's, to know the reply by.
   RequestBody body;

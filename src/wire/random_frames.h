@@ -34,9 +34,10 @@ class RandomFrames {
     random_.fill(std::as_writable_bytes(std::span(digest)));
     return digest;
   }
+  std::string program_name() { return "name é " + std::to_string(number()); }
   ProgramName program() {
     if (below(2) == 0) return {digest(), {}};
-    return {std::nullopt, "name é " + std::to_string(number())};
+    return {std::nullopt, program_name()};
   }
   std::optional<std::uint64_t> maybe() {
     return below(2) == 0 ? std::nullopt : std::optional(id());
@@ -55,24 +56,26 @@ class RandomFrames {
         return FindProgram{program()};
       case 1:
         return Upload{digest(), id(), number(), bytes()};
-      case 2: {
+      case 2:
+        return NameProgram{digest(), program_name()};
+      case 3: {
         Launch launch{program(), {}, {maybe(), maybe(), maybe(), maybe()}, flag()};
         for (std::uint64_t count = below(4); count > 0; --count) launch.arguments.push_back(text());
         return launch;
       }
-      case 3:
-        return Send{id(), bytes()};
       case 4:
-        return CloseInput{id()};
+        return Send{id(), bytes()};
       case 5:
-        return SendFile{id(), part()};
+        return CloseInput{id()};
       case 6:
-        return Attach{text()};
+        return SendFile{id(), part()};
       case 7:
-        return Detach{id()};
+        return Attach{text()};
       case 8:
-        return Abort{id()};
+        return Detach{id()};
       case 9:
+        return Abort{id()};
+      case 10:
         return List{};
       default:
         return Status{};

@@ -33,6 +33,12 @@ struct Writer {
     json["offset"] = upload.offset;
     return binary_message(json, upload.bytes);
   }
+  Message operator()(const NameProgram& naming) const {
+    OrderedJson json = head("name_program");
+    json["program"] = program_text({naming.program, {}});
+    json["name"] = naming.name;
+    return text_message(json);
+  }
   Message operator()(const Launch& launch) const {
     OrderedJson json = head("launch");
     json["program"] = program_text(launch.program);
@@ -101,6 +107,16 @@ Result<RequestBody> read_upload(Fields& fields, std::string_view payload) {
   return RequestBody(std::move(upload));
 }
 
+Result<RequestBody> read_name_program(Fields& fields, std::string_view) {
+  NameProgram naming;
+  naming.program = TRY(fields.digest("program"));
+  naming.name = TRY(fields.text("name", kNameBytesMax));
+  const Result<ProgramName> name = parse_program(naming.name);
+  if (!name.ok()) return fields.wrong("name", std::string(name.error().message()));
+  if (name.value().digest) return fields.wrong("name", "names a content, which needs no name");
+  return RequestBody(std::move(naming));
+}
+
 Result<LaunchLimits> read_limits(const Json& json) {
   Fields fields(json, "launch: \"limits\"");
   LaunchLimits limits;
@@ -165,6 +181,7 @@ struct Verb {
 constexpr Verb kVerbs[] = {
     {"find_program", false, read_find_program},
     {"upload", true, read_upload},
+    {"name_program", false, read_name_program},
     {"launch", false, read_launch},
     {"send", true, read_send},
     {"close_input", false, read_close_input},

@@ -7,6 +7,8 @@ namespace {
 
 const std::string kTiny = golden_path("tiny_llama");
 const std::string kEcho = QUIRE_BINARY_DIR "/tests/end_to_end/echo.wasm";
+const std::string kFiles = QUIRE_BINARY_DIR "/tests/end_to_end/files.wasm";
+const std::string kParent = QUIRE_BINARY_DIR "/tests/end_to_end/parent.wasm";
 
 std::vector<std::string> tiny(std::vector<std::string> more = {}) {
   std::vector<std::string> arguments = {"--model", kTiny, "--kv-pages", "64"};
@@ -132,6 +134,79 @@ TEST(EndToEndServer, FailuresHaveTheExitCodesOfHere) {
   fails({kEcho, "--memory-max", "1GiB"}, 1, "memory_bytes_max: 1073741824 wanted");
   fails({kEcho, "--cpu-seconds-max", "0.001"}, 4, "cpu_ns", "again 100000000\n");
   fails({kEcho, "--kv-pages", "7"}, 2, "--kv-pages is for the engine");
+}
+
+std::string read_text(const std::string& path) {
+  const Result<std::string> text = read_file(path, 64u << 20);
+  EXPECT_TRUE(text.ok()) << path;
+  return text.ok() ? text.value() : "";
+}
+
+// Of `quire run`, here or there, with files both ways.
+void check_files(std::vector<std::string> run) {
+  TemporaryFolder folder;
+  const std::string big(3'000'000, 'b');
+  std::vector<std::string> arguments = std::move(run);
+  const std::string out = folder.file("out");
+  arguments.insert(arguments.end(),
+                   {"--send-file", folder.write("a b.csv", "1,2\n"), "--send-file",
+                    folder.write("big.bin", big), "--send-file", folder.write("none.txt", ""),
+                    "--save-files", out, "--", "first.txt", "hello"});
+  const ProcessResult result = run_quire(arguments, {.input = ""});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out,
+            "a b.csv text/csv 4 in 1\nbig.bin application/octet-stream 3000000 in 3\n"
+            "none.txt text/plain 0 in 0\n");
+  EXPECT_EQ(read_text(out + "/first.txt"), "hello");
+  EXPECT_EQ(read_text(out + "/copy of a b.csv"), "1,2\n");
+  EXPECT_EQ(read_text(out + "/copy of big.bin"), big);
+  EXPECT_EQ(read_text(out + "/copy of none.txt"), "");
+  EXPECT_NE(result.err.find("file \"first.txt\" of 5 bytes (text/plain) is " + out + "/first.txt"),
+            std::string::npos)
+      << result.err;
+  // Once more: nothing is written over.
+  const ProcessResult again = run_quire(arguments, {.input = ""});
+  EXPECT_EQ(again.exit_code, 1) << again.err;
+  EXPECT_NE(again.err.find("/first.txt: cannot be made: it is there already"), std::string::npos)
+      << again.err;
+}
+
+TEST(EndToEndServer, FilesGoBothWaysHereAndThere) {
+  check_files({"run", "--model", kTiny, "--kv-pages", "64", kFiles});
+  ServerProcess server(tiny({kFiles}));
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  check_files({"run", "--server", server.url(), "files"});
+  EXPECT_EQ(status_of(server).instance_count, 0u);
+  TemporaryFolder folder;
+  std::vector<std::string> arguments = {"files", "--send-file",
+                                        folder.write("huge", std::string((64u << 20) + 1, 'x'))};
+  const ProcessResult huge = run_there(server, arguments);
+  EXPECT_EQ(huge.exit_code, 1) << huge.err;
+  EXPECT_NE(huge.err.find("file_bytes_max: a file of 67108865 bytes, the limit is 67108864"),
+            std::string::npos)
+      << huge.err;
+  const ProcessResult json = run_there(server, {"files", "--json", "--", "x", "y"}, {.input = ""});
+  EXPECT_NE(json.out.find("{\"bytes\":1,\"file\":\"x\",\"instance\":0,\"media_type\":"
+                          "\"text/plain\",\"path\":null}"),
+            std::string::npos)
+      << json.out;
+}
+
+TEST(EndToEndServer, AProgramLaunchesOneThatAClientUploadedAndNamed) {
+  ServerProcess server(tiny({kParent}));
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  const ProcessResult before = run_there(server, {"parent", "--", "tool", "one"});
+  EXPECT_EQ(before.exit_code, 4);
+  EXPECT_NE(before.err.find("no program \"tool\""), std::string::npos) << before.err;
+  const auto client = client_of(server);
+  const std::string bytes = read_text(kEcho);
+  const Digest echo = sha256(std::as_bytes(std::span(bytes)));
+  constexpr std::chrono::milliseconds kPatience(60'000);
+  ASSERT_TRUE(client->ask(wire::Upload{echo, bytes.size(), 0, bytes}, kPatience).ok());
+  const auto named = client->ask(wire::NameProgram{echo, "tool"}, kPatience);
+  ASSERT_TRUE(named.ok() && std::holds_alternative<wire::Done>(named.value()));
+  const ProcessResult after = run_there(server, {"parent", "--", "tool", "one", "two"});
+  EXPECT_EQ(after.out.substr(0, 26), "child: one\nchild: two\n");
 }
 
 TEST(EndToEndServer, WhoFindsNoServerIsToldHowToGetOne) {

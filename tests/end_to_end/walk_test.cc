@@ -36,6 +36,7 @@ class EndOnly final : public lifecycle::ClientSink {
            std::string_view) override {
     return true;
   }
+  bool file(lifecycle::InstanceId, const hostcalls::FilePart&) override { return true; }
   bool ended(lifecycle::InstanceId, const lifecycle::EndRecord& record) override {
     exit_code = record.exit_code;
     message_at_end = record.message;

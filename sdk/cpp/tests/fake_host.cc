@@ -266,6 +266,49 @@ std::int32_t receive() {
   }
   return future;
 }
+std::int32_t send_file(const std::uint8_t* name, std::uint32_t name_count,
+                       const std::uint8_t* media_type, std::uint32_t media_type_count,
+                       std::uint64_t file_bytes) {
+  if (name_count == 0) return host.refuse(ErrorCode::InvalidArgument, "file name is empty");
+  const std::int32_t handle = host.new_handle("file");
+  host.files[handle] = {std::string(reinterpret_cast<const char*>(name), name_count),
+                        std::string(reinterpret_cast<const char*>(media_type), media_type_count),
+                        file_bytes,
+                        {}};
+  return handle;
+}
+std::int32_t write_file(std::int32_t file, const std::uint8_t* part, std::uint32_t count) {
+  test::FakeHost::File& known = host.files.at(file);
+  if (count > known.file_bytes - known.parts_bytes()) {
+    return host.refuse(ErrorCode::OutOfRange, "more than was announced");
+  }
+  known.parts.emplace_back(reinterpret_cast<const char*>(part), count);
+  return host.ready_future("");
+}
+std::int32_t receive_file() {
+  const std::int32_t future = host.new_future();
+  if (host.files_in.empty()) {
+    host.fail(future, ErrorCode::Unavailable, "the client has ended its side");
+    return future;
+  }
+  const test::FakeHost::File file = host.files_in.front();
+  host.files_in.pop_front();
+  const std::int32_t handle = host.new_handle("file");
+  const std::uint32_t head[4] = {static_cast<std::uint32_t>(handle),
+                                 static_cast<std::uint32_t>(file.name.size()),
+                                 static_cast<std::uint32_t>(file.media_type.size()), 0};
+  std::string record(reinterpret_cast<const char*>(head), sizeof head);
+  record.append(reinterpret_cast<const char*>(&file.file_bytes), sizeof file.file_bytes);
+  host.files[handle] = file;
+  host.complete(future, record + file.name + file.media_type);
+  return future;
+}
+std::int32_t read_file(std::int32_t file) {
+  std::deque<std::string>& parts = host.files.at(file).parts;
+  std::string part = parts.empty() ? "" : parts.front();
+  if (!parts.empty()) parts.pop_front();
+  return host.ready_future(std::move(part));
+}
 
 }  // namespace session
 

@@ -115,6 +115,19 @@ class FakeHost {
   std::vector<std::string> sent;
   std::vector<std::string> logged;
   std::deque<std::string> inbox;  // For receive; when empty the client has ended its side.
+  struct File {
+    std::string name;
+    std::string media_type;
+    std::uint64_t file_bytes = 0;
+    std::deque<std::string> parts;
+    std::uint64_t parts_bytes() const {
+      std::uint64_t bytes = 0;
+      for (const std::string& each : parts) bytes += each.size();
+      return bytes;
+    }
+  };
+  std::map<std::int32_t, File> files;  // By handle, dropped ones too.
+  std::deque<File> files_in;           // For receive_file, as inbox.
   std::string result;
 
   // The model: what follows a token, as (token, probability) falling; and the bytes of a token.

@@ -63,6 +63,8 @@ class WildGuest {
       state_.session.message_taken();
     }
     while (random_.next() % 2 == 0 && !state_.session.lines().empty()) state_.session.line_taken();
+    while (random_.next() % 2 == 0 && state_.files.front()) state_.files.front_taken();
+    if (random_.next() % 16 == 0) push_file_part();
   }
 
   std::set<std::string> succeeded;  // Calls that did what they are for at least once.
@@ -84,6 +86,14 @@ class WildGuest {
     limits.may_read_logits = true;
     limits.http_grants = {net::parse_http_grant("*").value()};
     return limits;
+  }
+
+  // The client sends files of three bytes, a byte at a time, and gives some of them up.
+  void push_file_part() {
+    const bool is_new = file_offset_ == 0 || random_.next() % 8 == 0;
+    const std::uint64_t offset = is_new ? 0 : file_offset_;
+    const Result<void> pushed = state_.files.push({"a.txt", "text/plain", 3, offset, "x"});
+    file_offset_ = pushed.ok() ? (offset + 1) % 3 : 0;
   }
 
   std::int64_t argument(bool wide) {
@@ -142,11 +152,14 @@ class WildGuest {
     kFutures = 6144,
     kUrl = 7168,
     kHeaders = 7424,
+    kMediaType = 7680,
+    kFileRecord = 7936,
     kBuffer = 8192,
   };
   static constexpr std::string_view kUrlText = "http://a.example/";
   static constexpr std::string_view kHeaderText = "x: y\n";
   static constexpr std::string_view kMethodText = "POST";
+  static constexpr std::string_view kMediaTypeText = "text/plain";
 
   void prepare_lists() {
     const auto store = [&](std::int64_t address, std::int64_t value) {
@@ -165,6 +178,7 @@ class WildGuest {
     put(kUrl, kUrlText);
     put(kHeaders, kHeaderText);
     put(kHeaders + 64, kMethodText);
+    put(kMediaType, kMediaTypeText);
   }
 
   std::int64_t call_named(std::string_view interface, std::string_view name,
@@ -272,6 +286,13 @@ class WildGuest {
         {"future", "drop", {child_}},
         {"runtime", "sleep", {500}},
         {"session", "receive", {}},
+        {"session", "send-file", {kText, 16, kMediaType, kMediaTypeText.size(), 8}},
+        {"session", "write-file", {file_, kText, 4}},
+        {"session", "receive-file", {}},
+        {"future", "take", {file_future_, kFileRecord, 256}},
+        {"session", "read-file", {read(kFileRecord)}},
+        {"future", "drop", {file_}},
+        {"future", "drop", {read(kFileRecord)}},
         {"net", "http-get", {kUrl, kUrlText.size(), kHeaders, kHeaderText.size()}},
         {"net", "http-post", {kUrl, kUrlText.size(), kHeaders, kHeaderText.size(), kText, 16}},
         {"net",
@@ -300,13 +321,15 @@ class WildGuest {
     if (name == "http-request") exchange_ = result;
     if (name == "subscribe") subscription_ = result;
     if (name == "launch") child_ = result;
+    if (name == "send-file") file_ = result;
+    if (name == "receive-file") file_future_ = result;
     static const std::set<std::string_view> kFutureCalls = {
         "flush",        "sleep",           "receive",        "tokenize",    "fork",
         "splice",       "rewind",          "save",           "open",        "take",
         "list",         "pages",           "forward-sample", "next-tokens", "next-message",
         "pull",         "stop-generation", "from-pages",     "copy-kvpage", "import-kvpage",
         "list-exports", "http-get",        "http-post",      "write-body",  "response-head",
-        "read-body",    "wait-child",      "receive-child"};
+        "read-body",    "wait-child",      "receive-child",  "write-file",  "read-file"};
     if (kFutureCalls.contains(name)) {
       future_ = result;
     }
@@ -410,6 +433,8 @@ class WildGuest {
   std::vector<std::int64_t> handles_;  // Every one that was given out.
   std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0, generation_ = 0, exchange_ = 0,
                subscription_ = 0, child_ = 0;
+  std::int64_t file_ = 0, file_future_ = 0;
+  std::uint64_t file_offset_ = 0;
 };
 
 TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {

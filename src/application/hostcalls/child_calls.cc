@@ -52,6 +52,10 @@ std::vector<LimitUse> own_limits(const HostCall& call) {
       {"mailbox_message_count_max", limits.mailbox_message_count_max,
        guest.mailbox.message_count()},
       {"mailbox_bytes_max", limits.mailbox_bytes_max, guest.mailbox.bytes()},
+      handles("file_count_max", HandleKind::File, limits.file_count_max),
+      {"file_bytes_max", limits.file_bytes_max, 0},
+      {"file_outbox_bytes_max", limits.file_outbox_bytes_max, guest.files.outbox_bytes()},
+      {"file_inbox_bytes_max", limits.file_inbox_bytes_max, guest.files.inbox_bytes()},
       {"text_bytes_max", limits.text_bytes_max, 0},
   };
 }

@@ -138,6 +138,9 @@ Result<std::int32_t> future_drop(HostCall& call, GuestHandle handle) {
     case HandleKind::Child:
       guest.children.drop(handle);
       return 0;
+    case HandleKind::File:
+      guest.files.drop(handle);
+      return 0;
     case HandleKind::Generation:
       guest.generations.drop(handle);
       return 0;

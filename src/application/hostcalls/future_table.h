@@ -34,6 +34,9 @@ enum class FuturePurpose : std::uint8_t {
   Pull,
   ChildEnd,
   ChildMessage,
+  WriteFile,
+  ReceiveFile,
+  ReadFile,
   Tokens,  // Of a generation: the next ones,
   Stop,    // and its end.
   HttpWhole,
@@ -47,6 +50,9 @@ enum class FuturePurpose : std::uint8_t {
 inline bool is_known_to_guest(FuturePurpose purpose) {
   return purpose < FuturePurpose::Barrier;
 }
+inline bool is_file(FuturePurpose purpose) {
+  return purpose >= FuturePurpose::WriteFile && purpose <= FuturePurpose::ReadFile;
+}
 inline bool is_http(FuturePurpose purpose) {
   return purpose >= FuturePurpose::HttpWhole && purpose <= FuturePurpose::HttpWrite;
 }
@@ -59,7 +65,7 @@ struct FutureRecord {
   GuestHandle handle{};
   GuestHandle queue{};    // Whose earlier commands are done when this is; 0: none.
   GuestHandle context{};  // Whose counters the answer brings; 0: none.
-  // The generation, subscription, child or HTTP exchange that it is of; HttpWhole is its own.
+  // The generation, subscription, child, file or HTTP exchange that it is of; HttpWhole is its own.
   GuestHandle owner{};
   GuestHandle child{};           // The context that comes of it; 0: none.
   bool is_child_made = false;    // The control layer has the child even if the command fails.

@@ -21,6 +21,11 @@ struct GuestLimits {
   std::uint64_t outbox_bytes_max = 4u << 20;
   std::uint32_t inbox_message_count_max = 1024;  // Messages the guest has not received.
   std::uint64_t inbox_bytes_max = 4u << 20;
+  bool has_file_client = true;                     // Files can be sent and received.
+  std::uint64_t file_bytes_max = 64u << 20;        // Of one file.
+  std::uint32_t file_count_max = 64;               // Handles; and files the guest has not received.
+  std::uint64_t file_outbox_bytes_max = 4u << 20;  // Parts the client has not taken.
+  std::uint64_t file_inbox_bytes_max = 4u << 20;   // Parts the guest has not read.
   std::uint32_t subscription_count_max = 256;
   std::uint32_t child_handle_count_max = 1024;     // Of children that run and that ended.
   std::uint32_t mailbox_message_count_max = 1024;  // Of all subscriptions, not received.

@@ -15,7 +15,8 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
       session(identity.limits),
       generations(*this),
       mailbox(parts.broker, identity.instance, identity.tenant, identity.limits, handles, futures),
-      children(parts.launcher, identity.instance, identity.limits, handles, futures) {
+      children(parts.launcher, identity.instance, identity.limits, handles, futures),
+      files(identity.limits, handles, futures) {
   mailbox.join();
   const control::InstanceLimits& control = identity.control_limits;
   handles.set_limit(HandleKind::Future, identity.limits.future_count_max);
@@ -25,6 +26,7 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
   handles.set_limit(HandleKind::Context, control.context_count_max);
   handles.set_limit(HandleKind::ReservedContext, control.context_count_max);
   handles.set_limit(HandleKind::Child, identity.limits.child_handle_count_max);
+  handles.set_limit(HandleKind::File, identity.limits.file_count_max);
   handles.set_limit(HandleKind::Subscription, identity.limits.subscription_count_max);
   handles.set_limit(HandleKind::Generation, GenerationTable::kGenerationCountMax);
   handles.set_limit(HandleKind::Model, identity.limits.model_handle_count_max);
@@ -279,11 +281,18 @@ Result<void> GuestState::push_message(std::string message) {
 void GuestState::close_input() {
   session.close();
   serve_receivers();
+  files.set_absence(session.absence());
 }
 
 void GuestState::client_left(std::string why) {
   session.client_left(std::move(why));
   serve_receivers();
+  files.set_absence(session.absence());
+}
+
+void GuestState::client_back() {
+  session.client_back();
+  files.set_absence(session.absence());
 }
 
 std::int32_t GuestState::end_wait() {
@@ -308,6 +317,8 @@ void GuestState::end_future(FutureRecord& record) {
   } else if (record.purpose == FuturePurpose::ChildEnd ||
              record.purpose == FuturePurpose::ChildMessage) {
     children.future_dropped(record);
+  } else if (is_file(record.purpose)) {
+    files.future_dropped(record);
   } else if (record.purpose == FuturePurpose::Tokens) {
     generations.reader_dropped(record);
   } else if (record.purpose == FuturePurpose::Stop) {
@@ -335,6 +346,7 @@ void GuestState::verify() const {
   http.verify();
   mailbox.verify();
   children.verify();
+  files.verify();
   std::uint64_t commands = 0;
   std::uint64_t bytes = 0;
   for (const auto& [queue, account] : accounts) {

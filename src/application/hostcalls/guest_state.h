@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "application/hostcalls/child_table.h"
+#include "application/hostcalls/file_table.h"
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/generation.h"
 #include "application/hostcalls/guest_limits.h"
@@ -79,6 +80,7 @@ class GuestState {
   Result<void> push_message(std::string message);
   void close_input();
   void client_left(std::string why);
+  void client_back();
   bool wait_over() const { return futures.wait_over(host.clock.now_ns()); }
   std::int32_t end_wait();  // What the suspended call returns.
 
@@ -116,6 +118,7 @@ class GuestState {
   GenerationTable generations;
   Mailbox mailbox;
   ChildTable children;
+  FileTable files;
   std::deque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
   std::unordered_map<std::uint32_t, QueueAccount> accounts;
   std::unordered_map<std::uint32_t, ContextRecord> contexts;

@@ -32,6 +32,8 @@ const char* handle_kind_name(HandleKind kind) {
       return "subscription";
     case HandleKind::Child:
       return "child";
+    case HandleKind::File:
+      return "file";
   }
   return "unknown";
 }

@@ -42,8 +42,9 @@ enum class HandleKind : std::uint8_t {
   Exchange,  // Of HTTP.
   Subscription,
   Child,
+  File,
 };
-inline constexpr std::size_t kHandleKindCount = 12;
+inline constexpr std::size_t kHandleKindCount = 13;
 const char* handle_kind_name(HandleKind kind);
 
 class HandleTable {

@@ -1,4 +1,4 @@
-// runtime and session: what an instance may know of itself, time, randomness, and its client.
+// runtime: what an instance may know of itself, time and randomness.
 #include <cstring>
 #include <utility>
 
@@ -86,21 +86,6 @@ Result<std::int32_t> runtime_random(HostCall& call, GuestAddress buffer, std::ui
 Result<std::int32_t> runtime_last_error(HostCall& call, GuestAddress buffer,
                                         std::uint32_t capacity) {
   return give_bytes(call, call.guest.last_error, buffer, capacity);
-}
-
-Result<std::int32_t> session_send(HostCall& call, GuestList<std::uint8_t> message) {
-  TRY(check_text_bytes(call, message.count, "message"));
-  std::string bytes = TRY(call.memory.read_bytes(message, "message"));
-  TRY(call.guest.session.send(std::move(bytes)));
-  return 0;
-}
-
-Result<std::int32_t> session_receive(HostCall& call) {
-  TRY(call.guest.check_future_room());
-  const GuestHandle handle = call.guest.futures.add(FuturePurpose::Receive).handle;
-  call.guest.receivers.push_back(handle);
-  call.guest.serve_receivers();
-  return static_cast<std::int32_t>(handle);
 }
 
 }  // namespace quire::hostcalls

@@ -66,7 +66,10 @@ void SessionBox::put_back(std::string message) {
 }
 
 std::optional<Error> SessionBox::ended() const {
-  if (!inbox_.empty()) return std::nullopt;
+  return inbox_.empty() ? absence() : std::nullopt;
+}
+
+std::optional<Error> SessionBox::absence() const {
   if (closed_) return Error(ErrorCode::Unavailable, "the client has ended its side");
   if (away_) return Error(ErrorCode::Unavailable, *away_);
   return std::nullopt;

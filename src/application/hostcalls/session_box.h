@@ -38,7 +38,9 @@ class SessionBox {
   void put_back(std::string message);  // Pulled for a future that was dropped.
   void client_left(std::string why) { away_ = std::move(why); }
   void client_back() { away_.reset(); }
-  // Why no message will come, or none for now; empty while one may, or is there.
+  // Why nothing comes from the client, or nothing for now; empty while something may.
+  std::optional<Error> absence() const;
+  // The same once the inbox is empty.
   std::optional<Error> ended() const;
 
   // One call of `log`: a line for each newline in `text`.

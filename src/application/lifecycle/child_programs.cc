@@ -59,6 +59,7 @@ Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId pare
   request.tenant = parent.tenant;
   request.arguments = std::move(launch.arguments);
   request.limits = budget.limits;
+  request.limits.guest.has_file_client = false;
   const InstanceId child = TRY(host_.launch(std::move(request), *this));
   children_[child] = {.parent = parent_id, .handle = launch.handle, .lent = budget.lent};
   parent.lent += budget.lent;
@@ -166,6 +167,11 @@ bool ChildPrograms::log(InstanceId id, LogSource, LogLevel level, std::string_vi
   // Beyond the parent's log_bytes_max nothing is kept, as of its own lines.
   (void)parent->state->session.log(level, text + std::string(line)).ok();
   host_.client_ready(*parent);
+  return true;
+}
+
+// Their calls refuse files, since has_file_client is false.
+bool ChildPrograms::file(InstanceId, const hostcalls::FilePart&) {
   return true;
 }
 

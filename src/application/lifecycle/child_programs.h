@@ -49,6 +49,7 @@ class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
   // Of the children.
   bool message(InstanceId child, std::string_view bytes) override;
   bool log(InstanceId child, LogSource source, LogLevel level, std::string_view line) override;
+  bool file(InstanceId child, const hostcalls::FilePart& part) override;
   bool ended(InstanceId child, const EndRecord& record) override;
 
   // Of the manager. A guest ran so long: the time is also that of its ancestors. The one of them

@@ -200,7 +200,9 @@ void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t 
   if (record.end.first_message_ns == 0 && !session.outbox().empty()) {
     record.end.first_message_ns = start_ns + used_ns;
   }
-  if (!session.outbox().empty() || !session.lines().empty()) mark_undelivered(record);
+  if (!session.outbox().empty() || !session.lines().empty() || record.state->files.front()) {
+    mark_undelivered(record);
+  }
   children.unblock(record);
   const InstanceRecord* exceeded = children.charge_cpu(record, used_ns);
   after_run(record, state);
@@ -327,6 +329,13 @@ bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
     session.message_taken();
     any = true;
   }
+  hostcalls::FileTable& files = record.state->files;
+  while (const std::optional<hostcalls::FilePart> part = files.front()) {
+    if (!record.client->file(record.id, *part)) return any;
+    files.front_taken();
+    wake_if_over(record);  // It may have waited for room.
+    any = true;
+  }
   if (record.stage != Stage::Ended) return any;
   if (!record.client->ended(record.id, record.end)) return any;
   records.erase(record.id);
@@ -442,6 +451,19 @@ Result<void> InstanceManager::send_to(InstanceId id, std::string message) {
   return {};
 }
 
+Result<void> InstanceManager::send_file_to(InstanceId id, hostcalls::ClientFilePart part) {
+  InstanceRecord* record = implementation_->find(id);
+  if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
+  TRY(record->state->files.push(std::move(part)));
+  implementation_->wake_if_over(*record);
+  return {};
+}
+
+bool InstanceManager::has_file_room(InstanceId id) const {
+  const InstanceRecord* record = implementation_->find(id);
+  return record == nullptr || record->stage == Stage::Ended || record->state->files.has_room();
+}
+
 Result<void> InstanceManager::close_input(InstanceId id) {
   InstanceRecord* record = implementation_->find(id);
   if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
@@ -461,7 +483,7 @@ Result<void> InstanceManager::client_left(InstanceId id, std::string why) {
 Result<void> InstanceManager::client_back(InstanceId id) {
   InstanceRecord* record = implementation_->find(id);
   if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
-  record->state->session.client_back();
+  record->state->client_back();
   return {};
 }
 

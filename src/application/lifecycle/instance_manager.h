@@ -77,6 +77,11 @@ class InstanceManager {
 
   // A message for the guest's `receive`. NotFound: it has ended. QuotaExceeded: its inbox is full.
   Result<void> send_to(InstanceId instance, std::string message);
+  // A part of a file for the guest's `receive_file`. NotFound: it has ended. Other errors are those
+  // of FileTable::push.
+  Result<void> send_file_to(InstanceId instance, hostcalls::ClientFilePart part);
+  // Whether there is room for another part; also true of one that has ended.
+  bool has_file_room(InstanceId instance) const;
   // No more messages: `receive` gives `unavailable` once the inbox is empty.
   Result<void> close_input(InstanceId instance);
   // Nobody is there to send: `receive` gives `unavailable` and `why` once the inbox is empty, until

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "application/hostcalls/file_table.h"
 #include "application/hostcalls/guest_limits.h"
 #include "control/api/control_port.h"
 #include "control/api/types.h"
@@ -72,6 +73,8 @@ class ClientSink {
   // with control characters spelled out.
   virtual bool log(InstanceId instance, LogSource source, LogLevel level,
                    std::string_view line) = 0;
+  // A part of a file, or the word that one was given up.
+  virtual bool file(InstanceId instance, const hostcalls::FilePart& part) = 0;
   // Everything else was taken before it. Once it is taken too, it was the last call for this
   // instance.
   virtual bool ended(InstanceId instance, const EndRecord& record) = 0;

@@ -30,6 +30,12 @@ class RecordingClient final : public ClientSink {
     lines.emplace_back(line);
     return true;
   }
+  bool file(InstanceId instance, const hostcalls::FilePart& part) override {
+    if (!takes_from(instance)) return false;
+    files.emplace_back(std::string(part.name) + (part.is_dropped ? " dropped" : ""),
+                       std::string(part.bytes));
+    return true;
+  }
   bool ended(InstanceId instance, const EndRecord& record) override {
     if (!takes_from(instance)) return false;
     ends.push_back(record);
@@ -46,6 +52,7 @@ class RecordingClient final : public ClientSink {
   std::set<InstanceId> refused;  // Whose words wait for client_ready().
   std::vector<std::string> messages;
   std::vector<std::string> lines;
+  std::vector<std::pair<std::string, std::string>> files;  // Name and bytes of each part.
   std::vector<EndRecord> ends;
 };
 

@@ -30,8 +30,8 @@ Gateway::~Gateway() = default;
 
 Result<void> Gateway::name_program(const std::string& name, lifecycle::ProgramId program,
                                    const Digest& digest) {
-  const auto [at, is_new] = programs_.emplace(name, digest);
-  if (!is_new && at->second != digest) {
+  const auto [at, is_new] = programs_.emplace(name, NamedProgram{digest, true});
+  if (!is_new && at->second.digest != digest) {
     return Error(ErrorCode::AlreadyExists, "two programs are named \"" + name + "\"");
   }
   parts_.manager.name_program(name, program);
@@ -55,6 +55,7 @@ bool Gateway::take_requests() {
     if (++count % kTakeCountPerLook == 0 && parts_.clock.now_ns() - start_ns > kTakeNsMax) break;
   }
   any |= serve_waiting();
+  any |= serve_file_replies();
   any |= fire_deadlines();
   any |= offer_again();
   hand_out();  // Replies leave before any guest runs.
@@ -204,6 +205,7 @@ void Gateway::set_deadline(Instance& instance, std::optional<std::uint64_t> dead
 
 // The instance has no client from here on; its connection no longer counts it.
 void Gateway::part(Instance& instance, bool is_detached) {
+  file_replies_.erase(instance.id);
   instance.client = nullptr;
   instance.is_refused = false;
   instance.is_detached = is_detached;
@@ -288,6 +290,22 @@ bool Gateway::log(lifecycle::InstanceId id, lifecycle::LogSource source, lifecyc
   return true;
 }
 
+bool Gateway::file(lifecycle::InstanceId id, const hostcalls::FilePart& part) {
+  Instance& instance = instance_of(id);
+  if (instance.is_discarded) return true;
+  if (!may_tell(instance)) return false;
+  const auto number = static_cast<std::uint64_t>(id);
+  if (part.is_dropped) {
+    push(*instance.client, wire::FileDroppedEvent{number, part.file});
+    return true;
+  }
+  push(*instance.client,
+       wire::FileEvent{number, part.file,
+                       wire::FilePart{std::string(part.name), std::string(part.media_type),
+                                      part.file_bytes, part.offset, std::string(part.bytes)}});
+  return true;
+}
+
 namespace {
 
 static_assert(static_cast<int>(wire::LogSource::Stderr) ==
@@ -326,8 +344,10 @@ bool Gateway::ended(lifecycle::InstanceId id, const lifecycle::EndRecord& record
   Instance& instance = instance_of(id);
   if (!instance.is_discarded) {
     if (!may_tell(instance)) return false;
+    reply_to_file(id, has_ended());
     push(*instance.client, event_of(id, record));
   }
+  file_replies_.erase(id);
   ends_ns_.push_back(record.ended_ns);
   if (ends_ns_.size() > kEndCountMax) ends_ns_.pop_front();
   set_deadline(instance, std::nullopt);
@@ -389,7 +409,8 @@ bool Gateway::turn_shutdown() {
 // ---- For tests.
 
 Gateway::Counts Gateway::counts() const {
-  return {clients_.size(), instances_.size(), waiting_.size(), deadlines_.size()};
+  return {clients_.size(), instances_.size(), waiting_.size(), deadlines_.size(),
+          file_replies_.size()};
 }
 
 void Gateway::verify() const {
@@ -417,6 +438,9 @@ void Gateway::verify() const {
     attached -= client->instances.size();
   }
   QUIRE_CHECK(attached == 0, "W1");
+  for (const auto& [id, request] : file_replies_) {
+    QUIRE_CHECK(instances_.at(id)->client != nullptr, "W5");
+  }
 }
 
 }  // namespace quire::server

@@ -12,6 +12,7 @@
 //   W2  An instance without a client has a deadline, unless it is detached and still runs.
 //   W3  Names are unique and lead to their instances.
 //   W4  Every deadline is that of one instance.
+//   W5  Only an instance with a client has a reply that waits for room.
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -52,7 +53,8 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
   Gateway(const GatewayParts& parts, const SocketLimits& sockets, const ServiceLimits& limits);
   ~Gateway() override;
 
-  // A loaded program that clients, and programs, may launch by this name. AlreadyExists.
+  // A loaded program that clients, and programs, may launch by this name, which is the operator's.
+  // AlreadyExists.
   Result<void> name_program(const std::string& name, lifecycle::ProgramId program,
                             const Digest& digest);
 
@@ -68,11 +70,12 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
   bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
   bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
            std::string_view line) override;
+  bool file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) override;
   bool ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
 
   // For tests: what is held for connections and instances.
   struct Counts {
-    std::size_t connections = 0, instances = 0, waiting = 0, deadlines = 0;
+    std::size_t connections = 0, instances = 0, waiting = 0, deadlines = 0, file_replies = 0;
     bool operator==(const Counts&) const = default;
   };
   Counts counts() const;
@@ -82,12 +85,17 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
   struct Client;
   struct Instance;
   struct Waiting;
+  struct NamedProgram {
+    Digest digest{};
+    bool is_operators = false;
+  };
   // A reply, or none where it comes later.
   using Outcome = std::optional<wire::ReplyBody>;
 
   void handle(Inbound& inbound);
   Outcome answer(Client& client, std::uint64_t id, wire::FindProgram& request);
   Outcome answer(Client& client, std::uint64_t id, wire::Upload& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::NameProgram& request);
   Outcome answer(Client& client, std::uint64_t id, wire::Launch& request);
   Outcome answer(Client& client, std::uint64_t id, wire::Send& request);
   Outcome answer(Client& client, std::uint64_t id, wire::CloseInput& request);
@@ -106,6 +114,8 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
   wire::ReplyBody launch(Client& client, lifecycle::ProgramId program, const Digest& digest,
                          wire::Launch& request);
   bool serve_waiting();
+  bool serve_file_replies();
+  void reply_to_file(lifecycle::InstanceId instance, wire::ReplyBody reply);
   std::uint64_t retry_after_ms() const;
 
   Client& client_of(const ConnectionHandle& connection);
@@ -133,14 +143,16 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
   const SocketLimits sockets_;
   const ServiceLimits limits_;
   const std::uint64_t begun_ns_;
-  std::map<std::string, Digest> programs_;  // By name.
+  std::map<std::string, NamedProgram> programs_;  // By name.
   std::unordered_map<ConnectionId, std::unique_ptr<Client>> clients_;
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Instance>> instances_;
   std::unordered_map<std::string, lifecycle::InstanceId> names_;
   std::set<std::pair<std::uint64_t, lifecycle::InstanceId>> deadlines_;
   std::list<Waiting> waiting_;  // In the order in which they came.
   std::uint64_t served_compilations_ =
-      0;                               // Of the manager's, after which all of them were looked at.
+      0;  // Of the manager's, after which all of them were looked at.
+  // The reply to a part of a file, until its program has room for another; at most one an instance.
+  std::unordered_map<lifecycle::InstanceId, std::uint64_t> file_replies_;  // Ids of requests.
   std::set<ConnectionId> refusing_;    // Whose sockets take no more, while an instance has more.
   std::deque<std::uint64_t> ends_ns_;  // When the latest instances ended.
   std::uint64_t launched_count_ = 0;

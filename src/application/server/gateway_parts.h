@@ -43,4 +43,9 @@ inline wire::ReplyBody failure(const Error& error,
   return wire::Failure{error.code(), std::string(error.message()), retry_after_ms};
 }
 
+// To a part of a file that nobody reads any more.
+inline wire::ReplyBody has_ended() {
+  return failure(Error(ErrorCode::NotFound, "the program has ended"));
+}
+
 }  // namespace quire::server

@@ -9,7 +9,8 @@
 namespace quire::server {
 namespace {
 
-constexpr std::size_t kNameBytes = 16;  // Random ones of an instance's name; 32 hex digits.
+constexpr std::size_t kToldNameCountMax = 16;  // Of programs, to who asks for one that is not here.
+constexpr std::size_t kNameBytes = 16;         // Random ones of an instance's name; 32 hex digits.
 // When the same may succeed: a program has received some, a socket has taken some, one is compiled.
 constexpr std::uint64_t kReceivedRetryMs = 20;
 constexpr std::uint64_t kSocketRetryMs = 100;
@@ -27,6 +28,11 @@ std::string instance_name(RandomSource& random) {
   return name;
 }
 
+Error not_here(const Digest& program) {
+  return Error(ErrorCode::NotFound,
+               "the program sha256:" + hex(program) + " is not here: upload it");
+}
+
 wire::ReplyBody reply_of(Result<void> result) {
   if (!result.ok()) return failure(result.error());
   return wire::Done{};
@@ -42,9 +48,16 @@ wire::InstanceReply Gateway::reply_about(const Instance& instance) const {
 Result<Digest> Gateway::digest_of(const wire::ProgramName& program) const {
   if (program.digest) return *program.digest;
   const auto found = programs_.find(program.name);
-  if (found != programs_.end()) return found->second;
+  if (found != programs_.end()) return found->second.digest;
   std::string known;
-  for (const auto& [name, digest] : programs_) known += (known.empty() ? "" : ", ") + name;
+  std::size_t told_count = 0;
+  for (const auto& [name, named] : programs_) {
+    if (++told_count > kToldNameCountMax) {
+      known += ", and " + std::to_string(programs_.size() - kToldNameCountMax) + " more";
+      break;
+    }
+    known += (known.empty() ? "" : ", ") + name;
+  }
   return Error(ErrorCode::NotFound,
                "no program is named \"" + program.name + "\" here" +
                    (known.empty() ? "; none has a name: upload it" : "; there are: " + known));
@@ -76,10 +89,36 @@ Gateway::Outcome Gateway::program_arrived(Client& client, ProgramBytes& program)
   if (!id.ok()) return failure(id.error(), retry_after_ms());
   const Result<lifecycle::ProgramState> state = parts_.manager.program_state(id.value());
   if (!state.ok()) return failure(state.error());
+  // One that was forgotten has another id now.
+  for (const auto& [name, named] : programs_) {
+    if (named.digest == program.digest) parts_.manager.name_program(name, id.value());
+  }
   if (state.value() == lifecycle::ProgramState::Compiling) {
     return park({client.connection->id, program.id, id.value(), program.digest, {}});
   }
   return wire::ProgramReply{program.digest, wire::ProgramState::Ready, 0};
+}
+
+Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::NameProgram& request) {
+  const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(request.program);
+  if (!program) return failure(not_here(request.program));
+  const auto found = programs_.find(request.name);
+  if (found == programs_.end()) {
+    if (programs_.size() >= limits_.program_name_count_max) {
+      return failure(Error(ErrorCode::QuotaExceeded,
+                           "program_name_count_max: " + std::to_string(programs_.size()) +
+                               " programs have names here; give another program one of them"));
+    }
+    programs_.emplace(request.name, NamedProgram{request.program, false});
+  } else if (!found->second.is_operators) {
+    found->second.digest = request.program;
+  } else if (found->second.digest != request.program) {
+    return failure(
+        Error(ErrorCode::AlreadyExists, "the operator of this server named another program \"" +
+                                            request.name + "\"; choose another name"));
+  }
+  parts_.manager.name_program(request.name, *program);
+  return wire::Done{};
 }
 
 Gateway::Outcome Gateway::park(Waiting waiting) {
@@ -157,10 +196,7 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t id, wire::Launch&
   Result<Digest> digest = digest_of(request.program);
   if (!digest.ok()) return failure(digest.error());
   const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(digest.value());
-  if (!program) {
-    return failure(Error(ErrorCode::NotFound,
-                         "the program sha256:" + hex(digest.value()) + " is not here: upload it"));
-  }
+  if (!program) return failure(not_here(digest.value()));
   const Result<lifecycle::ProgramState> state = parts_.manager.program_state(*program);
   if (state.ok() && state.value() == lifecycle::ProgramState::Compiling) {
     return park({client.connection->id, id, *program, digest.value(), std::move(request)});
@@ -222,8 +258,40 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::CloseInput
   return reply_of(parts_.manager.close_input(instance.value()->id));
 }
 
-Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::SendFile&) {
-  return failure(Error(ErrorCode::NotSupported, "this server takes no files"));
+// The reply comes once there is room for another part.
+Gateway::Outcome Gateway::answer(Client& client, std::uint64_t id, wire::SendFile& request) {
+  const Result<Instance*> instance = find(client, request.instance);
+  if (!instance.ok()) return failure(instance.error());
+  const lifecycle::InstanceId number = instance.value()->id;
+  wire::FilePart& part = request.part;
+  Result<void> sent =
+      parts_.manager.send_file_to(number, {std::move(part.name), std::move(part.media_type),
+                                           part.file_bytes, part.offset, std::move(part.bytes)});
+  if (!sent.ok() && sent.error().code() == ErrorCode::QuotaExceeded) {
+    return failure(sent.error(), kReceivedRetryMs);
+  }
+  if (!sent.ok()) return failure(sent.error());
+  reply_to_file(number, wire::Done{});  // There was room, or this part would not have been taken.
+  if (parts_.manager.has_file_room(number)) return wire::Done{};
+  file_replies_.emplace(number, id);
+  return std::nullopt;
+}
+
+void Gateway::reply_to_file(lifecycle::InstanceId instance, wire::ReplyBody reply) {
+  const auto waiting = file_replies_.extract(instance);
+  if (waiting.empty()) return;
+  push(*instance_of(instance).client, wire::Reply{waiting.mapped(), std::move(reply)});
+}
+
+bool Gateway::serve_file_replies() {
+  std::vector<lifecycle::InstanceId> ready;
+  for (const auto& [instance, request] : file_replies_) {
+    if (parts_.manager.has_file_room(instance)) ready.push_back(instance);
+  }
+  for (const lifecycle::InstanceId each : ready) {
+    reply_to_file(each, parts_.manager.has_ended(each) ? has_ended() : wire::Done{});
+  }
+  return !ready.empty();
 }
 
 Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Attach& request) {
@@ -252,6 +320,7 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Attach& re
 Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Detach& request) {
   const Result<Instance*> instance = find(client, request.instance);
   if (!instance.ok()) return failure(instance.error());
+  reply_to_file(instance.value()->id, wire::Done{});
   client.instances.erase(instance.value()->id);
   part(*instance.value(), true);
   return wire::Done{};

@@ -103,9 +103,10 @@ class GatewayProgram {
   }
 
   wire::RequestBody request(const Peer& peer, std::uint64_t draw) {
-    static constexpr const char* kPrograms[] = {"echo", "say", "late", "stubborn", "flood", "none"};
+    static constexpr const char* kPrograms[] = {"echo",  "say",   "late", "stubborn",
+                                                "flood", "files", "none"};
     if (draw < 45) {
-      wire::Launch launch = launch_of(kPrograms[below(6)], {"hello"});
+      wire::Launch launch = launch_of(kPrograms[below(std::size(kPrograms))], {"hello"});
       launch.detached = below(4) == 0;
       return launch;
     }
@@ -116,8 +117,20 @@ class GatewayProgram {
     if (draw < 78) return wire::CloseInput{instance};
     if (draw < 80) return wire::List{};
     if (draw < 82) return wire::Status{};
-    if (draw < 84) return wire::FindProgram{by_digest("echo")};
+    if (draw < 83) return wire::FindProgram{by_digest("echo")};
+    if (draw < 84) return wire::NameProgram{*by_digest("echo").digest, "none"};
+    if (draw < 92) return file_part(instance);
     return wire::Send{instance, below(8) == 0 ? "quit" : below(16) == 0 ? "crash" : "hello"};
+  }
+
+  // Of files of 700 bytes, mostly in order.
+  wire::RequestBody file_part(std::uint64_t instance) {
+    std::uint64_t& offset = offsets_[instance];
+    if (below(8) == 0) offset = 0;
+    const wire::SendFile request{instance,
+                                 {"file", "text/plain", 700, offset, std::string(100, 'x')}};
+    offset = (offset + 100) % 700;
+    return request;
   }
 
   void ask(Peer& peer, wire::RequestBody body) {
@@ -155,6 +168,7 @@ class GatewayProgram {
       peers_.erase(id);
       return;
     }
+    if (std::holds_alternative<Parked>(outbound.body)) return;
     ASSERT_TRUE(peers_.contains(id)) << "a frame for who was forgotten";
     Peer& peer = peers_.at(id);
     auto* frame = std::get_if<wire::ServerFrame>(&outbound.body);
@@ -164,6 +178,11 @@ class GatewayProgram {
       see_reply(peer, *reply);
     } else if (auto* message = std::get_if<wire::MessageEvent>(frame)) {
       see_message(peer, *message);
+    } else if (auto* file = std::get_if<wire::FileEvent>(frame)) {
+      EXPECT_TRUE(peer.instances.contains(file->instance)) << "a file to who is not attached";
+      std::uint64_t& heard = heard_[{file->instance, file->file}];
+      EXPECT_EQ(file->part.offset, heard) << "a part was lost, said twice, or out of order";
+      heard += file->part.bytes.size();
     } else if (auto* ended = std::get_if<wire::EndedEvent>(frame)) {
       EXPECT_EQ(peer.instances.erase(ended->instance), 1u) << "told to who was not attached";
       EXPECT_TRUE(ended_.insert(ended->instance).second) << "ended twice";
@@ -201,9 +220,16 @@ class GatewayProgram {
   ManualClock clock_;
   SeededRandom random_;
   const SocketLimits sockets_ = {.unwritten_bytes_max = 8192};
-  const ServiceLimits service_ = {.instance_count_max = 6,
-                                  .grace = std::chrono::milliseconds(100),
-                                  .keep = std::chrono::milliseconds(300)};
+  static ServiceLimits service_limits() {
+    ServiceLimits limits;
+    limits.instance_count_max = 6;
+    limits.grace = std::chrono::milliseconds(100);
+    limits.keep = std::chrono::milliseconds(300);
+    limits.instance.guest.file_inbox_bytes_max = 1000;
+    limits.instance.guest.file_outbox_bytes_max = 1000;
+    return limits;
+  }
+  const ServiceLimits service_ = service_limits();
   ServedEngine served_;
   Link link_;
   Gateway gateway_;
@@ -211,6 +237,8 @@ class GatewayProgram {
   std::vector<std::string> names_;
   std::set<std::uint64_t> ended_;
   std::map<std::uint64_t, std::uint64_t> said_count_;  // By floods.
+  std::map<std::uint64_t, std::uint64_t> offsets_;     // Of the next part for an instance.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> heard_;  // Bytes of a file.
   std::uint64_t next_connection_ = 1;
   std::uint64_t next_request_ = 1;
 };

@@ -7,9 +7,9 @@
 //              for it (SocketLimits::pending_*), and the slot is taken until the engine's answer to
 //              it, Parked or a reply, was taken out of `frames`. Gone has a slot of its own.
 //   frames     so answers have the slots of their requests, and replies to what was parked those
-//              that ServiceLimits::waiting_request_count_max counts. An event is pushed only while
-//              its connection has less than unwritten_bytes_max not taken, and is charged at least
-//              kFrameOverheadBytes.
+//              that ServiceLimits::waiting_request_count_max counts, or to a part of a file, the
+//              one of its instance. An event is pushed only while its connection has less than
+//              unwritten_bytes_max not taken, and is charged at least kFrameOverheadBytes.
 #include <atomic>
 #include <cstdint>
 #include <functional>

@@ -100,6 +100,91 @@ TEST(Server, AProgramIsUploadedInPartsOnceAndLaunchedByItsDigest) {
   EXPECT_NE(as<wire::InstanceReply>(other.ask(request)), nullptr);
 }
 
+TEST(Server, AProgramIsNamedByAClientAndANewOneTakesTheName) {
+  RunningServer server;
+  server.served().runtime.add_program("v1", [] { return std::make_unique<EchoGuest>(); });
+  server.served().runtime.add_program("v2", [] { return std::make_unique<SayGuest>(0); });
+  RawClient client = server.connect();
+  const Digest first = *by_digest("v1").digest;
+  const Digest second = *by_digest("v2").digest;
+  EXPECT_EQ(refusal(client.ask(wire::NameProgram{first, "tool"})).substr(0, 10), "not-found:");
+  for (const char* each : {"v1", "v2"}) {
+    client.ask(wire::Upload{*by_digest(each).digest, 2, 0, each});
+    EXPECT_TRUE(is_done(client.ask(wire::NameProgram{*by_digest(each).digest, "tool"})));
+    EXPECT_EQ(launch(client, "tool", {"hello"}).program, *by_digest(each).digest);
+  }
+  EXPECT_EQ(as<wire::ProgramReply>(client.ask(wire::FindProgram{by_name("tool")}))->program,
+            second);
+  EXPECT_EQ(refusal(client.ask(wire::NameProgram{first, "echo"})),
+            "already-exists: the operator of this server named another program \"echo\"; choose "
+            "another name");
+  EXPECT_TRUE(is_done(client.ask(wire::NameProgram{sha256(bytes_of("echo")), "echo"})));
+}
+
+TEST(Server, NamesOfProgramsAreBounded) {
+  ServerOptions options = quick_options();
+  options.service.program_name_count_max = 7;  // One more than the operator's.
+  RunningServer server(options);
+  RawClient client = server.connect();
+  const Digest echo = sha256(bytes_of("echo"));
+  EXPECT_TRUE(is_done(client.ask(wire::NameProgram{echo, "a"})));
+  EXPECT_EQ(refusal(client.ask(wire::NameProgram{echo, "b"})).substr(0, 40),
+            "quota-exceeded: program_name_count_max: ");
+  EXPECT_TRUE(is_done(client.ask(wire::NameProgram{sha256(bytes_of("say")), "a"})));
+}
+
+wire::SendFile file_part(std::uint64_t instance, std::uint64_t file_bytes, std::uint64_t offset,
+                         std::string bytes) {
+  return {instance, {"a.txt", "text/plain", file_bytes, offset, std::move(bytes)}};
+}
+
+TEST(Server, FilesGoBothWaysPartByPart) {
+  RunningServer server;
+  RawClient client = server.connect();
+  const std::uint64_t instance = launch(client, "files").instance;
+  EXPECT_TRUE(is_done(client.ask(file_part(instance, 5, 0, "abc"))));
+  EXPECT_TRUE(is_done(client.ask(file_part(instance, 5, 3, "de"))));
+  std::string heard;
+  while (heard.size() < 5) {
+    const auto event = client.event<wire::FileEvent>();
+    ASSERT_TRUE(event);
+    EXPECT_EQ(event->instance, instance);
+    EXPECT_EQ(event->part.name, "a.txt");
+    EXPECT_EQ(event->part.media_type, "text/plain");
+    EXPECT_EQ(event->part.file_bytes, 5u);
+    EXPECT_EQ(event->part.offset, heard.size());
+    heard += event->part.bytes;
+  }
+  EXPECT_EQ(heard, "abcde");
+  EXPECT_EQ(refusal(client.ask(file_part(instance, 5, 3, "de"))).substr(0, 10), "cancelled:");
+  EXPECT_TRUE(is_done(client.ask(file_part(instance, 5, 0, "abc"))));
+  EXPECT_TRUE(is_done(client.ask(wire::CloseInput{instance})));
+  // The second copy has begun and does not become complete.
+  std::optional<wire::FileDroppedEvent> dropped = client.event<wire::FileDroppedEvent>();
+  ASSERT_TRUE(dropped);
+  EXPECT_EQ(dropped->instance, instance);
+  EXPECT_EQ(client.event<wire::EndedEvent>()->exit_code, 3);
+  EXPECT_EQ(refusal(client.ask(file_part(instance, 5, 0, "abc"))).substr(0, 10), "not-found:");
+}
+
+TEST(Server, AFileThatNobodyReadsIsNotTakenForEver) {
+  ServerOptions options = quick_options();
+  options.service.instance.guest.file_inbox_bytes_max = 1000;
+  RunningServer server(options);
+  RawClient client = server.connect();
+  const std::uint64_t instance = launch(client, "stubborn").instance;
+  const std::string part(600, 'x');
+  EXPECT_TRUE(is_done(client.ask(file_part(instance, 6000, 0, part))));
+  // The second fills the inbox: its reply waits for room, and a third is told to wait too.
+  client.send({1001, file_part(instance, 6000, 600, part)});
+  const auto refused = client.ask(file_part(instance, 6000, 1200, part));
+  ASSERT_NE(as<wire::Failure>(refused), nullptr);
+  EXPECT_EQ(as<wire::Failure>(refused)->code, ErrorCode::QuotaExceeded);
+  EXPECT_TRUE(as<wire::Failure>(refused)->retry_after_ms);
+  EXPECT_TRUE(is_done(client.ask(wire::Abort{instance})));
+  EXPECT_EQ(refusal(client.reply_to(1001)).substr(0, 10), "not-found:");
+}
+
 TEST(Server, AProgramThatDoesNotCompileIsToldAtTheUpload) {
   RunningServer server;
   RawClient client = server.connect();
@@ -122,7 +207,7 @@ TEST(Server, RefusalsNameWhatWasWrong) {
   RunningServer server(options);
   RawClient client = server.connect();
   EXPECT_EQ(refusal(client.ask(launch_of("nobody"))),
-            "not-found: no program is named \"nobody\" here; there are: echo, flood, late, say, "
+            "not-found: no program is named \"nobody\" here; there are: echo, files, flood, late, say, "
             "stubborn");
   wire::Launch greedy = launch_of("echo");
   greedy.limits.memory_bytes_max = 1001;

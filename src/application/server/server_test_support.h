@@ -92,6 +92,66 @@ class FloodGuest final : public TalkingGuest {
   std::atomic<std::uint64_t>& refused_;
 };
 
+// Sends each file that it gets back, part by part; without a client it ends with 3.
+class FilesGuest final : public TalkingGuest {
+ public:
+  FakeAction step(FakeHost& host) override {
+    switch (stage_) {
+      case Stage::Begin:
+        break;
+      case Stage::Received: {
+        const std::optional<std::string> record = take(host, future_);
+        if (!record) return {FakeAction::Kind::Finish, 3, ""};
+        begin(host, *record);
+        break;
+      }
+      case Stage::Read: {
+        const std::optional<std::string> part = take(host, future_);
+        if (part && !part->empty()) {
+          future_ = host.call("session", "write-file",
+                              {copy_, host.put(kGuestBuffer, *part),
+                               static_cast<std::int64_t>(part->size())})
+                        .value;
+          stage_ = Stage::Written;
+          return wait_for(host, future_);
+        }
+        host.call("future", "drop", {file_});
+        host.call("future", "drop", {copy_});
+        file_ = 0;
+        break;
+      }
+      case Stage::Written:
+        take(host, future_);
+        break;
+    }
+    stage_ = file_ == 0 ? Stage::Received : Stage::Read;
+    future_ = file_ == 0 ? host.call("session", "receive-file", {}).value
+                         : host.call("session", "read-file", {file_}).value;
+    return wait_for(host, future_);
+  }
+
+ private:
+  enum class Stage : std::uint8_t { Begin, Received, Read, Written };
+
+  // interface/session.wit: receive-file.
+  void begin(FakeHost& host, const std::string& record) {
+    std::uint32_t head[4] = {};
+    std::uint64_t bytes = 0;
+    std::memcpy(head, record.data(), sizeof head);
+    std::memcpy(&bytes, record.data() + sizeof head, sizeof bytes);
+    file_ = head[0];
+    const std::int64_t names = host.put(kGuestBuffer, record.substr(24));
+    copy_ = host.call("session", "send-file",
+                      {names, head[1], names + head[1], head[2], static_cast<std::int64_t>(bytes)})
+                .value;
+  }
+
+  Stage stage_ = Stage::Begin;
+  std::int64_t future_ = 0;
+  std::int64_t file_ = 0;
+  std::int64_t copy_ = 0;
+};
+
 // Waits for nothing that a client could do.
 class StubbornGuest final : public TalkingGuest {
  public:
@@ -135,6 +195,7 @@ class ServedEngine {
     runtime.add_program("say", [] { return std::make_unique<SayGuest>(0); });
     runtime.add_program("late", [] { return std::make_unique<SayGuest>(50'000'000); });
     runtime.add_program("stubborn", [] { return std::make_unique<StubbornGuest>(); });
+    runtime.add_program("files", [] { return std::make_unique<FilesGuest>(); });
     runtime.add_program("flood",
                         [this] { return std::make_unique<FloodGuest>(flood_sent, flood_refused); });
   }
@@ -151,7 +212,7 @@ class ServedEngine {
             }};
   }
   void name_programs(Gateway& gateway) {
-    for (const char* name : {"echo", "say", "late", "stubborn", "flood"}) {
+    for (const char* name : {"echo", "say", "late", "stubborn", "files", "flood"}) {
       const auto program = engine.manager.load_program(bytes_of(name));
       ASSERT_TRUE(program.ok());
       EXPECT_TRUE(gateway.name_program(name, program.value(), sha256(bytes_of(name))).ok());

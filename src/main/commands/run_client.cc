@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
+#include "cli/exit_code.h"
 #include "main/commands/output.h"
 
 namespace quire {
@@ -47,13 +49,62 @@ bool RunClient::message(lifecycle::InstanceId instance, std::string_view bytes) 
 bool RunClient::log(lifecycle::InstanceId instance, lifecycle::LogSource source,
                     lifecycle::LogLevel level, std::string_view line) {
   const bool loud = level >= lifecycle::LogLevel::Warning;
-  const std::string prefix =
-      several_ ? "[" + std::to_string(programs_.number_of(instance)) + "] " : "";
   const std::string mark = source == lifecycle::LogSource::Log ? "log: " : "";
-  const std::string text = prefix + mark + std::string(line);
-  std::fprintf(stderr, "%s\n",
-               terminal_.paint(text, loud ? cli::Colour::Yellow : cli::Colour::Grey).c_str());
+  tell(programs_.number_of(instance), mark + std::string(line),
+       loud ? cli::Colour::Yellow : cli::Colour::Grey);
   return true;
+}
+
+void RunClient::tell(std::size_t number, const std::string& text, cli::Colour colour) const {
+  const std::string prefix = several_ ? "[" + std::to_string(number) + "] " : "";
+  std::fprintf(stderr, "%s\n", terminal_.paint(prefix + text, colour).c_str());
+}
+
+void RunClient::tell_file(std::size_t number, const hostcalls::FilePart& part,
+                          const std::string* path) {
+  if (style_ == cli::OutputStyle::Json) {
+    print(dump({{"instance", number},
+                {"file", part.name},
+                {"media_type", part.media_type},
+                {"bytes", part.file_bytes},
+                {"path", path == nullptr ? nlohmann::json() : nlohmann::json(*path)}}));
+    return;
+  }
+  const std::string what = "file " + in_quotes(part.name) + " of " +
+                           std::to_string(part.file_bytes) + " bytes (" +
+                           printable(part.media_type) + ")";
+  if (path == nullptr) {
+    tell(number, what + " is not kept: --save-files FOLDER keeps files", cli::Colour::Yellow);
+  } else {
+    tell(number, what + " is " + *path, cli::Colour::Grey);
+  }
+}
+
+bool RunClient::file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) {
+  const std::size_t number = programs_.number_of(instance);
+  if (!files_) {
+    if (!part.is_dropped && part.offset == 0) tell_file(number, part, nullptr);
+    return true;
+  }
+  if (part.is_dropped) {
+    if (files_->drop(number, part.file) > 0) {
+      tell(number, "the program gave up a file that was not complete", cli::Colour::Yellow);
+    }
+    return true;
+  }
+  const Result<std::optional<std::string>> path = files_->add(number, several_, part);
+  if (!path.ok()) {
+    ++lost_file_count_;
+    tell(number, "error: " + std::string(path.error().message()), cli::Colour::Red);
+  } else if (path.value()) {
+    tell_file(number, part, &*path.value());
+  }
+  return true;
+}
+
+int RunClient::exit_code() const {
+  if (failed_count_ > 0) return cli::number(cli::ExitCode::GuestFailed);
+  return cli::number(lost_file_count_ > 0 ? cli::ExitCode::Failed : cli::ExitCode::Ok);
 }
 
 void RunClient::tell_failure(std::size_t number, const lifecycle::EndRecord& record) {
@@ -71,6 +122,10 @@ void RunClient::tell_failure(std::size_t number, const lifecycle::EndRecord& rec
 bool RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) {
   const std::size_t number = programs_.number_of(instance);
   const bool well = record.kind == lifecycle::EndKind::Finished && record.exit_code == 0;
+  if (const std::size_t count = files_ ? files_->drop_all(number) : 0; count > 0) {
+    tell(number, std::to_string(count) + " files that were not complete are not kept",
+         cli::Colour::Yellow);
+  }
   if (auto rest = unfinished_lines_.extract(number); !rest.empty() && !rest.mapped().empty()) {
     print_line(number, rest.mapped());
   }

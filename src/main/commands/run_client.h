@@ -1,27 +1,33 @@
 #pragma once
-// RunClient is the client of the instances that `quire run` launches: it prints what they say.
+// RunClient is the client of the instances that `quire run` launches: it prints what they say and
+// keeps the files that they send, where the user named a folder for them.
 //
 // One instance: its messages go to standard output as they are. Several: whole lines, each behind
 // the number of its instance. JSON: one object a line.
 //
-// Owns     the text that waits for the end of its line, and how each instance ended.
+// Owns     the text that waits for the end of its line, files on their way, and how each instance
+//          ended.
 // Thread   engine thread, which here is the main thread.
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "application/lifecycle/launch.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "main/commands/received_files.h"
 #include "main/commands/reported_programs.h"
 
 namespace quire {
 
 class RunClient final : public lifecycle::ClientSink {
  public:
-  RunClient(cli::OutputStyle style, bool several) : style_(style), several_(several) {}
+  // Without `files` what programs send as files is told and not kept.
+  RunClient(cli::OutputStyle style, bool several, std::optional<ReceivedFiles> files)
+      : style_(style), several_(several), files_(std::move(files)) {}
 
   // Instances are numbered from 0.
   void add(lifecycle::InstanceId instance, std::size_t number) { programs_.add(instance, number); }
@@ -29,9 +35,11 @@ class RunClient final : public lifecycle::ClientSink {
   bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
   bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
            std::string_view line) override;
+  bool file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) override;
   bool ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
 
-  bool all_ended_well() const { return failed_count_ == 0; }
+  // GuestFailed: an instance did not end well; Failed: all did, but a file could not be kept.
+  int exit_code() const;
   // Over all instances that have ended.
   struct Totals {
     std::size_t instance_count = 0;
@@ -49,14 +57,18 @@ class RunClient final : public lifecycle::ClientSink {
   void print_line(std::size_t number, std::string_view line);
   void print_json(std::size_t number, const char* key, std::string_view text);
   void tell_failure(std::size_t number, const lifecycle::EndRecord& record);
+  void tell_file(std::size_t number, const hostcalls::FilePart& part, const std::string* path);
+  void tell(std::size_t number, const std::string& text, cli::Colour colour) const;
 
   const cli::OutputStyle style_;
   const bool several_;
+  std::optional<ReceivedFiles> files_;
   const cli::Terminal terminal_ = cli::Terminal::standard_error();
   ReportedPrograms programs_;
   std::map<std::size_t, std::string> unfinished_lines_;  // By number; only when several.
   char last_byte_ = '\n';
   std::size_t failed_count_ = 0;
+  std::size_t lost_file_count_ = 0;  // Could not be kept.
   Totals totals_;
 };
 

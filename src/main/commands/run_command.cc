@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -15,6 +16,7 @@
 #include "main/commands/run_arguments.h"
 #include "main/commands/run_client.h"
 #include "main/commands/run_remote.h"
+#include "main/commands/sent_files.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
 #include "main/machine/machine.h"
@@ -25,11 +27,47 @@ namespace {
 // Standard input is looked at so often while nothing else happens.
 constexpr std::chrono::milliseconds kInputPeriod{10};
 
+// Files for every instance's `receive_file`.
+class LocalFiles {
+ public:
+  LocalFiles(const std::vector<FileToSend>& files, const std::vector<lifecycle::InstanceId>& to) {
+    for (const lifecycle::InstanceId each : to) {
+      if (!files.empty()) senders_.emplace(each, FileSender(files));
+    }
+  }
+  // Hands on as much as each takes now. What an instance refuses for good is an error.
+  Result<void> pump(lifecycle::InstanceManager& manager);
+  bool is_done() const { return senders_.empty(); }
+
+ private:
+  std::map<lifecycle::InstanceId, FileSender> senders_;  // Of those that lack some.
+};
+
+Result<void> LocalFiles::pump(lifecycle::InstanceManager& manager) {
+  for (auto at = senders_.begin(); at != senders_.end();) {
+    auto& [instance, sender] = *at;
+    while (!sender.is_done() && manager.has_file_room(instance)) {
+      const Result<void> sent = manager.send_file_to(instance, TRY(sender.part()));
+      if (sent.ok()) {
+        sender.taken();
+        continue;
+      }
+      if (sent.error().code() == ErrorCode::QuotaExceeded) break;  // It reads some first.
+      if (!manager.has_ended(instance)) return sent.error().copy().while_(sender.path());
+      break;
+    }
+    at = sender.is_done() || manager.has_ended(instance) ? senders_.erase(at) : std::next(at);
+  }
+  return {};
+}
+
 // Lines of standard input for every instance's `receive`.
 class LocalInput {
  public:
   // Hands on what has arrived. A guest whose inbox is full misses nothing: the line is tried again.
-  void pump(lifecycle::InstanceManager& manager, const std::vector<lifecycle::InstanceId>& to);
+  // The end of the input is theirs too, once nothing else comes.
+  void pump(lifecycle::InstanceManager& manager, const std::vector<lifecycle::InstanceId>& to,
+            bool may_end);
 
  private:
   bool deliver(lifecycle::InstanceManager& manager, const std::vector<lifecycle::InstanceId>& to,
@@ -51,14 +89,14 @@ bool LocalInput::deliver(lifecycle::InstanceManager& manager,
 }
 
 void LocalInput::pump(lifecycle::InstanceManager& manager,
-                      const std::vector<lifecycle::InstanceId>& to) {
+                      const std::vector<lifecycle::InstanceId>& to, bool may_end) {
   if (is_closed_) return;
   lines_.read();
   while (const std::string* line = lines_.front()) {
     if (!deliver(manager, to, *line)) return;
     lines_.pop();
   }
-  if (!lines_.ended()) return;
+  if (!may_end || !lines_.ended()) return;
   is_closed_ = true;
   for (const lifecycle::InstanceId instance : to) {
     // An instance that has ended needs no end of input.
@@ -66,15 +104,18 @@ void LocalInput::pump(lifecycle::InstanceManager& manager,
   }
 }
 
-void run_until_all_ended(Application& application, Machine& machine, const Clock& clock,
-                         const std::vector<lifecycle::InstanceId>& instances, PageReport* watch) {
+Result<void> run_until_all_ended(Application& application, Machine& machine, const Clock& clock,
+                                 const std::vector<lifecycle::InstanceId>& instances,
+                                 const std::vector<FileToSend>& to_send, PageReport* watch) {
   LocalInput input;
+  LocalFiles files(to_send, instances);
   lifecycle::InstanceManager& manager = application.manager();
   std::uint64_t input_ns = 0;
   while (manager.live_count() > 0) {
     const std::uint64_t now = clock.now_ns();
     if (now >= input_ns) {
-      input.pump(manager, instances);
+      TRY(files.pump(manager));
+      input.pump(manager, instances, files.is_done());
       input_ns = now + std::chrono::nanoseconds(kInputPeriod).count();
     }
     if (application.loop().step()) {
@@ -86,6 +127,7 @@ void run_until_all_ended(Application& application, Machine& machine, const Clock
     machine.wakeup().wait_for(
         std::chrono::nanoseconds(std::min(application.loop().sleep_ns(), input_in_ns)));
   }
+  return {};
 }
 
 std::string closing_line(const RunClient& client, const control::ControlStatistics& statistics,
@@ -157,6 +199,8 @@ Result<int> run(const cli::RunOptions& options) {
     return cli::number(cli::ExitCode::Usage);
   }
   TRY(File::open(options.program));
+  const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
+  std::optional<ReceivedFiles> received = TRY(received_files(options));
   if (!options.kv_report_file.empty()) TRY(check_report_file(options.kv_report_file));
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   tell_store_error(*machine);
@@ -169,7 +213,7 @@ Result<int> run(const cli::RunOptions& options) {
   }
 
   const bool several = !options.each_file.empty();
-  RunClient client(options.output, several);
+  RunClient client(options.output, several, std::move(received));
   std::vector<lifecycle::InstanceId> instances;
   const std::uint64_t begin_ns = clock.now_ns();
   for (const Arguments& arguments : all) {
@@ -181,7 +225,8 @@ Result<int> run(const cli::RunOptions& options) {
   PageReport report(*machine, clock);
   const bool is_drawn =
       options.kv_tree != cli::KvTreeStyle::None || !options.kv_report_file.empty();
-  run_until_all_ended(*application, *machine, clock, instances, is_drawn ? &report : nullptr);
+  TRY(run_until_all_ended(*application, *machine, clock, instances, files,
+                          is_drawn ? &report : nullptr));
   const double duration_s = static_cast<double>(clock.now_ns() - begin_ns) * 1e-9;
 
   TRY(tell_pages(options, report, client.programs()));
@@ -192,7 +237,7 @@ Result<int> run(const cli::RunOptions& options) {
                                ? closing_json(client, statistics, tiers, duration_s).dump()
                                : closing_line(client, statistics, tiers, duration_s);
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
-  return cli::number(client.all_ended_well() ? cli::ExitCode::Ok : cli::ExitCode::GuestFailed);
+  return client.exit_code();
 }
 
 }  // namespace

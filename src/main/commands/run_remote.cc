@@ -18,6 +18,7 @@
 #include "main/commands/output.h"
 #include "main/commands/run_arguments.h"
 #include "main/commands/run_client.h"
+#include "main/commands/sent_files.h"
 
 namespace quire {
 namespace {
@@ -80,12 +81,14 @@ Result<wire::ProgramName> bring_program(server::ServerClient& client, const std:
 class RemoteRun {
  public:
   RemoteRun(server::ServerClient& client, RunClient& printer, const cli::RunOptions& options,
-            wire::ProgramName program, std::vector<Arguments> all)
+            wire::ProgramName program, std::vector<Arguments> all,
+            const std::vector<FileToSend>& files)
       : client_(client),
         printer_(printer),
         options_(options),
         program_(std::move(program)),
-        all_(std::move(all)) {
+        all_(std::move(all)),
+        files_(files) {
     for (std::size_t number = 0; number < all_.size(); ++number) to_launch_.push_back(number);
   }
 
@@ -105,6 +108,9 @@ class RemoteRun {
   void line_taken(std::uint64_t instance, const wire::ReplyBody& reply);
   void ended(const wire::EndedEvent& event);
   void pump_input();
+  void end_input(std::uint64_t instance);
+  Result<void> pump_files();
+  Result<void> part_taken(std::uint64_t instance, const wire::ReplyBody& reply);
   void abort_all();
 
   server::ServerClient& client_;
@@ -112,6 +118,7 @@ class RemoteRun {
   const cli::RunOptions& options_;
   const wire::ProgramName program_;
   const std::vector<Arguments> all_;
+  const std::vector<FileToSend>& files_;
   std::deque<std::size_t> to_launch_;
   std::map<std::uint64_t, std::size_t> launching_;  // Request to number.
   SteadyTime::time_point launch_after_{};
@@ -120,6 +127,9 @@ class RemoteRun {
   InputLines input_;
   std::optional<Line> line_;
   SteadyTime::time_point input_after_{};
+  std::map<std::uint64_t, FileSender> senders_;                // Of instances that lack files.
+  std::map<std::uint64_t, std::uint64_t> parts_;               // Request to instance.
+  std::map<std::uint64_t, SteadyTime::time_point> due_parts_;  // Instance, and when to send.
   bool is_input_over_ = false;
   bool is_interrupted_ = false;
 };
@@ -145,7 +155,11 @@ Result<void> RemoteRun::launched(std::size_t number, const wire::ReplyBody& repl
     printer_.add(lifecycle::InstanceId{instance->instance}, number);
     running_.insert(instance->instance);
     if (is_interrupted_) client_.send(wire::Abort{instance->instance});
-    if (is_input_over_) client_.send(wire::CloseInput{instance->instance});
+    if (!files_.empty()) {
+      senders_.emplace(instance->instance, FileSender(files_));
+      due_parts_[instance->instance] = {};
+    }
+    if (is_input_over_) end_input(instance->instance);
     return {};
   }
   const auto* failure = std::get_if<wire::Failure>(&reply);
@@ -171,9 +185,57 @@ void RemoteRun::line_taken(std::uint64_t instance, const wire::ReplyBody& reply)
   }
 }
 
+// The end of the input comes behind the files.
+void RemoteRun::end_input(std::uint64_t instance) {
+  if (!senders_.contains(instance)) client_.send(wire::CloseInput{instance});
+}
+
+Result<void> RemoteRun::pump_files() {
+  const SteadyTime::time_point now = SteadyTime::now();
+  for (auto at = due_parts_.begin(); at != due_parts_.end();) {
+    const auto [instance, due] = *at;
+    if (due > now) {
+      ++at;
+      continue;
+    }
+    at = due_parts_.erase(at);
+    hostcalls::ClientFilePart part = TRY(senders_.at(instance).part());
+    wire::SendFile request{instance,
+                           {std::move(part.name), std::move(part.media_type), part.file_bytes,
+                            part.offset, std::move(part.bytes)}};
+    parts_.emplace(client_.send(std::move(request)), instance);
+  }
+  return {};
+}
+
+Result<void> RemoteRun::part_taken(std::uint64_t instance, const wire::ReplyBody& reply) {
+  const auto sender = senders_.find(instance);
+  if (sender == senders_.end()) return {};  // It has ended.
+  if (const auto* failure = std::get_if<wire::Failure>(&reply)) {
+    if (failure->retry_after_ms) {
+      due_parts_[instance] =
+          SteadyTime::now() + std::chrono::milliseconds(*failure->retry_after_ms);
+      return {};
+    }
+    if (failure->code == ErrorCode::NotFound) return {};  // Its end is on its way.
+    return error_of(*failure).while_(sender->second.path());
+  }
+  sender->second.taken();
+  if (!sender->second.is_done()) {
+    due_parts_[instance] = {};
+    return {};
+  }
+  senders_.erase(sender);
+  if (is_input_over_) end_input(instance);
+  return {};
+}
+
 Result<void> RemoteRun::take_reply(const wire::Reply& reply) {
   if (const auto launch = launching_.extract(reply.id); !launch.empty()) {
     return launched(launch.mapped(), reply.body);
+  }
+  if (const auto part = parts_.extract(reply.id); !part.empty()) {
+    return part_taken(part.mapped(), reply.body);
   }
   if (line_) {
     if (const auto sent = line_->asked.extract(reply.id); !sent.empty()) {
@@ -185,6 +247,8 @@ Result<void> RemoteRun::take_reply(const wire::Reply& reply) {
 
 void RemoteRun::ended(const wire::EndedEvent& event) {
   running_.erase(event.instance);
+  senders_.erase(event.instance);
+  due_parts_.erase(event.instance);
   if (line_) line_->unsent.erase(event.instance);
   lifecycle::EndRecord record;
   record.kind = static_cast<lifecycle::EndKind>(event.kind);
@@ -213,6 +277,16 @@ Result<void> RemoteRun::take(wire::ServerFrame frame) {
     printer_.log(lifecycle::InstanceId{log->instance},
                  static_cast<lifecycle::LogSource>(log->source),
                  static_cast<lifecycle::LogLevel>(log->level), log->line);
+  } else if (const auto* file = std::get_if<wire::FileEvent>(&frame)) {
+    const wire::FilePart& part = file->part;
+    printer_.file(
+        lifecycle::InstanceId{file->instance},
+        {file->file, part.name, part.media_type, part.file_bytes, part.offset, part.bytes, false});
+  } else if (const auto* dropped = std::get_if<wire::FileDroppedEvent>(&frame)) {
+    hostcalls::FilePart given_up;
+    given_up.file = dropped->file;
+    given_up.is_dropped = true;
+    printer_.file(lifecycle::InstanceId{dropped->instance}, given_up);
   } else if (const auto* end = std::get_if<wire::EndedEvent>(&frame)) {
     ended(*end);
   } else if (const auto* shutdown = std::get_if<wire::ShutdownEvent>(&frame)) {
@@ -247,7 +321,7 @@ void RemoteRun::pump_input() {
   }
   if (!input_.ended()) return;
   is_input_over_ = true;
-  for (const std::uint64_t each : running_) client_.send(wire::CloseInput{each});
+  for (const std::uint64_t each : running_) end_input(each);
 }
 
 void RemoteRun::abort_all() {
@@ -262,6 +336,7 @@ Result<void> RemoteRun::run(Interrupt& interrupt) {
     std::optional<wire::ServerFrame> frame = TRY(client_.receive(kInputPeriod));
     if (frame) TRY(take(*std::move(frame)));
     pump_input();
+    TRY(pump_files());
     if (!interrupt.take()) continue;
     if (is_interrupted_) break;  // A second one does not wait for the server.
     abort_all();
@@ -275,6 +350,8 @@ Result<void> RemoteRun::run(Interrupt& interrupt) {
 Result<int> run_remote(const cli::RunOptions& options) {
   const server::Endpoint endpoint = TRY(server::parse_server_url(options.server));
   std::vector<Arguments> all = TRY(run_arguments(options));
+  const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
+  std::optional<ReceivedFiles> received = TRY(received_files(options));
   const std::unique_ptr<server::ServerClient> client =
       TRY(server::ServerClient::connect(endpoint, kConnectTimeMax));
   Result<wire::ProgramName> program = bring_program(*client, options.program);
@@ -284,9 +361,9 @@ Result<int> run_remote(const cli::RunOptions& options) {
     return is_no_module ? cli::number(cli::ExitCode::GuestFailed) : code;
   }
   Interrupt interrupt = TRY(Interrupt::create());
-  RunClient printer(options.output, !options.each_file.empty());
+  RunClient printer(options.output, !options.each_file.empty(), std::move(received));
   const SteadyTime::time_point begin = SteadyTime::now();
-  RemoteRun run(*client, printer, options, std::move(program).take(), std::move(all));
+  RemoteRun run(*client, printer, options, std::move(program).take(), std::move(all), files);
   TRY(run.run(interrupt));
   const double duration_s = std::chrono::duration<double>(SteadyTime::now() - begin).count();
   const std::string line = options.output == cli::OutputStyle::Json
@@ -294,7 +371,7 @@ Result<int> run_remote(const cli::RunOptions& options) {
                                : "[" + totals_text(printer.totals(), duration_s) + "]";
   const cli::Terminal terminal = cli::Terminal::standard_error();
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
-  return cli::number(printer.all_ended_well() ? cli::ExitCode::Ok : cli::ExitCode::GuestFailed);
+  return printer.exit_code();
 }
 
 }  // namespace quire

@@ -520,9 +520,31 @@ namespace session {
 // Sends one message to the client. `quota-exceeded` when the client has not taken enough of them.
 QUIRE_IMPORT("quire:core/session@1", "send")
 std::int32_t send(const std::uint8_t* message, std::uint32_t message_count);
-// One message of the client. Error `unavailable`: the client has ended its side.
+// One message of the client. Error `unavailable`: the client has ended its side, or is gone; the
+// message says which, and for how long the program may wait for it to come back.
 QUIRE_IMPORT("quire:core/session@1", "receive")
 std::int32_t receive();
+// Begins a file of `file-bytes` to the client; `write-file` gives it its bytes. `media-type` is 1 to
+// 127 printable ASCII characters with a `/`, as "image/png". One that is dropped before its last
+// byte is told to the client as given up. `too-large`: over file_bytes_max; `quota-exceeded`:
+// file_count_max, or file_outbox_bytes_max of earlier files are not taken; `not-supported`: the
+// client is a program, which takes messages alone.
+QUIRE_IMPORT("quire:core/session@1", "send-file")
+std::int32_t send_file(const std::uint8_t* name, std::uint32_t name_count, const std::uint8_t* media_type, std::uint32_t media_type_count, std::uint64_t file_bytes);
+// The next part, at most 1 MiB. Ready, with nothing, once there is room for another. `out-of-range`:
+// more than was announced; `quota-exceeded`: there is no room, and an earlier part was not waited
+// for.
+QUIRE_IMPORT("quire:core/session@1", "write-file")
+std::int32_t write_file(std::int32_t file, const std::uint8_t* part, std::uint32_t part_count);
+// The next file of the client: s32 handle, u32 bytes of its name, u32 bytes of its media type, u32
+// zero, u64 bytes of the file; then name and media type. Error `unavailable` as of `receive`.
+QUIRE_IMPORT("quire:core/session@1", "receive-file")
+std::int32_t receive_file();
+// The next part of a file that was received, of 1 to 1,048,576 bytes; nothing at its end. Error
+// `unavailable`: the client went, or ended its side, before the file was complete. One read at a
+// time: `quota-exceeded` while the read before was neither taken nor dropped.
+QUIRE_IMPORT("quire:core/session@1", "read-file")
+std::int32_t read_file(std::int32_t file);
 }  // namespace session
 
 }  // namespace quire::abi

@@ -5,6 +5,7 @@
 #include "quire/context.h"
 #include "quire/context_results.h"
 #include "quire/event_loop.h"
+#include "quire/files.h"
 #include "quire/forward.h"
 #include "quire/future.h"
 #include "quire/generate.h"

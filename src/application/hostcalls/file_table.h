@@ -1,0 +1,138 @@
+#pragma once
+// FileTable holds the files between one instance and its client: parts that the client has not
+// taken and parts that the guest has not read.
+//
+// Thread   engine thread only.
+// Bound    GuestLimits::file_*. Each side may go beyond its bytes by one part, since who is told
+//          that there is room may use it; and one part of each file may be in a future.
+// Errors   QuotaExceeded names the limit; InvalidArgument for a part that does not continue its
+//          file, which changes nothing.
+//
+// Invariants, all checked by verify():
+//   S1  Every file handle is that of one outgoing or one incoming file.
+//   S2  The figures are the sums over parts; each part counts kPartBytes more than it has.
+//   S3  Who waits for room waits while there is none; who waits for a part, while there is none.
+//   S4  At most one write waits for room, and each file has at most one read that was not taken.
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "application/hostcalls/future_table.h"
+#include "application/hostcalls/guest_limits.h"
+#include "base/result.h"
+
+namespace quire::hostcalls {
+
+// A part on its way to the client, or the word that no more will come.
+struct FilePart {
+  std::uint64_t file = 0;  // A number of the instance's, from 1.
+  std::string_view name;
+  std::string_view media_type;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t offset = 0;
+  std::string_view bytes;
+  bool is_dropped = false;
+};
+
+// A part that the client sends; one at offset 0 begins a file, and gives up the one before where
+// that is not complete.
+struct ClientFilePart {
+  std::string name;
+  std::string media_type;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t offset = 0;
+  std::string bytes;
+};
+
+inline constexpr std::uint32_t kMediaTypeBytesMax = 127;
+// InvalidArgument for what is no media type.
+Result<void> check_media_type(std::string_view media_type);
+
+class FileTable {
+ public:
+  static constexpr std::uint64_t kPartBytes = 256;  // What a part costs besides its bytes.
+
+  FileTable(const GuestLimits& limits, HandleTable& handles, FutureTable& futures)
+      : limits_(limits), handles_(handles), futures_(futures) {}
+
+  // The guest's calls; the caller checked room for a future.
+  Result<GuestHandle> send_file(std::string name, std::string media_type, std::uint64_t file_bytes);
+  Result<GuestHandle> write_file(GuestHandle file, std::string part);
+  GuestHandle receive_file();
+  Result<GuestHandle> read_file(GuestHandle file);
+  // The handle was found before.
+  void drop(GuestHandle file);
+  void future_dropped(FutureRecord& record);
+
+  // What goes to the client, in order; until the next call that changes something.
+  std::optional<FilePart> front() const;
+  void front_taken();
+
+  // What the client sends.
+  Result<void> push(ClientFilePart part);
+  bool has_room() const { return in_bytes_ < limits_.file_inbox_bytes_max; }
+  // Why no part comes, or none for now; empty: one may.
+  void set_absence(std::optional<Error> absence);
+
+  std::uint64_t outbox_bytes() const { return out_bytes_; }
+  std::uint64_t inbox_bytes() const { return in_bytes_; }
+  void verify() const;
+
+ private:
+  struct Outgoing {
+    std::string name;
+    std::string media_type;
+    std::uint64_t file_bytes = 0;
+    std::uint64_t written = 0;
+    std::uint32_t part_count = 0;  // Not taken; dropped ones with it.
+    GuestHandle handle{};          // 0: dropped.
+  };
+  struct Part {
+    std::uint32_t file = 0;
+    std::uint64_t offset = 0;
+    std::string bytes;
+    bool is_dropped = false;
+  };
+  struct Incoming {
+    std::string name;
+    std::string media_type;
+    std::uint64_t file_bytes = 0;
+    std::uint64_t received = 0;
+    std::deque<std::string> parts;
+    GuestHandle reader{};         // The future of the last read, which may be gone.
+    std::optional<Error> broken;  // It will not become complete.
+    GuestHandle handle{};         // 0: the guest has not received it.
+  };
+
+  bool has_out_room() const { return out_bytes_ < limits_.file_outbox_bytes_max; }
+  void add_part(std::uint32_t file, Part part);
+  void forget_if_done(std::uint32_t file);
+  Result<void> check_begin(const ClientFilePart& part) const;
+  Result<void> check_continues(const ClientFilePart& part) const;
+  Incoming& begin(ClientFilePart& part);
+  void break_current(const Error& why);
+  void serve_receivers();
+  void serve(Incoming& file);
+  void put_back(GuestHandle file);
+  void wake_writer();
+
+  const GuestLimits& limits_;
+  HandleTable& handles_;
+  FutureTable& futures_;
+  std::uint32_t last_file_ = 0;
+  std::unordered_map<std::uint32_t, Outgoing> outgoing_;
+  std::deque<Part> out_parts_;
+  std::uint64_t out_bytes_ = 0;
+  GuestHandle writer_{};  // The future that waits for room; 0: none.
+  std::unordered_map<std::uint32_t, Incoming> incoming_;
+  std::deque<std::uint32_t> unreceived_;  // Incoming ones without a handle, oldest first.
+  std::uint32_t current_ = 0;             // The incoming one that is not complete; 0: none.
+  std::uint64_t in_bytes_ = 0;
+  std::deque<GuestHandle> receivers_;  // Futures of receive_file, oldest first.
+  std::optional<Error> absence_;
+};
+
+}  // namespace quire::hostcalls

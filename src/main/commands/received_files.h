@@ -1,0 +1,80 @@
+#pragma once
+// ReceivedFiles writes the files that programs send into one folder of the user's, and nowhere
+// else: under the name that the program gave, which holds no separator, and never over what is
+// there.
+//
+// Owns     files that are not complete; one that never becomes so is removed again.
+// Bound    kOpenCountMax of them at once, and kBytesMax written in all.
+// Thread   one.
+// Errors   AlreadyExists, InvalidArgument for what no server should say, QuotaExceeded, Io; told
+//          once for each file, whose further parts are passed over.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "application/hostcalls/file_table.h"
+#include "base/result.h"
+#include "cli/options.h"
+
+namespace quire {
+
+class ReceivedFiles {
+ public:
+  static constexpr std::size_t kOpenCountMax = 512;
+  static constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 30;
+
+  // Makes the folder where it is not there.
+  static Result<ReceivedFiles> open(const std::string& folder);
+  ReceivedFiles(ReceivedFiles&&) = default;
+  ReceivedFiles& operator=(ReceivedFiles&&) = default;
+  ~ReceivedFiles();
+
+  // The path, once the last part was written. `program` numbers the one that sends; where several
+  // do, each has a folder of its number in the folder.
+  Result<std::optional<std::string>> add(std::size_t program, bool several,
+                                         const hostcalls::FilePart& part);
+  // No more comes of this file, or of any of the program. How many were not complete.
+  std::size_t drop(std::size_t program, std::uint64_t file);
+  std::size_t drop_all(std::size_t program);
+
+ private:
+  class Descriptor {
+   public:
+    explicit Descriptor(int number = -1) : number_(number) {}
+    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+      std::swap(number_, other.number_);
+      return *this;
+    }
+    ~Descriptor();
+    int get() const { return number_; }
+
+   private:
+    int number_;
+  };
+  struct Open {
+    Descriptor folder;
+    Descriptor file;  // None: refused, and told.
+    std::string name;
+    std::string path;
+    std::uint64_t file_bytes = 0;
+    std::uint64_t written = 0;
+  };
+  using Key = std::pair<std::size_t, std::uint64_t>;  // Program and file.
+
+  explicit ReceivedFiles(std::string folder) : folder_(std::move(folder)) {}
+  Result<Open> begin(const std::string& folder, const hostcalls::FilePart& part);
+  Result<void> write(Open& open, const hostcalls::FilePart& part);
+  static bool give_up(Open& open);
+
+  std::string folder_;
+  std::map<Key, Open> open_;
+  std::uint64_t bytes_ = 0;  // Written in all.
+};
+
+// As the user wants it: none where no folder was named.
+Result<std::optional<ReceivedFiles>> received_files(const cli::RunOptions& options);
+
+}  // namespace quire
