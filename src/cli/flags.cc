@@ -155,6 +155,14 @@ void EngineFlags::add_all(CLI::App& app) {
       ->envname("QUIRE_BATCHING")
       ->type_name("POLICY")
       ->capture_default_str();
+  app.add_option(
+         "--prefill-budget", prefill_budget,
+         "Tokens of prompts in a step that also generates; 0: so many that the step takes at "
+         "most twice as long as without, as measured")
+      ->envname("QUIRE_PREFILL_BUDGET")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
   CLI::Option* pages = app.add_option("--kv-pages", kv_pages, "Pages of the KV pool")
                            ->envname("QUIRE_KV_PAGES")
                            ->type_name("N")
@@ -228,6 +236,7 @@ Result<EngineOptions> EngineFlags::finish() const {
     options.when_full = WhenFullChoice::FcfsKill;
   }
   options.batching = TRY(parse_batching(batching));
+  options.prefill_row_budget = prefill_budget;
   options.thread_count = threads;
   if (page_size != 8 && page_size != 16 && page_size != 32) {
     return Error(ErrorCode::InvalidArgument,

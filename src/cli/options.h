@@ -36,6 +36,7 @@ struct EngineOptions {
   PagePolicyChoice eviction = PagePolicyChoice::Default;
   WhenFullChoice when_full = WhenFullChoice::Suspend;
   BatchingChoice batching;
+  std::uint32_t prefill_row_budget = 0;  // Rows of prefill beside decoding; 0: measured.
   // At most one of the two; neither: a quarter of the memory, at most 8 GiB.
   std::optional<std::uint32_t> kv_pages;
   std::optional<std::uint64_t> kv_memory_bytes;

@@ -138,6 +138,13 @@ TEST(Parse, PoliciesForBatchesCarryTheirNumber) {
   EXPECT_EQ(batching("t-only:2.5").period_ns, 2'500'000u);
 }
 
+TEST(Parse, ABudgetForPromptsIsMeasuredUnlessItIsGiven) {
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm"}).engine.prefill_row_budget, 0u);
+  EXPECT_EQ(
+      parsed_as<RunOptions>({"run", "p.wasm", "--prefill-budget", "64"}).engine.prefill_row_budget,
+      64u);
+}
+
 TEST(Parse, AWrongPolicyForBatchesIsToldWhatWouldBeRight) {
   const auto error = [](const std::string& text) {
     return first_line_of_usage_error({"run", "p.wasm", "--batching", text});

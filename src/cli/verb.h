@@ -29,6 +29,7 @@ struct EngineFlags {
   std::string eviction = "default";
   std::string when_full;  // Empty: as the eviction says.
   std::string batching = "adaptive";
+  std::uint32_t prefill_budget = 0;
   std::uint32_t threads = 0;
   std::string store;
   bool has_no_store = false;

@@ -19,6 +19,7 @@ DispatchPolicy t_only(std::uint64_t period_ns) {
 Harness::Options options_of(const DispatchPolicy& policy) {
   Harness::Options options;
   options.controller.dispatch = policy;
+  options.controller.prefill_row_budget = 256;  // Room for every prompt of these tests.
   return options;
 }
 
@@ -60,7 +61,7 @@ TEST(Batching, EveryPolicyGivesTheSameTokens) {
 }
 
 TEST(Batching, AdaptiveTakesAllThatIsReadyWhenTheDeviceIsFree) {
-  Harness harness;
+  Harness harness(options_of({}));
   std::vector<Conversation> talks = talks_of(harness, 5);
   ask(harness, talks[0]);
   harness.begin_step();

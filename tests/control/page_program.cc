@@ -44,7 +44,7 @@ Knobs Knobs::of_seed(std::uint64_t seed) {
   knobs.page_size = kPageSizes[random() % std::size(kPageSizes)];
   knobs.page_count = kPages[random() % std::size(kPages)];
   knobs.row_count_max = kRows[random() % std::size(kRows)];
-  knobs.prefill_row_budget = 1 + static_cast<std::uint32_t>(random() % 40);
+  knobs.prefill_row_budget = static_cast<std::uint32_t>(random() % 40);
   knobs.dispatch = some_policy(random);
   knobs.sequence_count = random() % 2 == 0 ? 2 : 64;
   knobs.hash_bits = kBits[random() % std::size(kBits)];

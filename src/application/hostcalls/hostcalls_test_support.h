@@ -36,6 +36,7 @@ class RecordingControl final : public control::ControlPort {
   }
 
   const std::vector<control::ModelDescription>& models() const override { return models_; }
+  void set_tenant(control::TenantId, const control::TenantOptions&) override {}
   void start_instance(control::InstanceId id, control::TenantId,
                       const control::InstanceLimits&) override {
     live[id] = true;

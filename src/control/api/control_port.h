@@ -58,6 +58,9 @@ class ControlPort {
 
   virtual const std::vector<ModelDescription>& models() const = 0;
 
+  // Of a tenant that is there or to come; holds from the next batch on.
+  virtual void set_tenant(TenantId tenant, const TenantOptions& options) = 0;
+
   virtual void start_instance(InstanceId instance, TenantId tenant,
                               const InstanceLimits& limits) = 0;
   // From now on; what it has beyond them it keeps.

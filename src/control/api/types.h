@@ -48,6 +48,8 @@ struct ContextCounters {
 
 inline constexpr std::uint32_t kSnapshotNameBytesMax = 255;
 
+inline constexpr std::uint64_t kNoDeadline = ~std::uint64_t{0};
+
 // What one instance may hold at once; more is QuotaExceeded, which names the limit.
 struct InstanceLimits {
   std::uint32_t page_count_max = 1u << 20;
@@ -61,6 +63,14 @@ struct InstanceLimits {
   std::uint32_t export_count_max = 256;
   std::uint32_t export_page_count_max = 4096;  // A page counts as often as it is exported.
   bool may_export_publicly = false;            // The grant for what other tenants may import.
+  // On the engine's clock: work of instances of one tenant and equal priority goes in this order.
+  // It promises nothing, and nothing ends when it is over.
+  std::uint64_t deadline_ns = kNoDeadline;
+};
+
+// What an operator says of a tenant.
+struct TenantOptions {
+  double weight = 1;  // Its share of each device, against the other tenants' weights. Above 0.
 };
 
 }  // namespace quire::control

@@ -95,6 +95,7 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
     scheduling.model = ModelIndex{static_cast<std::uint32_t>(index)};
     scheduling.dispatch = options.dispatch;
     scheduling.prefill_row_budget = options.prefill_row_budget;
+    scheduling.aging_ns = options.aging_ns;
     scheduling.page_wait_ns_max = options.page_wait_ns_max;
     scheduling.when_full = options.when_full;
     scheduling.miss_count_max = options.miss_count_max;
@@ -124,6 +125,17 @@ Instance* Controller::find_instance(InstanceId id) const {
   return found == by_id_.end() ? nullptr : found->second;
 }
 
+void Controller::set_tenant(TenantId tenant, const TenantOptions& options) {
+  QUIRE_CHECK(options.weight > 0, "a tenant without a share");
+  tenants_[static_cast<std::uint32_t>(tenant)] = options;
+  for (const auto& scheduler : schedulers_) scheduler->shares().set_weight(tenant, options.weight);
+}
+
+TenantOptions Controller::options_of(TenantId tenant) const {
+  const auto found = tenants_.find(static_cast<std::uint32_t>(tenant));
+  return found == tenants_.end() ? TenantOptions{} : found->second;
+}
+
 void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLimits& limits) {
   QUIRE_CHECK(find_instance(id) == nullptr, "an instance starts once");
   auto made = std::make_unique<Instance>();
@@ -132,6 +144,9 @@ void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLi
   made->order = ++next_order_;
   made->limits = limits;
   made->ledgers.resize(schedulers_.size());
+  for (const auto& scheduler : schedulers_) {
+    made->shares.push_back(&scheduler->shares().join(tenant, options_of(tenant).weight));
+  }
   by_id_.emplace(static_cast<std::uint64_t>(id), made.get());
   table_.instances.emplace(made->order, std::move(made));
 }
@@ -146,6 +161,9 @@ void Controller::end_instance(InstanceId id) {
   jobs_.forget_all(id);
   snapshots_.forget_all(id);
   drop_objects(*instance);
+  for (std::size_t model = 0; model < schedulers_.size(); ++model) {
+    schedulers_[model]->shares().leave(*instance->shares[model]);
+  }
   by_id_.erase(static_cast<std::uint64_t>(id));
   table_.instances.erase(instance->order);
   drain();

@@ -40,7 +40,8 @@ struct ServedModel {
 
 struct ControllerOptions {
   DispatchPolicy dispatch{};
-  std::uint32_t prefill_row_budget = 256;
+  std::uint32_t prefill_row_budget = 0;    // Of a batch that also decodes; 0: measured.
+  std::uint64_t aging_ns = 1'000'000'000;  // As of BatchOrder.
   std::uint64_t page_wait_ns_max = 10'000'000'000;
   EvictionPolicyKind eviction = EvictionPolicyKind::Default;
   WhenFull when_full = WhenFull::Suspend;
@@ -70,6 +71,7 @@ class Controller final : public ControlPort {
   ~Controller() override;
 
   const std::vector<ModelDescription>& models() const override { return descriptions_; }
+  void set_tenant(TenantId tenant, const TenantOptions& options) override;
   void start_instance(InstanceId instance, TenantId tenant, const InstanceLimits& limits) override;
   void set_limits(InstanceId instance, const InstanceLimits& limits) override;
   void end_instance(InstanceId instance) override;
@@ -158,6 +160,7 @@ class Controller final : public ControlPort {
   Result<void> issue_output(Instance& instance, Command& command, ObjectId queue, ObjectId embed);
   void drain();
   Instance* find_instance(InstanceId id) const;
+  TenantOptions options_of(TenantId tenant) const;
   // What the instance has but no name points to any more.
   void drop_objects(Instance& instance);
   // All it has goes to others, now.
@@ -173,6 +176,7 @@ class Controller final : public ControlPort {
   TextJobs jobs_;
   SnapshotJobs snapshots_;
   std::unordered_map<std::uint64_t, Instance*> by_id_;
+  std::unordered_map<std::uint32_t, TenantOptions> tenants_;  // Those that an operator named.
   std::uint64_t next_order_ = 0;
   std::uint64_t lost_instance_count_ = 0;
 };

@@ -119,6 +119,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Destr
 Result<void> Controller::issue(Instance& instance, Command& command, const SetQueuePriority& body) {
   QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
   queue->priority = body.priority;
+  queue->model->note_priorities();
   dispatcher_.answer(instance.id, command.future, AnswerBody(Done{}));
   return {};
 }

@@ -502,10 +502,14 @@ void begin_flight(Context& context, ModelResources& resources, std::uint32_t cou
   const std::uint32_t page_size = page_size_of(resources);
   context.is_in_flight = true;
   context.flight_count = count;
-  const std::uint32_t full_count =
-      context.has_unnamed_start ? 0 : (context.written_count + count) / page_size;
+  const std::uint32_t end = context.written_count + count;
+  std::uint32_t claimed = context.has_unnamed_start ? 0 : end / page_size;
+  // Also the page that it ends in, where it is known what will be in it: whoever wants the same
+  // waits, and does not compute it beside.
+  const bool ends_within = !context.has_unnamed_start && end % page_size > 0;
+  if (ends_within && tail_token_count(context) >= (claimed + 1) * page_size) ++claimed;
   NodeId parent = context.head;
-  while (context.claim_count < full_count) {
+  while (context.claim_count < claimed) {
     const TailPage page(context, page_size, context.claim_count);
     const PageId id = context.tail[context.claim_count];
     if (!resources.cache.claim(id, parent, page.content())) break;

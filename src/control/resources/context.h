@@ -64,7 +64,8 @@ std::uint32_t pages_wanted(const Context& context, const ModelResources& resourc
 bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
                 std::uint32_t count, std::vector<inference::PageCopy>& copies);
 
-// Puts the next `count` queued tokens in flight. Claims the pages they fill.
+// Puts the next `count` queued tokens in flight. Claims the pages they fill, and the one they begin
+// if more tokens to fill it are queued.
 void begin_flight(Context& context, ModelResources& resources, std::uint32_t count);
 // Appends what the device does not know of the table yet. Requires: the context has a sequence.
 void sync_table(Context& context, const ModelResources& resources,

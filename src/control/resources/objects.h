@@ -22,6 +22,7 @@
 
 namespace quire::control {
 
+struct FairShare;
 struct Instance;
 struct Operation;
 class Scheduler;
@@ -234,6 +235,7 @@ struct Operation {
     std::uint32_t output;  // Index into output_embeds.
   };
   std::vector<Requery> requeries;       // Found tokens whose outputs are wanted.
+  std::uint64_t ready_since_ns = 0;     // It waits for rows since then; 0: nobody looked yet.
   std::uint32_t wanted_page_count = 0;  // Waits for so many pages,
   std::uint64_t wait_since_ns = 0;      // since then.
   bool has_waited = false;              // For pages that another was computing.
@@ -264,6 +266,7 @@ struct Operation {
     position_first = 0;
     output_tokens.clear();
     requeries.clear();
+    ready_since_ns = 0;
     wait_since_ns = 0;
     wanted_page_count = 0;
     has_waited = false;
@@ -292,7 +295,8 @@ struct Instance {
   InstanceLimits limits;
   FlatMap<ObjectEntry> objects;     // By ObjectId.
   FlatMap<Ref<Operation>> futures;  // By FutureId; of unfinished operations.
-  std::vector<PageLedger> ledgers;  // By model.
+  std::vector<PageLedger> ledgers;  // By model,
+  std::vector<FairShare*> shares;   // and its tenant's share of the model's device.
   Operation* first = nullptr;       // Unfinished operations in order of issue.
   Operation* last = nullptr;
   std::uint32_t operation_count = 0;

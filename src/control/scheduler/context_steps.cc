@@ -182,10 +182,10 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   const auto requery_count =
       std::min(row_limit, static_cast<std::uint32_t>(operation.requeries.size()));
   std::uint32_t chunk = std::min(remaining, row_limit - requery_count);
-  if (chunk < remaining) {
-    // Ends with a page, so that others who want the same prompt find whole pages claimed.
-    const std::uint32_t end = (context.written_count + chunk) / page_size * page_size;
-    if (end > context.written_count) chunk = end - context.written_count;
+  constexpr std::uint32_t kWholePageCountMin = 4;
+  if (chunk < remaining && chunk >= kWholePageCountMin * page_size) {
+    // Ends with a page, so that others who want the same prompt find what it holds a step earlier.
+    chunk = (context.written_count + chunk) / page_size * page_size - context.written_count;
   }
   const std::uint32_t output_limit =
       std::min(requery_count + chunk, static_cast<std::uint32_t>(operation.output_embeds.size()));
@@ -291,7 +291,7 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
                            .row_count = requery_count + chunk,
                            .visible_slot_end = base + context.written_count + chunk,
                            .mask = std::nullopt});
-  operation.instance->statistics.computed_token_count += requery_count + chunk;
+  charge(operation, requery_count + chunk);
   building_.passes.push_back(pass);
 }
 

@@ -45,6 +45,8 @@ class DispatchTimer {
 
   // Whether it has to know how many are ready.
   bool counts() const { return policy_.kind == DispatchKind::KOnly; }
+  // A batch is of a few commands: then the oldest ones, whatever they are.
+  bool takes_few() const { return counts() || policy_.kind == DispatchKind::Eager; }
   bool joins() const { return policy_.kind != DispatchKind::Eager; }
   std::uint32_t command_count_max() const;  // Of one batch.
 

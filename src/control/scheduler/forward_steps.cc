@@ -37,7 +37,8 @@ Scheduler::Attempt Scheduler::forward(Operation& operation) {
   for (const EmbedObject* embed : operation.input_embeds) {
     const bool is_of_this_batch =
         embed->state == EmbedState::Output && embed->batch == static_cast<std::uint64_t>(batch_.id);
-    if (is_of_this_batch) return Attempt::Later;  // S2: its vector exists when the batch is done.
+    // S2: its vector exists when the batch is done.
+    if (is_of_this_batch) return Attempt::Later;
   }
   if (!operation.is_started) {
     operation.is_whole = !is_chunkable(operation);
@@ -306,7 +307,7 @@ void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count,
     add_output(*operation.output_embeds[input - output_first], row_first + index, pass);
   }
   building_.passes.push_back(pass);
-  operation.instance->statistics.computed_token_count += row_count;
+  charge(operation, row_count);
 }
 
 SlotMask Scheduler::forward_mask(const Operation& operation, std::uint32_t row_first,

@@ -19,11 +19,6 @@ store::PageSpace space_of(const PageCacheOptions& cache, const inference::Backen
   return {.names = cache.space, .page_bytes = backend.capabilities().page_bytes};
 }
 
-// What goes by name has no queue.
-Priority priority_of(const Operation& operation) {
-  return operation.queue != nullptr ? operation.queue->priority : Priority::Normal;
-}
-
 PageTierOptions tiers_of(const SchedulerOptions& options) {
   PageTierOptions tiers = options.tiers;
   if (options.disk == nullptr) tiers.disk_page_count_max = 0;
@@ -46,9 +41,17 @@ Scheduler::Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
              CostModel(backend.capabilities().page_bytes, options.copy_ns_per_byte,
                        options.tier_choice)),
       misses_(options.miss_count_max),
-      timer_(options.dispatch) {
+      timer_(options.dispatch),
+      shares_(resources_.device.row_count_max),
+      order_(shares_, options.aging_ns),
+      steps_(options.prefill_row_budget) {
   if (tiers_.is_on()) resources_.cache.set_eviction_sink(&tiers_);
   QUIRE_CHECK(resources_.device.row_count_max > 0, "a device that takes no rows");
+}
+
+// What goes by name has no queue.
+Priority Scheduler::priority_of(const Operation& operation) {
+  return operation.queue != nullptr ? operation.queue->priority : Priority::Normal;
 }
 
 bool Scheduler::needs_batch(const Operation& operation) const {
@@ -57,34 +60,13 @@ bool Scheduler::needs_batch(const Operation& operation) const {
          is<ExportPages>(operation) || is<ContextFromPages>(operation);
 }
 
-// An upper bound: what is found in the trie needs no row.
-std::uint32_t Scheduler::row_count_of(const Operation& operation) const {
-  if (const Context* context = operation.context) {
-    const bool may_have_lost_all = context->is_suspended;
-    return queued_count(*context) +
-           (may_have_lost_all ? context->committed_count * resources_.cache.page_size() : 0);
-  }
-  return static_cast<std::uint32_t>(operation.input_embeds.size()) - operation.done_count;
-}
-
-Scheduler::Candidate Scheduler::candidate_of(Operation& operation) {
-  return {.operation = Ref<Operation>(&operation),
-          .age = operation.age,
-          .priority = static_cast<std::uint8_t>(priority_of(operation))};
-}
-
 void Scheduler::run(Operation& operation) {
-  resources_.cache.set_time(table_.clock.now_ns());
   if (needs_batch(operation)) {
-    if (!is_building_ || is_closed()) {
-      ready_.push_back(Ref<Operation>(&operation));
-      return;
-    }
-    if (row_count_of(operation) > options_.decode_row_count_max) {
-      large_.push_back(candidate_of(operation));
-      return;
-    }
+    if (!is_building_ || is_closed()) return add_ready(operation);
+    Candidate candidate = candidate_of(operation);
+    if (candidate.is_prefill) return order_.add(std::move(candidate));
   }
+  if (!is_building_) resources_.cache.set_time(table_.clock.now_ns());
   settle(operation, attempt(operation));
 }
 
@@ -104,7 +86,7 @@ void Scheduler::settle(Operation& operation, Attempt attempt) {
     case Attempt::Blocked:
       break;
     case Attempt::Later:
-      ready_.push_back(Ref<Operation>(&operation));
+      add_ready(operation);
       break;
     case Attempt::WaitPage:
       waiters_.push_back(Ref<Operation>(&operation));
@@ -117,22 +99,12 @@ void Scheduler::drain() {
   while (Operation* next = table_.next_runnable()) next->model->run(*next);
 }
 
-void Scheduler::sort(std::vector<Candidate>& candidates) const {
-  const auto before = [](const Candidate& left, const Candidate& right) {
-    return left.priority != right.priority ? left.priority > right.priority : left.age < right.age;
-  };
-  if (!std::is_sorted(candidates.begin(), candidates.end(), before)) {
-    std::sort(candidates.begin(), candidates.end(), before);
-  }
-}
-
 // Whether a batch is to be built now: the device is free.
 bool Scheduler::is_due() {
   if (saves_.wants_batch() || tiers_.is_swapping()) return true;
   if (timer_.counts()) {
-    const auto is_gone = [](const Ref<Operation>& each) { return each.get() == nullptr; };
-    std::erase_if(ready_, is_gone);
-    std::erase_if(waiters_, is_gone);
+    std::erase_if(ready_, [](const Candidate& each) { return each.operation.get() == nullptr; });
+    std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
   }
   const std::size_t ready_count = ready_.size() + waiters_.size();
   if (ready_count == 0) {
@@ -150,7 +122,7 @@ bool Scheduler::dispatch() {
   batch_ = {};
   batch_.id = BatchId{table_.next_batch()};
   batch_.model = inference::ModelId{static_cast<std::uint32_t>(options_.model)};
-  batch_.rows.reserve(flight_.row_count);  // As many as last time, about.
+  batch_.rows.reserve(flight_.row_count());  // As many as last time, about.
   batch_.passes.reserve(flight_.passes.size());
   batch_.distributions.reserve(flight_.distributions.size());
   building_.id = batch_.id;
@@ -161,11 +133,12 @@ bool Scheduler::dispatch() {
   has_progress_ = has_sliced_ = has_suspended_ = false;
   lookups_left_ = options_.lookup_page_count_max;
   commands_left_ = timer_.command_count_max();
-  small_.clear();
-  large_.clear();
+  order_.begin_batch(start_ns, timer_.takes_few());
   // These have their pages of the pool already, which others may wait for.
-  has_suspended_ = tiers_.continue_swaps(batch_, ready_);
+  has_suspended_ = tiers_.continue_swaps(batch_, woken_);
+  add_woken();
   note_loads(true);
+  collect();
   serve_waiters();
   place_all();
   // Whoever waited for these has had its turn; what it left goes cold.
@@ -180,85 +153,8 @@ bool Scheduler::dispatch() {
   if (!is_submitted) resolve_stuck();
   drain();
   counts_.build_ns += table_.clock.now_ns() - start_ns;
+  if (is_submitted) look_ahead();
   return is_submitted;
-}
-
-// One of the commands that are ready, as long as the policy lets more of them into the batch.
-void Scheduler::take(Operation& operation) {
-  if (commands_left_ == 0) {
-    ready_.push_back(Ref<Operation>(&operation));
-    return;
-  }
-  const std::size_t before = batch_part_count();
-  const Attempt outcome = attempt(operation);
-  commands_left_ -= batch_part_count() > before;
-  settle(operation, outcome);
-}
-
-void Scheduler::serve_waiters() {
-  first_waiter_ = kNobody;
-  if (waiters_.empty()) return;
-  std::vector<Ref<Operation>> waiters = std::exchange(waiters_, {});
-  std::erase_if(waiters, [](const Ref<Operation>& each) { return each.get() == nullptr; });
-  std::sort(waiters.begin(), waiters.end(),
-            [](const Ref<Operation>& left, const Ref<Operation>& right) {
-              return importance_of(*left.get()) < importance_of(*right.get());
-            });
-  row_limit_ = std::min(resources_.device.row_count_max, options_.prefill_row_budget);
-  for (std::size_t index = 0; index < waiters.size(); ++index) {
-    Operation* operation = waiters[index].get();
-    if (operation == nullptr) continue;
-    const std::size_t waiting = waiters_.size();
-    if (commands_left_ > 0) {
-      take(*operation);
-      if (waiters_.size() == waiting) continue;
-    } else {
-      settle(*operation, Attempt::WaitPage);
-    }
-    // Whoever is less important waits as well.
-    waiters_.insert(waiters_.end(), waiters.begin() + static_cast<std::ptrdiff_t>(index) + 1,
-                    waiters.end());
-    break;
-  }
-  drain();
-}
-
-void Scheduler::place_all() {
-  constexpr std::uint8_t kFirst = 255;
-  taken_.clear();
-  taken_.swap(ready_);
-  for (const Ref<Operation>& each : taken_) {
-    const Operation* operation = each.get();
-    if (operation == nullptr) continue;
-    Candidate candidate = candidate_of(*each.get());
-    const bool goes_first = first_next_.get() == operation;
-    if (goes_first) candidate.priority = kFirst;
-    const bool is_small = row_count_of(*operation) <= options_.decode_row_count_max;
-    (is_small || goes_first ? small_ : large_).push_back(candidate);
-  }
-  first_next_ = {};
-  sort(small_);
-  sort(large_);
-  const std::uint32_t limit = resources_.device.row_count_max;
-  const std::uint32_t kept_for_prefill =
-      large_.empty() || limit == 1
-          ? 0
-          : std::min(options_.prefill_row_budget, std::max(limit / 4, std::uint32_t{1}));
-  row_limit_ = limit - kept_for_prefill;
-  for (std::size_t index = 0; index < small_.size(); ++index) {
-    Operation* operation = small_[index].operation.get();
-    if (operation == nullptr || operation->state != OperationState::Ready) continue;
-    take(*operation);
-    drain();
-  }
-  const auto placed = static_cast<std::uint32_t>(batch_.rows.size());
-  row_limit_ = placed == 0 ? limit : std::min(limit, placed + options_.prefill_row_budget);
-  for (std::size_t index = 0; index < large_.size(); ++index) {
-    Operation* operation = large_[index].operation.get();
-    if (operation == nullptr || operation->state != OperationState::Ready) continue;
-    take(*operation);
-    drain();
-  }
 }
 
 // Ahead of need, so that a step which takes one page seldom waits for another page to be saved.
@@ -281,7 +177,7 @@ void Scheduler::complete_transfers(Completion& completion) {
   QUIRE_CHECK(completion.load_bytes.size() == completion.loads.size(), "and its bytes");
   QUIRE_CHECK(completion.saves.size() >= flight_.tier_save_count,
               "an outcome for each page that was saved");
-  tiers_.measure(flight_.row_count, static_cast<std::uint32_t>(completion.loads.size()),
+  tiers_.measure(flight_.row_count(), static_cast<std::uint32_t>(completion.loads.size()),
                  static_cast<std::uint32_t>(completion.saves.size()), completion.device_ns);
   std::vector<Result<void>> tier_loads;
   std::vector<inference::PageBytes> tier_bytes;
@@ -296,8 +192,9 @@ void Scheduler::complete_transfers(Completion& completion) {
       std::make_move_iterator(split), std::make_move_iterator(completion.saves.end()));
   completion.saves.erase(split, completion.saves.end());
   tiers_.complete(std::move(tier_loads), std::move(tier_bytes), std::move(completion.saves),
-                  ready_);
-  opens_.complete(std::move(other_loads), ready_);
+                  woken_);
+  opens_.complete(std::move(other_loads), woken_);
+  add_woken();
   saves_.complete(std::move(other_saves));
 }
 
@@ -317,7 +214,7 @@ bool Scheduler::submit_batch() {
   ++counts_.batch_count;
   counts_.row_count += batch_.rows.size();
   counts_.pass_count += batch_.passes.size();
-  building_.row_count = static_cast<std::uint32_t>(batch_.rows.size());
+  QUIRE_CHECK(batch_.rows.size() == building_.row_count(), "a row that nobody was charged for");
   std::swap(flight_, building_);  // Buffers keep their capacity.
   is_in_flight_ = true;
   report(table_.walk, WalkStop::Scheduler);
@@ -331,6 +228,10 @@ void Scheduler::complete(Completion completion) {
   QUIRE_CHECK(completion.distributions.size() == flight_.distributions.size(),
               "an outcome for each distribution");
   counts_.device_ns += completion.device_ns;
+  if (completion.loads.empty() && completion.saves.empty() && flight_.row_count() > 0) {
+    flight_.step.device_ns = completion.device_ns;
+    steps_.note(flight_.step);
+  }
   resources_.cache.set_time(table_.clock.now_ns());
   resources_.complete_batch(completion.id);
   complete_transfers(completion);
@@ -357,12 +258,10 @@ void Scheduler::complete(Completion completion) {
   is_in_flight_ = false;
   taken_.clear();
   taken_.swap(ready_);
-  for (const Ref<Operation>& each : taken_) {
-    Operation* operation = each.get();
-    if (operation == nullptr) continue;
-    if (needs_batch(*operation)) {
+  for (const Candidate& each : taken_) {
+    if (!each.is_host) {
       ready_.push_back(each);
-    } else {
+    } else if (Operation* operation = each.operation.get()) {
       settle(*operation, attempt(*operation));
     }
   }
@@ -375,7 +274,8 @@ void Scheduler::deliver(store::DiskAnswer answer) {
   resources_.cache.set_time(table_.clock.now_ns());
   if (saves_.deliver(answer) || tiers_.deliver(answer)) return;
   // Whoever gives a ticket back does not wait for the answer.
-  opens_.deliver(answer, ready_);
+  opens_.deliver(answer, woken_);
+  add_woken();
 }
 
 Result<void> Scheduler::complete_pass(std::size_t index, Result<void> outcome) {
@@ -433,7 +333,8 @@ bool Scheduler::disk_may_free() const {
 
 void Scheduler::resolve_stuck() {
   std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
-  const bool goes_on = has_sliced_ || has_suspended_ || loser_;
+  // What was to be measured alone found nothing to do: the next build takes the rest.
+  const bool goes_on = has_sliced_ || has_suspended_ || loser_ || is_probing_;
   if (goes_on) table_.wakeup.notify();
   if (waiters_.empty() || has_progress_ || goes_on) return;
   const std::uint64_t now_ns = table_.clock.now_ns();
@@ -464,6 +365,7 @@ std::vector<PageId> Scheduler::scratch_pages() const {
 }
 
 void Scheduler::verify() const {
+  shares_.verify();
   resources_.cache.verify();
   resources_.tiers.verify();
   for (const Ref<Operation>& each : waiters_) {

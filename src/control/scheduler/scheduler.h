@@ -2,10 +2,11 @@
 // Scheduler builds the batches of one model: stop 7 of the walk.
 //
 // Unless another DispatchPolicy says so, it is work-conserving: whenever the device is free it
-// takes everything that is ready, whoever asked. Order in a batch: operations of few rows
-// (decoding) first, then prefill in chunks under a budget of rows; in each, higher priority first,
-// then the oldest. Operations behind one that was placed join the same batch where the device's
-// order within a batch keeps their meaning: embed_txt, forward and get_next_dist become one step.
+// takes everything that is ready, whoever asked: all decoding (operations of few rows), and prefill
+// in chunks under a budget (StepModel). BatchOrder says who goes first, and who is cut where the
+// device takes no more. Operations behind one that was placed join the same batch where the
+// device's order within a batch keeps their meaning: embed_txt, forward and get_next_dist become
+// one step.
 //
 // Pages. An operation takes all the pages it needs at its first placement, or waits. Those who wait
 // are served by importance, which is priority and then age of their instances: nobody takes a page
@@ -38,11 +39,13 @@
 #include "base/clock.h"
 #include "control/resources/context.h"
 #include "control/resources/model_resources.h"
+#include "control/scheduler/batch_order.h"
 #include "control/scheduler/dispatch_policy.h"
 #include "control/scheduler/miss_log.h"
 #include "control/scheduler/operation_table.h"
 #include "control/scheduler/snapshot_opens.h"
 #include "control/scheduler/snapshot_saves.h"
+#include "control/scheduler/step_model.h"
 #include "control/scheduler/tier_transfers.h"
 #include "inference/api/backend.h"
 
@@ -63,8 +66,9 @@ struct Loser {
 struct SchedulerOptions {
   ModelIndex model{};
   DispatchPolicy dispatch{};
-  std::uint32_t prefill_row_budget = 256;     // Rows of prefill in a batch that also decodes.
+  std::uint32_t prefill_row_budget = 0;       // Of a batch that also decodes; 0: as StepModel says.
   std::uint32_t decode_row_count_max = 16;    // An operation of at most so many rows is decoding.
+  std::uint64_t aging_ns = 1'000'000'000;     // As of BatchOrder.
   std::uint32_t lookup_page_count_max = 512;  // Looked up in one build: 100 us.
   std::uint64_t page_wait_ns_max =
       10'000'000'000;           // Then NoFreePage, though others might free some.
@@ -124,6 +128,9 @@ class Scheduler {
   const SchedulerCounts& counts() const { return counts_; }
   const MissLog& misses() const { return misses_; }
   ModelIndex model() const { return options_.model; }
+  FairShares& shares() { return shares_; }
+  // The priority of a queue has changed: what is ready in it has another place.
+  void note_priorities() { has_new_priorities_ = true; }
   PageLedger& ledger(Instance& instance) const {
     return instance.ledgers[static_cast<std::size_t>(options_.model)];
   }
@@ -180,26 +187,24 @@ class Scheduler {
     std::vector<ForwardRecord> forwards;
     std::vector<Ref<EmbedObject>> outputs;
     std::vector<DistributionRecord> distributions;
-    std::uint32_t row_count = 0;
+    StepModel::Step step;               // Without its time.
     std::vector<bool> load_is_of_tier;  // For each load of the batch; the others are of opens.
     std::uint32_t tier_save_count = 0;  // Saves before those of snapshots.
+    std::uint32_t row_count() const { return step.decode_row_count + step.prefill_row_count; }
     void clear() {
       passes.clear();
       forwards.clear();
       outputs.clear();
       distributions.clear();
+      step = {};
       load_is_of_tier.clear();
       tier_save_count = 0;
     }
   };
-  struct Candidate {
-    Ref<Operation> operation;
-    std::uint64_t age = 0;
-    std::uint8_t priority = 0;
-  };
   enum class Rank : std::uint8_t { Idle, LessImportant, Own };
   struct Victim {
     Rank rank = Rank::Idle;
+    double page_load = 0;  // Of its tenant, where it is less important: the largest goes first.
     std::uint8_t priority = 0;
     std::uint64_t order = 0;  // Smaller goes first, within a rank and a priority.
     Context* context = nullptr;
@@ -209,18 +214,9 @@ class Scheduler {
   void settle(Operation& operation, Attempt attempt);
   void drain();
   bool needs_batch(const Operation& operation) const;
-  std::uint32_t row_count_of(const Operation& operation) const;
-  static Candidate candidate_of(Operation& operation);
+  static Priority priority_of(const Operation& operation);
   static Importance importance_of(const Operation& operation);
-  void sort(std::vector<Candidate>& candidates) const;
   bool is_due();
-  void take(Operation& operation);
-  std::size_t batch_part_count() const {
-    return batch_.passes.size() + batch_.distributions.size() + batch_.loads.size() +
-           batch_.copies.size();
-  }
-  void serve_waiters();
-  void place_all();
   void keep_some_free();
   void note_loads(bool is_of_tier);
   void complete_transfers(inference::Completion& completion);
@@ -229,6 +225,29 @@ class Scheduler {
   bool others_may_free() const;
   bool disk_may_free() const;
   void fail_waiter(std::size_t index);
+
+  // placement.cc
+  std::uint32_t row_count_of(const Operation& operation) const;
+  std::uint32_t slot_count_of(const Operation& operation) const;
+  FairShare& share_of(const Operation& operation) const {
+    return *operation.instance->shares[static_cast<std::size_t>(options_.model)];
+  }
+  Candidate candidate_of(Operation& operation) const;
+  void add_ready(Operation& operation);
+  void add_woken();
+  void charge(Operation& operation, std::uint32_t row_count);
+  std::size_t batch_part_count() const {
+    return batch_.passes.size() + batch_.distributions.size() + batch_.loads.size() +
+           batch_.copies.size();
+  }
+  std::uint32_t device_row_limit() const;
+  std::uint32_t take(Operation& operation, bool is_prefill, std::uint32_t rows_max);
+  void collect();
+  void serve_waiters();
+  void place_first();
+  void place_all();
+  void place(Turn turn, std::uint32_t prefill_rows_max);
+  void look_ahead();
 
   // host_operations.cc: what needs no device.
   Attempt attempt(Operation& operation);
@@ -320,6 +339,7 @@ class Scheduler {
   // suspension.cc
   bool make_room(const Operation& operation, std::uint32_t count);
   std::optional<Victim> victim_of(const Operation& operation, Context& context) const;
+  void count_tenant_pages() const;
   std::vector<Context*> suspendable(const Operation& operation) const;
   void suspend(Context& context);
   void resume(Context& context);  // Where it is suspended.
@@ -348,14 +368,17 @@ class Scheduler {
   TierTransfers tiers_;
   MissLog misses_;
   DispatchTimer timer_;
+  FairShares shares_;
+  BatchOrder order_;
+  StepModel steps_;
 
-  std::vector<Ref<Operation>> ready_;    // Need a batch.
+  std::vector<Candidate> ready_;         // Need a batch.
+  std::vector<Ref<Operation>> woken_;    // On their way to ready_.
+  bool has_new_priorities_ = false;      // Candidates in ready_ may have old ones.
   std::vector<Ref<Operation>> waiters_;  // For pages; by importance while a batch is built.
   static constexpr Importance kNobody{.below_high = 255, .instance_order = 0, .age = 0};
   Importance first_waiter_ = kNobody;  // The most important among them, or one before it.
-  std::vector<Candidate> small_;
-  std::vector<Candidate> large_;
-  std::vector<Ref<Operation>> taken_;  // Of ready_, while it is worked through.
+  std::vector<Candidate> taken_;       // Of ready_, while it is worked through.
   Flight flight_;                      // Submitted and not complete,
   bool is_in_flight_ = false;          // if there is one.
 
@@ -368,6 +391,9 @@ class Scheduler {
   inference::Batch batch_;
   Flight building_;
   std::uint32_t row_limit_ = 0;
+  PrefillBudget budget_;        // What is left of it.
+  bool is_probing_ = false;     // Decoding alone, to see what it takes.
+  bool is_prefilling_ = false;  // Rows that are added now are of prefill.
   std::uint32_t lookups_left_ = 0;
   std::uint32_t commands_left_ = 0;  // That the policy lets into the batch.
   Ref<Operation> first_next_;        // Found no room for all its rows: goes first next time.

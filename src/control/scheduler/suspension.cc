@@ -4,10 +4,13 @@
 // pages, these contexts are suspended until there are enough, in this order: of instances that have
 // nothing to compute (longest unused first), of instances that are less important than the
 // operation's own (lower priority, then newer), and those of its own instance that no operation
-// waits for. Waiters are served in that order too (Scheduler::Importance), so the most important
-// instance that has work always goes on; what gave way does not come back while one waits that is
-// more important. Pages that are shared with a context that stays do not help, and cost nothing.
-// Where there is a tier, what was given up goes there (tier_transfers.h).
+// waits for. Among instances that are less important, those of the tenant that holds most for its
+// weight give way first. Waiters are served in order of importance too (Scheduler::Importance), so
+// the most important instance that has work always goes on; what gave way does not come back while
+// one waits that is more important. Who may take from whom depends on importance alone, which never
+// changes: shares do, and if they decided, two tenants could take pages from each other for ever.
+// Pages that are shared with a context that stays do not help, and cost nothing. Where there is a
+// tier, what was given up goes there (tier_transfers.h).
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -40,20 +43,32 @@ std::optional<Scheduler::Victim> Scheduler::victim_of(const Operation& operation
   const auto priority = static_cast<std::uint8_t>(context.queue->priority);
   if (&instance == operation.instance) {
     if (is_waited_for(context)) return std::nullopt;
-    return Victim{Rank::Own, priority, context.used_batch, &context};
+    return Victim{Rank::Own, 0, priority, context.used_batch, &context};
   }
   const bool is_idle = instance.operation_count == 0 && context.used_batch + kIdleBatchCount <=
                                                             static_cast<std::uint64_t>(batch_.id);
-  if (is_idle) return Victim{Rank::Idle, 0, context.used_batch, &context};
+  if (is_idle) return Victim{Rank::Idle, 0, 0, context.used_batch, &context};
   const auto own = static_cast<std::uint8_t>(operation.queue != nullptr ? operation.queue->priority
                                                                         : Priority::Normal);
   if (priority < own || (priority == own && instance.order > operation.instance->order)) {
-    return Victim{Rank::LessImportant, priority, ~instance.order, &context};
+    const double page_load = instance.shares[static_cast<std::size_t>(options_.model)]->page_load;
+    return Victim{Rank::LessImportant, page_load, priority, ~instance.order, &context};
   }
   return std::nullopt;
 }
 
+// Pages that each tenant holds, over its weight.
+void Scheduler::count_tenant_pages() const {
+  const auto model = static_cast<std::size_t>(options_.model);
+  for (const auto& [order, instance] : table_.instances) instance->shares[model]->page_load = 0;
+  for (const auto& [order, instance] : table_.instances) {
+    FairShare& share = *instance->shares[model];
+    share.page_load += instance->ledgers[model].page_count() / share.weight;
+  }
+}
+
 std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
+  count_tenant_pages();
   std::vector<Victim> victims;
   for (const auto& [order, instance] : table_.instances) {
     instance->objects.for_each([&](std::uint32_t, const ObjectEntry& entry) {
@@ -67,8 +82,8 @@ std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
     });
   }
   std::stable_sort(victims.begin(), victims.end(), [](const Victim& left, const Victim& right) {
-    return std::tuple(left.rank, left.priority, left.order) <
-           std::tuple(right.rank, right.priority, right.order);
+    return std::tuple(left.rank, -left.page_load, left.priority, left.order) <
+           std::tuple(right.rank, -right.page_load, right.priority, right.order);
   });
   std::vector<Context*> contexts;
   for (const Victim& each : victims) contexts.push_back(each.context);

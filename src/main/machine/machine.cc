@@ -159,6 +159,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
                           ? control::WhenFull::FcfsKill
                           : control::WhenFull::Suspend;
   control.dispatch = dispatch_policy(options.batching);
+  control.prefill_row_budget = options.prefill_row_budget;
   if (options.explains_misses) control.miss_count_max = kMissCountMax;
   set_tiers(options, *parts->backend, control);
   parts->control = control::make_controller(

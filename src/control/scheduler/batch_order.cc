@@ -1,0 +1,162 @@
+#include "control/scheduler/batch_order.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+namespace quire::control {
+namespace {
+
+constexpr double kPrefillPerDecode = 1.0 / 3;  // Rows, where both wait for room.
+constexpr std::uint32_t kPrefillQuantumMax = 16;
+constexpr double kPrefillCreditMax = 4 * kPrefillQuantumMax;  // Owed, or had before its time.
+
+bool comes_before(const Candidate& left, const Candidate& right) {
+  if (left.level != right.level) return left.level > right.level;
+  if (left.level == kOverdueLevel) {
+    return std::tie(left.since_ns, left.age) < std::tie(right.since_ns, right.age);
+  }
+  return std::tie(left.deadline_ns, left.age) < std::tie(right.deadline_ns, right.age);
+}
+
+}  // namespace
+
+std::uint8_t BatchOrder::level_of(const Candidate& candidate) const {
+  const auto priority = static_cast<std::uint64_t>(candidate.priority);
+  if (candidate.since_ns == kNotSeen) {
+    return static_cast<std::uint8_t>(priority);
+  }
+  const std::uint64_t waited_ns = now_ns_ - std::min(now_ns_, candidate.since_ns);
+  const std::uint64_t periods = waited_ns / aging_ns_;
+  return static_cast<std::uint8_t>(std::min<std::uint64_t>(priority + periods, kOverdueLevel));
+}
+
+void BatchOrder::begin_batch(std::uint64_t now_ns, bool by_age_alone) {
+  now_ns_ = now_ns;
+  by_age_alone_ = by_age_alone;
+  shares_.begin_round();
+  for (std::uint32_t place = 0; place < tenant_count_; ++place) {
+    tenants_[place].decode.clear();
+    tenants_[place].prefill.clear();
+  }
+  tenant_count_ = 0;
+  decode_row_count_ = 0;
+  prefill_count_ = 0;
+  is_ordering_ = false;
+}
+
+void BatchOrder::add(Candidate candidate) {
+  FairShare& share = *candidate.share;
+  if (share.order_round != shares_.round()) {
+    share.order_round = shares_.round();
+    share.order_place = tenant_count_++;
+    if (tenants_.size() < tenant_count_) tenants_.emplace_back();
+    tenants_[share.order_place].share = &share;
+    tenants_[share.order_place].has_turn = false;
+    shares_.enter(share);
+  }
+  if (candidate.since_ns == kNotSeen) candidate.since_ns = std::max<std::uint64_t>(now_ns_, 1);
+  candidate.level = level_of(candidate);
+  Tenant& tenant = tenants_[share.order_place];
+  if (candidate.is_prefill) {
+    prefill_slot_count_least_ = prefill_count_ == 0
+                                    ? candidate.slot_count
+                                    : std::min(prefill_slot_count_least_, candidate.slot_count);
+    ++prefill_count_;
+  } else {
+    decode_row_count_ += candidate.row_count;
+  }
+  (candidate.is_prefill && !by_age_alone_ ? tenant.prefill : tenant.decode)
+      .all.push_back(candidate);
+  if (is_ordering_ && !tenant.has_turn && list_of(tenant) != nullptr) give_turn(share.order_place);
+}
+
+bool BatchOrder::comes_later(std::uint32_t left, std::uint32_t right) const {
+  const FairShare& first = *tenants_[left].share;
+  const FairShare& second = *tenants_[right].share;
+  if (first.time != second.time) return first.time > second.time;
+  return first.tenant > second.tenant;
+}
+
+void BatchOrder::give_turn(std::uint32_t place) {
+  tenants_[place].has_turn = true;
+  turns_.push_back(place);
+  std::push_heap(turns_.begin(), turns_.end(),
+                 [this](auto left, auto right) { return comes_later(left, right); });
+}
+
+void BatchOrder::begin(Turn turn, std::uint32_t prefill_rows_max) {
+  turn_ = turn;
+  is_ordering_ = true;
+  current_.reset();
+  prefill_quantum_ = std::clamp(prefill_rows_max, 1u, kPrefillQuantumMax);
+  turns_.clear();
+  for (std::uint32_t place = 0; place < tenant_count_; ++place) {
+    Tenant& tenant = tenants_[place];
+    tenant.has_turn = false;
+    for (List* list : {&tenant.decode, &tenant.prefill}) {
+      const auto first = list->all.begin() + static_cast<std::ptrdiff_t>(list->next);
+      if (!std::is_sorted(first, list->all.end(), comes_before)) {
+        std::sort(first, list->all.end(), comes_before);
+      }
+    }
+    if (list_of(tenant) != nullptr) give_turn(place);
+  }
+}
+
+// The list whose turn it is within the tenant; null: it has nothing left.
+BatchOrder::List* BatchOrder::list_of(Tenant& tenant) const {
+  const bool is_owed = tenant.share->prefill_credit >= prefill_quantum_;
+  const bool has_decode =
+      !tenant.decode.is_empty() && (turn_ == Turn::Decode || turn_ == Turn::Both);
+  const bool has_prefill = !tenant.prefill.is_empty() && turn_ != Turn::Decode;
+  if (turn_ == Turn::Owed) {
+    const bool is_overdue = has_prefill && tenant.prefill.first().level == kOverdueLevel;
+    return is_owed && is_overdue ? &tenant.prefill : nullptr;
+  }
+  if (has_decode && has_prefill) return is_owed ? &tenant.prefill : &tenant.decode;
+  if (has_decode) return &tenant.decode;
+  return has_prefill ? &tenant.prefill : nullptr;
+}
+
+std::optional<Candidate> BatchOrder::next() {
+  const auto later = [this](auto left, auto right) { return comes_later(left, right); };
+  if (const std::optional<std::uint32_t> place = std::exchange(current_, std::nullopt)) {
+    // Its time has changed since it was taken out.
+    tenants_[*place].has_turn = false;
+    if (list_of(tenants_[*place]) != nullptr) give_turn(*place);
+  }
+  if (turns_.empty()) return std::nullopt;
+  std::pop_heap(turns_.begin(), turns_.end(), later);
+  current_ = turns_.back();
+  turns_.pop_back();
+  List& list = *list_of(tenants_[*current_]);
+  return list.all[list.next++];
+}
+
+void BatchOrder::note_served(const Candidate& candidate, std::uint32_t row_count) {
+  if (row_count == 0) return;
+  FairShare& share = *candidate.share;
+  const Tenant& tenant = tenants_[share.order_place];
+  const bool has_both = !tenant.decode.all.empty() && !tenant.prefill.all.empty();
+  const double change = candidate.is_prefill ? -1.0 : kPrefillPerDecode;
+  const double credit = has_both ? share.prefill_credit + change * row_count : 0.0;
+  share.prefill_credit = std::clamp(credit, -kPrefillCreditMax, kPrefillCreditMax);
+}
+
+void BatchOrder::end_batch() {
+  double least_waiting = std::numeric_limits<double>::max();
+  double most_served = 0;
+  bool has_waiting = false;
+  for (std::uint32_t place = 0; place < tenant_count_; ++place) {
+    const FairShare& share = *tenants_[place].share;
+    most_served = std::max(most_served, share.time);
+    if (share.waiting_round != shares_.round()) continue;
+    has_waiting = true;
+    least_waiting = std::min(least_waiting, share.time);
+  }
+  shares_.end_round(least_waiting, most_served, has_waiting);
+}
+
+}  // namespace quire::control

@@ -1,0 +1,104 @@
+#pragma once
+// BatchOrder says who comes next into the batch that is built.
+//
+// Between tenants: whoever has had the least of its share (FairShares). Within a tenant: by level,
+// which is the priority of the queue and rises by one for each aging period that the operation has
+// waited; then the earlier deadline; then the age. Above the highest priority lies Overdue, where
+// alone counts who has waited longest: whatever waits comes there in the end, and then nobody goes
+// before it twice.
+//
+// Decoding (a few rows) and prefill are kept apart, because a batch takes all decoding and bounds
+// prefill. What a tenant decodes owes its own prefill a third of as many rows: where not even all
+// decoding finds room, so much of what the tenant gets is prefill; and where a tenant has used up
+// its share by decoding alone, an overdue prompt still gets that.
+//
+// Thread   that of its owner. Reads no clock.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "control/resources/objects.h"
+#include "control/scheduler/fair_shares.h"
+
+namespace quire::control {
+
+inline constexpr std::uint8_t kOverdueLevel = static_cast<std::uint8_t>(Priority::High) + 1;
+inline constexpr std::uint64_t kNotSeen = 0;
+
+// An operation that is ready, with what its order depends on.
+struct Candidate {
+  Ref<Operation> operation{};
+  FairShare* share = nullptr;  // Lives while the operation does.
+  std::uint64_t age = 0;
+  std::uint64_t deadline_ns = kNoDeadline;
+  std::uint64_t since_ns = kNotSeen;  // It is ready and has got no rows since then.
+  std::uint32_t slot_count = 0;       // That its next row attends to, about.
+  std::uint32_t row_count = 0;        // At most, where it is decoding; 0: it needs none.
+  Priority priority = Priority::Normal;
+  std::uint8_t level = 0;
+  bool is_prefill = false;
+  bool is_host = false;  // Needs no device, and waits for one who is there.
+};
+
+enum class Turn : std::uint8_t { Decode, Owed, Prefill, Both };
+
+class BatchOrder {
+ public:
+  // `aging_ns`: how long one waits to be served as if its priority were one higher.
+  BatchOrder(FairShares& shares, std::uint64_t aging_ns) : shares_(shares), aging_ns_(aging_ns) {}
+
+  // `by_age_alone`: decoding and prefill are one list; for policies that count commands.
+  void begin_batch(std::uint64_t now_ns, bool by_age_alone);
+  void add(Candidate candidate);
+  void end_batch();
+
+  std::uint64_t decode_row_count() const { return decode_row_count_; }
+  bool has_prefill() const { return prefill_count_ > 0; }
+  // Of all prefill, what attends to the fewest slots.
+  std::uint32_t prefill_slot_count_least() const { return prefill_slot_count_least_; }
+
+  // Those whose turn it is, one after the other, until there is none; also those that are added
+  // meanwhile. `prefill_rows_max` is what one prefill takes at once.
+  void begin(Turn turn, std::uint32_t prefill_rows_max);
+  std::optional<Candidate> next();
+  // The one that next() gave got so many rows,
+  void note_served(const Candidate& candidate, std::uint32_t row_count);
+  // or found no room, or not enough.
+  void note_waiting(const Candidate& candidate) { shares_.leave_waiting(*candidate.share); }
+
+ private:
+  std::uint8_t level_of(const Candidate& candidate) const;
+  struct List {
+    std::vector<Candidate> all;
+    std::size_t next = 0;
+    bool is_empty() const { return next == all.size(); }
+    const Candidate& first() const { return all[next]; }
+    void clear() { all.clear(), next = 0; }
+  };
+  struct Tenant {
+    FairShare* share = nullptr;
+    List decode;
+    List prefill;
+    bool has_turn = false;  // Is in turns_, or the one whose turn it is now.
+  };
+  List* list_of(Tenant& tenant) const;
+  void give_turn(std::uint32_t place);
+  bool comes_later(std::uint32_t left, std::uint32_t right) const;
+
+  FairShares& shares_;
+  const std::uint64_t aging_ns_;
+  std::vector<Tenant> tenants_;  // The first tenant_count_ of them; buffers keep their capacity.
+  std::uint32_t tenant_count_ = 0;
+  std::vector<std::uint32_t> turns_;      // A heap of places in tenants_, the next one first,
+  std::optional<std::uint32_t> current_;  // without the one that is being served.
+  Turn turn_ = Turn::Decode;
+  bool is_ordering_ = false;  // Since begin().
+  std::uint32_t prefill_quantum_ = 1;
+  std::uint64_t now_ns_ = 0;
+  bool by_age_alone_ = false;
+  std::uint64_t decode_row_count_ = 0;
+  std::size_t prefill_count_ = 0;
+  std::uint32_t prefill_slot_count_least_ = 0;
+};
+
+}  // namespace quire::control

@@ -1,0 +1,82 @@
+#pragma once
+// FairShares divides what a device does among tenants by their weights: start-time fair queueing
+// over rows, which are tokens computed.
+//
+// A tenant's time is the rows that it was given, over its weight; whoever has the smallest goes
+// first, so that tenants that always have something waiting get rows in proportion to their
+// weights, to within one batch. A tenant that had nothing waiting may not save up for ever: it
+// enters at the time of those who waited, less kCreditBatchCount full batches. What found room at
+// once is charged too, though it takes nothing from anybody: so nobody may owe more than
+// kDebtBatchCount full batches, and whoever used what was left over is held back for so long only.
+//
+// A round is one batch that is built. Who is left waiting at its end decides the common time.
+//
+// Owns     a FairShare for each tenant that has instances, or whose time is still ahead.
+// Thread   engine thread only.
+//
+// Invariants, checked by verify():
+//   F1  Times and weights are numbers, times not negative and weights positive.
+//   F2  Instance counts are those that joined and did not leave.
+#include <cstdint>
+#include <unordered_map>
+
+#include "control/api/types.h"
+
+namespace quire::control {
+
+struct FairShare {
+  TenantId tenant{};
+  double weight = 1;
+  double time = 0;  // Rows over weight.
+  std::uint32_t instance_count = 0;
+  std::uint64_t waiting_round = 0;  // The last round that left something of it waiting.
+  double prefill_credit = 0;        // Rows of prefill that its decoding owes: see BatchOrder.
+  double page_load = 0;             // Pages over weight, while contexts to suspend are chosen.
+  // Where its candidates are while a batch is ordered.
+  std::uint64_t order_round = 0;
+  std::uint32_t order_place = 0;
+};
+
+class FairShares {
+ public:
+  static constexpr double kCreditBatchCount = 1;
+  static constexpr double kDebtBatchCount = 4;
+
+  // `batch_row_count`: of a full batch.
+  explicit FairShares(std::uint32_t batch_row_count) : batch_rows_(batch_row_count) {}
+
+  // An instance of the tenant starts, or ends. The share is where it is until the last one ends.
+  FairShare& join(TenantId tenant, double weight);
+  void leave(FairShare& share);
+  void set_weight(TenantId tenant, double weight);  // Positive.
+
+  void begin_round() { ++round_; }
+  std::uint64_t round() const { return round_; }
+  // The tenant has something ready in this round. Once a round.
+  void enter(FairShare& share);
+  // Whether it is no further ahead than a batch: of use where one may take a whole batch.
+  bool is_in_turn(const FairShare& share) const {
+    return share.time <= time_ + batch_rows_ / share.weight;
+  }
+  void charge(FairShare& share, std::uint32_t row_count) { share.time += row_count / share.weight; }
+  // Something of it was ready and found no room in this round.
+  void leave_waiting(FairShare& share) { share.waiting_round = round_; }
+  // `least_waiting` is the smallest time of those left waiting, `most_served` the largest of all
+  // that entered; the second counts where nobody was left.
+  void end_round(double least_waiting, double most_served, bool has_waiting);
+
+  double time() const { return time_; }
+  std::size_t tenant_count() const { return shares_.size(); }
+  void verify() const;
+
+ private:
+  void sweep();
+
+  const double batch_rows_;
+  std::unordered_map<std::uint32_t, FairShare> shares_;  // By tenant; references stay valid.
+  std::size_t sweep_beyond_ = 64;  // Shares; more are looked through for those that can go.
+  double time_ = 0;                // The common time.
+  std::uint64_t round_ = 0;
+};
+
+}  // namespace quire::control

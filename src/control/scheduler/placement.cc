@@ -1,0 +1,222 @@
+// Which operations come into the batch that is built, in what order, and how many rows each may
+// have.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "control/scheduler/scheduler.h"
+
+namespace quire::control {
+
+// An upper bound: what is found in the trie needs no row.
+std::uint32_t Scheduler::row_count_of(const Operation& operation) const {
+  if (const Context* context = operation.context) {
+    const bool may_have_lost_all = context->is_suspended;
+    return queued_count(*context) + static_cast<std::uint32_t>(operation.requeries.size()) +
+           (may_have_lost_all ? context->committed_count * resources_.cache.page_size() : 0);
+  }
+  return static_cast<std::uint32_t>(operation.input_embeds.size()) - operation.done_count;
+}
+
+// Slots that its next row attends to, about.
+std::uint32_t Scheduler::slot_count_of(const Operation& operation) const {
+  const std::uint32_t page_size = resources_.cache.page_size();
+  if (const Context* context = operation.context) {
+    return context->committed_count * page_size + context->written_count;
+  }
+  return static_cast<std::uint32_t>(operation.input_pages.size()) * page_size;
+}
+
+Candidate Scheduler::candidate_of(Operation& operation) const {
+  const bool is_host = !needs_batch(operation);
+  const bool has_rows = computes_context(operation.body) || is<Forward>(operation);
+  const std::uint32_t row_count = has_rows ? row_count_of(operation) : 0;
+  return {.operation = Ref<Operation>(&operation),
+          .share = &share_of(operation),
+          .age = operation.age,
+          .deadline_ns = operation.instance->limits.deadline_ns,
+          .since_ns = operation.ready_since_ns,
+          .slot_count = has_rows ? slot_count_of(operation) : 0,
+          .row_count = row_count,
+          .priority = priority_of(operation),
+          .is_prefill = row_count > options_.decode_row_count_max,
+          .is_host = is_host};
+}
+
+void Scheduler::add_ready(Operation& operation) {
+  ready_.push_back(candidate_of(operation));
+}
+
+void Scheduler::add_woken() {
+  for (const Ref<Operation>& each : woken_) {
+    if (Operation* operation = each.get()) add_ready(*operation);
+  }
+  woken_.clear();
+}
+
+void Scheduler::charge(Operation& operation, std::uint32_t row_count) {
+  if (is_prefilling_) {
+    const std::uint32_t slot_count = slot_count_of(operation) + row_count / 2;
+    building_.step.prefill_row_count += row_count;
+    building_.step.prefill_slot_count += std::uint64_t{row_count} * slot_count;
+    budget_.spend(row_count, slot_count);
+  } else {
+    building_.step.decode_row_count += row_count;
+  }
+  operation.instance->statistics.computed_token_count += row_count;
+  operation.ready_since_ns = kNotSeen;  // Whoever gets rows has not waited.
+  shares_.charge(share_of(operation), row_count);
+}
+
+// One of the commands that are ready, with so many rows at most. How many it got.
+std::uint32_t Scheduler::take(Operation& operation, bool is_prefill, std::uint32_t rows_max) {
+  const std::size_t parts = batch_part_count();
+  const auto rows = static_cast<std::uint32_t>(batch_.rows.size());
+  const std::uint32_t limit = device_row_limit();
+  row_limit_ = rows + std::min(rows_max, limit - std::min(limit, rows));
+  is_prefilling_ = is_prefill;
+  const Attempt outcome = attempt(operation);
+  is_prefilling_ = false;
+  row_limit_ = limit;
+  commands_left_ -= batch_part_count() > parts;
+  settle(operation, outcome);
+  return static_cast<std::uint32_t>(batch_.rows.size()) - rows;
+}
+
+std::uint32_t Scheduler::device_row_limit() const {
+  return resources_.device.row_count_max;
+}
+
+// Everything that is ready, and what prefill may have beside it.
+void Scheduler::collect() {
+  taken_.clear();
+  taken_.swap(ready_);
+  for (Candidate& each : taken_) {
+    const Operation* operation = each.operation.get();
+    if (operation == nullptr) continue;
+    if (has_new_priorities_) each.priority = priority_of(*operation);
+    order_.add(each);
+  }
+  has_new_priorities_ = false;
+  budget_ = steps_.next_budget(order_.decode_row_count());
+  is_probing_ = budget_.is_spent();
+  row_limit_ = device_row_limit();
+}
+
+void Scheduler::serve_waiters() {
+  first_waiter_ = kNobody;
+  if (waiters_.empty()) return;
+  std::vector<Ref<Operation>> waiters = std::exchange(waiters_, {});
+  std::erase_if(waiters, [](const Ref<Operation>& each) { return each.get() == nullptr; });
+  std::sort(waiters.begin(), waiters.end(),
+            [](const Ref<Operation>& left, const Ref<Operation>& right) {
+              return importance_of(*left.get()) < importance_of(*right.get());
+            });
+  for (std::size_t index = 0; index < waiters.size(); ++index) {
+    Operation* operation = waiters[index].get();
+    if (operation == nullptr) continue;
+    const std::size_t waiting = waiters_.size();
+    if (commands_left_ > 0) {
+      // Also where the budget is spent: those behind it wait for its pages.
+      const bool is_prefill = row_count_of(*operation) > options_.decode_row_count_max;
+      const std::uint32_t rows_max = std::max(budget_.rows(slot_count_of(*operation)), 1u);
+      take(*operation, is_prefill, is_prefill ? rows_max : device_row_limit());
+      if (waiters_.size() == waiting) continue;
+    } else {
+      settle(*operation, Attempt::WaitPage);
+    }
+    // Whoever is less important waits as well.
+    waiters_.insert(waiters_.end(), waiters.begin() + static_cast<std::ptrdiff_t>(index) + 1,
+                    waiters.end());
+    break;
+  }
+  drain();
+}
+
+// Whose rows cannot be parted and found no room, unless its tenant has had more than its share: it
+// would go on having that by taking every other batch as a whole.
+void Scheduler::place_first() {
+  const Ref<Operation> kept = std::exchange(first_next_, {});
+  Operation* first = kept.get();
+  if (first == nullptr || first->state != OperationState::Ready) return;
+  if (!shares_.is_in_turn(share_of(*first))) return;
+  take(*first, true, device_row_limit());
+  drain();
+}
+
+// All decoding, and prefill under its budget. Where that is more than the device takes, whoever has
+// had least goes first, and the tail is cut.
+void Scheduler::place_all() {
+  place_first();
+  const std::uint32_t prefill =
+      order_.has_prefill() ? budget_.rows(order_.prefill_slot_count_least()) : 0;
+  const std::uint64_t wanted = batch_.rows.size() + order_.decode_row_count() + prefill;
+  if (wanted > device_row_limit() || timer_.takes_few()) {
+    place(Turn::Both, prefill);
+  } else {
+    place(Turn::Decode, prefill);
+    if (!is_probing_) place(Turn::Owed, prefill);
+    place(Turn::Prefill, prefill);
+  }
+  order_.end_batch();
+}
+
+void Scheduler::place(Turn turn, std::uint32_t prefill_rows_max) {
+  order_.begin(turn, prefill_rows_max);
+  while (std::optional<Candidate> next = order_.next()) {
+    Operation* operation = next->operation.get();
+    if (operation == nullptr || operation->state != OperationState::Ready) continue;
+    if (next->row_count > 0 && !next->is_prefill && next->row_count < row_count_of(*operation)) {
+      next = candidate_of(*operation);  // Its context was suspended meanwhile.
+      if (next->is_prefill && turn == Turn::Decode) {
+        order_.add(*next);
+        continue;
+      }
+    }
+    // What needs no device may have to bring its context back first.
+    const bool is_prefill = next->is_prefill || next->is_host;
+    std::uint32_t rows_max = device_row_limit();
+    if (turn == Turn::Owed) {
+      rows_max = static_cast<std::uint32_t>(next->share->prefill_credit);
+    } else if (is_prefill) {
+      rows_max = budget_.rows(next->slot_count);
+    }
+    if (commands_left_ == 0 || (next->row_count > 0 && std::min(rows_max, rows_left()) == 0)) {
+      order_.note_waiting(*next);
+      ready_.push_back(*next);
+      continue;
+    }
+    operation->ready_since_ns = next->since_ns;
+    const std::size_t ready = ready_.size();
+    const std::uint32_t rows = take(*operation, is_prefill, rows_max);
+    order_.note_served(*next, rows);
+    const bool goes_on = rows > 0 && ready_.size() > ready;
+    if (goes_on) order_.note_waiting(*next);
+    drain();
+  }
+}
+
+// While the device works on the batch just submitted: what the prompts that wait for room will find
+// in the trie, so that the next batch need not look. Takes no page of the pool.
+void Scheduler::look_ahead() {
+  constexpr std::uint32_t kLookAheadCountMax = 16;  // Prompts.
+  lookups_left_ = options_.lookup_page_count_max;
+  std::uint32_t count = 0;
+  for (std::size_t index = 0; index < ready_.size() && count < kLookAheadCountMax; ++index) {
+    Operation* operation = ready_[index].operation.get();
+    if (operation == nullptr || !ready_[index].is_prefill || !computes_context(operation->body)) {
+      continue;
+    }
+    const Context& context = *operation->context;
+    if (context.is_in_flight || context.is_suspended || context.lost_count > 0) continue;
+    ++count;
+    if (operation->error || (!operation->is_started && !start_context(*operation).ok())) {
+      continue;  // It is told when its turn comes.
+    }
+    if (find_context(*operation) == FindEnd::Claimed) operation->has_waited = true;
+    operation->ready_since_ns = ready_[index].since_ns;
+    ready_[index] = candidate_of(*operation);
+  }
+}
+
+}  // namespace quire::control

@@ -1,0 +1,337 @@
+// Whose work goes first, and how much of the device each tenant gets: on the simulated device and
+// clock.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/seeds.h"
+#include "control/conversation.h"
+#include "control/schedule_program.h"
+
+namespace quire::control {
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
+TEST(SchedulePrograms, KeepOrderSharesAndAnswers) {
+  for (const std::uint64_t seed : campaign_seeds(1'000)) {
+    SCOPED_TRACE(seed);
+    ScheduleProgram(ScheduleKnobs::of_seed(seed), seed).run();
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+}
+
+// ---- A load that never ends --------------------------------------------------------------------
+
+// Guests of one tenant that always want a token more, or bring prompt after prompt.
+struct LoadGuest {
+  InstanceId id{};
+  ObjectId queue{};
+  ObjectId context{};
+  ObjectId output{};
+  FutureId next = kNoFuture;
+  std::uint32_t prompt_tokens = 0;  // 0: it decodes.
+  std::uint64_t row_count = 0;      // Of instances before this one.
+};
+
+class Load {
+ public:
+  explicit Load(const Harness::Options& options) : harness(options) { harness.verifies = false; }
+
+  // Numbers of guests, to ask for their rows.
+  std::size_t add(TenantId tenant, Priority priority, std::uint32_t prompt_tokens,
+                  std::uint64_t deadline_ns = kNoDeadline) {
+    LoadGuest guest{.prompt_tokens = prompt_tokens};
+    guest.id = harness.start(tenant, {.deadline_ns = deadline_ns});
+    guest.queue = harness.queue(guest.id, priority);
+    guest.context = harness.context(guest.id, guest.queue);
+    guest.output = harness.embeds(guest.id, guest.queue, 1).front();
+    guests.push_back(guest);
+    ask(guests.back());
+    return guests.size() - 1;
+  }
+  void run(int step_count, std::uint64_t step_ns) {
+    for (int step = 0; step < step_count; ++step) {
+      harness.controller->poll();
+      for (LoadGuest& guest : guests) {
+        if (harness.has(guest.id, guest.next)) ask(guest);
+      }
+      harness.controller->dispatch();
+      harness.clock.advance_ns(step_ns);
+      if (harness.device.inflight_count() > 0) harness.device.complete_next();
+    }
+    harness.controller->poll();
+  }
+  std::uint64_t row_count(std::size_t guest) const {
+    return harness.controller->statistics(guests[guest].id).computed_token_count;
+  }
+  std::uint64_t row_count_of(const std::vector<std::size_t>& some) const {
+    std::uint64_t sum = 0;
+    for (const std::size_t guest : some) sum += row_count(guest);
+    return sum;
+  }
+
+  Harness harness;
+  std::vector<LoadGuest> guests;
+
+ private:
+  void ask(LoadGuest& guest) {
+    std::vector<std::uint32_t> tokens(std::max(guest.prompt_tokens, 1u));
+    for (std::uint32_t& token : tokens) token = static_cast<std::uint32_t>(random_() % 512);
+    if (guest.prompt_tokens > 0 || ++asked_count_ % 1000 == 0) {
+      harness.send(guest.id, ContextDrop{guest.context}, false);
+      guest.context = harness.context(guest.id, guest.queue);
+    }
+    harness.send(guest.id, ContextAppend{guest.context, std::move(tokens)}, false);
+    harness.send(guest.id, ContextForward{guest.context, {guest.output}}, false);
+    guest.next = harness.send(guest.id, GetNextDist{guest.queue, guest.output, 1});
+  }
+  std::mt19937_64 random_{1};
+  std::uint64_t asked_count_ = 0;
+};
+
+Harness::Options device_of(std::uint32_t row_count_max, std::uint32_t prefill_row_budget = 256) {
+  Harness::Options options;
+  options.device.row_count_max = row_count_max;
+  options.device.page_count = 8192;
+  options.device.sequence_count = 1024;
+  options.device.embed_slot_count = 4096;
+  options.controller.prefill_row_budget = prefill_row_budget;
+  return options;
+}
+
+struct TenantLoad {
+  double weight = 1;
+  int decode_count = 0;
+  int prefill_count = 0;
+  std::uint32_t prompt_tokens = 100;
+};
+
+// Rows of each tenant over its fair share of all rows.
+std::vector<double> shares_of(const std::vector<TenantLoad>& tenants,
+                              const Harness::Options& options, int step_count) {
+  Load load(options);
+  std::vector<std::vector<std::size_t>> guests(tenants.size());
+  double weights = 0;
+  for (std::size_t index = 0; index < tenants.size(); ++index) {
+    const TenantId tenant{static_cast<std::uint32_t>(index) + 1};
+    load.harness.controller->set_tenant(tenant, {.weight = tenants[index].weight});
+    weights += tenants[index].weight;
+    for (int each = 0; each < tenants[index].decode_count; ++each) {
+      guests[index].push_back(load.add(tenant, Priority::Normal, 0));
+    }
+    for (int each = 0; each < tenants[index].prefill_count; ++each) {
+      guests[index].push_back(load.add(tenant, Priority::Normal, tenants[index].prompt_tokens));
+    }
+  }
+  load.run(step_count, kMillisecond);
+  double all = 0;
+  for (const auto& each : guests) all += static_cast<double>(load.row_count_of(each));
+  std::vector<double> shares;
+  for (std::size_t index = 0; index < tenants.size(); ++index) {
+    shares.push_back(static_cast<double>(load.row_count_of(guests[index])) /
+                     (all * tenants[index].weight / weights));
+  }
+  return shares;
+}
+
+void expect_fair(const std::vector<double>& shares) {
+  for (std::size_t index = 0; index < shares.size(); ++index) {
+    EXPECT_NEAR(shares[index], 1.0, 0.1) << "tenant " << index + 1;
+  }
+}
+
+TEST(FairShare, TwoTenantsThatDecodeGetRowsByWeight) {
+  expect_fair(shares_of({{.weight = 1, .decode_count = 40}, {.weight = 3, .decode_count = 40}},
+                        device_of(16), 2000));
+}
+
+TEST(FairShare, HowManyProgramsATenantRunsChangesNothing) {
+  expect_fair(shares_of({{.decode_count = 17}, {.decode_count = 170}}, device_of(16), 2000));
+}
+
+TEST(FairShare, TwoTenantsWithPromptsOfDifferentLengthsGetRowsByWeight) {
+  expect_fair(shares_of({{.weight = 2, .prefill_count = 3, .prompt_tokens = 40},
+                         {.weight = 1, .prefill_count = 3, .prompt_tokens = 700}},
+                        device_of(64), 2000));
+}
+
+TEST(FairShare, OneThatDecodesAndOneWithPromptsGetRowsByWeightWhereTheDeviceIsFull) {
+  for (const double weight : {0.5, 1.0, 2.0}) {
+    SCOPED_TRACE(weight);
+    expect_fair(
+        shares_of({{.weight = 1, .decode_count = 60}, {.weight = weight, .prefill_count = 4}},
+                  device_of(32, 32), 1000));
+  }
+}
+
+TEST(FairShare, FiveTenantsWithMixturesGetRowsByWeight) {
+  expect_fair(shares_of({{.weight = 1, .decode_count = 30},
+                         {.weight = 2, .decode_count = 30, .prefill_count = 2},
+                         {.weight = 4, .decode_count = 60, .prefill_count = 1},
+                         {.weight = 1, .prefill_count = 3, .prompt_tokens = 300},
+                         {.weight = 0.5, .decode_count = 10, .prefill_count = 2}},
+                        device_of(24, 16), 4000));
+}
+
+TEST(FairShare, APolicyThatCountsCommandsIsFairToo) {
+  for (const DispatchPolicy& policy :
+       {DispatchPolicy{.kind = DispatchKind::Eager},
+        DispatchPolicy{.kind = DispatchKind::KOnly, .command_count = 4}}) {
+    Harness::Options options = device_of(16);
+    options.controller.dispatch = policy;
+    expect_fair(shares_of({{.weight = 1, .decode_count = 20}, {.weight = 3, .decode_count = 20}},
+                          options, 8000));
+  }
+}
+
+// What the other leaves is there to be taken, and is not held against whoever took it.
+TEST(FairShare, WhoWantsLittleGetsItAndTheOthersGetTheRest) {
+  Load load(device_of(16));
+  const std::size_t one = load.add(TenantId{1}, Priority::Normal, 0);
+  std::vector<std::size_t> many;
+  for (int each = 0; each < 40; ++each) many.push_back(load.add(TenantId{2}, Priority::Normal, 0));
+  load.run(1000, kMillisecond);
+  EXPECT_GE(load.row_count(one), 990u) << "a row in every batch";
+  EXPECT_GE(load.row_count_of(many), 14'900u);
+  std::vector<std::size_t> more;
+  for (int each = 0; each < 40; ++each) more.push_back(load.add(TenantId{1}, Priority::Normal, 0));
+  const std::uint64_t before = load.row_count_of(many);
+  load.run(100, kMillisecond);
+  EXPECT_NEAR(static_cast<double>(load.row_count_of(many) - before), 800, 80)
+      << "half of what there is, from the first batch on";
+}
+
+TEST(FairShare, AWeightThatChangesHoldsFromTheNextBatchOn) {
+  Load load(device_of(16));
+  std::vector<std::size_t> first, second;
+  for (int each = 0; each < 40; ++each) {
+    first.push_back(load.add(TenantId{1}, Priority::Normal, 0));
+    second.push_back(load.add(TenantId{2}, Priority::Normal, 0));
+  }
+  load.run(100, kMillisecond);
+  EXPECT_NEAR(static_cast<double>(load.row_count_of(first)), 800, 16);
+  load.harness.controller->set_tenant(TenantId{1}, {.weight = 3});
+  const std::uint64_t before = load.row_count_of(first);
+  load.run(100, kMillisecond);
+  EXPECT_NEAR(static_cast<double>(load.row_count_of(first) - before), 1200, 60);
+}
+
+// ---- Within a tenant ----------------------------------------------------------------------------
+
+TEST(Schedule, HigherPriorityGoesFirstWithinATenantOnly) {
+  Load load(device_of(4));
+  std::vector<std::size_t> high, normal, others;
+  for (int each = 0; each < 4; ++each) {
+    normal.push_back(load.add(TenantId{1}, Priority::Normal, 0));
+    high.push_back(load.add(TenantId{1}, Priority::High, 0));
+    others.push_back(load.add(TenantId{2}, Priority::Low, 0));
+  }
+  load.run(500, 1);  // No time to age.
+  EXPECT_EQ(load.row_count_of(high), 1000u);
+  EXPECT_EQ(load.row_count_of(others), 1000u);
+  EXPECT_EQ(load.row_count_of(normal), 0u);
+}
+
+TEST(Schedule, EarlierDeadlineGoesFirstAmongEqualPriorities) {
+  Load load(device_of(2));
+  const std::size_t none = load.add(TenantId{1}, Priority::Normal, 0);
+  const std::size_t late = load.add(TenantId{1}, Priority::Normal, 0, 2 * kMillisecond);
+  const std::size_t early = load.add(TenantId{1}, Priority::Normal, 0, 1 * kMillisecond);
+  load.run(100, 1);
+  EXPECT_EQ(load.row_count(early), 100u);
+  EXPECT_EQ(load.row_count(late), 100u);
+  EXPECT_EQ(load.row_count(none), 0u);
+}
+
+TEST(Schedule, APriorityThatChangesCountsForWhatIsReady) {
+  Load load(device_of(1));
+  const std::size_t first = load.add(TenantId{1}, Priority::Normal, 0);
+  const std::size_t second = load.add(TenantId{1}, Priority::Normal, 0);
+  load.harness.send(load.guests[second].id,
+                    SetQueuePriority{load.guests[second].queue, Priority::High}, false);
+  load.run(10, 1);
+  EXPECT_EQ(load.row_count(second), 10u);
+  EXPECT_EQ(load.row_count(first), 0u);
+}
+
+// W of docs/scheduling.md: three aging periods for a Low one, and then whatever was overdue before.
+TEST(Schedule, NobodyWaitsLongerThanTheBound) {
+  constexpr std::uint64_t kAging = 10 * kMillisecond;
+  for (const Priority priority : {Priority::Low, Priority::Normal, Priority::High}) {
+    for (const std::uint32_t prompt_tokens : {0u, 60u}) {
+      SCOPED_TRACE(testing::Message()
+                   << "priority " << static_cast<int>(priority) << ", prompt " << prompt_tokens);
+      Harness::Options options = device_of(8, 8);
+      options.controller.aging_ns = kAging;
+      Load load(options);
+      for (int each = 0; each < 12; ++each) {
+        load.add(TenantId{1}, Priority::High, each < 8 ? 0 : 60,
+                 1 + static_cast<std::uint64_t>(each));
+        load.add(TenantId{2}, Priority::High, each < 8 ? 0 : 60);
+      }
+      load.run(100, kMillisecond);
+      const std::size_t waits = load.add(TenantId{1}, priority, prompt_tokens);
+      const int periods = kOverdueLevel - static_cast<int>(priority);
+      std::uint64_t longest_ms = 0;
+      std::uint64_t waited_ms = 0;
+      for (int step = 0; step < 1000; ++step) {
+        const std::uint64_t before = load.row_count(waits);
+        load.run(1, kMillisecond);
+        waited_ms = load.row_count(waits) > before ? 0 : waited_ms + 1;
+        longest_ms = std::max(longest_ms, waited_ms);
+      }
+      // The tenant has 4 rows a batch, 3 of them for decoding. Of its 8 others that decode and 4
+      // with prompts each goes before it once at most, the latter with 8 rows.
+      const std::uint64_t overdue_ms = prompt_tokens == 0 ? 8 / 3 + 3 : 4 * 8 + 8 + 3;
+      EXPECT_LE(longest_ms, static_cast<std::uint64_t>(periods) * 10 + overdue_ms);
+    }
+  }
+}
+
+TEST(Schedule, PromptsGoOnWhereDecodingAloneWouldFillTheDevice) {
+  Load load(device_of(16, 8));
+  std::vector<std::size_t> decoders;
+  for (int each = 0; each < 64; ++each)
+    decoders.push_back(load.add(TenantId{1}, Priority::Normal, 0));
+  const std::size_t prompts = load.add(TenantId{1}, Priority::Normal, 200);
+  load.run(500, 1);
+  const auto all = static_cast<double>(load.row_count_of(decoders) + load.row_count(prompts));
+  EXPECT_NEAR(static_cast<double>(load.row_count(prompts)) / all, 0.25, 0.03);
+}
+
+// By decoding alone the first tenant has more than its share, and the others' prompts never end.
+TEST(Schedule, APromptOfATenantThatDecodesMoreThanItsShareGoesOnToo) {
+  Harness::Options options = device_of(64, 4);
+  options.controller.aging_ns = kMillisecond;
+  Load load(options);
+  load.harness.controller->set_tenant(TenantId{2}, {.weight = 100});
+  for (int each = 0; each < 12; ++each) load.add(TenantId{1}, Priority::Normal, 0);
+  load.add(TenantId{2}, Priority::Normal, 500);
+  const std::size_t prompts = load.add(TenantId{1}, Priority::Low, 40);
+  load.run(200, kMillisecond);
+  EXPECT_GE(load.row_count(prompts), 190u * 12 / 3 / 2)
+      << "a third of what it decodes, when overdue";
+  EXPECT_LE(load.row_count(prompts), 200u * 12 / 3 + 100) << "and no more";
+}
+
+TEST(Schedule, AWarmPromptIsFoundWhileTheDeviceWorksAndWaitsForNoBudget) {
+  Harness harness(device_of(64, 16));
+  std::vector<Conversation> talks;
+  talks.push_back(begin(harness, 1, 400, 2));
+  converse(harness, talks, {.ends = false});
+  // A prompt that nobody knows fills the budget for many batches; the known one comes behind it.
+  Conversation cold = begin(harness, 7, 900, 1);
+  Conversation decoding = begin(harness, 9, 3, 1);
+  Conversation warm = begin(harness, 1, 400, 1);
+  ask(harness, cold);
+  ask(harness, decoding);
+  ask(harness, warm);
+  int batches = 0;
+  for (; !harness.has(warm.guest, warm.next) && batches < 100; ++batches) harness.step();
+  EXPECT_LE(batches, 2);
+  EXPECT_FALSE(harness.has(cold.guest, cold.next));
+}
+
+}  // namespace
+}  // namespace quire::control
