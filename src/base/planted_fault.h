@@ -35,8 +35,14 @@ enum class Fault : std::uint8_t {
   IndexBeforePages,    // The index names pages that the disk may not have.
   CollectsReusedPage,  // gc takes a page that a save in progress counts on.
   QuotaCountsTwice,    // Pages that a tenant's snapshots share count for each of them.
+  BatchOverLimit,      // A batch has a row more than the device takes.
+  PriorityIgnored,     // Whoever is older goes first, whatever its priority.
+  AgingOff,            // Who waits is never served as if of a higher priority.
+  ShareIgnored,        // Tenants have their turns in a fixed order.
+  ConflictMerged,      // A forward joins the batch that computes its input.
+  BarrierSkipped,      // A synchronize does not wait for what its queue does before it.
 };
-inline constexpr std::uint8_t kFaultCount = static_cast<std::uint8_t>(Fault::QuotaCountsTwice) + 1;
+inline constexpr std::uint8_t kFaultCount = static_cast<std::uint8_t>(Fault::BarrierSkipped) + 1;
 
 #ifdef QUIRE_PLANTED_FAULTS
 // The one global that may change: it exists in that one test, which sets it in a process of its

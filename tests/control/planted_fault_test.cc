@@ -17,6 +17,7 @@
 #include "base/planted_fault.h"
 #include "base/seeds.h"
 #include "control/page_program.h"
+#include "control/schedule_program.h"
 #include "support/page_cache_program.h"
 #include "support/store_program.h"
 #include "support/verifying.h"
@@ -43,6 +44,10 @@ void run_store(std::uint64_t seed) {
   test::StoreProgram(seed).run(coverage);
 }
 
+void run_schedule(std::uint64_t seed) {
+  control::ScheduleProgram(control::ScheduleKnobs::of_seed(seed), seed).run();
+}
+
 struct Driver {
   const char* name;
   void (*run)(std::uint64_t seed);
@@ -50,6 +55,7 @@ struct Driver {
 constexpr Driver kAll{"all", run_all};
 constexpr Driver kPageCache{"page cache", run_page_cache};
 constexpr Driver kStore{"store", run_store};
+constexpr Driver kSchedule{"schedule", run_schedule};
 
 struct Plant {
   Fault fault;
@@ -81,6 +87,12 @@ constexpr Plant kPlants[] = {
     {Fault::IndexBeforePages, "snapshot index before pages", kStore},
     {Fault::CollectsReusedPage, "gc takes what a save reuses", kStore},
     {Fault::QuotaCountsTwice, "quota counted twice", kStore},
+    {Fault::BatchOverLimit, "batch over the limit", kSchedule},
+    {Fault::PriorityIgnored, "priority ignored", kSchedule},
+    {Fault::AgingOff, "aging off", kSchedule},
+    {Fault::ShareIgnored, "tenant share ignored", kSchedule},
+    {Fault::ConflictMerged, "conflicting forwards merged", kSchedule},
+    {Fault::BarrierSkipped, "order broken across a synchronize", kSchedule},
 };
 static_assert(std::size(kPlants) == kFaultCount - 1, "a driver for each fault");
 
@@ -210,7 +222,7 @@ TEST_F(PlantedFaults, AreAllNoticedWithinAThousandSeeds) {
 
 TEST_F(PlantedFaults, NothingIsNoticedWhereNoneIsPlanted) {
   std::string noticed;
-  for (const Driver& driver : {kAll, kPageCache, kStore}) {
+  for (const Driver& driver : {kAll, kPageCache, kStore, kSchedule}) {
     const Finding found = look_for(Fault::None, driver, 0, kSeedCountUnplanted);
     if (!found.is_noticed && found.words.empty()) continue;
     noticed += std::string(driver.name) + ", seed " + std::to_string(found.seed_count - 1) + ": " +

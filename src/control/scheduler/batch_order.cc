@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/planted_fault.h"
+
 namespace quire::control {
 namespace {
 
@@ -13,6 +15,7 @@ constexpr std::uint32_t kPrefillQuantumMax = 16;
 constexpr double kPrefillCreditMax = 4 * kPrefillQuantumMax;  // Owed, or had before its time.
 
 bool comes_before(const Candidate& left, const Candidate& right) {
+  if (is_planted(Fault::PriorityIgnored)) return left.age < right.age;
   if (left.level != right.level) return left.level > right.level;
   if (left.level == kOverdueLevel) {
     return std::tie(left.since_ns, left.age) < std::tie(right.since_ns, right.age);
@@ -24,7 +27,7 @@ bool comes_before(const Candidate& left, const Candidate& right) {
 
 std::uint8_t BatchOrder::level_of(const Candidate& candidate) const {
   const auto priority = static_cast<std::uint64_t>(candidate.priority);
-  if (candidate.since_ns == kNotSeen) {
+  if (candidate.since_ns == kNotSeen || is_planted(Fault::AgingOff)) {
     return static_cast<std::uint8_t>(priority);
   }
   const std::uint64_t waited_ns = now_ns_ - std::min(now_ns_, candidate.since_ns);
@@ -75,7 +78,8 @@ void BatchOrder::add(Candidate candidate) {
 bool BatchOrder::comes_later(std::uint32_t left, std::uint32_t right) const {
   const FairShare& first = *tenants_[left].share;
   const FairShare& second = *tenants_[right].share;
-  if (first.time != second.time) return first.time > second.time;
+  if (first.time != second.time && !is_planted(Fault::ShareIgnored))
+    return first.time > second.time;
   return first.tenant > second.tenant;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "control/resources/page_handles.h"
 #include "control/scheduler/scheduler.h"
 
@@ -38,7 +39,7 @@ Scheduler::Attempt Scheduler::forward(Operation& operation) {
     const bool is_of_this_batch =
         embed->state == EmbedState::Output && embed->batch == static_cast<std::uint64_t>(batch_.id);
     // S2: its vector exists when the batch is done.
-    if (is_of_this_batch) return Attempt::Later;
+    if (is_of_this_batch && !is_planted(Fault::ConflictMerged)) return Attempt::Later;
   }
   if (!operation.is_started) {
     operation.is_whole = !is_chunkable(operation);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "control/resources/away_pages.h"
 #include "control/resources/context_swap.h"
 #include "control/resources/page_handles.h"
@@ -73,7 +74,9 @@ Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
   }
   switch (operation.body.index()) {
     case index_of<Synchronize>():
-      if (operation.queue->first != &operation) return Attempt::Blocked;
+      if (operation.queue->first != &operation && !is_planted(Fault::BarrierSkipped)) {
+        return Attempt::Blocked;
+      }
       break;
     case index_of<DestroyQueue>():
       return destroy_queue(operation);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "control/scheduler/scheduler.h"
 
 namespace quire::control {
@@ -84,7 +85,7 @@ std::uint32_t Scheduler::take(Operation& operation, bool is_prefill, std::uint32
 }
 
 std::uint32_t Scheduler::device_row_limit() const {
-  return resources_.device.row_count_max;
+  return resources_.device.row_count_max + (is_planted(Fault::BatchOverLimit) ? 1 : 0);
 }
 
 // Everything that is ready, and what prefill may have beside it.
