@@ -1,0 +1,58 @@
+"""Launch programs on a Quire server and talk to them.
+
+    async with quire.Client("ws://127.0.0.1:7847") as client:
+        program = await client.upload("hello.wasm")
+        instance = await client.launch(program, ["--name", "you"])
+        async for message in instance:
+            print(message.decode(), end="")
+        (await instance.result()).check()
+"""
+
+from .client import Client
+from .errors import (
+    AlreadyExists,
+    Cancelled,
+    ConnectionLost,
+    InstanceFailed,
+    InvalidArgument,
+    NotFound,
+    NotSupported,
+    OutOfRange,
+    PermissionDenied,
+    QuireError,
+    QuotaExceeded,
+    Stalled,
+    TimedOut,
+    TooLarge,
+    Unavailable,
+)
+from .instance import Instance, ReceivedFile
+from .values import End, InstanceInfo, Limits, LogLine, ProgramState, ServerStatus
+
+__version__ = "0.1.0"
+__all__ = [
+    "AlreadyExists",
+    "Cancelled",
+    "Client",
+    "ConnectionLost",
+    "End",
+    "Instance",
+    "InstanceFailed",
+    "InstanceInfo",
+    "InvalidArgument",
+    "Limits",
+    "LogLine",
+    "NotFound",
+    "NotSupported",
+    "OutOfRange",
+    "PermissionDenied",
+    "ProgramState",
+    "QuireError",
+    "QuotaExceeded",
+    "ReceivedFile",
+    "ServerStatus",
+    "Stalled",
+    "TimedOut",
+    "TooLarge",
+    "Unavailable",
+]

@@ -1,0 +1,367 @@
+"""Client: one connection to a server."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import logging
+import os
+import pathlib
+from typing import Any, Callable, NamedTuple, Sequence, TypeVar
+
+import websockets
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from .errors import Cancelled, ConnectionLost, QuireError, Stalled, error_of
+from .frames import FRAME_BYTES_MAX, PAYLOAD_BYTES_MAX, SUBPROTOCOL, Frame, decode, encode
+from .instance import Instance
+from .values import InstanceInfo, Limits, LogLine, ProgramState, ServerStatus
+
+T = TypeVar("T")
+_logger = logging.getLogger("quire")
+
+
+class _Asked(NamedTuple):
+    """A request whose reply has not come."""
+
+    reply: asyncio.Future[Any]
+    convert: Callable[[Frame], Any]
+    undo: str  # The verb for an instance that nobody waits for any more.
+
+
+class Client:
+    """Use it as `async with Client(url) as client`, or call open() and close().
+
+    What instances say waits here until it is received, at most about `buffer_bytes_max` of it: then
+    nothing more is read from the server, which stops the programs. If it stays so for
+    `stall_seconds`, whoever waits for the server gets Stalled instead of waiting for ever.
+    """
+
+    def __init__(
+        self,
+        url: str = "ws://127.0.0.1:7847",
+        *,
+        open_seconds: float = 10.0,
+        buffer_bytes_max: int = 64 << 20,
+        stall_seconds: float = 30.0,
+    ) -> None:
+        self.url = url
+        self.is_shutting_down = False  # The server has said so.
+        self._open_seconds = open_seconds
+        self._buffer_bytes_max = buffer_bytes_max
+        self._stall_seconds = stall_seconds
+        self._socket: Any = None
+        self._reader: asyncio.Task[None] | None = None
+        self._lost: QuireError | None = ConnectionLost(f"the connection to {url} is not open")
+        self._stalled: QuireError | None = None
+        self._last_id = 0
+        self._pending: dict[int, _Asked] = {}
+        self._undoing: set[asyncio.Task[None]] = set()
+        self._waiting: set[asyncio.Future[Any]] = set()
+        self._instances: dict[int, Instance] = {}
+        self._held_bytes = 0
+        self._room = asyncio.Event()
+
+    async def open(self) -> None:
+        """ConnectionLost, with retry_after where the server is full."""
+        try:
+            self._socket = await websockets.connect(
+                self.url,
+                subprotocols=[websockets.Subprotocol(SUBPROTOCOL)],
+                max_size=FRAME_BYTES_MAX,
+                compression=None,
+                open_timeout=self._open_seconds,
+                ping_interval=None,  # The server pings.
+            )
+        except InvalidHandshake as error:
+            raise _refusal(self.url, error) from error
+        except (OSError, asyncio.TimeoutError) as error:
+            raise ConnectionLost(
+                f"nothing listens at {self.url} ({error or 'no answer in time'}); "
+                "`quire serve` starts a server"
+            ) from error
+        if self._socket.subprotocol != SUBPROTOCOL:
+            await self._socket.close()
+            raise ConnectionLost(f"{self.url} is no Quire server: it does not speak {SUBPROTOCOL}")
+        self._lost = None
+        self._reader = asyncio.create_task(self._read())
+
+    async def close(self) -> None:
+        """Instances that are not detached are stopped after the server's grace time."""
+        if self._socket is not None:
+            await self._socket.close()
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+        self._lose(ConnectionLost(f"the connection to {self.url} was closed"))
+
+    async def __aenter__(self) -> "Client":
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # ---- Programs.
+
+    async def find_program(self, program: str) -> ProgramState:
+        """By "sha256:..." or by its name."""
+        return await self.ask(
+            {"verb": "find_program", "program": program},
+            convert=lambda frame: ProgramState(
+                frame.head.get("program"), frame.head["state"], frame.head["received_bytes"]
+            ),
+        )
+
+    async def upload(self, source: str | os.PathLike[str] | bytes, name: str = "") -> str:
+        """Brings a module to the server, unless it is there, and returns its "sha256:...".
+
+        With a name, clients and programs may launch it by that from here on.
+        """
+        wasm = source if isinstance(source, bytes) else pathlib.Path(source).read_bytes()
+        program = "sha256:" + hashlib.sha256(wasm).hexdigest()
+        known = await self.find_program(program)
+        if known.state not in ("compiling", "ready"):
+            head = {"verb": "upload", "program": program, "program_bytes": len(wasm)}
+            for offset in range(0, max(len(wasm), 1), PAYLOAD_BYTES_MAX):
+                part = wasm[offset : offset + PAYLOAD_BYTES_MAX]
+                await self.ask({**head, "offset": offset}, part)
+        if name:
+            await self.name_program(program, name)
+        return program
+
+    async def name_program(self, program: str, name: str) -> None:
+        """AlreadyExists: the operator of the server gave this name to another program."""
+        await self.ask({"verb": "name_program", "program": program, "name": name})
+
+    # ---- Instances.
+
+    async def launch(
+        self,
+        program: str,
+        arguments: Sequence[str] = (),
+        *,
+        limits: Limits | None = None,
+        detached: bool = False,
+        on_log: Callable[[LogLine], None] | None = None,
+    ) -> Instance:
+        """Unavailable, with retry_after: the server has as many instances as it takes.
+
+        A detached instance goes on when this client leaves. Lines of its log go to `on_log`, or to
+        the logger "quire".
+        """
+        head: dict[str, Any] = {
+            "verb": "launch",
+            "program": program,
+            "arguments": list(arguments),
+        }
+        if limits is not None and limits.to_json():
+            head["limits"] = limits.to_json()
+        if detached:
+            head["detached"] = True
+        return await self.ask(
+            head, convert=lambda frame: self._adopt(frame, on_log), undo="abort"
+        )
+
+    async def attach(
+        self, name: str, *, on_log: Callable[[LogLine], None] | None = None
+    ) -> Instance:
+        """The instance of that name, without a client until now. AlreadyExists: it has one."""
+        return await self.ask(
+            {"verb": "attach", "name": name},
+            convert=lambda frame: self._adopt(frame, on_log),
+            undo="detach",
+        )
+
+    async def list(self) -> list[InstanceInfo]:
+        """The instances of this connection."""
+        return await self.ask(
+            {"verb": "list"},
+            convert=lambda frame: [_info_of(each) for each in frame.head["instances"]],
+        )
+
+    async def status(self) -> ServerStatus:
+        return await self.ask(
+            {"verb": "status"}, convert=lambda frame: ServerStatus.of(frame.head)
+        )
+
+    # ---- Requests and their replies.
+
+    async def ask(
+        self,
+        head: dict[str, Any],
+        payload: bytes | None = None,
+        convert: Callable[[Frame], Any] = lambda frame: None,
+        undo: str = "",
+    ) -> Any:
+        """Any request of the protocol; `convert` makes a value of the reply before further frames
+        are looked at."""
+        if self._lost is not None:
+            raise self._lost
+        self._last_id += 1
+        request_id = self._last_id
+        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._pending[request_id] = _Asked(reply, convert, undo)
+        frame = Frame({"verb": head["verb"], "id": request_id, **head}, payload)
+        try:
+            await self._socket.send(encode(frame))
+        except ConnectionClosed as error:
+            self._lose(_loss(self.url, error))
+        try:
+            return await self.wait(reply)
+        finally:
+            reply.cancel()  # Unless it is here, nobody waits for it any more.
+
+    async def wait(self, future: asyncio.Future[T]) -> T:
+        """For what the server will say; Stalled where nothing is read from it any more."""
+        if not future.done() and self._stalled is not None:
+            raise self._stalled
+        stall: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.add(stall)
+        copy = functools.partial(_copy, to=stall)
+        future.add_done_callback(copy)
+        try:
+            return await stall
+        finally:
+            future.remove_done_callback(copy)
+            self._waiting.discard(stall)
+
+    def hold(self, size: int) -> None:
+        self._held_bytes += size
+        if self._held_bytes <= self._buffer_bytes_max:
+            self._room.set()
+
+    def release(self, size: int) -> None:
+        self.hold(-size)
+
+    def forget(self, instance: Instance, why: QuireError) -> None:
+        """No event of it comes any more."""
+        self._instances.pop(instance.info.instance, None)
+        instance.close(why)
+
+    # ---- What the server says.
+
+    def _adopt(self, frame: Frame, on_log: Callable[[LogLine], None] | None) -> Instance:
+        info = _info_of(frame.head)
+        instance = Instance(self, info, on_log)
+        self._instances[info.instance] = instance
+        return instance
+
+    async def _read(self) -> None:
+        try:
+            async for message in self._socket:
+                self._handle(decode(message))
+                if self._held_bytes > self._buffer_bytes_max:
+                    await self._wait_for_room()
+            self._lose(_loss(self.url, None, self._socket))
+        except ConnectionClosed as error:
+            self._lose(_loss(self.url, error))
+        except (QuireError, LookupError, TypeError, ValueError) as error:
+            self._lose(
+                ConnectionLost(f"{self.url} said what this client does not understand: {error!r}")
+            )
+            await self._socket.close()
+
+    async def _wait_for_room(self) -> None:
+        self._room.clear()
+        try:
+            await asyncio.wait_for(self._room.wait(), self._stall_seconds)
+            return
+        except asyncio.TimeoutError:
+            pass
+        waiting = {number: each.held_bytes for number, each in self._instances.items()}
+        number = max(waiting, key=lambda each: waiting[each], default=0)
+        self._stalled = Stalled(
+            f"buffer_bytes_max: {self._held_bytes} bytes that programs sent were not received, most "
+            f"of those that run are of instance {number} ({waiting.get(number, 0)}); receive them, "
+            "or use a connection of its own for each instance"
+        )
+        for each in list(self._waiting):
+            if not each.done():
+                each.set_exception(self._stalled)
+        await self._room.wait()
+        self._stalled = None
+
+    def _handle(self, frame: Frame) -> None:
+        head = frame.head
+        if "reply" in head:
+            self._handle_reply(frame)
+        elif head.get("event") == "shutdown":
+            self.is_shutting_down = True
+            _logger.warning(
+                "the server is shutting down; what runs is stopped in %d ms", head["grace_ms"]
+            )
+        elif head.get("event") == "error":
+            raise error_of(head["code"], head["message"])
+        elif head.get("instance") in self._instances:
+            self._instances[head["instance"]].handle(frame)
+
+    def _handle_reply(self, frame: Frame) -> None:
+        head = frame.head
+        reply, convert, undo = self._pending.pop(head["id"])
+        if head["reply"] == "error":
+            error = error_of(head["code"], head["message"], head.get("retry_after_ms"))
+            if not reply.done():
+                reply.set_exception(error)
+                reply.exception()  # Who asked may have been cancelled meanwhile.
+            return
+        value = convert(frame)
+        if not reply.done():
+            reply.set_result(value)
+        elif undo:
+            self.forget(value, Cancelled("nobody waits for the instance"))
+            task = asyncio.create_task(self._undo(undo, value.info.instance))
+            self._undoing.add(task)
+            task.add_done_callback(self._undoing.discard)
+
+    async def _undo(self, verb: str, instance: int) -> None:
+        try:
+            await self.ask({"verb": verb, "instance": instance})
+        except QuireError as error:
+            _logger.debug("%s of instance %d, which nobody waits for: %s", verb, instance, error)
+
+    def _lose(self, why: QuireError) -> None:
+        """The connection is over, for everyone who waits."""
+        if self._lost is not None:
+            return
+        self._lost = why
+        for each in self._pending.values():
+            if not each.reply.done():
+                each.reply.set_exception(why)
+                each.reply.exception()
+        self._pending.clear()
+        for instance in list(self._instances.values()):
+            self.forget(instance, why)
+
+
+def _copy(done: asyncio.Future[T], to: asyncio.Future[T]) -> None:
+    if to.done():
+        return
+    if done.cancelled():
+        to.cancel()
+    elif done.exception() is not None:
+        to.set_exception(done.exception())  # type: ignore[arg-type]
+    else:
+        to.set_result(done.result())
+
+
+def _info_of(head: dict[str, Any]) -> InstanceInfo:
+    return InstanceInfo(head["instance"], head["name"], head["program"], head["detached"])
+
+
+def _loss(url: str, error: ConnectionClosed | None, socket: Any = None) -> ConnectionLost:
+    close = getattr(error, "rcvd", None)
+    reason = getattr(close, "reason", "") or getattr(socket, "close_reason", "") or ""
+    return ConnectionLost(f"the connection to {url} was lost: {reason or error or 'it was closed'}")
+
+
+def _refusal(url: str, error: InvalidHandshake) -> ConnectionLost:
+    response = getattr(error, "response", error)
+    status = getattr(response, "status_code", None)
+    headers = getattr(response, "headers", None) or {}
+    retry_after = headers.get("Retry-After")
+    why = f"HTTP status {status}" if status is not None else str(error)
+    return ConnectionLost(
+        f"{url} refused the connection: {why}", float(retry_after) if retry_after else None
+    )

@@ -1,0 +1,47 @@
+"""Frames and their bytes. docs/protocol.md describes them; nothing here waits or connects."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from .errors import InvalidArgument
+
+SUBPROTOCOL = "quire.1"
+PAYLOAD_BYTES_MAX = 1 << 20
+FRAME_BYTES_MAX = 2 << 20
+_LENGTH_BYTES = 4
+
+
+class Frame(NamedTuple):
+    """What one WebSocket message says: a JSON object, and bytes behind it in a binary one."""
+
+    head: dict[str, Any]
+    payload: bytes | None = None  # None: a text message.
+
+
+def encode(frame: Frame) -> str | bytes:
+    text = json.dumps(frame.head, ensure_ascii=False, separators=(",", ":"))
+    if frame.payload is None:
+        return text
+    head = text.encode()
+    return len(head).to_bytes(_LENGTH_BYTES, "little") + head + frame.payload
+
+
+def decode(message: str | bytes) -> Frame:
+    payload = None
+    text: str | bytes = message
+    if isinstance(message, bytes):
+        end = _LENGTH_BYTES + int.from_bytes(message[:_LENGTH_BYTES], "little")
+        if len(message) < end or len(message) < _LENGTH_BYTES:
+            raise InvalidArgument(
+                f"a binary frame of {len(message)} bytes announces a header up to byte {end}"
+            )
+        text, payload = message[_LENGTH_BYTES:end], message[end:]
+    try:
+        head = json.loads(text)
+    except ValueError as error:
+        raise InvalidArgument(f"the header of a frame is no JSON: {error}") from None
+    if not isinstance(head, dict):
+        raise InvalidArgument(f"a frame holds {type(head).__name__}, not an object")
+    return Frame(head, payload)

@@ -1,0 +1,256 @@
+"""Instance: one running program, seen from its client."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import logging
+import mimetypes
+import os
+import pathlib
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Generic, TypeVar
+
+from .errors import NotFound, QuireError, QuotaExceeded, Unavailable
+from .frames import PAYLOAD_BYTES_MAX, Frame
+from .values import End, InstanceInfo, LogLine
+
+if TYPE_CHECKING:
+    from .client import Client
+
+T = TypeVar("T")
+_logger = logging.getLogger("quire")
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
+
+
+class Mailbox(Generic[T]):
+    """Values in order, until it is closed with a reason. They count at the client, which holds at
+    most so many bytes, until they are taken or nobody can take them any more."""
+
+    OVERHEAD_BYTES = 256  # That a value counts besides its own.
+
+    def __init__(self, client: Client, size: Callable[[T], int]) -> None:
+        self._client = client
+        self._size = lambda value: Mailbox.OVERHEAD_BYTES + size(value)
+        self._values: collections.deque[T] = collections.deque()
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._closed: QuireError | None = None
+        self._held_bytes = 0
+
+    @property
+    def held_bytes(self) -> int:
+        return self._held_bytes
+
+    def __del__(self) -> None:
+        self._client.release(self._held_bytes)
+
+    def _hold(self, size: int) -> None:
+        self._held_bytes += size
+        self._client.hold(size)
+
+    def _wake(self) -> None:
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+        self._waiting.clear()
+
+    def put(self, value: T) -> None:
+        self._values.append(value)
+        self._hold(self._size(value))
+        self._wake()
+
+    def close(self, why: QuireError) -> None:
+        self._closed = self._closed or why
+        self._wake()
+
+    async def get(self) -> T:
+        while not self._values:
+            if self._closed is not None:
+                raise self._closed
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.add(waiting)
+            try:
+                await self._client.wait(waiting)
+            finally:
+                self._waiting.discard(waiting)
+        value = self._values.popleft()
+        self._hold(-self._size(value))
+        return value
+
+
+class ReceivedFile:
+    """A file that a program sends: read it whole, or iterate over its parts as they come."""
+
+    def __init__(self, client: Client, head: dict[str, Any]) -> None:
+        self.name: str = head["name"]
+        self.media_type: str = head["media_type"]
+        self.file_bytes: int = head["file_bytes"]
+        self.parts: Mailbox[bytes] = Mailbox(client, len)
+        self.received_bytes = 0
+        self._read_bytes = 0
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._read_bytes == self.file_bytes:
+            raise StopAsyncIteration
+        part = await self.parts.get()
+        self._read_bytes += len(part)
+        return part
+
+    async def read(self) -> bytes:
+        """All that was not read yet. Unavailable: the program gave the file up."""
+        return b"".join([part async for part in self])
+
+
+class Instance:
+    """Made by Client.launch and Client.attach. Iterating gives its messages, until it has ended."""
+
+    def __init__(
+        self, client: Client, info: InstanceInfo, on_log: Callable[[LogLine], None] | None
+    ) -> None:
+        self.info = info
+        self._client = client
+        self._log = on_log  # Not bound to this: what nobody holds any more is gone at once.
+        self._messages: Mailbox[bytes] = Mailbox(client, len)
+        self._files: Mailbox[ReceivedFile] = Mailbox(client, lambda _: 0)
+        self._open_files: dict[int, ReceivedFile] = {}
+        self._ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+        # Nobody may ask for it.
+        self._ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+
+    @property
+    def name(self) -> str:
+        """By it any connection attaches: keep it as one keeps a password."""
+        return self.info.name
+
+    # ---- To the program.
+
+    async def send(self, message: bytes | str) -> None:
+        """QuotaExceeded, with retry_after: the program has not received enough of them."""
+        payload = message.encode() if isinstance(message, str) else message
+        await self._ask("send", {}, payload)
+
+    async def close_input(self) -> None:
+        """No more messages and files: the program's receive() then says so."""
+        await self._ask("close_input")
+
+    async def send_file(
+        self,
+        source: str | os.PathLike[str] | bytes,
+        name: str = "",
+        media_type: str = "",
+    ) -> None:
+        """A path, or bytes with a name. Waits where the program reads slowly."""
+        data = source if isinstance(source, bytes) else pathlib.Path(source).read_bytes()
+        if not name:
+            if isinstance(source, bytes):
+                raise ValueError("bytes that are sent as a file need a name")
+            name = pathlib.Path(source).name
+        media_type = media_type or mimetypes.guess_type(name)[0] or "application/octet-stream"
+        head = {"name": name, "media_type": media_type, "file_bytes": len(data)}
+        for offset in range(0, max(len(data), 1), PAYLOAD_BYTES_MAX):
+            part = data[offset : offset + PAYLOAD_BYTES_MAX]
+            while True:
+                try:
+                    await self._ask("send_file", {**head, "offset": offset}, part)
+                    break
+                except QuotaExceeded as error:
+                    if error.retry_after is None:
+                        raise
+                    await asyncio.sleep(error.retry_after)
+
+    async def abort(self) -> None:
+        """Stops the program; its end says "killed"."""
+        await self._ask("abort")
+
+    async def detach(self) -> None:
+        """The program goes on without a client; attach(name) finds it again."""
+        await self._client.ask(
+            {"verb": "detach", "instance": self.info.instance},
+            convert=lambda _: self._client.forget(
+                self, Unavailable("this client has detached from the instance")
+            ),
+        )
+
+    async def _ask(
+        self, verb: str, more: dict[str, Any] | None = None, payload: bytes | None = None
+    ) -> None:
+        head = {"verb": verb, "instance": self.info.instance, **(more or {})}
+        await self._client.ask(head, payload)
+
+    # ---- From the program.
+
+    async def receive(self) -> bytes:
+        """The next message. NotFound: it has ended, and all were received."""
+        return await self._messages.get()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await self._messages.get()
+        except NotFound:
+            raise StopAsyncIteration from None
+
+    async def receive_file(self) -> ReceivedFile:
+        """The next file, which may still be on its way. NotFound: as receive()."""
+        return await self._files.get()
+
+    @property
+    def held_bytes(self) -> int:
+        """Of messages that were not received, and of files that are still on their way."""
+        files = sum(each.parts.held_bytes for each in self._open_files.values())
+        return self._messages.held_bytes + files
+
+    async def result(self) -> End:
+        """Waits for the end. Messages and files stay to be received."""
+        return await self._client.wait(self._ended)
+
+    # ---- What the client hands on.
+
+    def handle(self, frame: Frame) -> None:
+        getattr(self, "_on_" + frame.head["event"], lambda _: None)(frame)
+
+    def _on_message(self, frame: Frame) -> None:
+        self._messages.put(frame.payload or b"")
+
+    def _on_log(self, frame: Frame) -> None:
+        line = LogLine(frame.head["source"], frame.head["level"], frame.head["line"])
+        if self._log is not None:
+            self._log(line)
+            return
+        level = _LEVELS.get(line.level, logging.ERROR)
+        _logger.log(level, "instance %d: %s", self.info.instance, line.line)
+
+    def _on_file(self, frame: Frame) -> None:
+        head, part = frame.head, frame.payload or b""
+        file = self._open_files.get(head["file"])
+        if file is None:
+            file = self._open_files[head["file"]] = ReceivedFile(self._client, head)
+            self._files.put(file)
+        file.parts.put(part)
+        file.received_bytes += len(part)
+        if file.received_bytes >= file.file_bytes:
+            del self._open_files[head["file"]]
+
+    def _on_file_dropped(self, frame: Frame) -> None:
+        file = self._open_files.pop(frame.head["file"], None)
+        if file is not None:
+            file.parts.close(Unavailable("the program gave the file up"))
+
+    def _on_ended(self, frame: Frame) -> None:
+        self._client.forget(self, NotFound("the program has ended"))
+        if not self._ended.done():
+            self._ended.set_result(End.of(frame.head, frame.payload or b""))
+
+    def close(self, why: QuireError) -> None:
+        """Nothing more comes; what came stays to be received."""
+        self._messages.close(why)
+        self._files.close(why)
+        for file in self._open_files.values():
+            file.parts.close(why)
+        self._open_files.clear()
+        if not self._ended.done() and not isinstance(why, NotFound):
+            self._ended.set_exception(why)

@@ -1,0 +1,111 @@
+"""What requests take and what replies give, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import InstanceFailed
+
+
+@dataclass(frozen=True)
+class Limits:
+    """At most what the server allows; None is the server's own."""
+
+    memory_bytes_max: int | None = None
+    cpu_ns_max: int | None = None
+    cpu_ns_between_waits_max: int | None = None
+    page_count_max: int | None = None
+
+    def to_json(self) -> dict[str, int]:
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class ProgramState:
+    """`program` is "sha256:..."; None where no program has the name that was asked for."""
+
+    program: str | None
+    state: str  # "unknown", "partial", "compiling" or "ready".
+    received_bytes: int
+
+
+@dataclass(frozen=True)
+class InstanceInfo:
+    instance: int
+    name: str  # The secret by which another connection attaches.
+    program: str
+    detached: bool
+
+
+@dataclass(frozen=True)
+class LogLine:
+    source: str  # "log", "stdout" or "stderr".
+    level: str  # "debug", "info", "warning" or "error".
+    line: str
+
+
+@dataclass(frozen=True)
+class End:
+    """How an instance ended, and what it used."""
+
+    kind: str  # "finished", "trapped", "limit-exceeded", "killed" or "not-started".
+    exit_code: int
+    message: str
+    limit: str  # The one that was exceeded; else empty.
+    result: bytes  # What the program set last.
+    duration_ns: int
+    first_message_ns: int  # After the launch; 0: it sent none.
+    cpu_ns: int
+    asked_token_count: int
+    computed_token_count: int
+    found_token_count: int
+    page_count_max: int
+
+    @property
+    def ok(self) -> bool:
+        return self.kind == "finished" and self.exit_code == 0
+
+    def check(self) -> "End":
+        """Itself, or InstanceFailed where the program did not end well."""
+        if self.ok:
+            return self
+        how = f"exit code {self.exit_code}" if self.kind == "finished" else self.kind
+        raise InstanceFailed(f"{how}: {self.message}" if self.message else how, self)
+
+    @classmethod
+    def of(cls, head: dict[str, Any], payload: bytes) -> "End":
+        counts = {
+            name: int(head[name])
+            for name in cls.__dataclass_fields__
+            if name not in ("kind", "result", "message", "limit")
+        }
+        return cls(
+            kind=head["end"],
+            message=head["message"],
+            limit=head["limit"],
+            result=payload,
+            **counts,
+        )
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """What the server says of itself; further members are in `all`."""
+
+    version: str
+    models: tuple[str, ...]
+    instance_count: int
+    instance_count_max: int
+    connection_count: int
+    program_count: int
+    page_count: int
+    page_count_free: int
+    all: dict[str, Any]
+
+    @classmethod
+    def of(cls, head: dict[str, Any]) -> "ServerStatus":
+        names = [name for name in cls.__dataclass_fields__ if name not in ("models", "all")]
+        return cls(
+            models=tuple(head["models"]), all=dict(head), **{name: head[name] for name in names}
+        )

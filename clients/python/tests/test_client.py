@@ -1,0 +1,328 @@
+"""The client against a real server."""
+
+import asyncio
+import logging
+import pathlib
+import subprocess
+import sys
+import unittest
+
+from serving import BUILD, ROOT, Server, guest
+
+import quire
+
+PATIENCE = 60.0
+
+
+class WithServer(unittest.IsolatedAsyncioTestCase):
+    arguments: tuple[str, ...] = ()
+    server: Server
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = Server(*cls.arguments, programs=[guest("echo"), guest("files"), guest("parent")])
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.server.stop()
+
+    async def asyncSetUp(self) -> None:
+        self.client = quire.Client(self.server.url)
+        await self.client.open()
+
+    async def asyncTearDown(self) -> None:
+        await self.client.close()
+
+    async def soon(self, waiting):  # type: ignore[no-untyped-def]
+        return await asyncio.wait_for(waiting, PATIENCE)
+
+
+class Talking(WithServer):
+    async def test_a_program_is_uploaded_launched_talked_to_and_ends(self) -> None:
+        wasm = BUILD / "inferlets/hello.wasm"
+        program = await self.soon(self.client.upload(wasm))
+        self.assertEqual(await self.client.upload(wasm.read_bytes()), program)
+        self.assertEqual((await self.client.find_program(program)).state, "ready")
+        instance = await self.client.launch(program, ["--name", "you"])
+        said = b"".join([message async for message in instance])
+        self.assertTrue(said.startswith(b"Hello, you!"), said)
+        end = (await self.soon(instance.result())).check()
+        self.assertGreater(end.duration_ns, 0)
+        self.assertGreaterEqual(end.duration_ns, end.first_message_ns)
+        with self.assertRaises(quire.NotFound):
+            await instance.receive()
+        with self.assertRaises(quire.NotFound):
+            await instance.send("too late")
+
+    async def test_messages_go_both_ways_in_order_and_input_has_an_end(self) -> None:
+        lines: list[quire.LogLine] = []
+        instance = await self.client.launch("echo", on_log=lines.append)
+        for number in range(200):
+            await instance.send(f"message {number}")
+        for number in range(200):
+            self.assertEqual(await self.soon(instance.receive()), b"message %d\n" % number)
+        await instance.send("log careful")
+        await instance.close_input()
+        end = await self.soon(instance.result())
+        self.assertEqual(end.result, b"end: the client has ended its side")
+        self.assertEqual(lines, [quire.LogLine("log", "info", "careful")])
+
+    async def test_a_log_goes_to_the_logger_unless_somebody_takes_it(self) -> None:
+        with self.assertLogs("quire", logging.INFO) as logged:
+            instance = await self.client.launch("echo")
+            await instance.send("log careful")
+            await instance.send("quit")
+            await self.soon(instance.result())
+        self.assertIn("careful", logged.output[0])
+
+    async def test_an_end_says_what_went_wrong(self) -> None:
+        instance = await self.client.launch("echo")
+        await instance.send("crash")
+        end = await self.soon(instance.result())
+        self.assertEqual((end.kind, end.ok), ("trapped", False))
+        with self.assertRaises(quire.InstanceFailed) as failed:
+            end.check()
+        self.assertIs(failed.exception.end, end)
+        self.assertIn("trapped: ", str(failed.exception))
+
+    async def test_abort_stops_what_would_run_for_ever(self) -> None:
+        instance = await self.client.launch("echo")
+        await instance.send("again 100000000")
+        await self.soon(instance.receive())
+        await instance.abort()
+        end = await self.soon(instance.result())
+        self.assertEqual((end.kind, end.message), ("killed", "aborted by its client"))
+
+    async def test_many_instances_of_one_connection_do_not_mix_their_words(self) -> None:
+        instances = await asyncio.gather(
+            *(self.client.launch("echo", [f"instance {number}"]) for number in range(50))
+        )
+        self.assertEqual(
+            {each.info for each in instances}, set(await self.client.list())
+        )
+        said = await asyncio.gather(*(each.receive() for each in instances))
+        self.assertEqual(said, [b"instance %d\n" % number for number in range(50)])
+        await asyncio.gather(*(each.close_input() for each in instances))
+        await self.soon(asyncio.gather(*(each.result() for each in instances)))
+        self.assertEqual(await self.client.list(), [])
+
+
+class Programs(WithServer):
+    async def test_a_named_program_is_launched_by_clients_and_by_programs(self) -> None:
+        wasm = guest("echo").read_bytes() + b"\0\5\4name"  # Another digest, the same code.
+        program = await self.soon(self.client.upload(wasm, name="tool"))
+        self.assertEqual((await self.client.find_program("tool")).program, program)
+        instance = await self.client.launch("parent", ["tool", "one"])
+        self.assertEqual(await self.soon(instance.receive()), b"child: one\n")
+        await instance.abort()
+        with self.assertRaises(quire.AlreadyExists):
+            await self.client.name_program(program, "echo")
+
+    async def test_what_is_no_program_is_refused_with_the_reason(self) -> None:
+        with self.assertRaises(quire.InvalidArgument) as refused:
+            await self.soon(self.client.upload(b"no module"))
+        self.assertIn("not a Wasm module", str(refused.exception))
+        with self.assertRaises(quire.NotFound) as unknown:
+            await self.client.launch("nobody")
+        self.assertIn('no program is named "nobody" here; there are: echo', str(unknown.exception))
+        self.assertEqual((await self.client.find_program("nobody")).state, "unknown")
+
+    async def test_limits_are_at_most_the_servers(self) -> None:
+        with self.assertRaises(quire.OutOfRange) as refused:
+            await self.client.launch("echo", limits=quire.Limits(memory_bytes_max=1 << 40))
+        self.assertIn("memory_bytes_max", str(refused.exception))
+        limits = quire.Limits(cpu_ns_between_waits_max=1_000_000, cpu_ns_max=1_000_000)
+        instance = await self.client.launch("echo", limits=limits)
+        await instance.send("again 100000000")
+        end = await self.soon(instance.result())
+        self.assertEqual(end.kind, "limit-exceeded")
+        self.assertIn(end.limit, ("cpu_ns_max", "cpu_ns_between_waits_max"))
+
+
+class Files(WithServer):
+    async def test_files_go_both_ways(self) -> None:
+        instance = await self.client.launch("files", ["first.txt", "hello"])
+        first = await self.soon(instance.receive_file())
+        self.assertEqual((first.name, first.media_type), ("first.txt", "text/plain"))
+        self.assertEqual(await first.read(), b"hello")
+        big = bytes(range(256)) * 20_000  # Five parts; more than the server holds at once.
+        for name, data in (("big.bin", big), ("none.txt", b"")):
+            sending = asyncio.create_task(instance.send_file(data, name))
+            copy = await self.soon(instance.receive_file())
+            self.assertEqual((copy.name, copy.file_bytes), ("copy of " + name, len(data)))
+            self.assertEqual(await self.soon(copy.read()), data)
+            await self.soon(sending)
+        await self.soon(instance.send_file(__file__))
+        self.assertEqual(
+            await (await self.soon(instance.receive_file())).read(),
+            pathlib.Path(__file__).read_bytes(),
+        )
+        await instance.close_input()
+        (await self.soon(instance.result())).check()
+        with self.assertRaises(quire.NotFound):
+            await instance.receive_file()
+
+    async def test_wrong_files_are_refused(self) -> None:
+        instance = await self.client.launch("files")
+        with self.assertRaises(quire.InvalidArgument):
+            await instance.send_file(b"x", "../x")
+        with self.assertRaises(ValueError):
+            await instance.send_file(b"x")
+        await instance.abort()
+        with self.assertRaises(quire.NotFound):
+            await instance.send_file(b"x", "x")
+
+    async def test_a_file_whose_program_is_stopped_is_not_complete(self) -> None:
+        instance = await self.client.launch("files")
+        # The copy of this one begins and waits for its second half, which never comes.
+        await self.client.ask(
+            {
+                "verb": "send_file",
+                "instance": instance.info.instance,
+                "name": "half",
+                "media_type": "text/plain",
+                "file_bytes": 10,
+                "offset": 0,
+            },
+            b"12345",
+        )
+        copy = await self.soon(instance.receive_file())
+        await instance.abort()
+        with self.assertRaises(quire.NotFound):
+            await self.soon(copy.read())
+
+
+class Detaching(WithServer):
+    arguments = ("--grace", "0.2")
+
+    async def test_a_detached_instance_outlives_its_connection_and_is_found_again(self) -> None:
+        async with quire.Client(self.server.url) as first:
+            instance = await first.launch("echo", detached=True)
+        self.assertTrue(instance.info.detached)
+        with self.assertRaises(quire.ConnectionLost):
+            await instance.receive()
+        with self.assertRaises(quire.ConnectionLost):
+            await first.status()
+        await asyncio.sleep(0.5)
+        again = await self.soon(self.client.attach(instance.name))
+        await again.send("still here")
+        self.assertEqual(await self.soon(again.receive()), b"still here\n")
+        async with quire.Client(self.server.url) as other:
+            with self.assertRaises(quire.AlreadyExists):
+                await other.attach(instance.name)
+            await again.detach()
+            with self.assertRaises(quire.Unavailable):
+                await again.receive()
+            third = await other.attach(instance.name)
+            await third.send("quit")
+            (await self.soon(third.result())).check()
+        with self.assertRaises(quire.NotFound):
+            await self.client.attach(instance.name)
+
+    async def test_one_that_is_not_detached_is_stopped_behind_its_client(self) -> None:
+        async with quire.Client(self.server.url) as first:
+            await first.launch("echo")
+            self.assertEqual((await self.client.status()).instance_count, 1)
+        async with asyncio.timeout(PATIENCE):
+            while (await self.client.status()).instance_count > 0:
+                await asyncio.sleep(0.05)
+
+    async def test_a_launch_that_nobody_waits_for_any_more_is_stopped(self) -> None:
+        launching = asyncio.create_task(self.client.launch("echo"))
+        await asyncio.sleep(0)
+        launching.cancel()
+        await asyncio.gather(launching, return_exceptions=True)
+        async with asyncio.timeout(PATIENCE):
+            while await self.client.list():
+                await asyncio.sleep(0.01)
+
+
+class Full(WithServer):
+    arguments = ("--instances", "2", "--connections", "2")
+
+    async def test_a_full_server_says_when_to_try_again(self) -> None:
+        await self.client.launch("echo")
+        await self.client.launch("echo")
+        with self.assertRaises(quire.QuireError) as refused:
+            await self.client.launch("echo")
+        self.assertGreater(refused.exception.retry_after or 0, 0)
+        async with quire.Client(self.server.url):
+            with self.assertRaises(quire.ConnectionLost) as closed:
+                await quire.Client(self.server.url).open()
+        self.assertIn("503", str(closed.exception))
+        self.assertGreater(closed.exception.retry_after or 0, 0)
+
+
+class Stalling(WithServer):
+    async def test_who_does_not_receive_is_told_and_may_go_on(self) -> None:
+        slow = quire.Client(self.server.url, buffer_bytes_max=100_000, stall_seconds=0.2)
+        async with slow:
+            instance = await slow.launch("echo")
+            await instance.send("again 20000")
+            with self.assertRaises(quire.Stalled) as stalled:
+                await self.soon(instance.result())
+            self.assertIn(f"instance {instance.info.instance}", str(stalled.exception))
+            for number in range(1, 20_001):
+                self.assertEqual(await self.soon(instance.receive()), b"%d\n" % number)
+            await instance.send("quit")
+            (await self.soon(instance.result())).check()
+
+    async def test_what_nobody_can_receive_any_more_does_not_count(self) -> None:
+        small = quire.Client(self.server.url, buffer_bytes_max=100_000, stall_seconds=5.0)
+        async with small:
+            for _ in range(10):
+                instance = await small.launch("echo")
+                await instance.send("again 100")
+                await instance.send("quit")
+                await self.soon(instance.result())
+                del instance
+
+
+class Losing(unittest.IsolatedAsyncioTestCase):
+    async def test_where_nobody_listens_one_is_told_how_to_get_a_server(self) -> None:
+        with self.assertRaises(quire.ConnectionLost) as lost:
+            await quire.Client("ws://127.0.0.1:1").open()
+        self.assertIn("quire serve", str(lost.exception))
+        with self.assertRaises(quire.ConnectionLost):
+            await quire.Client().status()
+
+    async def test_a_server_that_ends_is_told_to_everyone_who_waits(self) -> None:
+        with Server("--grace", "0.1", programs=[guest("echo")]) as server:
+            async with quire.Client(server.url) as client:
+                instance = await client.launch("echo")
+                waiting = asyncio.create_task(instance.result())
+                with self.assertLogs("quire", logging.WARNING):
+                    server.interrupt()
+                    end = await asyncio.wait_for(waiting, PATIENCE)
+                self.assertEqual(end.kind, "killed")
+                self.assertTrue(client.is_shutting_down)
+                with self.assertRaises(quire.ConnectionLost) as lost:
+                    async with asyncio.timeout(PATIENCE):
+                        while True:
+                            await client.status()
+                self.assertIn("shutting down", str(lost.exception))
+            self.assertEqual(server.stop()[0], 0)
+
+
+class Example(WithServer):
+    async def test_the_example_runs(self) -> None:
+        example = subprocess.run(
+            [
+                sys.executable,
+                ROOT / "clients/python/examples/hello.py",
+                self.server.url,
+                BUILD / "inferlets/hello.wasm",
+                *("--name", "you"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env={"PYTHONPATH": str(ROOT / "clients/python")},
+        )
+        self.assertEqual(example.returncode, 0, example.stderr)
+        self.assertTrue(example.stdout.startswith("Hello, you!"), example.stdout)
+        self.assertIn("[finished, ", example.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
