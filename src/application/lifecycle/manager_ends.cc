@@ -1,0 +1,154 @@
+// How instances end, and what of them goes out to their clients.
+#include <algorithm>
+#include <utility>
+
+#include "application/lifecycle/manager_implementation.h"
+#include "base/check.h"
+
+namespace quire::lifecycle {
+namespace {
+
+// wasmtime's words when the limiter of a store refuses to grow a memory.
+constexpr std::string_view kMemoryLimitTrap = "forcing trap when growing memory";
+
+// What a shell would see; a guest that finished gives its own.
+std::int32_t exit_code_of(EndKind kind) {
+  switch (kind) {
+    case EndKind::Finished:
+      return 0;
+    case EndKind::NotStarted:
+      return 126;
+    case EndKind::Trapped:
+      return 134;
+    case EndKind::Killed:
+      return 137;
+    case EndKind::LimitExceeded:
+      return 152;
+  }
+  return 1;
+}
+
+}  // namespace
+
+const char* end_kind_name(EndKind kind) {
+  switch (kind) {
+    case EndKind::Finished:
+      return "finished";
+    case EndKind::Trapped:
+      return "trapped";
+    case EndKind::LimitExceeded:
+      return "limit-exceeded";
+    case EndKind::Killed:
+      return "killed";
+    case EndKind::NotStarted:
+      return "not-started";
+  }
+  return "unknown";
+}
+
+void InstanceManager::Implementation::end_trapped(InstanceRecord& record) {
+  std::string message = record.instance->trap_message();
+  if (message.find(kMemoryLimitTrap) != std::string::npos) {
+    end(record, EndKind::LimitExceeded,
+        "memory_bytes_max: the program holds " + std::to_string(record.instance->memory_bytes()) +
+            " bytes and wants more than its limit of " +
+            std::to_string(record.limits.memory_bytes_max) + "\n" + message,
+        "memory_bytes_max");
+    return;
+  }
+  end(record, EndKind::Trapped, std::move(message));
+}
+
+void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, std::string message,
+                                          std::string limit) {
+  set_timer(record, std::nullopt);
+  record.stage = Stage::Ended;
+  record.end.kind = kind;
+  if (kind != EndKind::Finished) record.end.exit_code = exit_code_of(kind);
+  record.end.message = std::move(message);
+  record.end.limit = std::move(limit);
+  record.end.result = std::move(record.state->result);
+  record.end.ended_ns = parts.clock.now_ns();
+  record.state->session.flush_streams();
+  record.state->http.close_all();
+  record.state->mailbox.leave();
+  if (record.limits.wall_ns_max > 0) {
+    wall_ends.erase({record.end.launched_ns + record.limits.wall_ns_max, record.id});
+  }
+  const bool had_instance = record.instance != nullptr;
+  if (had_instance) {
+    record.instance.reset();
+    --slot_count;
+    record.end.statistics = parts.control.statistics(record.id);
+  }
+  children.instance_ended(record);
+  if (had_instance) parts.control.end_instance(record.id);
+  mark_undelivered(record);
+}
+
+void InstanceManager::Implementation::stop(InstanceRecord& record, EndKind kind, std::string reason,
+                                           std::string limit) {
+  if (record.stage == Stage::Queued) remove_from(queued, record.id);
+  if (record.stage == Stage::Ready) remove_from(ready, record.id);
+  if (record.stage == Stage::Background) remove_from(background, record.id);
+  end(record, kind, std::move(reason), std::move(limit));
+}
+
+void InstanceManager::Implementation::mark_undelivered(InstanceRecord& record) {
+  if (record.undelivered) return;
+  record.undelivered = true;
+  undelivered.push_back(record.id);
+}
+
+void InstanceManager::Implementation::remove_from(std::deque<InstanceId>& queue, InstanceId id) {
+  queue.erase(std::find(queue.begin(), queue.end(), id));
+}
+
+// True if anything was handed over. A client that takes no more now is asked again when it is
+// ready.
+bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
+  bool any = false;
+  hostcalls::SessionBox& session = record.state->session;
+  while (!session.lines().empty()) {
+    const hostcalls::LogLine& line = session.lines().front();
+    if (!record.client->log(record.id, line.source, line.level, line.text)) return any;
+    session.line_taken();
+    any = true;
+  }
+  while (!session.outbox().empty()) {
+    if (!record.client->message(record.id, session.outbox().front())) return any;
+    session.message_taken();
+    any = true;
+  }
+  hostcalls::FileTable& files = record.state->files;
+  while (const std::optional<hostcalls::FilePart> part = files.front()) {
+    if (!record.client->file(record.id, *part)) return any;
+    files.front_taken();
+    wake_if_over(record);  // It may have waited for room.
+    any = true;
+  }
+  if (record.stage != Stage::Ended) return any;
+  if (!record.client->ended(record.id, record.end)) return any;
+  records.erase(record.id);
+  return true;
+}
+
+bool InstanceManager::deliver() {
+  Implementation& self = *implementation_;
+  bool any = false;
+  for (const InstanceId id : std::exchange(self.undelivered, {})) {
+    InstanceRecord* record = self.find(id);
+    QUIRE_CHECK(record != nullptr, "only deliver() forgets an instance");
+    record->undelivered = false;
+    any |= self.deliver(*record);
+  }
+  if (!self.queued.empty()) self.start_queued();
+  return any;
+}
+
+bool InstanceManager::has_ended(InstanceId id) const {
+  const InstanceRecord* record = implementation_->find(id);
+  return record == nullptr || record->stage == Stage::Ended;
+}
+
+}  // namespace quire::lifecycle

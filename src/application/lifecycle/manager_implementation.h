@@ -1,0 +1,75 @@
+#pragma once
+// What InstanceManager consists of, for its own .cc files: instance_manager.cc for what a client
+// does, manager_programs.cc for programs, manager_runs.cc for guests that run and wait,
+// manager_ends.cc for ends and for what goes out to clients.
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "application/hostcalls/calls.h"
+#include "application/lifecycle/child_programs.h"
+#include "application/lifecycle/instance_manager.h"
+#include "application/lifecycle/instance_record.h"
+#include "application/lifecycle/program_store.h"
+
+namespace quire::lifecycle {
+
+struct InstanceManager::Implementation final : ChildHost {
+  explicit Implementation(const ManagerParts& given)
+      : parts(given),
+        children(*this, given.control),
+        host{given.control, given.clock,          given.wall_clock, given.random, broker,
+             children,      given.wall_offset_ns, given.walk,       given.http},
+        programs(given.runtime, given.wakeup) {}
+
+  // For what concerns children.
+  InstanceRecord* find(InstanceId id) override;
+  Result<ProgramId> find_program(const std::string& name) override;
+  Result<InstanceId> launch(LaunchRequest request, ClientSink& client) override;
+  void kill(InstanceRecord& record, std::string reason) override {
+    stop(record, EndKind::Killed, std::move(reason));
+  }
+  void wake_if_over(InstanceRecord& record) override;
+  void client_ready(InstanceRecord& record) override { mark_undelivered(record); }
+
+  void start(InstanceRecord& record);
+  void start_queued();
+  void run(InstanceRecord& record, std::uint32_t slice_ticks);
+  void after_run(InstanceRecord& record, sandbox::RunState state);
+  bool over_cpu_limit(InstanceRecord& record);
+  void end_trapped(InstanceRecord& record);
+  void end(InstanceRecord& record, EndKind kind, std::string message, std::string limit = "");
+  // From outside, while it does not run.
+  void stop(InstanceRecord& record, EndKind kind, std::string reason, std::string limit = "");
+  void set_timer(InstanceRecord& record, std::optional<std::uint64_t> deadline_ns);
+  bool take_http_events(net::HttpClient& http);
+  void mark_undelivered(InstanceRecord& record);
+  bool deliver(InstanceRecord& record);
+  void remove_from(std::deque<InstanceId>& queue, InstanceId id);
+
+  const ManagerParts parts;
+  hostcalls::MessageBroker broker;
+  ChildPrograms children;
+  const hostcalls::HostParts host;
+  ProgramStore programs;
+  std::unordered_map<InstanceId, std::unique_ptr<InstanceRecord>> records;
+  std::uint64_t next_id = 1;
+  std::uint32_t slot_count = 0;  // Instances that hold a slot of the runtime.
+  std::deque<InstanceId> queued, ready, background;
+  std::set<std::pair<std::uint64_t, InstanceId>> timers;
+  std::set<std::pair<std::uint64_t, InstanceId>> wall_ends;  // Of wall_ns_max.
+  std::map<std::string, ProgramId> names;                    // Programs that others may launch.
+  std::vector<InstanceId> undelivered;
+};
+
+// Why there is no such program.
+std::string forgotten(ProgramId program);
+
+}  // namespace quire::lifecycle

@@ -1,0 +1,247 @@
+// Guests that start, run and wait, and what wakes them.
+#include <utility>
+
+#include "application/lifecycle/manager_implementation.h"
+#include "base/check.h"
+
+namespace quire::lifecycle {
+namespace {
+
+constexpr std::uint32_t kSliceTicks = 2;            // 1 to 2 ms.
+constexpr std::uint32_t kBackgroundSliceTicks = 1;  // So that a bump of the epoch ends it at once.
+
+std::string seconds(std::uint64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ns) / 1e9);
+  return text;
+}
+
+}  // namespace
+
+void InstanceManager::Implementation::set_timer(InstanceRecord& record,
+                                                std::optional<std::uint64_t> deadline_ns) {
+  if (record.timer_ns == deadline_ns) return;
+  if (record.timer_ns) timers.erase({*record.timer_ns, record.id});
+  if (deadline_ns) timers.emplace(*deadline_ns, record.id);
+  record.timer_ns = deadline_ns;
+}
+
+// The program is compiled and a slot is free.
+void InstanceManager::Implementation::start(InstanceRecord& record) {
+  const ProgramStore::Entry* entry = programs.find(record.program);
+  if (entry == nullptr) {
+    end(record, EndKind::NotStarted, forgotten(record.program));
+    return;
+  }
+  if (entry->error) {
+    end(record, EndKind::NotStarted, std::string(entry->error->message()));
+    return;
+  }
+  Result<std::unique_ptr<sandbox::Instance>> instance = parts.runtime.instantiate(
+      entry->program, record.state.get(), {.memory_bytes_max = record.limits.memory_bytes_max});
+  if (!instance.ok()) {
+    end(record, EndKind::NotStarted, std::string(instance.error().message()));
+    return;
+  }
+  record.instance = std::move(instance).take();
+  ++slot_count;
+  parts.control.start_instance(record.id, record.tenant, record.limits.control);
+  record.stage = Stage::Ready;
+  ready.push_back(record.id);
+}
+
+// In order, but a launch whose program still compiles lets later ones pass.
+void InstanceManager::Implementation::start_queued() {
+  std::vector<InstanceId> compiling;
+  while (!queued.empty() && slot_count < parts.runtime.instance_count_max()) {
+    const InstanceId id = queued.front();
+    queued.pop_front();
+    InstanceRecord& record = *find(id);
+    const ProgramStore::Entry* program = programs.find(record.program);
+    if (program != nullptr && program->compiling()) {
+      compiling.push_back(id);
+    } else {
+      start(record);
+    }
+  }
+  queued.insert(queued.begin(), compiling.begin(), compiling.end());
+}
+
+void InstanceManager::Implementation::wake_if_over(InstanceRecord& record) {
+  if (record.stage != Stage::Waiting || !record.state->wait_over()) return;
+  set_timer(record, std::nullopt);
+  record.stage = Stage::Ready;
+  ready.push_back(record.id);
+}
+
+void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t slice_ticks) {
+  if (record.state->futures.waiting()) record.instance->finish_wait(record.state->end_wait());
+  report(parts.walk, WalkStop::Sandbox);
+  const std::uint64_t start_ns = parts.clock.now_ns();
+  const sandbox::RunState state = record.instance->resume(slice_ticks);
+  const std::uint64_t used_ns = parts.clock.now_ns() - start_ns;
+  record.end.cpu_ns += used_ns;
+  record.cpu_ns_since_wait += used_ns;
+  hostcalls::SessionBox& session = record.state->session;
+  if (record.end.first_message_ns == 0 && !session.outbox().empty()) {
+    record.end.first_message_ns = start_ns + used_ns;
+  }
+  if (!session.outbox().empty() || !session.lines().empty() || record.state->files.front()) {
+    mark_undelivered(record);
+  }
+  children.unblock(record);
+  const InstanceRecord* exceeded = children.charge_cpu(record, used_ns);
+  after_run(record, state);
+  if (exceeded != nullptr && record.stage != Stage::Ended) {
+    stop(record, EndKind::LimitExceeded,
+         "cpu_ns_max: the program and the one that launched it, instance " +
+             std::to_string(static_cast<std::uint64_t>(exceeded->id)) + ", ran longer than " +
+             seconds(exceeded->limits.cpu_ns_max) + " together",
+         "cpu_ns_max");
+  }
+}
+
+bool InstanceManager::Implementation::over_cpu_limit(InstanceRecord& record) {
+  if (record.cpu_ns_since_wait > record.limits.cpu_ns_between_waits_max) {
+    end(record, EndKind::LimitExceeded,
+        "cpu_ns_between_waits_max: the program ran " + seconds(record.cpu_ns_since_wait) +
+            " without waiting, the limit is " + seconds(record.limits.cpu_ns_between_waits_max),
+        "cpu_ns_between_waits_max");
+    return true;
+  }
+  const std::uint64_t cpu_ns = record.end.cpu_ns + record.spent_by_children.cpu_ns;
+  if (cpu_ns > record.limits.cpu_ns_max) {
+    end(record, EndKind::LimitExceeded,
+        "cpu_ns_max: the program ran " + seconds(cpu_ns) + " in all, the limit is " +
+            seconds(record.limits.cpu_ns_max),
+        "cpu_ns_max");
+    return true;
+  }
+  return false;
+}
+
+void InstanceManager::Implementation::after_run(InstanceRecord& record, sandbox::RunState state) {
+  switch (state) {
+    case sandbox::RunState::Waiting:
+      if (over_cpu_limit(record)) return;
+      record.cpu_ns_since_wait = 0;
+      record.stage = Stage::Waiting;
+      set_timer(record, record.state->futures.next_deadline_ns());
+      wake_if_over(record);
+      return;
+    case sandbox::RunState::Cut:
+      if (over_cpu_limit(record)) return;
+      record.stage = Stage::Background;
+      background.push_back(record.id);
+      return;
+    case sandbox::RunState::Finished:
+      record.end.exit_code = record.instance->exit_code();
+      end(record, EndKind::Finished, "");
+      return;
+    case sandbox::RunState::Trapped:
+      end_trapped(record);
+      return;
+  }
+}
+
+bool InstanceManager::Implementation::take_http_events(net::HttpClient& http) {
+  bool any = false;
+  for (net::HttpEvent& event : http.take_events()) {
+    any = true;
+    InstanceRecord* record = find(InstanceId{event.owner.instance});
+    if (record == nullptr || record->stage == Stage::Ended) continue;
+    record->state->http.take_in(std::move(event));
+    wake_if_over(*record);
+  }
+  return any;
+}
+
+bool InstanceManager::take_answers() {
+  Implementation& self = *implementation_;
+  bool any = self.programs.poll();
+  for (control::Answer& answer : self.parts.answers.take()) {
+    any = true;
+    InstanceRecord* record = self.find(answer.instance);
+    if (record == nullptr || record->stage == Stage::Ended) continue;
+    record->state->answer(std::move(answer));
+    self.wake_if_over(*record);
+  }
+  if (self.parts.http != nullptr) any |= self.take_http_events(*self.parts.http);
+  for (const InstanceId id : self.broker.take_woken()) {
+    any = true;
+    if (InstanceRecord* record = self.find(id)) self.wake_if_over(*record);
+  }
+  for (const AnswerInbox::Loss& loss : self.parts.answers.take_losses()) {
+    any = true;
+    InstanceRecord* record = self.find(loss.instance);
+    if (record == nullptr || record->stage == Stage::Ended) continue;
+    self.stop(*record, EndKind::Killed, std::string(loss.error.message()),
+              error_code_name(loss.error.code()));
+  }
+  if (!self.queued.empty()) self.start_queued();
+  return any;
+}
+
+bool InstanceManager::fire_timers() {
+  Implementation& self = *implementation_;
+  const std::uint64_t now_ns = self.parts.clock.now_ns();
+  bool any = false;
+  while (!self.timers.empty() && self.timers.begin()->first <= now_ns) {
+    InstanceRecord& record = *self.find(self.timers.begin()->second);
+    self.set_timer(record, std::nullopt);
+    record.state->futures.fire(now_ns);
+    self.wake_if_over(record);
+    if (record.stage == Stage::Waiting) {  // A sleep that it does not wait for.
+      self.set_timer(record, record.state->futures.next_deadline_ns());
+    }
+    any = true;
+  }
+  while (!self.wall_ends.empty() && self.wall_ends.begin()->first <= now_ns) {
+    InstanceRecord& record = *self.find(self.wall_ends.begin()->second);
+    self.stop(record, EndKind::LimitExceeded,
+              "wall_ns_max: the program was launched " + seconds(record.limits.wall_ns_max) +
+                  " ago, which is the limit",
+              "wall_ns_max");
+    any = true;
+  }
+  return any;
+}
+
+bool InstanceManager::run_ready(std::uint64_t budget_ns) {
+  Implementation& self = *implementation_;
+  if (self.ready.empty()) return false;
+  const std::uint64_t start_ns = self.parts.clock.now_ns();
+  do {
+    InstanceRecord& record = *self.find(self.ready.front());
+    self.ready.pop_front();
+    self.run(record, kSliceTicks);
+  } while (!self.ready.empty() && self.parts.clock.now_ns() - start_ns < budget_ns);
+  return true;
+}
+
+bool InstanceManager::run_background() {
+  Implementation& self = *implementation_;
+  if (self.background.empty()) return false;
+  InstanceRecord& record = *self.find(self.background.front());
+  self.background.pop_front();
+  self.run(record, kBackgroundSliceTicks);
+  return true;
+}
+
+bool InstanceManager::ready() const {
+  return !implementation_->ready.empty();
+}
+
+bool InstanceManager::background_ready() const {
+  return !implementation_->background.empty();
+}
+
+std::optional<std::uint64_t> InstanceManager::next_timer_ns() const {
+  std::optional<std::uint64_t> next;
+  for (const auto* ends : {&implementation_->timers, &implementation_->wall_ends}) {
+    if (!ends->empty() && (!next || ends->begin()->first < *next)) next = ends->begin()->first;
+  }
+  return next;
+}
+
+}  // namespace quire::lifecycle
