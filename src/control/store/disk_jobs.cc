@@ -89,6 +89,19 @@ struct Runner {
     store.drop_cached(job.space, job.names);
     return DiskAnswerBody(Done{});
   }
+  Body operator()(PutValueJob job) {
+    return DiskAnswerBody(
+        ValuePut{TRY(store.put_value(job.tenant, job.key, std::move(job.value), job.expected))});
+  }
+  Body operator()(GetValueJob job) {
+    return DiskAnswerBody(TRY(store.get_value(job.tenant, job.key)));
+  }
+  Body operator()(DeleteValueJob job) {
+    return done(store.delete_value(job.tenant, job.key, job.expected));
+  }
+  Body operator()(ListKeysJob job) {
+    return DiskAnswerBody(TRY(store.list_keys(job.tenant, job.prefix, job.after, job.count_max)));
+  }
   Body operator()(GcJob) { return DiskAnswerBody(TRY(store.gc())); }
   Body operator()(VerifyJob) { return DiskAnswerBody(TRY(store.verify())); }
   Body operator()(ExportJob job) {

@@ -77,6 +77,27 @@ struct DropCachedJob {
   PageSpace space;
   std::vector<PageName> names;
 };
+struct PutValueJob {
+  std::string tenant;
+  std::string key;
+  std::string value;
+  ExpectedVersion expected;
+};
+struct GetValueJob {
+  std::string tenant;
+  std::string key;
+};
+struct DeleteValueJob {
+  std::string tenant;
+  std::string key;
+  ExpectedVersion expected;
+};
+struct ListKeysJob {
+  std::string tenant;
+  std::string prefix;
+  std::string after;
+  std::uint32_t count_max = 0;
+};
 struct GcJob {};
 struct VerifyJob {};
 struct ExportJob {
@@ -88,9 +109,10 @@ struct ImportJob {
   std::string path;
   ImportOptions options;
 };
-using DiskJob = std::variant<BeginSaveJob, AddPagesJob, SaveJob, OpenJob, ReadPagesJob, ReleaseJob,
-                             RemoveJob, ListJob, PutCachedJob, ReadCachedJob, DropCachedJob, GcJob,
-                             VerifyJob, ExportJob, ImportJob>;
+using DiskJob =
+    std::variant<BeginSaveJob, AddPagesJob, SaveJob, OpenJob, ReadPagesJob, ReleaseJob, RemoveJob,
+                 ListJob, PutCachedJob, ReadCachedJob, DropCachedJob, PutValueJob, GetValueJob,
+                 DeleteValueJob, ListKeysJob, GcJob, VerifyJob, ExportJob, ImportJob>;
 
 struct Done {};
 // For each page that was asked for, in that order.
@@ -114,9 +136,12 @@ struct SnapshotList {
   std::vector<SnapshotInfo> snapshots;
   std::uint64_t tenant_bytes = 0;
 };
+struct ValuePut {
+  std::uint64_t version = 0;
+};
 using DiskAnswerBody =
-    std::variant<Done, BegunSave, SnapshotInfo, OpenedSnapshot, PagesRead, PagesPut, CachedRead,
-                 SnapshotList, GcReport, std::vector<Damage>>;
+    std::variant<Done, ValuePut, StoredValue, KeyList, BegunSave, SnapshotInfo, OpenedSnapshot,
+                 PagesRead, PagesPut, CachedRead, SnapshotList, GcReport, std::vector<Damage>>;
 
 struct DiskAnswer {
   DiskJobId id{};

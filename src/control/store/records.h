@@ -80,6 +80,35 @@ struct SnapshotInfo {
   std::uint64_t bytes = 0;  // On disk if nothing else shared its pages; what a quota counts.
 };
 
+// Values of a tenant by key.
+inline constexpr std::uint32_t kKeyBytesMax = 255;
+inline constexpr std::uint32_t kValueBytesMax = 65'536;
+inline constexpr std::uint64_t kValueRowBytes = 256;  // What a value counts beside key and bytes.
+inline constexpr std::uint32_t kListedKeyCountMax = 1000;
+
+// What must be there for a change to take effect.
+struct ExpectedVersion {
+  static constexpr std::int64_t kAny = -1;
+  static constexpr std::int64_t kNone = 0;
+  std::int64_t version = kAny;
+};
+
+struct StoredValue {
+  std::uint64_t version = 0;
+  std::string bytes;
+};
+
+struct ListedKey {
+  std::string key;
+  std::uint64_t version = 0;
+  std::uint32_t value_bytes = 0;
+};
+
+struct KeyList {
+  std::vector<ListedKey> keys;
+  bool has_more = false;
+};
+
 // Pages that must not go away while somebody is about to use them: see SnapshotStore.
 enum class TicketId : std::uint64_t {};
 inline constexpr TicketId kNoTicket{0};

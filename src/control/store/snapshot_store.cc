@@ -66,6 +66,7 @@ Result<void> SnapshotStore::recover() {
     if (row.slot.has_value()) ++space->second->stored_count;
     return {};
   }));
+  value_usage_ = TRY(index->value_usage());
   index_ = std::move(index);
   spaces_.swap(spaces);
   keep_cached(std::move(spaces));

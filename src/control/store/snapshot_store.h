@@ -24,6 +24,7 @@
 //   S3  Every page of a snapshot is stored; one with bytes lies in a slot that says so.
 //   S4  A page that a ticket names is not collected, and neither are its ancestors.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,6 +50,9 @@ struct StoreOptions {
                                    << 30;   // Of snapshots, unless a save says more.
   std::uint32_t cached_slot_count_max = 0;  // Over all page files.
   std::uint32_t ticket_count_max = 1024;
+  // Of a tenant's values; a key and its value count their bytes and kValueRowBytes.
+  std::uint64_t tenant_value_bytes_max = std::uint64_t{64} << 20;
+  std::uint64_t tenant_value_count_max = 65'536;
 };
 
 struct SaveOptions {
@@ -120,6 +124,16 @@ class SnapshotStore final {
                           std::span<const std::byte> kv);
   void drop_cached(const PageSpace& space, std::span<const PageName> names);
   bool has_cached(const PageSpace& space, const PageName& name) const;
+
+  // --- Values of tenants: interface/store.wit ---
+  // Gives the value's version.
+  Result<std::uint64_t> put_value(const std::string& tenant, const std::string& key,
+                                  std::string value, ExpectedVersion expected);
+  Result<StoredValue> get_value(const std::string& tenant, const std::string& key);
+  Result<void> delete_value(const std::string& tenant, const std::string& key,
+                            ExpectedVersion expected);
+  Result<KeyList> list_keys(const std::string& tenant, const std::string& prefix,
+                            const std::string& after, std::uint32_t count_max);
 
   // --- Upkeep ---
   // Forgets expired snapshots, cached pages and all that nothing reaches, and gives space back.
@@ -219,6 +233,14 @@ class SnapshotStore final {
                                        std::vector<PageRow>& pages);
   Result<void> read_tail(Space& space, std::span<const PageRow> pages, SnapshotRecord& record);
 
+  // snapshot_store_values.cc
+  Result<std::optional<ValueRow>> expected_value(const std::string& tenant, const std::string& key,
+                                                 ExpectedVersion expected);
+  Result<void> check_value_quota(const std::string& tenant, const ValueUsage& after) const;
+  // Begins and commits around `change`; where it fails, nothing is changed.
+  Result<void> change_values(const std::function<Result<void>()>& change);
+  Result<void> check_values(std::vector<Damage>& damages);
+
   // snapshot_store_collect.cc
   Result<std::uint64_t> forget_expired();
   void drop_all_cached(GcReport& report);
@@ -238,8 +260,9 @@ class SnapshotStore final {
   std::map<Digest, Space> spaces_;
   CachedPages cached_;
   std::map<TicketId, Ticket> tickets_;
-  std::map<std::int64_t, Claim> claims_;   // By the snapshot's row.
-  std::map<PageKey, std::uint32_t> pins_;  // How many tickets keep a page.
+  std::map<std::int64_t, Claim> claims_;           // By the snapshot's row.
+  std::map<PageKey, std::uint32_t> pins_;          // How many tickets keep a page.
+  std::map<std::string, ValueUsage> value_usage_;  // By tenant, as the index has it.
   std::uint64_t next_ticket_ = 1;
 };
 

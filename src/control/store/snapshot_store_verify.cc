@@ -117,6 +117,7 @@ Result<std::vector<Damage>> SnapshotStore::verify() {
                          "S3: " + std::string(opened.error().message())});
     }
   }
+  TRY(check_values(damages));
   return damages;
 }
 

@@ -11,7 +11,7 @@ namespace quire::store {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x51495245;  // "QIRE"
-constexpr std::int64_t kSchemaVersion = 1;
+constexpr std::int64_t kSchemaVersion = 2;
 
 constexpr const char* kSchema[] = {
     "CREATE TABLE spaces(id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE,"
@@ -26,6 +26,16 @@ constexpr const char* kSchema[] = {
     " checksum BLOB NOT NULL, UNIQUE(tenant, name)) STRICT",
     "PRAGMA application_id=0x51495245",
     "PRAGMA user_version=1",
+};
+
+// From version 1 to 2.
+constexpr const char* kSchemaOfValues[] = {
+    "CREATE TABLE tenant_values(id INTEGER PRIMARY KEY, tenant BLOB NOT NULL, key BLOB NOT NULL,"
+    " version INTEGER NOT NULL, value BLOB NOT NULL, checksum BLOB NOT NULL,"
+    " UNIQUE(tenant, key)) STRICT",
+    // The last version that a tenant was given: none comes again when its value is deleted.
+    "CREATE TABLE value_versions(tenant BLOB PRIMARY KEY, version INTEGER NOT NULL) STRICT",
+    "PRAGMA user_version=2",
 };
 
 #define PAGE_COLUMNS "id, space, name, parent, slot, link, bytes"
@@ -100,6 +110,12 @@ Result<void> StoreIndex::create_or_check_schema() {
   if (version == 0 && application == 0 && tables == 0) {
     TRY(begin());
     for (const char* statement : kSchema) TRY(database_->run(statement));
+    for (const char* statement : kSchemaOfValues) TRY(database_->run(statement));
+    return commit();
+  }
+  if (application == kApplicationId && version == 1) {
+    TRY(begin());
+    for (const char* statement : kSchemaOfValues) TRY(database_->run(statement));
     return commit();
   }
   if (application != kApplicationId) return damaged("the file is of another program");

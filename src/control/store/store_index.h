@@ -8,6 +8,7 @@
 // Errors   Corrupted, NotSupported for a file of another version, Io; see sqlite_database.h.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,21 @@ struct SnapshotRow {
   std::vector<std::byte> checksum;  // record_codec.h
 };
 
+struct ValueRow {
+  std::int64_t id = kNoRow;
+  std::uint64_t version = 0;
+  std::string tenant;
+  std::string key;
+  std::string value;
+  std::vector<std::byte> checksum;
+};
+
+// What a tenant's values take, by the rule of kValueRowBytes.
+struct ValueUsage {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+};
+
 class StoreIndex final {
  public:
   // Makes the file where there is none. What an interrupted transaction left is undone first.
@@ -86,6 +102,17 @@ class StoreIndex final {
   Result<void> insert_snapshot(const SnapshotRow& row);
   Result<void> delete_snapshot(std::int64_t id);
   Result<std::vector<SnapshotRow>> expired(std::uint64_t now_unix_ms);
+
+  // store_index_values.cc
+  Result<std::optional<ValueRow>> find_value(const std::string& tenant, const std::string& key);
+  Result<std::vector<ListedKey>> keys_of(const std::string& tenant, const std::string& prefix,
+                                         const std::string& after, std::uint32_t count);
+  Result<std::uint64_t> next_value_version(const std::string& tenant);
+  // Instead of what was there under its key; its version is the tenant's last from now on.
+  Result<void> put_value(const ValueRow& row);
+  Result<void> delete_value(std::int64_t id);
+  Result<std::map<std::string, ValueUsage>> value_usage();  // By tenant.
+  Result<void> each_value(const std::function<Result<void>(const ValueRow&)>& visit);
 
   // After an error of SQLite's: the index must be opened again.
   bool has_failed() const { return database_->has_failed(); }
