@@ -2,7 +2,9 @@
 """Writes the C++ SDK's imports and the host-call table from interface/*.wit.
 
     generate_interface.py           writes the generated files
-    generate_interface.py --check   fails when a checked-in file differs from what would be written
+    generate_interface.py --check   fails when a checked-in file differs from what would be written,
+                                    or a call of a frozen version is not as it was
+    generate_interface.py --freeze  adds the calls that are new to interface/version_1.txt
 
 The parser takes exactly the WIT that the contract uses (see interface/README.md) and refuses
 anything else with file:line, so that nobody adds a call whose lowering was never decided.
@@ -15,6 +17,8 @@ import sys
 PACKAGE = ("quire:core", "1.0.0")
 BINDINGS = "sdk/cpp/include/quire/bindings.h"
 TABLE = "src/application/hostcalls/host_call_table.inc"
+FROZEN = "interface/version_1.txt"
+PROVISIONAL = {"adapter", "constraint", "input-image"}  # No model has them: nobody calls them yet.
 ERRORS = "src/application/hostcalls/error_codes.inc"
 SUSPENDING = {("future", "wait")}  # One call suspends (interface/README.md).
 
@@ -124,6 +128,7 @@ class Function:
 class Interface:
     def __init__(self, name):
         self.name, self.functions, self.types, self.enums = name, [], {}, {}
+        self.spelled = name.replace("-", "_")
         self.module = f"{PACKAGE[0]}/{name}@{PACKAGE[1].split('.')[0]}"
 
 
@@ -323,12 +328,12 @@ namespace quire::abi {
             out.append('  }\n  return "unknown";\n}\n')
         if not interface.functions:
             continue
-        out.append(f"namespace {interface.name} {{")
+        out.append(f"namespace {interface.spelled} {{")
         for function in interface.functions:
             out += [f"// {line}".rstrip() for line in function.comment]
             out.append(f'QUIRE_IMPORT("{interface.module}", "{function.name}")')
             out.append(f"{result_type(function)} {function.bound}({guest_parameters(function)});")
-        out.append(f"}}  // namespace {interface.name}\n")
+        out.append(f"}}  // namespace {interface.spelled}\n")
     out.append("}  // namespace quire::abi\n")
     return "\n".join(out)
 
@@ -343,10 +348,34 @@ def table(interfaces):
         for function in interface.functions:
             suspends = (interface.name, function.name) in SUSPENDING
             out.append(f"{'QUIRE_SUSPENDING_CALL' if suspends else 'QUIRE_HOST_CALL'}("
-                       f'{interface.name}, {function.spelled}, "{interface.module}", '
+                       f'{interface.spelled}, {function.spelled}, "{interface.module}", '
                        f'"{function.name}", "{function.signature()}", {result_type(function)}, '
                        f"({host_parameters(function)}))")
     return "\n".join(out) + "\n"
+
+
+def frozen_calls(interfaces):
+    return [f"{interface.module} {function.name} {function.signature()}"
+            for interface in interfaces if interface.name not in PROVISIONAL
+            for function in interface.functions]
+
+
+def check_frozen(root, interfaces, freezes):
+    """A program built once runs for good: calls of a version are added, never changed or removed."""
+    path = root / FROZEN
+    before = path.read_text().splitlines() if path.exists() else []
+    now = frozen_calls(interfaces)
+    changed = [line for line in before if line not in now]
+    for line in changed:
+        print(f"{FROZEN}: {line}: programs were built against this call, and interface/*.wit has "
+              "it no more; give the changed interface a version of its own", file=sys.stderr)
+    new = [line for line in now if line not in before]
+    if new and freezes and not changed:
+        path.write_text("\n".join(sorted(before + new)) + "\n")
+        print(f"wrote {FROZEN}")
+    elif new:
+        print(f"{FROZEN}: lacks {new[0]}; run tools/generate_interface.py --freeze", file=sys.stderr)
+    return not changed and (freezes or not new)
 
 
 def error_codes(interfaces):
@@ -360,6 +389,7 @@ def error_codes(interfaces):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--freeze", action="store_true")
     parser.add_argument("--root", default=pathlib.Path(__file__).resolve().parent.parent)
     options = parser.parse_args()
     root = pathlib.Path(options.root)
@@ -368,7 +398,8 @@ def main():
     except WitError as error:
         print(error, file=sys.stderr)
         return 1
-    failed = False
+    failed = (options.check or options.freeze) and not check_frozen(root, interfaces,
+                                                                     options.freeze)
     for name, text in ((BINDINGS, bindings(interfaces)), (TABLE, table(interfaces)),
                        (ERRORS, error_codes(interfaces))):
         path = root / name

@@ -327,6 +327,11 @@ std::int32_t get_model(const std::uint8_t* name, std::uint32_t count) {
 std::int32_t available_traits(std::int32_t, void* buffer, std::uint32_t capacity) {
   return put("allocate\nforward\ninput_text\ntokenize\noutput_text", buffer, capacity);
 }
+std::int32_t trait_version(std::int32_t, const std::uint8_t* name, std::uint32_t count) {
+  const std::string trait(reinterpret_cast<const char*>(name), count);
+  if (trait == "forward" || trait == "tokenize") return 1;
+  return host.refuse(ErrorCode::NotSupported, "model fake lacks the trait " + trait);
+}
 std::int32_t model_info(std::int32_t, void* buffer, std::uint32_t capacity) {
   std::vector<std::uint32_t> record = {
       16, 2048, 256, 64, 0xffffffffu, 2, static_cast<std::uint32_t>(host.stop_tokens.size())};
@@ -350,6 +355,15 @@ std::int32_t detokenize(std::int32_t, const std::uint32_t* tokens, std::uint32_t
   std::string out;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (tokens[i] > 2 || (flags & 1) != 0) out.push_back(static_cast<char>(tokens[i]));
+  }
+  return host.ready_future(out);
+}
+std::int32_t get_vocabs(std::int32_t, std::uint32_t first, std::uint32_t count) {
+  std::string out;
+  for (std::uint32_t id = first; id < first + count; ++id) {
+    const std::uint32_t one = 1;
+    out.append(reinterpret_cast<const char*>(&one), sizeof one);
+    out.push_back(static_cast<char>(id));
   }
   return host.ready_future(out);
 }

@@ -41,6 +41,11 @@ class FakeHost {
     std::uint32_t ttl_seconds = 0;
   };
 
+  struct StoredValue {
+    std::uint64_t version = 0;
+    std::string bytes;
+  };
+
   // What a server is asked, and what it answers.
   struct HttpAsked {
     std::string method;
@@ -136,6 +141,8 @@ class FakeHost {
   std::vector<std::uint32_t> stop_tokens = {2};
   std::map<std::int32_t, Context> contexts;
   std::map<std::string, Snapshot> snapshots;
+  std::map<std::string, StoredValue> values;  // The tenant's, by key.
+  std::uint64_t last_version = 0;
   std::map<std::int32_t, std::vector<std::uint32_t>> embed_texts;  // What an output has seen.
 
   // The outside; without it no program reaches anybody.

@@ -173,6 +173,22 @@ TEST(Inferlets, AWasmGuestEditsAndSavesContextsOverTheRealControlLayer) {
   }
 }
 
+TEST(Inferlets, NotesOfOneRunAreReadByTheNext) {
+  const test::TemporaryFolder folder;
+  const auto notes = [&folder](const Words& arguments) {
+    return test::run_quire(joined({"run", QUIRE_BINARY_DIR "/inferlets/notes.wasm", "--model",
+                                   kTinyModel, "--store", folder.file("store"), "--"},
+                                  arguments));
+  };
+  EXPECT_EQ(notes({"buy", "milk"}).out, "1 buy milk\n");
+  EXPECT_EQ(notes({"call home"}).out, "1 buy milk\n2 call home\n");
+  EXPECT_EQ(notes({"--delete", "1"}).out, "2 call home\n");
+  const ProcessResult none = notes({"--delete", "1"});
+  EXPECT_EQ(none.exit_code, 4);
+  EXPECT_NE(none.err.find("not-found: no value under \"notes/00000001\""), std::string::npos)
+      << none.err;
+}
+
 TEST(Inferlets, AWasmGuestCopiesAndSharesPagesOverTheRealControlLayer) {
   const ProcessResult result =
       test::run_quire({"run", QUIRE_BINARY_DIR "/sdk/cpp/tests/pages_check.wasm", "--model",

@@ -73,6 +73,43 @@ std::string encode(const control::Exports& exports) {
   return out;
 }
 
+// interface/input.wit: get-vocabs.
+std::string encode(const control::TokenBytes& tokens) {
+  std::string out;
+  for (const std::string& each : tokens.all) {
+    const auto bytes = static_cast<std::uint32_t>(each.size());
+    append(out, &bytes, 1);
+    out += each;
+  }
+  return out;
+}
+
+// interface/store.wit: put, get, list-keys.
+std::string encode(const control::ValueVersion& version) {
+  std::string out;
+  append(out, &version.version, 1);
+  return out;
+}
+
+std::string encode(const control::StoredValue& value) {
+  return encode(control::ValueVersion{value.version}) + value.bytes;
+}
+
+std::string encode(const control::ListedKeys& keys) {
+  const std::uint32_t head[2] = {static_cast<std::uint32_t>(keys.all.size()),
+                                 keys.has_more ? 1u : 0u};
+  std::string out;
+  append(out, head, 2);
+  for (const control::ListedKeys::Key& each : keys.all) {
+    append(out, &each.version, 1);
+    const std::uint32_t record[2] = {each.value_bytes,
+                                     static_cast<std::uint32_t>(each.name.size())};
+    append(out, record, 2);
+    out += each.name;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string encode(const control::ContextCounters& counters) {
@@ -123,6 +160,14 @@ std::string encode(control::AnswerBody body) {
     out = encode(*pages);
   } else if (const auto* exports = std::get_if<control::Exports>(&body)) {
     out = encode(*exports);
+  } else if (const auto* vocabulary = std::get_if<control::TokenBytes>(&body)) {
+    out = encode(*vocabulary);
+  } else if (const auto* version = std::get_if<control::ValueVersion>(&body)) {
+    out = encode(*version);
+  } else if (const auto* value = std::get_if<control::StoredValue>(&body)) {
+    out = encode(*value);
+  } else if (const auto* keys = std::get_if<control::ListedKeys>(&body)) {
+    out = encode(*keys);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 // models and tokenize: what is served, and its text.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "application/hostcalls/calls.h"
@@ -12,6 +13,16 @@ namespace {
 constexpr std::uint32_t kParseSpecial = 1;
 constexpr std::uint32_t kAddBos = 2;
 constexpr std::uint32_t kKeepSpecial = 1;
+constexpr std::uint32_t kVocabularyCountMax = 65'536;  // Tokens of one get-vocabs.
+
+// Every trait of interface/, and its newest version: that of its import modules.
+struct TraitVersion {
+  const char* name;
+  std::int32_t version = 0;
+};
+constexpr TraitVersion kTraits[] = {{"allocate", 1},    {"forward", 1},   {"input_text", 1},
+                                    {"input_image", 1}, {"tokenize", 1},  {"output_text", 1},
+                                    {"adapter", 1},     {"constraint", 1}};
 
 Result<void> check_flags(std::uint32_t flags, std::uint32_t known) {
   if ((flags & ~known) == 0) return {};
@@ -89,6 +100,19 @@ Result<std::int32_t> models_available_traits(HostCall& call, GuestHandle handle,
   return give_bytes(call, join_lines(model.description.traits), buffer, capacity);
 }
 
+Result<std::int32_t> models_trait_version(HostCall& call, GuestHandle handle,
+                                          GuestList<std::uint8_t> list) {
+  TRY(find_model(call, handle, nullptr));
+  const std::string name = TRY(read_text(call, list, "name"));
+  const auto* found = std::find_if(std::begin(kTraits), std::end(kTraits),
+                                   [&](const TraitVersion& each) { return name == each.name; });
+  if (found == std::end(kTraits)) {
+    return Error(ErrorCode::NotFound, "no trait is named " + printable(name));
+  }
+  TRY(find_model(call, handle, found->name));
+  return found->version;
+}
+
 Result<std::int32_t> models_model_info(HostCall& call, GuestHandle handle, GuestAddress buffer,
                                        std::uint32_t capacity) {
   const ModelView model = TRY(find_model(call, handle, nullptr));
@@ -148,6 +172,22 @@ Result<std::int32_t> tokenize_detokenize(HostCall& call, GuestHandle handle,
                                          .tokens = std::move(tokens),
                                          .keep_special = (flags & kKeepSpecial) != 0},
                      bytes);
+}
+
+Result<std::int32_t> tokenize_get_vocabs(HostCall& call, GuestHandle handle, std::uint32_t first,
+                                         std::uint32_t count) {
+  const ModelView model = TRY(find_model(call, handle, "tokenize"));
+  const std::uint32_t size = model.description.vocabulary_size;
+  if (count == 0 || count > kVocabularyCountMax) {
+    return Error(ErrorCode::OutOfRange, "count: " + std::to_string(count) + " tokens; 1 to " +
+                                            std::to_string(kVocabularyCountMax));
+  }
+  if (first >= size || count > size - first) {
+    return Error(ErrorCode::OutOfRange, "tokens " + std::to_string(first) + " to " +
+                                            std::to_string(std::uint64_t{first} + count) +
+                                            " of a vocabulary of " + std::to_string(size));
+  }
+  return submit_text(call, control::GetVocabulary{model.index, first, count}, 0);
 }
 
 Result<std::int32_t> tokenize_apply_chat_template(HostCall& call, GuestHandle model,

@@ -167,6 +167,15 @@ struct Tokenize { ModelIndex model{}; std::string text; bool parse_special = tru
 struct Detokenize { ModelIndex model{}; std::vector<std::uint32_t> tokens; bool keep_special = true; };
 struct ApplyChatTemplate { ModelIndex model{}; std::string request; bool tokens = false; };
 
+// Tokens [first, first + count) of the model's vocabulary.
+struct GetVocabulary { ModelIndex model{}; std::uint32_t first = 0; std::uint32_t count = 0; };
+
+// Values of the tenant by key: interface/store.wit. `expected`: -1 any version or none, 0 none.
+struct PutValue { std::string key; std::string value; std::int64_t expected = -1; };
+struct GetValue { std::string key; };
+struct DeleteValue { std::string key; std::int64_t expected = -1; };
+struct ListKeys { std::string prefix; std::string after; std::uint32_t count = 0; };
+
 // Nobody will take the answer. Work not yet placed in a batch is taken back where it leaves no
 // trace; anything else finishes unseen.
 struct DropFuture { FutureId dropped{}; };
@@ -181,7 +190,8 @@ using CommandVariant =
                  ContextKeep, ContextDrop, ContextPages,
                  ContextFromPages, SnapshotDelete,
                  SnapshotList,
-                 Tokenize, Detokenize, ApplyChatTemplate, DropFuture>;
+                 Tokenize, Detokenize, ApplyChatTemplate, GetVocabulary,
+                 PutValue, GetValue, DeleteValue, ListKeys, DropFuture>;
 
 // Copied, moved and destroyed in command.cc: what the compiler makes of forty alternatives for these
 // takes it two seconds in each file that includes this one otherwise.
@@ -240,8 +250,19 @@ struct SnapshotDescription {
 };
 struct Snapshots { std::vector<SnapshotDescription> all; std::uint64_t bytes = 0; };  // List.
 
+struct TokenBytes { std::vector<std::string> all; };                     // GetVocabulary.
+
+struct ValueVersion { std::uint64_t version = 0; };                      // PutValue.
+struct StoredValue { std::uint64_t version = 0; std::string bytes; };
+struct ListedKeys {
+  struct Key { std::string name; std::uint64_t version = 0; std::uint32_t value_bytes = 0; };
+  std::vector<Key> all;
+  bool has_more = false;
+};
+
 using AnswerVariant = std::variant<Done, NextDistribution, Values, Drawn, Sampled, Tokens, Text, ContextState, Forked,
-                                   Snapshots, SharedPages, Exports>;
+                                   Snapshots, SharedPages, Exports, TokenBytes, ValueVersion, StoredValue,
+                                   ListedKeys>;
 struct AnswerBody : AnswerVariant {               // As CommandBody.
   using AnswerVariant::AnswerVariant;
   AnswerBody();

@@ -47,6 +47,10 @@ struct ContextCounters {
 };
 
 inline constexpr std::uint32_t kSnapshotNameBytesMax = 255;
+// Of a tenant's values (interface/store.wit); the store has the same.
+inline constexpr std::uint32_t kKeyBytesMax = 255;
+inline constexpr std::uint32_t kValueBytesMax = 65'536;
+inline constexpr std::uint32_t kListedKeyCountMax = 1000;
 
 inline constexpr std::uint64_t kNoDeadline = ~std::uint64_t{0};
 

@@ -85,7 +85,7 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
       table_(dispatcher_, clock, wakeup, options.walk),
       models_(std::move(models)),
       jobs_(inbox, options.helper, dispatcher_),
-      snapshots_(options.disk, dispatcher_) {
+      store_jobs_(options.disk, dispatcher_) {
   QUIRE_CHECK(models_.size() <= CompletionInbox::kBatchCountMax,
               "more models than the inbox has slots");
   for (std::size_t index = 0; index < models_.size(); ++index) {
@@ -159,7 +159,7 @@ void Controller::end_instance(InstanceId id) {
   Instance* instance = find_instance(id);
   if (instance == nullptr) return;
   jobs_.forget_all(id);
-  snapshots_.forget_all(id);
+  store_jobs_.forget_all(id);
   drop_objects(*instance);
   for (std::size_t model = 0; model < schedulers_.size(); ++model) {
     schedulers_[model]->shares().leave(*instance->shares[model]);
@@ -260,8 +260,11 @@ bool Controller::poll() {
     const std::uint64_t model = SnapshotDisk::model_of(answer->id);
     if (model < schedulers_.size()) {
       schedulers_[model]->deliver(std::move(*answer));
-    } else if (Instance* instance = find_instance(snapshots_.finish(std::move(*answer)))) {
-      --instance->job_count;
+      continue;
+    }
+    store_jobs_.finish(std::move(*answer));
+    while (const std::optional<InstanceId> settled = store_jobs_.take_settled()) {
+      if (Instance* instance = find_instance(*settled)) --instance->job_count;
     }
   }
   return has_any;
@@ -290,7 +293,7 @@ std::optional<std::uint64_t> Controller::next_dispatch_in_ns() const {
 }
 
 bool Controller::idle() const {
-  return table_.operations.live_count() == 0 && jobs_.idle() && snapshots_.idle() &&
+  return table_.operations.live_count() == 0 && jobs_.idle() && store_jobs_.idle() &&
          std::none_of(schedulers_.begin(), schedulers_.end(), [](const auto& each) {
            return each->is_in_flight() || each->waits_for_disk();
          });

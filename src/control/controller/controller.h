@@ -23,7 +23,7 @@
 #include "control/api/control_port.h"
 #include "control/api/tier_statistics.h"
 #include "control/controller/completion_inbox.h"
-#include "control/controller/snapshot_jobs.h"
+#include "control/controller/store_jobs.h"
 #include "control/controller/text_jobs.h"
 #include "control/scheduler/scheduler.h"
 #include "inference/api/backend.h"
@@ -138,6 +138,11 @@ class Controller final : public ControlPort {
   Result<void> issue(Instance& instance, Command& command, const Tokenize& body);
   Result<void> issue(Instance& instance, Command& command, const Detokenize& body);
   Result<void> issue(Instance& instance, Command& command, const ApplyChatTemplate& body);
+  Result<void> issue(Instance& instance, Command& command, const GetVocabulary& body);
+  Result<void> issue(Instance& instance, Command& command, const PutValue& body);
+  Result<void> issue(Instance& instance, Command& command, const GetValue& body);
+  Result<void> issue(Instance& instance, Command& command, const DeleteValue& body);
+  Result<void> issue(Instance& instance, Command& command, const ListKeys& body);
   Result<void> issue(Instance& instance, Command& command, const DropFuture& body);
 
   template <typename T>
@@ -174,7 +179,7 @@ class Controller final : public ControlPort {
   std::vector<ModelDescription> descriptions_;
   std::vector<std::unique_ptr<Scheduler>> schedulers_;  // By model.
   TextJobs jobs_;
-  SnapshotJobs snapshots_;
+  StoreJobs store_jobs_;
   std::unordered_map<std::uint64_t, Instance*> by_id_;
   std::unordered_map<std::uint32_t, TenantOptions> tenants_;  // Those that an operator named.
   std::uint64_t next_order_ = 0;

@@ -17,6 +17,8 @@ namespace quire::control {
 namespace {
 
 static_assert(kSnapshotNameBytesMax == store::kSnapshotNameBytesMax);
+static_assert(kKeyBytesMax == store::kKeyBytesMax && kValueBytesMax == store::kValueBytesMax &&
+              kListedKeyCountMax == store::kListedKeyCountMax);
 
 constexpr double kTemperatureMax = 1e6;
 
@@ -442,14 +444,14 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
 
 Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotDelete& body) {
   TRY(store::check_snapshot_name(body.name));
-  return snapshots_.start(
+  return store_jobs_.start(
       instance, command.future,
       store::RemoveJob{.tenant = tenant_name(instance.tenant), .name = body.name});
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotList&) {
-  return snapshots_.start(instance, command.future,
-                          store::ListJob{.tenant = tenant_name(instance.tenant)});
+  return store_jobs_.start(instance, command.future,
+                           store::ListJob{.tenant = tenant_name(instance.tenant)});
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextDrop& body) {
@@ -486,13 +488,46 @@ Result<void> Controller::issue(Instance& instance, Command& command,
   return start_text_job(instance, command, body.model);
 }
 
+Result<void> Controller::issue(Instance& instance, Command& command, const GetVocabulary& body) {
+  return start_text_job(instance, command, body.model);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const PutValue& body) {
+  return store_jobs_.start(instance, command.future,
+                           store::PutValueJob{.tenant = tenant_name(instance.tenant),
+                                              .key = body.key,
+                                              .value = body.value,
+                                              .expected = {body.expected}});
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const GetValue& body) {
+  return store_jobs_.start(
+      instance, command.future,
+      store::GetValueJob{.tenant = tenant_name(instance.tenant), .key = body.key});
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const DeleteValue& body) {
+  return store_jobs_.start(
+      instance, command.future,
+      store::DeleteValueJob{
+          .tenant = tenant_name(instance.tenant), .key = body.key, .expected = {body.expected}});
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const ListKeys& body) {
+  return store_jobs_.start(instance, command.future,
+                           store::ListKeysJob{.tenant = tenant_name(instance.tenant),
+                                              .prefix = body.prefix,
+                                              .after = body.after,
+                                              .count_max = body.count});
+}
+
 Result<void> Controller::issue(Instance& instance, Command&, const DropFuture& body) {
   const auto key = static_cast<std::uint32_t>(body.dropped);
   Ref<Operation>* found = instance.futures.find(key);
   Operation* operation = found == nullptr ? nullptr : found->get();
   if (operation == nullptr) {
     jobs_.forget(instance.id, body.dropped);
-    snapshots_.forget(instance.id, body.dropped);
+    store_jobs_.forget(instance.id, body.dropped);
     return {};
   }
   // Taken back where it only reads and nothing was issued that counts on its turn.

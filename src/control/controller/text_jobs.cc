@@ -44,6 +44,14 @@ Result<AnswerBody> work(const CommandBody& body, const TextCodec& codec) {
     for (const std::uint32_t token : detokenize->tokens) ids.push_back(TokenId{token});
     return AnswerBody(Text{.bytes = TRY(codec.decode(ids, detokenize->keep_special))});
   }
+  if (const auto* vocabulary = std::get_if<GetVocabulary>(&body)) {
+    TokenBytes bytes;
+    bytes.all.reserve(vocabulary->count);
+    for (std::uint32_t id = 0; id < vocabulary->count; ++id) {
+      bytes.all.push_back(TRY(codec.decode({TokenId{vocabulary->first + id}}, true)));
+    }
+    return AnswerBody(std::move(bytes));
+  }
   const auto* chat = std::get_if<ApplyChatTemplate>(&body);
   QUIRE_CHECK(chat != nullptr, "not a text job");
   if (chat->tokens) return AnswerBody(to_tokens(TRY(codec.encode_chat(chat->request))));

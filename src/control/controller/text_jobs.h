@@ -1,6 +1,6 @@
 #pragma once
-// TextJobs runs tokenize, detokenize and apply_chat_template: short ones at once, others on a
-// helper.
+// TextJobs runs tokenize, detokenize, apply_chat_template and get_vocabs: short ones at once,
+// others on a helper.
 //
 // Owns     the jobs that wait or run. A job that runs cannot be stopped; its outcome is then
 // dropped. Thread   engine thread; the work itself on the helper's. Bound    kTextJobCountMax run
@@ -30,7 +30,8 @@ class TextJobs {
   TextJobs(CompletionInbox& inbox, HelperExecutor* helper, Dispatcher& dispatcher)
       : inbox_(inbox), helper_(helper), dispatcher_(dispatcher) {}
 
-  // `body` is Tokenize, Detokenize or ApplyChatTemplate. True if it is already answered.
+  // `body` is Tokenize, Detokenize, ApplyChatTemplate or GetVocabulary. True if it is already
+  // answered.
   bool start(InstanceId instance, FutureId future, CommandBody body,
              const inference::TextCodec& codec);
   // Takes an outcome in and answers it. Gives the instance whose job it was.

@@ -32,7 +32,7 @@ class SnapshotDisk {
   Result<store::DiskJobId> submit(store::DiskJob& job) {
     if (disk_ == nullptr) {
       return Error(ErrorCode::NotSupported,
-                   "snapshots are off: this engine was started without a store");
+                   "the store is off: this engine was started without one");
     }
     release(store::kNoTicket);
     const store::DiskJobId id = next_id();

@@ -59,6 +59,18 @@ constexpr const char* error_code_name(ErrorCode code) {
   return "unknown";
 }
 
+namespace adapter {
+// The trait "adapter": low-rank additions to a model's weights, by name. A model without it
+// answers `not-supported` to both.
+//
+// Names of the adapters that the server has for the model, one a line, UTF-8.
+QUIRE_IMPORT("quire:core/adapter@1", "available-adapters")
+std::int32_t available_adapters(std::int32_t model, void* buffer, std::uint32_t capacity);
+// As forward.forward, through the adapter of that name. `not-found`: there is none.
+QUIRE_IMPORT("quire:core/adapter@1", "forward-with-adapter")
+std::int32_t forward_with_adapter(std::int32_t queue, const std::uint8_t* adapter, std::uint32_t adapter_count, const std::int32_t* ikv, std::uint32_t ikv_count, const std::int32_t* iemb, std::uint32_t iemb_count, const std::int32_t* okv, std::uint32_t okv_count, const std::int32_t* oemb, std::uint32_t oemb_count, const std::uint8_t* mask, std::uint32_t mask_count, std::uint32_t flags);
+}  // namespace adapter
+
 namespace allocate {
 // All `count` pages or none. Handles (s32) are valid at once; pages arrive when the queue comes to
 // the command. An unallocated page makes the command that uses it fail with `no-free-page`.
@@ -109,6 +121,36 @@ std::int32_t unexport_kvpage(const std::uint8_t* name, std::uint32_t name_count)
 QUIRE_IMPORT("quire:core/allocate@1", "list-exports")
 std::int32_t list_exports();
 }  // namespace allocate
+
+namespace constraint {
+// The trait "constraint": grammars that say which tokens may come next. A model without it answers
+// `not-supported` to every call here.
+//
+// A grammar over the model's vocabulary. Kind: 0 JSON Schema, 1 regular expression, 2 Lark.
+// `invalid-argument` with the place in `source`. Result: s32 handle of the grammar.
+QUIRE_IMPORT("quire:core/constraint@1", "compile-grammar")
+std::int32_t compile_grammar(std::int32_t model, std::uint32_t kind, const std::uint8_t* source, std::uint32_t source_count);
+// A matcher at the beginning of the grammar.
+QUIRE_IMPORT("quire:core/constraint@1", "create-matcher")
+std::int32_t create_matcher(std::int32_t grammar);
+// A second matcher in the same place.
+QUIRE_IMPORT("quire:core/constraint@1", "fork-matcher")
+std::int32_t fork_matcher(std::int32_t matcher);
+// The tokens that may come next: bit i % 32 of word i / 32 is token i. `capacity` and the result
+// count 32-bit words.
+QUIRE_IMPORT("quire:core/constraint@1", "token-mask")
+std::int32_t token_mask(std::int32_t matcher, void* buffer, std::uint32_t capacity);
+// The tokens came. `invalid-argument`: one of them may not; then none did.
+QUIRE_IMPORT("quire:core/constraint@1", "accept-tokens")
+std::int32_t accept_tokens(std::int32_t matcher, const std::uint32_t* tokens, std::uint32_t tokens_count);
+// The last `count` tokens did not come. `out-of-range`: fewer did.
+QUIRE_IMPORT("quire:core/constraint@1", "roll-back")
+std::int32_t roll_back(std::int32_t matcher, std::uint32_t count);
+// The tokens that must come next, as the only ones that may. `capacity` and the result count
+// tokens.
+QUIRE_IMPORT("quire:core/constraint@1", "forced-tokens")
+std::int32_t forced_tokens(std::int32_t matcher, void* buffer, std::uint32_t capacity);
+}  // namespace constraint
 
 namespace context {
 // An empty context whose commands run in `queue`.
@@ -296,6 +338,11 @@ std::int32_t tokenize(std::int32_t model, const std::uint8_t* text, std::uint32_
 // The bytes of tokens. Flags: bit 0 keep special tokens.
 QUIRE_IMPORT("quire:core/tokenize@1", "detokenize")
 std::int32_t detokenize(std::int32_t model, const std::uint32_t* tokens, std::uint32_t tokens_count, std::uint32_t flags);
+// The vocabulary: what tokens [first, first + count) stand for, special ones included. `count` is
+// 1 to 65,536. `out-of-range`: beyond the vocabulary. Result: for each token u32 bytes, its bytes
+// (none for an id that only fills the model's vocabulary up). Little-endian, nothing between.
+QUIRE_IMPORT("quire:core/tokenize@1", "get-vocabs")
+std::int32_t get_vocabs(std::int32_t model, std::uint32_t first, std::uint32_t count);
 // JSON {"messages": [...], "tools": [...], "add_generation_prompt": true, ...} through the model's
 // own template. Result: UTF-8 text.
 QUIRE_IMPORT("quire:core/tokenize@1", "apply-chat-template")
@@ -304,6 +351,19 @@ std::int32_t apply_chat_template(std::int32_t model, const std::uint8_t* request
 QUIRE_IMPORT("quire:core/tokenize@1", "tokenize-chat")
 std::int32_t tokenize_chat(std::int32_t model, const std::uint8_t* request, std::uint32_t request_count);
 }  // namespace tokenize
+
+namespace input_image {
+// The trait "input_image": images as embeddings. A model without it answers `not-supported` to
+// both.
+//
+// How many embeddings an image of that size takes, in pixels.
+QUIRE_IMPORT("quire:core/input-image@1", "num-embs-needed")
+std::int32_t num_embs_needed(std::int32_t model, std::uint32_t width, std::uint32_t height);
+// The embeddings become those of the image (a file's bytes: PNG or JPEG) at these positions. The
+// two lists have as many elements as `num-embs-needed` says.
+QUIRE_IMPORT("quire:core/input-image@1", "embed-img")
+std::int32_t embed_img(std::int32_t queue, const std::int32_t* embeds, std::uint32_t embeds_count, const std::uint8_t* image, std::uint32_t image_count, const std::uint32_t* positions, std::uint32_t positions_count);
+}  // namespace input_image
 
 namespace messaging {
 // Gives the message to everyone who is subscribed to the topic now, the sender too where it is:
@@ -340,8 +400,13 @@ std::int32_t available_models(void* buffer, std::uint32_t capacity);
 QUIRE_IMPORT("quire:core/models@1", "get-model")
 std::int32_t get_model(const std::uint8_t* name, std::uint32_t name_count);
 // Traits of the model, one a line: "allocate", "forward", "input_text", "tokenize", "output_text".
+// A call of a trait that the model lacks is `not-supported`.
 QUIRE_IMPORT("quire:core/models@1", "available-traits")
 std::int32_t available_traits(std::int32_t model, void* buffer, std::uint32_t capacity);
+// The newest version of a trait that the model has; it has all from 1 on. `not-supported`: the
+// model lacks the trait. `not-found`: no trait has that name.
+QUIRE_IMPORT("quire:core/models@1", "trait-version")
+std::int32_t trait_version(std::int32_t model, const std::uint8_t* name, std::uint32_t name_count);
 // Writes a record of 32-bit numbers: page size, context length, vocabulary size, embedding width,
 // begin-of-text id, end-of-text id (both -1 where there is none), count of stop ids, stop ids.
 // `capacity` and the result count 32-bit numbers.
@@ -546,5 +611,25 @@ std::int32_t receive_file();
 QUIRE_IMPORT("quire:core/session@1", "read-file")
 std::int32_t read_file(std::int32_t file);
 }  // namespace session
+
+namespace store {
+// Keeps `value` under `key`, instead of what was there. Ready when it is on disk. Result: u64
+// version. `too-large`: the key or the value. `invalid-argument`: an empty key.
+QUIRE_IMPORT("quire:core/store@1", "put")
+std::int32_t put(const std::uint8_t* key, std::uint32_t key_count, const std::uint8_t* value, std::uint32_t value_count, std::int64_t expected);
+// Result: u64 version, then the value. `not-found`; `corrupted` when the bytes on disk are not
+// what was put.
+QUIRE_IMPORT("quire:core/store@1", "get")
+std::int32_t get(const std::uint8_t* key, std::uint32_t key_count);
+// Result: empty. `not-found`, whatever was expected, where there is none.
+QUIRE_IMPORT("quire:core/store@1", "delete")
+std::int32_t delete_(const std::uint8_t* key, std::uint32_t key_count, std::int64_t expected);
+// The tenant's keys that begin with `prefix` and come behind `after`, in the order of their bytes,
+// `count` of them at most (1 to 1,000): so `after` is empty at first and then the last key
+// received. Result: u32 count, u32 1 when there are more, else 0; then for each u64 version, u32
+// bytes of its value, u32 bytes of its key, its key. Little-endian, nothing between.
+QUIRE_IMPORT("quire:core/store@1", "list-keys")
+std::int32_t list_keys(const std::uint8_t* prefix, std::uint32_t prefix_count, const std::uint8_t* after, std::uint32_t after_count, std::uint32_t count);
+}  // namespace store
 
 }  // namespace quire::abi

@@ -47,6 +47,24 @@ struct FutureValue<std::vector<std::uint32_t>> {
   }
 };
 
+// For each u32 bytes, then its bytes.
+template <>
+struct FutureValue<std::vector<std::string>> {
+  static Result<std::vector<std::string>> decode(std::span<const std::byte> bytes) {
+    std::vector<std::string> texts;
+    while (!bytes.empty()) {
+      std::uint32_t count = 0;
+      if (bytes.size() >= sizeof count) std::memcpy(&count, bytes.data(), sizeof count);
+      if (bytes.size() < sizeof count || count > bytes.size() - sizeof count) {
+        return Error{ErrorCode::Internal, "a list of texts that ends too early"};
+      }
+      texts.emplace_back(reinterpret_cast<const char*>(bytes.data()) + sizeof count, count);
+      bytes = bytes.subspan(sizeof count + count);
+    }
+    return texts;
+  }
+};
+
 template <typename T>
 class [[nodiscard]] Future {
  public:

@@ -4,6 +4,7 @@
 // Owns     the host's handle; copies share it.
 // Errors   open: not-found for a name that is not served. The tokenizer's calls fail through their
 //          futures; a model without a chat template gives not-supported.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "quire/json.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
+#include "quire/task.h"
 
 namespace quire {
 
@@ -67,6 +69,12 @@ class Model {
     })));
   }
 
+  // Of a trait that the model has; all from 1 on are there. not-supported where it lacks the trait.
+  Result<std::uint32_t> trait_version(std::string_view trait) const {
+    return static_cast<std::uint32_t>(TRY(checked(abi::models::trait_version(
+        handle(), detail::bytes_of(trait), detail::count_of(trait.size())))));
+  }
+
   const ModelInfo& info() const { return *info_; }
   std::int32_t handle() const { return handle_.get(); }
 
@@ -91,6 +99,23 @@ class Model {
                                  bool keep_special = false) const {
     return Future<std::string>(abi::tokenize::detokenize(
         handle(), tokens.data(), detail::count_of(tokens.size()), keep_special ? 1u : 0u));
+  }
+
+  // The bytes of every token, by id: those of ids that only fill the vocabulary up are empty.
+  Task<Result<std::vector<std::string>>> vocabulary() const {
+    constexpr std::uint32_t kCountMax = 65'536;  // Of one call.
+    const Model model = *this;                   // Lives as long as the task.
+    const std::uint32_t size = model.info().vocabulary_size;
+    std::vector<std::string> tokens;
+    tokens.reserve(size);
+    while (tokens.size() < size) {
+      const auto first = static_cast<std::uint32_t>(tokens.size());
+      const std::vector<std::string> more = CO_TRY(co_await Future<std::vector<std::string>>(
+          abi::tokenize::get_vocabs(model.handle(), first, std::min(kCountMax, size - first))));
+      if (more.empty()) co_return Error{ErrorCode::Internal, "get-vocabs gave nothing"};
+      tokens.insert(tokens.end(), more.begin(), more.end());
+    }
+    co_return tokens;
   }
 
   // A conversation as the model's own template writes it. With `answer_next` it ends where the

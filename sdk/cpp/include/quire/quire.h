@@ -23,5 +23,6 @@
 #include "quire/runtime.h"
 #include "quire/sampling.h"
 #include "quire/stop.h"
+#include "quire/store.h"
 #include "quire/task.h"
 #include "quire/utf8.h"

@@ -1,0 +1,63 @@
+// notes: what one run writes down the next one reads, also after the server was away. Programs of
+// one tenant share the notes; two that add at once both find theirs.
+#include <algorithm>
+#include <cstdlib>
+
+#include "quire/quire.h"
+
+namespace {
+
+using namespace quire;
+
+constexpr std::string_view kPrefix = "notes/";
+
+// So that keys sort as numbers do.
+std::string key_of(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  digits.insert(0, 8 - std::min<std::size_t>(8, digits.size()), '0');
+  return std::string(kPrefix) + digits;
+}
+
+std::uint64_t number_of(const std::string& key) {
+  return std::strtoull(key.c_str() + kPrefix.size(), nullptr, 10);
+}
+
+Task<Result<std::uint64_t>> add(std::string text) {
+  const std::vector<store::Key> keys = CO_TRY(co_await store::all_keys(std::string(kPrefix)));
+  std::uint64_t number = 1;
+  if (!keys.empty()) number = number_of(keys.back().name) + 1;
+  for (;; ++number) {
+    const Result<std::uint64_t> put =
+        co_await store::put(key_of(number), text, store::Expected::none());
+    if (put.ok()) co_return number;
+    // Another program took that number in between.
+    if (put.error().code != ErrorCode::AlreadyExists) co_return put.error();
+  }
+}
+
+Task<Result<void>> list() {
+  for (const store::Key& each : CO_TRY(co_await store::all_keys(std::string(kPrefix)))) {
+    Result<store::Value> value = co_await store::get(each.name);
+    if (!value.ok() && value.error().code == ErrorCode::NotFound) continue;  // Deleted since.
+    const store::Value note = CO_TRY(std::move(value));
+    CO_TRY(session::send(std::to_string(number_of(each.name)) + " " + note.bytes + "\n"));
+  }
+  co_return {};
+}
+
+Task<Result<void>> program(std::vector<std::string> command_line) {
+  const Arguments arguments =
+      CO_TRY(Arguments::parse(command_line, {.values = {"delete"}, .flags = {}}));
+  if (arguments.has("delete")) {
+    const std::uint64_t number = CO_TRY(arguments.integer("delete", 0));
+    CO_TRY(co_await store::remove(key_of(number)));
+  }
+  std::string text;
+  for (const std::string& word : arguments.positional()) text += (text.empty() ? "" : " ") + word;
+  if (!text.empty()) CO_TRY(co_await add(std::move(text)));
+  co_return co_await list();
+}
+
+}  // namespace
+
+QUIRE_MAIN(program)

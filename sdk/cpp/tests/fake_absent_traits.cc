@@ -1,0 +1,66 @@
+// What the fake's model lacks: adapters, images and grammars.
+#include "fake_host.h"
+
+namespace quire::abi {
+namespace {
+
+std::int32_t lacks(const char* trait) {
+  return test::host.refuse(ErrorCode::NotSupported,
+                           std::string("model fake lacks the trait ") + trait);
+}
+
+}  // namespace
+
+namespace adapter {
+
+std::int32_t available_adapters(std::int32_t, void*, std::uint32_t) {
+  return lacks("adapter");
+}
+std::int32_t forward_with_adapter(std::int32_t, const std::uint8_t*, std::uint32_t,
+                                  const std::int32_t*, std::uint32_t, const std::int32_t*,
+                                  std::uint32_t, const std::int32_t*, std::uint32_t,
+                                  const std::int32_t*, std::uint32_t, const std::uint8_t*,
+                                  std::uint32_t, std::uint32_t) {
+  return lacks("adapter");
+}
+
+}  // namespace adapter
+
+namespace input_image {
+
+std::int32_t num_embs_needed(std::int32_t, std::uint32_t, std::uint32_t) {
+  return lacks("input_image");
+}
+std::int32_t embed_img(std::int32_t, const std::int32_t*, std::uint32_t, const std::uint8_t*,
+                       std::uint32_t, const std::uint32_t*, std::uint32_t) {
+  return lacks("input_image");
+}
+
+}  // namespace input_image
+
+namespace constraint {
+
+std::int32_t compile_grammar(std::int32_t, std::uint32_t, const std::uint8_t*, std::uint32_t) {
+  return lacks("constraint");
+}
+std::int32_t create_matcher(std::int32_t) {
+  return lacks("constraint");
+}
+std::int32_t fork_matcher(std::int32_t) {
+  return lacks("constraint");
+}
+std::int32_t token_mask(std::int32_t, void*, std::uint32_t) {
+  return lacks("constraint");
+}
+std::int32_t accept_tokens(std::int32_t, const std::uint32_t*, std::uint32_t) {
+  return lacks("constraint");
+}
+std::int32_t roll_back(std::int32_t, std::uint32_t) {
+  return lacks("constraint");
+}
+std::int32_t forced_tokens(std::int32_t, void*, std::uint32_t) {
+  return lacks("constraint");
+}
+
+}  // namespace constraint
+}  // namespace quire::abi
