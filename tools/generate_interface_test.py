@@ -57,6 +57,23 @@ class Parser(unittest.TestCase):
         self.assert_refused("f: func(x: u32", "interface/thing.wit:4: expected ',', found '}'")
         self.assert_refused("# no", "interface/thing.wit:3: unexpected character '#'")
 
+    def test_a_frozen_call_may_not_change_or_go(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "interface").mkdir()
+            frozen = root / generator.FROZEN
+            old = self.parse("f: func(x: u32) -> s32;\ng: func() -> s32;")
+            self.assertFalse(generator.check_frozen(root, old, freezes=False))
+            self.assertTrue(generator.check_frozen(root, old, freezes=True))
+            self.assertTrue(generator.check_frozen(root, old, freezes=False))
+            before = frozen.read_text()
+            for body in ("f: func(x: u64) -> s32;\ng: func() -> s32;", "f: func(x: u32) -> s32;"):
+                self.assertFalse(generator.check_frozen(root, self.parse(body), freezes=True))
+                self.assertEqual(frozen.read_text(), before)
+            more = self.parse("f: func(x: u32) -> s32;\ng: func() -> s32;\nh: func() -> s32;")
+            self.assertFalse(generator.check_frozen(root, more, freezes=False))
+            self.assertTrue(generator.check_frozen(root, more, freezes=True))
+
     def test_names_are_given_once(self):
         self.assert_refused("f: func(x: u32, x: u32) -> s32;",
                             "interface/thing.wit:3: parameter 'x' is given twice")

@@ -2,7 +2,9 @@
 // commands. The guests are hand-written in the text format.
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "application/lifecycle/lifecycle_test_support.h"
 #include "application/sandbox/wasmtime_runtime.h"
@@ -31,9 +33,10 @@ class WasmGuest : public testing::Test {
     open(options);
   }
 
-  void open(const sandbox::WasmtimeOptions& options) {
+  void open(const sandbox::WasmtimeOptions& options,
+            std::span<const sandbox::HostFunction> functions = hostcalls::host_functions()) {
     Result<std::unique_ptr<sandbox::WasmRuntime>> made =
-        sandbox::make_wasmtime_runtime(hostcalls::host_functions(), options);
+        sandbox::make_wasmtime_runtime(functions, options);
     if (!made.ok() && made.error().code() == ErrorCode::NotSupported) {
       GTEST_SKIP() << made.error().message();
     }
@@ -84,6 +87,41 @@ TEST_F(WasmGuest, CommandEndsItselfWithProcExit) {
   engine->loop.run_until_idle();
   EXPECT_EQ(only_end().kind, EndKind::Finished);
   EXPECT_EQ(only_end().exit_code, 3);
+}
+
+// Version 2 of an interface beside version 1: another signature, another meaning. Who was built
+// against either runs as it was built.
+TEST_F(WasmGuest, AModuleBuiltAgainstVersionOneRunsWhenVersionTwoExists) {
+  static std::vector<sandbox::HostFunction> functions(hostcalls::host_functions().begin(),
+                                                      hostcalls::host_functions().end());
+  functions.push_back({"quire:core/queue@2", "create-queue", "iii>i", false,
+                       [](void*, sandbox::GuestMemory, sandbox::RawValue* values) noexcept {
+                         values[0].set(values[2].as<std::int32_t>() + 1000);
+                         return sandbox::CallOutcome::Return;
+                       }});
+  open({.instance_count_max = 64}, functions);
+  // The null handle is no model: not-found, in version 1.
+  engine->launch(must_load(R"(
+    (import "quire:core/queue@1" "create-queue" (func $create (param i32 i32) (result i32)))
+    (func (export "run") (result i32) (call $create (i32.const 0) (i32.const 1))))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().exit_code, -static_cast<int>(ErrorCode::NotFound));
+  engine->client.ends.clear();
+  engine->launch(must_load(R"(
+    (import "quire:core/queue@2" "create-queue" (func $create (param i32 i32 i32) (result i32)))
+    (func (export "run") (result i32)
+      (call $create (i32.const 0) (i32.const 1) (i32.const 7))))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().exit_code, 1007);
+
+  const Result<ProgramId> later = load(R"(
+    (import "quire:core/queue@3" "create-queue" (func $create (param i32) (result i32)))
+    (func (export "run") (result i32) (i32.const 0)))");
+  ASSERT_FALSE(later.ok());
+  EXPECT_EQ(later.error().code(), ErrorCode::NotSupported);
+  EXPECT_EQ(later.error().message(),
+            "the module imports quire:core/queue@3.create-queue, which is not offered (this engine "
+            "has quire:core/queue@1, quire:core/queue@2)");
 }
 
 // Receives messages and sends each back, until the client ends its side.

@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "base/utf8.h"
@@ -263,7 +265,23 @@ class Checker {
                                                 spelled(function.signature));
     }
     return Error(ErrorCode::NotSupported, "the module imports " + full + ", which is not offered" +
-                                              (module_known ? "" : " (no interface of that name)"));
+                                              (module_known ? "" : other_versions(module)));
+  }
+
+  // "quire:core/queue@3" where this engine has @1: what to build against.
+  std::string other_versions(std::string_view module) const {
+    const std::string_view interface = module.substr(0, module.find('@') + 1);
+    std::set<std::string_view> versions;
+    for (const HostFunction& function : offered_) {
+      const std::string_view offered = function.module;
+      if (!interface.empty() && offered.starts_with(interface)) versions.insert(offered);
+    }
+    if (versions.empty()) return " (no interface of that name)";
+    std::string text = " (this engine has";
+    for (const std::string_view each : versions) {
+      text += (each == *versions.begin() ? " " : ", ") + std::string(each);
+    }
+    return text + ")";
   }
 
   Result<void> read_functions(Reader& section) {
