@@ -41,8 +41,9 @@ enum class Fault : std::uint8_t {
   ShareIgnored,        // Tenants have their turns in a fixed order.
   ConflictMerged,      // A forward joins the batch that computes its input.
   BarrierSkipped,      // A synchronize does not wait for what its queue does before it.
+  AdmissionForgets,    // An instance that ends keeps its place.
 };
-inline constexpr std::uint8_t kFaultCount = static_cast<std::uint8_t>(Fault::BarrierSkipped) + 1;
+inline constexpr std::uint8_t kFaultCount = static_cast<std::uint8_t>(Fault::AdmissionForgets) + 1;
 
 #ifdef QUIRE_PLANTED_FAULTS
 // The one global that may change: it exists in that one test, which sets it in a process of its

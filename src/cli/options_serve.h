@@ -14,6 +14,7 @@ struct ServeOptions {
   std::string listen = "127.0.0.1:7847";   // HOST:PORT; port 0: any that is free.
   std::vector<std::string> programs = {};  // Modules, or folders of them.
   std::uint32_t instance_count_max = 1024;
+  std::uint32_t waiting_launch_count_max = 256;
   std::uint32_t connection_count_max = 1024;
   double grace_seconds = 10.0;  // That an instance outlives its client, and the server its end.
   double keep_seconds = 600.0;  // That last words wait for who attaches.

@@ -81,16 +81,15 @@ TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
 }
 
 TEST(Parse, ServeTakesProgramsAndEveryFlagOfItsContract) {
-  const auto options =
-      parsed_as<ServeOptions>({"serve",      "a.wasm",         "programs", "--listen",
-                               "[::1]:0",    "--instances",    "7",        "--connections",
-                               "8",          "--grace",        "0.5",      "--keep",
-                               "3",          "--memory-max",   "1MiB",     "--cpu-seconds-max",
-                               "2",          "--allow-logits", "--model",  "tiny",
-                               "--no-store", "--json"});
+  const auto options = parsed_as<ServeOptions>(
+      {"serve", "a.wasm",         "programs", "--listen",      "[::1]:0",    "--instances",
+       "7",     "--launch-queue", "9",        "--connections", "8",          "--grace",
+       "0.5",   "--keep",         "3",        "--memory-max",  "1MiB",       "--cpu-seconds-max",
+       "2",     "--allow-logits", "--model",  "tiny",          "--no-store", "--json"});
   EXPECT_EQ(options.programs, (std::vector<std::string>{"a.wasm", "programs"}));
   EXPECT_EQ(options.listen, "[::1]:0");
   EXPECT_EQ(options.instance_count_max, 7u);
+  EXPECT_EQ(options.waiting_launch_count_max, 9u);
   EXPECT_EQ(options.connection_count_max, 8u);
   EXPECT_EQ(options.grace_seconds, 0.5);
   EXPECT_EQ(options.keep_seconds, 3.0);

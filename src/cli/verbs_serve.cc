@@ -22,10 +22,17 @@ Verb add_serve(CLI::App& app) {
       ->type_name("HOST:PORT")
       ->capture_default_str();
   verb->add_option("--instances", options.instance_count_max,
-                   "Programs at once; a launch beyond is refused and told when to try again")
+                   "Programs at once, until their last word was taken")
       ->envname("QUIRE_INSTANCES")
       ->type_name("N")
       ->check(CLI::Range(1u, 65536u))
+      ->capture_default_str();
+  verb->add_option("--launch-queue", options.waiting_launch_count_max,
+                   "Launches that wait for one of them to go; a launch beyond is refused and told "
+                   "when to try again")
+      ->envname("QUIRE_LAUNCH_QUEUE")
+      ->type_name("N")
+      ->check(CLI::Range(0u, 65536u))
       ->capture_default_str();
   verb->add_option("--connections", options.connection_count_max, "Clients at once")
       ->envname("QUIRE_CONNECTIONS")

@@ -183,6 +183,7 @@ struct StatusReply {
   std::uint64_t connection_count = 0;  // Now.
   std::uint64_t instance_count = 0;    // Now; launched and not yet collected.
   std::uint64_t instance_count_max = 0;
+  std::uint64_t waiting_count = 0;     // Now, of these: launched and not yet started.
   std::uint64_t unattached_count = 0;  // Now, of these: without a client.
   std::uint64_t program_count = 0;     // Now.
   std::uint64_t launched_count = 0;

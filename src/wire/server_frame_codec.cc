@@ -28,6 +28,7 @@ constexpr StatusCount kStatusCounts[] = {
     {"connection_count", &StatusReply::connection_count},
     {"instance_count", &StatusReply::instance_count},
     {"instance_count_max", &StatusReply::instance_count_max},
+    {"waiting_count", &StatusReply::waiting_count},
     {"unattached_count", &StatusReply::unattached_count},
     {"program_count", &StatusReply::program_count},
     {"launched_count", &StatusReply::launched_count},

@@ -18,6 +18,7 @@
 #include "base/seeds.h"
 #include "control/page_program.h"
 #include "control/schedule_program.h"
+#include "support/admission_program.h"
 #include "support/page_cache_program.h"
 #include "support/store_program.h"
 #include "support/verifying.h"
@@ -48,6 +49,10 @@ void run_schedule(std::uint64_t seed) {
   control::ScheduleProgram(control::ScheduleKnobs::of_seed(seed), seed).run();
 }
 
+void run_admission(std::uint64_t seed) {
+  test::AdmissionProgram(seed).run();
+}
+
 struct Driver {
   const char* name;
   void (*run)(std::uint64_t seed);
@@ -56,6 +61,7 @@ constexpr Driver kAll{"all", run_all};
 constexpr Driver kPageCache{"page cache", run_page_cache};
 constexpr Driver kStore{"store", run_store};
 constexpr Driver kSchedule{"schedule", run_schedule};
+constexpr Driver kAdmission{"admission", run_admission};
 
 struct Plant {
   Fault fault;
@@ -93,6 +99,7 @@ constexpr Plant kPlants[] = {
     {Fault::ShareIgnored, "tenant share ignored", kSchedule},
     {Fault::ConflictMerged, "conflicting forwards merged", kSchedule},
     {Fault::BarrierSkipped, "order broken across a synchronize", kSchedule},
+    {Fault::AdmissionForgets, "admission forgets who ended", kAdmission},
 };
 static_assert(std::size(kPlants) == kFaultCount - 1, "a driver for each fault");
 
@@ -222,7 +229,7 @@ TEST_F(PlantedFaults, AreAllNoticedWithinAThousandSeeds) {
 
 TEST_F(PlantedFaults, NothingIsNoticedWhereNoneIsPlanted) {
   std::string noticed;
-  for (const Driver& driver : {kAll, kPageCache, kStore, kSchedule}) {
+  for (const Driver& driver : {kAll, kPageCache, kStore, kSchedule, kAdmission}) {
     const Finding found = look_for(Fault::None, driver, 0, kSeedCountUnplanted);
     if (!found.is_noticed && found.words.empty()) continue;
     noticed += std::string(driver.name) + ", seed " + std::to_string(found.seed_count - 1) + ": " +

@@ -60,7 +60,7 @@ Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId pare
   request.arguments = std::move(launch.arguments);
   request.limits = budget.limits;
   request.limits.guest.has_file_client = false;
-  const InstanceId child = TRY(host_.launch(std::move(request), *this));
+  const InstanceId child = TRY(host_.launch_child(std::move(request), *this));
   children_[child] = {.parent = parent_id, .handle = launch.handle, .lent = budget.lent};
   parent.lent += budget.lent;
   parent.lent.cpu_ns = 0;  // Charged as it is used.

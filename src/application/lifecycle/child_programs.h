@@ -29,7 +29,7 @@ class ChildHost {
   virtual ~ChildHost() = default;
   virtual InstanceRecord* find(InstanceId id) = 0;
   virtual Result<ProgramId> find_program(const std::string& name) = 0;
-  virtual Result<InstanceId> launch(LaunchRequest request, ClientSink& client) = 0;
+  virtual Result<InstanceId> launch_child(LaunchRequest request, ClientSink& client) = 0;
   virtual void kill(InstanceRecord& record, std::string reason) = 0;
   virtual void wake_if_over(InstanceRecord& record) = 0;
   virtual void client_ready(InstanceRecord& record) = 0;

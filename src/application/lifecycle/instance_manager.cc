@@ -8,8 +8,6 @@
 namespace quire::lifecycle {
 namespace {
 
-constexpr std::size_t kQueuedLaunchCountMax = 1u << 16;
-
 Error no_instance(InstanceId id) {
   return Error(ErrorCode::NotFound, "instance " + std::to_string(static_cast<std::uint64_t>(id)) +
                                         " has ended or never was");
@@ -30,11 +28,12 @@ InstanceManager::InstanceManager(const ManagerParts& parts)
 InstanceManager::~InstanceManager() = default;
 
 Result<InstanceId> InstanceManager::launch(LaunchRequest request, ClientSink& client) {
-  return implementation_->launch(std::move(request), client);
+  return implementation_->launch(std::move(request), client, Admission::Wait::May);
 }
 
 Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request,
-                                                           ClientSink& client) {
+                                                           ClientSink& client,
+                                                           Admission::Wait wait) {
   report(parts.walk, WalkStop::Lifecycle);
   if (programs.find(request.program) == nullptr) {
     return Error(ErrorCode::NotFound, forgotten(request.program));
@@ -47,10 +46,7 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
                                           " bytes, argument_bytes_max is " +
                                           std::to_string(request.limits.guest.argument_bytes_max));
   }
-  if (queued.size() >= kQueuedLaunchCountMax) {
-    return Error(ErrorCode::QuotaExceeded,
-                 std::to_string(queued.size()) + " launches wait for a slot");
-  }
+  TRY(admission.admit(wait, parts.clock.now_ns()));
   auto record = std::make_unique<InstanceRecord>();
   record->id = InstanceId{next_id++};
   record->program = request.program;
@@ -129,6 +125,18 @@ Result<void> InstanceManager::kill(InstanceId id, std::string reason) {
   return {};
 }
 
+std::uint64_t InstanceManager::retry_after_ms() const {
+  return implementation_->admission.retry_after_ms(implementation_->parts.clock.now_ns());
+}
+
+const AdmissionLimits& InstanceManager::admission_limits() const {
+  return implementation_->admission.limits();
+}
+
+std::uint64_t InstanceManager::waiting_count() const {
+  return implementation_->admission.waiting_count();
+}
+
 std::size_t InstanceManager::live_count() const {
   return implementation_->records.size();
 }
@@ -159,6 +167,9 @@ void InstanceManager::verify() const {
   QUIRE_CHECK(timer_count == self.timers.size(), "M2");
   QUIRE_CHECK(slot_count == self.slot_count, "M3");
   QUIRE_CHECK(slot_count <= self.parts.runtime.instance_count_max(), "M3");
+  self.admission.verify();
+  QUIRE_CHECK(self.admission.waiting_count() == self.queued.size(), "M4");
+  QUIRE_CHECK(self.admission.instance_count() == self.records.size() - self.queued.size(), "M4");
 }
 
 }  // namespace quire::lifecycle

@@ -12,6 +12,7 @@
 //   M1  A ready instance is in exactly one run queue, once; a waiting one is in none.
 //   M2  Every timer belongs to a live instance, and no instance has a second deadline.
 //   M3  At most instance_count_max() instances hold a slot of the runtime; the others queue.
+//   M4  Admission counts those in the queue as waiting and all others as there.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "application/lifecycle/admission.h"
 #include "application/lifecycle/answer_inbox.h"
 #include "application/lifecycle/launch.h"
 #include "application/net/http_client.h"
@@ -45,6 +47,7 @@ struct ManagerParts {
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`, for WASI.
   WalkSink* walk = nullptr;
   net::HttpClient* http = nullptr;  // Null: no outbound HTTP.
+  AdmissionLimits admission = {};
 };
 
 class InstanceManager {
@@ -71,9 +74,14 @@ class InstanceManager {
   // By that name programs may launch it; the last one counts.
   void name_program(const std::string& name, ProgramId program);
 
-  // Errors: NotFound for an unknown program, TooLarge for arguments beyond the limit, QuotaExceeded
-  // when too many launches wait. The sink outlives the instance.
+  // It starts at once if there is a place and its program is compiled, else it waits its turn; to
+  // its client it is there from here on. Errors: NotFound for an unknown program, TooLarge for
+  // arguments beyond the limit, Unavailable as of Admission. The sink outlives the instance.
   Result<InstanceId> launch(LaunchRequest request, ClientSink& client);
+  // After which a launch that was Unavailable may succeed.
+  std::uint64_t retry_after_ms() const;
+  const AdmissionLimits& admission_limits() const;
+  std::uint64_t waiting_count() const;  // Launches that did not start yet.
 
   // A message for the guest's `receive`. NotFound: it has ended. QuotaExceeded: its inbox is full.
   Result<void> send_to(InstanceId instance, std::string message);

@@ -58,7 +58,7 @@ class RecordingClient final : public ClientSink {
 
 // An engine whose clock is `clock` and whose control layer is a RecordingControl.
 struct TestEngine {
-  TestEngine(sandbox::WasmRuntime& runtime, const Clock& clock)
+  TestEngine(sandbox::WasmRuntime& runtime, const Clock& clock, const AdmissionLimits& limits = {})
       : control(&answers),
         http(clock),
         manager({.runtime = runtime,
@@ -68,7 +68,8 @@ struct TestEngine {
                  .wall_clock = wall_clock,
                  .random = random,
                  .wakeup = wakeup,
-                 .http = &http}),
+                 .http = &http,
+                 .admission = limits}),
         loop(manager, control, clock, wakeup) {}
 
   InstanceId launch(ProgramId program, std::vector<std::string> arguments = {},

@@ -88,7 +88,10 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
 
 void InstanceManager::Implementation::stop(InstanceRecord& record, EndKind kind, std::string reason,
                                            std::string limit) {
-  if (record.stage == Stage::Queued) remove_from(queued, record.id);
+  if (record.stage == Stage::Queued) {
+    remove_from(queued, record.id);
+    admission.begin();
+  }
   if (record.stage == Stage::Ready) remove_from(ready, record.id);
   if (record.stage == Stage::Background) remove_from(background, record.id);
   end(record, kind, std::move(reason), std::move(limit));
@@ -130,6 +133,7 @@ bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
   if (record.stage != Stage::Ended) return any;
   if (!record.client->ended(record.id, record.end)) return any;
   records.erase(record.id);
+  admission.leave(parts.clock.now_ns());
   return true;
 }
 

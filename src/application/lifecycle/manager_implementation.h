@@ -2,6 +2,7 @@
 // What InstanceManager consists of, for its own .cc files: instance_manager.cc for what a client
 // does, manager_programs.cc for programs, manager_runs.cc for guests that run and wait,
 // manager_ends.cc for ends and for what goes out to clients.
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -27,18 +28,27 @@ struct InstanceManager::Implementation final : ChildHost {
         children(*this, given.control),
         host{given.control, given.clock,          given.wall_clock, given.random, broker,
              children,      given.wall_offset_ns, given.walk,       given.http},
-        programs(given.runtime, given.wakeup) {}
+        programs(given.runtime, given.wakeup),
+        admission(bounded(given.admission, given.runtime)) {}
 
   // For what concerns children.
   InstanceRecord* find(InstanceId id) override;
   Result<ProgramId> find_program(const std::string& name) override;
-  Result<InstanceId> launch(LaunchRequest request, ClientSink& client) override;
+  Result<InstanceId> launch_child(LaunchRequest request, ClientSink& client) override {
+    return launch(std::move(request), client, Admission::Wait::MustNot);
+  }
   void kill(InstanceRecord& record, std::string reason) override {
     stop(record, EndKind::Killed, std::move(reason));
   }
   void wake_if_over(InstanceRecord& record) override;
   void client_ready(InstanceRecord& record) override { mark_undelivered(record); }
 
+  // Whoever has a place has a slot of the runtime.
+  static AdmissionLimits bounded(AdmissionLimits limits, const sandbox::WasmRuntime& runtime) {
+    limits.instance_count_max = std::min(limits.instance_count_max, runtime.instance_count_max());
+    return limits;
+  }
+  Result<InstanceId> launch(LaunchRequest request, ClientSink& client, Admission::Wait wait);
   void start(InstanceRecord& record);
   void start_queued();
   void run(InstanceRecord& record, std::uint32_t slice_ticks);
@@ -59,6 +69,7 @@ struct InstanceManager::Implementation final : ChildHost {
   ChildPrograms children;
   const hostcalls::HostParts host;
   ProgramStore programs;
+  Admission admission;
   std::unordered_map<InstanceId, std::unique_ptr<InstanceRecord>> records;
   std::uint64_t next_id = 1;
   std::uint32_t slot_count = 0;  // Instances that hold a slot of the runtime.

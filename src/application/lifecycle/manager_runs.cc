@@ -26,7 +26,7 @@ void InstanceManager::Implementation::set_timer(InstanceRecord& record,
   record.timer_ns = deadline_ns;
 }
 
-// The program is compiled and a slot is free.
+// The program is compiled, and there is a place.
 void InstanceManager::Implementation::start(InstanceRecord& record) {
   const ProgramStore::Entry* entry = programs.find(record.program);
   if (entry == nullptr) {
@@ -53,7 +53,7 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
 // In order, but a launch whose program still compiles lets later ones pass.
 void InstanceManager::Implementation::start_queued() {
   std::vector<InstanceId> compiling;
-  while (!queued.empty() && slot_count < parts.runtime.instance_count_max()) {
+  while (!queued.empty() && admission.has_place()) {
     const InstanceId id = queued.front();
     queued.pop_front();
     InstanceRecord& record = *find(id);
@@ -61,6 +61,7 @@ void InstanceManager::Implementation::start_queued() {
     if (program != nullptr && program->compiling()) {
       compiling.push_back(id);
     } else {
+      admission.begin();
       start(record);
     }
   }

@@ -11,10 +11,6 @@ namespace {
 
 constexpr int kTakeCountPerLook = 8;                   // Requests between looks at the clock.
 constexpr std::uint64_t kLastWordsNs = 1'000'000'000;  // For clients to take them at a shutdown.
-constexpr std::size_t kEndCountMax = 32;
-constexpr std::uint64_t kRetryMsMin = 10;
-constexpr std::uint64_t kRetryMsMax = 5'000;
-constexpr std::uint64_t kRetryMsUnknown = 1'000;
 
 std::uint64_t nanoseconds(std::chrono::milliseconds time) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(time).count());
@@ -246,12 +242,6 @@ bool Gateway::fire_deadlines() {
   return any;
 }
 
-std::uint64_t Gateway::retry_after_ms() const {
-  if (ends_ns_.size() < 2) return kRetryMsUnknown;
-  const std::uint64_t mean_ns = (ends_ns_.back() - ends_ns_.front()) / (ends_ns_.size() - 1);
-  return std::clamp(mean_ns / 1'000'000, kRetryMsMin, kRetryMsMax);
-}
-
 // ---- What instances say.
 
 bool Gateway::may_tell(Instance& instance) {
@@ -348,8 +338,6 @@ bool Gateway::ended(lifecycle::InstanceId id, const lifecycle::EndRecord& record
     push(*instance.client, event_of(id, record));
   }
   file_replies_.erase(id);
-  ends_ns_.push_back(record.ended_ns);
-  if (ends_ns_.size() > kEndCountMax) ends_ns_.pop_front();
   set_deadline(instance, std::nullopt);
   if (instance.client != nullptr) instance.client->instances.erase(id);
   names_.erase(instance.name);

@@ -116,7 +116,6 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
   bool serve_waiting();
   bool serve_file_replies();
   void reply_to_file(lifecycle::InstanceId instance, wire::ReplyBody reply);
-  std::uint64_t retry_after_ms() const;
 
   Client& client_of(const ConnectionHandle& connection);
   void client_gone(const ConnectionHandle& connection);
@@ -153,8 +152,7 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
       0;  // Of the manager's, after which all of them were looked at.
   // The reply to a part of a file, until its program has room for another; at most one an instance.
   std::unordered_map<lifecycle::InstanceId, std::uint64_t> file_replies_;  // Ids of requests.
-  std::set<ConnectionId> refusing_;    // Whose sockets take no more, while an instance has more.
-  std::deque<std::uint64_t> ends_ns_;  // When the latest instances ended.
+  std::set<ConnectionId> refusing_;  // Whose sockets take no more, while an instance has more.
   std::uint64_t launched_count_ = 0;
   std::uint64_t refused_count_ = 0;
   bool has_pushed_ = false;

@@ -86,7 +86,7 @@ Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::Upload&) {
 Gateway::Outcome Gateway::program_arrived(Client& client, ProgramBytes& program) {
   const Result<lifecycle::ProgramId> id =
       parts_.manager.request_program(std::move(program.wasm), program.digest);
-  if (!id.ok()) return failure(id.error(), retry_after_ms());
+  if (!id.ok()) return failure(id.error(), kCompiledRetryMs);
   const Result<lifecycle::ProgramState> state = parts_.manager.program_state(id.value());
   if (!state.ok()) return failure(state.error());
   // One that was forgotten has another id now.
@@ -213,13 +213,6 @@ wire::ReplyBody Gateway::launch(Client& client, lifecycle::ProgramId program, co
   if (stage_ != Stage::Serving) {
     return refuse(Error(ErrorCode::Unavailable, "the server is shutting down"));
   }
-  const std::size_t count = parts_.manager.live_count();
-  if (count >= limits_.instance_count_max) {
-    return refuse(Error(ErrorCode::Unavailable,
-                        "instance_count_max: the server has " + std::to_string(count) + " of " +
-                            std::to_string(limits_.instance_count_max) + " instances"),
-                  retry_after_ms());
-  }
   const Result<lifecycle::InstanceLimits> limits = limits_of(request.limits);
   if (!limits.ok()) return refuse(limits.error());
   lifecycle::LaunchRequest launch_request;
@@ -227,7 +220,11 @@ wire::ReplyBody Gateway::launch(Client& client, lifecycle::ProgramId program, co
   launch_request.arguments = std::move(request.arguments);
   launch_request.limits = limits.value();
   const Result<lifecycle::InstanceId> id = parts_.manager.launch(std::move(launch_request), *this);
-  if (!id.ok()) return refuse(id.error());
+  if (!id.ok()) {
+    const bool is_full = id.error().code() == ErrorCode::Unavailable;
+    return refuse(id.error(),
+                  is_full ? std::optional(parts_.manager.retry_after_ms()) : std::nullopt);
+  }
   ++launched_count_;
   auto instance = std::make_unique<Instance>();
   instance->id = id.value();
@@ -357,7 +354,8 @@ Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::Status&) {
   status.uptime_ms = (parts_.clock.now_ns() - begun_ns_) / 1'000'000;
   status.connection_count = parts_.link.connection_count.load();
   status.instance_count = parts_.manager.live_count();
-  status.instance_count_max = limits_.instance_count_max;
+  status.instance_count_max = parts_.manager.admission_limits().instance_count_max;
+  status.waiting_count = parts_.manager.waiting_count();
   status.unattached_count = static_cast<std::uint64_t>(
       std::count_if(instances_.begin(), instances_.end(),
                     [](const auto& each) { return each.second->client == nullptr; }));

@@ -19,8 +19,8 @@ class GatewayProgram {
  public:
   explicit GatewayProgram(std::uint64_t seed)
       : random_(seed),
-        served_(clock_, 6),
-        link_(sockets_, service_, served_.engine.wakeup),
+        served_(clock_, kAdmission),
+        link_(sockets_, service_, kAdmission.total(), served_.engine.wakeup),
         gateway_({.manager = served_.engine.manager,
                   .loop = served_.engine.loop,
                   .control = served_.engine.control,
@@ -220,9 +220,10 @@ class GatewayProgram {
   ManualClock clock_;
   SeededRandom random_;
   const SocketLimits sockets_ = {.unwritten_bytes_max = 8192};
+  static constexpr lifecycle::AdmissionLimits kAdmission = {.instance_count_max = 4,
+                                                            .waiting_launch_count_max = 2};
   static ServiceLimits service_limits() {
     ServiceLimits limits;
-    limits.instance_count_max = 6;
     limits.grace = std::chrono::milliseconds(100);
     limits.keep = std::chrono::milliseconds(300);
     limits.instance.guest.file_inbox_bytes_max = 1000;

@@ -74,11 +74,13 @@ inline constexpr std::uint64_t kFrameOverheadBytes = 256;
 
 class Link {
  public:
-  Link(const SocketLimits& limits, const ServiceLimits& service, Wakeup& engine)
+  // `instance_count_max`: that the gateway may know of at once.
+  Link(const SocketLimits& limits, const ServiceLimits& service, std::uint64_t instance_count_max,
+       Wakeup& engine)
       : engine_wakeup(engine),
         requests(limits.pending_request_count_total_max + 2 * connections(limits)),
         frames(limits.pending_request_count_total_max + 2 * connections(limits) +
-               service.waiting_request_count_max + service.instance_count_max +
+               service.waiting_request_count_max + instance_count_max +
                connections(limits) * (limits.unwritten_bytes_max / kFrameOverheadBytes + 1) +
                kControlCountMax) {}
 

@@ -6,7 +6,8 @@ namespace quire::server {
 
 Server::Server(const ServerParts& parts, const ServerOptions& options)
     : loop_(parts.loop),
-      link_(options.sockets, options.service, parts.engine_wakeup),
+      link_(options.sockets, options.service, parts.manager.admission_limits().total(),
+            parts.engine_wakeup),
       gateway_({.manager = parts.manager,
                 .loop = parts.loop,
                 .control = parts.control,

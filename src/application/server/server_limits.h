@@ -26,9 +26,8 @@ struct SocketLimits {
   std::uint64_t upload_bytes_total_max = 256u << 20;  // Of programs that are not complete.
 };
 
-// Of instances.
+// Of instances; how many there may be is the manager's to say (AdmissionLimits).
 struct ServiceLimits {
-  std::uint32_t instance_count_max = 1024;  // Until the last word was taken.
   // How long an instance outlives its client, unless it is detached.
   std::chrono::milliseconds grace{10'000};
   // How long the last words of a detached instance are kept after its end.

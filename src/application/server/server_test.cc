@@ -206,9 +206,10 @@ TEST(Server, RefusalsNameWhatWasWrong) {
   options.service.instance.memory_bytes_max = 1000;
   RunningServer server(options);
   RawClient client = server.connect();
-  EXPECT_EQ(refusal(client.ask(launch_of("nobody"))),
-            "not-found: no program is named \"nobody\" here; there are: echo, files, flood, late, say, "
-            "stubborn");
+  EXPECT_EQ(
+      refusal(client.ask(launch_of("nobody"))),
+      "not-found: no program is named \"nobody\" here; there are: echo, files, flood, late, say, "
+      "stubborn");
   wire::Launch greedy = launch_of("echo");
   greedy.limits.memory_bytes_max = 1001;
   EXPECT_EQ(refusal(client.ask(greedy)),
@@ -222,9 +223,7 @@ TEST(Server, RefusalsNameWhatWasWrong) {
 }
 
 TEST(Server, AFullServerSaysWhenToTryAgain) {
-  ServerOptions options;
-  options.service.instance_count_max = 2;
-  RunningServer server(options);
+  RunningServer server({}, {.instance_count_max = 2, .waiting_launch_count_max = 0});
   RawClient client = server.connect();
   const wire::InstanceReply first = launch(client, "echo");
   launch(client, "echo");
@@ -232,12 +231,31 @@ TEST(Server, AFullServerSaysWhenToTryAgain) {
   ASSERT_NE(as<wire::Failure>(reply), nullptr);
   EXPECT_EQ(as<wire::Failure>(reply)->code, ErrorCode::Unavailable);
   EXPECT_EQ(as<wire::Failure>(reply)->message,
-            "instance_count_max: the server has 2 of 2 instances");
-  EXPECT_TRUE(as<wire::Failure>(reply)->retry_after_ms.has_value());
+            "instance_count_max: 2 of 2 instances are there, 0 of 0 launches wait for one to go; "
+            "try again in 1000 ms");
+  EXPECT_EQ(as<wire::Failure>(reply)->retry_after_ms, 1000u);
   client.ask(wire::Abort{first.instance});
   ASSERT_TRUE(client.event<wire::EndedEvent>());
   launch(client, "echo");
   EXPECT_EQ(server.status().refused_count, 1u);
+}
+
+TEST(Server, ALaunchThatFindsNoPlaceIsThereAndStartsWhenAnotherHasGone) {
+  RunningServer server({}, {.instance_count_max = 1, .waiting_launch_count_max = 2});
+  RawClient client = server.connect();
+  const wire::InstanceReply first = launch(client, "stubborn");
+  const wire::InstanceReply waits = launch(client, "echo");
+  const wire::InstanceReply gives_up = launch(client, "echo");
+  EXPECT_EQ(server.status().waiting_count, 2u);
+  client.ask(wire::Send{waits.instance, "hello"});
+  client.ask(wire::Abort{gives_up.instance});
+  ASSERT_TRUE(client.event<wire::EndedEvent>()) << "it ends though it never started";
+  client.ask(wire::Abort{first.instance});
+  ASSERT_TRUE(client.event<wire::EndedEvent>());
+  const auto message = client.event<wire::MessageEvent>();
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->bytes, "hello");
+  EXPECT_EQ(server.status().waiting_count, 0u);
 }
 
 TEST(Server, AnInstanceBelongsToOneClientAtATime) {

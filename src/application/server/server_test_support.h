@@ -186,11 +186,14 @@ inline wire::Launch launch_of(std::string program, std::vector<std::string> argu
   return {by_name(std::move(program)), std::move(arguments), {}, false};
 }
 
+inline constexpr lifecycle::AdmissionLimits kPlaces = {.instance_count_max = 1024,
+                                                       .waiting_launch_count_max = 0};
+
 // Around a runtime with the guests above, all of them with a name.
 class ServedEngine {
  public:
-  explicit ServedEngine(const Clock& clock, std::uint32_t slot_count = 1024)
-      : runtime(hostcalls::host_functions(), slot_count), engine(runtime, clock) {
+  explicit ServedEngine(const Clock& clock, const lifecycle::AdmissionLimits& limits = kPlaces)
+      : runtime(hostcalls::host_functions()), engine(runtime, clock, limits) {
     runtime.add_program("echo", [] { return std::make_unique<EchoGuest>(); });
     runtime.add_program("say", [] { return std::make_unique<SayGuest>(0); });
     runtime.add_program("late", [] { return std::make_unique<SayGuest>(50'000'000); });
@@ -230,8 +233,9 @@ class ServedEngine {
 // A server with the engine's loop on a thread of its own.
 class RunningServer {
  public:
-  explicit RunningServer(ServerOptions options = {})
-      : served_(clock_, options.service.instance_count_max) {
+  explicit RunningServer(ServerOptions options = {},
+                         const lifecycle::AdmissionLimits& limits = kPlaces)
+      : served_(clock_, limits) {
     Result<std::unique_ptr<Server>> opened = Server::open(served_.parts(clock_), options);
     EXPECT_TRUE(opened.ok()) << opened.error().message();
     server_ = std::move(opened).take();

@@ -112,7 +112,6 @@ server::ServerOptions server_options(const cli::ServeOptions& options, server::E
   server::ServerOptions server;
   server.listen = std::move(listen);
   server.sockets.connection_count_max = connection_count(options.connection_count_max);
-  server.service.instance_count_max = options.instance_count_max;
   server.service.grace = milliseconds(options.grace_seconds);
   server.service.keep = milliseconds(options.keep_seconds);
   server.service.instance = std::move(limits);
@@ -154,6 +153,7 @@ Result<int> serve(const cli::ServeOptions& options) {
   const std::unique_ptr<Application> application =
       TRY(Application::build(*machine, clock,
                              {.instance_count_max = options.instance_count_max,
+                              .waiting_launch_count_max = options.waiting_launch_count_max,
                               .memory_bytes_max = options.instance.memory_bytes_max}));
   const std::unique_ptr<server::Server> server = TRY(server::Server::open(
       {.manager = application->manager(),

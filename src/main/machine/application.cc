@@ -38,7 +38,7 @@ std::int64_t wall_offset_ns(const Clock& clock) {
 // In the order of construction: each part knows only those above it. They end in reverse.
 struct Application::Parts {
   Parts(std::unique_ptr<sandbox::WasmRuntime> wasm, Machine& machine, const Clock& clock,
-        WalkSink* walk)
+        const SandboxOptions& options, WalkSink* walk)
       : runtime(std::move(wasm)),
         http({.clock = clock, .wakeup = machine.wakeup()}),
         manager({.runtime = *runtime,
@@ -50,7 +50,9 @@ struct Application::Parts {
                  .wakeup = machine.wakeup(),
                  .wall_offset_ns = wall_offset_ns(clock),
                  .walk = walk,
-                 .http = &http}),
+                 .http = &http,
+                 .admission = {.instance_count_max = options.instance_count_max,
+                               .waiting_launch_count_max = options.waiting_launch_count_max}}),
         loop(manager, machine.control(), clock, machine.wakeup()),
         walk_sink(walk) {}
 
@@ -73,7 +75,7 @@ Result<std::unique_ptr<Application>> Application::build(Machine& machine, const 
   std::unique_ptr<sandbox::WasmRuntime> runtime =
       TRY(sandbox::make_wasmtime_runtime(hostcalls::host_functions(), wasm));
   return std::unique_ptr<Application>(
-      new Application(std::make_unique<Parts>(std::move(runtime), machine, clock, walk)));
+      new Application(std::make_unique<Parts>(std::move(runtime), machine, clock, options, walk)));
 }
 
 Application::Application(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

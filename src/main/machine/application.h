@@ -17,7 +17,8 @@
 namespace quire {
 
 struct SandboxOptions {
-  std::uint32_t instance_count_max = 1024;                    // At once; others queue.
+  std::uint32_t instance_count_max = 1024;                    // At once; others queue,
+  std::uint32_t waiting_launch_count_max = 1u << 16;          // so many at most.
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;  // Of an instance.
 };
 
