@@ -311,6 +311,7 @@ void GuestState::end_future(FutureRecord& record) {
       receivers.erase(std::find(receivers.begin(), receivers.end(), record.handle));
     } else if (record.error == ErrorCode{}) {
       session.put_back(record.result);
+      serve_receivers();  // Another future may wait for one.
     }
   } else if (record.purpose == FuturePurpose::Message || record.purpose == FuturePurpose::Pull) {
     mailbox.future_dropped(record);

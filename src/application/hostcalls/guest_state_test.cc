@@ -225,6 +225,16 @@ TEST_F(HostCalls, DroppedReceiveGivesItsMessageToTheNext) {
   EXPECT_EQ(take(third), minus(ErrorCode::Unavailable));
 }
 
+TEST_F(HostCalls, DroppedReceiveGivesItsMessageToTheOneThatWaits) {
+  const std::int64_t first = call("session", "receive", {});
+  const std::int64_t second = call("session", "receive", {});
+  ASSERT_TRUE(state->push_message("hello").ok());
+  EXPECT_EQ(take(second), minus(ErrorCode::Unavailable));
+  EXPECT_EQ(call("future", "drop", {first}), 0);
+  EXPECT_EQ(take(second), 5);
+  EXPECT_EQ(host->get(kBuffer, 5), "hello");
+}
+
 TEST_F(HostCalls, LimitsOfTheSessionAreNamed) {
   GuestLimits few;
   few.outbox_message_count_max = 2;
