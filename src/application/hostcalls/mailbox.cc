@@ -1,5 +1,6 @@
 #include "application/hostcalls/mailbox.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,10 @@ void Mailbox::leave() {
       broker_.cancel_pull(*this, pull.name, record->handle);
     }
   }
+  // The first one first: whoever waits gets it at once.
+  std::sort(untaken.begin(), untaken.end(), [](const auto& left, const auto& right) {
+    return left.first->order < right.first->order;
+  });
   for (const auto& [pull, record] : untaken) {
     broker_.put_back(tenant_, pull->name, pull->order, record->result);
   }

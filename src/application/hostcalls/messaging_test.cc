@@ -140,6 +140,21 @@ TEST_F(Messaging, WhatAProgramPulledAndDidNotTakeGoesBackWhenItEnds) {
   EXPECT_EQ(two->take(two->call("pull", {"work"})), "b");
 }
 
+TEST_F(Messaging, WhatGoesBackToThoseWhoWaitKeepsItsOrder) {
+  auto one = member(11);
+  const auto two = member(12);
+  std::vector<std::int64_t> waiting;
+  for (const char* each : {"a", "b", "c"}) {
+    EXPECT_EQ(two->call("push", {"work", each}), 0);
+    one->call("pull", {"work"});
+  }
+  for (int i = 0; i < 3; ++i) waiting.push_back(two->call("pull", {"work"}));
+  one.reset();
+  EXPECT_EQ(two->take(waiting[0]), "a");
+  EXPECT_EQ(two->take(waiting[1]), "b");
+  EXPECT_EQ(two->take(waiting[2]), "c");
+}
+
 TEST_F(Messaging, QueuesAreBoundedAndGoWithTheTenantsLastProgram) {
   MessageBroker small({.queue_count_max = 2, .queued_message_count_max = 3, .queued_bytes_max = 8});
   const HostParts own{control, clock, wall_clock, random, small, launcher, 0, nullptr};
