@@ -50,7 +50,7 @@ Error not_found(GuestHandle handle, HandleKind wanted) {
 
 Result<void> HandleTable::check_room(HandleKind kind, std::uint32_t count) const {
   const std::uint32_t held = counts_[index(kind)];
-  if (count > limits_[index(kind)] - held) {
+  if (std::uint64_t{held} + count > limits_[index(kind)]) {  // More may be held: see set_limit().
     return Error(ErrorCode::QuotaExceeded, std::string(handle_kind_name(kind)) +
                                                "_count_max: " + std::to_string(count) +
                                                " wanted, " + std::to_string(held) + " of " +

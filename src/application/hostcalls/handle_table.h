@@ -59,7 +59,7 @@ class HandleTable {
     std::uint32_t payload = 0;
   };
 
-  // At most so many of a kind at once; the default is none.
+  // At most so many of a kind at once; the default is none. What is held beyond it stays.
   void set_limit(HandleKind kind, std::uint32_t count_max) { limits_[index(kind)] = count_max; }
 
   // Whether `count` more of the kind fit; names the limit when not.

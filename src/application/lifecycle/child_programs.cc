@@ -46,6 +46,8 @@ void ChildPrograms::tell_limits(const InstanceRecord& record) {
   limits.token_count_max = own.token_count;
   control_.set_limits(record.id, limits);
   record.state->http.set_own(own.http_call_count, own.http_exchange_count);
+  // So that a call that asks for more is refused at once, and not what uses the pages later.
+  record.state->handles.set_limit(hostcalls::HandleKind::Page, own.page_count);
 }
 
 Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId parent_id,

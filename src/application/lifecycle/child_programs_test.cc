@@ -365,5 +365,22 @@ TEST(ChildBudget, SharesAddUpToWhatTheParentHas) {
             "child_count_max: 0 of 64 are left for another child");
 }
 
+TEST_F(Children, PagesThatWereLentAreRefusedWhenTheyAreAskedFor) {
+  program("child", [](FakeHost& host, int, std::int64_t&) { return sleep_for_ever(host); });
+  std::int64_t before = 0, after = 0;
+  const ProgramId parent = program("parent", [&](FakeHost& host, int, std::int64_t&) -> FakeAction {
+    const std::int64_t model = host.call("models", "get-model", {0, 0}).value;
+    const std::int64_t queue = host.call("queue", "create-queue", {model, 1}).value;
+    before = host.call("allocate", "alloc-kvpage", {queue, 2, kBuffer}).value;
+    launch(host, "child", 100);
+    after = host.call("allocate", "alloc-kvpage", {queue, 2, kBuffer}).value;
+    return {};
+  });
+  engine.launch(parent);
+  engine.settle();
+  EXPECT_EQ(before, 2);
+  EXPECT_EQ(after, minus(ErrorCode::QuotaExceeded));
+}
+
 }  // namespace
 }  // namespace quire::lifecycle
