@@ -340,5 +340,22 @@ TEST(Limits, ADroppedFutureOfTheDiskIsNeverAnswered) {
   EXPECT_TRUE(harness.controller->idle());
 }
 
+TEST(Limits, WhatIsGivenUpUnderABatchCountsNoMore) {
+  Harness harness;
+  const Guest guest = guest_of(harness, {.queue_count_max = 1, .context_count_max = 1});
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(20)}, false);
+  harness.send(guest.id, ContextFlush{guest.context});
+  harness.begin_step();
+  ASSERT_GT(harness.device.inflight_count(), 0u);
+  harness.send(guest.id, ContextDrop{guest.context}, false);
+  harness.send(guest.id, DestroyQueue{guest.queue}, false);
+  const ObjectId queue = harness.queue(guest.id);
+  const ObjectId context = harness.context(guest.id, queue);
+  harness.send(guest.id, ContextAppend{context, count_tokens(3)}, false);
+  const FutureId flush = harness.send(guest.id, ContextFlush{context});
+  harness.run();
+  EXPECT_EQ(harness.get<ContextState>(guest.id, flush).counters.seq_len, 3u);
+}
+
 }  // namespace
 }  // namespace quire::control

@@ -112,6 +112,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Creat
 Result<void> Controller::issue(Instance& instance, Command& command, const DestroyQueue& body) {
   QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
   instance.objects.erase(static_cast<std::uint32_t>(body.queue));
+  --instance.queue_count;  // Now, as the program counts: it may make another at once.
   Operation* operation = table_.make(instance, queue->model, std::move(command));
   table_.enter_queue(*operation, *queue);
   table_.issue(*operation);
@@ -457,6 +458,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Snaps
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextDrop& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
   instance.objects.erase(static_cast<std::uint32_t>(body.context));
+  --instance.context_count;  // As destroy_queue.
   return issue_alone(instance, command, *context);
 }
 

@@ -135,7 +135,6 @@ Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
       table_.contexts.destroy(context);
       operation.context = nullptr;
       --queue.context_count;
-      --operation.instance->context_count;
       table_.finish(operation, AnswerBody(Done{}));
       release_queue(queue);
       return Attempt::Done;
@@ -317,7 +316,6 @@ Scheduler::Attempt Scheduler::destroy_queue(Operation& operation) {
   QueueObject& queue = *operation.queue;
   if (queue.first != &operation) return Attempt::Blocked;
   queue.is_destroyed = true;
-  --operation.instance->queue_count;
   table_.finish(operation, AnswerBody(Done{}));
   release_queue(queue);
   return Attempt::Done;
