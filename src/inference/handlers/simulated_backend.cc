@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -271,10 +272,10 @@ float softmax_numerators(float* x, std::uint32_t count, float inverse_temperatur
 
 }  // namespace
 
-Result<Distribution> SimulatedBackend::distribution(const Batch& batch,
-                                                    const DistributionRequest& request,
+Result<Distribution> SimulatedBackend::distribution(const Batch& batch, std::size_t index,
                                                     const std::vector<RowState>& rows,
                                                     const std::vector<Result<void>>& passes) {
+  const DistributionRequest& request = batch.distributions[index];
   std::uint64_t digest = 0;
   if (request.row != kNoSlot) {
     const auto pass = std::find_if(
@@ -292,6 +293,9 @@ Result<Distribution> SimulatedBackend::distribution(const Batch& batch,
   std::vector<float> values(is_vector ? model().embedding_width : model().vocabulary_size);
   for (std::size_t each = 0; each < values.size(); ++each) {
     values[each] = static_cast<float>(mix(digest, each) >> 40) * 0x1p-24f * 16.0f - 8.0f;
+  }
+  if (options_.has_nan && options_.has_nan(batch, index)) {
+    values[digest % values.size()] = std::numeric_limits<float>::quiet_NaN();
   }
   if (!is_vector) return output_form(request, values, softmax_numerators, scratch_);
   Distribution result;
@@ -328,8 +332,8 @@ Completion SimulatedBackend::execute(Batch& batch) {
   });
   for_each_pass([&](const ForwardPass& pass) { attend(batch, pass, Layer::Contexts, rows); });
   keep_outputs(batch, rows, completion.passes);
-  for (const DistributionRequest& request : batch.distributions) {
-    completion.distributions.push_back(distribution(batch, request, rows, completion.passes));
+  for (std::size_t i = 0; i < batch.distributions.size(); ++i) {
+    completion.distributions.push_back(distribution(batch, i, rows, completion.passes));
   }
   for (std::size_t i = 0; i < batch.saves.size(); ++i) completion.saves.push_back(save(batch, i));
   for (PageLoad& load : batch.loads) completion.load_bytes.push_back(std::move(load.bytes));

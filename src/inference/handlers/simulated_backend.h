@@ -47,6 +47,8 @@ struct SimulatedBackendOptions {
   // The same for an index into Batch::loads, which leaves noise, and into Batch::saves.
   std::function<std::optional<Error>(const Batch&, std::size_t load)> fail_load{};
   std::function<std::optional<Error>(const Batch&, std::size_t save)> fail_save{};
+  // Whether the logits of that distribution (an index into Batch::distributions) hold a NaN.
+  std::function<bool(const Batch&, std::size_t distribution)> has_nan{};
 };
 
 // A small model for tests: vocabulary 512, context 4096.
@@ -96,7 +98,7 @@ class SimulatedBackend final : public Backend {
   std::span<Slot> page_slots(PageId page);
   Result<void> load(const Batch& batch, std::size_t index);
   Result<PageBytes> save(Batch& batch, std::size_t index);
-  Result<Distribution> distribution(const Batch& batch, const DistributionRequest& request,
+  Result<Distribution> distribution(const Batch& batch, std::size_t index,
                                     const std::vector<RowState>& rows,
                                     const std::vector<Result<void>>& passes);
   Completion execute(Batch& batch);
