@@ -1,0 +1,48 @@
+// Whenever the operator stops programs, all of them or one, everything returns to base: what they
+// held, what they waited for and what was on its way to them.
+#include <gtest/gtest.h>
+
+#include "base/seeds.h"
+#include "simulation/world.h"
+
+namespace quire::simulation {
+namespace {
+
+constexpr std::uint64_t kWorldCount = 10;  // Two of each scenario.
+
+// Small, so that it can be stopped at each of its events.
+WorldOptions small_world(std::uint64_t seed) {
+  WorldOptions options{.knobs = Knobs::of_seed(seed), .seed = seed};
+  options.knobs.direct_count = 2;
+  options.knobs.peer_count = 1;
+  options.knobs.client_action_count = 6;
+  return options;
+}
+
+class Cancellations : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(Cancellations, AtAnyEventReturnEverythingToBase) {
+  const WorldOptions options = small_world(GetParam());
+  World whole(options);
+  whole.run();
+  ASSERT_EQ(whole.finding(), "");
+  for (const std::uint64_t event : campaign_seeds(whole.event_count())) {
+    SCOPED_TRACE("seed " + std::to_string(options.seed) + ", behind event " +
+                 std::to_string(event + 1));
+    WorldOptions all = options;
+    all.cancel_all_at = event + 1;
+    World without_any(all);
+    without_any.run();
+    ASSERT_EQ(without_any.finding(), "") << "all were stopped";
+    WorldOptions one = options;
+    one.cancel_one_at = event + 1;
+    World without_one(one);
+    without_one.run();
+    ASSERT_EQ(without_one.finding(), "") << "the oldest one was stopped";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, Cancellations, testing::Range(std::uint64_t{0}, kWorldCount));
+
+}  // namespace
+}  // namespace quire::simulation

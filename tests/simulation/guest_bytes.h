@@ -1,0 +1,55 @@
+#pragma once
+// How scripted guests use their memory, and read what is written there. For scripted_*.cc alone.
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulation/scripted_guest.h"
+
+namespace quire::simulation {
+
+inline constexpr std::uint32_t kGivenBytes = 1024;   // Address of what a call is given,
+inline constexpr std::uint32_t kTakenBytes = 32768;  // and of what it writes.
+inline constexpr std::uint32_t kTakenBytesMax = 32768;
+inline constexpr std::uint32_t kVocabularySize = 512;  // Of inference::simulated_model().
+
+template <typename T>
+T value_at(std::string_view bytes, std::size_t at) {
+  T value{};
+  if (at + sizeof value <= bytes.size()) std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+template <typename T>
+std::int64_t ScriptedGuest::put_list(const std::vector<T>& values) {
+  return put_bytes({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
+}
+
+// A double, as Wasm passes it.
+inline std::int64_t bits(double value) {
+  std::int64_t all = 0;
+  std::memcpy(&all, &value, sizeof all);
+  return all;
+}
+
+inline std::int64_t length_of(std::string_view bytes) {
+  return static_cast<std::int64_t>(bytes.size());
+}
+template <typename T>
+std::int64_t length_of(const std::vector<T>& values) {
+  return static_cast<std::int64_t>(values.size());
+}
+
+// A name for what a context or a run of pages holds.
+inline std::string name_of_content(const char* prefix, const test::Content& content,
+                                   std::uint32_t model) {
+  std::uint64_t digest = model;
+  for (const std::uint32_t token : content.tokens) digest = test::mix(digest, token);
+  for (const test::Drop& drop : content.drops) {
+    digest = test::mix(test::mix(test::mix(digest, drop.written), drop.begin), drop.end);
+  }
+  return prefix + std::to_string(digest);
+}
+
+}  // namespace quire::simulation

@@ -1,0 +1,157 @@
+#include "simulation/knobs.h"
+
+#include "base/check.h"
+#include "simulation/dice.h"
+
+namespace quire::simulation {
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kSecond = 1'000 * kMillisecond;
+// Apart from what else is drawn from a seed.
+constexpr std::uint64_t kKnobsStream = 0x6b6e6f6273u;
+
+control::DispatchPolicy some_policy(Dice& dice) {
+  using control::DispatchKind;
+  switch (dice.below(6)) {
+    case 0:
+      return {.kind = DispatchKind::Eager};
+    case 1:
+      return {.kind = DispatchKind::KOnly, .command_count = dice.between(1, 8)};
+    case 2:
+      return {.kind = DispatchKind::TOnly, .period_ns = dice.between(1, 50) * kMillisecond / 10};
+    default:
+      return {};
+  }
+}
+
+void set_limits(lifecycle::InstanceLimits& limits, Dice& dice) {
+  limits.cpu_ns_between_waits_max = kSecond;
+  limits.cpu_ns_max = 10 * kSecond;
+  limits.wall_ns_max = 3'600 * kSecond;
+  limits.child_count_max = 6;
+  limits.guest.may_read_logits = true;
+  limits.guest.http_grants = {net::parse_http_grant("*.example").value()};
+  limits.guest.http.first_byte_ns_max = 5 * kSecond;
+  limits.guest.http.idle_ns_max = 5 * kSecond;
+  limits.guest.http.total_ns_max = 20 * kSecond;
+  limits.guest.file_inbox_bytes_max = 1'000;
+  limits.guest.file_outbox_bytes_max = 1'000;
+  limits.guest.inbox_message_count_max = dice.between(1, 16);
+  limits.guest.outbox_message_count_max = dice.between(1, 16);
+  limits.guest.mailbox_message_count_max = dice.between(1, 16);
+}
+
+void be_thrifty(Knobs& knobs, Dice& dice) {
+  const auto few = [&] { return dice.between(1, 2); };
+  lifecycle::InstanceLimits& limits = knobs.limits;
+  limits.control.queue_count_max = few();
+  limits.control.context_count_max = dice.between(1, 3);
+  limits.control.embed_count_max = dice.between(1, 4);
+  limits.control.page_count_max = dice.between(2, 8);
+  limits.control.pending_command_count_max = dice.between(1, 4);
+  limits.control.token_count_max = dice.between(20, 400);
+  limits.control.export_count_max = few();
+  limits.control.export_page_count_max = few();
+  limits.guest.future_count_max = dice.between(1, 4);
+  limits.guest.inbox_message_count_max = few();
+  limits.guest.outbox_message_count_max = few();
+  limits.guest.mailbox_message_count_max = few();
+  limits.guest.subscription_count_max = few();
+  limits.guest.child_handle_count_max = few();
+  limits.guest.queued_token_count_max = dice.between(8, 64);
+  limits.guest.http.exchange_count_max = 1;
+  limits.child_count_max = few();
+  knobs.instance_slot_count = dice.between(1, 3);
+  knobs.waiting_launch_count_max = dice.between(1, 4);
+}
+
+void be_crowded(Knobs& knobs, Dice& dice) {
+  knobs.page_count = dice.between(8, 32);
+  knobs.host_tier_page_count = dice.one_in(2) ? dice.between(1, 16) : 0;
+  knobs.disk_tier_page_count = dice.one_in(2) ? dice.between(1, 16) : 0;
+  knobs.control.when_full =
+      dice.one_in(5) ? control::WhenFull::FcfsKill : control::WhenFull::Suspend;
+  knobs.sequence_count = dice.between(4, 32);
+  knobs.embed_slot_count = dice.between(8, 64);
+  knobs.row_count_max = dice.between(8, 32);
+  knobs.direct_count = dice.between(4, 8);
+  if (dice.one_in(2)) knobs.limits.control.page_count_max = dice.between(4, 16);
+  if (dice.one_in(4)) knobs.limits.control.token_count_max = dice.between(50, 500);
+}
+
+void be_stormy(Knobs& knobs, Dice& dice) {
+  if (dice.one_in(2)) be_crowded(knobs, dice);
+  knobs.device_error = dice.below(20);
+  knobs.nan_logits = dice.below(10);
+  knobs.slow_step = dice.below(10);
+  knobs.disk_error = dice.below(20);
+  knobs.trap = dice.below(10);
+  knobs.kill = dice.below(4);
+  knobs.clock_jump = dice.below(3);
+  knobs.abandon = dice.below(30);
+}
+
+}  // namespace
+
+const char* scenario_name(Scenario scenario) {
+  switch (scenario) {
+    case Scenario::Peace:
+      return "peace";
+    case Scenario::Crowd:
+      return "crowd";
+    case Scenario::Storm:
+      return "storm";
+    case Scenario::Thrift:
+      return "thrift";
+    case Scenario::Conversation:
+      return "conversation";
+  }
+  return "unknown";
+}
+
+Knobs Knobs::of_seed(std::uint64_t seed) {
+  return of(static_cast<Scenario>(seed % kScenarioCount), seed);
+}
+
+Knobs Knobs::of(Scenario scenario, std::uint64_t seed) {
+  Dice dice(seed ^ kKnobsStream);
+  Knobs knobs;
+  knobs.scenario = scenario;
+  knobs.model_count = dice.one_in(3) ? 2 : 1;
+  knobs.page_size = 4u << dice.below(3);
+  knobs.inflight_max = dice.between(1, 2);
+  knobs.has_disk = !dice.one_in(4);
+  knobs.has_helper = !dice.one_in(4);
+  knobs.tenant_count = dice.between(1, 3);
+  knobs.direct_count = dice.between(2, 6);
+  knobs.peer_count = dice.below(4);
+  knobs.operation_count_max = dice.between(10, 50);
+  knobs.control.dispatch = some_policy(dice);
+  knobs.control.prefill_row_budget = dice.between(4, 64);
+  knobs.control.page_wait_ns_max = dice.between(1, 1'000) * kMillisecond;
+  knobs.control.hash_bits = dice.one_in(4) ? 8 : 64;
+  knobs.control.miss_count_max = dice.one_in(4) ? 64 : 0;
+  knobs.control.eviction = static_cast<control::EvictionPolicyKind>(dice.below(3));
+  set_limits(knobs.limits, dice);
+  switch (scenario) {
+    case Scenario::Peace:
+    case Scenario::Conversation:
+      break;
+    case Scenario::Crowd:
+      be_crowded(knobs, dice);
+      knobs.abandon = dice.below(10);
+      break;
+    case Scenario::Storm:
+      be_stormy(knobs, dice);
+      break;
+    case Scenario::Thrift:
+      be_thrifty(knobs, dice);
+      knobs.abandon = dice.below(10);
+      break;
+  }
+  if (knobs.disk_tier_page_count > 0) knobs.has_disk = true;
+  return knobs;
+}
+
+}  // namespace quire::simulation

@@ -1,0 +1,62 @@
+#pragma once
+// Knobs: what a world is like: how large its machine is, who comes, and what goes wrong.
+#include <cstdint>
+
+#include "application/lifecycle/launch.h"
+#include "control/controller/controller.h"
+
+namespace quire::simulation {
+
+enum class Scenario : std::uint8_t {
+  Peace,         // Room for all, and nothing fails: every answer is known beforehand.
+  Crowd,         // Many programs in a pool of a few pages, with tiers behind it.
+  Storm,         // Devices, disks, servers and clients fail, and guests trap.
+  Thrift,        // Limits of 1 and 2 wherever a limit is.
+  Conversation,  // Messages, children and clients; little for the device.
+};
+inline constexpr std::uint32_t kScenarioCount = 5;
+const char* scenario_name(Scenario scenario);
+
+struct Knobs {
+  Scenario scenario = Scenario::Peace;
+
+  // The machine.
+  std::uint32_t model_count = 1;
+  std::uint32_t page_size = 8;
+  std::uint32_t page_count = 256;
+  std::uint32_t row_count_max = 64;
+  std::uint32_t sequence_count = 64;
+  std::uint32_t embed_slot_count = 256;
+  std::uint32_t inflight_max = 2;
+  std::uint32_t instance_slot_count = 16;        // Of the runtime; further launches wait,
+  std::uint32_t waiting_launch_count_max = 256;  // so many at once.
+  bool has_disk = true;
+  bool has_helper = true;
+  std::uint32_t host_tier_page_count = 0;
+  std::uint32_t disk_tier_page_count = 0;
+  control::ControllerOptions control;
+
+  // Who comes. A direct client is one as the command line is; a peer comes through the gateway.
+  std::uint32_t direct_count = 4;
+  std::uint32_t peer_count = 2;
+  std::uint32_t tenant_count = 2;
+  std::uint32_t client_action_count = 12;  // Of each client.
+  std::uint32_t operation_count_max = 40;  // Of each guest.
+  lifecycle::InstanceLimits limits;
+
+  // What goes wrong, in percent.
+  std::uint32_t device_error = 0;  // Of passes, loads and saves of the device.
+  std::uint32_t nan_logits = 0;    // Of distributions.
+  std::uint32_t slow_step = 0;     // Of batches: a hundred times as long.
+  std::uint32_t disk_error = 0;    // Of system calls, in tenths of a percent.
+  std::uint32_t trap = 0;          // Of the waits of a guest.
+  std::uint32_t kill = 0;          // Of events: the operator kills some instance.
+  std::uint32_t clock_jump = 0;    // Of events: the machine slept, or the time of day was set.
+  std::uint32_t abandon = 0;       // Of futures: the guest drops what it asked for.
+
+  bool can_compute_fail() const { return device_error > 0 || nan_logits > 0; }
+  static Knobs of_seed(std::uint64_t seed);
+  static Knobs of(Scenario scenario, std::uint64_t seed);
+};
+
+}  // namespace quire::simulation

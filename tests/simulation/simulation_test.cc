@@ -1,0 +1,77 @@
+// Worlds by their seeds: nothing that must not happen happens, all ends and leaves nothing, and one
+// seed gives one trace.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "base/seeds.h"
+#include "simulation/world.h"
+#include "support/process.h"
+
+namespace quire::simulation {
+namespace {
+
+constexpr std::uint64_t kSeedCount = 10'000;
+constexpr std::uint64_t kOtherProcessCount = 80;
+constexpr std::uint64_t kTestCount = 8;  // That share the seeds, so that none takes long.
+
+// With QUIRE_SIMULATION_SEED set, that seed alone, its trace on standard output.
+std::optional<std::uint64_t> wanted_seed() {
+  const char* text = std::getenv("QUIRE_SIMULATION_SEED");
+  if (text == nullptr) return std::nullopt;
+  return std::strtoull(text, nullptr, 10);
+}
+
+std::uint64_t run(std::uint64_t seed, bool verifies, std::FILE* output = nullptr) {
+  World world(
+      {.knobs = Knobs::of_seed(seed), .seed = seed, .output = output, .verifies = verifies});
+  world.run();
+  EXPECT_EQ(world.finding(), "") << scenario_name(Knobs::of_seed(seed).scenario)
+                                 << "; replay it with QUIRE_SIMULATION_SEED=" << seed;
+  return world.hash();
+}
+
+class Worlds : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(Worlds, KeepEveryPromiseAndOneSeedGivesOneTrace) {
+  if (wanted_seed()) GTEST_SKIP() << "one seed is wanted";
+  for (const std::uint64_t seed : campaign_seeds(kSeedCount)) {
+    if (seed / 8 % kTestCount != GetParam()) continue;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::uint64_t hash = run(seed, true);
+    if (HasFailure()) return;
+    EXPECT_EQ(run(seed, false), hash) << "another trace the second time";
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shares, Worlds, testing::Range(std::uint64_t{0}, kTestCount));
+
+TEST(World, ReplaysTheSeedThatIsAskedFor) {
+  const std::optional<std::uint64_t> seed = wanted_seed();
+  if (!seed) GTEST_SKIP() << "QUIRE_SIMULATION_SEED names no seed";
+  const std::uint64_t hash = run(*seed, true, stdout);
+  std::printf("seed %llu: hash %016llx\n", static_cast<unsigned long long>(*seed),
+              static_cast<unsigned long long>(hash));
+}
+
+// Addresses and the order of hash tables differ there.
+TEST(World, GivesTheSameTraceInAnotherProcess) {
+  if (wanted_seed()) GTEST_SKIP() << "one seed is wanted";
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  for (const std::uint64_t seed : campaign_seeds(kOtherProcessCount)) {
+    const test::ProcessResult other =
+        test::run_process({self, "--gtest_filter=World.ReplaysTheSeedThatIsAskedFor"},
+                          {.environment = {{"QUIRE_SIMULATION_SEED", std::to_string(seed)}}});
+    const std::size_t at = other.out.rfind("hash ");
+    ASSERT_NE(at, std::string::npos) << other.err;
+    const std::uint64_t hash = std::stoull(other.out.substr(at + 5), nullptr, 16);
+    EXPECT_EQ(run(seed, true), hash) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace quire::simulation
