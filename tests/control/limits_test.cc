@@ -357,5 +357,20 @@ TEST(Limits, WhatIsGivenUpUnderABatchCountsNoMore) {
   EXPECT_EQ(harness.get<ContextState>(guest.id, flush).counters.seq_len, 3u);
 }
 
+TEST(Limits, ASaveWhoseProgramEndsBeforeItsPagesAreReadLeavesNothing) {
+  store::SimulatedFileSystem files;
+  Harness harness({.files = &files});
+  const Guest guest = guest_of(harness);
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(40)}, false);
+  harness.send(guest.id, ContextFlush{guest.context});
+  harness.run();
+  harness.send(guest.id, ContextSave{guest.context, "kept"});
+  ASSERT_TRUE(harness.disk->run_one());  // The store knows what it lacks,
+  harness.controller->poll();
+  harness.controller->end_instance(guest.id);  // and no batch has been asked for it.
+  EXPECT_EQ(harness.run(), 0);
+  EXPECT_TRUE(harness.controller->idle());
+}
+
 }  // namespace
 }  // namespace quire::control

@@ -310,6 +310,7 @@ Scheduler::Attempt Scheduler::open(Operation& operation) {
 
 void Scheduler::abandon(Operation& operation) {
   if (is<ContextOpen>(operation)) opens_.abandon(operation);
+  if (is<ContextSave>(operation)) saves_.abandon(operation);
 }
 
 Scheduler::Attempt Scheduler::destroy_queue(Operation& operation) {

@@ -83,6 +83,18 @@ void SnapshotSaves::start(Operation& operation) {
   if (!submitted.ok()) end(made, std::move(submitted).take_error());
 }
 
+void SnapshotSaves::abandon(const Operation& operation) {
+  const auto found = std::find_if(saves_.begin(), saves_.end(), [&](const auto& each) {
+    return each.second->operation.get() == &operation;
+  });
+  if (found == saves_.end()) return;
+  const Save& save = *found->second;
+  // One that waits is cleared away by what it waits for; for a batch to come, nobody would ask.
+  if (save.waits_for_disk || save.reading_count > 0 || save.reads_tail) return;
+  if (save.options.ticket != store::kNoTicket) disk_.release(save.options.ticket);
+  saves_.erase(found);
+}
+
 Result<void> SnapshotSaves::submit(std::uint64_t key, store::DiskJob job) {
   const store::DiskJobId id = TRY(disk_.submit(std::move(job)));
   save_of_job_.emplace(static_cast<std::uint64_t>(id), key);

@@ -29,6 +29,8 @@ class SnapshotSaves {
 
   // `operation` is a ContextSave, `operation.child` its shadow. Answers it in the end.
   void start(Operation& operation);
+  // Its instance ends.
+  void abandon(const Operation& operation);
 
   bool wants_batch() const;
   // Asks for a few pages of each save that waits for the device.
