@@ -372,5 +372,22 @@ TEST(Limits, ASaveWhoseProgramEndsBeforeItsPagesAreReadLeavesNothing) {
   EXPECT_TRUE(harness.controller->idle());
 }
 
+TEST(Limits, PagesOfAllModelsAreOfOneQuota) {
+  Harness harness({.has_second_model = true});
+  const Guest guest = guest_of(harness, {.page_count_max = 3});
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(30)}, false);
+  harness.send(guest.id, ContextFlush{guest.context});
+  harness.run();
+  const ObjectId other = harness.new_object();
+  harness.send(guest.id, CreateQueue{other, ModelIndex{1}}, false);
+  const FutureId two = harness.send(guest.id, AllocPages{other, harness.new_objects(2)});
+  const FutureId one = harness.send(guest.id, AllocPages{other, harness.new_objects(1)});
+  harness.run();
+  EXPECT_EQ(harness.error(guest.id, two), ErrorCode::QuotaExceeded);
+  EXPECT_EQ(harness.message(guest.id, two),
+            "page_count_max: 2 more wanted, 0 of 3 held, 2 of other models");
+  EXPECT_FALSE(harness.error(guest.id, one));
+}
+
 }  // namespace
 }  // namespace quire::control

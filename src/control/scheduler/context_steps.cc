@@ -95,7 +95,7 @@ FindEnd Scheduler::find_context(Operation& operation) {
   if (queued_count(context) == 0) return FindEnd::NoMore;
   const std::uint32_t before = context.committed_count;
   const FindResult found = find_queued(context, resources_, ledger(*operation.instance),
-                                       operation.instance->limits.page_count_max, lookups_left_);
+                                       quota_of(*operation.instance), lookups_left_);
   lookups_left_ -= std::min(lookups_left_, context.committed_count - before);
   count_found(operation, found);
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
@@ -157,7 +157,7 @@ std::optional<Scheduler::Attempt> Scheduler::find_lost(Operation& operation) {
   const auto lost_pages = [&] { return (context.written_count + context.lost_count) / page_size; };
   if (lost_pages() == 0) return std::nullopt;
   const FindResult found = find_queued(context, resources_, ledger(*operation.instance),
-                                       operation.instance->limits.page_count_max, lost_pages());
+                                       quota_of(*operation.instance), lost_pages());
   counts_.found_token_count += found.token_count;
   if (found.end == FindEnd::Claimed) return Attempt::Later;
   if (found.end == FindEnd::Quota) return fail(operation, beyond_quota(*operation.instance, 1));

@@ -398,7 +398,7 @@ Result<void> Scheduler::check_quota(Instance& instance, std::uint32_t count,
       returning == nullptr ? 0 : away_page_count(*returning, resources_.cache.page_size());
   if (count <= own) return {};
   const std::uint32_t more = count - own;
-  const std::uint32_t quota = instance.limits.page_count_max;
+  const std::uint32_t quota = quota_of(instance);
   const std::uint32_t enough = quota - std::min(quota, more);
   const PageCharge charge = charge_of(ledger(instance), resources_, enough);
   if (more <= quota && charge.page_count <= enough) return {};
@@ -421,12 +421,26 @@ Result<void> Scheduler::meter_tokens(Instance& instance, std::uint64_t count) {
   return {};
 }
 
+std::uint32_t Scheduler::quota_of(Instance& instance) const {
+  const std::uint32_t maximum = instance.limits.page_count_max;
+  std::uint64_t elsewhere = 0;
+  for (PageLedger& each : instance.ledgers) {
+    if (&each == &instance.ledgers[static_cast<std::size_t>(options_.model)]) continue;
+    elsewhere += each.away().empty()
+                     ? each.page_count()
+                     : charge_of(each, each.away().front()->model->resources(), 0).page_count;
+  }
+  return maximum - static_cast<std::uint32_t>(std::min<std::uint64_t>(maximum, elsewhere));
+}
+
 Error Scheduler::beyond_quota(Instance& instance, std::uint32_t count) {
   const std::uint32_t held = ledger(instance).page_count();
   const std::uint32_t away = charge_of(ledger(instance), resources_, 0).page_count - held;
+  const std::uint32_t maximum = instance.limits.page_count_max;
+  const std::uint32_t elsewhere = maximum - quota_of(instance);
   std::string message = "page_count_max: " + std::to_string(count) + " more wanted, " +
-                        std::to_string(held) + " of " +
-                        std::to_string(instance.limits.page_count_max) + " held";
+                        std::to_string(held) + " of " + std::to_string(maximum) + " held";
+  if (elsewhere > 0) message += ", " + std::to_string(elsewhere) + " of other models";
   if (away > 0) message += ", " + std::to_string(away) + " of suspended contexts to come back";
   return Error(ErrorCode::QuotaExceeded, std::move(message));
 }

@@ -327,6 +327,8 @@ class Scheduler {
   Result<void> check_quota(Instance& instance, std::uint32_t count,
                            const Context* returning = nullptr);
   Error beyond_quota(Instance& instance, std::uint32_t count);
+  // What the instance may hold of this model: its limit is for all models together.
+  std::uint32_t quota_of(Instance& instance) const;
   // Counts tokens that are to be computed; QuotaExceeded where they are too many, and counts none.
   static Result<void> meter_tokens(Instance& instance, std::uint64_t count);
   // Whether another instance's operation that waits for pages comes first.
