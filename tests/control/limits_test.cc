@@ -389,5 +389,21 @@ TEST(Limits, PagesOfAllModelsAreOfOneQuota) {
   EXPECT_FALSE(harness.error(guest.id, one));
 }
 
+TEST(Limits, ACommandThatNobodyWaitsForIsNotLostForWhatPends) {
+  Harness harness;
+  const Guest guest = guest_of(harness, {.pending_command_count_max = 1});
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(20)}, false);
+  harness.send(guest.id, ContextFlush{guest.context});
+  const ObjectId queue = harness.queue(guest.id);
+  const ObjectId context = harness.context(guest.id, queue);
+  EXPECT_EQ(harness.error(guest.id, harness.send(guest.id, Synchronize{queue})),
+            ErrorCode::QuotaExceeded);
+  harness.run();
+  harness.send(guest.id, ContextAppend{context, count_tokens(3)}, false);
+  const FutureId flush = harness.send(guest.id, ContextFlush{context});
+  harness.run();
+  EXPECT_EQ(harness.get<ContextState>(guest.id, flush).counters.seq_len, 3u);
+}
+
 }  // namespace
 }  // namespace quire::control

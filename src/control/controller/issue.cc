@@ -67,7 +67,11 @@ void Controller::submit(Command command) {
     return;
   }
   const std::uint32_t pending = instance->operation_count + instance->job_count;
-  if (pending >= instance->limits.pending_command_count_max && !gives_back(command.body)) {
+  // Only where somebody can be told: a command without a future would be lost in silence, and what
+  // it was to make with it. Whoever sends such has counted it (GuestState::check_pending), without
+  // what it gave back or no longer waits for, which still counts here.
+  if (pending >= instance->limits.pending_command_count_max && future != kNoFuture &&
+      !gives_back(command.body)) {
     dispatcher_.answer(instance->id, future,
                        beyond("pending_command_count_max", 1, pending,
                               instance->limits.pending_command_count_max));
