@@ -2,8 +2,8 @@
 // Mistakes that tests plant to see whether they would notice them.
 //
 // Shipped code has none: is_planted() is a constant there, and what it guards is not compiled. The
-// test of planted faults (tests/control/planted_fault_test.cc) compiles the files that ask for
-// is_planted() a second time, with QUIRE_PLANTED_FAULTS, and switches on one fault after another.
+// tests of planted faults (tests/control, tests/simulation) compile the files that ask for
+// is_planted() a second time, with QUIRE_PLANTED_FAULTS, and switch on one fault after another.
 // Ask for it in .cc files only: a header would be compiled in two ways in one program.
 #include <cstdint>
 
@@ -42,11 +42,24 @@ enum class Fault : std::uint8_t {
   ConflictMerged,      // A forward joins the batch that computes its input.
   BarrierSkipped,      // A synchronize does not wait for what its queue does before it.
   AdmissionForgets,    // An instance that ends keeps its place.
+  // What the simulation of the whole engine is to notice.
+  WakeUpLost,            // Who waits for several futures is not woken.
+  WokenTwice,            // What ended one wait ends the next one too.
+  AnswerToAnother,       // Two programs of one batch get one another's distribution.
+  AnswerBehindDrop,      // A command is answered though its future was dropped.
+  ErrorSwallowed,        // A distribution that could not be computed is an empty one.
+  MailboxUnbounded,      // Messages are taken in though the mailbox is full.
+  ChildOutlivesParent,   // It goes on, on a budget that is nobody's any more.
+  BudgetNotLent,         // What a child may use, its parent may use as well.
+  GenerationNotChecked,  // A handle that stands for nothing reaches what has its place now.
+  PageKeptBehindEnd,     // Of a program that ends while the device works for it.
 };
-inline constexpr std::uint8_t kFaultCount = static_cast<std::uint8_t>(Fault::AdmissionForgets) + 1;
+// Of single parts, which random programs of their own are to notice (tests/control).
+inline constexpr std::uint8_t kPartFaultCount = static_cast<std::uint8_t>(Fault::AdmissionForgets);
+inline constexpr std::uint8_t kFaultCount = static_cast<std::uint8_t>(Fault::PageKeptBehindEnd);
 
 #ifdef QUIRE_PLANTED_FAULTS
-// The one global that may change: it exists in that one test, which sets it in a process of its
+// The one global that may change: it exists in those tests, which set it in processes of their
 // own.
 extern Fault planted_fault;
 inline bool is_planted(Fault fault) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::hostcalls {
 
@@ -57,7 +58,8 @@ void FutureTable::arm(FutureRecord& sleep, std::uint64_t deadline_ns) {
 
 void FutureTable::settle(FutureRecord& record) {
   record.ready = true;
-  if (record.awaited) awaited_ready_ = true;
+  const bool is_lost = is_planted(Fault::WakeUpLost) && awaited_.size() > 1;
+  if (record.awaited && !is_lost) awaited_ready_ = true;
 }
 
 void FutureTable::make_ready(FutureRecord& record, std::string result) {
@@ -93,7 +95,7 @@ void FutureTable::begin_wait(std::vector<std::int32_t> handles,
   awaited_ = std::move(handles);
   wait_deadline_ns_ = deadline_ns;
   waiting_ = true;
-  awaited_ready_ = false;
+  if (!is_planted(Fault::WokenTwice)) awaited_ready_ = false;
 }
 
 bool FutureTable::wait_over(std::uint64_t now_ns) const {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::hostcalls {
 
@@ -90,7 +91,9 @@ const HandleTable::Slot* HandleTable::slot_of(GuestHandle handle) const {
   const std::uint32_t slot_index = bits & (kSlotCountMax - 1);
   if (slot_index >= slots_.size()) return nullptr;
   const Slot& slot = slots_[slot_index];
-  if (slot.kind == HandleKind::None || slot.generation != bits >> kSlotBits) return nullptr;
+  if (slot.kind == HandleKind::None) return nullptr;
+  const bool is_stale = slot.generation != bits >> kSlotBits;
+  if (is_stale && !is_planted(Fault::GenerationNotChecked)) return nullptr;
   return &slot;
 }
 

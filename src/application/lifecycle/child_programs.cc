@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::lifecycle {
 namespace {
@@ -39,7 +40,7 @@ Budget ChildPrograms::left_of(const InstanceRecord& record) const {
 // Who counts what this one holds and uses itself: what it lent is not its own now.
 void ChildPrograms::tell_limits(const InstanceRecord& record) {
   Budget own = budget_of(record.limits);
-  own -= record.lent;
+  if (!is_planted(Fault::BudgetNotLent)) own -= record.lent;
   own -= record.spent_by_children;
   control::InstanceLimits limits = record.limits.control;
   limits.page_count_max = own.page_count;
@@ -130,6 +131,7 @@ void ChildPrograms::instance_ended(InstanceRecord& record) {
     if (child.parent == record.id) own.push_back(id);
   }
   std::sort(own.begin(), own.end());
+  if (is_planted(Fault::ChildOutlivesParent)) own.clear();
   for (const InstanceId id : own) kill_child(id, "its parent has ended");
 
   const auto found = children_.find(record.id);

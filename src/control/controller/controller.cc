@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "base/sha256.h"
 
 namespace quire::control {
@@ -190,6 +191,7 @@ void Controller::drop_objects(Instance& instance) {
         break;
     }
   });
+  const bool keeps_page = is_planted(Fault::PageKeptBehindEnd) && instance.first != nullptr;
   while (Operation* operation = instance.first) {
     // What it was to give back has no name any more.
     if (is<DeallocPages>(*operation)) {
@@ -207,6 +209,7 @@ void Controller::drop_objects(Instance& instance) {
     table_.discard(*operation);
   }
   for (PageObject* page : pages) {
+    if (keeps_page && page == pages.front()) continue;
     page->model->drop_page(instance, *page);
     table_.pages.destroy(page);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "control/controller/controller.h"
 #include "control/controller/issue_parts.h"
 #include "control/controller/sharing_domain.h"
@@ -66,10 +67,10 @@ void Controller::submit(Command command) {
     dispatcher_.answer(instance->id, future, instance->lost->copy());
     return;
   }
-  const std::uint32_t pending = instance->operation_count + instance->job_count;
   // Only where somebody can be told: a command without a future would be lost in silence, and what
   // it was to make with it. Whoever sends such has counted it (GuestState::check_pending), without
   // what it gave back or no longer waits for, which still counts here.
+  const std::uint32_t pending = instance->operation_count + instance->job_count;
   if (pending >= instance->limits.pending_command_count_max && future != kNoFuture &&
       !gives_back(command.body)) {
     dispatcher_.answer(instance->id, future,
@@ -543,7 +544,7 @@ Result<void> Controller::issue(Instance& instance, Command&, const DropFuture& b
     return {};
   }
   instance.futures.erase(key);
-  operation->future = kNoFuture;
+  if (!is_planted(Fault::AnswerBehindDrop)) operation->future = kNoFuture;
   return {};
 }
 

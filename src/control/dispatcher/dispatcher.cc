@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/planted_fault.h"
+
 namespace quire::control {
 
 void Dispatcher::answer(InstanceId instance, FutureId future, Result<AnswerBody> body) {
@@ -13,7 +15,13 @@ void Dispatcher::answer(InstanceId instance, FutureId future, Result<AnswerBody>
 
 Result<AnswerBody> answer_of(Result<inference::Distribution> distribution,
                              inference::DistributionKind kind) {
-  if (!distribution.ok()) return std::move(distribution).take_error();
+  if (!distribution.ok()) {
+    const bool is_swallowed = is_planted(Fault::ErrorSwallowed);
+    if (is_swallowed && kind == inference::DistributionKind::TopK) {
+      return AnswerBody(NextDistribution{});
+    }
+    return std::move(distribution).take_error();
+  }
   inference::Distribution taken = std::move(distribution).take();
   if (kind == inference::DistributionKind::Draw) {
     return AnswerBody(Drawn{.token = static_cast<std::uint32_t>(taken.tokens.front()),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 #include "control/store/records.h"
 
 namespace quire::control {
@@ -239,6 +240,10 @@ void Scheduler::complete(Completion completion) {
   outcomes.reserve(completion.passes.size());
   for (std::size_t index = 0; index < completion.passes.size(); ++index) {
     outcomes.push_back(complete_pass(index, std::move(completion.passes[index])));
+  }
+  if (is_planted(Fault::AnswerToAnother) && flight_.distributions.size() > 1 &&
+      flight_.distributions.front().kind == flight_.distributions.back().kind) {
+    std::swap(completion.distributions.front(), completion.distributions.back());
   }
   for (std::size_t index = 0; index < completion.distributions.size(); ++index) {
     const DistributionRecord& record = flight_.distributions[index];

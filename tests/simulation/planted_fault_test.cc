@@ -1,0 +1,58 @@
+// Would the simulation notice? Each fault of the application, and of what the control layer tells
+// it, is switched on in a process of its own, which runs worlds until one has a finding.
+#include <gtest/gtest.h>
+
+#include <iterator>
+
+#include "base/seeds.h"
+#include "simulation/world.h"
+#include "support/planted_faults.h"
+
+namespace quire {
+
+Fault planted_fault = Fault::None;
+
+namespace {
+
+using test::PlantedFaults;
+
+constexpr std::uint64_t kSeedCountMax = 1'000;
+constexpr std::uint64_t kSeedCountUnplanted = 20;
+constexpr std::uint64_t kBeginningCount = 4;  // Of seeds; `make test` takes one of them.
+
+void run_world(std::uint64_t seed) {
+  simulation::World world({.knobs = simulation::Knobs::of_seed(seed), .seed = seed});
+  world.run();
+  if (!world.finding().empty()) ADD_FAILURE() << world.finding();
+}
+
+constexpr test::Driver kWorlds{"worlds", run_world};
+constexpr test::Plant kPlants[] = {
+    {Fault::WakeUpLost, "wake-up lost", kWorlds},
+    {Fault::WokenTwice, "woken twice", kWorlds},
+    {Fault::AnswerToAnother, "completion given to the wrong guest", kWorlds},
+    {Fault::AnswerBehindDrop, "answer after cancel", kWorlds},
+    {Fault::ErrorSwallowed, "error swallowed into an empty result", kWorlds},
+    {Fault::MailboxUnbounded, "mailbox unbounded", kWorlds},
+    {Fault::ChildOutlivesParent, "child outlives its parent", kWorlds},
+    {Fault::BudgetNotLent, "child's budget not its parent's", kWorlds},
+    {Fault::GenerationNotChecked, "handle generation not checked", kWorlds},
+    {Fault::PageKeptBehindEnd, "page kept after trap", kWorlds},
+};
+static_assert(std::size(kPlants) == kFaultCount - kPartFaultCount, "all that are not of one part");
+
+TEST_F(PlantedFaults, OfTheWholeEngineAreAllNoticedWithinAThousandWorlds) {
+  std::string missed;
+  for (const std::uint64_t beginning : campaign_seeds(kBeginningCount)) {
+    missed += test::missed_of(kPlants, beginning * kSeedCountMax, kSeedCountMax);
+  }
+  EXPECT_EQ(missed, "");
+}
+
+TEST_F(PlantedFaults, NothingIsNoticedInWorldsWhereNoneIsPlanted) {
+  const test::Driver drivers[] = {kWorlds};
+  EXPECT_EQ(test::noticed_unplanted(drivers, kSeedCountUnplanted), "");
+}
+
+}  // namespace
+}  // namespace quire
