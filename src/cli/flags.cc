@@ -113,8 +113,21 @@ void EngineFlags::add_model(CLI::App& app) {
       ->type_name("NAME|PATH");
 }
 
+void EngineFlags::add_models(CLI::App& app) {
+  app.add_option("-m,--model", models,
+                 "A name (quire model list), a GGUF file or a folder. May be given again: programs "
+                 "open a model by its name, the first where they give none")
+      ->envname("QUIRE_MODEL")
+      ->type_name("NAME|PATH")
+      ->allow_extra_args(false);
+}
+
 void EngineFlags::add_all(CLI::App& app) {
   add_model(app);
+  add_rest(app);
+}
+
+void EngineFlags::add_rest(CLI::App& app) {
   app.add_option("--backend", backend, "Kernels: auto, scalar, avx2 or avx512")
       ->envname("QUIRE_BACKEND")
       ->type_name("NAME")
@@ -163,13 +176,13 @@ void EngineFlags::add_all(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
-  CLI::Option* pages = app.add_option("--kv-pages", kv_pages, "Pages of the KV pool")
+  CLI::Option* pages = app.add_option("--kv-pages", kv_pages, "Pages of the KV pool of each model")
                            ->envname("QUIRE_KV_PAGES")
                            ->type_name("N")
                            ->check(CLI::Range(1u, 1u << 26));
   app.add_option("--kv-memory", kv_memory,
-                 "Memory of the KV pool, as in 512MiB; without it and --kv-pages a quarter of the "
-                 "machine's, at most 8 GiB")
+                 "Memory of the KV pool, as in 512MiB, divided among the models; without it and "
+                 "--kv-pages a quarter of the machine's, at most 8 GiB")
       ->envname("QUIRE_KV_MEMORY")
       ->type_name("BYTES")
       ->excludes(pages);
@@ -221,6 +234,10 @@ Result<EngineOptions> EngineFlags::finish_store(EngineOptions options) const {
 Result<EngineOptions> EngineFlags::finish() const {
   EngineOptions options;
   options.model = model;
+  if (!models.empty()) {
+    options.model = models.front();
+    options.further_models.assign(models.begin() + 1, models.end());
+  }
   options.backend = TRY(choose("backend", backend, kBackends));
   options.kv_mode = TRY(choose("kv cache mode", kv, kKvModes));
   options.kv_format = TRY(choose("kv format", kv_format, kKvFormats));

@@ -28,6 +28,7 @@ struct BatchingChoice {
 // What every verb that starts an engine understands.
 struct EngineOptions {
   std::string model;  // A name, a GGUF file or a folder; empty: the default model.
+  std::vector<std::string> further_models;  // Beside it, where programs may choose.
   BackendChoice backend = BackendChoice::Auto;
   std::uint32_t thread_count = 0;  // 0: one for each physical core.
   KvModeChoice kv_mode = KvModeChoice::Paged;
@@ -37,7 +38,8 @@ struct EngineOptions {
   WhenFullChoice when_full = WhenFullChoice::Suspend;
   BatchingChoice batching;
   std::uint32_t prefill_row_budget = 0;  // Rows of prefill beside decoding; 0: measured.
-  // At most one of the two; neither: a quarter of the memory, at most 8 GiB.
+  // At most one of the two; neither: a quarter of the memory, at most 8 GiB. Pages are those of each
+  // model; memory is divided among the models.
   std::optional<std::uint32_t> kv_pages;
   std::optional<std::uint64_t> kv_memory_bytes;
   // Off where the verb has no snapshots to save or open.
@@ -105,6 +107,7 @@ struct RunOptions {
   InstanceOptions instance;
   std::string server;   // Where to run it, as ws://HOST:PORT; empty: in an engine here.
   std::string program;  // A file; with a server also a name that the server knows.
+  std::vector<std::string> further_programs;  // Files and folders, to be launched by name.
   std::vector<std::string> arguments;
   std::string each_file;                // One instance for each line, a JSON array of arguments.
   std::vector<std::string> sent_files;  // Paths; each program gets all of them.

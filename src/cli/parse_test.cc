@@ -48,6 +48,19 @@ TEST(Parse, GenerateTakesEveryFlagOfItsContract) {
   EXPECT_EQ(options.engine.eviction, PagePolicyChoice::S3Fifo);
 }
 
+TEST(Parse, ModelsAndProgramsOfARunAreGivenOneByOne) {
+  const auto options = parsed_as<RunOptions>({"run", "-m", "a", "--model", "b.gguf", "p.wasm",
+                                              "--program", "q.wasm", "--program", "folder"});
+  EXPECT_EQ(options.engine.model, "a");
+  EXPECT_EQ(options.engine.further_models, std::vector<std::string>{"b.gguf"});
+  EXPECT_EQ(options.further_programs, (std::vector<std::string>{"q.wasm", "folder"}));
+  EXPECT_EQ(first_line_of_usage_error({"run", "-m", "a", "-m", "b", "p.wasm", "--kv-why"}),
+            "--kv-tree, --kv-why and --kv-report tell of one model's pages; give --model "
+            "once");
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve", "-m", "a", "-m", "b"}).engine.further_models.size(),
+            1u);
+}
+
 TEST(Parse, AllowHttpIsGivenOncePerPattern) {
   const auto options = parsed_as<RunOptions>(
       {"run", "--allow-http", "a.com", "--allow-http", "[::1]:80", "p.wasm", "--", "--allow-http"});

@@ -20,6 +20,7 @@ struct Verb {
 // The texts behind EngineOptions as the user wrote them, checked in finish().
 struct EngineFlags {
   std::string model;
+  std::vector<std::string> models;  // After add_models().
   std::string backend = "auto";
   std::string kv = "paged";
   std::string kv_format = "f16";
@@ -38,7 +39,9 @@ struct EngineFlags {
   bool has_snapshots = false;  // After add_store().
 
   void add_model(CLI::App& app);
-  void add_all(CLI::App& app);    // With add_model.
+  void add_models(CLI::App& app);  // For verbs whose programs may choose.
+  void add_all(CLI::App& app);     // With add_model,
+  void add_rest(CLI::App& app);    // and without.
   void add_store(CLI::App& app);  // For verbs whose programs may save contexts.
   Result<EngineOptions> finish() const;
   Result<EngineOptions> finish_store(EngineOptions options) const;  // Of finish().

@@ -51,6 +51,11 @@ Verb add_run(CLI::App& app) {
                    "One instance for each line of FILE, all at once; a line is a JSON array of "
                    "arguments, or an object with \"args\"")
       ->type_name("FILE");
+  verb->add_option("--program", state->options.further_programs,
+                   "A Wasm module, or a folder of them, that programs may launch by its name (the "
+                   "file's, without .wasm); may be given again")
+      ->type_name("PATH")
+      ->allow_extra_args(false);
   verb->add_option("--send-file", state->options.sent_files,
                    "Send the file at PATH to the program, under its own name; may be repeated")
       ->type_name("PATH")
@@ -70,7 +75,8 @@ Verb add_run(CLI::App& app) {
   verb->add_option("--kv-report", state->options.kv_report_file,
                    "Write both to FILE, for `quire kv tree FILE` and `quire kv why FILE`")
       ->type_name("FILE");
-  state->engine.add_all(*verb);
+  state->engine.add_models(*verb);
+  state->engine.add_rest(*verb);
   state->engine.add_store(*verb);
   add_json(*verb, state->options.output);
   verb->footer(
@@ -96,6 +102,12 @@ Examples:
             state->options.instance = TRY(state->instance.finish(*verb));
             state->options.engine.explains_misses =
                 state->options.kv_why || !state->options.kv_report_file.empty();
+            if (!state->options.engine.further_models.empty() &&
+                (state->options.engine.explains_misses || !state->kv_tree.empty())) {
+              return Error(ErrorCode::InvalidArgument,
+                           "--kv-tree, --kv-why and --kv-report tell of one model's pages; give "
+                           "--model once");
+            }
             if (state->kv_tree == "text") {
               state->options.kv_tree = KvTreeStyle::Text;
             } else if (state->kv_tree == "dot") {

@@ -53,7 +53,8 @@ Verb add_serve(CLI::App& app) {
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   state->instance.add_all(*verb, 3600.0);
-  state->engine.add_all(*verb);
+  state->engine.add_models(*verb);
+  state->engine.add_rest(*verb);
   state->engine.add_store(*verb);
   add_json(*verb, options.output);
   verb->footer(

@@ -91,7 +91,7 @@ int Harness::run() {
       clock.advance_ns(*wait_ns);
       goes_on = true;
     }
-    while (device.inflight_count() > 0) device.complete_next(), goes_on = true;
+    while (complete_next()) goes_on = true;
     while (disk && disk->run_one()) goes_on = true;
     verify();
   }
@@ -105,7 +105,8 @@ void Harness::run_until(InstanceId instance, FutureId future) {
 bool Harness::step() {
   controller->poll();
   const bool any = controller->dispatch();
-  while (device.inflight_count() > 0) device.complete_next();
+  while (complete_next()) {
+  }
   if (disk) disk->run_one();
   controller->poll();
   verify();
@@ -118,7 +119,20 @@ void Harness::begin_step() {
   verify();
 }
 
+bool Harness::complete_next() {
+  for (inference::SimulatedBackend* each : {&device, second_device ? &*second_device : nullptr}) {
+    if (each == nullptr || each->inflight_count() == 0) continue;
+    each->complete_next();
+    return true;
+  }
+  return false;
+}
+
 void Harness::verify() const {
+  if (second_device && device.inflight_count() + second_device->inflight_count() > 1) {
+    std::cerr << "two models have the device at once\n";
+    std::abort();
+  }
   if (!verifies) return;
   const test::Verifying verifying;
   controller->verify();

@@ -27,7 +27,7 @@ class Harness final : public AnswerSink {
     ControllerOptions controller{.miss_count_max = 64};
     store::SimulatedFileSystem* files = nullptr;              // Where snapshots go; null: nowhere.
     std::uint64_t tenant_bytes_max = std::uint64_t{1} << 30;  // Of snapshots.
-    bool has_second_model = false;  // ModelIndex{1}, on which nothing is computed.
+    bool has_second_model = false;  // ModelIndex{1}, on a device of its own that takes turns.
   };
 
   explicit Harness(Options options);
@@ -48,6 +48,8 @@ class Harness final : public AnswerSink {
   void run_until(InstanceId instance, FutureId future);
   // One batch: dispatch, and complete what runs.
   bool step();
+  // The batch under way, of whatever model; false where there is none.
+  bool complete_next();
   // Leaves the batch under way.
   void begin_step();
   void verify() const;

@@ -52,7 +52,16 @@ Task<Result<void>> parent() {
   co_return {};
 }
 
+// What another program says, launched by its name.
+Task<Result<void>> relay(std::string name) {
+  Child child = CO_TRY(Child::launch({.program = name}));
+  CO_TRY(session::send(name + " says: " + CO_TRY(co_await child.receive())));
+  CO_TRY(co_await child.wait());
+  co_return {};
+}
+
 Task<Result<void>> program(std::vector<std::string> arguments) {
+  if (arguments.size() == 2 && arguments[0] == "launch") co_return co_await relay(arguments[1]);
   if (!arguments.empty()) co_return co_await child(arguments[0]);
   co_return co_await parent();
 }

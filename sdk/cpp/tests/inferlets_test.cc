@@ -173,6 +173,41 @@ TEST(Inferlets, AWasmGuestEditsAndSavesContextsOverTheRealControlLayer) {
   }
 }
 
+TEST(Inferlets, OneProgramUsesTwoModelsAtOnceAndEachGivesWhatItGivesAlone) {
+  const std::string other = QUIRE_SOURCE_DIR "/tests/golden/tiny_qwen2";
+  const auto tokens = [](const Words& models) {
+    Words words = {"run", QUIRE_BINARY_DIR "/sdk/cpp/tests/models_check.wasm", "--no-store"};
+    for (const std::string& each : models) words = joined(words, {"--model", each});
+    return test::run_quire(words);
+  };
+  const ProcessResult first = tokens({kTinyModel});
+  const ProcessResult second = tokens({other});
+  const ProcessResult both = tokens({kTinyModel, other});
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_NE(first.out, second.out);
+  EXPECT_EQ(both.out, first.out + second.out);
+
+  const ProcessResult twice = tokens({other, other});
+  EXPECT_EQ(twice.exit_code, 1);
+  EXPECT_NE(twice.err.find("two models have the name \"tiny_qwen2\": "), std::string::npos)
+      << twice.err;
+  const ProcessResult absent = tokens({kTinyModel, "absent.gguf"});
+  EXPECT_EQ(absent.exit_code, 3);
+  EXPECT_NE(absent.err.find("absent.gguf"), std::string::npos) << absent.err;
+}
+
+TEST(Inferlets, AProgramLaunchesAnotherByTheNameThatTheCommandLineGaveIt) {
+  const Words words = {"run", QUIRE_BINARY_DIR "/sdk/cpp/tests/child_check.wasm", "--model",
+                       kTinyModel, "--no-store"};
+  const Words launch = {"--", "launch", "hello"};
+  const ProcessResult without = test::run_quire(joined(words, launch));
+  EXPECT_NE(without.err.find("not-found"), std::string::npos) << without.err;
+  const ProcessResult with = test::run_quire(
+      joined(joined(words, {"--program", QUIRE_BINARY_DIR "/inferlets/hello.wasm"}), launch));
+  EXPECT_EQ(with.exit_code, 0) << with.err;
+  EXPECT_EQ(with.out.substr(0, 12), "hello says: ") << with.out;
+}
+
 TEST(Inferlets, NotesOfOneRunAreReadByTheNext) {
   const test::TemporaryFolder folder;
   const auto notes = [&folder](const Words& arguments) {

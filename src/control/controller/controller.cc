@@ -14,7 +14,7 @@ namespace {
 ModelDescription describe(const ServedModel& served) {
   const inference::ModelInfo& info = served.backend->model();
   const inference::BackendCapabilities& device = served.backend->capabilities();
-  ModelDescription description{.name = info.name,
+  ModelDescription description{.name = served.name.empty() ? info.name : served.name,
                                .architecture = info.architecture,
                                .page_size = device.page_size,
                                .page_count = device.page_count,
@@ -273,18 +273,28 @@ bool Controller::poll() {
   return has_any;
 }
 
+bool Controller::is_device_busy() const {
+  return std::any_of(schedulers_.begin(), schedulers_.end(),
+                     [](const auto& each) { return each->is_in_flight(); });
+}
+
+// The models share one device: a batch at a time, and the model whose turn it is first.
 bool Controller::dispatch() {
-  bool has_any = false;
-  for (const auto& scheduler : schedulers_) {
-    has_any |= scheduler->dispatch();
-    if (std::optional<Loser> loser = scheduler->take_loser()) {
+  if (is_device_busy()) return false;
+  for (std::size_t tried = 0; tried < schedulers_.size(); ++tried) {
+    Scheduler& scheduler = *schedulers_[turn_];
+    turn_ = (turn_ + 1) % schedulers_.size();
+    const bool is_submitted = scheduler.dispatch();
+    if (std::optional<Loser> loser = scheduler.take_loser()) {
       lose(*find_instance(loser->instance), std::move(loser->error));
     }
+    if (is_submitted) return true;
   }
-  return has_any;
+  return false;
 }
 
 std::optional<std::uint64_t> Controller::next_dispatch_in_ns() const {
+  if (is_device_busy()) return std::nullopt;
   std::optional<std::uint64_t> first;
   for (const auto& scheduler : schedulers_) {
     const std::optional<std::uint64_t> due = scheduler->next_dispatch_ns();

@@ -31,7 +31,9 @@
 
 namespace quire::control {
 
+// The models run on one device, in turns.
 struct ServedModel {
+  std::string name{};  // By which programs open it; empty: as the backend has it.
   inference::Backend* backend = nullptr;
   const inference::TextCodec* codec = nullptr;  // Null: the model has no tokenizer.
   bool has_chat_template = false;
@@ -164,6 +166,7 @@ class Controller final : public ControlPort {
   Result<void> issue_alone(Instance& instance, Command& command, Context& context);
   Result<void> issue_output(Instance& instance, Command& command, ObjectId queue, ObjectId embed);
   void drain();
+  bool is_device_busy() const;
   Instance* find_instance(InstanceId id) const;
   TenantOptions options_of(TenantId tenant) const;
   // What the instance has but no name points to any more.
@@ -182,6 +185,7 @@ class Controller final : public ControlPort {
   StoreJobs store_jobs_;
   std::unordered_map<std::uint64_t, Instance*> by_id_;
   std::unordered_map<std::uint32_t, TenantOptions> tenants_;  // Those that an operator named.
+  std::size_t turn_ = 0;                                      // Index of who may dispatch first.
   std::uint64_t next_order_ = 0;
   std::uint64_t lost_instance_count_ = 0;
 };

@@ -13,6 +13,7 @@
 #include "main/commands/kv_text.h"
 #include "main/commands/output.h"
 #include "main/commands/page_report.h"
+#include "main/commands/program_files.h"
 #include "main/commands/run_arguments.h"
 #include "main/commands/run_client.h"
 #include "main/commands/run_remote.h"
@@ -199,6 +200,7 @@ Result<int> run(const cli::RunOptions& options) {
     return cli::number(cli::ExitCode::Usage);
   }
   TRY(File::open(options.program));
+  const ProgramFiles further = TRY(find_programs(options.further_programs));
   const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
   std::optional<ReceivedFiles> received = TRY(received_files(options));
   if (!options.kv_report_file.empty()) TRY(check_report_file(options.kv_report_file));
@@ -210,6 +212,10 @@ Result<int> run(const cli::RunOptions& options) {
   if (!program.ok()) {
     fail(program.error());
     return cli::number(cli::ExitCode::GuestFailed);
+  }
+
+  for (const NamedProgram& each : TRY(load_programs(further, application->manager()))) {
+    application->manager().name_program(each.name, each.id);
   }
 
   const bool several = !options.each_file.empty();

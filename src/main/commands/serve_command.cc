@@ -4,20 +4,16 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "application/server/server.h"
-#include "base/file.h"
-#include "base/guest_name.h"
 #include "base/random.h"
 #include "cli/terminal.h"
 #include "main/commands/instance_limits.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/output.h"
+#include "main/commands/program_files.h"
 #include "main/commands/signal_watch.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
@@ -26,9 +22,7 @@
 namespace quire {
 namespace {
 
-constexpr std::uint64_t kProgramBytesMax = std::uint64_t{64} << 20;
 constexpr rlim_t kOtherFileCount = 256;  // Files that are open besides connections.
-constexpr const char* kModuleEnding = ".wasm";
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
@@ -37,55 +31,6 @@ std::chrono::milliseconds milliseconds(double seconds) {
 void tell(const std::string& line) {
   const cli::Terminal terminal = cli::Terminal::standard_error();
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
-}
-
-// ---- Programs that have a name.
-
-using ProgramFiles = std::map<std::string, std::string>;  // Path by name.
-
-Result<void> add_file(const std::filesystem::path& path, ProgramFiles& files) {
-  const std::string name =
-      path.extension() == kModuleEnding ? path.stem().string() : path.filename().string();
-  TRY(check_guest_name(name, "program name"));
-  const auto [at, is_new] = files.emplace(name, path.string());
-  if (is_new || at->second == path.string()) return {};
-  return Error(ErrorCode::AlreadyExists,
-               "two programs are named \"" + name + "\": " + at->second + " and " + path.string());
-}
-
-Result<ProgramFiles> find_programs(const std::vector<std::string>& paths) {
-  ProgramFiles files;
-  for (const std::string& each : paths) {
-    std::error_code failed;
-    if (!std::filesystem::is_directory(each, failed)) {
-      TRY(File::open(each));
-      TRY(add_file(each, files));
-      continue;
-    }
-    std::size_t found = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(each, failed)) {
-      if (entry.path().extension() != kModuleEnding) continue;
-      TRY(add_file(entry.path(), files));
-      ++found;
-    }
-    if (failed) return Error(ErrorCode::Io, each + ": " + failed.message());
-    if (found == 0) {
-      return Error(ErrorCode::NotFound, each + " holds no file that ends with " + kModuleEnding);
-    }
-  }
-  return files;
-}
-
-Result<void> load_programs(const ProgramFiles& files, lifecycle::InstanceManager& manager,
-                           server::Gateway& gateway) {
-  for (const auto& [name, path] : files) {
-    const std::string bytes = TRY(read_file(path, kProgramBytesMax));
-    const auto wasm = std::as_bytes(std::span(bytes));
-    Result<lifecycle::ProgramId> loaded = manager.load_program(wasm);
-    if (!loaded.ok()) return std::move(loaded).take_error().while_(path);
-    TRY(gateway.name_program(name, loaded.value(), sha256(wasm)));
-  }
-  return {};
 }
 
 // ---- The server.
@@ -118,16 +63,24 @@ server::ServerOptions server_options(const cli::ServeOptions& options, server::E
   return server;
 }
 
-void print_ready(const cli::ServeOptions& options, const std::string& url, const std::string& model,
-                 const ProgramFiles& files) {
+void print_ready(const cli::ServeOptions& options, const std::string& url,
+                 const std::vector<control::ModelDescription>& models, const ProgramFiles& files) {
   std::string names;
   for (const auto& [name, path] : files) names += (names.empty() ? "" : ", ") + name;
   if (options.output == cli::OutputStyle::Text) {
+    std::string model;
+    for (const control::ModelDescription& each : models) {
+      model += (model.empty() ? "" : ", ") + each.name;
+    }
     print("quire " QUIRE_VERSION " serves " + model + " at " + url +
           (names.empty() ? "" : " (programs: " + names + ")") + "\n");
     return;
   }
-  nlohmann::json json = {{"url", url}, {"model", model}, {"programs", nlohmann::json::array()}};
+  nlohmann::json json = {{"url", url},
+                         {"model", models.front().name},
+                         {"models", nlohmann::json::array()},
+                         {"programs", nlohmann::json::array()}};
+  for (const control::ModelDescription& each : models) json["models"].push_back(each.name);
   for (const auto& [name, path] : files) json["programs"].push_back(name);
   print(json_line(json));
 }
@@ -164,10 +117,12 @@ Result<int> serve(const cli::ServeOptions& options) {
        .random = random,
        .tell = tell},
       server_options(options, std::move(listen).take(), std::move(limits).take())));
-  TRY(load_programs(files, application->manager(), server->gateway()));
+  for (const NamedProgram& each : TRY(load_programs(files, application->manager()))) {
+    TRY(server->gateway().name_program(each.name, each.id, each.digest));
+  }
   const SignalWatch watch =
       TRY(SignalWatch::create(interrupt, [&] { server->gateway().request_shutdown(); }));
-  print_ready(options, server::server_url(server->endpoint()), machine->model().name, files);
+  print_ready(options, server::server_url(server->endpoint()), machine->control().models(), files);
   application->loop().run();
   return cli::number(cli::ExitCode::Ok);
 }

@@ -1,7 +1,10 @@
 #include "main/machine/machine.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "control/controller/completion_inbox.h"
@@ -53,14 +56,16 @@ std::uint32_t thread_count_of(const cli::EngineOptions& options) {
   return options.thread_count == 0 ? physical_core_count() : options.thread_count;
 }
 
+// Of one of so many models that divide the memory.
 inference::CpuBackendOptions backend_options(const cli::EngineOptions& options,
-                                             std::uint32_t threads, WalkSink* walk) {
+                                             std::uint32_t threads, std::size_t model_count,
+                                             WalkSink* walk) {
   inference::CpuBackendOptions backend;
   backend.kernels = kernels_name(options.backend);
   backend.threads = threads;
   backend.page_size = options.page_size;
   backend.page_count = options.kv_pages.value_or(0);
-  backend.kv_memory_bytes = kv_memory_bytes(options);
+  backend.kv_memory_bytes = kv_memory_bytes(options) / model_count;
   backend.kv_format = kv_format(options.kv_format);
   backend.kv_mode = options.kv_mode == cli::KvModeChoice::Basic ? inference::KvMode::Basic
                                                                 : inference::KvMode::Paged;
@@ -70,6 +75,7 @@ inference::CpuBackendOptions backend_options(const cli::EngineOptions& options,
 
 // 6 MB: a run of a thousand programs with dozens of misses each, and no server's memory.
 constexpr std::uint32_t kMissCountMax = 65'536;
+constexpr std::size_t kModelCountMax = 16;
 
 Result<SnapshotFolder> open_snapshots(const cli::EngineOptions& options, store::FileSystem& files,
                                       const WallClock& clock) {
@@ -77,9 +83,9 @@ Result<SnapshotFolder> open_snapshots(const cli::EngineOptions& options, store::
   return open_snapshot_folder(files, clock, folder);
 }
 
-void set_tiers(const cli::EngineOptions& options, const inference::Backend& backend,
+// `page_bytes`: of the model whose pages are the largest.
+void set_tiers(const cli::EngineOptions& options, std::uint64_t page_bytes,
                control::ControllerOptions& control) {
-  const std::uint64_t page_bytes = backend.capabilities().page_bytes;
   const bool has_disk = control.disk != nullptr && page_bytes > 0;
   if (has_disk) {
     control.disk_tier_page_count = static_cast<std::uint32_t>(std::min<std::uint64_t>(
@@ -92,6 +98,66 @@ void set_tiers(const cli::EngineOptions& options, const inference::Backend& back
   }
 }
 
+// As the user knows it: the file's name without ".gguf", or the folder's. What the files say of
+// themselves is often the name of a training run.
+std::string served_name(const std::string& path) {
+  std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();
+  return whole.extension() == ".gguf" ? whole.stem().string() : whole.filename().string();
+}
+
+// One model's weights, pages and text.
+struct LoadedModel {
+  std::string name;
+  std::unique_ptr<inference::TextCodec> text;
+  std::unique_ptr<inference::Backend> backend;
+  std::optional<bool> add_bos;
+  bool has_chat_template = false;
+};
+
+Result<LoadedModel> load_model(const std::string& path, const inference::CpuBackendOptions& options,
+                               inference::CompletionSink& sink) {
+  // The model's files, checked; its text.
+  const std::unique_ptr<inference::ModelFiles> files = TRY(inference::open_model(path));
+  inference::ModelTextCodec text = TRY(inference::open_text_codec(*files));
+  LoadedModel model;
+  model.name = served_name(path);
+  model.text = std::move(text.codec);
+  model.add_bos = text.add_bos;
+  const Result<std::string> rendered = model.text->apply_chat_template(
+      R"({"messages": [{"role": "user", "content": "x"}], "add_generation_prompt": true})");
+  model.has_chat_template = rendered.ok() || rendered.error().code() != ErrorCode::NotSupported;
+  // The device: weights, the pool of pages, the workers.
+  model.backend = TRY(inference::make_cpu_backend(*files, options, sink));
+  return model;
+}
+
+// A program opens a model by its name, and so each has one of its own.
+Result<void> check_names(const std::vector<std::string>& paths) {
+  std::map<std::string, std::string> path_of_name;
+  for (const std::string& path : paths) {
+    const std::string name = served_name(path);
+    const auto [found, is_new] = path_of_name.emplace(name, path);
+    if (is_new) continue;
+    return Error(ErrorCode::InvalidArgument, "two models have the name \"" + name +
+                                                 "\": " + found->second + " and " + path +
+                                                 "; programs could not tell them apart");
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> find_models(const cli::EngineOptions& options) {
+  if (options.further_models.size() >= kModelCountMax) {
+    return Error(ErrorCode::OutOfRange, std::to_string(options.further_models.size() + 1) +
+                                            " models; an engine has at most " +
+                                            std::to_string(kModelCountMax));
+  }
+  std::vector<std::string> paths = {TRY(find_model(options.model))};
+  for (const std::string& each : options.further_models) paths.push_back(TRY(find_model(each)));
+  TRY(check_names(paths));
+  return paths;
+}
+
 }  // namespace
 
 // In the order of construction: each part knows only those above it. They end in reverse.
@@ -102,13 +168,12 @@ struct Machine::Parts {
   Wakeup wakeup;                                 // Rouses the engine thread.
   lifecycle::AnswerInbox answers;                // What the control layer gives to those above it.
   control::CompletionInbox completions{wakeup};  // What devices and helpers give to it.
-  std::unique_ptr<inference::TextCodec> text;
-  control::HelperThread helper;  // Long text jobs.
+  control::HelperThread helper;                  // Long text jobs.
   const SystemWallClock wall_clock;
   store::PosixFileSystem files;
   std::unique_ptr<store::DiskThread> disk;  // Snapshots; null: none are kept.
   std::optional<Error> store_error;
-  std::unique_ptr<inference::Backend> backend;
+  std::vector<LoadedModel> models;
   std::unique_ptr<control::Controller> control;
 };
 
@@ -117,7 +182,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   const std::uint32_t threads = thread_count_of(options);
   auto parts = std::make_unique<Parts>(threads);
 
-  const std::string path = TRY(find_model(options.model));
+  const std::vector<std::string> paths = TRY(find_models(options));
 
   // The store of snapshots. The secret under which pages are named is as old as the store; without
   // one no name outlives the process, and neither does the secret.
@@ -140,16 +205,14 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
     }
   }
 
-  // The model's files, checked; its text.
-  const std::unique_ptr<inference::ModelFiles> files = TRY(inference::open_model(path));
-  inference::ModelTextCodec text = TRY(inference::open_text_codec(*files));
-  parts->text = std::move(text.codec);
-  const Result<std::string> rendered = parts->text->apply_chat_template(
-      R"({"messages": [{"role": "user", "content": "x"}], "add_generation_prompt": true})");
-
-  // The device: weights, the pool of pages, the workers.
-  parts->backend = TRY(inference::make_cpu_backend(*files, backend_options(options, threads, walk),
-                                                   parts->completions));
+  // The models, which run on one device in turns.
+  const inference::CpuBackendOptions backend =
+      backend_options(options, threads, paths.size(), walk);
+  for (const std::string& path : paths) {
+    Result<LoadedModel> loaded = load_model(path, backend, parts->completions);
+    if (!loaded.ok() && paths.size() > 1) return std::move(loaded).take_error().while_(path);
+    parts->models.push_back(TRY(std::move(loaded)));
+  }
 
   // The control layer over it.
   control.helper = &parts->helper;
@@ -161,13 +224,19 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   control.dispatch = dispatch_policy(options.batching);
   control.prefill_row_budget = options.prefill_row_budget;
   if (options.explains_misses) control.miss_count_max = kMissCountMax;
-  set_tiers(options, *parts->backend, control);
-  parts->control = control::make_controller(
-      {{.backend = parts->backend.get(),
-        .codec = parts->text.get(),
-        .has_chat_template = rendered.ok() || rendered.error().code() != ErrorCode::NotSupported,
-        .add_bos = text.add_bos}},
-      control, parts->completions, parts->answers, parts->wakeup, clock);
+  std::uint64_t page_bytes = 0;
+  std::vector<control::ServedModel> served;
+  for (const LoadedModel& model : parts->models) {
+    page_bytes = std::max(page_bytes, model.backend->capabilities().page_bytes);
+    served.push_back({.name = model.name,
+                      .backend = model.backend.get(),
+                      .codec = model.text.get(),
+                      .has_chat_template = model.has_chat_template,
+                      .add_bos = model.add_bos});
+  }
+  set_tiers(options, page_bytes, control);
+  parts->control = control::make_controller(std::move(served), control, parts->completions,
+                                            parts->answers, parts->wakeup, clock);
   return std::unique_ptr<Machine>(new Machine(std::move(parts)));
 }
 
@@ -176,7 +245,7 @@ Result<std::unique_ptr<inference::Backend>> open_device(const cli::EngineOptions
   const std::string path = TRY(find_model(options.model));
   const std::unique_ptr<inference::ModelFiles> files = TRY(inference::open_model(path));
   return inference::make_cpu_backend(
-      *files, backend_options(options, thread_count_of(options), nullptr), sink);
+      *files, backend_options(options, thread_count_of(options), 1, nullptr), sink);
 }
 
 Machine::Machine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -186,13 +255,13 @@ control::ControlPort& Machine::control() {
   return *parts_->control;
 }
 const inference::ModelInfo& Machine::model_info() const {
-  return parts_->backend->model();
+  return parts_->models.front().backend->model();
 }
 const inference::BackendCapabilities& Machine::device() const {
-  return parts_->backend->capabilities();
+  return parts_->models.front().backend->capabilities();
 }
 const inference::TextCodec& Machine::text() const {
-  return *parts_->text;
+  return *parts_->models.front().text;
 }
 lifecycle::AnswerInbox& Machine::answers() {
   return parts_->answers;

@@ -1,5 +1,5 @@
 #pragma once
-// Machine is the engine in this process: model, device, text and control layer, built in the order
+// Machine is the engine in this process: models, device, text and control layer, built in the order
 // in which they need one another. machine.cc is where a newcomer sees how the parts fit.
 //
 // Owns     all parts below.
@@ -35,6 +35,7 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
 
   control::ControlPort& control();
+  // The first of the models, which is most often the only one, and what is its own.
   const control::ModelDescription& model() { return control().models().front(); }
   const inference::ModelInfo& model_info() const;
   const inference::BackendCapabilities& device() const;

@@ -1,0 +1,28 @@
+#pragma once
+// Programs that have a name: modules that the command line gives, each under its file's name.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "application/lifecycle/instance_manager.h"
+#include "base/result.h"
+#include "base/sha256.h"
+
+namespace quire {
+
+using ProgramFiles = std::map<std::string, std::string>;  // Path by name.
+
+// Modules, and those in folders: `chat.wasm` is "chat". Errors: NotFound; AlreadyExists where two
+// have one name; InvalidArgument for what is no name.
+Result<ProgramFiles> find_programs(const std::vector<std::string>& paths);
+
+struct NamedProgram {
+  std::string name;
+  lifecycle::ProgramId id{};
+  Digest digest{};  // Of the module.
+};
+// Errors are the file's or the module's and tell the path.
+Result<std::vector<NamedProgram>> load_programs(const ProgramFiles& files,
+                                                lifecycle::InstanceManager& manager);
+
+}  // namespace quire
