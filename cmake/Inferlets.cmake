@@ -49,16 +49,35 @@ function(quire_inferlet SOURCE)
   set_property(GLOBAL APPEND PROPERTY QUIRE_INFERLETS ${folder}/${name}.wasm)
 endfunction()
 
-# quire_test_guest(SOURCE): a program that only tests run, as NAME.wasm in the current binary folder;
-# its path is appended to `guests` of the caller.
+# Every call of interface/*.wit as a C++ table, for guests that test them all.
+set(QUIRE_CALL_TABLE ${CMAKE_BINARY_DIR}/generated/guests/call_table.h)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+file(GLOB interfaces CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/interface/*.wit)
+add_custom_command(OUTPUT ${QUIRE_CALL_TABLE}
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/generate_call_table.py ${QUIRE_CALL_TABLE}
+  DEPENDS ${interfaces} ${CMAKE_SOURCE_DIR}/tools/generate_call_table.py
+          ${CMAKE_SOURCE_DIR}/tools/generate_interface.py
+  VERBATIM COMMENT "Writing call_table.h from interface/*.wit")
+add_custom_target(guest_call_table DEPENDS ${QUIRE_CALL_TABLE})
+
+# quire_test_guest(SOURCE [CALL_TABLE]): a program that only tests run, as NAME.wasm in the current
+# binary folder; its path is appended to `guests` of the caller. CALL_TABLE: it includes
+# "call_table.h".
 function(quire_test_guest SOURCE)
+  cmake_parse_arguments(ARG "CALL_TABLE" "" "" ${ARGN})
   get_filename_component(name ${SOURCE} NAME_WE)
   set(guest ${CMAKE_CURRENT_BINARY_DIR}/${name}.wasm)
+  set(includes -I${CMAKE_SOURCE_DIR}/sdk/cpp/include)
+  set(needs)
+  if(ARG_CALL_TABLE)
+    list(APPEND includes -I${CMAKE_BINARY_DIR}/generated/guests)
+    set(needs guest_call_table)
+  endif()
   add_custom_command(OUTPUT ${guest}
     COMMAND ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -mexec-model=reactor -O2
-            -Wl,--strip-debug -I${CMAKE_SOURCE_DIR}/sdk/cpp/include -MMD -MF ${guest}.d
+            -Wl,--strip-debug ${includes} -MMD -MF ${guest}.d
             -MT ${guest} ${SOURCE} -o ${guest}
-    DEPENDS ${SOURCE} ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp DEPFILE ${guest}.d VERBATIM
+    DEPENDS ${SOURCE} ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp ${needs} DEPFILE ${guest}.d VERBATIM
     COMMENT "Compiling ${name}.wasm for tests")
   set(guests ${guests} ${guest} PARENT_SCOPE)
 endfunction()
