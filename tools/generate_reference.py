@@ -12,6 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
+TESTED = "conformance.md"  # tools/generate_conformance.py writes it.
 NOTE = "<!-- Written by tools/generate_reference.py from interface/{name}.wit. Do not edit. -->\n\n"
 FUNCTION = re.compile(r"^(%?[a-z][a-z0-9-]*): (func\(.*\) -> .*);$")
 # What stands for more than its number; interface/README.md says how each is lowered.
@@ -64,7 +65,8 @@ def page(name, text):
 
 def index(pages):
     out = NOTE.format(name="*") + "# Calls of programs\n\nWhat a program can ask of the server. C++ programs"
-    out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call.\n\n"
+    out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call.\n"
+    out += f"[What is tested of each]({TESTED}) is a table of its own.\n\n"
     for name, count in pages:
         out += f"- [{name}]({name}.md): {count} calls\n"
     return out
@@ -82,7 +84,7 @@ def main(check):
             wanted[FOLDER / f"{name}.md"] = page(name, match.group())
             counts.append((name, count))
     wanted[FOLDER / "README.md"] = index(sorted(counts))
-    stale = [p for p in FOLDER.glob("*.md") if p not in wanted]
+    stale = [p for p in FOLDER.glob("*.md") if p not in wanted and p.name != TESTED]
     changed = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]
     if check:
         for path in changed + stale:
