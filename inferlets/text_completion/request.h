@@ -9,15 +9,17 @@
 #include "quire/runtime.h"
 #include "quire/sampling.h"
 #include "quire/stop.h"
+#include "quire/task.h"
 
 namespace text_completion {
 
 struct Request {
   std::string prompt;
-  std::string system;       // Only with --chat.
-  bool chat = false;        // The prompt is a user's message, not text to go on with.
-  bool ignore_eos = false;  // Go on past tokens that end a text.
-  bool json = false;        // One JSON object at the end instead of text as it comes.
+  std::string system;        // Only with --chat.
+  bool chat = false;         // The prompt is a user's message, not text to go on with.
+  bool ignore_eos = false;   // Go on past tokens that end a text.
+  bool acknowledge = false;  // Say so when it runs, and begin when the client says so.
+  bool json = false;         // One JSON object at the end instead of text as it comes.
   std::uint32_t token_count_max = 128;
   quire::SamplerOptions sampler;
   std::vector<std::string> stop_texts;
@@ -27,7 +29,7 @@ inline quire::Result<Request> read_request(const std::vector<std::string>& comma
   const quire::Arguments arguments = TRY(quire::Arguments::parse(
       command_line, {.values = {"prompt", "max-tokens", "temperature", "seed", "top-k", "top-p",
                                 "min-p", "system", "stop"},
-                     .flags = {"ignore-eos", "chat", "json"}}));
+                     .flags = {"ignore-eos", "chat", "json", "acknowledge"}}));
   Request request;
   request.prompt = arguments.text("prompt");
   for (const std::string& each : arguments.positional()) {
@@ -40,6 +42,7 @@ inline quire::Result<Request> read_request(const std::vector<std::string>& comma
   request.chat = arguments.flag("chat");
   request.ignore_eos = arguments.flag("ignore-eos");
   request.json = arguments.flag("json");
+  request.acknowledge = arguments.flag("acknowledge");
   request.token_count_max = TRY(arguments.count("max-tokens", 128));
   request.sampler.temperature = TRY(arguments.number("temperature", 0.0));
   request.sampler.seed = TRY(arguments.integer("seed", 0));
@@ -48,6 +51,13 @@ inline quire::Result<Request> read_request(const std::vector<std::string>& comma
   request.sampler.min_p = TRY(arguments.number("min-p", 0.0));
   if (arguments.has("stop")) request.stop_texts.push_back(arguments.text("stop"));
   return request;
+}
+
+inline quire::Task<quire::Result<void>> acknowledge(Request request) {
+  if (!request.acknowledge) co_return {};
+  CO_TRY(quire::session::send("ready\n"));
+  CO_TRY(co_await quire::session::receive());
+  co_return {};
 }
 
 inline std::vector<quire::ChatMessage> messages_of(const Request& request) {

@@ -41,6 +41,7 @@ std::vector<std::string> tail(const std::vector<std::string>& arguments, std::si
 
 void hand_on(Request& request, std::vector<std::string> rest) {
   if (auto* run = std::get_if<RunOptions>(&request)) run->arguments = std::move(rest);
+  if (auto* bench = std::get_if<BenchLaunchOptions>(&request)) bench->arguments = std::move(rest);
   if (auto* build = std::get_if<BuildOptions>(&request)) build->flags = std::move(rest);
 }
 
@@ -89,10 +90,14 @@ Parsed parse(const std::vector<std::string>& arguments) {
   add_kv(app, verbs);
   add_bench(app, verbs);
 
-  // What follows "--" belongs to the program of `run` and to the compiler of `build`, flags
-  // included.
+  // What follows "--" belongs to the program of `run` and `bench launch`, and to the compiler of
+  // `build`, flags included.
   std::size_t end = arguments.size();
-  if (!arguments.empty() && (arguments[0] == "run" || arguments[0] == "build")) {
+  const auto begins_with = [&](const std::vector<std::string>& verb) {
+    return arguments.size() >= verb.size() &&
+           std::equal(verb.begin(), verb.end(), arguments.begin());
+  };
+  if (begins_with({"run"}) || begins_with({"build"}) || begins_with({"bench", "launch"})) {
     end = static_cast<std::size_t>(std::find(arguments.begin(), arguments.end(), "--") -
                                    arguments.begin());
   }

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/options_build.h"
 #include "cli/options_kv.h"
+#include "cli/options_launch.h"
 #include "cli/options_new.h"
 #include "cli/options_serve.h"
 
@@ -19,7 +20,7 @@ namespace quire::cli {
 using Request =
     std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
                  TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions, NewOptions,
-                 DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions>;
+                 DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions, BenchLaunchOptions>;
 
 struct Parsed {
   std::optional<Request> request;

@@ -80,6 +80,16 @@ TEST(Parse, FilesOfARunAreNamedOneByOneHereAndOnAServer) {
   EXPECT_EQ(remote.sent_files, std::vector<std::string>{"a.txt"});
 }
 
+TEST(Parse, TheProgramOfBenchLaunchHasArgumentsOfItsOwn) {
+  const auto options = parsed_as<BenchLaunchOptions>(
+      {"bench", "launch", "p.wasm", "--simultaneous", "1,896", "--json", "--", "--json", "x"});
+  EXPECT_EQ(options.program, "p.wasm");
+  EXPECT_EQ(options.simultaneous, (std::vector<std::uint32_t>{1, 896}));
+  EXPECT_EQ(options.arguments, (std::vector<std::string>{"--json", "x"}));
+  EXPECT_EQ(options.output, OutputStyle::Json);
+  EXPECT_FALSE(parse({"bench", "launch", "p.wasm", "--simultaneous", "0"}).request.has_value());
+}
+
 TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
   const auto options = parsed_as<RunOptions>(
       {"run", "p.wasm", "--model", "tiny", "--", "--prompt", "a b", "--model", "--"});

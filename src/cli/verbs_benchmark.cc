@@ -203,13 +203,51 @@ Verb add_arrival(CLI::App& bench) {
                   "  quire bench arrival\n  quire bench arrival --prefill-budget 256 --json");
 }
 
+Verb add_launch(CLI::App& bench) {
+  struct LaunchState {
+    BenchLaunchOptions options;
+    EngineFlags engine;
+  };
+  auto state = std::make_shared<LaunchState>();
+  BenchLaunchOptions& options = state->options;
+  CLI::App* verb = bench.add_subcommand(
+      "launch", "From a request to launch to the program's first message, for many at once");
+  verb->add_option("PROGRAM", options.program,
+                   "A module that sends a message before it does anything, as text_completion does "
+                   "with --acknowledge; its arguments follow after \"--\"")
+      ->required();
+  verb->add_option("--simultaneous", options.simultaneous, "Launches at once, each by a client")
+      ->delimiter(',')
+      ->type_name("N,N,...")
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  add_count(*verb, "--programs", options.program_count,
+            "Different programs at once that the server has never seen; 0: not measured", 0, 256);
+  add_count(*verb, "--repetitions", options.repetitions,
+            "Rounds at least; more where few are launched at once", 1, 100);
+  state->engine.add_all(*verb);
+  add_json(*verb, options.output);
+  verb->footer(
+      R"(warm: of a program that the server has; cold: one client uploads a program that it has never seen, and
+all launch it; cold-different: each client uploads and launches another one. The server is in this
+process, on a free port of 127.0.0.1.
+
+Examples:
+  quire bench launch build/release/inferlets/text_completion.wasm -- --acknowledge --prompt x
+  quire bench launch program.wasm --simultaneous 1,896 --programs 0 --json -- --its-flag)");
+  return {verb, [state]() -> Result<Request> {
+            state->options.engine = TRY(state->engine.finish());
+            return Request(state->options);
+          }};
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, std::vector<Verb>& verbs) {
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine with a model");
   bench->require_subcommand(1);
   for (const auto add : {add_kv, add_generate_speed, add_restore, add_pressure, add_sink,
-                         add_batching, add_scheduler, add_arrival}) {
+                         add_batching, add_scheduler, add_arrival, add_launch}) {
     verbs.push_back(add(*bench));
   }
   verbs.push_back(add_bench_pages(*bench));

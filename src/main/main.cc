@@ -7,6 +7,7 @@
 
 #include "cli/parse.h"
 #include "main/commands/bench_command.h"
+#include "main/commands/bench_launch_command.h"
 #include "main/commands/bench_pages_command.h"
 #include "main/commands/build_command.h"
 #include "main/commands/chat_command.h"
@@ -43,6 +44,9 @@ struct Commands {
   int operator()(const cli::BenchOptions& options) const { return bench_command(options); }
   int operator()(const cli::BenchPagesOptions& options) const {
     return bench_pages_command(options);
+  }
+  int operator()(const cli::BenchLaunchOptions& options) const {
+    return bench_launch_command(options);
   }
 };
 

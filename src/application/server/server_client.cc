@@ -9,7 +9,9 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/websocket.hpp>
 #include <deque>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "wire/frame_codec.h"
@@ -37,43 +39,50 @@ std::string refusal_text(const std::string& body) {
   return "it is no Quire server, or one of another version";
 }
 
-}  // namespace
+// Runs handlers until `done`, or the time is over.
+template <typename Done>
+void run_until(asio::io_context& io, Done done, std::chrono::steady_clock::time_point end) {
+  while (!done()) {
+    const auto left = end - std::chrono::steady_clock::now();
+    if (left.count() <= 0) return;
+    io.restart();
+    io.run_one_for(left);
+  }
+}
 
-struct ServerClient::Implementation {
-  explicit Implementation(const Endpoint& to) : url(server_url(to)), stream(io) {}
+// One connection. `changed` is called once it has a frame to be taken, or an error.
+struct ClientConnection {
+  ClientConnection(asio::io_context& context, const Endpoint& to, std::function<void()> on_change)
+      : url(server_url(to)), io(context), stream(context), changed(std::move(on_change)) {}
 
   Error lost(const std::string& why) const {
     return Error(ErrorCode::Unavailable, "the connection to " + url + " was lost: " + why);
   }
-  // Runs handlers until `done`, or the time is over.
-  template <typename Done>
-  void run_until(Done done, std::chrono::steady_clock::time_point end) {
-    while (!done()) {
-      const auto left = end - std::chrono::steady_clock::now();
-      if (left.count() <= 0) return;
-      io.restart();
-      io.run_one_for(left);
-    }
-  }
   Result<void> open(const Endpoint& to, std::chrono::milliseconds time_max);
-  void write_next();
+  std::uint64_t send(wire::RequestBody body);
+  // Reads a frame, once the last one was taken.
   void read_next();
 
   const std::string url;
-  asio::io_context io{1};
-  websocket::stream<beast::tcp_stream> stream;
+  std::deque<wire::Message> outgoing;
+  std::optional<wire::ServerFrame> frame;
+  std::chrono::steady_clock::time_point frame_at{};
+  std::optional<Error> error;
+
+  void write_next();
+  void fail(Error why);
+
+  asio::io_context& io;
+  websocket::stream<beast::basic_stream<tcp, asio::io_context::executor_type>> stream;
   websocket::response_type response;
   beast::flat_buffer buffer;
-  std::deque<wire::Message> outgoing;
+  const std::function<void()> changed;
   bool is_writing = false;
   bool is_reading = false;
-  std::optional<wire::ServerFrame> frame;
-  std::optional<Error> error;
   std::uint64_t last_id = 0;
 };
 
-Result<void> ServerClient::Implementation::open(const Endpoint& to,
-                                                std::chrono::milliseconds time_max) {
+Result<void> ClientConnection::open(const Endpoint& to, std::chrono::milliseconds time_max) {
   ErrorCodeOf failed;
   tcp::resolver resolver(io);
   const auto addresses = resolver.resolve(to.host, std::to_string(to.port), failed);
@@ -88,11 +97,11 @@ Result<void> ServerClient::Implementation::open(const Endpoint& to,
   const auto end = std::chrono::steady_clock::now() + time_max;
   beast::get_lowest_layer(stream).async_connect(
       addresses, [&](ErrorCodeOf now, const tcp::endpoint&) { note(now); });
-  run_until([&] { return is_done; }, end);
+  run_until(io, [&] { return is_done; }, end);
   if (!is_done || failed) {
     const std::string why = is_done ? failed.message() : "no answer in time";
     beast::get_lowest_layer(stream).close();
-    run_until([&] { return is_done; }, end + time_max);
+    run_until(io, [&] { return is_done; }, end + time_max);
     return Error(ErrorCode::Unavailable,
                  "nothing listens at " + url + " (" + why + "); `quire serve` starts a server");
   }
@@ -107,14 +116,14 @@ Result<void> ServerClient::Implementation::open(const Endpoint& to,
   stream.auto_fragment(false);
   is_done = false;
   stream.async_handshake(response, url.substr(5), "/", note);  // Without "ws://": the Host header.
-  run_until([&] { return is_done; }, end + time_max);
+  run_until(io, [&] { return is_done; }, end + time_max);
   if (!is_done || failed) {
     const bool is_refusal = is_done && failed == websocket::error::upgrade_declined;
     const std::string why = is_refusal ? refusal_text(response.body())
                             : is_done  ? failed.message()
                                        : "no answer in time";
     beast::get_lowest_layer(stream).close();
-    run_until([&] { return is_done; }, end + 2 * time_max);
+    run_until(io, [&] { return is_done; }, end + 2 * time_max);
     return Error(ErrorCode::Unavailable, url + " refused the connection: " + why);
   }
   if (response[beast::http::field::sec_websocket_protocol] != wire::kSubprotocol) {
@@ -124,26 +133,39 @@ Result<void> ServerClient::Implementation::open(const Endpoint& to,
   return {};
 }
 
-void ServerClient::Implementation::write_next() {
+void ClientConnection::fail(Error why) {
+  if (error) return;
+  error = std::move(why);
+  changed();
+}
+
+std::uint64_t ClientConnection::send(wire::RequestBody body) {
+  const std::uint64_t id = ++last_id;
+  outgoing.push_back(wire::encode(wire::Request{id, std::move(body)}));
+  write_next();
+  return id;
+}
+
+void ClientConnection::write_next() {
   if (is_writing || outgoing.empty() || error) return;
   is_writing = true;
   stream.binary(outgoing.front().is_binary);
   stream.async_write(asio::buffer(outgoing.front().bytes), [this](ErrorCodeOf failed, std::size_t) {
     is_writing = false;
     outgoing.pop_front();
-    if (failed && !error) error = lost(failed.message());
+    if (failed) fail(lost(failed.message()));
     write_next();
   });
 }
 
-void ServerClient::Implementation::read_next() {
+void ClientConnection::read_next() {
   if (is_reading || frame || error) return;
   is_reading = true;
   stream.async_read(buffer, [this](ErrorCodeOf failed, std::size_t) {
     is_reading = false;
     if (failed) {
       const std::string reason(stream.reason().reason.c_str());
-      if (!error) error = lost(reason.empty() ? failed.message() : reason);
+      fail(lost(reason.empty() ? failed.message() : reason));
       return;
     }
     const auto data = buffer.data();
@@ -152,17 +174,30 @@ void ServerClient::Implementation::read_next() {
     buffer.clear();
     if (decoded.ok()) {
       frame = std::move(decoded).take();
+      frame_at = std::chrono::steady_clock::now();
+      changed();
     } else {
-      error = lost("it said what this client does not understand: " +
-                   std::string(decoded.error().message()));
+      fail(lost("it said what this client does not understand: " +
+                std::string(decoded.error().message())));
     }
   });
 }
 
+}  // namespace
+
+// ---- One.
+
+struct ServerClient::Implementation {
+  explicit Implementation(const Endpoint& to) : connection(io, to, [] {}) {}
+
+  asio::io_context io{1};
+  ClientConnection connection;
+};
+
 Result<std::unique_ptr<ServerClient>> ServerClient::connect(const Endpoint& endpoint,
                                                             std::chrono::milliseconds time_max) {
   auto implementation = std::make_unique<Implementation>(endpoint);
-  TRY(implementation->open(endpoint, time_max));
+  TRY(implementation->connection.open(endpoint, time_max));
   return std::unique_ptr<ServerClient>(new ServerClient(std::move(implementation)));
 }
 
@@ -171,22 +206,19 @@ ServerClient::ServerClient(std::unique_ptr<Implementation> implementation)
 ServerClient::~ServerClient() = default;
 
 std::uint64_t ServerClient::send(wire::RequestBody body) {
-  Implementation& self = *implementation_;
-  const std::uint64_t id = ++self.last_id;
-  self.outgoing.push_back(wire::encode(wire::Request{id, std::move(body)}));
-  self.write_next();
-  return id;
+  return implementation_->connection.send(std::move(body));
 }
 
 std::size_t ServerClient::unsent_count() const {
-  return implementation_->outgoing.size();
+  return implementation_->connection.outgoing.size();
 }
 
 Result<std::optional<wire::ServerFrame>> ServerClient::receive(std::chrono::nanoseconds time_max) {
-  Implementation& self = *implementation_;
+  ClientConnection& self = implementation_->connection;
   self.read_next();
-  self.run_until([&] { return self.frame || self.error; },
-                 std::chrono::steady_clock::now() + time_max);
+  run_until(
+      implementation_->io, [&] { return self.frame || self.error; },
+      std::chrono::steady_clock::now() + time_max);
   if (!self.frame && self.error) return self.error->copy();
   return std::exchange(self.frame, std::nullopt);
 }
@@ -196,13 +228,61 @@ Result<wire::ReplyBody> ServerClient::ask(wire::RequestBody body,
   const std::uint64_t id = send(std::move(body));
   std::optional<wire::ServerFrame> frame = TRY(receive(time_max));
   if (!frame) {
-    return implementation_->lost("no reply in " + std::to_string(time_max.count()) + " ms");
+    return implementation_->connection.lost("no reply in " + std::to_string(time_max.count()) +
+                                            " ms");
   }
   auto* reply = std::get_if<wire::Reply>(&*frame);
   if (reply == nullptr || reply->id != id) {
-    return implementation_->lost("a reply was expected and something else came");
+    return implementation_->connection.lost("a reply was expected and something else came");
   }
   return std::move(reply->body);
+}
+
+// ---- Many.
+
+struct ServerClients::Implementation {
+  asio::io_context io{1};
+  std::vector<std::unique_ptr<ClientConnection>> connections;
+  std::deque<std::size_t> changed;  // Each at most once: it reads no more until it was taken.
+};
+
+Result<std::unique_ptr<ServerClients>> ServerClients::connect(const Endpoint& endpoint,
+                                                              std::size_t count,
+                                                              std::chrono::milliseconds time_max) {
+  auto implementation = std::make_unique<Implementation>();
+  for (std::size_t index = 0; index < count; ++index) {
+    auto connection = std::make_unique<ClientConnection>(
+        implementation->io, endpoint,
+        [self = implementation.get(), index] { self->changed.push_back(index); });
+    TRY(connection->open(endpoint, time_max));
+    connection->read_next();
+    implementation->connections.push_back(std::move(connection));
+  }
+  return std::unique_ptr<ServerClients>(new ServerClients(std::move(implementation)));
+}
+
+ServerClients::ServerClients(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+ServerClients::~ServerClients() = default;
+
+std::uint64_t ServerClients::send(std::size_t client, wire::RequestBody body) {
+  return implementation_->connections[client]->send(std::move(body));
+}
+
+Result<std::optional<ServerClients::Received>> ServerClients::receive(
+    std::chrono::nanoseconds time_max) {
+  Implementation& self = *implementation_;
+  run_until(
+      self.io, [&] { return !self.changed.empty(); }, std::chrono::steady_clock::now() + time_max);
+  if (self.changed.empty()) return std::optional<Received>();
+  const std::size_t client = self.changed.front();
+  self.changed.pop_front();
+  ClientConnection& connection = *self.connections[client];
+  if (!connection.frame) return connection.error->copy();
+  Received received{client, std::move(*connection.frame), connection.frame_at};
+  connection.frame.reset();
+  connection.read_next();
+  return std::optional(std::move(received));
 }
 
 }  // namespace quire::server

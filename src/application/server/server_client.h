@@ -43,4 +43,31 @@ class ServerClient {
   std::unique_ptr<Implementation> implementation_;
 };
 
+// ServerClients is many connections to one server that one thread runs, each with the rules of
+// ServerClient: what measures a server.
+class ServerClients {
+ public:
+  struct Received {
+    std::size_t client = 0;
+    wire::ServerFrame frame;
+    std::chrono::steady_clock::time_point at;  // When it was read.
+  };
+
+  static Result<std::unique_ptr<ServerClients>> connect(const Endpoint& endpoint, std::size_t count,
+                                                        std::chrono::milliseconds time_max);
+  ~ServerClients();
+  ServerClients(const ServerClients&) = delete;
+  ServerClients& operator=(const ServerClients&) = delete;
+
+  // Written at once where the socket takes it; returns the request's id on that connection.
+  std::uint64_t send(std::size_t client, wire::RequestBody body);
+  // The next frame of any; none when that time is over without one.
+  Result<std::optional<Received>> receive(std::chrono::nanoseconds time_max);
+
+ private:
+  struct Implementation;
+  explicit ServerClients(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
 }  // namespace quire::server

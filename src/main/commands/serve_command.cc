@@ -1,7 +1,5 @@
 #include "main/commands/serve_command.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -12,6 +10,7 @@
 #include "main/commands/instance_limits.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/kv_text.h"
+#include "main/commands/open_files.h"
 #include "main/commands/output.h"
 #include "main/commands/program_files.h"
 #include "main/commands/signal_watch.h"
@@ -22,7 +21,7 @@
 namespace quire {
 namespace {
 
-constexpr rlim_t kOtherFileCount = 256;  // Files that are open besides connections.
+constexpr std::uint64_t kOtherFileCount = 256;  // Files that are open besides connections.
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
@@ -37,18 +36,11 @@ void tell(const std::string& line) {
 
 // As many connections as the process may have files.
 std::uint32_t connection_count(std::uint32_t wanted) {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return wanted;
-  const rlim_t needed = wanted + kOtherFileCount;
-  if (files.rlim_cur < needed) {
-    files.rlim_cur = std::min(needed, files.rlim_max);
-    setrlimit(RLIMIT_NOFILE, &files);  // What it gave is asked for next.
-    getrlimit(RLIMIT_NOFILE, &files);
-  }
-  if (files.rlim_cur >= needed) return wanted;
-  const rlim_t room = files.rlim_cur > kOtherFileCount ? files.rlim_cur - kOtherFileCount : 1;
-  tell("this process may open " + std::to_string(files.rlim_cur) + " files: " +
-       std::to_string(room) + " connections instead of " + std::to_string(wanted) + " (ulimit -n)");
+  const std::uint64_t files = allow_open_files(wanted + kOtherFileCount);
+  if (files >= wanted + kOtherFileCount) return wanted;
+  const std::uint64_t room = files > kOtherFileCount ? files - kOtherFileCount : 1;
+  tell("this process may open " + std::to_string(files) + " files: " + std::to_string(room) +
+       " connections instead of " + std::to_string(wanted) + " (ulimit -n)");
   return static_cast<std::uint32_t>(room);
 }
 

@@ -1,0 +1,66 @@
+// `quire bench launch`: figures that are there and make sense, and the program that it launches.
+#include <map>
+
+#include "end_to_end/support.h"
+
+namespace quire::test {
+namespace {
+
+std::vector<std::string> bench(std::vector<std::string> more) {
+  std::vector<std::string> arguments = {"bench",
+                                        "launch",
+                                        inferlet("text_completion"),
+                                        "--model",
+                                        golden_path("tiny_llama"),
+                                        "--kv-pages",
+                                        "64",
+                                        "--simultaneous",
+                                        "1,12",
+                                        "--programs",
+                                        "3",
+                                        "--repetitions",
+                                        "1"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(EndToEndBenchLaunch, EveryModeIsMeasuredAndColdTakesLongerThanWarm) {
+  const nlohmann::json json =
+      output_json(run_quire(bench({"--json", "--", "--acknowledge", "--prompt", "x"})));
+  std::map<std::pair<std::string, int>, double> p50;
+  for (const nlohmann::json& each : json["results"]) {
+    EXPECT_GT(each["p50_ms"], 0.0) << each;
+    EXPECT_LE(each["p50_ms"], each["p99_ms"]) << each;
+    EXPECT_LE(each["replied_p50_ms"], each["p50_ms"]) << each;
+    EXPECT_GE(each["launches"], each["simultaneous"]) << each;
+    p50[{each["mode"], each["simultaneous"]}] = each["p50_ms"];
+  }
+  EXPECT_EQ(p50.size(), 5u) << json;
+  EXPECT_GT((p50[{"cold", 1}]), (p50[{"warm", 1}]));
+  EXPECT_GT((p50[{"cold-different", 3}]), (p50[{"warm", 12}]));
+}
+
+TEST(EndToEndBenchLaunch, AProgramThatSaysNothingIsNamed) {
+  const ProcessResult silent = run_quire(bench({"--", "--no-such-flag"}));
+  EXPECT_EQ(silent.exit_code, 1);
+  EXPECT_NE(silent.err.find("the program ended before it sent a message"), std::string::npos)
+      << silent.err;
+  EXPECT_EQ(run_quire({"bench", "launch", "/nowhere.wasm"}).exit_code, 3);
+}
+
+TEST(EndToEndBenchLaunch, AProgramThatAcknowledgesWaitsForItsClientsWord) {
+  const std::vector<std::string> run = {"run",          "--model",  golden_path("tiny_llama"),
+                                        "--kv-pages",   "64",       inferlet("text_completion"),
+                                        "--",           "--prompt", "a b",
+                                        "--max-tokens", "8"};
+  const ProcessResult plain = run_quire(run);
+  std::vector<std::string> told = run;
+  told.push_back("--acknowledge");
+  const ProcessResult result = run_quire(told, {.input = "go\n"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "ready\n" + plain.out);
+  EXPECT_EQ(run_quire(told, {.input = ""}).exit_code, 4) << "nobody gave the word";
+}
+
+}  // namespace
+}  // namespace quire::test
