@@ -5,8 +5,8 @@
 #include "base/check.h"
 
 namespace quire::lifecycle {
-
 ProgramStore::~ProgramStore() {
+  is_stopping_.store(true);
   jobs_.close();
   if (helper_.joinable()) helper_.join();
 }
@@ -47,7 +47,8 @@ Result<ProgramId> ProgramStore::load(std::span<const std::byte> wasm) {
   const Digest digest = sha256(wasm);
   const std::optional<ProgramId> known = find(digest);
   if (known && find(*known)->program != nullptr) return *known;
-  std::shared_ptr<const sandbox::Program> program = TRY(runtime_.compile(wasm));
+  std::shared_ptr<const sandbox::Program> program =
+      TRY(runtime_.compile(wasm, sandbox::Effort::Best));
   if (known && find(*known)->compiling()) return *known;
   const ProgramId id{next_id_++};
   Entry& entry = add(id, digest, wasm.size());
@@ -91,28 +92,59 @@ void ProgramStore::use(ProgramId id) {
 }
 
 void ProgramStore::help() {
-  while (std::optional<Job> job = jobs_.pop()) {
-    auto done = std::make_unique<Done>(Done{job->id, nullptr, std::nullopt});
-    Result<std::shared_ptr<const sandbox::Program>> program = runtime_.compile(job->wasm);
-    if (program.ok()) {
-      done->program = std::move(program).take();
-    } else {
-      done->error = std::move(program).take_error();
+  while (true) {
+    std::optional<Job> job = waiting_.empty() ? jobs_.pop() : jobs_.pop_for(limits_.quiet);
+    if (job) {
+      compile(*std::move(job), sandbox::Effort::Quick);
+      continue;
     }
-    QUIRE_CHECK(done_.try_push(std::move(done)), "as many slots as requests");
-    wakeup_.notify();
+    if (waiting_.empty() || is_stopping_.load()) return;
+    if (has_better_.load()) continue;  // The engine is busy.
+    Job better = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting_bytes_ -= better.wasm.size();
+    compile(std::move(better), sandbox::Effort::Best);
+  }
+}
+
+void ProgramStore::compile(Job job, sandbox::Effort effort) {
+  const bool is_better = effort == sandbox::Effort::Best;
+  auto done = std::make_unique<Done>(Done{job.id, nullptr, std::nullopt, is_better});
+  Result<std::shared_ptr<const sandbox::Program>> program = runtime_.compile(job.wasm, effort);
+  if (program.ok()) {
+    done->program = std::move(program).take();
+  } else {
+    done->error = std::move(program).take_error();
+  }
+  const bool may_be_better =
+      done->program != nullptr && done->program->effort() == sandbox::Effort::Quick;
+  if (is_better) has_better_.store(true);
+  QUIRE_CHECK(done_.try_push(std::move(done)), "as many slots as requests");
+  wakeup_.notify();
+  if (!may_be_better) return;
+  waiting_bytes_ += job.wasm.size();
+  waiting_.push_back(std::move(job));
+  while (waiting_.size() > kBetterCountMax || waiting_bytes_ > kBetterBytesMax) {
+    waiting_bytes_ -= waiting_.front().wasm.size();
+    waiting_.pop_front();
   }
 }
 
 bool ProgramStore::poll() {
   bool any = false;
-  while (requested_ > 0) {
-    std::optional<std::unique_ptr<Done>> popped = done_.try_pop();
-    if (!popped) break;
+  while (std::optional<std::unique_ptr<Done>> popped = done_.try_pop()) {
     const std::unique_ptr<Done> done = std::move(*popped);
+    any = true;
+    if (done->is_better) {
+      has_better_.store(false);
+      const auto found = programs_.find(done->id);  // It may be forgotten.
+      if (found != programs_.end() && done->program != nullptr) {
+        found->second.program = std::move(done->program);
+      }
+      continue;
+    }
     --requested_;
     ++compiled_count_;
-    any = true;
     Entry& entry = programs_.at(done->id);
     entry.program = std::move(done->program);
     entry.error = std::move(done->error);

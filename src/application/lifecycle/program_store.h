@@ -1,14 +1,21 @@
 #pragma once
 // ProgramStore compiles programs once and keeps them: on the caller's thread, or on a helper thread
-// so that nobody waits for a compiler.
+// so that nobody waits for a compiler. What is requested is compiled quickly first, so that it can
+// be launched, and once no more is requested for a while, again with all effort: instances that are
+// launched from then on run the better code.
 //
 // Owns     the compiled programs and the helper thread (started at the first request).
 // Bound    what was requested, by count and by bytes of Wasm: beyond that the program that was used
-//          least recently is forgotten (its instances keep the code). What was loaded stays.
+//          least recently is forgotten (its instances keep the code). What was loaded stays. Of
+//          those that wait for their better code, kBetterCountMax and kBetterBytesMax: beyond, the
+//          oldest stays as it is.
 // Thread   engine thread; the helper only compiles and notifies the Wakeup.
 // Errors   of the runtime's compile(); QuotaExceeded when kRequestCountMax compilations wait.
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,11 +38,15 @@ namespace quire::lifecycle {
 struct ProgramLimits {
   std::size_t count_max = 512;
   std::uint64_t bytes_max = 256u << 20;
+  // Without a request, before programs are compiled again: compiling takes all cores.
+  std::chrono::milliseconds quiet{1'000};
 };
 
 class ProgramStore {
  public:
   static constexpr std::size_t kRequestCountMax = 256;
+  static constexpr std::size_t kBetterCountMax = 64;
+  static constexpr std::uint64_t kBetterBytesMax = 64u << 20;
 
   ProgramStore(sandbox::WasmRuntime& runtime, Wakeup& wakeup, const ProgramLimits& limits = {})
       : runtime_(runtime), wakeup_(wakeup), limits_(limits) {}
@@ -77,9 +88,11 @@ class ProgramStore {
     ProgramId id{};
     std::shared_ptr<const sandbox::Program> program;
     std::optional<Error> error;
+    bool is_better = false;  // The second of a program.
   };
 
   void help();
+  void compile(Job job, sandbox::Effort effort);
   Entry& add(ProgramId id, const Digest& digest, std::uint64_t wasm_bytes);
   void make_room(std::uint64_t wasm_bytes);
   void forget(std::unordered_map<ProgramId, Entry>::iterator entry);
@@ -96,8 +109,12 @@ class ProgramStore {
   std::size_t requested_ = 0;  // Compilations under way.
   std::uint64_t compiled_count_ = 0;
   BoundedQueue<Job> jobs_{kRequestCountMax};
-  BoundedQueue<std::unique_ptr<Done>> done_{
-      kRequestCountMax};  // A slot for each job: never refuses.
+  // A slot for each request, which never refuses; of better code one at a time has another.
+  BoundedQueue<std::unique_ptr<Done>> done_{kRequestCountMax + 1};
+  std::atomic<bool> is_stopping_{false};
+  std::atomic<bool> has_better_{false};  // One is in `done_`.
+  std::deque<Job> waiting_;              // For their better code. The helper's own.
+  std::uint64_t waiting_bytes_ = 0;
   std::thread helper_;
 };
 

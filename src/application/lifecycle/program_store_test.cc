@@ -68,6 +68,46 @@ TEST_F(Programs, BytesOfWasmAreBoundedToo) {
   EXPECT_TRUE(knows(store, "three"));
 }
 
+TEST_F(Programs, QuickCodeComesFirstAndBetterCodeTakesItsPlace) {
+  runtime.has_quick = true;
+  ProgramStore store(runtime, wakeup, {.quiet = std::chrono::milliseconds(1)});
+  const ProgramId id = request(store, "one");
+  const std::shared_ptr<const sandbox::Program> quick = store.find(id)->program;
+  EXPECT_EQ(quick->effort(), sandbox::Effort::Quick);
+  while (store.find(id)->program == quick) {
+    wakeup.wait_for(std::chrono::milliseconds(10));
+    store.poll();
+  }
+  EXPECT_EQ(store.find(id)->program->effort(), sandbox::Effort::Best);
+  EXPECT_EQ(store.compiled_count(), 1u) << "the second is nobody's request";
+  EXPECT_EQ(request(store, "one"), id);
+  EXPECT_EQ(runtime.quick_count, 1u);
+  EXPECT_EQ(runtime.best_count, 1u);
+}
+
+TEST_F(Programs, WhileProgramsAreRequestedNoneIsCompiledTwice) {
+  runtime.has_quick = true;
+  {
+    ProgramStore store(runtime, wakeup, {.count_max = 2, .quiet = std::chrono::hours(1)});
+    for (const char* each : {"one", "two", "three", "four"}) request(store, each);
+  }
+  EXPECT_EQ(runtime.quick_count, 4u);
+  EXPECT_EQ(runtime.best_count, 0u);
+}
+
+TEST_F(Programs, BetterCodeOfWhatWasForgottenMeanwhileIsForgottenToo) {
+  runtime.has_quick = true;
+  ProgramStore store(runtime, wakeup, {.count_max = 1, .quiet = std::chrono::milliseconds(20)});
+  request(store, "one");
+  const ProgramId two = request(store, "two");
+  while (store.find(two)->program->effort() == sandbox::Effort::Quick) {
+    wakeup.wait_for(std::chrono::milliseconds(10));
+    store.poll();
+  }
+  EXPECT_FALSE(knows(store, "one"));
+  EXPECT_EQ(store.count(), 1u);
+}
+
 TEST_F(Programs, WhatDoesNotCompileCountsUntilItIsForgotten) {
   ProgramStore store(runtime, wakeup, {.count_max = 4, .bytes_max = 1000});
   for (int i = 0; i < 100; ++i) {

@@ -25,7 +25,33 @@ std::string imports() {
   )";
 }
 
-class WasmGuest : public testing::Test {
+// Compiles everything with one effort.
+class OneTier final : public sandbox::WasmRuntime {
+ public:
+  OneTier(std::unique_ptr<sandbox::WasmRuntime> all, sandbox::Effort only)
+      : all_(std::move(all)), only_(only) {}
+  Result<std::shared_ptr<const sandbox::Program>> compile(std::span<const std::byte> wasm,
+                                                          sandbox::Effort) override {
+    auto program = all_->compile(wasm, only_);
+    if (program.ok()) last = program.value()->effort();
+    return program;
+  }
+  Result<std::unique_ptr<sandbox::Instance>> instantiate(
+      std::shared_ptr<const sandbox::Program> program, void* host_state,
+      const sandbox::InstanceOptions& options) override {
+    return all_->instantiate(std::move(program), host_state, options);
+  }
+  std::uint32_t instance_count_max() const override { return all_->instance_count_max(); }
+  void interrupt() override { all_->interrupt(); }
+
+  std::optional<sandbox::Effort> last;  // Of the code of the last program.
+
+ private:
+  const std::unique_ptr<sandbox::WasmRuntime> all_;
+  const sandbox::Effort only_;
+};
+
+class WasmGuest : public testing::TestWithParam<sandbox::Effort> {
  protected:
   void SetUp() override {
     sandbox::WasmtimeOptions options;
@@ -42,7 +68,9 @@ class WasmGuest : public testing::Test {
     }
     ASSERT_TRUE(made.ok()) << made.error().message();
     engine.reset();
-    runtime = std::move(made).take();
+    auto tier = std::make_unique<OneTier>(std::move(made).take(), GetParam());
+    only_tier = tier.get();
+    runtime = std::move(tier);
     engine = std::make_unique<TestEngine>(*runtime, clock);
   }
 
@@ -63,17 +91,23 @@ class WasmGuest : public testing::Test {
 
   SteadyClock clock;
   std::unique_ptr<sandbox::WasmRuntime> runtime;
+  OneTier* only_tier = nullptr;
   std::unique_ptr<TestEngine> engine;
 };
 
-TEST_F(WasmGuest, RunReturnsItsExitCode) {
+TEST_P(WasmGuest, RunReturnsItsExitCode) {
   engine->launch(must_load(R"((func (export "run") (result i32) (i32.const 7)))"));
   engine->loop.run_until_idle();
   EXPECT_EQ(only_end().kind, EndKind::Finished);
   EXPECT_EQ(only_end().exit_code, 7);
 }
 
-TEST_F(WasmGuest, ReactorIsInitializedBeforeItRuns) {
+TEST_P(WasmGuest, CodeIsOfTheEffortThatWasAskedFor) {
+  must_load(R"((func (export "run")))");
+  EXPECT_EQ(only_tier->last, GetParam());
+}
+
+TEST_P(WasmGuest, ReactorIsInitializedBeforeItRuns) {
   engine->launch(must_load(R"((global $ready (mut i32) (i32.const 0))
     (func (export "_initialize") (global.set $ready (i32.const 5)))
     (func (export "run") (result i32) (global.get $ready)))"));
@@ -81,7 +115,7 @@ TEST_F(WasmGuest, ReactorIsInitializedBeforeItRuns) {
   EXPECT_EQ(only_end().exit_code, 5);
 }
 
-TEST_F(WasmGuest, CommandEndsItselfWithProcExit) {
+TEST_P(WasmGuest, CommandEndsItselfWithProcExit) {
   engine->launch(must_load(R"((import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
     (func (export "_start") (call $exit (i32.const 3)) (unreachable)))"));
   engine->loop.run_until_idle();
@@ -91,14 +125,17 @@ TEST_F(WasmGuest, CommandEndsItselfWithProcExit) {
 
 // Version 2 of an interface beside version 1: another signature, another meaning. Who was built
 // against either runs as it was built.
-TEST_F(WasmGuest, AModuleBuiltAgainstVersionOneRunsWhenVersionTwoExists) {
-  static std::vector<sandbox::HostFunction> functions(hostcalls::host_functions().begin(),
-                                                      hostcalls::host_functions().end());
-  functions.push_back({"quire:core/queue@2", "create-queue", "iii>i", false,
-                       [](void*, sandbox::GuestMemory, sandbox::RawValue* values) noexcept {
-                         values[0].set(values[2].as<std::int32_t>() + 1000);
-                         return sandbox::CallOutcome::Return;
-                       }});
+TEST_P(WasmGuest, AModuleBuiltAgainstVersionOneRunsWhenVersionTwoExists) {
+  static const std::vector<sandbox::HostFunction> functions = [] {
+    std::vector<sandbox::HostFunction> all(hostcalls::host_functions().begin(),
+                                           hostcalls::host_functions().end());
+    all.push_back({"quire:core/queue@2", "create-queue", "iii>i", false,
+                   [](void*, sandbox::GuestMemory, sandbox::RawValue* values) noexcept {
+                     values[0].set(values[2].as<std::int32_t>() + 1000);
+                     return sandbox::CallOutcome::Return;
+                   }});
+    return all;
+  }();
   open({.instance_count_max = 64}, functions);
   // The null handle is no model: not-found, in version 1.
   engine->launch(must_load(R"(
@@ -125,7 +162,7 @@ TEST_F(WasmGuest, AModuleBuiltAgainstVersionOneRunsWhenVersionTwoExists) {
 }
 
 // Receives messages and sends each back, until the client ends its side.
-TEST_F(WasmGuest, EchoesASession) {
+TEST_P(WasmGuest, EchoesASession) {
   const ProgramId program = must_load(imports() + R"((memory (export "memory") 1)
     (func (export "run") (result i32) (local $bytes i32)
       (loop $again
@@ -148,7 +185,7 @@ TEST_F(WasmGuest, EchoesASession) {
   EXPECT_EQ(only_end().exit_code, -static_cast<int>(ErrorCode::Unavailable));
 }
 
-TEST_F(WasmGuest, SleepsAsLongAsItSaid) {
+TEST_P(WasmGuest, SleepsAsLongAsItSaid) {
   engine->launch(must_load(imports() + R"((memory (export "memory") 1)
     (func (export "run") (result i32)
       (i32.store (i32.const 0) (call $sleep (i64.const 20000000)))
@@ -161,7 +198,7 @@ TEST_F(WasmGuest, SleepsAsLongAsItSaid) {
 }
 
 // Futures: a message that does not come, and a short sleep. The second is ready first.
-TEST_F(WasmGuest, WaitsForTheFirstOfTwoFutures) {
+TEST_P(WasmGuest, WaitsForTheFirstOfTwoFutures) {
   engine->launch(must_load(imports() + R"((memory (export "memory") 1)
     (func (export "run") (result i32)
       (i32.store (i32.const 0) (call $receive))
@@ -171,7 +208,7 @@ TEST_F(WasmGuest, WaitsForTheFirstOfTwoFutures) {
   EXPECT_EQ(only_end().exit_code, 1);
 }
 
-TEST_F(WasmGuest, WaitGivesTimeoutWhenNothingHappens) {
+TEST_P(WasmGuest, WaitGivesTimeoutWhenNothingHappens) {
   engine->launch(must_load(imports() + R"((memory (export "memory") 1)
     (func (export "run") (result i32)
       (i32.store (i32.const 0) (call $receive))
@@ -180,7 +217,7 @@ TEST_F(WasmGuest, WaitGivesTimeoutWhenNothingHappens) {
   EXPECT_EQ(only_end().exit_code, -static_cast<int>(ErrorCode::Timeout));
 }
 
-TEST_F(WasmGuest, TrapTellsTheNamesOfItsFunctions) {
+TEST_P(WasmGuest, TrapTellsTheNamesOfItsFunctions) {
   engine->launch(must_load(R"((func $inner_place (unreachable))
     (func $outer_place (call $inner_place))
     (func (export "run") (call $outer_place)))"));
@@ -192,14 +229,14 @@ TEST_F(WasmGuest, TrapTellsTheNamesOfItsFunctions) {
   EXPECT_NE(only_end().message.find("unreachable"), std::string::npos);
 }
 
-TEST_F(WasmGuest, StackOverflowIsATrap) {
+TEST_P(WasmGuest, StackOverflowIsATrap) {
   engine->launch(must_load(R"((func $deep (export "run") (call $deep)))"));
   engine->loop.run_until_idle();
   EXPECT_EQ(only_end().kind, EndKind::Trapped);
   EXPECT_NE(only_end().message.find("stack"), std::string::npos) << only_end().message;
 }
 
-TEST_F(WasmGuest, LoopIsCutByItsCpuLimitWhileOthersProgress) {
+TEST_P(WasmGuest, LoopIsCutByItsCpuLimitWhileOthersProgress) {
   InstanceLimits limits;
   limits.cpu_ns_between_waits_max = 60 * kMillisecond;
   const ProgramId loops = must_load(R"((func (export "run") (loop $again (br $again))))");
@@ -226,7 +263,7 @@ TEST_F(WasmGuest, LoopIsCutByItsCpuLimitWhileOthersProgress) {
   EXPECT_EQ(engine->client.ends[loop_first ? 1 : 0].kind, EndKind::Finished);
 }
 
-TEST_F(WasmGuest, KillEndsALoopAtOnce) {
+TEST_P(WasmGuest, KillEndsALoopAtOnce) {
   const InstanceId id =
       engine->launch(must_load(R"((func (export "run") (loop $again (br $again))))"));
   for (int i = 0; i < 5; ++i) engine->loop.step();
@@ -237,7 +274,7 @@ TEST_F(WasmGuest, KillEndsALoopAtOnce) {
   EXPECT_EQ(engine->manager.kill(id, "again").error().code(), ErrorCode::NotFound);
 }
 
-TEST_F(WasmGuest, GrowingPastTheMemoryLimitEndsTheInstance) {
+TEST_P(WasmGuest, GrowingPastTheMemoryLimitEndsTheInstance) {
   InstanceLimits limits;
   limits.memory_bytes_max = 4u << 20;
   engine->launch(must_load(R"((memory (export "memory") 1)
@@ -252,7 +289,7 @@ TEST_F(WasmGuest, GrowingPastTheMemoryLimitEndsTheInstance) {
   EXPECT_NE(only_end().message.find("4194304"), std::string::npos) << only_end().message;
 }
 
-TEST_F(WasmGuest, BeginningWithTooMuchMemoryDoesNotStart) {
+TEST_P(WasmGuest, BeginningWithTooMuchMemoryDoesNotStart) {
   InstanceLimits limits;
   limits.memory_bytes_max = 1u << 20;
   engine->launch(must_load(R"((memory (export "memory") 17) (func (export "run")))"), {}, limits);
@@ -261,14 +298,14 @@ TEST_F(WasmGuest, BeginningWithTooMuchMemoryDoesNotStart) {
   EXPECT_NE(only_end().message.find("memory_bytes_max"), std::string::npos);
 }
 
-TEST_F(WasmGuest, MissingImportIsNamed) {
+TEST_P(WasmGuest, MissingImportIsNamed) {
   const Result<ProgramId> id = load(R"((import "env" "frobnicate" (func)) (func (export "run")))");
   ASSERT_FALSE(id.ok());
   EXPECT_EQ(id.error().code(), ErrorCode::NotSupported);
   EXPECT_NE(id.error().message().find("env.frobnicate"), std::string::npos);
 }
 
-TEST_F(WasmGuest, ImportOfAnotherTypeIsNamedWithBothTypes) {
+TEST_P(WasmGuest, ImportOfAnotherTypeIsNamedWithBothTypes) {
   const Result<ProgramId> id = load(
       R"((import "quire:core/future@1" "wait" (func (param i32) (result i32)))
          (func (export "run")))");
@@ -278,20 +315,20 @@ TEST_F(WasmGuest, ImportOfAnotherTypeIsNamedWithBothTypes) {
             "(i32 i32 i64) -> (i32)");
 }
 
-TEST_F(WasmGuest, ModuleWithoutAnEntryIsRefused) {
+TEST_P(WasmGuest, ModuleWithoutAnEntryIsRefused) {
   const Result<ProgramId> id = load(R"((func (export "main")))");
   ASSERT_FALSE(id.ok());
   EXPECT_NE(id.error().message().find("no entry"), std::string::npos);
 }
 
-TEST_F(WasmGuest, BytesThatAreNoWasmAreRefused) {
+TEST_P(WasmGuest, BytesThatAreNoWasmAreRefused) {
   const std::string bytes = "#!/bin/sh\necho no\n";
   const Result<ProgramId> id = engine->manager.load_program(std::as_bytes(std::span(bytes)));
   ASSERT_FALSE(id.ok());
   EXPECT_NE(id.error().message().find("not a Wasm module"), std::string::npos);
 }
 
-TEST_F(WasmGuest, InvalidCodeIsRefusedByTheCompiler) {
+TEST_P(WasmGuest, InvalidCodeIsRefusedByTheCompiler) {
   const Result<std::string> wasm =
       sandbox::wasm_from_wat(R"((module (func (export "run") (result i32) (i64.const 1))))");
   ASSERT_TRUE(wasm.ok());
@@ -300,7 +337,7 @@ TEST_F(WasmGuest, InvalidCodeIsRefusedByTheCompiler) {
   EXPECT_NE(id.error().message().find("not a valid Wasm module"), std::string::npos);
 }
 
-TEST_F(WasmGuest, RequestedProgramCompilesBesideTheEngine) {
+TEST_P(WasmGuest, RequestedProgramCompilesBesideTheEngine) {
   const std::string good =
       sandbox::wasm_from_wat(R"((module (func (export "run") (result i32) (i32.const 9))))")
           .value();
@@ -319,7 +356,7 @@ TEST_F(WasmGuest, RequestedProgramCompilesBesideTheEngine) {
   EXPECT_NE(engine->client.ends[0].kind, engine->client.ends[1].kind);
 }
 
-TEST_F(WasmGuest, StdoutGoesToTheLogALineAtATime) {
+TEST_P(WasmGuest, StdoutGoesToTheLogALineAtATime) {
   engine->launch(must_load(R"((import "wasi_snapshot_preview1" "fd_write"
       (func $write (param i32 i32 i32 i32) (result i32)))
     (memory (export "memory") 1)
@@ -332,7 +369,7 @@ TEST_F(WasmGuest, StdoutGoesToTheLogALineAtATime) {
   EXPECT_EQ(engine->client.lines, (std::vector<std::string>{"one\\x1b", "two"}));
 }
 
-TEST_F(WasmGuest, PollOneoffSleeps) {
+TEST_P(WasmGuest, PollOneoffSleeps) {
   engine->launch(must_load(R"((import "wasi_snapshot_preview1" "poll_oneoff"
       (func $poll (param i32 i32 i32 i32) (result i32)))
     (memory (export "memory") 1)
@@ -350,7 +387,7 @@ TEST_F(WasmGuest, PollOneoffSleeps) {
 }
 
 // Each import once with every argument the same edge, from real Wasm: nothing but error codes.
-TEST_F(WasmGuest, EveryImportSurvivesEdgesOfTheMemory) {
+TEST_P(WasmGuest, EveryImportSurvivesEdgesOfTheMemory) {
   std::string body = R"((memory (export "memory") 1))";
   std::string calls;
   int index = 0;
@@ -380,7 +417,7 @@ TEST_F(WasmGuest, EveryImportSurvivesEdgesOfTheMemory) {
   EXPECT_EQ(only_end().kind, EndKind::Finished) << only_end().message;
 }
 
-TEST_F(WasmGuest, AThousandRunAtOnceAndOneTrapTroublesNobody) {
+TEST_P(WasmGuest, AThousandRunAtOnceAndOneTrapTroublesNobody) {
   sandbox::WasmtimeOptions options;
   options.instance_count_max = 1100;
   open(options);
@@ -406,7 +443,7 @@ TEST_F(WasmGuest, AThousandRunAtOnceAndOneTrapTroublesNobody) {
   EXPECT_EQ(trapped, 1);
 }
 
-TEST_F(WasmGuest, LaunchesBeyondThePoolWaitForASlot) {
+TEST_P(WasmGuest, LaunchesBeyondThePoolWaitForASlot) {
   sandbox::WasmtimeOptions options;
   options.instance_count_max = 8;
   open(options);
@@ -420,7 +457,7 @@ TEST_F(WasmGuest, LaunchesBeyondThePoolWaitForASlot) {
   for (const EndRecord& end : engine->client.ends) EXPECT_EQ(end.kind, EndKind::Finished);
 }
 
-TEST_F(WasmGuest, SmallAddressSpaceGivesASmallerPoolOrAClearError) {
+TEST_P(WasmGuest, SmallAddressSpaceGivesASmallerPoolOrAClearError) {
   sandbox::WasmtimeOptions options;
   options.instance_count_max = 1024;
   options.address_space_bytes_max = std::uint64_t{20} << 30;
@@ -437,6 +474,12 @@ TEST_F(WasmGuest, SmallAddressSpaceGivesASmallerPoolOrAClearError) {
   EXPECT_EQ(none.error().code(), ErrorCode::Unavailable);
   EXPECT_NE(none.error().message().find("address space"), std::string::npos);
 }
+
+INSTANTIATE_TEST_SUITE_P(Tiers, WasmGuest,
+                         testing::Values(sandbox::Effort::Quick, sandbox::Effort::Best),
+                         [](const auto& effort) {
+                           return effort.param == sandbox::Effort::Quick ? "Quick" : "Best";
+                         });
 
 }  // namespace
 }  // namespace quire::lifecycle

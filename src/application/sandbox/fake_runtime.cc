@@ -14,11 +14,14 @@ constexpr std::size_t kArgumentCountMax = 16;
 
 class FakeProgram final : public Program {
  public:
-  explicit FakeProgram(std::function<std::unique_ptr<FakeGuest>()> make) : make_(std::move(make)) {}
+  FakeProgram(std::function<std::unique_ptr<FakeGuest>()> make, Effort effort)
+      : make_(std::move(make)), effort_(effort) {}
+  Effort effort() const override { return effort_; }
   std::unique_ptr<FakeGuest> make() const { return make_(); }
 
  private:
   std::function<std::unique_ptr<FakeGuest>()> make_;
+  const Effort effort_;
 };
 
 class FakeInstance final : public Instance {
@@ -109,13 +112,16 @@ void FakeRuntime::add_program(std::string name, std::function<std::unique_ptr<Fa
   programs_[std::move(name)] = std::move(make);
 }
 
-Result<std::shared_ptr<const Program>> FakeRuntime::compile(std::span<const std::byte> wasm) {
+Result<std::shared_ptr<const Program>> FakeRuntime::compile(std::span<const std::byte> wasm,
+                                                            Effort effort) {
+  ++(effort == Effort::Quick ? quick_count : best_count);
   const std::string name(reinterpret_cast<const char*>(wasm.data()), wasm.size());
   const auto found = programs_.find(name);
   if (found == programs_.end()) {
     return Error(ErrorCode::InvalidArgument, "no fake program is named so");
   }
-  return std::shared_ptr<const Program>(std::make_shared<const FakeProgram>(found->second));
+  return std::shared_ptr<const Program>(
+      std::make_shared<const FakeProgram>(found->second, has_quick ? effort : Effort::Best));
 }
 
 Result<std::unique_ptr<Instance>> FakeRuntime::instantiate(std::shared_ptr<const Program> program,

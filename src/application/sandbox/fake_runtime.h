@@ -2,7 +2,8 @@
 // FakeRuntime runs guests that are C++ state machines instead of Wasm: for ThreadSanitizer, which
 // cannot see into a Wasm engine, and for the simulation, where one seed gives one trace.
 //
-// Thread   engine thread only; compile() too.
+// Thread   engine thread only; compile() from any, once all programs were added.
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -66,10 +67,16 @@ class FakeRuntime final : public WasmRuntime {
                        std::uint32_t instance_count_max = 1024)
       : functions_(functions), instance_count_max_(instance_count_max) {}
 
+  // Whether a quick compilation gives code that could be better, and how often each was asked for.
+  std::atomic<bool> has_quick{false};
+  std::atomic<std::uint32_t> quick_count{0};
+  std::atomic<std::uint32_t> best_count{0};
+
   // The "module" of a program is its name.
   void add_program(std::string name, std::function<std::unique_ptr<FakeGuest>()> make);
 
-  Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm) override;
+  Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm,
+                                                 Effort effort) override;
   Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,
                                                 void* host_state,
                                                 const InstanceOptions& options) override;

@@ -43,9 +43,15 @@ struct InstanceOptions {
   std::uint32_t table_element_count_max = 20'000;
 };
 
+enum class Effort : std::uint8_t {
+  Quick,  // Ready soon, and runs slower; what is at hand already may be better.
+  Best,
+};
+
 class Program {
  public:
   virtual ~Program() = default;
+  virtual Effort effort() const = 0;  // Of its code.
 };
 
 class Instance {
@@ -70,7 +76,8 @@ class WasmRuntime {
   virtual ~WasmRuntime() = default;
 
   // Checks and compiles. `host_state` of the functions offered comes with each instance.
-  virtual Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm) = 0;
+  virtual Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm,
+                                                         Effort effort) = 0;
 
   // `host_state` outlives the instance and is passed to every host function.
   virtual Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,

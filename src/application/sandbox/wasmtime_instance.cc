@@ -23,14 +23,14 @@ wasm_trap_t* end_guest() {
 
 }  // namespace
 
-WasmtimeInstance::WasmtimeInstance(wasm_engine_t* engine, EpochTicker& ticker,
+WasmtimeInstance::WasmtimeInstance(EpochTicker& ticker,
                                    std::shared_ptr<const WasmtimeProgram> program, void* host_state,
                                    const InstanceOptions& options)
     : program_(std::move(program)),
       ticker_(ticker),
       host_state_(host_state),
       options_(options),
-      store_(wasmtime_store_new(engine, this, nullptr)),
+      store_(wasmtime_store_new(program_->engine(), this, nullptr)),
       context_(wasmtime_store_context(store_.get())) {
   quire_store_limits(store_.get(), options.memory_bytes_max, options.table_element_count_max);
   wasmtime_context_set_epoch_deadline(context_, 1);

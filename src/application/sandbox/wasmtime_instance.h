@@ -18,12 +18,22 @@ namespace quire::sandbox {
 
 class WasmtimeProgram final : public Program {
  public:
-  WasmtimeProgram(WasmModule module, WasmInstancePre pre, const ModuleSummary& summary)
-      : module_(std::move(module)), pre_(std::move(pre)), summary_(summary) {}
+  // The engine is that of the module.
+  WasmtimeProgram(wasm_engine_t* engine, Effort effort, WasmModule module, WasmInstancePre pre,
+                  const ModuleSummary& summary)
+      : engine_(engine),
+        effort_(effort),
+        module_(std::move(module)),
+        pre_(std::move(pre)),
+        summary_(summary) {}
+  Effort effort() const override { return effort_; }
+  wasm_engine_t* engine() const { return engine_; }
   const wasmtime_instance_pre_t* pre() const { return pre_.get(); }
   const ModuleSummary& summary() const { return summary_; }
 
  private:
+  wasm_engine_t* const engine_;
+  const Effort effort_;
   WasmModule module_;
   WasmInstancePre pre_;
   ModuleSummary summary_;
@@ -31,9 +41,8 @@ class WasmtimeProgram final : public Program {
 
 class WasmtimeInstance final : public Instance {
  public:
-  WasmtimeInstance(wasm_engine_t* engine, EpochTicker& ticker,
-                   std::shared_ptr<const WasmtimeProgram> program, void* host_state,
-                   const InstanceOptions& options);
+  WasmtimeInstance(EpochTicker& ticker, std::shared_ptr<const WasmtimeProgram> program,
+                   void* host_state, const InstanceOptions& options);
   ~WasmtimeInstance() override;
 
   RunState resume(std::uint32_t slice_ticks) override;

@@ -17,6 +17,10 @@ namespace quire::sandbox {
 namespace {
 
 constexpr std::size_t kInstanceBytesMax = 1u << 20;  // wasmtime's own record of an instance.
+// Of a slot's memory and table what stays resident when its guest has ended: overwritten, which is
+// cheaper than giving the pages back and faulting them in for the next guest.
+constexpr std::size_t kMemoryKeptBytes = 64u << 10;
+constexpr std::size_t kTableKeptBytes = 8u << 10;
 
 std::string describe(const PoolPlan& plan, const WasmtimeOptions& options) {
   return "wasmtime " WASMTIME_VERSION " cranelift speed reservation=" +
@@ -59,16 +63,26 @@ void set_pool(wasm_config_t* config, const PoolPlan& plan, const WasmtimeOptions
                                                         options.table_element_count_max);
   wasmtime_pooling_allocation_config_max_memory_size_set(pool.get(), options.memory_bytes_max);
   wasmtime_pooling_allocation_config_max_core_instance_size_set(pool.get(), kInstanceBytesMax);
+  // A slot whose last guest was of the same module needs no new mapping of its image.
+  wasmtime_pooling_allocation_config_max_unused_warm_slots_set(pool.get(), plan.instance_count);
+  wasmtime_pooling_allocation_config_linear_memory_keep_resident_set(pool.get(), kMemoryKeptBytes);
+  wasmtime_pooling_allocation_config_table_keep_resident_set(pool.get(), kTableKeptBytes);
   wasmtime_pooling_allocation_strategy_set(config, pool.get());
 }
 
-WasmEngine make_engine(const PoolPlan& plan, const WasmtimeOptions& options) {
+WasmEngine make_engine(const PoolPlan& plan, const WasmtimeOptions& options, Effort effort) {
   wasm_config_t* config = wasm_config_new();  // The engine takes it.
-  wasmtime_config_strategy_set(config, WASMTIME_STRATEGY_CRANELIFT);
-  wasmtime_config_cranelift_opt_level_set(config, WASMTIME_OPT_LEVEL_SPEED);
+  if (effort == Effort::Quick) {
+    wasmtime_config_strategy_set(config, WASMTIME_STRATEGY_WINCH);
+  } else {
+    wasmtime_config_strategy_set(config, WASMTIME_STRATEGY_CRANELIFT);
+    wasmtime_config_cranelift_opt_level_set(config, WASMTIME_OPT_LEVEL_SPEED);
+  }
   wasmtime_config_parallel_compilation_set(config, true);
   wasmtime_config_epoch_interruption_set(config, true);
-  wasmtime_config_memory_init_cow_set(config, true);
+  // A slot maps the image of a module when it first has an instance of it. Where 900 slots get a
+  // module for the first time, as new ones are launched, copying its data is cheaper.
+  wasmtime_config_memory_init_cow_set(config, effort == Effort::Best);
   wasmtime_config_max_wasm_stack_set(config, kWasmStackBytesMax);
   wasmtime_config_async_stack_size_set(config, kGuestStackBytes);
   set_features(config);
@@ -119,31 +133,51 @@ void define(wasmtime_linker_t* linker, const HostFunction& function) {
   QUIRE_CHECK(error == nullptr, "the table offers each import once");
 }
 
+// A compiler, the pool for what it compiled, and the imports on offer.
+struct Tier {
+  Tier(WasmEngine compiler, Effort what, std::span<const HostFunction> functions)
+      : effort(what), engine(std::move(compiler)), linker(wasmtime_linker_new(engine.get())) {
+    for (const HostFunction& function : functions) define(linker.get(), function);
+  }
+
+  const Effort effort;
+  const WasmEngine engine;
+  const WasmLinker linker;
+};
+
 class WasmtimeRuntime final : public WasmRuntime {
  public:
+  // `quick` may be null.
   WasmtimeRuntime(std::span<const HostFunction> functions, const WasmtimeOptions& options,
-                  const PoolPlan& plan, std::optional<CompiledCodeCache> cache)
+                  const PoolPlan& plan, std::optional<CompiledCodeCache> cache,
+                  std::unique_ptr<const Tier> best, std::unique_ptr<const Tier> quick)
       : functions_(functions),
         options_(options),
         plan_(plan),
         cache_(std::move(cache)),
-        engine_(make_engine(plan, options)),
-        linker_(wasmtime_linker_new(engine_.get())),
-        ticker_([this] { wasmtime_engine_increment_epoch(engine_.get()); }) {
-    for (const HostFunction& function : functions) define(linker_.get(), function);
-  }
+        best_(std::move(best)),
+        quick_(std::move(quick)),
+        ticker_([this] {
+          wasmtime_engine_increment_epoch(best_->engine.get());
+          if (quick_ != nullptr) wasmtime_engine_increment_epoch(quick_->engine.get());
+        }) {}
 
-  Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm) override {
+  Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm,
+                                                 Effort effort) override {
     const ModuleSummary summary = TRY(check_module(wasm, functions_, options_.module));
-    WasmModule module = TRY(make_module(wasm));
-    wasmtime_instance_pre_t* pre = nullptr;
-    const WasmError error(wasmtime_linker_instantiate_pre(linker_.get(), module.get(), &pre));
-    if (error != nullptr) {
-      return Error(ErrorCode::InvalidArgument,
-                   "the module cannot be linked: " + message_of(error.get()));
+    Digest key{};
+    if (cache_) {
+      key = cache_->key(wasm);
+      if (WasmModule cached = load_cached(key)) return link(*best_, std::move(cached), summary);
     }
-    return std::shared_ptr<const Program>(
-        std::make_shared<const WasmtimeProgram>(std::move(module), WasmInstancePre(pre), summary));
+    if (effort == Effort::Quick && quick_ != nullptr) {
+      // What Winch cannot compile, Cranelift may.
+      Result<WasmModule> module = make_module(*quick_, wasm);
+      if (module.ok()) return link(*quick_, std::move(module).take(), summary);
+    }
+    WasmModule module = TRY(make_module(*best_, wasm));
+    if (cache_) keep(key, module.get());
+    return link(*best_, std::move(module), summary);
   }
 
   Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,
@@ -159,30 +193,35 @@ class WasmtimeRuntime final : public WasmRuntime {
                    "memory_bytes_max: the module begins with " + std::to_string(memory_bytes) +
                        " bytes, the limit is " + std::to_string(bounded.memory_bytes_max));
     }
-    return std::unique_ptr<Instance>(std::make_unique<WasmtimeInstance>(
-        engine_.get(), ticker_, std::move(own), host_state, bounded));
+    return std::unique_ptr<Instance>(
+        std::make_unique<WasmtimeInstance>(ticker_, std::move(own), host_state, bounded));
   }
 
   std::uint32_t instance_count_max() const override { return plan_.instance_count; }
   void interrupt() override { ticker_.bump(); }
 
  private:
-  Result<WasmModule> make_module(std::span<const std::byte> wasm) {
-    Digest key{};
-    if (cache_) {
-      key = cache_->key(wasm);
-      if (WasmModule cached = load_cached(key)) return cached;
+  static Result<std::shared_ptr<const Program>> link(const Tier& tier, WasmModule module,
+                                                     const ModuleSummary& summary) {
+    wasmtime_instance_pre_t* pre = nullptr;
+    const WasmError error(wasmtime_linker_instantiate_pre(tier.linker.get(), module.get(), &pre));
+    if (error != nullptr) {
+      return Error(ErrorCode::InvalidArgument,
+                   "the module cannot be linked: " + message_of(error.get()));
     }
+    return std::shared_ptr<const Program>(std::make_shared<const WasmtimeProgram>(
+        tier.engine.get(), tier.effort, std::move(module), WasmInstancePre(pre), summary));
+  }
+
+  static Result<WasmModule> make_module(const Tier& tier, std::span<const std::byte> wasm) {
     wasmtime_module_t* raw = nullptr;
     const WasmError error(wasmtime_module_new(
-        engine_.get(), reinterpret_cast<const std::uint8_t*>(wasm.data()), wasm.size(), &raw));
+        tier.engine.get(), reinterpret_cast<const std::uint8_t*>(wasm.data()), wasm.size(), &raw));
     if (error != nullptr) {
       return Error(ErrorCode::InvalidArgument,
                    "not a valid Wasm module: " + message_of(error.get()));
     }
-    WasmModule module(raw);
-    if (cache_) keep(key, module.get());
-    return module;
+    return WasmModule(raw);
   }
 
   WasmModule load_cached(const Digest& key) {
@@ -190,7 +229,8 @@ class WasmtimeRuntime final : public WasmRuntime {
     if (!code) return nullptr;
     wasmtime_module_t* raw = nullptr;
     const WasmError error(wasmtime_module_deserialize(
-        engine_.get(), reinterpret_cast<const std::uint8_t*>(code->data()), code->size(), &raw));
+        best_->engine.get(), reinterpret_cast<const std::uint8_t*>(code->data()), code->size(),
+        &raw));
     return WasmModule(error == nullptr ? raw : nullptr);  // Of another machine: compiled again.
   }
 
@@ -207,8 +247,8 @@ class WasmtimeRuntime final : public WasmRuntime {
   const WasmtimeOptions options_;
   const PoolPlan plan_;
   const std::optional<CompiledCodeCache> cache_;
-  const WasmEngine engine_;
-  const WasmLinker linker_;
+  const std::unique_ptr<const Tier> best_;
+  const std::unique_ptr<const Tier> quick_;
   EpochTicker ticker_;
 };
 
@@ -222,8 +262,20 @@ Result<std::unique_ptr<WasmRuntime>> make_wasmtime_runtime(std::span<const HostF
   if (!options.cache_folder.empty()) {
     cache = TRY(CompiledCodeCache::open(options.cache_folder, describe(plan, options)));
   }
-  return std::unique_ptr<WasmRuntime>(
-      std::make_unique<WasmtimeRuntime>(functions, options, plan, std::move(cache)));
+  auto best = std::make_unique<const Tier>(make_engine(plan, options, Effort::Best), Effort::Best,
+                                           functions);
+  std::unique_ptr<const Tier> quick;
+  if (options.has_quick) {
+    // The first pool is reserved by now. Whose memories would be smaller is not worth having.
+    const Result<PoolPlan> second = plan_pool(plan.instance_count, options.memory_bytes_max,
+                                              options.address_space_bytes_max - plan.total_bytes);
+    if (second.ok() && second.value().instance_count == plan.instance_count) {
+      quick = std::make_unique<const Tier>(make_engine(second.value(), options, Effort::Quick),
+                                           Effort::Quick, functions);
+    }
+  }
+  return std::unique_ptr<WasmRuntime>(std::make_unique<WasmtimeRuntime>(
+      functions, options, plan, std::move(cache), std::move(best), std::move(quick)));
 }
 
 Result<std::string> wasm_from_wat(std::string_view text) {

@@ -1,6 +1,8 @@
 #pragma once
 // WasmtimeRuntime runs guests on wasmtime: pooled instances, one parked stack each, cut by a 1 ms
-// epoch, compiled by Cranelift and cached on disk.
+// epoch, compiled by Cranelift and cached on disk, or at first by Winch, which takes a sixth of the
+// time and is not cached. Winch has had the worse security record: it is for whoever may run
+// programs of the operator's.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -17,6 +19,7 @@ struct WasmtimeOptions {
   std::uint32_t table_element_count_max = 20'000;
   std::uint64_t address_space_bytes_max = UINT64_MAX;  // Reserve no more; tests make it small.
   std::string cache_folder{};                          // Empty: compiled code is not kept.
+  bool has_quick = true;  // Winch too, where the address space holds a second pool.
   ModuleLimits module{};
 };
 
