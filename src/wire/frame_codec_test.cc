@@ -170,6 +170,12 @@ TEST(FrameCodec, BytesOfAFrameAreTheOnesThatTheDocumentShows) {
             std::string("\x21\0\0\0", 4) + R"({"event":"message","instance":17})" + "hi");
 }
 
+TEST(FrameCodec, TheReplyToALaunchIsWrittenAsTheDocumentShows) {
+  EXPECT_EQ(encode(ServerFrame(Reply{5, InstanceReply{17, "5f0c", Digest{}, true}})).bytes,
+            R"({"reply":"instance","id":5,"instance":17,"name":"5f0c","program":"sha256:)" +
+                std::string(64, '0') + R"(","detached":true})");
+}
+
 TEST(FrameCodec, AClientPassesOverWhatALaterServerAdds) {
   const Result<ServerFrame> frame =
       decode_server_frame(false, R"({"reply":"done","id":3,"colour":"blue"})");

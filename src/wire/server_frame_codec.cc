@@ -1,4 +1,5 @@
 // Replies and events: a writer and a reader for each.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -111,12 +112,27 @@ struct ReplyWriter {
   }
 };
 
+// One for each launch, hundreds at once: by hand. A name that is no plain text goes the long way.
+Message instance_reply(std::uint64_t id, const InstanceReply& instance) {
+  const bool is_plain = std::all_of(instance.name.begin(), instance.name.end(), [](char each) {
+    return each >= 0x20 && each < 0x7f && each != '"' && each != '\\';
+  });
+  if (!is_plain) return text_message(ReplyWriter{id}(instance));
+  return {false, R"({"reply":"instance","id":)" + std::to_string(id) + R"(,"instance":)" +
+                     std::to_string(instance.instance) + R"(,"name":")" + instance.name +
+                     R"(","program":")" + program_text({instance.program, {}}) +
+                     R"(","detached":)" + (instance.detached ? "true" : "false") + "}"};
+}
+
 struct FrameWriter {
   OrderedJson head(const char* event, std::uint64_t instance) const {
     return {{"event", event}, {"instance", instance}};
   }
 
   Message operator()(const Reply& reply) const {
+    if (const auto* instance = std::get_if<InstanceReply>(&reply.body)) {
+      return instance_reply(reply.id, *instance);
+    }
     return text_message(std::visit(ReplyWriter{reply.id}, reply.body));
   }
   // One for each piece of text that a model writes: by hand, 20 times as quick.

@@ -2,6 +2,9 @@
 
 #include <utility>  // Before Asio.
 
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -32,7 +35,7 @@ constexpr std::uint64_t kOwnFrameBytes = 1024;  // About what a reply of this th
 // One connection: an HTTP request, and then either its answer or a WebSocket.
 class WebSession final : public Session, public std::enable_shared_from_this<WebSession> {
  public:
-  WebSession(SessionHost& host, tcp::socket socket, ConnectionId id, bool is_refused)
+  WebSession(SessionHost& host, Socket socket, ConnectionId id, bool is_refused)
       : host_(host),
         connection_(std::make_shared<Connection>(id)),
         stream_(std::move(socket)),
@@ -76,6 +79,7 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   void refuse(std::uint64_t id, const Error& error);
   void take_request(wire::Request request, std::uint64_t bytes);
   void write_next();
+  void hold_back(bool is_held);
   void written(ErrorCodeOf error);
   void close_after_writes(websocket::close_code code, const std::string& reason);
   void close();
@@ -83,7 +87,7 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
 
   SessionHost& host_;
   const ConnectionHandle connection_;
-  websocket::stream<beast::tcp_stream> stream_;
+  websocket::stream<beast::basic_stream<tcp, asio::io_context::executor_type>> stream_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::empty_body>> parser_;
   std::optional<http::response<http::string_body>> response_;
@@ -100,6 +104,7 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   bool is_reading_ = false;
   bool is_paused_ = false;
   bool is_writing_ = false;
+  bool is_held_back_ = false;
   bool is_closing_ = false;
   bool is_close_sent_ = false;
   bool is_finished_ = false;
@@ -333,10 +338,21 @@ void WebSession::write_next() {
     return;
   }
   is_writing_ = true;
+  hold_back(queue_.size() > 1);
   current_ = wire::encode(queue_.front().frame);
   stream_.binary(current_.is_binary);
   stream_.async_write(asio::buffer(current_.bytes),
                       [self = me()](ErrorCodeOf error, std::size_t) { self->written(error); });
+}
+
+// Frames that wait for one another leave in one packet, behind which the peer wakes up once: the
+// kernel keeps what is written until the last of them is.
+void WebSession::hold_back(bool is_held) {
+  if (std::exchange(is_held_back_, is_held) == is_held) return;
+  const int value = is_held ? 1 : 0;
+  // Where it fails they leave in a packet each.
+  (void)setsockopt(beast::get_lowest_layer(stream_).socket().native_handle(), IPPROTO_TCP, TCP_CORK,
+                   &value, sizeof value);
 }
 
 void WebSession::written(ErrorCodeOf error) {
@@ -382,8 +398,7 @@ void WebSession::finish() {
 
 }  // namespace
 
-SessionHandle make_session(SessionHost& host, tcp::socket socket, ConnectionId id,
-                           bool is_refused) {
+SessionHandle make_session(SessionHost& host, Socket socket, ConnectionId id, bool is_refused) {
   return std::make_shared<WebSession>(host, std::move(socket), id, is_refused);
 }
 

@@ -51,7 +51,7 @@ class SocketServer::Implementation final : public SessionHost {
 
  private:
   void accept();
-  void accepted(tcp::socket socket);
+  void accepted(Socket socket);
   void take_frames();
   void take(Outbound& outbound);
   void stop_accepting();
@@ -65,7 +65,7 @@ class SocketServer::Implementation final : public SessionHost {
   Endpoint endpoint_;
   asio::io_context io_{1};  // Before all that works on it: it may hold the last of a session.
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  tcp::acceptor acceptor_;
+  asio::basic_socket_acceptor<tcp, asio::io_context::executor_type> acceptor_;
   asio::steady_timer accept_timer_;
   asio::steady_timer close_timer_;
   std::unordered_map<ConnectionId, SessionHandle> sessions_;  // Until they are closed.
@@ -146,7 +146,7 @@ void SocketServer::Implementation::stop_accepting() {
 }
 
 void SocketServer::Implementation::accept() {
-  acceptor_.async_accept([this](ErrorCodeOf error, tcp::socket socket) {
+  acceptor_.async_accept([this](ErrorCodeOf error, Socket socket) {
     if (is_shutting_down) return;
     if (!error) {
       accepted(std::move(socket));
@@ -164,7 +164,7 @@ void SocketServer::Implementation::accept() {
   });
 }
 
-void SocketServer::Implementation::accepted(tcp::socket socket) {
+void SocketServer::Implementation::accepted(Socket socket) {
   const bool is_refused = connection_count_ >= limits.connection_count_max;
   if (is_refused && refused_count_ >= kRefusedCountMax) return;  // Closed without a word.
   ErrorCodeOf ignored;
