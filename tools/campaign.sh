@@ -4,7 +4,8 @@
 #   release   all tests with all seeds, release build
 #   engines   the Rust tests of engines/
 #   asan      all tests under ASan and UBSan, with the day's share of the seeds (all of them
-#             take the scalar kernels' bits alone three minutes without sanitizers)
+#             take the scalar kernels' bits alone three minutes without sanitizers), and a million
+#             random host calls
 #   tsan      all tests below the sandbox under TSan, with the day's share
 #   fuzz      every fuzzer for QUIRE_FUZZ_SECONDS (60) under ASan and UBSan
 #   coverage  what the fuzzers' inputs reach of the parsers' lines, at least 85 %
@@ -25,6 +26,10 @@ tests_of() {  # PRESET
 
 release() { tests_of release; }
 asan() (
+  # All random calls, a million of them; of the other seeds the day's share.
+  step wild "cmake --preset asan and build" build_preset asan
+  step wild "a million random host calls beside a victim" \
+    tests/hostile/wild_test.py build/asan
   unset QUIRE_SEED_SHARE
   tests_of asan
 )

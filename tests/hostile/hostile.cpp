@@ -1,0 +1,157 @@
+// hostile: a program that wants too much of one thing, which its first argument names. What stops
+// it is a limit of its own: an error of a call, which it ends with, or an end that it cannot
+// prevent.
+#include <cstdlib>
+#include <cstring>
+
+#include "quire/quire.h"
+
+namespace {
+
+using namespace quire;
+
+std::string last_error() {
+  std::string text(512, '\0');
+  const std::int32_t count = abi::runtime::last_error(text.data(), 512);
+  text.resize(static_cast<std::size_t>(std::clamp(count, 0, 512)));
+  return text;
+}
+
+// Until the call is refused; a program that is not stopped says so.
+template <typename Call>
+Result<void> until_refused(std::uint64_t count_max, Call call) {
+  for (std::uint64_t i = 0; i < count_max; ++i) {
+    const std::int64_t value = call(i);
+    if (value >= 0) continue;
+    return Error{static_cast<ErrorCode>(-value), last_error()};
+  }
+  return Error{ErrorCode::Internal, "nothing stopped it"};
+}
+
+void wait_for(std::int32_t future) {
+  abi::future::wait(&future, 1, -1);
+}
+
+// Calls itself where no compiler sees it, with nothing in memory: what runs out is the host's
+// stack.
+std::uint64_t recurse(std::uint64_t depth);
+std::uint64_t (*volatile recurse_again)(std::uint64_t) = recurse;
+std::uint64_t recurse(std::uint64_t depth) {
+  return recurse_again(depth + 1) ^ depth;
+}
+
+Result<void> grow() {
+  // All of it is touched, so that it is there.
+  for (;;) {
+    const std::size_t before = __builtin_wasm_memory_grow(0, 16);
+    if (before == SIZE_MAX) break;
+    std::memset(reinterpret_cast<void*>(before * 65536), 1, 16 * 65536);
+  }
+  const std::string limits = TRY(runtime::limits());
+  const std::size_t at = limits.find("memory_bytes_max");
+  return Error{ErrorCode::QuotaExceeded, limits.substr(at, limits.find('\n', at) - at)};
+}
+
+// A few at a time, so that all there are come; what is refused is asked for again, for a second.
+Result<void> hoard(std::int32_t queue) {
+  std::int32_t pages[4] = {};
+  for (int refused = 0;;) {
+    std::int32_t code = abi::allocate::alloc_kvpage(queue, 4, pages);
+    if (code >= 0) {
+      const std::int32_t copied = abi::allocate::copy_kvpage(queue, pages[0], pages[0], 0, 0, 0);
+      wait_for(copied);
+      code = abi::future::take(copied, nullptr, 0);
+    }
+    if (code >= 0) continue;
+    if (++refused == 100) return Error{static_cast<ErrorCode>(-code), last_error()};
+    abi::future::wait(nullptr, 0, 10'000'000);
+  }
+}
+
+Result<void> spawn() {
+  // Each child does the same with half of what is left.
+  const std::uint8_t arguments[] = "\5\0\0\0spawn";
+  const Result<void> stopped = until_refused(10'000, [&](std::uint64_t) {
+    return abi::runtime::launch(nullptr, 0, arguments, sizeof arguments - 1, 50);
+  });
+  abi::future::wait(nullptr, 0, 200'000'000);  // While its children do it too.
+  return stopped;
+}
+
+Result<void> flood_sleeper() {
+  const std::uint8_t arguments[] = "\5\0\0\0sleep";
+  const std::int32_t child = abi::runtime::launch(nullptr, 0, arguments, sizeof arguments - 1, 50);
+  if (child < 0) return Error{static_cast<ErrorCode>(-child), last_error()};
+  const std::string message(4096, 'a');
+  return until_refused(10'000'000, [&](std::uint64_t) {
+    return abi::runtime::send_child(child, detail::bytes_of(message), 4096);
+  });
+}
+
+Result<void> want(const std::string& what, const std::string& url) {
+  if (what == "loop") {
+    for (;;) asm volatile("");
+  }
+  if (what == "recursion") {
+    return Error{ErrorCode::Internal, "it came back: " + std::to_string(recurse(0))};
+  }
+  if (what == "memory") return grow();
+  if (what == "handles") {
+    return until_refused(1'000'000, [](std::uint64_t) { return abi::runtime::sleep(INT64_MAX); });
+  }
+  if (what == "spawn") return spawn();
+  if (what == "sleep") {
+    wait_for(abi::runtime::sleep(INT64_MAX));
+    return {};
+  }
+  if (what == "messages") return flood_sleeper();
+  const std::uint8_t topic[] = "flood";
+  if (what == "mailbox") {  // A subscriber that does not take what comes: itself.
+    abi::messaging::subscribe(topic, 5);
+    const std::string message(4096, 'a');
+    return until_refused(10'000'000, [&](std::uint64_t) {
+      return abi::messaging::broadcast(topic, 5, detail::bytes_of(message), 4096);
+    });
+  }
+  if (what == "http") {
+    const std::uint8_t get[] = "GET";
+    return until_refused(1'000'000, [&](std::uint64_t) {
+      return abi::net::http_request(get, 3, detail::bytes_of(url),
+                                    static_cast<std::uint32_t>(url.size()), nullptr, 0, 0);
+    });
+  }
+  const std::string line(65'536, 'x');
+  if (what == "output") {
+    return until_refused(10'000'000, [&](std::uint64_t) {
+      return abi::session::send(detail::bytes_of(line), 65'536);
+    });
+  }
+  if (what == "log") {
+    return until_refused(10'000'000, [&](std::uint64_t) {
+      return abi::runtime::log(1, detail::bytes_of(line), 4000);
+    });
+  }
+  const std::int32_t model = abi::models::get_model(nullptr, 0);
+  const std::int32_t queue = abi::queue::create_queue(model, 2);
+  if (what == "pages") return hoard(queue);
+  if (what == "contexts") {
+    return until_refused(1'000'000, [&](std::uint64_t) { return abi::context::create(queue); });
+  }
+  if (what == "tokens") {  // Queued, never computed.
+    const std::int32_t context = abi::context::create(queue);
+    const std::vector<std::uint32_t> tokens(65'536, 1);
+    return until_refused(1'000'000, [&](std::uint64_t) {
+      return abi::context::append(context, tokens.data(), 65'536);
+    });
+  }
+  return Error{ErrorCode::InvalidArgument, "nothing is called " + what};
+}
+
+Task<Result<void>> program(std::vector<std::string> arguments) {
+  if (arguments.empty()) co_return Error{ErrorCode::InvalidArgument, "say what is wanted"};
+  co_return want(arguments[0], arguments.size() > 1 ? arguments[1] : "");
+}
+
+}  // namespace
+
+QUIRE_MAIN(program)

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Programs that want too much, on a server beside a victim with eight streams.
+
+    hostile_test.py BUILD             each is stopped by its own limit, which its error names; the victim's
+                                      tokens are those that it gives alone; memory comes back
+    hostile_test.py BUILD --measure   prints how long the victim waits between tokens, alone and beside each
+
+What is measured is not judged here: other work on the machine changes it.
+"""
+import pathlib
+import sys
+
+import beside
+import modules
+
+sys.path.insert(0, str(beside.SOURCE / "tests" / "conformance"))
+import http_peer  # noqa: E402
+
+TOKEN_COUNT = 300  # Of each of the victim's streams.
+MEMORY_SHARE = 1.05
+KIB = 1024
+
+# What it wants, how many of it at once, flags of its launches, and what the error says.
+PROGRAMS = [
+    ("recursion", 1, [], "call stack exhausted"),
+    ("memory", 1, [], "memory"),
+    ("handles", 1, [], "future_count_max"),
+    ("contexts", 1, [], "context_count_max"),
+    ("tokens", 1, [], "queued_token_count_max"),
+    ("spawn", 1, [], "child_count_max"),
+    ("messages", 1, [], "inbox_message_count_max"),
+    ("mailbox", 1, [], "mailbox_message_count_max"),
+    ("http", 1, [], "http.exchange_count_max"),
+    ("output", 1, [], "outbox_bytes_max"),
+    ("log", 1, [], "log_bytes_max"),
+    ("loop", 64, ["--cpu-seconds-max", "0.1"], "cpu_ns_max"),
+]
+# Modules, and what is said of them; nothing where they are compiled and run.
+MODULES = [
+    ("too many functions", lambda: modules.many_functions(100_001), "function_count_max"),
+    ("many functions", lambda: modules.many_functions(99_000), ""),
+    ("a wide br_table", lambda: modules.wide_table(1_000_000), "br_table"),
+    ("deep blocks", lambda: modules.deep_blocks(100_000), ""),
+    ("deep ifs", lambda: modules.deep_ifs(100_000), ""),
+    ("deep operands", lambda: modules.deep_operands(100_000), ""),
+    ("many locals", lambda: modules.many_locals(1_000_000), "locals"),
+    ("a long body", lambda: modules.long_body(3_000_000), "body"),
+]
+
+
+class Run:
+    def __init__(self, build, server, url):
+        self.build, self.server, self.url = build, server, url
+        self.failures = []
+        self.alone = self.victim()
+        self.expect(beside.streams_of(self.alone) is not None, f"the victim alone: {self.alone}")
+
+    def expect(self, holds, what):
+        if not holds:
+            self.failures.append(what)
+        return holds
+
+    def victim(self):
+        return self.server.run(beside.guest(self.build, "victim"), [TOKEN_COUNT, "--gaps"])
+
+    def beside_victim(self, name, processes):
+        """The victim's figures beside what was started, and how that ended."""
+        victim = self.victim()
+        ends = [beside.end_of(each) for each in processes]
+        tokens = beside.streams_of(victim)
+        self.expect(tokens == beside.streams_of(self.alone),
+                    f"{name}: the victim gives other tokens than alone: {victim[0]} {victim[2][-500:]}")
+        self.expect(self.server.is_alive(), f"{name}: the server has gone")
+        return victim, ends
+
+    def programs(self):
+        for name, count, flags, error in PROGRAMS:
+            started = [self.server.start(beside.guest(self.build, "hostile"), [name, self.url], flags)
+                       for _ in range(count)]
+            victim, ends = self.beside_victim(name, started)
+            for code, _, said in ends:
+                self.expect(code == 4 and error in said,
+                            f"{name}: no end that names {error}: {code} {said[-500:]}")
+            yield name, victim
+
+    def modules(self, folder):
+        for name, make, error in MODULES:
+            file = folder / "module.wasm"
+            file.write_bytes(make())
+            victim, [(code, _, said)] = self.beside_victim(name, [self.server.start(file)])
+            if error:
+                self.expect(code in (1, 4) and error in said,
+                            f"{name}: no error that names {error}: {code} {said[-500:]}")
+            else:
+                self.expect(code == 0, f"{name}: {code} {said[-500:]}")
+            yield name, victim
+
+
+def gaps_of(result):
+    line = next((each for each in result[1].splitlines() if each.startswith("GAPS_US")), "")
+    return [int(each) for each in line.split()[1:]]
+
+
+def print_gaps(name, result, alone):
+    gaps = gaps_of(result)
+    if gaps:
+        print(f"{name:20} {gaps[0]:8} {gaps[1]:8} {gaps[2]:8} {gaps[1] / alone[1]:8.2f}", flush=True)
+
+
+def main(build, measures):
+    peer, port = http_peer.start()
+    folder = build / "tests" / "hostile"
+    with beside.Server(build, ["--allow-http", f"127.0.0.1:{port}"]) as server:
+        run = Run(build, server, f"http://127.0.0.1:{port}/silent")
+        alone = run.victim()
+        if measures:
+            print(f"{'beside':20} {'p50 us':>8} {'p99 us':>8} {'max us':>8} {'p99/solo':>8}")
+            print_gaps("nothing", alone, gaps_of(alone))
+        for name, victim in run.programs():
+            if measures:
+                print_gaps(name, victim, gaps_of(alone))
+        # The allocator keeps what was needed once; beyond that nothing stays.
+        base = server.resident_bytes()
+        for name, _ in run.programs():
+            now = beside.settled_bytes(server, base * MEMORY_SHARE)
+            run.expect(now <= base * MEMORY_SHARE,
+                       f"{name}: {now // KIB} KiB are resident, {base // KIB} KiB were")
+        print(f"memory: {base // KIB} KiB after each once, "
+              f"{server.resident_bytes() // KIB} KiB after each twice")
+        for name, victim in run.modules(folder):
+            if measures:
+                print_gaps(name, victim, gaps_of(alone))
+    run.expect(server.exit_code == 0, f"the server ended with {server.exit_code}")
+    peer.shutdown()
+    print("\n".join(run.failures) or f"{len(PROGRAMS)} programs and {len(MODULES)} modules were stopped")
+    return not run.failures
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    sys.exit(0 if main(pathlib.Path(sys.argv[1]).resolve(), "--measure" in sys.argv[2:]) else 1)

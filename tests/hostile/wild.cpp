@@ -1,0 +1,295 @@
+// wild: a program of random calls with random, wrong and stale arguments. Arguments: the seed, and
+// how many calls. It sends how many it made; it ends with 1 where a call gave what none may give.
+//
+// Every import of the interface is in it, from the table that is written from the WIT. What calls
+// give is kept under the names that parameters have, so that many calls come as far as they can.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <bitset>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "call_table.h"
+
+namespace {
+
+using namespace quire::abi;
+
+// Where the host may write: at the end of the memory, behind a heap that is large enough from the
+// first, so that the program does not break itself.
+constexpr std::size_t kHeapBytes = 8u << 20;
+constexpr std::size_t kRoomBytes = 1u << 20;
+constexpr std::size_t kWrittenBytesMax = kRoomBytes / 2;
+constexpr std::size_t kKeptCountMax = 64;  // Of each kind of handle.
+constexpr std::uint64_t kChildCallCount = 200;
+constexpr Word kNumbers[] = {0,
+                             1,
+                             2,
+                             3,
+                             7,
+                             15,
+                             16,
+                             17,
+                             100,
+                             255,
+                             256,
+                             1023,
+                             1024,
+                             65'535,
+                             65'536,
+                             0x7FFF'FFFF,
+                             0x8000'0000,
+                             0xFFFF'FFFE,
+                             0xFFFF'FFFF,
+                             0x7FFF'FFFF'FFFF'FFFF,
+                             0x8000'0000'0000'0000,
+                             ~Word{0}};
+constexpr double kFloats[] = {0.0, 0.5, 1.0, -1.0, 1e300, 1e-300};
+
+class Wild {
+ public:
+  explicit Wild(std::uint64_t seed) : state_(seed * 0x9E37'79B9'7F4A'7C15 + 1) {
+    std::free(std::malloc(kHeapBytes));
+    room_ = __builtin_wasm_memory_grow(0, kRoomBytes / 65'536) * 65'536;
+  }
+
+  // False where a call gave what none may give.
+  bool step() {
+    if (below(16) == 0) have_something();
+    const Call& call = kCalls[below(std::size(kCalls))];
+    const std::string_view name = call.name;
+    std::vector<Word> words(call.word_count);
+    lists_.clear();
+    for (std::uint32_t at = 0; at < call.word_count; ++at) {
+      const Parameter& parameter = call.parameters[at];
+      switch (parameter.kind) {
+        case WordKind::Handle:
+          words[at] = handle(call, parameter.name);
+          break;
+        case WordKind::Address:
+          words[at] = address();
+          break;
+        case WordKind::ListPointer:
+          list(call, parameter, words[at], words[at + 1]);
+          break;
+        case WordKind::ListCount:
+          break;
+        case WordKind::Number:
+          words[at] = number(parameter.name);
+          break;
+        case WordKind::Float:
+          words[at] = std::bit_cast<Word>(real());
+          break;
+      }
+    }
+    const std::int64_t value = call.make(words.data());
+    ++count_;
+    if (!is_possible(value)) {
+      wrong_ =
+          std::string(call.interface_name) + "." + call.name + " gave " + std::to_string(value);
+      return false;
+    }
+    if (value >= 0) has_succeeded_[static_cast<std::size_t>(&call - kCalls)] = true;
+    if (value > 0) keep(call, static_cast<std::uint32_t>(value));
+    return true;
+  }
+
+  std::uint64_t count() const { return count_; }
+  // How many of the calls came to something at least once.
+  std::size_t succeeded_count() const { return has_succeeded_.count(); }
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  using Pool = std::vector<std::uint32_t>;
+
+  std::uint64_t next() {
+    std::uint64_t z = state_ += 0x9E37'79B9'7F4A'7C15;
+    z = (z ^ (z >> 30)) * 0xBF58'476D'1CE4'E5B9;
+    z = (z ^ (z >> 27)) * 0x94D0'49BB'1331'11EB;
+    return z ^ (z >> 31);
+  }
+  std::uint64_t below(std::uint64_t count) { return next() % count; }
+
+  // A value, or an error that has a name; and nothing of the host's own may have broken.
+  static bool is_possible(std::int64_t value) {
+    if (value >= 0) return true;
+    if (value < -std::numeric_limits<std::int32_t>::max()) return false;
+    const auto code = static_cast<ErrorCode>(-value);
+    return code != ErrorCode::Internal && error_code_name(code) != std::string_view("unknown");
+  }
+
+  // Handles of one kind go by one name.
+  static std::string_view kind_of(std::string_view interface_name, std::string_view parameter) {
+    if (parameter == "pages" || parameter == "ikv" || parameter == "okv" || parameter == "target") {
+      return "page";
+    }
+    if (parameter == "embeds" || parameter == "iemb" || parameter == "oemb") return "embed";
+    if (parameter == "futures") return "future";
+    if (parameter == "source") return interface_name == "context" ? "context" : "page";
+    return parameter;
+  }
+  // What kind a call gives; empty for none.
+  static std::string_view given_by(const Call& call) {
+    constexpr std::array<std::string_view, 2> kGivers[] = {
+        {"get-model", "model"},        {"create-queue", "queue"}, {"create", "context"},
+        {"subscribe", "subscription"}, {"launch", "child"},       {"http-request", "exchange"},
+        {"send-file", "file"},         {"generate", "generation"}};
+    if (call.gives_future) return "future";
+    for (const auto& [name, kind] : kGivers) {
+      if (name == call.name) return kind;
+    }
+    return "";
+  }
+  void keep_handle(std::string_view kind, std::uint32_t value) {
+    Pool& pool = pools_[std::string(kind)];
+    if (pool.size() < kKeptCountMax) {
+      pool.push_back(value);
+    } else {
+      pool[below(pool.size())] = value;
+    }
+  }
+  void keep(const Call& call, std::uint32_t value) {
+    const std::string_view kind = given_by(call);
+    if (!kind.empty()) keep_handle(kind, value);
+    // The first number of a result may be a handle: of a fork, a file, a snapshot.
+    std::uint32_t first = 0;
+    std::memcpy(&first, reinterpret_cast<const void*>(room_), sizeof first);
+    if (call.name == std::string_view("take")) keep_handle(below(2) ? "context" : "file", first);
+  }
+  // Pages, embeddings and contexts to do something with.
+  void have_something() {
+    const std::int32_t model = quire::abi::models::get_model(nullptr, 0);
+    const std::int32_t queue = create_queue(model);
+    std::int32_t some[4] = {};
+    if (allocate::alloc_kvpage(queue, 4, some) == 4) {
+      for (const std::int32_t each : some) keep_handle("page", static_cast<std::uint32_t>(each));
+    }
+    if (allocate::alloc_emb(queue, 4, some) == 4) {
+      for (const std::int32_t each : some) keep_handle("embed", static_cast<std::uint32_t>(each));
+    }
+    const std::int32_t context = context::create(queue);
+    const std::uint32_t tokens[5] = {3, 1, 4, 1, 5};
+    context::append(context, tokens, 5);
+    for (const auto& [kind, value] : std::initializer_list<std::pair<const char*, std::int32_t>>{
+             {"model", model}, {"queue", queue}, {"context", context}}) {
+      if (value > 0) keep_handle(kind, static_cast<std::uint32_t>(value));
+    }
+    // Nothing has an end of its own here: some go, whoever uses them.
+    for (auto& [kind, pool] : pools_) {
+      if (pool.size() == kKeptCountMax && below(4) == 0) {
+        for (const std::uint32_t each : pool) future::drop(static_cast<std::int32_t>(each));
+      }
+    }
+  }
+  static std::int32_t create_queue(std::int32_t model) { return queue::create_queue(model, 1); }
+
+  Word any_number() {
+    if (below(8) == 0) {
+      const Word any = next();
+      // As a length: in the room, or in no memory.
+      return static_cast<std::uint32_t>(any) < 0x1000'0000 ? any % (kWrittenBytesMax / 4) : any;
+    }
+    return kNumbers[below(std::size(kNumbers))];
+  }
+  Word handle(const Call& call, std::string_view parameter) {
+    const std::string kind(kind_of(call.interface_name, parameter));
+    const std::uint64_t choice = below(16);
+    if (choice == 0) return static_cast<std::uint32_t>(any_number());
+    if (choice < 3 && !pools_.empty()) {  // Of any kind.
+      const Pool& pool = std::next(pools_.begin(), static_cast<long>(below(pools_.size())))->second;
+      if (!pool.empty()) return pool[below(pool.size())];
+    }
+    const Pool& pool = pools_[kind == "handle" ? "future" : kind];
+    if (pool.empty()) return static_cast<std::uint32_t>(any_number());
+    const Word one = pool[below(pool.size())];
+    return choice == 3 ? one ^ (Word{1} << below(32)) : one;
+  }
+  Word address() {
+    const std::uint64_t choice = below(16);
+    if (choice == 0) return std::max<Word>(static_cast<std::uint32_t>(any_number()), room_);
+    if (choice == 1) return memory_end() - below(64);
+    return room_ + (choice < 4 ? below(64) : 0);
+  }
+  static Word memory_end() { return Word{__builtin_wasm_memory_size(0)} * 65'536; }
+
+  // Mostly a few elements that may be well; else anything.
+  void list(const Call& call, const Parameter& parameter, Word& pointer, Word& count) {
+    count = below(16) == 0 ? static_cast<std::uint32_t>(any_number()) : below(20);
+    pointer = address();
+    if (below(8) == 0) return;
+    std::vector<std::uint32_t>& elements = lists_.emplace_back(32);
+    const std::string_view name = parameter.name;
+    for (std::uint32_t& each : elements) {
+      each = parameter.holds_handles ? static_cast<std::uint32_t>(handle(call, name))
+                                     : static_cast<std::uint32_t>(below(1100));
+    }
+    if (parameter.element_bytes == 1) {
+      constexpr std::string_view kTexts[] = {"a", "name", "b", "GET", "{}", "text/plain", "\xFF"};
+      const std::string_view text = kTexts[below(std::size(kTexts))];
+      const bool is_mask = name == "mask";
+      if (is_mask) std::fill(elements.begin(), elements.end(), 0x0001'0001u);
+      if (!is_mask) std::memcpy(elements.data(), text.data(), text.size());
+      if (below(8) > 0) count = is_mask ? 16 : text.size();
+    }
+    pointer = reinterpret_cast<std::uintptr_t>(elements.data());
+  }
+  Word number(std::string_view parameter) {
+    // No wait may be longer than the test.
+    if (parameter == "timeout-ns") return below(100'000);
+    if (parameter == "duration-ns") return below(2) ? below(1'000'000) : next();
+    if (parameter == "capacity") return below(4) ? below(65'536) : any_number();
+    if (parameter == "flags" || parameter == "priority" || parameter == "kind") return below(4);
+    if (parameter == "share") return below(110);
+    return below(2) ? below(24) : any_number();
+  }
+  double real() {
+    const std::uint64_t choice = below(10);
+    if (choice == 0) return std::bit_cast<double>(next());
+    if (choice < 4) return kFloats[below(std::size(kFloats))];
+    return static_cast<double>(below(1000)) / 1000.0;
+  }
+
+  std::uint64_t state_;
+  std::uint64_t count_ = 0;
+  std::map<std::string, Pool> pools_;
+  std::vector<std::vector<std::uint32_t>> lists_;  // What the call at hand is given.
+  std::string wrong_;
+  std::bitset<std::size(kCalls)> has_succeeded_;
+  std::uintptr_t room_ = 0;
+};
+
+std::uint64_t argument(std::uint32_t index) {
+  char text[32] = {};
+  runtime::get_arg(index, text, sizeof text - 1);
+  return std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace
+
+extern "C" __attribute__((export_name("run"))) std::int32_t run();
+extern "C" std::int32_t run() {
+  // A child of a wild program has whatever arguments; it is wild too, for a while.
+  const bool is_child = runtime::get_arg_count() != 2;
+  Wild wild(is_child ? static_cast<std::uint64_t>(runtime::get_instance_id()) : argument(0));
+  const std::uint64_t call_count = is_child ? kChildCallCount : argument(1);
+  bool is_well = true;
+  while (is_well && wild.count() < call_count) is_well = wild.step();
+  const std::string text = is_well ? "\nCALLS " + std::to_string(wild.count()) + " " +
+                                         std::to_string(wild.succeeded_count()) + "\n"
+                                   : "\nWRONG " + wild.wrong() + "\n";
+  // What it sent before may wait for the client.
+  while (session::send(reinterpret_cast<const std::uint8_t*>(text.data()),
+                       static_cast<std::uint32_t>(text.size())) ==
+         -static_cast<std::int32_t>(ErrorCode::QuotaExceeded)) {
+    future::wait(nullptr, 0, 10'000'000);
+  }
+  return is_well ? 0 : 1;
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Random calls on a server beside a victim whose tokens must be those that it gives alone.
+
+    wild_test.py BUILD [SEED...]
+
+64 seeds of 16,000 calls each, 1,024,000 in all; this run's share is QUIRE_SEED_SHARE's (base/seeds.h).
+"""
+import os
+import pathlib
+import re
+import sys
+
+import beside
+
+SEED_COUNT = 64
+CALL_COUNT = 16_000
+SUCCEEDED_COUNT_MIN = 70  # Of 119; of absent traits and of what is not granted none can.
+TOKEN_COUNT = 100
+PAGE_COUNT = 40_000  # More than random calls ever hold at once: the victim must have some.
+
+
+def share():
+    match = re.fullmatch(r"(\d+)/(\d+)", os.environ.get("QUIRE_SEED_SHARE", ""))
+    index, count = (int(match.group(1)), int(match.group(2))) if match else (0, 8)
+    if count == 0 or index >= count:
+        index, count = 0, 8
+    return list(range(index, SEED_COUNT, count)) or [index % SEED_COUNT]
+
+
+def main(build, seeds):
+    failures, made, fewest = [], 0, sys.maxsize
+    print(f"seeds {seeds[0]} to {seeds[-1]}, {len(seeds)} of {SEED_COUNT}; one alone: "
+          f"tests/hostile/wild_test.py {build.name} SEED", flush=True)
+    victim = beside.guest(build, "victim")
+    with beside.Server(build, page_count=PAGE_COUNT) as server:
+        alone = beside.streams_of(server.run(victim, [TOKEN_COUNT]))
+        if alone is None:
+            failures.append("the victim alone did not end well")
+        for seed in seeds:
+            wild = server.start(beside.guest(build, "wild"), [seed, CALL_COUNT])
+            while True:  # As long as it is wild.
+                is_over = wild.poll() is not None
+                result = server.run(victim, [TOKEN_COUNT])
+                if beside.streams_of(result) != alone:
+                    failures.append(f"seed {seed}: the victim gives other tokens than alone: "
+                                    f"{result[0]} {result[2][-500:]}")
+                if is_over or not server.is_alive():
+                    break
+            code, out, said = beside.end_of(wild)
+            told = re.findall(r"^CALLS (\d+) (\d+)$", out, re.MULTILINE)
+            made += sum(int(count) for count, _ in told)
+            fewest = min([fewest, *(int(succeeded) for _, succeeded in told)])
+            if code != 0 or not told:
+                failures.append(f"seed {seed}: {code} {out[-200:]!r} {said[-500:]}")
+            if not server.is_alive():
+                failures.append(f"seed {seed}: the server has gone: {server.log.name}")
+                break
+    if server.exit_code != 0:
+        failures.append(f"the server ended with {server.exit_code}: {server.log.name}")
+    # Random calls that all fail test little.
+    if fewest < SUCCEEDED_COUNT_MIN:
+        failures.append(f"only {fewest} different calls ever succeeded, of a seed")
+    print("\n".join(failures) or f"{made} calls, at least {fewest} different ones with success")
+    return not failures
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    given = [int(each) for each in sys.argv[2:]]
+    sys.exit(0 if main(pathlib.Path(sys.argv[1]).resolve(), given or share()) else 1)
