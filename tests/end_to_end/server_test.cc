@@ -199,14 +199,16 @@ TEST(EndToEndServer, AProgramLaunchesOneThatAClientUploadedAndNamed) {
   EXPECT_EQ(before.exit_code, 4);
   EXPECT_NE(before.err.find("no program \"tool\""), std::string::npos) << before.err;
   const auto client = client_of(server);
-  const std::string bytes = read_text(kEcho);
-  const Digest echo = sha256(std::as_bytes(std::span(bytes)));
+  const std::string bytes = read_text(inferlet("hello"));
+  const Digest hello = sha256(std::as_bytes(std::span(bytes)));
   constexpr std::chrono::milliseconds kPatience(60'000);
-  ASSERT_TRUE(client->ask(wire::Upload{echo, bytes.size(), 0, bytes}, kPatience).ok());
-  const auto named = client->ask(wire::NameProgram{echo, "tool"}, kPatience);
+  ASSERT_TRUE(client->ask(wire::Upload{hello, bytes.size(), 0, bytes}, kPatience).ok());
+  const auto named = client->ask(wire::NameProgram{hello, "tool"}, kPatience);
   ASSERT_TRUE(named.ok() && std::holds_alternative<wire::Done>(named.value()));
-  const ProcessResult after = run_there(server, {"parent", "--", "tool", "one", "two"});
-  EXPECT_EQ(after.out.substr(0, 26), "child: one\nchild: two\n");
+  const ProcessResult after = run_there(server, {"parent", "--", "tool", "--name", "you"});
+  EXPECT_EQ(after.exit_code, 0) << after.err;
+  EXPECT_EQ(after.out.substr(0, 18), "child: Hello, you!");
+  EXPECT_NE(after.out.find("ended with 0\n"), std::string::npos) << after.out;
 }
 
 TEST(EndToEndServer, WhoFindsNoServerIsToldHowToGetOne) {

@@ -238,7 +238,7 @@ class Detaching(WithServer):
 
 
 class Full(WithServer):
-    arguments = ("--instances", "2", "--connections", "2")
+    arguments = ("--instances", "2", "--launch-queue", "0", "--connections", "2")
 
     async def test_a_full_server_says_when_to_try_again(self) -> None:
         await self.client.launch("echo")
@@ -258,11 +258,11 @@ class Stalling(WithServer):
         slow = quire.Client(self.server.url, buffer_bytes_max=100_000, stall_seconds=0.2)
         async with slow:
             instance = await slow.launch("echo")
-            await instance.send("again 20000")
+            await instance.send("again 3000")
             with self.assertRaises(quire.Stalled) as stalled:
                 await self.soon(instance.result())
             self.assertIn(f"instance {instance.info.instance}", str(stalled.exception))
-            for number in range(1, 20_001):
+            for number in range(1, 3_001):
                 self.assertEqual(await self.soon(instance.receive()), b"%d\n" % number)
             await instance.send("quit")
             (await self.soon(instance.result())).check()

@@ -30,7 +30,8 @@ constexpr std::size_t kReadBytes = 64u << 10;  // At once; larger buffers are gi
 constexpr std::chrono::milliseconds kDiscardTimeMax{1'000};
 constexpr std::size_t kDiscardBytesMax = 64u << 10;  // Of a body that nobody reads.
 constexpr std::uint64_t kFullRetryMs = 1'000;
-constexpr std::uint64_t kOwnFrameBytes = 1024;  // About what a reply of this thread takes.
+constexpr std::uint32_t kHeldBackCountMax = 64;  // Frames that may wait for one another.
+constexpr std::uint64_t kOwnFrameBytes = 1024;   // About what a reply of this thread takes.
 
 // One connection: an HTTP request, and then either its answer or a WebSocket.
 class WebSession final : public Session, public std::enable_shared_from_this<WebSession> {
@@ -105,6 +106,7 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   bool is_paused_ = false;
   bool is_writing_ = false;
   bool is_held_back_ = false;
+  std::uint32_t held_back_count_ = 0;  // Frames since then.
   bool is_closing_ = false;
   bool is_close_sent_ = false;
   bool is_finished_ = false;
@@ -338,7 +340,7 @@ void WebSession::write_next() {
     return;
   }
   is_writing_ = true;
-  hold_back(queue_.size() > 1);
+  if (queue_.size() > 1) hold_back(true);
   current_ = wire::encode(queue_.front().frame);
   stream_.binary(current_.is_binary);
   stream_.async_write(asio::buffer(current_.bytes),
@@ -349,6 +351,7 @@ void WebSession::write_next() {
 // kernel keeps what is written until the last of them is.
 void WebSession::hold_back(bool is_held) {
   if (std::exchange(is_held_back_, is_held) == is_held) return;
+  held_back_count_ = 0;
   const int value = is_held ? 1 : 0;
   // Where it fails they leave in a packet each.
   (void)setsockopt(beast::get_lowest_layer(stream_).socket().native_handle(), IPPROTO_TCP, TCP_CORK,
@@ -364,6 +367,7 @@ void WebSession::written(ErrorCodeOf error) {
   queue_bytes_ -= queue_.front().bytes();
   connection_->written_bytes.fetch_add(queue_.front().charge);
   queue_.pop_front();
+  if (queue_.empty() || ++held_back_count_ >= kHeldBackCountMax) hold_back(false);
   if (queue_bytes_ <= host_.limits.unwritten_bytes_max / 2 &&
       connection_->engine_waits.exchange(false)) {
     host_.link.engine_wakeup.notify();
