@@ -405,5 +405,29 @@ TEST(Limits, ACommandThatNobodyWaitsForIsNotLostForWhatPends) {
   EXPECT_EQ(harness.get<ContextState>(guest.id, flush).counters.seq_len, 3u);
 }
 
+TEST(Limits, ASnapshotWhosePagesAreStillThereIsOfTheQuotaToo) {
+  store::SimulatedFileSystem files;
+  Harness harness({.files = &files});
+  const Guest guest = guest_of(harness, {.page_count_max = 4});
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(48)}, false);
+  harness.send(guest.id, ContextFlush{guest.context});
+  harness.send(guest.id, ContextSave{guest.context, "kept"});
+  harness.run();
+  harness.send(guest.id, ContextDrop{guest.context}, false);
+  const ObjectId other = harness.context(guest.id, guest.queue);
+  harness.send(guest.id, ContextAppend{other, count_tokens(48, 100)}, false);
+  harness.send(guest.id, ContextFlush{other});
+  harness.run();
+  const FutureId open =
+      harness.send(guest.id, ContextOpen{harness.new_object(), guest.queue, "kept"});
+  harness.run();
+  EXPECT_EQ(harness.error(guest.id, open), ErrorCode::QuotaExceeded);
+  harness.send(guest.id, ContextDrop{other}, false);
+  const FutureId again =
+      harness.send(guest.id, ContextOpen{harness.new_object(), guest.queue, "kept"});
+  harness.run();
+  EXPECT_EQ(harness.get<ContextState>(guest.id, again).counters.seq_len, 48u);
+}
+
 }  // namespace
 }  // namespace quire::control

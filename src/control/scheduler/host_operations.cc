@@ -286,8 +286,9 @@ Scheduler::Attempt Scheduler::save(Operation& operation) {
 }
 
 Scheduler::Attempt Scheduler::open(Operation& operation) {
-  Result<SnapshotOpens::Step> step =
-      opens_.step(operation, batch_, [&](std::uint32_t count) -> Result<bool> {
+  Result<SnapshotOpens::Step> step = opens_.step(
+      operation, batch_, [&](NodeId node) { return check_found(*operation.instance, node); },
+      [&](std::uint32_t count) -> Result<bool> {
         TRY(check_quota(*operation.instance, count));
         const bool may_take = can_take(operation, count);
         if (may_take) operation.wanted_page_count = 0;
@@ -419,6 +420,15 @@ Result<void> Scheduler::meter_tokens(Instance& instance, std::uint64_t count) {
   }
   metered += count;
   return {};
+}
+
+Result<void> Scheduler::check_found(Instance& instance, NodeId node) {
+  PageLedger& own = ledger(instance);
+  if (own.holds(resources_.cache.page_of(node))) return {};
+  const std::uint32_t quota = quota_of(instance);
+  const PageCharge charge = charge_of(own, resources_, quota - std::min(quota, 1u));
+  if (charge.page_count < quota || charge.counts(node)) return {};
+  return beyond_quota(instance, 1);
 }
 
 std::uint32_t Scheduler::quota_of(Instance& instance) const {

@@ -326,6 +326,8 @@ class Scheduler {
   // suspension are not more.
   Result<void> check_quota(Instance& instance, std::uint32_t count,
                            const Context* returning = nullptr);
+  // Whether it may hold the page of that name, which is resident.
+  Result<void> check_found(Instance& instance, NodeId node);
   Error beyond_quota(Instance& instance, std::uint32_t count);
   // What the instance may hold of this model: its limit is for all models together.
   std::uint32_t quota_of(Instance& instance) const;

@@ -236,7 +236,7 @@ Result<void> SnapshotOpens::read_more(Open& open) {
   return submit(open, store::ReadPagesJob{.space = disk_.space(), .names = std::move(names)});
 }
 
-Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation) {
+Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayHold& may_hold) {
   Open& open = open_of(operation);
   if (open.error) return std::move(*std::exchange(open.error, {}));
   if (open.waits) return Step{};
@@ -251,6 +251,7 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation) {
     const NodeId known = cache.find_name(open.opened.chain[open.next]);
     const bool is_child = known != kNoNode && cache.parent(known) == context.head;
     if (is_child && (is_dropped(open, open.next) || cache.is_resident(known))) {
+      if (!is_dropped(open, open.next)) TRY(may_hold(known));
       attach(open, operation, known);
       continue;
     }
@@ -267,6 +268,7 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation) {
       const PageMatch match = cache.find(context.head, content_of(open.read.front()));
       if (match.state == MatchState::InFlight) return Step{.end = StepEnd::Again};
       if (match.state == MatchState::Resident) {
+        TRY(may_hold(match.node));
         attach(open, operation, match.node);
         continue;
       }

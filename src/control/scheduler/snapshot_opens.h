@@ -14,6 +14,7 @@
 // Errors   answered to the open's future; the context is empty then. NotSupported with the reason
 //          for a snapshot of another model, numerics, format or sharing domain; Corrupted.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -41,11 +42,14 @@ class SnapshotOpens {
     StepEnd end = StepEnd::Waits;
     std::uint32_t wanted_page_count = 0;
   };
+  // Whether the instance may hold that page, which is resident.
+  using MayHold = std::function<Result<void>(NodeId)>;
   // Goes on with the open that `operation` (a ContextOpen) asks for. `may_take` says whether so
   // many pages are free for it, and makes them so.
   template <typename MayTake>
-  Result<Step> step(Operation& operation, inference::Batch& batch, MayTake may_take) {
-    const Step next = TRY(look(operation));
+  Result<Step> step(Operation& operation, inference::Batch& batch, const MayHold& may_hold,
+                    MayTake may_take) {
+    const Step next = TRY(look(operation, may_hold));
     if (next.end != StepEnd::WantsPages || !TRY(may_take(next.wanted_page_count))) return next;
     load(operation, batch, next.wanted_page_count);
     return Step{.end = StepEnd::Waits};
@@ -76,7 +80,7 @@ class SnapshotOpens {
     std::optional<Error> error;
   };
 
-  Result<Step> look(Operation& operation);
+  Result<Step> look(Operation& operation, const MayHold& may_hold);
   Result<void> begin(Open& open, Operation& operation);
   Result<void> accept(Open& open, Operation& operation);
   Result<void> check(const Open& open, const Context& context, std::size_t offset) const;
