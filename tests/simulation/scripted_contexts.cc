@@ -273,8 +273,9 @@ void ScriptedGuest::forward() {
     }
   }
   const std::int64_t again = put_list(std::vector<std::int32_t>{embed});
-  check("allocate.dealloc-emb", call("allocate.dealloc-emb", {queue, again, 1}));
-  stale_.push_back(embed);
+  if (check("allocate.dealloc-emb", call("allocate.dealloc-emb", {queue, again, 1}))) {
+    stale_.push_back(embed);
+  }
 }
 
 void ScriptedGuest::fork() {

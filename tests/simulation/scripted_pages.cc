@@ -67,9 +67,10 @@ void ScriptedGuest::read_on(std::uint32_t key, std::uint32_t token_count) {
   if (!allocate(run, "allocate.alloc-emb", token_count + 1, embeds)) return;
   const auto free_embeds = [&] {
     const std::int64_t list = put_list(embeds);
-    check("allocate.dealloc-emb",
-          call("allocate.dealloc-emb", {run.queue, list, length_of(embeds)}));
-    stale_.push_back(embeds.front());
+    if (check("allocate.dealloc-emb",
+              call("allocate.dealloc-emb", {run.queue, list, length_of(embeds)}))) {
+      stale_.push_back(embeds.front());
+    }
   };
   if (!allocate(run, "allocate.alloc-kvpage", missing, pages)) return free_embeds();
   run.pages = pages;
