@@ -6,13 +6,15 @@
 #include <string>
 #include <string_view>
 
-#include "base/utf8.h"
+#include "application/sandbox/body_check.h"
+#include "application/sandbox/module_reader.h"
 
 namespace quire::sandbox {
 namespace {
 
+using Reader = ModuleReader;
+
 constexpr std::uint8_t kFunctionType = 0x60;
-constexpr std::uint32_t kNameBytesMax = 100'000;
 constexpr std::uint32_t kParameterCountMax = 1'000;
 
 enum Section : std::uint8_t {
@@ -23,66 +25,13 @@ enum Section : std::uint8_t {
   kTable = 4,
   kMemory = 5,
   kExport = 7,
+  kCode = 10,
 };
 enum External : std::uint8_t {
   kExternalFunction,
   kExternalTable,
   kExternalMemory,
   kExternalGlobal
-};
-
-// A cursor over the module that never reads past its end; the first failure sticks.
-class Reader {
- public:
-  Reader(std::span<const std::byte> bytes, std::size_t start, std::size_t end)
-      : bytes_(bytes), at_(start), end_(end) {}
-
-  bool done() const { return at_ >= end_; }
-  std::size_t at() const { return at_; }
-
-  Result<std::uint8_t> byte() {
-    if (at_ >= end_) return fail("cut short");
-    return static_cast<std::uint8_t>(bytes_[at_++]);
-  }
-
-  // LEB128 of at most `bits` bits.
-  Result<std::uint64_t> number(unsigned bits) {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < bits; shift += 7) {
-      const std::uint8_t next = TRY(byte());
-      const std::uint64_t low = next & 0x7f;
-      if (bits - shift < 7 && (low >> (bits - shift)) != 0) return fail("a number too large");
-      value |= low << shift;
-      if ((next & 0x80) == 0) return value;
-    }
-    return fail("a number too long");
-  }
-  Result<std::uint32_t> count() { return static_cast<std::uint32_t>(TRY(number(32))); }
-
-  Result<std::string_view> name() {
-    const std::uint32_t bytes = TRY(count());
-    if (bytes > kNameBytesMax || bytes > end_ - at_) return fail("a name cut short");
-    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()) + at_, bytes);
-    if (utf8_valid_bytes(text) != bytes) return fail("a name that is no UTF-8");
-    at_ += bytes;
-    return text;
-  }
-
-  Result<void> skip(std::uint64_t bytes) {
-    if (bytes > end_ - at_) return fail("cut short");
-    at_ += static_cast<std::size_t>(bytes);
-    return {};
-  }
-
-  Error fail(const char* why) const {
-    return Error(ErrorCode::InvalidArgument, "not a valid Wasm module: " + std::string(why) +
-                                                 " at byte " + std::to_string(at_));
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-  std::size_t at_;
-  std::size_t end_;
 };
 
 char value_letter(std::uint8_t type) {
@@ -184,6 +133,8 @@ class Checker {
         return read_memories(section);
       case kExport:
         return read_exports(section);
+      case kCode:
+        return check_bodies(section, limits_.loop_depth_max);
       default:
         return {};
     }

@@ -1,6 +1,7 @@
 #pragma once
 // What can be said of a module before it is compiled: that it is Wasm, small enough, imports only
-// what is offered, under the right types, and has an entry. The compiler validates the rest.
+// what is offered, under the right types, has an entry, and no loops that would hold a compiler up.
+// The compiler validates the rest.
 //
 // Thread   any; nothing is kept.
 // Errors   InvalidArgument names what is wrong and at which byte; NotSupported names the import;
@@ -21,6 +22,7 @@ struct ModuleLimits {
   std::uint32_t type_count_max = 100'000;
   std::uint32_t import_count_max = 1'000;
   std::uint32_t export_count_max = 10'000;
+  std::uint32_t loop_depth_max = 100;  // Loops inside loops, of one function.
 };
 
 enum class ModuleEntry : std::uint8_t { Run, Start };  // `run` of a reactor, `_start` of a command.

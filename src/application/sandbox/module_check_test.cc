@@ -51,6 +51,74 @@ TEST(ModuleCheck, EveryTruncationIsAnError) {
   }
 }
 
+// kModule with this body (its local variables and instructions, without the last end) instead of
+// the second one.
+std::string with_body(const std::string& instructions) {
+  const auto number = [](std::size_t value) {
+    std::string bytes;
+    for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+    return bytes + static_cast<char>(value);
+  };
+  const std::string body = std::string("\0", 1) + instructions + "\x0b";
+  const std::string bodies =
+      std::string("\x02\x04\x00\x41\x07\x0b", 6) + number(body.size()) + body;
+  return kModule.substr(0, kModule.size() - 11) + "\x0a" + number(bodies.size()) + bodies;
+}
+
+std::string repeated(const std::string& text, std::size_t count) {
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+TEST(ModuleCheck, LoopsMayNestSoDeepAndNoDeeper) {
+  const auto loops = [](std::size_t count) {
+    return repeated("\x03\x40", count) + repeated("\x0b", count);
+  };
+  EXPECT_TRUE(check(with_body(loops(100))).ok());
+  EXPECT_TRUE(check(with_body(loops(100) + loops(100))).ok());
+  EXPECT_TRUE(check(with_body(repeated("\x02\x40", 10'000) + repeated("\x0b", 10'000))).ok());
+  EXPECT_TRUE(check(with_body(loops(7)), {.loop_depth_max = 7}).ok());
+  const Result<ModuleSummary> refused = check(with_body(loops(101)));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::TooLarge);
+  EXPECT_NE(refused.error().message().find("loop_depth_max is 100"), std::string::npos);
+  EXPECT_NE(refused.error().message().find("function 1 nests 101"), std::string::npos);
+}
+
+// Each form of operand is stepped over whole, though it holds bytes that elsewhere begin a loop.
+TEST(ModuleCheck, LoopsAreFoundBehindEveryKindOfInstruction) {
+  const std::string l = "\x03";
+  const std::string forms[] = {
+      std::string("\x00\x01\x05\x0f\x1a\x1b\x45\xc4\xd1", 9),
+      "\x0c" + l + "\x0d" + l + "\x10\x83\x03",
+      "\x0e\x02" + l + l + l,
+      "\x11" + l + l,
+      "\x1c\x01\x7f",
+      "\x20" + l + "\x24" + l + "\x25" + l + "\x26" + l,
+      "\x28\x02" + l + "\x3e" + l + l + "\x28\x42\x01" + l,
+      std::string("\x3f\0\x40\0", 4),
+      "\x41" + l + "\x41\x83\x83\x83\x83\x03" + "\x42\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+      "\x43" + repeated(l, 4) + "\x44" + repeated(l, 8),
+      "\xd0\x70\xd2" + l,
+      std::string("\xfc\0", 2) + "\xfc\x07",
+      "\xfc\x08" + l + l + "\xfc\x09" + l + "\xfc\x0a" + l + l + "\xfc\x0b" + l,
+      "\xfc\x0c" + l + l + "\xfc\x0d" + l + "\xfc\x0e" + l + l + "\xfc\x0f" + l + "\xfc\x10" + l +
+          "\xfc\x11" + l,
+      std::string("\xfd\0", 2) + l + l + "\xfd\x0b" + l + l,
+      "\xfd\x0c" + repeated(l, 16) + "\xfd\x0d" + repeated(l, 16) + "\xfd\x0e\xfd\x14",
+      "\xfd\x15" + l + "\xfd\x22" + l + "\xfd\x23\xfd\x53",
+      "\xfd\x54" + l + l + l + "\xfd\x5b" + l + l + l + "\xfd\x5c" + l + l + "\xfd\x5d" + l + l,
+      "\xfd\x5e\xfd\x93\x02",
+      "\x02\x7f\x0b" + std::string("\x04\x80\0\x0b", 4) + "\x02\x63\x70\x0b"};
+  for (const std::string& form : forms) {
+    EXPECT_TRUE(check(with_body(form), {.loop_depth_max = 0}).ok()) << testing::PrintToString(form);
+    const Result<ModuleSummary> found = check(with_body(form + "\x03\x40"), {.loop_depth_max = 0});
+    EXPECT_FALSE(found.ok()) << testing::PrintToString(form);
+  }
+  EXPECT_FALSE(check(with_body("\x43\x01")).ok());  // Cut short.
+}
+
 TEST(ModuleCheck, AnyByteMayLieWithoutHarm) {
   for (std::size_t at = 0; at < kModule.size(); ++at) {
     for (int value = 0; value < 256; ++value) {

@@ -1,0 +1,18 @@
+#pragma once
+// What a compiler would take too long over: bodies whose loops nest so deep that no program was
+// ever written so. Cranelift's time grows with the square of that depth (3 s for 5,000 loops in 15
+// KB), and a compilation that has begun cannot be stopped.
+//
+// Thread   any; nothing is kept.
+// Errors   TooLarge names the limit; InvalidArgument for a body that is cut short.
+#include <cstdint>
+
+#include "application/sandbox/module_reader.h"
+#include "base/result.h"
+
+namespace quire::sandbox {
+
+// `section`: the code section.
+Result<void> check_bodies(ModuleReader& section, std::uint32_t loop_depth_max);
+
+}  // namespace quire::sandbox
