@@ -281,6 +281,12 @@ void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max) {
       ->type_name("S")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
+  app.add_option(
+         "--pages-max", options.page_count_max,
+         "KV pages of an instance, so that one cannot hold those of all; without it as many "
+         "as there are")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1u << 26));
   app.add_flag("--allow-public-exports", options.may_export_publicly,
                "Let programs export pages that those of other tenants may import");
   app.add_flag("--allow-logits", options.may_read_logits,

@@ -38,8 +38,8 @@ struct EngineOptions {
   WhenFullChoice when_full = WhenFullChoice::Suspend;
   BatchingChoice batching;
   std::uint32_t prefill_row_budget = 0;  // Rows of prefill beside decoding; 0: measured.
-  // At most one of the two; neither: a quarter of the memory, at most 8 GiB. Pages are those of each
-  // model; memory is divided among the models.
+  // At most one of the two; neither: a quarter of the memory, at most 8 GiB. Pages are those of
+  // each model; memory is divided among the models.
   std::optional<std::uint32_t> kv_pages;
   std::optional<std::uint64_t> kv_memory_bytes;
   // Off where the verb has no snapshots to save or open.
@@ -93,6 +93,7 @@ struct ChatOptions {
 struct InstanceOptions {
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;
   double cpu_seconds_max = 60.0;
+  std::uint32_t page_count_max = 0;     // KV pages of an instance; 0: as many as there are.
   bool may_read_logits = false;         // The logits of the whole vocabulary.
   bool may_export_publicly = false;     // Pages that programs of every tenant may import.
   std::vector<std::string> allow_http;  // Where programs may send HTTP; none: nowhere.

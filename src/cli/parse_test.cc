@@ -127,11 +127,13 @@ TEST(Parse, ServeTakesProgramsAndEveryFlagOfItsContract) {
 }
 
 TEST(Parse, ARunOnAServerTakesWhatAClientMaySay) {
-  const auto options = parsed_as<RunOptions>({"run", "--server", "ws://localhost:1", "p.wasm",
-                                              "--cpu-seconds-max", "2", "--json", "--", "--model"});
+  const auto options =
+      parsed_as<RunOptions>({"run", "--server", "ws://localhost:1", "p.wasm", "--cpu-seconds-max",
+                             "2", "--pages-max", "300", "--json", "--", "--model"});
   EXPECT_EQ(options.server, "ws://localhost:1");
   EXPECT_TRUE(options.instance.has_cpu_seconds);
   EXPECT_FALSE(options.instance.has_memory);
+  EXPECT_EQ(options.instance.page_count_max, 300u);
   EXPECT_EQ(options.arguments, (std::vector<std::string>{"--model"}));
   for (const char* flag : {"--model", "--kv-pages", "--kv-report", "--store"}) {
     EXPECT_EQ(

@@ -13,9 +13,10 @@ namespace {
 // What a client may say; the rest is said where the engine is. Variables of the environment are not
 // meant for this run.
 Result<void> check_remote_flags(const CLI::App& verb) {
-  constexpr std::string_view kRemote[] = {"PROGRAM", "--server",     "--each",
-                                          "--json",  "--send-file",  "--save-files",
-                                          "--help",  "--memory-max", "--cpu-seconds-max"};
+  constexpr std::string_view kRemote[] = {"PROGRAM",    "--server",     "--each",
+                                          "--json",     "--send-file",  "--save-files",
+                                          "--help",     "--memory-max", "--cpu-seconds-max",
+                                          "--pages-max"};
   for (const CLI::Option* each : verb.get_options()) {
     const std::string name = each->get_name();
     const bool is_remote =

@@ -27,6 +27,7 @@ PROGRAMS = [
     ("handles", 1, [], "future_count_max"),
     ("contexts", 1, [], "context_count_max"),
     ("tokens", 1, [], "queued_token_count_max"),
+    ("pages", 1, ["--pages-max", "60"], "page_count_max"),
     ("spawn", 1, [], "child_count_max"),
     ("messages", 1, [], "inbox_message_count_max"),
     ("mailbox", 1, [], "mailbox_message_count_max"),

@@ -142,6 +142,7 @@ void RemoteRun::launch() {
     wire::Launch request{program_, all_[number], {}, false};
     const cli::InstanceOptions& limits = options_.instance;
     if (limits.has_memory) request.limits.memory_bytes_max = limits.memory_bytes_max;
+    if (limits.page_count_max > 0) request.limits.page_count_max = limits.page_count_max;
     if (limits.has_cpu_seconds) {
       request.limits.cpu_ns_max = static_cast<std::uint64_t>(limits.cpu_seconds_max * 1e9);
     }
