@@ -166,7 +166,8 @@ enum class BenchKind : std::uint8_t {
   Sink,
   Batching,
   Scheduler,
-  Arrival
+  Arrival,
+  Overhead
 };
 enum class BenchDevice : std::uint8_t { Both, Simulated, Cpu };
 struct NamedBatching {
@@ -187,6 +188,7 @@ struct BenchOptions {
   std::vector<NamedBatching> simulated_policies;
   std::vector<NamedBatching> cpu_policies;
   std::string kv_report_file;  // Restore, Pressure, Sink; as of RunOptions.
+  std::string program;         // Overhead: the guest; empty: that of the build.
   OutputStyle output = OutputStyle::Text;
 };
 

@@ -78,5 +78,20 @@ TEST(EndToEndBenchScheduling, AWrongPolicyOrDeviceIsNamed) {
   EXPECT_NE(device.err.find("supported: both, cpu, simulated"), std::string::npos) << device.err;
 }
 
+TEST(EndToEndBenchScheduling, OverheadTellsWhatEachLayerAddsToAToken) {
+  const nlohmann::json json = bench({"overhead", "--instances", "1,3", "--decode-tokens", "4",
+                                     "--rounds", "1", "--model", golden_path("tiny_llama")});
+  ASSERT_EQ(json["results"].size(), 2u * 9);
+  for (const nlohmann::json& each : json["results"]) {
+    EXPECT_GT(each["ms_per_token"], 0.0) << each;
+    if (each["way"] == "host loop") {
+      EXPECT_EQ(each["over_host_loop"], 0.0);
+    }
+  }
+  const ProcessResult result = run_quire(
+      {"bench", "overhead", "--program", "absent.wasm", "--model", golden_path("tiny_llama")});
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+}
+
 }  // namespace
 }  // namespace quire::test

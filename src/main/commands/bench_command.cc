@@ -304,6 +304,8 @@ int bench_command(const cli::BenchOptions& options) {
         return bench_scheduler(options);
       case cli::BenchKind::Arrival:
         return bench_arrival(options);
+      case cli::BenchKind::Overhead:
+        return bench_overhead(options);
     }
     QUIRE_CHECK(false, "a bench of no kind");
   };

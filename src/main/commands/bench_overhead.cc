@@ -1,0 +1,254 @@
+// `quire bench overhead`: what each layer between a program and the device adds to a token. One
+// ladder of ways to make the same tokens, from batches by hand to a program that does every part by
+// itself; what a way adds is its time over that of the way below it.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "main/commands/bench_scheduling.h"
+#include "main/commands/bench_streams.h"
+#include "main/commands/kv_text.h"
+#include "main/commands/output.h"
+#include "main/commands/raw_decode.h"
+#include "main/machine/application.h"
+#include "main/machine/machine.h"
+
+namespace quire {
+namespace {
+
+constexpr std::uint32_t kPromptTokens = 16;
+constexpr const char* kGuestName = "bench/token_loop.wasm";
+
+// `guest_way` is token_loop.cpp's; empty: not a guest.
+struct Way {
+  const char* name;
+  const char* guest_way;
+  const char* over;  // The way below it: what it is compared with.
+  const char* adds;
+};
+constexpr const char* kRaw = "raw batches";
+constexpr const char* kHost = "host loop";
+constexpr Way kWays[] = {
+    {kRaw, "", "", "nothing: batches by hand, no control layer"},
+    {kHost, "", kRaw, "scheduling, pages, and the host's own loop"},
+    {"generate", "generate", kHost, "Wasm and the boundary: a program takes each token"},
+    {"forward-sample", "forward-sample", "generate", "the program's loop, a call for each token"},
+    {"context", "context", "forward-sample", "sampling in the program"},
+    {"distribution", "distribution", "context", "returning a distribution of 256"},
+    {"by hand", "by-hand", "context", "pages, embeds and positions by hand"},
+    {"separate sampling", "separate-sampling", "by hand", "a step of its own for the distribution"},
+    {"separate embedding", "separate-embedding", "by hand", "a step of its own for the embedding"},
+};
+
+Result<std::string> find_guest(const std::string& wanted) {
+  if (!wanted.empty()) return wanted;
+  std::error_code failed;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const std::filesystem::path beside = self.parent_path() / kGuestName;
+  if (!failed && std::filesystem::exists(beside, failed)) return beside.string();
+  return Error(ErrorCode::NotFound, "no " + std::string(kGuestName) + " beside " + self.string() +
+                                        "; `make build` makes it, --program names another");
+}
+
+// Guests that run side by side, from the word of the benchmark to their ends.
+class Guests final : public lifecycle::ClientSink {
+ public:
+  Guests(Application& application, Machine& machine, const Clock& clock)
+      : application_(application), machine_(machine), clock_(clock) {}
+
+  // Seconds for `token_count` tokens of each, prompts left out.
+  Result<double> run(lifecycle::ProgramId program, const char* way, std::uint64_t seed,
+                     std::uint32_t count, std::uint32_t token_count) {
+    ready_count_ = ended_count_ = 0;
+    failure_.reset();
+    std::vector<lifecycle::InstanceId> instances;
+    for (std::uint32_t each = 0; each < count; ++each) {
+      lifecycle::LaunchRequest request{
+          .program = program,
+          .tenant = {},
+          .arguments = {way, std::to_string(seed * 1000 + each), std::to_string(kPromptTokens),
+                        std::to_string(token_count)},
+          .limits = {}};
+      instances.push_back(TRY(application_.launch(std::move(request), *this)));
+    }
+    turn_until([&] { return ready_count_ == count || ended_count_ > 0; });
+    const std::uint64_t begin_ns = clock_.now_ns();
+    for (const lifecycle::InstanceId each : instances) {
+      if (!failure_) TRY(application_.manager().send_to(each, "go"));
+    }
+    turn_until([&] { return ended_count_ == count; });
+    if (failure_) return std::move(*failure_);
+    return static_cast<double>(clock_.now_ns() - begin_ns) * 1e-9;
+  }
+
+  bool message(lifecycle::InstanceId, std::string_view) override {
+    ++ready_count_;
+    return true;
+  }
+  bool log(lifecycle::InstanceId, lifecycle::LogSource, lifecycle::LogLevel,
+           std::string_view line) override {
+    note(std::string(line));
+    return true;
+  }
+  bool file(lifecycle::InstanceId, const hostcalls::FilePart&) override { return true; }
+  bool ended(lifecycle::InstanceId, const lifecycle::EndRecord& record) override {
+    ++ended_count_;
+    if (record.kind != lifecycle::EndKind::Finished || record.exit_code != 0) {
+      note(std::string(end_kind_name(record.kind)) + ", exit code " +
+           std::to_string(record.exit_code) + ". " + record.message);
+    }
+    return true;
+  }
+
+ private:
+  void note(const std::string& what) {
+    if (!failure_) failure_.emplace(ErrorCode::Internal, "token_loop: " + what);
+  }
+  template <typename Done>
+  void turn_until(Done is_done) {
+    while (!is_done() && application_.manager().live_count() > 0) {
+      if (application_.loop().step()) continue;
+      machine_.wakeup().wait_for(std::chrono::nanoseconds(application_.loop().sleep_ns()));
+    }
+  }
+
+  Application& application_;
+  Machine& machine_;
+  const Clock& clock_;
+  std::uint32_t ready_count_ = 0;
+  std::uint32_t ended_count_ = 0;
+  std::optional<Error> failure_;
+};
+
+// The engine twice, for the host's loop and for guests, with a device each: they take turns.
+class Ladder {
+ public:
+  static Result<std::unique_ptr<Ladder>> build(const cli::BenchOptions& options) {
+    auto ladder = std::make_unique<Ladder>(options);
+    ladder->host_machine_ = TRY(Machine::build(options.engine, ladder->clock_));
+    ladder->guest_machine_ = TRY(Machine::build(options.engine, ladder->clock_));
+    ladder->application_ =
+        TRY(Application::build(*ladder->guest_machine_, ladder->clock_, SandboxOptions{}));
+    const std::string guest = TRY(find_guest(options.program));
+    ladder->program_ = TRY(ladder->application_->manager().load_program_file(guest));
+    return ladder;
+  }
+  explicit Ladder(const cli::BenchOptions& options) : options_(options) {}
+
+  // Milliseconds of one token of each of `count` streams that decode side by side.
+  Result<double> measure(const Way& way, std::uint32_t count, std::uint64_t seed) {
+    const std::uint32_t tokens = options_.decode_tokens;
+    if (way.name == std::string(kRaw)) {
+      const RawDecode wanted{
+          .stream_count = count, .prompt_tokens = kPromptTokens, .token_count = tokens};
+      return 1e3 * count / TRY(raw_decode_rate(options_.engine, wanted, clock_));
+    }
+    if (way.name == std::string(kHost)) return 1e3 * TRY(run_host(count, seed)) / tokens;
+    Guests guests(*application_, *guest_machine_, clock_);
+    return 1e3 * TRY(guests.run(program_, way.guest_way, seed, count, tokens)) / tokens;
+  }
+  std::string model() { return host_machine_->model().name; }
+  std::string backend() { return host_machine_->device().name; }
+
+ private:
+  Result<double> run_host(std::uint32_t count, std::uint64_t seed) {
+    Machine& machine = *host_machine_;
+    HostLoop loop(machine.control(), machine.answers(), machine.wakeup());
+    SeededRandom random(seed);
+    std::vector<std::unique_ptr<HostGenerator>> owned;
+    std::vector<HostGenerator*> generators;
+    std::vector<std::vector<std::uint32_t>> prompts;
+    for (std::uint32_t each = 0; each < count; ++each) {
+      owned.push_back(std::make_unique<HostGenerator>(loop, machine.text(), machine.model()));
+      generators.push_back(owned.back().get());
+      prompts.push_back(random_prompt(random, machine.model().vocabulary_size, kPromptTokens));
+    }
+    return TRY(run_streams(clock_, generators, prompts, options_.decode_tokens + 1)).decode_s;
+  }
+
+  const cli::BenchOptions& options_;
+  const SteadyClock clock_;
+  std::unique_ptr<Machine> host_machine_;
+  std::unique_ptr<Machine> guest_machine_;
+  std::unique_ptr<Application> application_;
+  lifecycle::ProgramId program_{};
+};
+
+// Milliseconds a token, of each round.
+using Figures = std::map<std::string, std::vector<double>>;
+
+// What one way takes over another, round by round: what the machine does meanwhile hits both.
+std::vector<double> differences(const Figures& figures, const char* way, const char* over) {
+  std::vector<double> added;
+  const std::vector<double>& above = figures.at(way);
+  const std::vector<double>& below = figures.at(over);
+  for (std::size_t round = 0; round < above.size(); ++round) {
+    added.push_back(above[round] - below[round]);
+  }
+  return added;
+}
+
+void tell(const Figures& figures, std::uint32_t count, bool is_text, nlohmann::json& results) {
+  const double host_ms = spread_of(figures.at(kHost)).median;
+  for (const Way& way : kWays) {
+    const Spread spread = spread_of(figures.at(way.name));
+    const bool is_first = way.over[0] == '\0';
+    const double added_ms =
+        is_first ? 0.0 : spread_of(differences(figures, way.name, way.over)).median;
+    const double over_host = spread_of(differences(figures, way.name, kHost)).median / host_ms;
+    results.push_back({{"instances", count},
+                       {"way", way.name},
+                       {"ms_per_token", spread.median},
+                       {"least", spread.least},
+                       {"most", spread.most},
+                       {"over", way.over},
+                       {"added_ms", added_ms},
+                       {"over_host_loop", over_host}});
+    if (!is_text) continue;
+    char line[200];
+    std::snprintf(line, sizeof line, "%4u  %-19s %8.3f (%.3f to %.3f) %+8.3f %+7.1f %%  %s\n",
+                  count, way.name, spread.median, spread.least, spread.most, added_ms,
+                  100.0 * over_host, way.adds);
+    print(line);
+  }
+}
+
+}  // namespace
+
+Result<void> bench_overhead(const cli::BenchOptions& options) {
+  const bool is_text = options.output == cli::OutputStyle::Text;
+  const std::unique_ptr<Ladder> ladder = TRY(Ladder::build(options));
+  nlohmann::json json = {{"model", ladder->model()},
+                         {"backend", ladder->backend()},
+                         {"tokens", options.decode_tokens},
+                         {"rounds", options.repetitions},
+                         {"results", nlohmann::json::array()}};
+  if (is_text) {
+    print(ladder->model() + ", backend " + ladder->backend() + ", " +
+          std::to_string(options.decode_tokens) + " tokens each, medians of " +
+          std::to_string(options.repetitions) + " rounds, all ways in turn\n" +
+          "   n  way                 ms/token (least to most)   adds ms  over the host's loop\n");
+  }
+  std::uint64_t seed = 0;
+  for (const std::uint32_t count : options.streams) {
+    Figures figures;
+    for (std::uint32_t round = 0; round < options.repetitions; ++round) {
+      for (const Way& way : kWays) {
+        figures[way.name].push_back(TRY(ladder->measure(way, count, ++seed)));
+      }
+    }
+    tell(figures, count, is_text, json["results"]);
+  }
+  if (!is_text) print(json_line(json));
+  return {};
+}
+
+}  // namespace quire
