@@ -167,7 +167,8 @@ enum class BenchKind : std::uint8_t {
   Batching,
   Scheduler,
   Arrival,
-  Overhead
+  Overhead,
+  Calls
 };
 enum class BenchDevice : std::uint8_t { Both, Simulated, Cpu };
 struct NamedBatching {
@@ -188,7 +189,7 @@ struct BenchOptions {
   std::vector<NamedBatching> simulated_policies;
   std::vector<NamedBatching> cpu_policies;
   std::string kv_report_file;  // Restore, Pressure, Sink; as of RunOptions.
-  std::string program;         // Overhead: the guest; empty: that of the build.
+  std::string program;         // Overhead, Calls: the guest; empty: that of the build.
   OutputStyle output = OutputStyle::Text;
 };
 

@@ -261,13 +261,33 @@ Verb add_overhead(CLI::App& bench) {
       "  quire bench overhead\n  quire bench overhead --instances 32 --rounds 3 --json");
 }
 
+Verb add_calls(CLI::App& bench) {
+  auto options = std::make_shared<BenchOptions>();
+  options->kind = BenchKind::Calls;
+  options->streams = {1, 8, 64, 256, 896};
+  CLI::App* verb = bench.add_subcommand(
+      "calls", "What a call costs a program, on a simulated device; needs no model");
+  verb->add_option("--instances", options->streams, "Programs alive, one of which calls at a time")
+      ->delimiter(',')
+      ->type_name("N,N,...")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--program", options->program,
+                   "The guest, instead of bench/call_loop.wasm beside this program")
+      ->type_name("FILE");
+  add_json(*verb, options->output);
+  verb->footer("Examples:\n  quire bench calls\n  quire bench calls --instances 1,896 --json");
+  return {verb, [options]() -> Result<Request> { return Request(*options); }};
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, std::vector<Verb>& verbs) {
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine with a model");
   bench->require_subcommand(1);
-  for (const auto add : {add_kv, add_generate_speed, add_restore, add_pressure, add_sink,
-                         add_batching, add_scheduler, add_arrival, add_launch, add_overhead}) {
+  for (const auto add :
+       {add_kv, add_generate_speed, add_restore, add_pressure, add_sink, add_batching,
+        add_scheduler, add_arrival, add_launch, add_overhead, add_calls}) {
     verbs.push_back(add(*bench));
   }
   verbs.push_back(add_bench_pages(*bench));

@@ -78,6 +78,19 @@ TEST(EndToEndBenchScheduling, AWrongPolicyOrDeviceIsNamed) {
   EXPECT_NE(device.err.find("supported: both, cpu, simulated"), std::string::npos) << device.err;
 }
 
+TEST(EndToEndBenchScheduling, CallsTellTimesForEachCountOfPrograms) {
+  const nlohmann::json json = bench({"calls", "--instances", "1,20"});
+  ASSERT_EQ(json["results"].size(), 4u);
+  for (const nlohmann::json& each : json["results"]) {
+    EXPECT_GT(each["p50_us"], 0.0) << each;
+    EXPECT_LE(each["p50_us"], each["p99_us"]) << each;
+    EXPECT_EQ(each.contains("one_way_us"), each["kind"] == "device");
+    if (each["kind"] != "device") continue;
+    EXPECT_GT(each["one_way_us"], 0.0);
+    EXPECT_LE(each["one_way_us"], each["p99_us"]);
+  }
+}
+
 TEST(EndToEndBenchScheduling, OverheadTellsWhatEachLayerAddsToAToken) {
   const nlohmann::json json = bench({"overhead", "--instances", "1,3", "--decode-tokens", "4",
                                      "--rounds", "1", "--model", golden_path("tiny_llama")});

@@ -306,6 +306,8 @@ int bench_command(const cli::BenchOptions& options) {
         return bench_arrival(options);
       case cli::BenchKind::Overhead:
         return bench_overhead(options);
+      case cli::BenchKind::Calls:
+        return bench_calls(options);
     }
     QUIRE_CHECK(false, "a bench of no kind");
   };

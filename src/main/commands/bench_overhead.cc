@@ -1,18 +1,16 @@
 // `quire bench overhead`: what each layer between a program and the device adds to a token. One
 // ladder of ways to make the same tokens, from batches by hand to a program that does every part by
 // itself; what a way adds is its time over that of the way below it.
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "main/commands/bench_guest.h"
 #include "main/commands/bench_scheduling.h"
 #include "main/commands/bench_streams.h"
 #include "main/commands/kv_text.h"
@@ -47,16 +45,6 @@ constexpr Way kWays[] = {
     {"separate sampling", "separate-sampling", "by hand", "a step of its own for the distribution"},
     {"separate embedding", "separate-embedding", "by hand", "a step of its own for the embedding"},
 };
-
-Result<std::string> find_guest(const std::string& wanted) {
-  if (!wanted.empty()) return wanted;
-  std::error_code failed;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  const std::filesystem::path beside = self.parent_path() / kGuestName;
-  if (!failed && std::filesystem::exists(beside, failed)) return beside.string();
-  return Error(ErrorCode::NotFound, "no " + std::string(kGuestName) + " beside " + self.string() +
-                                        "; `make build` makes it, --program names another");
-}
 
 // Guests that run side by side, from the word of the benchmark to their ends.
 class Guests final : public lifecycle::ClientSink {
@@ -137,7 +125,7 @@ class Ladder {
     ladder->guest_machine_ = TRY(Machine::build(options.engine, ladder->clock_));
     ladder->application_ =
         TRY(Application::build(*ladder->guest_machine_, ladder->clock_, SandboxOptions{}));
-    const std::string guest = TRY(find_guest(options.program));
+    const std::string guest = TRY(find_bench_guest(options.program, kGuestName));
     ladder->program_ = TRY(ladder->application_->manager().load_program_file(guest));
     return ladder;
   }

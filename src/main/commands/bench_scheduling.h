@@ -1,5 +1,5 @@
 #pragma once
-// `quire bench batching | scheduler | arrival | overhead`: the policies for batches against each other, what a
+// `quire bench batching | scheduler | arrival | overhead | calls`: the policies for batches against each other, what a
 // step costs the scheduler, and what a long prompt does to those who decode, what a
 // program costs over the host's own loop. As a table or as JSON.
 #include "base/result.h"
@@ -11,5 +11,6 @@ Result<void> bench_batching(const cli::BenchOptions& options);
 Result<void> bench_scheduler(const cli::BenchOptions& options);
 Result<void> bench_arrival(const cli::BenchOptions& options);
 Result<void> bench_overhead(const cli::BenchOptions& options);
+Result<void> bench_calls(const cli::BenchOptions& options);
 
 }  // namespace quire

@@ -37,23 +37,23 @@ std::int64_t wall_offset_ns(const Clock& clock) {
 
 // In the order of construction: each part knows only those above it. They end in reverse.
 struct Application::Parts {
-  Parts(std::unique_ptr<sandbox::WasmRuntime> wasm, Machine& machine, const Clock& clock,
+  Parts(std::unique_ptr<sandbox::WasmRuntime> wasm, const ApplicationBase& base, const Clock& clock,
         const SandboxOptions& options, WalkSink* walk)
       : runtime(std::move(wasm)),
-        http({.clock = clock, .wakeup = machine.wakeup()}),
+        http({.clock = clock, .wakeup = base.wakeup}),
         manager({.runtime = *runtime,
-                 .control = machine.control(),
-                 .answers = machine.answers(),
+                 .control = base.control,
+                 .answers = base.answers,
                  .clock = clock,
                  .wall_clock = wall_clock,
                  .random = random,
-                 .wakeup = machine.wakeup(),
+                 .wakeup = base.wakeup,
                  .wall_offset_ns = wall_offset_ns(clock),
                  .walk = walk,
                  .http = &http,
                  .admission = {.instance_count_max = options.instance_count_max,
                                .waiting_launch_count_max = options.waiting_launch_count_max}}),
-        loop(manager, machine.control(), clock, machine.wakeup()),
+        loop(manager, base.control, clock, base.wakeup),
         walk_sink(walk) {}
 
   SystemRandom random;
@@ -68,6 +68,13 @@ struct Application::Parts {
 Result<std::unique_ptr<Application>> Application::build(Machine& machine, const Clock& clock,
                                                         const SandboxOptions& options,
                                                         WalkSink* walk) {
+  return build({machine.control(), machine.answers(), machine.wakeup()}, clock, options, walk);
+}
+
+Result<std::unique_ptr<Application>> Application::build(const ApplicationBase& base,
+                                                        const Clock& clock,
+                                                        const SandboxOptions& options,
+                                                        WalkSink* walk) {
   sandbox::WasmtimeOptions wasm;
   wasm.instance_count_max = options.instance_count_max;
   wasm.memory_bytes_max = options.memory_bytes_max;
@@ -75,7 +82,7 @@ Result<std::unique_ptr<Application>> Application::build(Machine& machine, const 
   std::unique_ptr<sandbox::WasmRuntime> runtime =
       TRY(sandbox::make_wasmtime_runtime(hostcalls::host_functions(), wasm));
   return std::unique_ptr<Application>(
-      new Application(std::make_unique<Parts>(std::move(runtime), machine, clock, options, walk)));
+      new Application(std::make_unique<Parts>(std::move(runtime), base, clock, options, walk)));
 }
 
 Application::Application(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

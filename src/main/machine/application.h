@@ -22,8 +22,18 @@ struct SandboxOptions {
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;  // Of an instance.
 };
 
+// What an application stands on: a control layer and the way its answers come.
+struct ApplicationBase {
+  control::ControlPort& control;
+  lifecycle::AnswerInbox& answers;
+  Wakeup& wakeup;
+};
+
 class Application {
  public:
+  static Result<std::unique_ptr<Application>> build(const ApplicationBase& base, const Clock& clock,
+                                                    const SandboxOptions& options,
+                                                    WalkSink* walk = nullptr);
   static Result<std::unique_ptr<Application>> build(Machine& machine, const Clock& clock,
                                                     const SandboxOptions& options,
                                                     WalkSink* walk = nullptr);

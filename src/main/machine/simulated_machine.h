@@ -22,6 +22,7 @@ class SimulatedMachine {
                    const control::ControllerOptions& options, const Clock& clock);
 
   control::Controller& control() { return *control_; }
+  Wakeup& wakeup() { return wakeup_; }
   lifecycle::AnswerInbox& answers() { return answers_; }
   inference::SimulatedBackend& device() { return device_; }
 

@@ -1,0 +1,61 @@
+// The guest of `quire bench calls`: makes a call each time it is told to, and tells when it was
+// made and when it was done, on the server's clock.
+//
+//   call_loop control | device
+#include <array>
+
+#include "quire/quire.h"
+
+namespace {
+
+using namespace quire;
+
+constexpr int kCallsOfABlock = 64;  // Of the control layer: one alone is shorter than the clock.
+
+std::string times(std::int64_t begin_ns, std::int64_t end_ns) {
+  return std::to_string(begin_ns) + " " + std::to_string(end_ns);
+}
+
+Task<Result<void>> control_calls() {
+  std::array<char, 16> buffer{};
+  for (;;) {
+    const Result<std::string> word = co_await session::receive();
+    if (!word.ok()) co_return {};  // The benchmark is done.
+    const std::int64_t begin_ns = abi::runtime::clock_now();
+    for (int i = 0; i < kCallsOfABlock; ++i) {
+      if (abi::runtime::get_arg(0, buffer.data(), buffer.size()) < 0) {
+        co_return Error{ErrorCode::Internal, "get-arg failed"};
+      }
+    }
+    CO_TRY(session::send(times(begin_ns, abi::runtime::clock_now())));
+  }
+}
+
+// A pass over one embedding that reads and writes no page.
+Task<Result<void>> device_calls() {
+  const Model model = CO_TRY(Model::open());
+  const Queue queue = CO_TRY(Queue::create(model));
+  const Embeds input = CO_TRY(Embeds::allocate(queue, 1));
+  const Embeds output = CO_TRY(Embeds::allocate(queue, 1));
+  const std::array<std::uint32_t, 1> token = {1};
+  const std::array<std::uint32_t, 1> position = {0};
+  CO_TRY(embed_txt(queue, input.handles(), token, position));
+  for (;;) {
+    const Result<std::string> word = co_await session::receive();
+    if (!word.ok()) co_return {};
+    const std::int64_t begin_ns = abi::runtime::clock_now();
+    CO_TRY(forward(queue, {.input_embeds = input.handles(), .output_embeds = output.handles()})
+               .wait());
+    CO_TRY(session::send(times(begin_ns, abi::runtime::clock_now())));
+  }
+}
+
+Task<Result<void>> program(std::vector<std::string> words) {
+  if (words.size() == 1 && words[0] == "control") co_return co_await control_calls();
+  if (words.size() == 1 && words[0] == "device") co_return co_await device_calls();
+  co_return Error{ErrorCode::InvalidArgument, "control or device"};
+}
+
+}  // namespace
+
+QUIRE_MAIN(program)
