@@ -42,7 +42,7 @@ struct EngineFlags {
   void add_models(CLI::App& app);  // For verbs whose programs may choose.
   void add_all(CLI::App& app);     // With add_model,
   void add_rest(CLI::App& app);    // and without.
-  void add_store(CLI::App& app);  // For verbs whose programs may save contexts.
+  void add_store(CLI::App& app);   // For verbs whose programs may save contexts.
   Result<EngineOptions> finish() const;
   Result<EngineOptions> finish_store(EngineOptions options) const;  // Of finish().
 };
