@@ -137,10 +137,13 @@ void Scheduler::serve_waiters() {
 // Whose rows cannot be parted and found no room, unless its tenant has had more than its share: it
 // would go on having that by taking every other batch as a whole.
 void Scheduler::place_first() {
+  served_first_ = {};
   const Ref<Operation> kept = std::exchange(first_next_, {});
   Operation* first = kept.get();
   if (first == nullptr || first->state != OperationState::Ready) return;
+  if (first->wanted_page_count > 0) return;  // It waits for pages, and was served among those.
   if (!shares_.is_in_turn(share_of(*first))) return;
+  served_first_ = kept;
   take(*first, true, device_row_limit());
   drain();
 }
@@ -167,6 +170,7 @@ void Scheduler::place(Turn turn, std::uint32_t prefill_rows_max) {
   while (std::optional<Candidate> next = order_.next()) {
     Operation* operation = next->operation.get();
     if (operation == nullptr || operation->state != OperationState::Ready) continue;
+    if (operation == served_first_.get()) continue;  // It is in a list of the next batch already.
     if (next->row_count > 0 && !next->is_prefill && next->row_count < row_count_of(*operation)) {
       next = candidate_of(*operation);  // Its context was suspended meanwhile.
       if (next->is_prefill && turn == Turn::Decode) {

@@ -109,6 +109,7 @@ bool Scheduler::is_due() {
   }
   const std::size_t ready_count = ready_.size() + waiters_.size();
   if (ready_count == 0) {
+    tiers_.drop_landed();  // Whoever they came for has ended, and no batch comes that would do it.
     timer_.reset();
     return false;
   }

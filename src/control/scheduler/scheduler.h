@@ -401,6 +401,7 @@ class Scheduler {
   std::uint32_t lookups_left_ = 0;
   std::uint32_t commands_left_ = 0;  // That the policy lets into the batch.
   Ref<Operation> first_next_;        // Found no room for all its rows: goes first next time.
+  Ref<Operation> served_first_;      // The one that went first in this batch.
   SchedulerCounts counts_;
 };
 
