@@ -7,12 +7,16 @@
 #include <string>
 #include <tuple>
 
+#include "control/scheduler/fair_shares.h"
+
 namespace quire::control {
 namespace {
 
 constexpr std::uint32_t kPageSize = 16;
 constexpr std::size_t kHandEmbeds = 4;
-constexpr double kAheadBatchCount = 4;
+// While two tenants wait, each one's time stays between what it may have saved up and what it may
+// owe, and a batch beyond that.
+constexpr double kAheadBatchCount = FairShares::kDebtBatchCount + FairShares::kCreditBatchCount + 1;
 
 std::vector<std::uint32_t> tokens_of(std::mt19937_64& random, std::uint32_t number,
                                      std::uint32_t count) {
@@ -196,7 +200,7 @@ void ScheduleProgram::check_order(const std::vector<Guest*>& ready) {
 // that were full. Where there is room, all decoding is served, whoever does how much of it.
 void ScheduleProgram::check_shares() {
   if (harness_.device.next_batch().rows.size() < knobs_.row_count_max) return ahead_.clear();
-  const double rows = kAheadBatchCount * (knobs_.row_count_max + knobs_.prefill_row_budget);
+  const double rows = kAheadBatchCount * knobs_.row_count_max + knobs_.prefill_row_budget;
   std::vector<bool> waiting(knobs_.weights.size());
   for (const Guest& guest : guests_) {
     if (guest.kind != Kind::Hand && guest.rows_left > 0) waiting[guest.tenant] = true;
