@@ -12,12 +12,13 @@ using namespace quire;
 
 constexpr int kCallsOfABlock = 64;  // Of the control layer: one alone is shorter than the clock.
 
-std::string times(std::int64_t begin_ns, std::int64_t end_ns) {
-  return std::to_string(begin_ns) + " " + std::to_string(end_ns);
+std::string times(std::int64_t begin_ns, std::int64_t end_ns, int call_count) {
+  return std::to_string(begin_ns) + " " + std::to_string(end_ns) + " " + std::to_string(call_count);
 }
 
 Task<Result<void>> control_calls() {
   std::array<char, 16> buffer{};
+  CO_TRY(session::send("ready"));
   for (;;) {
     const Result<std::string> word = co_await session::receive();
     if (!word.ok()) co_return {};  // The benchmark is done.
@@ -27,7 +28,7 @@ Task<Result<void>> control_calls() {
         co_return Error{ErrorCode::Internal, "get-arg failed"};
       }
     }
-    CO_TRY(session::send(times(begin_ns, abi::runtime::clock_now())));
+    CO_TRY(session::send(times(begin_ns, abi::runtime::clock_now(), kCallsOfABlock)));
   }
 }
 
@@ -40,13 +41,14 @@ Task<Result<void>> device_calls() {
   const std::array<std::uint32_t, 1> token = {1};
   const std::array<std::uint32_t, 1> position = {0};
   CO_TRY(embed_txt(queue, input.handles(), token, position));
+  CO_TRY(session::send("ready"));
   for (;;) {
     const Result<std::string> word = co_await session::receive();
     if (!word.ok()) co_return {};
     const std::int64_t begin_ns = abi::runtime::clock_now();
     CO_TRY(forward(queue, {.input_embeds = input.handles(), .output_embeds = output.handles()})
                .wait());
-    CO_TRY(session::send(times(begin_ns, abi::runtime::clock_now())));
+    CO_TRY(session::send(times(begin_ns, abi::runtime::clock_now(), 1)));
   }
 }
 

@@ -25,13 +25,10 @@ struct Intervals {
   std::size_t count = 0;
 };
 
-Intervals intervals_of(std::vector<double> ms) {
+Intervals intervals_of(const std::vector<double>& ms) {
   if (ms.empty()) return {};
-  std::sort(ms.begin(), ms.end());
-  const auto at = [&](double share) {
-    return ms[static_cast<std::size_t>(share * static_cast<double>(ms.size() - 1))];
-  };
-  return {at(0.5), at(0.99), ms.back(), ms.size()};
+  return {percentile(ms, 0.5), percentile(ms, 0.99), *std::max_element(ms.begin(), ms.end()),
+          ms.size()};
 }
 
 struct ArrivalFigures {

@@ -5,6 +5,7 @@
 // What grows with the programs is what the tables and the caches of the machine make of them.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "main/commands/bench_guest.h"
 #include "main/commands/bench_scheduling.h"
+#include "main/commands/bench_streams.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/output.h"
 #include "main/machine/application.h"
@@ -23,54 +25,12 @@ namespace quire {
 namespace {
 
 constexpr const char* kGuestName = "bench/call_loop.wasm";
-constexpr std::size_t kCallsOfABlock = 64;  // As in call_loop.cpp.
 constexpr std::size_t kSampleCountMin = 2'000;
-
-struct Sample {
-  std::uint64_t begin_ns = 0;  // In the guest: before the call,
-  std::uint64_t end_ns = 0;    // and after it.
-};
-
-class Callers final : public lifecycle::ClientSink {
- public:
-  bool message(lifecycle::InstanceId, std::string_view bytes) override {
-    Sample sample;
-    const std::string text(bytes);
-    char* rest = nullptr;
-    sample.begin_ns = std::strtoull(text.c_str(), &rest, 10);
-    sample.end_ns = std::strtoull(rest, nullptr, 10);
-    last = sample;
-    return true;
-  }
-  bool log(lifecycle::InstanceId, lifecycle::LogSource, lifecycle::LogLevel,
-           std::string_view line) override {
-    note(std::string(line));
-    return true;
-  }
-  bool file(lifecycle::InstanceId, const hostcalls::FilePart&) override { return true; }
-  bool ended(lifecycle::InstanceId, const lifecycle::EndRecord& record) override {
-    if (record.exit_code != 0) note("ended. " + record.message);
-    return true;
-  }
-
-  std::optional<Sample> last;
-  std::optional<Error> failure;
-
- private:
-  void note(const std::string& what) {
-    if (!failure) failure.emplace(ErrorCode::Internal, "call_loop: " + what);
-  }
-};
 
 struct Figures {
   std::vector<double> call_us;
   std::vector<double> one_way_us;  // Device: from the call to the batch being the device's.
 };
-
-double percentile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-}
 
 // So many programs, which make a call each in turn.
 class Scene {
@@ -81,14 +41,12 @@ class Scene {
     SimulatedMachine& machine = scene->machine_;
     scene->application_ = TRY(Application::build(
         {machine.control(), machine.answers(), machine.wakeup()}, scene->clock_, SandboxOptions{}));
+    scene->guests_.emplace(*scene->application_, kGuestName,
+                           [each = scene.get()](bool) { each->complete(); });
     const lifecycle::ProgramId program =
         TRY(scene->application_->manager().load_program_file(guest));
-    for (std::uint32_t each = 0; each < count; ++each) {
-      scene->instances_.push_back(TRY(scene->application_->launch(
-          {.program = program, .tenant = {}, .arguments = {kind}, .limits = {}}, scene->callers_)));
-    }
-    scene->settle();
-    if (scene->callers_.failure) return std::move(*scene->callers_.failure);
+    for (std::uint32_t each = 0; each < count; ++each) TRY(scene->guests_->launch(program, {kind}));
+    TRY(scene->guests_->wait_until_ready());
     return scene;
   }
   explicit Scene(std::uint32_t count)
@@ -98,51 +56,46 @@ class Scene {
 
   Result<Figures> measure(bool is_device) {
     Figures figures;
-    const std::size_t rounds = std::max<std::size_t>(kSampleCountMin / instances_.size(), 3);
+    const std::size_t count = guests_->instances().size();
+    const std::size_t rounds = std::max<std::size_t>(kSampleCountMin / count, 3);
     for (std::size_t round = 0; round < rounds + 1; ++round) {
-      for (const lifecycle::InstanceId each : instances_) {
-        TRY(application_->manager().send_to(each, "go"));
-        callers_.last.reset();
-        std::uint64_t given_ns = 0;
-        std::uint64_t done_ns = 0;
-        while (!callers_.last && !callers_.failure) {
-          application_->loop().step();
-          if (machine_.device().inflight_count() == 0) continue;
-          given_ns = clock_.now_ns();
-          machine_.device().complete_next();
-          done_ns = clock_.now_ns();
-        }
-        if (callers_.failure) return std::move(*callers_.failure);
-        if (round > 0) note(figures, is_device, given_ns, done_ns);  // The first one warms up.
+      for (const lifecycle::InstanceId each : guests_->instances()) {
+        TRY(guests_->tell(each));
+        const std::string times = TRY(guests_->wait_for_message());
+        if (round > 0) note(figures, is_device, times);  // The first one warms up.
       }
     }
     return figures;
   }
 
  private:
-  void note(Figures& figures, bool is_device, std::uint64_t given_ns, std::uint64_t done_ns) const {
-    const Sample& sample = *callers_.last;
-    const double whole_us = static_cast<double>(sample.end_ns - sample.begin_ns) * 1e-3;
-    if (!is_device) {
-      figures.call_us.push_back(whole_us / kCallsOfABlock);
-      return;
-    }
-    figures.call_us.push_back(whole_us - static_cast<double>(done_ns - given_ns) * 1e-3);
-    figures.one_way_us.push_back(static_cast<double>(given_ns - sample.begin_ns) * 1e-3);
+  // What the guest says: when it began on the server's clock, when it ended, how many calls it
+  // made.
+  void note(Figures& figures, bool is_device, const std::string& times) const {
+    char* rest = nullptr;
+    const std::uint64_t begin_ns = std::strtoull(times.c_str(), &rest, 10);
+    const std::uint64_t end_ns = std::strtoull(rest, &rest, 10);
+    const std::uint64_t call_count = std::strtoull(rest, &rest, 10);
+    const std::uint64_t handling_ns = is_device ? done_ns_ - given_ns_ : 0;
+    figures.call_us.push_back(static_cast<double>(end_ns - begin_ns - handling_ns) * 1e-3 /
+                              static_cast<double>(call_count));
+    if (!is_device) return;
+    figures.one_way_us.push_back(static_cast<double>(given_ns_ - begin_ns) * 1e-3);
   }
-  void settle() {
-    const std::uint64_t until_ns = clock_.now_ns() + 50'000'000;
-    while (clock_.now_ns() < until_ns || machine_.device().inflight_count() > 0) {
-      application_->loop().step();
-      while (machine_.device().inflight_count() > 0) machine_.device().complete_next();
-    }
+  // After each turn: the device takes no time.
+  void complete() {
+    if (machine_.device().inflight_count() == 0) return;
+    given_ns_ = clock_.now_ns();
+    machine_.device().complete_next();
+    done_ns_ = clock_.now_ns();
   }
 
   const SteadyClock clock_;
   SimulatedMachine machine_;
-  Callers callers_;
+  std::optional<BenchGuests> guests_;
   std::unique_ptr<Application> application_;
-  std::vector<lifecycle::InstanceId> instances_;
+  std::uint64_t given_ns_ = 0;  // Of the latest batch: given to the device,
+  std::uint64_t done_ns_ = 0;   // and completed.
 };
 
 }  // namespace

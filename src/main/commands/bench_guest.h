@@ -1,13 +1,62 @@
 #pragma once
-// Programs that benchmarks run: Wasm modules that the build puts beside this program.
+// Programs that benchmarks run: Wasm modules that the build puts beside this program, many at once
+// in an engine here.
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "main/machine/application.h"
 
 namespace quire {
 
 // `wanted` where it is not empty. Else the module `name`, as "bench/token_loop.wasm", in the folder
 // of this program; NotFound says how to get it.
 Result<std::string> find_bench_guest(const std::string& wanted, const std::string& name);
+
+// Instances of one such program. Each says something when it is ready, and does what it is for when
+// it is told to.
+//
+// Thread   the engine thread. It outlives the application's instances.
+// Errors   a guest that logs, traps or fails is the error of the next call, with its words.
+class BenchGuests final : public lifecycle::ClientSink {
+ public:
+  // `after_turn` is told after each turn of the loop whether anything was done in it.
+  BenchGuests(Application& application, std::string name, std::function<void(bool)> after_turn)
+      : application_(application), name_(std::move(name)), after_turn_(std::move(after_turn)) {}
+
+  Result<void> launch(lifecycle::ProgramId program, std::vector<std::string> arguments);
+  // Until each has said that it is ready.
+  Result<void> wait_until_ready();
+  Result<void> tell(lifecycle::InstanceId instance);
+  // The next message of anyone.
+  Result<std::string> wait_for_message();
+  Result<void> wait_for_ends();
+
+  const std::vector<lifecycle::InstanceId>& instances() const { return instances_; }
+
+  // ClientSink.
+  bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
+  bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
+           std::string_view line) override;
+  bool file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) override;
+  bool ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
+
+ private:
+  Result<void> turn_until(const std::function<bool()>& is_done);
+  void note(const std::string& what);
+
+  Application& application_;
+  const std::string name_;
+  const std::function<void(bool)> after_turn_;
+  std::vector<lifecycle::InstanceId> instances_;
+  std::size_t message_count_ = 0;
+  std::size_t ended_count_ = 0;
+  std::optional<std::string> message_;  // The latest that nobody took.
+  std::optional<Error> failure_;
+};
 
 }  // namespace quire

@@ -1,7 +1,6 @@
 #include "main/commands/bench_launch_command.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -10,6 +9,7 @@
 #include "application/server/server.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "main/commands/bench_streams.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/launch_load.h"
 #include "main/commands/open_files.h"
@@ -37,15 +37,7 @@ struct Row {
   double replied_p99_ms = 0.0;
 };
 
-// The smallest value that so large a share of all does not exceed.
-double percentile(std::vector<double>& values, double share) {
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
-Row row_of(std::uint32_t simultaneous, const char* mode, LaunchTimes times) {
+Row row_of(std::uint32_t simultaneous, const char* mode, const LaunchTimes& times) {
   return {simultaneous,
           mode,
           times.acknowledged_ms.size(),
@@ -68,7 +60,7 @@ Result<Row> measure(LaunchLoad& load, Round round, const char* mode, std::uint32
   for (std::uint32_t each = 0; each < repetitions; ++each) {
     TRY((load.*round)(simultaneous, times));
   }
-  return row_of(simultaneous, mode, std::move(times));
+  return row_of(simultaneous, mode, times);
 }
 
 void print_row(const Row& row) {

@@ -2,10 +2,10 @@
 // ladder of ways to make the same tokens, from batches by hand to a program that does every part by
 // itself; what a way adds is its time over that of the way below it.
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,76 +46,6 @@ constexpr Way kWays[] = {
     {"separate embedding", "separate-embedding", "by hand", "a step of its own for the embedding"},
 };
 
-// Guests that run side by side, from the word of the benchmark to their ends.
-class Guests final : public lifecycle::ClientSink {
- public:
-  Guests(Application& application, Machine& machine, const Clock& clock)
-      : application_(application), machine_(machine), clock_(clock) {}
-
-  // Seconds for `token_count` tokens of each, prompts left out.
-  Result<double> run(lifecycle::ProgramId program, const char* way, std::uint64_t seed,
-                     std::uint32_t count, std::uint32_t token_count) {
-    ready_count_ = ended_count_ = 0;
-    failure_.reset();
-    std::vector<lifecycle::InstanceId> instances;
-    for (std::uint32_t each = 0; each < count; ++each) {
-      lifecycle::LaunchRequest request{
-          .program = program,
-          .tenant = {},
-          .arguments = {way, std::to_string(seed * 1000 + each), std::to_string(kPromptTokens),
-                        std::to_string(token_count)},
-          .limits = {}};
-      instances.push_back(TRY(application_.launch(std::move(request), *this)));
-    }
-    turn_until([&] { return ready_count_ == count || ended_count_ > 0; });
-    const std::uint64_t begin_ns = clock_.now_ns();
-    for (const lifecycle::InstanceId each : instances) {
-      if (!failure_) TRY(application_.manager().send_to(each, "go"));
-    }
-    turn_until([&] { return ended_count_ == count; });
-    if (failure_) return std::move(*failure_);
-    return static_cast<double>(clock_.now_ns() - begin_ns) * 1e-9;
-  }
-
-  bool message(lifecycle::InstanceId, std::string_view) override {
-    ++ready_count_;
-    return true;
-  }
-  bool log(lifecycle::InstanceId, lifecycle::LogSource, lifecycle::LogLevel,
-           std::string_view line) override {
-    note(std::string(line));
-    return true;
-  }
-  bool file(lifecycle::InstanceId, const hostcalls::FilePart&) override { return true; }
-  bool ended(lifecycle::InstanceId, const lifecycle::EndRecord& record) override {
-    ++ended_count_;
-    if (record.kind != lifecycle::EndKind::Finished || record.exit_code != 0) {
-      note(std::string(end_kind_name(record.kind)) + ", exit code " +
-           std::to_string(record.exit_code) + ". " + record.message);
-    }
-    return true;
-  }
-
- private:
-  void note(const std::string& what) {
-    if (!failure_) failure_.emplace(ErrorCode::Internal, "token_loop: " + what);
-  }
-  template <typename Done>
-  void turn_until(Done is_done) {
-    while (!is_done() && application_.manager().live_count() > 0) {
-      if (application_.loop().step()) continue;
-      machine_.wakeup().wait_for(std::chrono::nanoseconds(application_.loop().sleep_ns()));
-    }
-  }
-
-  Application& application_;
-  Machine& machine_;
-  const Clock& clock_;
-  std::uint32_t ready_count_ = 0;
-  std::uint32_t ended_count_ = 0;
-  std::optional<Error> failure_;
-};
-
 // The engine twice, for the host's loop and for guests, with a device each: they take turns.
 class Ladder {
  public:
@@ -140,8 +70,7 @@ class Ladder {
       return 1e3 * count / TRY(raw_decode_rate(options_.engine, wanted, clock_));
     }
     if (way.name == std::string(kHost)) return 1e3 * TRY(run_host(count, seed)) / tokens;
-    Guests guests(*application_, *guest_machine_, clock_);
-    return 1e3 * TRY(guests.run(program_, way.guest_way, seed, count, tokens)) / tokens;
+    return 1e3 * TRY(run_guests(way.guest_way, count, seed)) / tokens;
   }
   std::string model() { return host_machine_->model().name; }
   std::string backend() { return host_machine_->device().name; }
@@ -162,10 +91,30 @@ class Ladder {
     return TRY(run_streams(clock_, generators, prompts, options_.decode_tokens + 1)).decode_s;
   }
 
+  // Seconds for the tokens of all, prompts left out.
+  Result<double> run_guests(const char* way, std::uint32_t count, std::uint64_t seed) {
+    BenchGuests& guests = guests_.emplace_back(*application_, kGuestName, [this](bool was_busy) {
+      if (was_busy) return;
+      const std::uint64_t ns = application_->loop().sleep_ns();
+      guest_machine_->wakeup().wait_for(std::chrono::nanoseconds(ns));
+    });
+    for (std::uint32_t each = 0; each < count; ++each) {
+      TRY(guests.launch(program_,
+                        {way, std::to_string(seed * 1000 + each), std::to_string(kPromptTokens),
+                         std::to_string(options_.decode_tokens)}));
+    }
+    TRY(guests.wait_until_ready());
+    const std::uint64_t begin_ns = clock_.now_ns();
+    for (const lifecycle::InstanceId each : guests.instances()) TRY(guests.tell(each));
+    TRY(guests.wait_for_ends());
+    return static_cast<double>(clock_.now_ns() - begin_ns) * 1e-9;
+  }
+
   const cli::BenchOptions& options_;
   const SteadyClock clock_;
   std::unique_ptr<Machine> host_machine_;
   std::unique_ptr<Machine> guest_machine_;
+  std::deque<BenchGuests> guests_;  // Those of each measurement.
   std::unique_ptr<Application> application_;
   lifecycle::ProgramId program_{};
 };

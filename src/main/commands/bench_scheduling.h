@@ -1,7 +1,7 @@
 #pragma once
-// `quire bench batching | scheduler | arrival | overhead | calls`: the policies for batches against each other, what a
-// step costs the scheduler, and what a long prompt does to those who decode, what a
-// program costs over the host's own loop. As a table or as JSON.
+// `quire bench batching | scheduler | arrival | overhead | calls`: the policies for batches against
+// each other, what a step costs the scheduler, and what a long prompt does to those who decode,
+// what a program costs over the host's own loop. As a table or as JSON.
 #include "base/result.h"
 #include "cli/options.h"
 

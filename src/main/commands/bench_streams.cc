@@ -1,6 +1,7 @@
 #include "main/commands/bench_streams.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -44,6 +45,13 @@ Spread spread_of(std::vector<double> values) {
   const double median =
       values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
   return {median, values.front(), values.back()};
+}
+
+double percentile(std::vector<double> values, double share) {
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 }  // namespace quire

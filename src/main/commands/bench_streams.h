@@ -32,5 +32,7 @@ struct Spread {
   double most = 0.0;
 };
 Spread spread_of(std::vector<double> values);  // At least one.
+// The smallest value that so large a share of all does not exceed. At least one.
+double percentile(std::vector<double> values, double share);
 
 }  // namespace quire
