@@ -51,21 +51,21 @@ void ChildTable::serve(Child& child) {
 }
 
 Result<GuestHandle> ChildTable::wait(GuestHandle handle) {
-  Child& child = *TRY(find(handle));
-  FutureRecord& record = futures_.add(FuturePurpose::ChildEnd);
-  record.owner = handle;
-  const GuestHandle future = record.handle;
-  child.waiters.push_back(future);
-  serve(child);
-  return future;
+  return add_future(handle, FuturePurpose::ChildEnd, &Child::waiters);
 }
 
 Result<GuestHandle> ChildTable::receive(GuestHandle handle) {
+  return add_future(handle, FuturePurpose::ChildMessage, &Child::readers);
+}
+
+template <typename Futures>
+Result<GuestHandle> ChildTable::add_future(GuestHandle handle, FuturePurpose purpose,
+                                           Futures Child::* list) {
   Child& child = *TRY(find(handle));
-  FutureRecord& record = futures_.add(FuturePurpose::ChildMessage);
+  FutureRecord& record = futures_.add(purpose);
   record.owner = handle;
   const GuestHandle future = record.handle;
-  child.readers.push_back(future);
+  (child.*list).push_back(future);
   serve(child);
   return future;
 }

@@ -62,6 +62,8 @@ class ChildTable {
     bool is_blocked = false;
   };
   Result<Child*> find(GuestHandle child);
+  template <typename Futures>
+  Result<GuestHandle> add_future(GuestHandle child, FuturePurpose purpose, Futures Child::* list);
   void serve(Child& child);
 
   Launcher& launcher_;

@@ -5,30 +5,20 @@
 #include <array>
 #include <cerrno>
 
-#include "support/snapshot_harness.h"
+#include "support/store_fixture.h"
 
 namespace quire::store {
 namespace {
 
+using test::code_of;
 using test::counting;
 using test::Loaded;
 using test::make_snapshot;
 using test::SimulatedStore;
 using test::TestSnapshot;
 
-ErrorCode code_of(const auto& result) {
-  return result.ok() ? ErrorCode::Internal : result.error().code();
-}
-
-class Store : public testing::Test {
+class Store : public test::StoreFixture {
  protected:
-  void SetUp() override { reopen(); }
-  void reopen() {
-    const Result<void> opened = simulated_.open();
-    ASSERT_TRUE(opened.ok()) << opened.error().message();
-  }
-  SnapshotStore& store() { return *simulated_.store; }
-
   void save(const TestSnapshot& snapshot, bool overwrite = false) {
     const Result<SnapshotInfo> saved = simulated_.save(snapshot, overwrite);
     ASSERT_TRUE(saved.ok()) << saved.error().message();
@@ -69,8 +59,6 @@ class Store : public testing::Test {
       files.close(file);
     }
   }
-
-  SimulatedStore simulated_;
 };
 
 TEST_F(Store, GivesBackWhatWasSavedAlsoAfterARestart) {

@@ -9,28 +9,19 @@
 #include <utility>
 
 #include "base/seeds.h"
-#include "support/snapshot_harness.h"
+#include "support/store_fixture.h"
 
 namespace quire::store {
 namespace {
 
+using test::code_of;
 using test::SimulatedStore;
 
 constexpr ExpectedVersion kAny{};
 constexpr ExpectedVersion kNone{ExpectedVersion::kNone};
 
-ErrorCode code_of(const auto& result) {
-  return result.ok() ? ErrorCode::Internal : result.error().code();
-}
-
-class Values : public testing::Test {
+class Values : public test::StoreFixture {
  protected:
-  void SetUp() override { reopen(); }
-  void reopen() {
-    const Result<void> opened = simulated_.open();
-    ASSERT_TRUE(opened.ok()) << opened.error().message();
-  }
-  SnapshotStore& store() { return *simulated_.store; }
   std::uint64_t put(const std::string& key, const std::string& value,
                     ExpectedVersion expected = kAny, const std::string& tenant = "a") {
     const Result<std::uint64_t> version = store().put_value(tenant, key, value, expected);
@@ -41,8 +32,6 @@ class Values : public testing::Test {
     const Result<StoredValue> value = store().get_value(tenant, key);
     return value.ok() ? value.value().bytes : "error: " + std::string(value.error().message());
   }
-
-  SimulatedStore simulated_;
 };
 
 TEST_F(Values, OutliveAPowerCutAndBelongToOneTenant) {
