@@ -35,6 +35,12 @@ void BatchPlan::fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Comple
   for (std::size_t i = 0; i < batch.passes.size(); ++i) {
     if (completion.passes[i].ok()) add_attention(batch, batch.passes[i], kv);
   }
+  // The longest first: workers take tasks one by one, and a long one that is taken last has the
+  // others wait.
+  std::ranges::stable_sort(forward_.attention, std::ranges::greater{},
+                           [](const AttentionRows& rows) {
+                             return std::uint64_t{rows.row_count} * rows.visible_slot_end;
+                           });
   keep_outputs(batch, embeds);
   for (std::uint32_t i = 0; i < batch.distributions.size(); ++i) {
     Result<void> added = add_distribution(batch, i, embeds, completion.passes);

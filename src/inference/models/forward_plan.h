@@ -30,7 +30,7 @@ struct AttentionRows {
 struct ForwardPlan {
   std::vector<ForwardRow> rows;
   std::vector<QueryRow> query_rows;      // One for each row.
-  std::vector<AttentionRows> attention;  // Cover the rows in order.
+  std::vector<AttentionRows> attention;  // Cover the rows, the most work first.
 };
 
 }  // namespace quire::inference

@@ -32,41 +32,65 @@ Intervals intervals_of(const std::vector<double>& ms) {
 }
 
 struct ArrivalFigures {
-  Intervals without;
+  Intervals before;   // The prompt arrives.
+  Intervals without;  // The same tokens as `with`, in a run in which no prompt arrives.
   Intervals with;
   double first_token_s = 0;  // Of the long prompt.
 };
+
+std::vector<StreamPlan> stream_plans(const cli::BenchOptions& options, Machine& machine,
+                                     std::uint32_t round) {
+  SeededRandom random(round + 1);
+  std::vector<StreamPlan> plans;
+  for (std::uint32_t each = 0; each < options.streams.front(); ++each) {
+    plans.push_back(
+        {.prompt = random_prompt(random, machine.model().vocabulary_size, kStreamPromptTokens),
+         .token_count = machine.model().context_length - kStreamPromptTokens});
+  }
+  return plans;
+}
+
+// Milliseconds from one token to the next, for the tokens of `times` from `first` on, before `end`.
+void add_intervals(const StreamTimes& times, std::size_t first, std::size_t end,
+                   std::vector<double>& ms) {
+  for (std::size_t token = first; token < end; ++token) {
+    ms.push_back(static_cast<double>(times.token_ns[token] - times.token_ns[token - 1]) * 1e-6);
+  }
+}
 
 Result<ArrivalFigures> measure(const cli::BenchOptions& options, std::uint32_t round) {
   const SteadyClock clock;
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   const std::uint32_t count = options.streams.front();
-  const std::uint32_t vocabulary = machine->model().vocabulary_size;
-  SeededRandom random(round + 1);
-  std::vector<StreamPlan> plans;
-  for (std::uint32_t each = 0; each < count; ++each) {
-    plans.push_back({.prompt = random_prompt(random, vocabulary, kStreamPromptTokens),
-                     .token_count = machine->model().context_length - kStreamPromptTokens,
-                     .ends_with = count});
-  }
-  plans.push_back({.prompt = random_prompt(random, vocabulary, options.prompt_tokens),
-                   .arrives_at_token = std::uint64_t{count} * kTokensBefore});
   TokenStreams streams(machine->control(), machine->answers(), clock, [&](std::uint64_t ns_max) {
     machine->wakeup().wait_for(std::chrono::nanoseconds(ns_max));
   });
-  const std::vector<StreamTimes> times = TRY(streams.run(plans));
-  const std::uint64_t arrived_ns = times.back().arrived_ns;
-  std::vector<double> without;
-  std::vector<double> with;
+  std::vector<StreamPlan> plans = stream_plans(options, *machine, round);
+  for (StreamPlan& plan : plans) plan.ends_with = count;
+  SeededRandom random(round + 1'000'000);
+  plans.push_back(
+      {.prompt = random_prompt(random, machine->model().vocabulary_size, options.prompt_tokens),
+       .arrives_at_token = std::uint64_t{count} * kTokensBefore});
+  const std::vector<StreamTimes> with = TRY(streams.run(plans));
+  plans = stream_plans(options, *machine, round);
   for (std::uint32_t each = 0; each < count; ++each) {
-    const std::vector<std::uint64_t>& at = times[each].token_ns;
-    for (std::size_t token = kTokensSettling; token < at.size(); ++token) {
-      const double ms = static_cast<double>(at[token] - at[token - 1]) * 1e-6;
-      (at[token] <= arrived_ns ? without : with).push_back(ms);
-    }
+    plans[each].token_count = static_cast<std::uint32_t>(with[each].token_ns.size());
   }
-  return ArrivalFigures{intervals_of(without), intervals_of(with),
-                        static_cast<double>(times.back().token_ns.front() - arrived_ns) * 1e-9};
+  const std::vector<StreamTimes> without = TRY(streams.run(plans));
+
+  const std::uint64_t arrived_ns = with.back().arrived_ns;
+  std::vector<double> before_ms, without_ms, with_ms;
+  for (std::uint32_t each = 0; each < count; ++each) {
+    const std::vector<std::uint64_t>& at = with[each].token_ns;
+    const auto arrival =
+        static_cast<std::size_t>(std::ranges::upper_bound(at, arrived_ns) - at.begin());
+    const std::size_t first = std::max<std::size_t>(arrival, kTokensSettling);
+    add_intervals(with[each], kTokensSettling, first, before_ms);
+    add_intervals(with[each], first, at.size(), with_ms);
+    add_intervals(without[each], first, at.size(), without_ms);
+  }
+  return ArrivalFigures{intervals_of(before_ms), intervals_of(without_ms), intervals_of(with_ms),
+                        static_cast<double>(with.back().token_ns.front() - arrived_ns) * 1e-9};
 }
 
 nlohmann::json json_of(const Intervals& intervals) {
@@ -85,22 +109,24 @@ Result<void> bench_arrival(const cli::BenchOptions& options) {
     print(std::to_string(options.streams.front()) + " streams decode; a prompt of " +
           std::to_string(options.prompt_tokens) +
           " tokens arrives. Times between tokens, ms:\n"
-          "   without: median     p99   with: median     p99    most   p99 with / median without"
-          "   first token s\n");
+          "   before: median   without: median     p99   with: median     p99    most"
+          "   p99 with / median without   first token s\n");
   }
   std::vector<double> ratios;
   for (std::uint32_t round = 0; round < options.repetitions; ++round) {
     const ArrivalFigures figures = TRY(measure(options, round));
     ratios.push_back(figures.with.p99_ms / figures.without.median_ms);
-    rows.push_back({{"without", json_of(figures.without)},
+    rows.push_back({{"before", json_of(figures.before)},
+                    {"without", json_of(figures.without)},
                     {"with", json_of(figures.with)},
                     {"ratio", ratios.back()},
                     {"first_token_s", figures.first_token_s}});
     if (!is_text) continue;
     char line[200];
-    std::snprintf(line, sizeof line, "%18.1f %7.1f %14.1f %7.1f %7.1f %19.2f %21.2f\n",
-                  figures.without.median_ms, figures.without.p99_ms, figures.with.median_ms,
-                  figures.with.p99_ms, figures.with.most_ms, ratios.back(), figures.first_token_s);
+    std::snprintf(line, sizeof line, "%17.1f %17.1f %7.1f %14.1f %7.1f %7.1f %27.2f %15.2f\n",
+                  figures.before.median_ms, figures.without.median_ms, figures.without.p99_ms,
+                  figures.with.median_ms, figures.with.p99_ms, figures.with.most_ms, ratios.back(),
+                  figures.first_token_s);
     print(line);
   }
   const Spread ratio = spread_of(ratios);
