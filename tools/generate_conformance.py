@@ -34,7 +34,7 @@ server, a bad disk, a second model): unit tests and the simulation do.
 
 
 def documented(function, codes):
-    return {each for each in re.findall(r"`([a-z-]+)`", " ".join(function.comment)) if each in codes}
+    return {each for each in re.findall(r"`([a-z-]+)`", " ".join(function.documentation.meaning)) if each in codes}
 
 
 def names(outcomes):

@@ -21,6 +21,8 @@ FROZEN = "interface/version_1.txt"
 PROVISIONAL = {"adapter", "constraint", "input-image"}  # No model has them: nobody calls them yet.
 ERRORS = "src/application/hostcalls/error_codes.inc"
 SUSPENDING = {("future", "wait")}  # One call suspends (interface/README.md).
+# What a call costs (docs/reference/README.md): who does the work, and so when its answer can come.
+COSTS = ("control", "engine", "device", "helper", "disk", "network", "wait")
 
 # WIT name -> (wasm type, C++ type for guests, C++ type for hosts).
 SCALARS = {
@@ -54,6 +56,24 @@ class WitError(Exception):
     pass
 
 
+def comment_text(line):
+    """What a comment line says; its indentation stays, as code in it needs it."""
+    return line.lstrip("/").removeprefix(" ").rstrip()
+
+
+class Documentation:
+    """The comment above a call: its meaning, then `Cost: CLASS` with words behind a semicolon."""
+
+    def __init__(self, comment):
+        self.cost, self.cost_words = None, ""
+        starts = [at for at, line in enumerate(comment) if line.startswith("Cost: ")] or [len(comment)]
+        self.meaning = comment[:starts[0]]
+        cost = " ".join(comment[starts[0]:]).removeprefix("Cost: ")
+        if cost:
+            self.cost, _, words = cost.removesuffix(".").partition(";")
+            self.cost_words = words.strip()
+
+
 class Tokens:
     """The tokens of one file; comments are kept by the line they end on, for the bindings."""
 
@@ -68,7 +88,7 @@ class Tokens:
             if kind == "newline":
                 line += 1
             elif kind == "comment":
-                self.comments[line] = match.group().lstrip("/").strip()
+                self.comments[line] = comment_text(match.group())
             elif kind != "space":
                 self.tokens.append((kind, match.group(), line))
             position = match.end()
@@ -112,7 +132,8 @@ def wasm_letter(type_name):
 
 class Function:
     def __init__(self, interface, name, parameters, result, comment):
-        self.interface, self.name, self.comment = interface, name, comment
+        self.interface, self.name = interface, name
+        self.documentation = Documentation(comment)
         self.parameters, self.result = parameters, result  # [(name, type)], type
         self.spelled = name.replace("-", "_")
         # In the bindings; the host's functions begin with the name of their interface.
@@ -330,7 +351,7 @@ namespace quire::abi {
             continue
         out.append(f"namespace {interface.spelled} {{")
         for function in interface.functions:
-            out += [f"// {line}".rstrip() for line in function.comment]
+            out += [f"// {line}".rstrip() for line in function.documentation.meaning]
             out.append(f'QUIRE_IMPORT("{interface.module}", "{function.name}")')
             out.append(f"{result_type(function)} {function.bound}({guest_parameters(function)});")
         out.append(f"}}  // namespace {interface.spelled}\n")
@@ -340,9 +361,10 @@ namespace quire::abi {
 
 def table(interfaces):
     out = [HEADER + """\
-// QUIRE_HOST_CALL(interface, name, module, import, signature, result, (parameters)), and
+// QUIRE_HOST_CALL(interface, name, module, import, signature, result, (parameters), kind), and
 // QUIRE_SUSPENDING_CALL with the same arguments for the call that parks its guest.
 // Signature: a letter for each Wasm parameter, ">", the result; i = i32, I = i64, f = f32, F = f64.
+// Kind: Device where the work is the device's, else Control.
 """]
     for interface in interfaces:
         for function in interface.functions:
@@ -350,7 +372,8 @@ def table(interfaces):
             out.append(f"{'QUIRE_SUSPENDING_CALL' if suspends else 'QUIRE_HOST_CALL'}("
                        f'{interface.spelled}, {function.spelled}, "{interface.module}", '
                        f'"{function.name}", "{function.signature()}", {result_type(function)}, '
-                       f"({host_parameters(function)}))")
+                       f"({host_parameters(function)}), "
+                       f"{'Device' if function.documentation.cost == 'device' else 'Control'})")
     return "\n".join(out) + "\n"
 
 
@@ -378,6 +401,17 @@ def check_frozen(root, interfaces, freezes):
     return not changed and (freezes or not new)
 
 
+def check_documented(interfaces):
+    """Every call says what it costs."""
+    for interface in interfaces:
+        for function in interface.functions:
+            cost = function.documentation.cost
+            if cost not in COSTS:
+                raise WitError(f"{interface.name}.{function.name}: "
+                               + ("no `Cost:` line" if cost is None else f"unknown cost {cost!r}")
+                               + f" above it; one of {', '.join(COSTS)}")
+
+
 def error_codes(interfaces):
     cases = next(each.enums["error-code"] for each in interfaces if each.name == "types")
     out = [HEADER + "// QUIRE_ERROR_CODE(name, number, spelling): the numbers that guests see.\n"]
@@ -395,6 +429,7 @@ def main():
     root = pathlib.Path(options.root)
     try:
         interfaces = parse(root / "interface")
+        check_documented(interfaces)
     except WitError as error:
         print(error, file=sys.stderr)
         return 1

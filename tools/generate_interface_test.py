@@ -106,8 +106,24 @@ class Parser(unittest.TestCase):
     def test_comments_travel_with_their_function(self):
         interfaces = self.parse("// Two\n// lines.\nf: func() -> s32; // Not this.\n"
                                 "g: func() -> s32;")
-        self.assertEqual(interfaces[1].functions[0].comment, ["Two", "lines."])
-        self.assertEqual(interfaces[1].functions[1].comment, [])
+        self.assertEqual(interfaces[1].functions[0].documentation.meaning, ["Two", "lines."])
+        self.assertEqual(interfaces[1].functions[1].documentation.meaning, [])
+
+    def test_a_call_says_what_it_costs(self):
+        body = "// Means.\n// Cost: {}\n// of all.\nf: func() -> s32;"
+        interfaces = self.parse(body.format("device; a row"))
+        generator.check_documented(interfaces)
+        documentation = interfaces[1].functions[0].documentation
+        self.assertEqual((documentation.meaning, documentation.cost, documentation.cost_words),
+                         (["Means."], "device", "a row of all"))
+        self.assertIn("(), Device)", generator.table(interfaces))
+        self.assertIn("(), Control)", generator.table(self.parse(body.format("engine; words"))))
+        self.assertNotIn("Cost", generator.bindings(interfaces))
+        for text, message in (("f: func() -> s32;", "thing.f: no `Cost:` line above it; one of "),
+                              (body.format("much;"), "thing.f: unknown cost 'much' above it; ")):
+            with self.assertRaises(generator.WitError) as caught:
+                generator.check_documented(self.parse(text))
+            self.assertTrue(str(caught.exception).startswith(message), caught.exception)
 
 
 if __name__ == "__main__":

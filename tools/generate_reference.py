@@ -10,6 +10,9 @@ import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from generate_interface import COSTS, Documentation, comment_text
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
 TESTED = "conformance.md"  # tools/generate_conformance.py writes it.
@@ -22,6 +25,29 @@ TYPES = (
     "with the calls of [future](future.md)."
 )
 
+# Of a call's `Cost:` line: who does the work, when it is answered, and what that takes.
+CLASSES = {
+    "control": "the call itself, from the program's own tables | at once | 0.04 us",
+    "engine": "the control layer, in the same turn of its loop | at once, or by a future that needs no "
+    "step of the device | the call and the turn",
+    "device": "the device, with all that is ready for it | behind the batch that it joins | 2.7 us to "
+    "the device, 4.5 us there and back, and the step",
+    "helper": "a thread for what would hold the engine for over 100 us | by a future | grows with the "
+    "text or the tokens",
+    "disk": "the disk thread, in turn with other programs | by a future, when it is synced where "
+    "something changes | a read, or a write and a sync",
+    "network": "the net thread, with the peer | by a future | the way there and back",
+    "wait": "nobody | when what is waited for happens, or the time has come | a future until then",
+}
+
+
+def costs():
+    assert tuple(CLASSES) == COSTS
+    out = "\n## What a call costs\n\nEach call names one of these. Its arguments are copied besides, and a"
+    out += " result when it is taken. The figures are those of [the benchmarks](../benchmarks.md#what-a-call-costs-a-program),"
+    out += " which tell the machine too.\n\n| cost | who does the work | when the answer comes | what it takes |\n"
+    return out + "|---|---|---|---|\n" + "".join(f"| {name} | {row} |\n" for name, row in CLASSES.items())
+
 
 def blocks_of(text):
     """The body of an interface as (comment, function or None), in order."""
@@ -30,7 +56,7 @@ def blocks_of(text):
     for line in body.splitlines():
         line = line.strip()
         if line.startswith("//"):
-            comment.append(line[2:].strip())
+            comment.append(comment_text(line))
             continue
         match = FUNCTION.match(line)
         if match:
@@ -58,8 +84,11 @@ def page(name, text):
             out += "\n" + paragraphs(comment)
             continue
         out += f"\n## {call[0]}\n\n```wit\n{call[0]}: {call[1]}\n```\n"
-        if comment:
-            out += "\n" + paragraphs(comment)
+        documentation = Documentation(comment)
+        if documentation.meaning:
+            out += "\n" + paragraphs(documentation.meaning)
+        words = f"; {documentation.cost_words}" if documentation.cost_words else ""
+        out += f"\nCost: [{documentation.cost}](README.md#what-a-call-costs){words.removesuffix('.')}.\n"
     return out
 
 
@@ -68,8 +97,8 @@ def index(pages):
     out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call.\n"
     out += f"[What is tested of each]({TESTED}) is a table of its own.\n\n"
     for name, count in pages:
-        out += f"- [{name}]({name}.md): {count} calls\n"
-    return out
+        out += f"- [{name}]({name}.md): {count} call{'s' * (count != 1)}\n"
+    return out + costs()
 
 
 def main(check):

@@ -6,9 +6,10 @@
 namespace quire::hostcalls {
 
 #define QUIRE_PARAMETERS(...) __VA_OPT__(, ) __VA_ARGS__
-#define QUIRE_HOST_CALL(interface, name, module, import, signature, result, parameters) \
+#define QUIRE_HOST_CALL(interface, name, module, import, signature, result, parameters, kind) \
   Result<result> interface##_##name(HostCall& call QUIRE_PARAMETERS parameters);
-#define QUIRE_SUSPENDING_CALL(interface, name, module, import, signature, result, parameters) \
+#define QUIRE_SUSPENDING_CALL(interface, name, module, import, signature, result, parameters, \
+                              kind)                                                           \
   Result<Suspension> interface##_##name(HostCall& call QUIRE_PARAMETERS parameters);
 #include "application/hostcalls/host_call_table.inc"
 #undef QUIRE_HOST_CALL

@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "application/hostcalls/call_counts.h"
 #include "application/hostcalls/child_table.h"
 #include "application/hostcalls/file_table.h"
 #include "application/hostcalls/future_table.h"
@@ -111,6 +112,7 @@ class GuestState {
 
   const HostParts& host;
   const GuestIdentity identity;
+  CallCounts calls;
   HandleTable handles;
   FutureTable futures;
   HttpTable http;

@@ -38,6 +38,9 @@ struct Exit {
   std::int32_t code = 0;
 };
 
+// Who does the work that a call asks for: `Cost: device` in its WIT, or anybody else.
+enum class CallKind : std::uint8_t { Control, Device };
+
 class ArgumentReader {
  public:
   explicit ArgumentReader(const RawValue* next) : next_(next) {}
@@ -88,9 +91,10 @@ struct Adapter<R (*)(HostCall&, P...)> {
            std::string_view(letters, static_cast<std::size_t>(out - letters));
   }
 
-  template <R (*kFunction)(HostCall&, P...)>
+  template <R (*kFunction)(HostCall&, P...), CallKind kKind>
   static CallOutcome call(void* state, GuestMemory memory, RawValue* values) noexcept {
     HostCall call{*static_cast<GuestState*>(state), memory};
+    ++(kKind == CallKind::Device ? call.guest.calls.device : call.guest.calls.control);
     ArgumentReader reader(values);
     std::tuple<HostCall&, P...> arguments{call, reader.template read<P>()...};
     return finish(call, std::apply(kFunction, arguments), values);

@@ -9,14 +9,14 @@ namespace {
 #include "application/hostcalls/error_codes.inc"
 #undef QUIRE_ERROR_CODE
 
-template <auto kFunction>
+template <auto kFunction, CallKind kKind>
 constexpr sandbox::HostFunction host_function(const char* module, const char* name,
                                               const char* signature) {
   using A = Adapter<decltype(kFunction)>;
-  return {module, name, signature, A::kSuspends, &A::template call<kFunction>};
+  return {module, name, signature, A::kSuspends, &A::template call<kFunction, kKind>};
 }
 
-#define QUIRE_HOST_CALL(interface, name, module, import, signature, result, parameters) \
+#define QUIRE_HOST_CALL(interface, name, module, import, signature, result, parameters, kind) \
   static_assert(Adapter<decltype(&interface##_##name)>::takes(signature), #interface "." #name);
 #define QUIRE_SUSPENDING_CALL QUIRE_HOST_CALL
 #define QUIRE_NO_DESCRIPTOR QUIRE_HOST_CALL
@@ -25,8 +25,8 @@ constexpr sandbox::HostFunction host_function(const char* module, const char* na
 #undef QUIRE_HOST_CALL
 
 constexpr sandbox::HostFunction kFunctions[] = {
-#define QUIRE_HOST_CALL(interface, name, module, import, signature, result, parameters) \
-  host_function<&interface##_##name>(module, import, signature),
+#define QUIRE_HOST_CALL(interface, name, module, import, signature, result, parameters, kind) \
+  host_function<&interface##_##name, CallKind::kind>(module, import, signature),
 #include "application/hostcalls/host_call_table.inc"
 #include "application/hostcalls/wasi_call_table.inc"
 #undef QUIRE_HOST_CALL

@@ -29,11 +29,11 @@ Result<Suspension> wasi_poll_oneoff(HostCall& call, GuestAddress subscriptions, 
                                     std::uint32_t count, GuestAddress event_count);
 
 #define QUIRE_PARAMETERS(...) __VA_OPT__(, ) __VA_ARGS__
-#define QUIRE_HOST_CALL(interface, name, module, import, signature, result, parameters)
+#define QUIRE_HOST_CALL(interface, name, module, import, signature, result, parameters, kind)
 #define QUIRE_SUSPENDING_CALL QUIRE_HOST_CALL
-#define QUIRE_NO_DESCRIPTOR(interface, name, module, import, signature, result, parameters) \
-  inline Errno interface##_##name(HostCall& QUIRE_PARAMETERS parameters) {                  \
-    return Errno::BadDescriptor;                                                            \
+#define QUIRE_NO_DESCRIPTOR(interface, name, module, import, signature, result, parameters, kind) \
+  inline Errno interface##_##name(HostCall& QUIRE_PARAMETERS parameters) {                        \
+    return Errno::BadDescriptor;                                                                  \
   }
 #include "application/hostcalls/wasi_call_table.inc"
 #undef QUIRE_NO_DESCRIPTOR

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "application/hostcalls/call_counts.h"
 #include "application/hostcalls/file_table.h"
 #include "application/hostcalls/guest_limits.h"
 #include "control/api/control_port.h"
@@ -57,6 +58,7 @@ struct EndRecord {
   std::uint64_t first_message_ns = 0;  // 0: the instance sent none.
   std::uint64_t ended_ns = 0;
   std::uint64_t cpu_ns = 0;  // Of the guest itself.
+  hostcalls::CallCounts calls;
   control::InstanceStatistics statistics;
 };
 

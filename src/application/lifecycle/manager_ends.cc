@@ -69,6 +69,7 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
   record.end.limit = std::move(limit);
   record.end.result = std::move(record.state->result);
   record.end.ended_ns = parts.clock.now_ns();
+  record.end.calls = record.state->calls;
   record.state->session.flush_streams();
   record.state->http.close_all();
   record.state->mailbox.leave();

@@ -162,7 +162,7 @@ TEST_P(WasmGuest, AModuleBuiltAgainstVersionOneRunsWhenVersionTwoExists) {
 }
 
 // Receives messages and sends each back, until the client ends its side.
-TEST_P(WasmGuest, EchoesASession) {
+TEST_P(WasmGuest, EchoesASessionAndIsToldHowManyCallsItTook) {
   const ProgramId program = must_load(imports() + R"((memory (export "memory") 1)
     (func (export "run") (result i32) (local $bytes i32)
       (loop $again
@@ -183,6 +183,8 @@ TEST_P(WasmGuest, EchoesASession) {
   engine->loop.run_until_idle();
   EXPECT_EQ(engine->client.messages, (std::vector<std::string>{"one", "two", ""}));
   EXPECT_EQ(only_end().exit_code, -static_cast<int>(ErrorCode::Unavailable));
+  EXPECT_EQ(only_end().calls.control, 3u * 4 + 3);
+  EXPECT_EQ(only_end().calls.device, 0u);
 }
 
 TEST_P(WasmGuest, SleepsAsLongAsItSaid) {
