@@ -317,6 +317,38 @@ TEST_F(InferletsTest, AnswersTheEightGoldenPrompts) {
   }
 }
 
+// A beam search may lose the way of greedy decoding and find nothing better, so prompts are asked
+// where it gains 0.1 nats a token and more: rounding does not decide.
+void expect_beams_to_be_worth_it(const std::string& model, const std::string& prompt) {
+  const Words arguments = {"--prompt", prompt, "--max-tokens", "24", "--ignore-eos", "--json"};
+  const json greedy = answer_of(run_program("text_completion", model, arguments));
+  const auto search = [&](const char* width) {
+    return answer_of(run_program("beam_search", model, joined(arguments, {"--width", width})));
+  };
+  const json one = search("1");
+  EXPECT_EQ(one["prompt_ids"], greedy["prompt_ids"]);
+  EXPECT_EQ(one["ids"], greedy["ids"]);
+  EXPECT_EQ(one["answers"][0]["text"], greedy["text"]);
+  for (const char* width : {"3", "5"}) {
+    const json several = search(width);
+    EXPECT_EQ(several["ids"].size(), 24u);
+    ASSERT_EQ(several["answers"].size(), static_cast<std::size_t>(std::stoi(width)));
+    EXPECT_GT(several["answers"][0]["micro_score"], one["answers"][0]["micro_score"]) << width;
+    for (std::size_t i = 1; i < several["answers"].size(); ++i) {
+      EXPECT_LE(several["answers"][i]["micro_score"], several["answers"][i - 1]["micro_score"]);
+      EXPECT_NE(several["answers"][i]["ids"], several["answers"][i - 1]["ids"]);
+    }
+  }
+}
+
+TEST(Inferlets, OneBeamIsGreedyDecodingAndMoreFindAMoreProbableText) {
+  expect_beams_to_be_worth_it(kTinyModel, "abc");
+}
+
+TEST_F(InferletsTest, OneBeamIsGreedyDecodingAndMoreFindAMoreProbableText) {
+  expect_beams_to_be_worth_it(model, "Streams");
+}
+
 TEST_F(InferletsTest, AConversationAndForksOfOnePromptRunToTheirEnd) {
   const ProcessResult chat =
       run_program("chat", model, {"--max-tokens", "12", "--temperature", "0"},

@@ -8,6 +8,7 @@ extern "C" std::int32_t run_text_completion();
 extern "C" std::int32_t run_text_completion_by_hand();
 extern "C" std::int32_t run_chat();
 extern "C" std::int32_t run_hello();
+extern "C" std::int32_t run_beam_search();
 extern "C" std::int32_t run_best_of_n();
 extern "C" std::int32_t run_attention_sink();
 
@@ -100,6 +101,48 @@ TEST_F(ProgramsTest, BestOfNGivesTheMostProbableOfItsAnswers) {
       sent_by(&run_best_of_n, {"--prompt", "q", "--n", "6", "--max-tokens", "4", "--json"});
   EXPECT_NE(json.find("\"seed\":5"), std::string::npos) << json;
   EXPECT_EQ(host.live_handles().size(), 0u);
+}
+
+// Behind 'a', 'b' is more probable than 'c'; two tokens are more probable by way of 'c'.
+TEST_F(ProgramsTest, BeamSearchFindsATextThatGreedyDecodingMisses) {
+  host.next = [](const std::vector<std::uint32_t>& seen) {
+    using Next = std::vector<std::pair<std::uint32_t, float>>;
+    if (seen.back() == 'a') return Next{{'b', 0.6f}, {'c', 0.4f}};
+    if (seen.back() == 'b') return Next{{'d', 0.5f}, {'e', 0.5f}};
+    return Next{{'f', 0.9f}, {2, 0.1f}};
+  };
+  const std::vector<std::string> greedy = {"--prompt", "a", "--max-tokens", "2", "--width", "1"};
+  EXPECT_EQ(sent_by(&run_beam_search, greedy), "bd");
+  EXPECT_EQ(sent_by(&run_text_completion, {"--prompt", "a", "--max-tokens", "2"}), "bd");
+  EXPECT_EQ(sent_by(&run_beam_search, {"--prompt", "a", "--max-tokens", "2", "--width", "2"}),
+            "cf");
+  // ln(0.4 x 0.9) / 2 and ln(0.6 x 0.5) / 2.
+  EXPECT_EQ(
+      sent_by(&run_beam_search, {"--prompt", "a", "--max-tokens", "2", "--width", "2", "--json"}),
+      R"({"prompt_ids":[97],"ids":[99,102],"answers":[)"
+      R"({"micro_score":-510825,"finish_reason":"length","ids":[99,102],"text":"cf"},)"
+      R"({"micro_score":-601986,"finish_reason":"length","ids":[98,100],"text":"bd"}]})");
+}
+
+TEST_F(ProgramsTest, BeamSearchComparesTextsThatEndedWithTheirLength) {
+  host.next = [](const std::vector<std::uint32_t>& seen) {
+    using Next = std::vector<std::pair<std::uint32_t, float>>;
+    if (seen.back() == 'a') return Next{{'b', 0.7f}, {2, 0.3f}};
+    return Next{{seen.back() + 1, 0.7f}, {2, 0.3f}};
+  };
+  const std::vector<std::string> arguments = {"--prompt", "a", "--max-tokens", "4", "--width", "2"};
+  EXPECT_EQ(sent_by(&run_beam_search, arguments), "b");  // Two ended: nothing, and "b".
+  std::vector<std::string> whole_texts = arguments;
+  whole_texts.insert(whole_texts.end(), {"--length-penalty", "0"});
+  EXPECT_EQ(sent_by(&run_beam_search, whole_texts), "");
+  std::vector<std::string> on_and_on = arguments;
+  on_and_on.push_back("--ignore-eos");
+  EXPECT_EQ(sent_by(&run_beam_search, on_and_on), "bcde");
+}
+
+TEST_F(ProgramsTest, BeamSearchRefusesNoBeams) {
+  host.arguments = {"--prompt", "a", "--width", "0"};
+  EXPECT_EQ(run_beam_search(), static_cast<int>(abi::ErrorCode::InvalidArgument));
 }
 
 TEST_F(ProgramsTest, AttentionSinkHoldsTheSamePagesHoweverMuchItGenerates) {
