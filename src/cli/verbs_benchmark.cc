@@ -262,22 +262,27 @@ Verb add_overhead(CLI::App& bench) {
 }
 
 Verb add_calls(CLI::App& bench) {
-  auto options = std::make_shared<BenchOptions>();
-  options->kind = BenchKind::Calls;
-  options->streams = {1, 8, 64, 256, 896};
+  SharedState state = state_of(BenchKind::Calls);
+  BenchOptions& options = state->options;
+  options.streams = {1, 8, 64, 256, 896};
+  options.decode_tokens = 64;
   CLI::App* verb = bench.add_subcommand(
-      "calls", "What a call costs a program, on a simulated device; needs no model");
-  verb->add_option("--instances", options->streams, "Programs alive, one of which calls at a time")
+      "calls", "What a call costs a program, on a simulated device, and how many a token takes");
+  verb->add_option("--instances", options.streams, "Programs alive, one of which calls at a time")
       ->delimiter(',')
       ->type_name("N,N,...")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  verb->add_option("--program", options->program,
+  verb->add_option("--program", options.program,
                    "The guest, instead of bench/call_loop.wasm beside this program")
       ->type_name("FILE");
-  add_json(*verb, options->output);
-  verb->footer("Examples:\n  quire bench calls\n  quire bench calls --instances 1,896 --json");
-  return {verb, [options]() -> Result<Request> { return Request(*options); }};
+  add_count(*verb, "--decode-tokens", options.decode_tokens,
+            "Tokens of the answers in which calls are counted; 0: they are not, and no model is "
+            "needed",
+            0, 1024);
+  return finished(
+      *verb, state,
+      "  quire bench calls\n  quire bench calls --instances 1,896 --decode-tokens 0 --json");
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ TEST(EndToEndBenchScheduling, AWrongPolicyOrDeviceIsNamed) {
 }
 
 TEST(EndToEndBenchScheduling, CallsTellTimesForEachCountOfPrograms) {
-  const nlohmann::json json = bench({"calls", "--instances", "1,20"});
+  const nlohmann::json json = bench({"calls", "--instances", "1,20", "--decode-tokens", "0"});
+  EXPECT_TRUE(json["calls_per_token"].empty());
   ASSERT_EQ(json["results"].size(), 4u);
   for (const nlohmann::json& each : json["results"]) {
     EXPECT_GT(each["p50_us"], 0.0) << each;
@@ -89,6 +90,25 @@ TEST(EndToEndBenchScheduling, CallsTellTimesForEachCountOfPrograms) {
     EXPECT_GT(each["one_way_us"], 0.0);
     EXPECT_LE(each["one_way_us"], each["p99_us"]);
   }
+}
+
+TEST(EndToEndBenchScheduling, CallsAreCountedForEachTokenOfAnAnswer) {
+  const nlohmann::json json = bench(
+      {"calls", "--instances", "1", "--decode-tokens", "32", "--model", golden_path("tiny_llama")});
+  const nlohmann::json& rows = json["calls_per_token"];
+  ASSERT_EQ(rows.size(), 4u);
+  for (const nlohmann::json& each : rows) {
+    EXPECT_NEAR(each["calls_per_token"].get<double>(),
+                each["control"].get<double>() + each["device"].get<double>(), 1e-9);
+    EXPECT_GT(each["control"], each["device"]) << each;
+  }
+  // Of a token: forward_sample; embed_txt, forward and get_next_dist; of a beam's, forward and
+  // get_next_dist. The first token of a beam search has one beam.
+  EXPECT_EQ(rows[0]["device"], 1.0) << rows;
+  EXPECT_EQ(rows[1]["device"], 3.0) << rows;
+  EXPECT_EQ(rows[2]["program"], "beam_search --width 3");
+  EXPECT_EQ(rows[2]["device"], 2.0 * (1 + 31 * 3) / 32) << rows;
+  EXPECT_EQ(rows[3]["device"], 2.0 * (1 + 31 * 5) / 32) << rows;
 }
 
 TEST(EndToEndBenchScheduling, OverheadTellsWhatEachLayerAddsToAToken) {

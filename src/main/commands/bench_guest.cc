@@ -72,6 +72,8 @@ bool BenchGuests::file(lifecycle::InstanceId, const hostcalls::FilePart&) {
 
 bool BenchGuests::ended(lifecycle::InstanceId, const lifecycle::EndRecord& record) {
   ++ended_count_;
+  calls_.control += record.calls.control;
+  calls_.device += record.calls.device;
   if (record.kind != lifecycle::EndKind::Finished || record.exit_code != 0) {
     note(std::string(end_kind_name(record.kind)) + ", exit code " +
          std::to_string(record.exit_code) + ". " + record.message);

@@ -37,6 +37,8 @@ class BenchGuests final : public lifecycle::ClientSink {
   Result<void> wait_for_ends();
 
   const std::vector<lifecycle::InstanceId>& instances() const { return instances_; }
+  // Made by those that ended.
+  const hostcalls::CallCounts& calls() const { return calls_; }
 
   // ClientSink.
   bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
@@ -55,6 +57,7 @@ class BenchGuests final : public lifecycle::ClientSink {
   std::vector<lifecycle::InstanceId> instances_;
   std::size_t message_count_ = 0;
   std::size_t ended_count_ = 0;
+  hostcalls::CallCounts calls_;
   std::optional<std::string> message_;  // The latest that nobody took.
   std::optional<Error> failure_;
 };

@@ -2,6 +2,8 @@
 // `quire bench batching | scheduler | arrival | overhead | calls`: the policies for batches against
 // each other, what a step costs the scheduler, and what a long prompt does to those who decode,
 // what a program costs over the host's own loop. As a table or as JSON.
+#include <nlohmann/json_fwd.hpp>
+
 #include "base/result.h"
 #include "cli/options.h"
 
@@ -12,5 +14,9 @@ Result<void> bench_scheduler(const cli::BenchOptions& options);
 Result<void> bench_arrival(const cli::BenchOptions& options);
 Result<void> bench_overhead(const cli::BenchOptions& options);
 Result<void> bench_calls(const cli::BenchOptions& options);
+
+// A part of bench_calls: how many calls programs make for each token of their answer, as rows of
+// {program, calls_per_token, control, device}.
+Result<nlohmann::json> count_calls(const cli::BenchOptions& options);
 
 }  // namespace quire
