@@ -60,18 +60,20 @@ add_custom_command(OUTPUT ${QUIRE_CALL_TABLE}
   VERBATIM COMMENT "Writing call_table.h from interface/*.wit")
 add_custom_target(guest_call_table DEPENDS ${QUIRE_CALL_TABLE})
 
-# quire_test_guest(SOURCE [CALL_TABLE]): a program that only tests run, as NAME.wasm in the current
-# binary folder; its path is appended to `guests` of the caller. CALL_TABLE: it includes
-# "call_table.h".
+# quire_test_guest(SOURCE [CALL_TABLE] [GENERATED HEADER...]): a program that only tests run, as
+# NAME.wasm in the current binary folder; its path is appended to `guests` of the caller. CALL_TABLE:
+# it includes "call_table.h". GENERATED: headers in generated/guests that it includes.
 function(quire_test_guest SOURCE)
-  cmake_parse_arguments(ARG "CALL_TABLE" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "CALL_TABLE" "" "GENERATED" ${ARGN})
   get_filename_component(name ${SOURCE} NAME_WE)
   set(guest ${CMAKE_CURRENT_BINARY_DIR}/${name}.wasm)
   set(includes -I${CMAKE_SOURCE_DIR}/sdk/cpp/include)
-  set(needs)
-  if(ARG_CALL_TABLE)
+  set(needs ${ARG_GENERATED})
+  if(ARG_CALL_TABLE OR ARG_GENERATED)
     list(APPEND includes -I${CMAKE_BINARY_DIR}/generated/guests)
-    set(needs guest_call_table)
+  endif()
+  if(ARG_CALL_TABLE)
+    list(APPEND needs guest_call_table)
   endif()
   add_custom_command(OUTPUT ${guest}
     COMMAND ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -mexec-model=reactor -O2

@@ -22,6 +22,7 @@ PROVISIONAL = {"adapter", "constraint", "input-image"}  # No model has them: nob
 ERRORS = "src/application/hostcalls/error_codes.inc"
 SUSPENDING = {("future", "wait")}  # One call suspends (interface/README.md).
 # What a call costs (docs/reference/README.md): who does the work, and so when its answer can come.
+EXAMPLE_LINES_MAX = 6
 COSTS = ("control", "engine", "device", "helper", "disk", "network", "wait")
 
 # WIT name -> (wasm type, C++ type for guests, C++ type for hosts).
@@ -62,13 +63,18 @@ def comment_text(line):
 
 
 class Documentation:
-    """The comment above a call: its meaning, then `Cost: CLASS` with words behind a semicolon."""
+    """The comment above a call: its meaning, `Cost: CLASS` with words behind a semicolon, and
+    `Example:` with lines of C++ below it, indented by two."""
 
     def __init__(self, comment):
+        def split(lines, mark):
+            at = next((at for at, line in enumerate(lines) if line.startswith(mark)), len(lines))
+            return lines[:at], lines[at:]
+        comment, example = split(comment, "Example:")
+        self.meaning, cost = split(comment, "Cost: ")
+        self.example = [line.removeprefix("  ") for line in example[1:]]
         self.cost, self.cost_words = None, ""
-        starts = [at for at, line in enumerate(comment) if line.startswith("Cost: ")] or [len(comment)]
-        self.meaning = comment[:starts[0]]
-        cost = " ".join(comment[starts[0]:]).removeprefix("Cost: ")
+        cost = " ".join(cost).removeprefix("Cost: ")
         if cost:
             self.cost, _, words = cost.removesuffix(".").partition(";")
             self.cost_words = words.strip()
@@ -402,14 +408,20 @@ def check_frozen(root, interfaces, freezes):
 
 
 def check_documented(interfaces):
-    """Every call says what it costs."""
+    """Every call says what it means and what it costs, and shows how it is made."""
     for interface in interfaces:
         for function in interface.functions:
+            if not function.documentation.meaning:
+                raise WitError(f"{interface.name}.{function.name}: no comment above it says what it is")
             cost = function.documentation.cost
             if cost not in COSTS:
                 raise WitError(f"{interface.name}.{function.name}: "
                                + ("no `Cost:` line" if cost is None else f"unknown cost {cost!r}")
                                + f" above it; one of {', '.join(COSTS)}")
+            lines = len(function.documentation.example)
+            if not 0 < lines <= EXAMPLE_LINES_MAX:
+                raise WitError(f"{interface.name}.{function.name}: an `Example:` of {lines} lines "
+                               f"above it; 1 to {EXAMPLE_LINES_MAX} show how it is made")
 
 
 def error_codes(interfaces):

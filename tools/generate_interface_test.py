@@ -109,18 +109,25 @@ class Parser(unittest.TestCase):
         self.assertEqual(interfaces[1].functions[0].documentation.meaning, ["Two", "lines."])
         self.assertEqual(interfaces[1].functions[1].documentation.meaning, [])
 
-    def test_a_call_says_what_it_costs(self):
-        body = "// Means.\n// Cost: {}\n// of all.\nf: func() -> s32;"
+    def test_a_call_says_what_it_costs_and_how_it_is_made(self):
+        body = "// Means.\n// Cost: {}\n// of all.\n// Example:\n//   a;\n//     b;\nf: func() -> s32;"
         interfaces = self.parse(body.format("device; a row"))
         generator.check_documented(interfaces)
         documentation = interfaces[1].functions[0].documentation
         self.assertEqual((documentation.meaning, documentation.cost, documentation.cost_words),
                          (["Means."], "device", "a row of all"))
+        self.assertEqual(documentation.example, ["a;", "  b;"])
         self.assertIn("(), Device)", generator.table(interfaces))
         self.assertIn("(), Control)", generator.table(self.parse(body.format("engine; words"))))
         self.assertNotIn("Cost", generator.bindings(interfaces))
-        for text, message in (("f: func() -> s32;", "thing.f: no `Cost:` line above it; one of "),
-                              (body.format("much;"), "thing.f: unknown cost 'much' above it; ")):
+        self.assertNotIn("Example", generator.bindings(interfaces))
+        for text, message in (("f: func() -> s32;", "thing.f: no comment above it says what it is"),
+                              ("// F.\nf: func() -> s32;", "thing.f: no `Cost:` line above it; one of "),
+                              (body.format("much;"), "thing.f: unknown cost 'much' above it; "),
+                              ("// F.\n// Cost: wait.\nf: func() -> s32;",
+                               "thing.f: an `Example:` of 0 lines above it; "),
+                              (body.format("wait;").replace("//   a;\n", "//   a;\n" * 6),
+                               "thing.f: an `Example:` of 7 lines above it; ")):
             with self.assertRaises(generator.WitError) as caught:
                 generator.check_documented(self.parse(text))
             self.assertTrue(str(caught.exception).startswith(message), caught.exception)

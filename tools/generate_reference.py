@@ -3,6 +3,8 @@
 
     generate_reference.py           writes the pages
     generate_reference.py --check   fails when a checked-in page differs from what would be written
+    generate_reference.py --examples FILE.h
+                                    writes the examples of all calls as functions, to be compiled and run
 
 What a page says of a call is the comment above it in the WIT, so there is one text to keep true.
 """
@@ -11,7 +13,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from generate_interface import COSTS, Documentation, comment_text
+from generate_interface import COSTS, Documentation, comment_text, parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -25,13 +27,51 @@ TYPES = (
     "with the calls of [future](future.md)."
 )
 
+# What the examples take as given.
+GIVEN = (
+    "const Model& model",
+    "const Queue& queue",
+    "Context& context",
+    "KvPages& pages",
+    "Embeds& inputs",
+    "Embeds& outputs",
+    "const std::vector<std::uint32_t>& tokens",
+    "const std::vector<std::uint32_t>& positions",
+    "Sampler& sampler",
+    "const Child& child",
+    "const http::Exchange& exchange",
+    "std::string_view image",
+    "std::int32_t grammar",
+    "std::int32_t matcher",
+)
+
+
+def examples(interfaces):
+    """A function for each example, and a table of them."""
+    out = "// Written by tools/generate_reference.py: the examples of docs/reference.\n#pragma once\n"
+    rows = ""
+    out += "#include <array>\n#include <optional>\n\n#include \"quire/quire.h\"\n\n"
+    out += "using namespace quire;\n\n#pragma clang diagnostic ignored \"-Wunused\"\n"
+    out += "#pragma clang diagnostic ignored \"-Wunused-parameter\"\n\nvoid use(const auto&...) {}\n"
+    for interface in interfaces:
+        for function in interface.functions:
+            out += f"\nTask<Result<void>> {interface.spelled}_{function.spelled}_example(\n    "
+            out += ", ".join(GIVEN) + ") {\n"
+            out += f"#line 1 \"{interface.name}.{function.name}\"\n"
+            out += "".join(f"  {line}\n" for line in function.documentation.example)
+            out += "  co_return {};\n}\n"
+            rows += f'    {{"{interface.name}.{function.name}", &{interface.spelled}_{function.spelled}_example}},\n'
+    out += "\nstruct CallExample {\n  const char* name;\n  decltype(&runtime_log_example) run;\n};\n"
+    return out + "constexpr CallExample kCallExamples[] = {\n" + rows + "};\n"
+
+
 # Of a call's `Cost:` line: who does the work, when it is answered, and what that takes.
 CLASSES = {
-    "control": "the call itself, from the program's own tables | at once | 0.04 us",
+    "control": "the call itself, from the program's own tables | at once | under 0.05 us",
     "engine": "the control layer, in the same turn of its loop | at once, or by a future that needs no "
     "step of the device | the call and the turn",
-    "device": "the device, with all that is ready for it | behind the batch that it joins | 2.7 us to "
-    "the device, 4.5 us there and back, and the step",
+    "device": "the device, with all that is ready for it | behind the batch that it joins | under 3 us "
+    "to the device, under 5 us there and back, and the step",
     "helper": "a thread for what would hold the engine for over 100 us | by a future | grows with the "
     "text or the tokens",
     "disk": "the disk thread, in turn with other programs | by a future, when it is synced where "
@@ -47,6 +87,14 @@ def costs():
     out += " result when it is taken. The figures are those of [the benchmarks](../benchmarks.md#what-a-call-costs-a-program),"
     out += " which tell the machine too.\n\n| cost | who does the work | when the answer comes | what it takes |\n"
     return out + "|---|---|---|---|\n" + "".join(f"| {name} | {row} |\n" for name, row in CLASSES.items())
+
+
+def given():
+    names = ", ".join(f"`{each.split()[-1]}`" for each in GIVEN)
+    out = "\n## Examples\n\nEach is a part of a coroutine that returns `Task<Result<void>>`, with `using namespace quire`, where a"
+    out += f" program has what the names say: {names}; `use` stands for what it does with a value. The SDK has"
+    out += " no words for calls that no model has yet: their examples make them as they are (`quire::abi`). A test compiles and runs all.\n"
+    return out
 
 
 def blocks_of(text):
@@ -89,6 +137,8 @@ def page(name, text):
             out += "\n" + paragraphs(documentation.meaning)
         words = f"; {documentation.cost_words}" if documentation.cost_words else ""
         out += f"\nCost: [{documentation.cost}](README.md#what-a-call-costs){words.removesuffix('.')}.\n"
+        if documentation.example:
+            out += "\n```cpp\n" + "\n".join(documentation.example) + "\n```\n"
     return out
 
 
@@ -98,7 +148,12 @@ def index(pages):
     out += f"[What is tested of each]({TESTED}) is a table of its own.\n\n"
     for name, count in pages:
         out += f"- [{name}]({name}.md): {count} call{'s' * (count != 1)}\n"
-    return out + costs()
+    return out + costs() + given()
+
+
+def write_examples(path):
+    path.write_text(examples(parse(ROOT / "interface")))
+    return True
 
 
 def main(check):
@@ -130,4 +185,6 @@ def main(check):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--examples"] and len(sys.argv) == 3:
+        sys.exit(0 if write_examples(pathlib.Path(sys.argv[2])) else 1)
     sys.exit(0 if main("--check" in sys.argv[1:]) else 1)

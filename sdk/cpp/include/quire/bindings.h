@@ -76,10 +76,16 @@ namespace allocate {
 // the command. An unallocated page makes the command that uses it fail with `no-free-page`.
 QUIRE_IMPORT("quire:core/allocate@1", "alloc-kvpage")
 std::int32_t alloc_kvpage(std::int32_t queue, std::uint32_t count, void* pages);
+// Gives pages back, behind the commands that were issued before; their handles end at once.
+// `not-found`: one of them is no page of this program. `invalid-argument`: one is named twice. Then
+// none is given back.
 QUIRE_IMPORT("quire:core/allocate@1", "dealloc-kvpage")
 std::int32_t dealloc_kvpage(std::int32_t queue, const std::int32_t* pages, std::uint32_t pages_count);
+// All `count` embeddings or none. Handles (s32) are valid at once; they hold nothing before embed-txt
+// or a forward pass writes them. `quota-exceeded`: embeddings are counted.
 QUIRE_IMPORT("quire:core/allocate@1", "alloc-emb")
 std::int32_t alloc_emb(std::int32_t queue, std::uint32_t count, void* embeds);
+// Gives embeddings back, as dealloc-kvpage does pages.
 QUIRE_IMPORT("quire:core/allocate@1", "dealloc-emb")
 std::int32_t dealloc_emb(std::int32_t queue, const std::int32_t* embeds, std::uint32_t embeds_count);
 // Copies slots [source-slot, source-slot + count) of the page `source` to those of the page
@@ -280,12 +286,16 @@ std::int32_t list();
 // Logical tokens whose keys and values were written, dropped ones included, queued ones not.
 QUIRE_IMPORT("quire:core/context@1", "seq-len")
 std::int32_t seq_len(std::int32_t context);
+// Slots of a page, each for a token: 8, 16 or 32.
 QUIRE_IMPORT("quire:core/context@1", "page-size")
 std::int32_t page_size(std::int32_t context);
+// Full pages that the context holds and that are named by their content.
 QUIRE_IMPORT("quire:core/context@1", "committed-page-count")
 std::int32_t committed_page_count(std::int32_t context);
+// Pages that only this context writes, reserved ones too.
 QUIRE_IMPORT("quire:core/context@1", "working-page-count")
 std::int32_t working_page_count(std::int32_t context);
+// Tokens written to working pages.
 QUIRE_IMPORT("quire:core/context@1", "working-page-token-count")
 std::int32_t working_page_token_count(std::int32_t context);
 }  // namespace context
@@ -412,6 +422,7 @@ std::int32_t trait_version(std::int32_t model, const std::uint8_t* name, std::ui
 // `capacity` and the result count 32-bit numbers.
 QUIRE_IMPORT("quire:core/models@1", "model-info")
 std::int32_t model_info(std::int32_t model, void* buffer, std::uint32_t capacity);
+// The name of a model, as UTF-8.
 QUIRE_IMPORT("quire:core/models@1", "model-name")
 std::int32_t model_name(std::int32_t model, void* buffer, std::uint32_t capacity);
 }  // namespace models
@@ -421,6 +432,7 @@ namespace net {
 // (names in lower case), then the body to the end. Dropping the future cancels the transfer.
 QUIRE_IMPORT("quire:core/net@1", "http-get")
 std::int32_t http_get(const std::uint8_t* url, std::uint32_t url_count, const std::uint8_t* headers, std::uint32_t headers_count);
+// The same with a body, by POST.
 QUIRE_IMPORT("quire:core/net@1", "http-post")
 std::int32_t http_post(const std::uint8_t* url, std::uint32_t url_count, const std::uint8_t* headers, std::uint32_t headers_count, const std::uint8_t* body, std::uint32_t body_count);
 // An exchange whose bodies come in pieces; dropping the handle cancels it, and what still waits
@@ -476,16 +488,20 @@ namespace queue {
 // A stream of batchable commands to one model, in order. Priority: 0 low, 1 normal, 2 high.
 QUIRE_IMPORT("quire:core/queue@1", "create-queue")
 std::int32_t create_queue(std::int32_t model, std::uint32_t priority);
+// Ends the queue behind its last command; its handle ends at once.
 QUIRE_IMPORT("quire:core/queue@1", "destroy-queue")
 std::int32_t destroy_queue(std::int32_t queue);
 // Ready when every command issued to the queue before has taken effect.
 QUIRE_IMPORT("quire:core/queue@1", "synchronize")
 std::int32_t synchronize(std::int32_t queue);
+// Of the queue's commands from now on, those that wait too. Priority as create-queue.
+// `invalid-argument`: another number.
 QUIRE_IMPORT("quire:core/queue@1", "set-queue-priority")
 std::int32_t set_queue_priority(std::int32_t queue, std::uint32_t priority);
 }  // namespace queue
 
 namespace runtime {
+// How many arguments the launch gave, without the program's name.
 QUIRE_IMPORT("quire:core/runtime@1", "get-arg-count")
 std::int32_t get_arg_count();
 // UTF-8 bytes of the argument.
