@@ -2,10 +2,11 @@
 """Draws lines from the JSON of `quire bench` as an SVG, with nothing but Python's own library.
 
     bench/plots/line_plot.py FILE.json... --x simultaneous --y p50_ms,p99_ms --line mode \
-        --title TEXT --x-label TEXT --y-label TEXT [--limit Y=TEXT]... --output FILE.svg
+        --title TEXT --x-label TEXT --y-label TEXT [--limit Y=TEXT]... [--log-y] --output FILE.svg
 
 Each FILE holds {"results": [{...}, ...]}. A line is drawn for each value of the member --line (more of
-them joined by commas) and each member of --y. The x axis is logarithmic. --limit draws a level line.
+them joined by commas) and each member of --y. The x axis is logarithmic, and
+with --log-y the y axis too. --limit draws a level line.
 """
 
 import argparse
@@ -26,6 +27,17 @@ def nice_step(most: float, count: int = 6) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= raw)
 
 
+def scale_of(values, is_logarithmic):
+    """Where a value lies from 0 to 1, and the values that are marked."""
+    if not is_logarithmic:
+        most = max(values) * 1.05
+        step = nice_step(most)
+        return lambda value: value / most, [i * step for i in range(int(most / step) + 1)]
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    high = max(high, low + 1)
+    return lambda value: (math.log10(value) - low) / (high - low), [10.0**i for i in range(low, high + 1)]
+
+
 def lines_of(rows, options):
     lines = {}
     for row in rows:
@@ -38,15 +50,15 @@ def lines_of(rows, options):
 
 def draw(lines, limits, options) -> str:
     xs = sorted({x for points in lines.values() for x, _ in points})
-    most = max([y for points in lines.values() for _, y in points] + [y for y, _ in limits]) * 1.05
-    step = nice_step(most)
+    ys = [y for points in lines.values() for _, y in points] + [y for y, _ in limits]
+    share, marks = scale_of(ys, options.log_y)
     low, high = math.log(xs[0]), math.log(xs[-1])
 
     def at_x(x):
         return LEFT + (math.log(x) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
 
     def at_y(y):
-        return HEIGHT - BOTTOM - y / most * (HEIGHT - TOP - BOTTOM)
+        return HEIGHT - BOTTOM - share(y) * (HEIGHT - TOP - BOTTOM)
 
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
@@ -54,10 +66,10 @@ def draw(lines, limits, options) -> str:
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         f'<text x="{LEFT}" y="24" font-size="15">{escape(options.title)}</text>',
     ]
-    for i in range(int(most / step) + 1):
-        y = at_y(i * step)
+    for mark in marks:
+        y = at_y(mark)
         out.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
-        out.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{i * step:g}</text>')
+        out.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{mark:g}</text>')
     for x in xs:
         out.append(f'<path d="M{at_x(x):.1f} {HEIGHT - BOTTOM}v5" stroke="#444"/>')
         out.append(f'<text x="{at_x(x):.1f}" y="{HEIGHT - BOTTOM + 19}" text-anchor="middle">{x:g}</text>')
@@ -81,7 +93,7 @@ def draw(lines, limits, options) -> str:
         out.append(f'<path d="{path}" fill="none" stroke-width="2" {style}/>')
         y = TOP + 16 * index + 8
         out.append(f'<path d="M{WIDTH - RIGHT + 16} {y}h26" stroke-width="2" {style}/>')
-        label = f"{name} {member.removesuffix('_ms')}".strip()
+        label = f"{name} {member.removesuffix('_ms').removesuffix('_us')}".replace('_', ' ').strip()
         out.append(f'<text x="{WIDTH - RIGHT + 48}" y="{y + 4}">{escape(label)}</text>')
     out.append("</svg>\n")
     return "\n".join(out)
@@ -93,6 +105,7 @@ def main() -> None:
     for name in ("x", "y", "line", "title", "x-label", "y-label"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--limit", action="append", default=[])
+    parser.add_argument("--log-y", action="store_true")
     parser.add_argument("--output", type=pathlib.Path, required=True)
     options = parser.parse_args()
     rows = [row for file in options.files for row in json.loads(file.read_text())["results"]]

@@ -12,13 +12,13 @@ import xml.etree.ElementTree as ElementTree
 PLOT = pathlib.Path(__file__).with_name("line_plot.py")
 
 
-def draw(rows):
+def draw(rows, *more):
     with tempfile.TemporaryDirectory() as folder:
         data, output = pathlib.Path(folder, "a.json"), pathlib.Path(folder, "a.svg")
         data.write_text(json.dumps({"results": rows}))
         command = [sys.executable, PLOT, data, "--x", "n", "--y", "p50_ms,p99_ms", "--line", "mode",
                    "--title", "a < b", "--x-label", "x", "--y-label", "ms", "--limit", "50=most",
-                   "--output", output]
+                   "--output", output, *more]
         done = subprocess.run(command, capture_output=True, text=True)
         return done, ElementTree.fromstring(output.read_text()) if output.exists() else None
 
@@ -40,6 +40,16 @@ class LinePlot(unittest.TestCase):
         texts = [each.text for each in picture if each.tag.endswith("text")]
         for wanted in ("a < b", "warm p99", "cold p50", "most"):
             self.assertIn(wanted, texts)
+
+    def test_a_logarithmic_scale_puts_powers_of_ten_at_equal_distances(self):
+        rows = [{"n": n, "mode": "a", "p50_ms": y, "p99_ms": 10 * y} for n, y in ((1, 0.05), (10, 0.5), (100, 5))]
+        done, picture = draw(rows, "--log-y")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for line in (each.get("d") for each in picture if each.get("fill") == "none"):
+            first, second, third = (float(each.split()[1]) for each in line[1:].split("L"))
+            self.assertAlmostEqual(first - second, second - third, delta=0.2)
+            self.assertTrue(0 < third < first < 440)
+        self.assertIn("0.01", [each.text for each in picture])
 
     def test_nothing_to_draw_is_an_error(self):
         done, picture = draw([{"n": 1, "mode": "warm"}])

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# draw.sh [--check]: draws the plots of docs/benchmarks.md from the figures beside the benches, or fails
+# where a checked-in one differs from its figures.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+folder=docs
+if [ "${1:-}" = "--check" ]; then
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+fi
+
+bench/plots/line_plot.py bench/launch/launches.json --x simultaneous --y p50_ms,p99_ms --line mode \
+  --title "From the request to the program's first message" --x-label "launches at once" --y-label ms \
+  --limit "50=warm, at most (p99)" --limit "81=cold, at most (p99)" --output "$folder/launch.svg"
+bench/plots/line_plot.py bench/calls/calls.json --x instances --y p50_us,p99_us,one_way_us --line kind --log-y \
+  --title "What a call costs a program" --x-label "programs alive, one of which calls" --y-label us \
+  --limit "1=control, at most (alone)" --limit "6=one way to the device, at most" --output "$folder/calls.svg"
+bench/plots/bar_plot.py bench/calls/calls.json --rows calls_per_token --label program --y control,device \
+  --title "Calls a token of the answer takes" --y-label "calls a token" --output "$folder/calls_per_token.svg"
+bench/plots/bar_plot.py bench/batching/simulated.json --label policy --y requests_per_s --spread least,most \
+  --title "128 instances on a GPU's cost curve, by policy" \
+  --y-label "requests a second, median of five rounds (least to most)" --output "$folder/batching.svg"
+
+[ "$folder" = docs ] && exit 0
+failed=0
+for drawn in "$folder"/*.svg; do
+  cmp -s "$drawn" "docs/$(basename "$drawn")" || {
+    echo "docs/$(basename "$drawn") is not what its figures say: run bench/plots/draw.sh"
+    failed=1
+  }
+done
+exit "$failed"
