@@ -144,7 +144,7 @@ def page(name, text):
 
 def index(pages):
     out = NOTE.format(name="*") + "# Calls of programs\n\nWhat a program can ask of the server. C++ programs"
-    out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call.\n"
+    out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call that a model has.\n"
     out += f"[What is tested of each]({TESTED}) is a table of its own.\n\n"
     for name, count in pages:
         out += f"- [{name}]({name}.md): {count} call{'s' * (count != 1)}\n"
