@@ -93,6 +93,44 @@ TEST(Limits, PendingCommandsAreBoundedButNotThoseThatGiveBack) {
   EXPECT_FALSE(harness.error(other.id, second));
 }
 
+TEST(Limits, ATenantsBoundCountsThePagesOfAllItsProgramsAndNoOtherTenants) {
+  Harness harness;
+  harness.controller->set_tenant(TenantId{1}, {.weight = 1, .page_count_max = 5});
+  const Guest first = guest_of(harness);
+  const Guest second = guest_of(harness);
+  const auto pages = harness.pages(first.id, first.queue, 3);
+  harness.run();
+  const FutureId refused =
+      harness.send(second.id, AllocPages{second.queue, harness.new_objects(3)});
+  harness.run();
+  EXPECT_EQ(harness.error(second.id, refused), ErrorCode::QuotaExceeded);
+  EXPECT_EQ(harness.message(second.id, refused),
+            "tenant 1: page_count_max: 3 more wanted, its 2 programs hold 3 of 5; release some, or "
+            "wait until another one ends");
+  harness.send(second.id, ContextAppend{second.context, count_tokens(33)}, false);
+  const FutureId flush = harness.send(second.id, ContextFlush{second.context});
+  harness.run();
+  EXPECT_EQ(harness.error(second.id, flush), ErrorCode::QuotaExceeded);
+  const InstanceId stranger = harness.start(TenantId{2}, {});
+  const ObjectId queue = harness.queue(stranger);
+  const FutureId others = harness.send(stranger, AllocPages{queue, harness.new_objects(9)});
+  harness.run();
+  EXPECT_FALSE(harness.error(stranger, others));
+  harness.send(first.id, DeallocPages{first.queue, pages}, false);
+  const FutureId again = harness.send(second.id, ContextFlush{second.context});
+  harness.run();
+  EXPECT_FALSE(harness.error(second.id, again)) << "what the first gave back is the tenant's";
+  harness.controller->verify();
+  harness.controller->end_instance(second.id);
+  harness.controller->end_instance(stranger);
+  harness.run();
+  harness.controller->verify();
+  const Guest third = guest_of(harness);
+  const FutureId all = harness.send(third.id, AllocPages{third.queue, harness.new_objects(5)});
+  harness.run();
+  EXPECT_FALSE(harness.error(third.id, all)) << "those of one that has ended count no more";
+}
+
 TEST(Limits, HandlesThatDoNotExistAreNotFound) {
   Harness harness;
   const Guest guest = guest_of(harness);

@@ -128,13 +128,10 @@ Instance* Controller::find_instance(InstanceId id) const {
 
 void Controller::set_tenant(TenantId tenant, const TenantOptions& options) {
   QUIRE_CHECK(options.weight > 0, "a tenant without a share");
-  tenants_[static_cast<std::uint32_t>(tenant)] = options;
+  Tenant& named = tenants_[static_cast<std::uint32_t>(tenant)];
+  named.pages.options = options;
+  named.is_named = true;
   for (const auto& scheduler : schedulers_) scheduler->shares().set_weight(tenant, options.weight);
-}
-
-TenantOptions Controller::options_of(TenantId tenant) const {
-  const auto found = tenants_.find(static_cast<std::uint32_t>(tenant));
-  return found == tenants_.end() ? TenantOptions{} : found->second;
 }
 
 void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLimits& limits) {
@@ -144,9 +141,12 @@ void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLi
   made->tenant = tenant;
   made->order = ++next_order_;
   made->limits = limits;
+  made->tenant_pages = &tenants_[static_cast<std::uint32_t>(tenant)].pages;
+  made->tenant_pages->instance_count += 1;
   made->ledgers.resize(schedulers_.size());
+  for (PageLedger& ledger : made->ledgers) ledger.count_in(*made->tenant_pages);
   for (const auto& scheduler : schedulers_) {
-    made->shares.push_back(&scheduler->shares().join(tenant, options_of(tenant).weight));
+    made->shares.push_back(&scheduler->shares().join(tenant, made->tenant_pages->options.weight));
   }
   by_id_.emplace(static_cast<std::uint64_t>(id), made.get());
   table_.instances.emplace(made->order, std::move(made));
@@ -165,8 +165,13 @@ void Controller::end_instance(InstanceId id) {
   for (std::size_t model = 0; model < schedulers_.size(); ++model) {
     schedulers_[model]->shares().leave(*instance->shares[model]);
   }
+  const auto tenant = tenants_.find(static_cast<std::uint32_t>(instance->tenant));
+  QUIRE_CHECK(tenant != tenants_.end(), "a tenant stays while it has instances");
+  tenant->second.pages.instance_count -= 1;
+  for (PageLedger& ledger : instance->ledgers) ledger.leave_tenant();
   by_id_.erase(static_cast<std::uint64_t>(id));
   table_.instances.erase(instance->order);
+  if (tenant->second.pages.instance_count == 0 && !tenant->second.is_named) tenants_.erase(tenant);
   drain();
 }
 

@@ -168,7 +168,6 @@ class Controller final : public ControlPort {
   void drain();
   bool is_device_busy() const;
   Instance* find_instance(InstanceId id) const;
-  TenantOptions options_of(TenantId tenant) const;
   // What the instance has but no name points to any more.
   void drop_objects(Instance& instance);
   // All it has goes to others, now.
@@ -184,8 +183,12 @@ class Controller final : public ControlPort {
   TextJobs jobs_;
   StoreJobs store_jobs_;
   std::unordered_map<std::uint64_t, Instance*> by_id_;
-  std::unordered_map<std::uint32_t, TenantOptions> tenants_;  // Those that an operator named.
-  std::size_t turn_ = 0;                                      // Index of who may dispatch first.
+  struct Tenant {
+    TenantPages pages;
+    bool is_named = false;  // By the operator: stays when its last instance has ended.
+  };
+  std::unordered_map<std::uint32_t, Tenant> tenants_;  // References stay valid.
+  std::size_t turn_ = 0;                               // Index of who may dispatch first.
   std::uint64_t next_order_ = 0;
   std::uint64_t lost_instance_count_ = 0;
 };

@@ -115,6 +115,18 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
 
 void Controller::verify() const {
   table_.verify();
+  std::map<const TenantPages*, TenantPages> tenants;
+  for (const auto& [order, instance] : table_.instances) {
+    TenantPages& sum = tenants[instance->tenant_pages];
+    sum.instance_count += 1;
+    for (const PageLedger& ledger : instance->ledgers) sum.page_count += ledger.page_count();
+  }
+  for (const auto& [id, tenant] : tenants_) {
+    const TenantPages& sum = tenants[&tenant.pages];
+    QUIRE_CHECK(tenant.pages.page_count == sum.page_count &&
+                    tenant.pages.instance_count == sum.instance_count,
+                "S3: what a tenant holds differs from a recount");
+  }
   for (const auto& scheduler : schedulers_) {
     scheduler->verify();
     const PageCache& cache = scheduler->resources().cache;

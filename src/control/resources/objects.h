@@ -293,11 +293,12 @@ struct Instance {
   TenantId tenant{};
   std::uint64_t order = 0;  // Of start: the smallest is the oldest.
   InstanceLimits limits;
-  FlatMap<ObjectEntry> objects;     // By ObjectId.
-  FlatMap<Ref<Operation>> futures;  // By FutureId; of unfinished operations.
-  std::vector<PageLedger> ledgers;  // By model,
-  std::vector<FairShare*> shares;   // and its tenant's share of the model's device.
-  Operation* first = nullptr;       // Unfinished operations in order of issue.
+  FlatMap<ObjectEntry> objects;         // By ObjectId.
+  FlatMap<Ref<Operation>> futures;      // By FutureId; of unfinished operations.
+  TenantPages* tenant_pages = nullptr;  // Of its tenant; the controller's.
+  std::vector<PageLedger> ledgers;      // By model,
+  std::vector<FairShare*> shares;       // and its tenant's share of the model's device.
+  Operation* first = nullptr;           // Unfinished operations in order of issue.
   Operation* last = nullptr;
   std::uint32_t operation_count = 0;
   std::uint32_t job_count = 0;  // Text jobs under way.

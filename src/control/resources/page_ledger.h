@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "control/api/types.h"
 #include "control/pages/page_cache.h"
 #include "control/resources/flat_map.h"
 
@@ -24,8 +25,23 @@ namespace quire::control {
 
 struct Context;
 
+// How many pages the instances of one tenant hold, of all models; one that several hold counts for
+// each of them.
+struct TenantPages {
+  TenantOptions options;
+  std::uint64_t page_count = 0;
+  std::uint32_t instance_count = 0;
+};
+
 class PageLedger {
  public:
+  // Counted there too from here on; it outlives the ledger. Requires: nothing is held.
+  void count_in(TenantPages& tenant) { tenant_ = &tenant; }
+  // No more; what is still held is let go with the instance.
+  void leave_tenant() {
+    if (tenant_ != nullptr) tenant_->page_count -= noted_count_;
+    tenant_ = nullptr;
+  }
   std::uint32_t page_count() const { return static_cast<std::uint32_t>(holds_.count()); }
   std::uint32_t page_count_max() const { return page_count_max_; }
   bool holds(PageId page) const { return holds_.find(key(page)) != nullptr; }
@@ -41,6 +57,7 @@ class PageLedger {
     Holds* holds = holds_.find(key(page));
     QUIRE_CHECK(holds != nullptr && holds->alone > 0, "the ledger lost a page");
     if (--holds->alone == 0 && holds->chain == 0) holds_.erase(key(page));
+    note_count();
   }
 
   // Whether the next release() of it is the last.
@@ -61,9 +78,10 @@ class PageLedger {
     for (; !cache.is_root(head); head = cache.parent(head)) {
       Holds* holds = holds_.find(key(cache.page_of(head)));
       QUIRE_CHECK(holds != nullptr && holds->chain > 0, "the ledger lost a chain");
-      if (--holds->chain > 0) return;
+      if (--holds->chain > 0) break;
       if (holds->alone == 0) holds_.erase(key(cache.page_of(head)));
     }
+    note_count();
   }
 
   // For away_pages.h: contexts that lack pages they had, in no order. Each knows its place.
@@ -77,10 +95,19 @@ class PageLedger {
     std::uint32_t alone = 0;
   };
   static std::uint32_t key(PageId page) { return static_cast<std::uint32_t>(page) + 1; }
-  void note_count() { page_count_max_ = std::max(page_count_max_, page_count()); }
+  void note_count() {
+    const std::uint32_t count = page_count();
+    page_count_max_ = std::max(page_count_max_, count);
+    if (tenant_ == nullptr) return;
+    tenant_->page_count += count;
+    tenant_->page_count -= noted_count_;
+    noted_count_ = count;
+  }
 
   FlatMap<Holds> holds_;  // Page + 1 -> holds.
   std::uint32_t page_count_max_ = 0;
+  TenantPages* tenant_ = nullptr;
+  std::uint32_t noted_count_ = 0;  // As the tenant knows it.
   std::vector<Context*> away_;
 };
 

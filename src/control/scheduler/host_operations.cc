@@ -431,7 +431,17 @@ Result<void> Scheduler::check_found(Instance& instance, NodeId node) {
   return beyond_quota(instance, 1);
 }
 
-std::uint32_t Scheduler::quota_of(Instance& instance) const {
+std::uint32_t Scheduler::quota_of(Instance& instance) {
+  const std::uint32_t quota = own_quota_of(instance);
+  const TenantPages& tenant = *instance.tenant_pages;
+  const std::uint64_t maximum = tenant.options.page_count_max;
+  if (maximum == kNoPageCountMax) return quota;
+  const std::uint64_t left = maximum - std::min(maximum, tenant.page_count);
+  const std::uint64_t held = charge_of(ledger(instance), resources_, 0).page_count;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(quota, held + left));
+}
+
+std::uint32_t Scheduler::own_quota_of(Instance& instance) const {
   const std::uint32_t maximum = instance.limits.page_count_max;
   std::uint64_t elsewhere = 0;
   for (PageLedger& each : instance.ledgers) {
@@ -447,12 +457,25 @@ Error Scheduler::beyond_quota(Instance& instance, std::uint32_t count) {
   const std::uint32_t held = ledger(instance).page_count();
   const std::uint32_t away = charge_of(ledger(instance), resources_, 0).page_count - held;
   const std::uint32_t maximum = instance.limits.page_count_max;
-  const std::uint32_t elsewhere = maximum - quota_of(instance);
+  const std::uint32_t own_quota = own_quota_of(instance);
+  if (quota_of(instance) < own_quota) return beyond_tenant_quota(instance, count);
+  const std::uint32_t elsewhere = maximum - own_quota;
   std::string message = "page_count_max: " + std::to_string(count) + " more wanted, " +
                         std::to_string(held) + " of " + std::to_string(maximum) + " held";
   if (elsewhere > 0) message += ", " + std::to_string(elsewhere) + " of other models";
   if (away > 0) message += ", " + std::to_string(away) + " of suspended contexts to come back";
   return Error(ErrorCode::QuotaExceeded, std::move(message));
+}
+
+Error Scheduler::beyond_tenant_quota(const Instance& instance, std::uint32_t count) const {
+  const TenantPages& tenant = *instance.tenant_pages;
+  return Error(ErrorCode::QuotaExceeded,
+               "tenant " + std::to_string(static_cast<std::uint32_t>(instance.tenant)) +
+                   ": page_count_max: " + std::to_string(count) + " more wanted, its " +
+                   std::to_string(tenant.instance_count) + " programs hold " +
+                   std::to_string(tenant.page_count) + " of " +
+                   std::to_string(tenant.options.page_count_max) +
+                   "; release some, or wait until another one ends");
 }
 
 bool Scheduler::gives_way(const Operation& operation) const {

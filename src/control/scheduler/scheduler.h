@@ -329,8 +329,11 @@ class Scheduler {
   // Whether it may hold the page of that name, which is resident.
   Result<void> check_found(Instance& instance, NodeId node);
   Error beyond_quota(Instance& instance, std::uint32_t count);
-  // What the instance may hold of this model: its limit is for all models together.
-  std::uint32_t quota_of(Instance& instance) const;
+  Error beyond_tenant_quota(const Instance& instance, std::uint32_t count) const;
+  // What the instance may hold of this model: its limit is for all models together, and so is its
+  // tenant's, which never keeps it from having back what it gave up to a suspension.
+  std::uint32_t quota_of(Instance& instance);
+  std::uint32_t own_quota_of(Instance& instance) const;  // By its own limit alone.
   // Counts tokens that are to be computed; QuotaExceeded where they are too many, and counts none.
   static Result<void> meter_tokens(Instance& instance, std::uint64_t count);
   // Whether another instance's operation that waits for pages comes first.
