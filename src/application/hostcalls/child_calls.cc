@@ -28,38 +28,6 @@ Result<std::vector<std::string>> split_arguments(const std::string& bytes) {
   return arguments;
 }
 
-std::vector<LimitUse> own_limits(const HostCall& call) {
-  const GuestState& guest = call.guest;
-  const GuestLimits& limits = guest.identity.limits;
-  const control::InstanceLimits& control = guest.identity.control_limits;
-  const auto handles = [&](const char* name, HandleKind kind, std::uint32_t maximum) {
-    return LimitUse{name, maximum, guest.handles.count(kind)};
-  };
-  return {
-      handles("future_count_max", HandleKind::Future, limits.future_count_max),
-      handles("queue_count_max", HandleKind::Queue, control.queue_count_max),
-      handles("embed_count_max", HandleKind::Embed, control.embed_count_max),
-      handles("context_count_max", HandleKind::Context, control.context_count_max),
-      handles("subscription_count_max", HandleKind::Subscription, limits.subscription_count_max),
-      {"pending_command_count_max", control.pending_command_count_max, guest.pending_commands()},
-      {"pending_bytes_max", limits.pending_bytes_max, guest.pending_bytes()},
-      {"queued_token_count_max", limits.queued_token_count_max, guest.queued_tokens()},
-      {"held_result_bytes_max", limits.held_result_bytes_max, guest.futures.held_bytes()},
-      {"outbox_message_count_max", limits.outbox_message_count_max,
-       guest.session.outbox_message_count()},
-      {"outbox_bytes_max", limits.outbox_bytes_max, guest.session.outbox_bytes()},
-      {"log_bytes_max", limits.log_bytes_max, guest.session.log_bytes()},
-      {"mailbox_message_count_max", limits.mailbox_message_count_max,
-       guest.mailbox.message_count()},
-      {"mailbox_bytes_max", limits.mailbox_bytes_max, guest.mailbox.bytes()},
-      handles("file_count_max", HandleKind::File, limits.file_count_max),
-      {"file_bytes_max", limits.file_bytes_max, 0},
-      {"file_outbox_bytes_max", limits.file_outbox_bytes_max, guest.files.outbox_bytes()},
-      {"file_inbox_bytes_max", limits.file_inbox_bytes_max, guest.files.inbox_bytes()},
-      {"text_bytes_max", limits.text_bytes_max, 0},
-  };
-}
-
 }  // namespace
 
 Result<std::int32_t> runtime_limits(HostCall& call, GuestAddress buffer, std::uint32_t capacity) {
@@ -67,7 +35,7 @@ Result<std::int32_t> runtime_limits(HostCall& call, GuestAddress buffer, std::ui
   for (LimitUse& each : all) {  // Only here the memory can be looked at.
     if (each.name == "memory_bytes_max") each.used = call.memory.bytes();
   }
-  for (LimitUse& each : own_limits(call)) all.push_back(std::move(each));
+  for (LimitUse& each : own_limits(call.guest)) all.push_back(std::move(each));
   std::string text;
   for (const LimitUse& each : all) {
     text += each.name + " " + std::to_string(each.maximum) + " " + std::to_string(each.used) + "\n";

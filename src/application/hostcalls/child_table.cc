@@ -31,15 +31,22 @@ Result<GuestHandle> ChildTable::launch(ChildLaunch launch) {
 }
 
 void ChildTable::serve(Child& child) {
+  // Whoever waits for a message makes room for one.
+  const bool is_wanted = !child.readers.empty();
   while (!child.messages.empty() && !child.readers.empty()) {
     std::string& message = child.messages.front();
+    FutureRecord& reader = *futures_.find_answered(child.readers.front());
+    child.readers.pop_front();
+    if (Result<void> room = futures_.check_held(message.size()); !room.ok()) {
+      futures_.make_failed(reader, room.error());  // The message stays where it is.
+      continue;
+    }
     --message_count_;
     bytes_ -= message.size();
-    futures_.make_ready(*futures_.find_answered(child.readers.front()), std::move(message));
+    futures_.make_ready(reader, std::move(message));
     child.messages.pop_front();
-    child.readers.pop_front();
-    if (std::exchange(child.is_blocked, false)) unblocked_.push_back(child.instance);
   }
+  if (is_wanted && std::exchange(child.is_blocked, false)) unblocked_.push_back(child.instance);
   if (!child.end) return;
   for (const GuestHandle each : std::exchange(child.readers, {})) {
     futures_.make_failed(*futures_.find_answered(each),
@@ -111,7 +118,7 @@ void ChildTable::future_dropped(FutureRecord& record) {
   } else if (record.error == ErrorCode{}) {
     ++message_count_;
     bytes_ += record.result.size();
-    child.messages.push_front(record.result);
+    child.messages.push_front(futures_.give_up(record));
     serve(child);
   }
 }
@@ -122,6 +129,13 @@ bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
   Child& child = found->second;
   const bool fits = message_count_ < limits_.inbox_message_count_max &&
                     bytes_ + bytes.size() <= limits_.inbox_bytes_max;
+  // Beyond that, one may go straight to whoever waits for it.
+  Result<void> held = fits ? Result<void>() : futures_.check_held(bytes.size());
+  if (!held.ok()) {
+    for (const GuestHandle each : std::exchange(child.readers, {})) {
+      futures_.make_failed(*futures_.find_answered(each), held.error());
+    }
+  }
   if (!fits && child.readers.empty()) {
     child.is_blocked = true;
     return false;

@@ -91,7 +91,9 @@ Result<GuestHandle> FileTable::write_file(GuestHandle handle, std::string part) 
     return no_room("file_outbox_bytes_max", out_bytes_, limits_.file_outbox_bytes_max,
                    "taken by the client; wait for the future of the part before");
   }
+  TRY(output_.check(part.size()));
   if (!part.empty()) {
+    output_.add(part.size());
     const std::uint64_t offset = file.written;
     file.written += part.size();
     add_part(entry.payload, {0, offset, std::move(part), false});

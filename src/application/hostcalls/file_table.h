@@ -22,6 +22,7 @@
 
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/guest_limits.h"
+#include "application/hostcalls/output_meter.h"
 #include "base/result.h"
 
 namespace quire::hostcalls {
@@ -55,8 +56,9 @@ class FileTable {
  public:
   static constexpr std::uint64_t kPartBytes = 256;  // What a part costs besides its bytes.
 
-  FileTable(const GuestLimits& limits, HandleTable& handles, FutureTable& futures)
-      : limits_(limits), handles_(handles), futures_(futures) {}
+  FileTable(const GuestLimits& limits, OutputMeter& output, HandleTable& handles,
+            FutureTable& futures)
+      : limits_(limits), output_(output), handles_(handles), futures_(futures) {}
 
   // The guest's calls; the caller checked room for a future.
   Result<GuestHandle> send_file(std::string name, std::string media_type, std::uint64_t file_bytes);
@@ -120,6 +122,7 @@ class FileTable {
   void wake_writer();
 
   const GuestLimits& limits_;
+  OutputMeter& output_;
   HandleTable& handles_;
   FutureTable& futures_;
   std::uint32_t last_file_ = 0;

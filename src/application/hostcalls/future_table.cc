@@ -1,6 +1,7 @@
 #include "application/hostcalls/future_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/planted_fault.h"
@@ -60,6 +61,19 @@ void FutureTable::settle(FutureRecord& record) {
   record.ready = true;
   const bool is_lost = is_planted(Fault::WakeUpLost) && awaited_.size() > 1;
   if (record.awaited && !is_lost) awaited_ready_ = true;
+}
+
+Result<void> FutureTable::check_held(std::uint64_t bytes) const {
+  if (bytes <= kSmallResultBytes || held_bytes_ + bytes <= held_bytes_max_) return {};
+  return Error(ErrorCode::QuotaExceeded,
+               "held_result_bytes_max: " + std::to_string(bytes) + " bytes wanted, " +
+                   std::to_string(held_bytes_) + " of " + std::to_string(held_bytes_max_) +
+                   " are held by results that were not taken; take or drop some, then ask again");
+}
+
+std::string FutureTable::give_up(FutureRecord& record) {
+  held_bytes_ -= record.result.size();
+  return std::exchange(record.result, {});
 }
 
 void FutureTable::make_ready(FutureRecord& record, std::string result) {

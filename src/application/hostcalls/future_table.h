@@ -84,7 +84,11 @@ struct FutureRecord {
 
 class FutureTable {
  public:
-  explicit FutureTable(HandleTable& handles) : handles_(handles) {}
+  // Results of so many bytes need no room: how many there are is bounded.
+  static constexpr std::uint64_t kSmallResultBytes = 4096;
+
+  FutureTable(HandleTable& handles, std::uint64_t held_bytes_max)
+      : handles_(handles), held_bytes_max_(held_bytes_max) {}
 
   // A new future that is not ready; the caller checked room.
   FutureRecord& add(FuturePurpose purpose);
@@ -94,7 +98,12 @@ class FutureTable {
   void remove(FutureRecord& record);
 
   void arm(FutureRecord& sleep, std::uint64_t deadline_ns);
+  // Whether a result of so many bytes may be held beside those that are; QuotaExceeded names
+  // held_result_bytes_max. Asked where a program may gather results without calling for each.
+  Result<void> check_held(std::uint64_t bytes) const;
   void make_ready(FutureRecord& record, std::string result);
+  // The result of one that will be removed: for whoever gets it instead.
+  std::string give_up(FutureRecord& record);
   void make_failed(FutureRecord& record, const Error& error);
 
   // The index of the first ready one of `handles`; NotFound names one that is no future.
@@ -118,6 +127,7 @@ class FutureTable {
   void settle(FutureRecord& record);
 
   HandleTable& handles_;
+  const std::uint64_t held_bytes_max_;
   std::vector<FutureRecord> records_;
   std::vector<std::uint32_t> free_;
   std::set<std::pair<std::uint64_t, std::uint32_t>> deadlines_;  // (time, record)

@@ -16,8 +16,11 @@ struct GuestLimits {
   std::uint32_t text_bytes_max = 1u << 20;          // Of one text, request or message.
   std::uint64_t pending_bytes_max = 64u << 20;      // Arguments of commands not yet answered.
   std::uint32_t queued_token_count_max = 1u << 22;  // Appended to contexts, not yet computed.
-  std::uint64_t held_result_bytes_max = 64u << 20;  // Results that the guest has not taken.
-  std::uint32_t outbox_message_count_max = 1024;    // Messages the client has not taken.
+  // Results that the guest has not taken; small ones (FutureTable::kSmallResultBytes) are bounded
+  // by their count alone.
+  std::uint64_t held_result_bytes_max = 64u << 20;
+  std::uint64_t output_bytes_max = std::uint64_t{1} << 30;  // Messages, log and files, in all.
+  std::uint32_t outbox_message_count_max = 1024;            // Messages the client has not taken.
   std::uint64_t outbox_bytes_max = 4u << 20;
   std::uint32_t inbox_message_count_max = 1024;  // Messages the guest has not received.
   std::uint64_t inbox_bytes_max = 4u << 20;

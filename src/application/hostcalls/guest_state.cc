@@ -10,13 +10,14 @@ namespace quire::hostcalls {
 GuestState::GuestState(const HostParts& parts, GuestIdentity who)
     : host(parts),
       identity(std::move(who)),
-      futures(handles),
-      http(parts.http, identity.instance, identity.limits, handles, futures),
-      session(identity.limits),
+      futures(handles, identity.limits.held_result_bytes_max),
+      http(parts.http, identity.instance, identity.limits, identity.tenant_gauge, handles, futures),
+      output(identity.limits),
+      session(identity.limits, output),
       generations(*this),
       mailbox(parts.broker, identity.instance, identity.tenant, identity.limits, handles, futures),
       children(parts.launcher, identity.instance, identity.limits, handles, futures),
-      files(identity.limits, handles, futures) {
+      files(identity.limits, output, handles, futures) {
   mailbox.join();
   const control::InstanceLimits& control = identity.control_limits;
   handles.set_limit(HandleKind::Future, identity.limits.future_count_max);
@@ -126,7 +127,11 @@ void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
   } else {
     bytes = encode(std::move(body));
   }
-  futures.make_ready(record, std::move(bytes));
+  if (Result<void> room = futures.check_held(bytes.size()); !room.ok()) {
+    futures.make_failed(record, room.error());
+  } else {
+    futures.make_ready(record, std::move(bytes));
+  }
 }
 
 // The result of fork, from_pages, open and take.
@@ -261,8 +266,12 @@ void GuestState::serve_receivers() {
   while (!receivers.empty()) {
     FutureRecord* record = futures.find_answered(receivers.front());
     QUIRE_CHECK(record != nullptr, "a dropped receiver leaves the line");
-    if (std::optional<std::string> message = session.pull()) {
-      futures.make_ready(*record, std::move(*message));
+    if (const std::optional<std::size_t> bytes = session.next_bytes()) {
+      if (Result<void> room = futures.check_held(*bytes); !room.ok()) {
+        futures.make_failed(*record, room.error());  // The message stays where it is.
+      } else {
+        futures.make_ready(*record, *session.pull());
+      }
     } else if (const std::optional<Error> ended = session.ended()) {
       futures.make_failed(*record, *ended);
     } else {
@@ -310,7 +319,7 @@ void GuestState::end_future(FutureRecord& record) {
     if (pending) {
       receivers.erase(std::find(receivers.begin(), receivers.end(), record.handle));
     } else if (record.error == ErrorCode{}) {
-      session.put_back(record.result);
+      session.put_back(futures.give_up(record));
       serve_receivers();  // Another future may wait for one.
     }
   } else if (record.purpose == FuturePurpose::Message || record.purpose == FuturePurpose::Pull) {

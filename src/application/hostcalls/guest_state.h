@@ -29,8 +29,11 @@
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/handle_table.h"
 #include "application/hostcalls/http_table.h"
+#include "application/hostcalls/launcher.h"
 #include "application/hostcalls/mailbox.h"
+#include "application/hostcalls/output_meter.h"
 #include "application/hostcalls/session_box.h"
+#include "application/hostcalls/tenant_gauge.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/walk.h"
@@ -57,6 +60,7 @@ struct GuestIdentity {
   std::vector<std::string> arguments;
   GuestLimits limits;
   control::InstanceLimits control_limits;
+  TenantGauge* tenant_gauge = nullptr;  // Null: nobody counts for the tenant.
 };
 
 class GuestState {
@@ -116,6 +120,7 @@ class GuestState {
   HandleTable handles;
   FutureTable futures;
   HttpTable http;
+  OutputMeter output;
   SessionBox session;
   GenerationTable generations;
   Mailbox mailbox;
@@ -141,6 +146,9 @@ class GuestState {
   std::uint64_t pending_bytes_ = 0;
   std::uint64_t queued_tokens_ = 0;
 };
+
+// The limits that it keeps itself; the lifecycle and the control layer have others.
+std::vector<LimitUse> own_limits(const GuestState& guest);
 
 inline std::uint32_t number(GuestHandle handle) {
   return static_cast<std::uint32_t>(handle);

@@ -253,6 +253,67 @@ TEST_F(HostCalls, LimitsOfTheSessionAreNamed) {
   EXPECT_EQ(state->push_message("b").error().code(), ErrorCode::QuotaExceeded);
 }
 
+TEST_F(HostCalls, OutputInAllIsBoundedWhicheverWayItGoes) {
+  GuestLimits limits;
+  limits.output_bytes_max = 20;
+  restart(limits, {});
+  EXPECT_EQ(call("session", "send", {64, 8}), 0);
+  state->session.message_taken();                    // What the client has taken still counts.
+  EXPECT_EQ(call("runtime", "log", {1, 64, 4}), 0);  // And a newline.
+  host->put(64, "atext/plain");
+  const std::int64_t file = call("session", "send-file", {64, 1, 65, 10, 100});
+  ASSERT_GT(file, 0);
+  EXPECT_EQ(call("session", "write-file", {file, 64, 8}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(state->last_error,
+            "output_bytes_max: 8 bytes wanted, 13 of 20 went out in messages, log and files; "
+            "launch with a higher --output-max");
+  EXPECT_GT(call("session", "write-file", {file, 64, 7}), 0);
+  EXPECT_EQ(state->output.bytes(), 20u);
+  EXPECT_EQ(call("session", "send", {64, 1}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(call("runtime", "log", {1, 64, 1}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(call("session", "send", {64, 0}), 0) << "nothing is no output";
+}
+
+// Sixteen thousand receives of a megabyte each would be the server's memory.
+TEST_F(HostCalls, AnsweredReceivesAreBoundedInBytesAndLoseNoMessage) {
+  GuestLimits limits;
+  limits.held_result_bytes_max = 10'000;
+  restart(limits, {});
+  std::vector<std::int64_t> futures;
+  for (int each = 0; each < 4; ++each) futures.push_back(call("session", "receive", {}));
+  for (const char each : {'a', 'b', 'c'}) {
+    ASSERT_TRUE(state->push_message(std::string(4999, each)).ok());
+  }
+  ASSERT_TRUE(state->push_message("small").ok());
+  EXPECT_LE(state->futures.held_bytes(), limits.held_result_bytes_max);
+  EXPECT_EQ(call("future", "take", {futures[2], kBuffer, 8000}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(state->last_error,
+            "held_result_bytes_max: 4999 bytes wanted, 9998 of 10000 are held by results that were "
+            "not taken; take or drop some, then ask again");
+  EXPECT_EQ(call("future", "take", {futures[0], kBuffer, 8000}), 4999);
+  const std::int64_t again = call("session", "receive", {});
+  EXPECT_EQ(call("future", "drop", {futures[1]}), 0);  // "b" is the next one again.
+  EXPECT_EQ(call("future", "take", {again, kBuffer, 8000}), 4999);
+  EXPECT_EQ(host->get(kBuffer, 1), "c");
+  EXPECT_EQ(call("future", "take", {call("session", "receive", {}), kBuffer, 8000}), 4999);
+  EXPECT_EQ(host->get(kBuffer, 1), "b");
+  EXPECT_EQ(take(call("session", "receive", {})), 5);
+  EXPECT_EQ(state->futures.held_bytes(), 0u);
+}
+
+TEST_F(HostCalls, AnAnswerThatIsNotToBeHeldIsAnErrorToWhoWaitsForIt) {
+  GuestLimits limits;
+  limits.held_result_bytes_max = 5'000;
+  restart(limits, {});
+  host->put(64, "abc");
+  const std::int64_t first = call("tokenize", "tokenize", {model, 64, 3, 0});
+  const std::int64_t second = call("tokenize", "tokenize", {model, 64, 3, 0});
+  answer(control::AnswerBody(control::Tokens{std::vector<std::uint32_t>(1200, 1)}));
+  answer(control::AnswerBody(control::Tokens{std::vector<std::uint32_t>(1200, 1)}));
+  EXPECT_EQ(take(second), minus(ErrorCode::QuotaExceeded));
+  EXPECT_GT(take(first), 1200);
+}
+
 TEST_F(HostCalls, LogLinesAreCutAndCannotDriveATerminal) {
   GuestLimits limits;
   limits.log_line_bytes_max = 8;

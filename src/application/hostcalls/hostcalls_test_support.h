@@ -38,8 +38,9 @@ class RecordingControl final : public control::ControlPort {
   const std::vector<control::ModelDescription>& models() const override { return models_; }
   void set_tenant(control::TenantId, const control::TenantOptions&) override {}
   void start_instance(control::InstanceId id, control::TenantId,
-                      const control::InstanceLimits&) override {
+                      const control::InstanceLimits& limits) override {
     live[id] = true;
+    limits_started.push_back(limits);
   }
   void set_limits(control::InstanceId id, const control::InstanceLimits& limits) override {
     limits_set[id] = limits;
@@ -81,6 +82,7 @@ class RecordingControl final : public control::ControlPort {
   std::optional<std::uint64_t> dispatch_in_ns;
   std::deque<control::Command> commands;
   std::map<control::InstanceId, bool> live;
+  std::vector<control::InstanceLimits> limits_started;  // Of each start_instance().
   std::map<control::InstanceId, control::InstanceLimits> limits_set;
   bool idle_now = true;
 

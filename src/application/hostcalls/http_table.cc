@@ -41,6 +41,7 @@ Result<void> HttpTable::check_room() const {
                      lent(http.exchange_count_max, own_exchange_count_max_) +
                      "; wait for one, or drop one");
   }
+  if (gauge_ != nullptr) TRY(gauge_->check_exchange());
   if (call_count_ >= own_call_count_max_) {
     return Error(ErrorCode::QuotaExceeded, "http.call_count_max: " + std::to_string(call_count_) +
                                                " of " + std::to_string(http.call_count_max) +
@@ -80,8 +81,15 @@ Result<GuestHandle> HttpTable::start(net::HttpRequest request) {
   }
   exchange.id = id.value();
   exchanges_.emplace(key_of(handle), std::move(exchange));
+  note_open();
   ++call_count_;
   return handle;
+}
+
+void HttpTable::note_open() {
+  if (gauge_ == nullptr) return;
+  gauge_->http_exchange_count += exchanges_.size() - noted_open_count_;
+  noted_open_count_ = exchanges_.size();
 }
 
 Result<HttpTable::Exchange*> HttpTable::find(GuestHandle handle) {
@@ -232,6 +240,7 @@ void HttpTable::drop(GuestHandle handle) {
   QUIRE_CHECK(found != exchanges_.end(), "N1");
   fail(found->second, Error(ErrorCode::Cancelled, "the exchange was dropped"));
   exchanges_.erase(found);
+  note_open();
   handles_.remove(handle);
 }
 
@@ -249,6 +258,7 @@ void HttpTable::drop_future(FutureRecord& record) {
   if (record.purpose == FuturePurpose::HttpWhole) {
     close(exchange);
     exchanges_.erase(found);
+    note_open();
     return;
   }
   // Only a read that has its piece is ready and still known.
@@ -262,6 +272,7 @@ void HttpTable::close_all() {
     if (!exchange.is_whole) handles_.remove(handle_of(key));
   }
   exchanges_.clear();
+  note_open();
 }
 
 void HttpTable::take_in_piece(Exchange& exchange, std::string piece) {
@@ -278,6 +289,7 @@ void HttpTable::take_in_piece(Exchange& exchange, std::string piece) {
 void HttpTable::take_in_whole(std::uint32_t key, net::HttpEvent event) {
   close(exchanges_.at(key));
   exchanges_.erase(key);
+  note_open();
   GuestHandle future = handle_of(key);
   if (event.error) {
     settle(future, *event.error);
@@ -333,6 +345,7 @@ void HttpTable::verify() const {
   }
   QUIRE_CHECK(handle_count == handles_.count(HandleKind::Exchange), "N1");
   QUIRE_CHECK(exchanges_.size() <= limits_.http.exchange_count_max, "N3");
+  QUIRE_CHECK(gauge_ == nullptr || noted_open_count_ == exchanges_.size(), "N3");
 }
 
 }  // namespace quire::hostcalls

@@ -10,7 +10,7 @@
 // Invariants, all checked by verify():
 //   N1  Every Exchange handle has a record, and every record its handle or its future.
 //   N2  A future that waits is the one that its exchange knows.
-//   N3  At most http.exchange_count_max exchanges are open.
+//   N3  At most http.exchange_count_max exchanges are open, and the gauge knows how many.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,6 +19,7 @@
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/handle_table.h"
+#include "application/hostcalls/tenant_gauge.h"
 #include "application/net/http_client.h"
 #include "control/api/types.h"
 
@@ -26,12 +27,13 @@ namespace quire::hostcalls {
 
 class HttpTable {
  public:
-  // A client of null: this server has none.
+  // A client of null: this server has none. A gauge, where there is one, outlives the table.
   HttpTable(net::HttpClient* client, control::InstanceId instance, const GuestLimits& limits,
-            HandleTable& handles, FutureTable& futures)
+            TenantGauge* gauge, HandleTable& handles, FutureTable& futures)
       : client_(client),
         instance_(instance),
         limits_(limits),
+        gauge_(gauge),
         handles_(handles),
         futures_(futures),
         own_call_count_max_(limits.http.call_count_max),
@@ -85,6 +87,7 @@ class HttpTable {
     std::uint64_t written_bytes = 0;
   };
 
+  void note_open();  // After each change of how many are open.
   Result<Exchange*> find(GuestHandle handle);
   GuestHandle add_future(GuestHandle exchange, FuturePurpose purpose);
   static GuestHandle* waiting(Exchange& exchange, FuturePurpose purpose);
@@ -100,6 +103,8 @@ class HttpTable {
   net::HttpClient* const client_;
   const control::InstanceId instance_;
   const GuestLimits& limits_;
+  TenantGauge* const gauge_;
+  std::size_t noted_open_count_ = 0;  // As the gauge knows it.
   HandleTable& handles_;
   FutureTable& futures_;
   std::map<std::uint32_t, Exchange> exchanges_;  // By handle; whole ones by their future's.

@@ -22,7 +22,7 @@ struct ChildLaunch {
 // One limit of an instance, by the name that errors use.
 struct LimitUse {
   std::string name;
-  std::uint64_t maximum = 0;
+  std::uint64_t maximum = 0;  // All ones: none.
   std::uint64_t used = 0;
 };
 

@@ -100,11 +100,16 @@ void Mailbox::deliver(GuestHandle handle, std::string message) {
 void Mailbox::serve(Subscription& subscription) {
   while (!subscription.messages.empty() && !subscription.readers.empty()) {
     std::string& message = subscription.messages.front();
+    FutureRecord& reader = *futures_.find_answered(subscription.readers.front());
+    subscription.readers.pop_front();
+    if (Result<void> room = futures_.check_held(message.size()); !room.ok()) {
+      futures_.make_failed(reader, room.error());  // The message stays where it is.
+      continue;
+    }
     --message_count_;
     bytes_ -= message.size();
-    futures_.make_ready(*futures_.find_answered(subscription.readers.front()), std::move(message));
+    futures_.make_ready(reader, std::move(message));
     subscription.messages.pop_front();
-    subscription.readers.pop_front();
   }
 }
 
@@ -129,10 +134,18 @@ Result<GuestHandle> Mailbox::pull(const std::string& name) {
   const GuestHandle future = futures_.add(FuturePurpose::Pull).handle;
   pulls_[key(future)].name = name;
   Result<void> asked = broker_.pull(*this, name, future);
-  if (asked.ok()) return future;
+  if (asked.ok()) return future;  // Also where it has failed for want of room.
   pulls_.erase(key(future));
   futures_.remove(*futures_.find_answered(future));
   return std::move(asked).take_error();
+}
+
+bool Mailbox::may_pull(GuestHandle future, std::uint64_t bytes) {
+  Result<void> room = futures_.check_held(bytes);
+  if (room.ok()) return true;
+  pulls_.erase(key(future));
+  futures_.make_failed(*futures_.find_answered(future), room.error());
+  return false;
 }
 
 void Mailbox::pulled(GuestHandle future, std::uint64_t order, std::string message) {
@@ -146,9 +159,11 @@ void Mailbox::future_taken(const FutureRecord& record) {
 
 void Mailbox::future_dropped(FutureRecord& record) {
   if (record.purpose == FuturePurpose::Pull) {
-    const Pull pull = std::move(pulls_.extract(key(record.handle)).mapped());
+    const auto node = pulls_.extract(key(record.handle));
+    if (node.empty()) return;  // It had failed.
+    const Pull& pull = node.mapped();
     if (record.ready) {
-      broker_.put_back(tenant_, pull.name, pull.order, record.result);
+      broker_.put_back(tenant_, pull.name, pull.order, futures_.give_up(record));
     } else {
       broker_.cancel_pull(*this, pull.name, record.handle);
     }
@@ -161,9 +176,10 @@ void Mailbox::future_dropped(FutureRecord& record) {
     std::erase(subscription.readers, record.handle);
     return;
   }
+  if (record.error != ErrorCode{}) return;
   ++message_count_;
   bytes_ += record.result.size();
-  subscription.messages.push_front(record.result);
+  subscription.messages.push_front(futures_.give_up(record));
   serve(subscription);
 }
 

@@ -58,6 +58,8 @@ class Mailbox {
   // Of the broker. Whether so many messages of so many bytes each fit.
   Result<void> check_room(std::uint32_t count, std::uint64_t bytes) const;
   void deliver(GuestHandle subscription, std::string message);
+  // Whether the future may have a message of so many bytes; else it has failed, and pulls no more.
+  bool may_pull(GuestHandle future, std::uint64_t bytes);
   void pulled(GuestHandle future, std::uint64_t order, std::string message);
 
   void verify() const;

@@ -101,11 +101,12 @@ void MessageBroker::hand_out(Tenant& tenant, const std::string& name) {
     const auto first = queue.messages.begin();
     const Puller puller = queue.pullers.front();
     queue.pullers.pop_front();
+    wake(*puller.mailbox);
+    if (!puller.mailbox->may_pull(puller.future, first->second.size())) continue;
     --tenant.message_count;
     tenant.bytes -= first->second.size();
     puller.mailbox->pulled(puller.future, first->first, std::move(first->second));
     queue.messages.erase(first);
-    wake(*puller.mailbox);
   }
   if (queue.messages.empty() && queue.pullers.empty()) tenant.queues.erase(found);
 }

@@ -113,6 +113,37 @@ TEST_F(Messaging, FullMailboxIsAnErrorToTheSenderAndThenNobodyGetsTheMessage) {
   EXPECT_EQ(reader->take(reader->call("next-message", {}, handle)), std::nullopt);
 }
 
+// What was delivered into futures counts no more as the mailbox's, so it has a bound of its own.
+TEST_F(Messaging, WhoHoldsTooMuchGetsNoMoreAndTheMessageStaysForTheNext) {
+  GuestLimits limits;
+  limits.held_result_bytes_max = 5000;
+  const auto hoarder = member(11, TenantId{1}, limits), other = member(12);
+  const std::string large(4990, 'x');
+  const std::int64_t news = hoarder->call("subscribe", {"news"});
+  const std::int64_t first = hoarder->call("next-message", {}, news);
+  const std::int64_t second = hoarder->call("next-message", {}, news);
+  const std::int64_t pulled = hoarder->call("pull", {"work"});
+  ASSERT_EQ(other->state.mailbox.broadcast("news", large).value(), 1u);
+  ASSERT_EQ(other->state.mailbox.broadcast("news", large).value(), 1u);
+  ASSERT_TRUE(other->state.mailbox.push("work", large).ok());
+  EXPECT_EQ(hoarder->take(second), std::nullopt);
+  EXPECT_EQ(hoarder->state.last_error.substr(0, 22), "held_result_bytes_max:");
+  EXPECT_EQ(hoarder->take(pulled), std::nullopt);
+  EXPECT_EQ(hoarder->state.mailbox.message_count(), 1u);
+  EXPECT_EQ(broker.counts().queued_message_count, 1u);
+  broker.verify();
+  const std::int64_t whole = other->call("pull", {"work"});
+  EXPECT_EQ(other->state.futures.held_bytes(), large.size());
+  other->drop(whole);
+  hoarder->drop(first);  // Its message is the first again, before the one that stayed.
+  EXPECT_EQ(hoarder->state.mailbox.message_count(), 2u);
+  hoarder->call("next-message", {}, news);
+  EXPECT_EQ(hoarder->state.mailbox.message_count(), 1u);
+  const std::int64_t failed = hoarder->call("pull", {"work"});
+  hoarder->drop(failed);  // One that failed gives nothing back.
+  EXPECT_EQ(broker.counts().queued_message_count, 1u);
+}
+
 TEST_F(Messaging, QueueGivesEachMessageToTheOneWhoAskedFirst) {
   const auto one = member(11), two = member(12);
   const std::int64_t first = one->call("pull", {"work"});

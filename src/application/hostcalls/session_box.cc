@@ -28,6 +28,8 @@ Result<void> SessionBox::send(std::string message) {
                                                " of " + std::to_string(limits_.outbox_bytes_max) +
                                                " not yet taken by the client");
   }
+  TRY(output_.check(message.size()));
+  output_.add(message.size());
   outbox_bytes_ += message.size();
   outbox_.push_back(std::move(message));
   return {};
@@ -50,6 +52,10 @@ Result<void> SessionBox::push(std::string message) {
   inbox_bytes_ += message.size();
   inbox_.push_back(std::move(message));
   return {};
+}
+
+std::optional<std::size_t> SessionBox::next_bytes() const {
+  return inbox_.empty() ? std::nullopt : std::optional(inbox_.front().size());
 }
 
 std::optional<std::string> SessionBox::pull() {
@@ -90,6 +96,8 @@ Result<void> SessionBox::charge_log(std::size_t bytes, std::size_t line_count) {
                                                " of " + std::to_string(limits_.log_bytes_max) +
                                                " written");
   }
+  TRY(output_.check(bytes));
+  output_.add(bytes);
   log_bytes_ += bytes;
   return {};
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "application/hostcalls/guest_limits.h"
+#include "application/hostcalls/output_meter.h"
 #include "base/result.h"
 
 namespace quire::hostcalls {
@@ -24,7 +25,7 @@ struct LogLine {
 
 class SessionBox {
  public:
-  explicit SessionBox(const GuestLimits& limits) : limits_(limits) {}
+  SessionBox(const GuestLimits& limits, OutputMeter& output) : limits_(limits), output_(output) {}
 
   // The guest speaks.
   Result<void> send(std::string message);
@@ -34,6 +35,8 @@ class SessionBox {
   // The client speaks.
   Result<void> push(std::string message);
   void close() { closed_ = true; }
+  // Of the message that pull() gives next; empty: there is none.
+  std::optional<std::size_t> next_bytes() const;
   std::optional<std::string> pull();
   void put_back(std::string message);  // Pulled for a future that was dropped.
   void client_left(std::string why) { away_ = std::move(why); }
@@ -54,12 +57,15 @@ class SessionBox {
   std::size_t outbox_message_count() const { return outbox_.size(); }
   std::uint64_t outbox_bytes() const { return outbox_bytes_; }
   std::uint64_t log_bytes() const { return log_bytes_; }
+  std::size_t inbox_message_count() const { return inbox_.size(); }
+  std::uint64_t inbox_bytes() const { return inbox_bytes_; }
 
  private:
   Result<void> charge_log(std::size_t bytes, std::size_t line_count);
   void emit(LogSource source, LogLevel level, std::string_view line);
 
   const GuestLimits& limits_;
+  OutputMeter& output_;
   std::deque<std::string> outbox_;
   std::deque<std::string> inbox_;
   std::uint64_t outbox_bytes_ = 0;

@@ -158,7 +158,7 @@ bool ChildPrograms::message(InstanceId id, std::string_view bytes) {
   InstanceRecord* parent = host_.find(child.parent);
   if (parent == nullptr || parent->stage == Stage::Ended) return true;  // Nobody will hear it.
   const bool taken = parent->state->children.message(child.handle, bytes);
-  if (taken) host_.wake_if_over(*parent);
+  host_.wake_if_over(*parent);  // Also where nothing was taken: a future may have failed for that.
   return taken;
 }
 

@@ -298,6 +298,41 @@ TEST_F(Children, ChildOfAParentWhoDoesNotListenIsToldSo) {
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 
+// One child fills what the parent may hold; the other is heard as soon as the parent asks for it.
+TEST_F(Children, AChildThatFoundNoRoomIsHeardWhenItsParentAsksForIt) {
+  const auto talker = [](FakeHost& host, int turn, std::int64_t&) {
+    if (turn == 0) {
+      for (int each = 0; each < 4; ++each) host.call("session", "send", {kBuffer, 1000});
+    }
+    return sleep_for_ever(host);
+  };
+  program("first", talker);
+  program("second", talker);
+  std::vector<std::size_t> heard;
+  const ProgramId root =
+      program("root", [&](FakeHost& host, int turn, std::int64_t& kept) -> FakeAction {
+        if (turn == 0) {
+          EXPECT_GT(launch(host, "first", 30), 0);
+          kept = launch(host, "second", 30);
+          return wait_for(host, host.call("runtime", "sleep", {100}).value);
+        }
+        if (turn > 1) heard.push_back(take(host, kept >> 32).size());
+        if (heard.size() == 4) return {};
+        const std::int64_t child = kept & 0x7fffffff;
+        const std::int64_t future = host.call("runtime", "receive-child", {child}).value;
+        kept = child | (future << 32);
+        return wait_for(host, future);
+      });
+  InstanceLimits limits;
+  limits.guest.inbox_bytes_max = 4500;
+  engine.launch(root, {}, limits);
+  engine.settle();
+  clock.advance_ns(100);
+  engine.settle();
+  EXPECT_EQ(heard, (std::vector<std::size_t>{1000, 1000, 1000, 1000}));
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
 TEST_F(Children, SpawnBombStopsAtItsLimitAndLeavesNothing) {
   int refused = 0;
   const ProgramId bomb = program("bomb", [&](FakeHost& host, int turn, std::int64_t&) {

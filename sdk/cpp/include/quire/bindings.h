@@ -386,6 +386,7 @@ QUIRE_IMPORT("quire:core/messaging@1", "subscribe")
 std::int32_t subscribe(const std::uint8_t* topic, std::uint32_t topic_count);
 // The next message of the subscription, which leaves the mailbox when the result is taken; a
 // future that is dropped before leaves it for the next one. `cancelled`: unsubscribed meanwhile.
+// `quota-exceeded`: results that were not taken are held_result_bytes_max; the message stays.
 QUIRE_IMPORT("quire:core/messaging@1", "next-message")
 std::int32_t next_message(std::int32_t subscription);
 // What waits for the subscription is gone; dropping the handle does the same.
@@ -397,7 +398,7 @@ QUIRE_IMPORT("quire:core/messaging@1", "push")
 std::int32_t push(const std::uint8_t* name, std::uint32_t name_count, const std::uint8_t* message, std::uint32_t message_count);
 // The first message of the queue, for one program: the one that asked first. It leaves the queue
 // when the result is taken; where the future is dropped before, or the program ends, it is the
-// first one again.
+// first one again. `quota-exceeded` as of next-message.
 QUIRE_IMPORT("quire:core/messaging@1", "pull")
 std::int32_t pull(const std::uint8_t* name, std::uint32_t name_count);
 }  // namespace messaging
@@ -517,7 +518,8 @@ std::int64_t get_instance_id();
 QUIRE_IMPORT("quire:core/runtime@1", "get-tenant")
 std::int32_t get_tenant(void* buffer, std::uint32_t capacity);
 // What this program may have and use: a line of UTF-8 for each limit, `name maximum used`, by the
-// names that errors tell. New lines may come; the order means nothing.
+// names that errors tell; bounds of its tenant as a whole begin with `tenant.`, where there are any.
+// New lines may come; the order means nothing.
 QUIRE_IMPORT("quire:core/runtime@1", "limits")
 std::int32_t limits(void* buffer, std::uint32_t capacity);
 // Launches another instance: of this program (empty), or of one that the server has by that name.
@@ -527,7 +529,7 @@ std::int32_t limits(void* buffer, std::uint32_t capacity);
 // time that it uses is used up here too, at most that share. Its client is this program: what it sends comes to
 // receive-child, its log to this program's. It ends when this program does, or drops the handle.
 // `not-found`: no such program. `quota-exceeded`: nothing is left to share. `unavailable`: the
-// server is full.
+// server is full, or the tenant has as many programs as it may.
 QUIRE_IMPORT("quire:core/runtime@1", "launch")
 std::int32_t launch(const std::uint8_t* program, std::uint32_t program_count, const std::uint8_t* arguments, std::uint32_t arguments_count, std::uint32_t share);
 // Ready when the child has ended. Result: u32 how (0 finished, 1 trapped, 2 beyond a limit, 3
@@ -543,7 +545,8 @@ std::int32_t kill_child(std::int32_t child);
 QUIRE_IMPORT("quire:core/runtime@1", "send-child")
 std::int32_t send_child(std::int32_t child, const std::uint8_t* message, std::uint32_t message_count);
 // The next message that the child sent; how many may wait is bounded, then its send is
-// `quota-exceeded`. `unavailable`: it has ended, and all was received.
+// `quota-exceeded`. `unavailable`: it has ended, and all was received. `quota-exceeded`:
+// results that were not taken are held_result_bytes_max; the message stays.
 QUIRE_IMPORT("quire:core/runtime@1", "receive-child")
 std::int32_t receive_child(std::int32_t child);
 // Level: 0 debug, 1 info, 2 warning, 3 error. Lines over 4,096 bytes are cut and say so.
@@ -598,11 +601,13 @@ std::int32_t stop_generation(std::int32_t generation);
 }  // namespace sample
 
 namespace session {
-// Sends one message to the client. `quota-exceeded` when the client has not taken enough of them.
+// Sends one message to the client. `quota-exceeded` when the client has not taken enough of them, or
+// when messages, log and files together are output_bytes_max.
 QUIRE_IMPORT("quire:core/session@1", "send")
 std::int32_t send(const std::uint8_t* message, std::uint32_t message_count);
 // One message of the client. Error `unavailable`: the client has ended its side, or is gone; the
-// message says which, and for how long the program may wait for it to come back.
+// message says which, and for how long the program may wait for it to come back. `quota-exceeded`:
+// results that the program has not taken are held_result_bytes_max; the message is the next one's.
 QUIRE_IMPORT("quire:core/session@1", "receive")
 std::int32_t receive();
 // Begins a file of `file-bytes` to the client; `write-file` gives it its bytes. `media-type` is 1 to
