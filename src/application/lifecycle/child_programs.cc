@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "application/lifecycle/tenant_meter.h"
 #include "base/check.h"
 #include "base/planted_fault.h"
 
@@ -88,16 +89,35 @@ Result<void> ChildPrograms::send_child(control::InstanceId id, std::string messa
   return {};
 }
 
+std::optional<InstanceId> ChildPrograms::parent_of(InstanceId id) const {
+  const auto found = children_.find(id);
+  return found == children_.end() ? std::nullopt : std::optional(found->second.parent);
+}
+
 std::vector<hostcalls::LimitUse> ChildPrograms::limits(control::InstanceId id) {
   const InstanceRecord& record = *host_.find(id);
-  const control::InstanceStatistics used = control_.statistics(id);
+  std::vector<hostcalls::LimitUse> all = figures(record);
+  for (hostcalls::LimitUse& each : host_.tenant_limits(record.tenant)) {
+    if (each.maximum == kNoLimit) continue;
+    each.name = "tenant." + each.name;
+    all.push_back(std::move(each));
+  }
+  return all;
+}
+
+std::vector<hostcalls::LimitUse> ChildPrograms::figures(const InstanceRecord& record) const {
+  const control::InstanceStatistics used =
+      record.stage == Stage::Ended ? record.end.statistics : control_.statistics(record.id);
+  const std::uint64_t wall_ns =
+      (record.stage == Stage::Ended ? record.end.ended_ns : clock_.now_ns()) -
+      record.end.launched_ns;
   const InstanceLimits& limits = record.limits;
   const Budget& spent = record.spent_by_children;
   return {
       {"memory_bytes_max", limits.memory_bytes_max, 0},
       {"cpu_ns_max", limits.cpu_ns_max, record.end.cpu_ns + spent.cpu_ns},
       {"cpu_ns_between_waits_max", limits.cpu_ns_between_waits_max, record.cpu_ns_since_wait},
-      {"wall_ns_max", limits.wall_ns_max, 0},
+      {"wall_ns_max", limits.wall_ns_max == 0 ? kNoLimit : limits.wall_ns_max, wall_ns},
       {"page_count_max", limits.control.page_count_max, used.page_count + record.lent.page_count},
       {"token_count_max", limits.control.token_count_max,
        used.metered_token_count + record.lent.token_count + spent.token_count},

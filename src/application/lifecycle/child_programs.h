@@ -10,6 +10,7 @@
 //   K1  Every child that lives is of a parent that lives.
 //   K2  What a parent has lent is the sum of what its living children were lent.
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,6 +20,7 @@
 #include "application/lifecycle/budget.h"
 #include "application/lifecycle/instance_record.h"
 #include "application/lifecycle/launch.h"
+#include "base/clock.h"
 #include "control/api/control_port.h"
 
 namespace quire::lifecycle {
@@ -33,11 +35,14 @@ class ChildHost {
   virtual void kill(InstanceRecord& record, std::string reason) = 0;
   virtual void wake_if_over(InstanceRecord& record) = 0;
   virtual void client_ready(InstanceRecord& record) = 0;
+  // What is bounded of all instances of the tenant together.
+  virtual std::vector<hostcalls::LimitUse> tenant_limits(control::TenantId tenant) = 0;
 };
 
 class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
  public:
-  ChildPrograms(ChildHost& host, control::ControlPort& control) : host_(host), control_(control) {}
+  ChildPrograms(ChildHost& host, control::ControlPort& control, const Clock& clock)
+      : host_(host), control_(control), clock_(clock) {}
 
   // Of the host calls.
   Result<control::InstanceId> launch_child(control::InstanceId parent,
@@ -61,6 +66,10 @@ class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
   void unblock(InstanceRecord& parent);
 
   std::size_t count() const { return children_.size(); }
+  // Who launched it; empty: a client.
+  std::optional<InstanceId> parent_of(InstanceId id) const;
+  // What the lifecycle and the control layer count of it. The guest's memory is 0 here.
+  std::vector<hostcalls::LimitUse> figures(const InstanceRecord& record) const;
   void verify() const;
 
  private:
@@ -75,6 +84,7 @@ class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
 
   ChildHost& host_;
   control::ControlPort& control_;
+  const Clock& clock_;
   std::unordered_map<InstanceId, Child> children_;
 };
 

@@ -39,24 +39,23 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
     return Error(ErrorCode::NotFound, forgotten(request.program));
   }
   programs.use(request.program);
-  std::uint64_t argument_bytes = 0;
-  for (const std::string& argument : request.arguments) argument_bytes += argument.size() + 1;
-  if (argument_bytes > request.limits.guest.argument_bytes_max) {
-    return Error(ErrorCode::TooLarge, "the arguments have " + std::to_string(argument_bytes) +
-                                          " bytes, argument_bytes_max is " +
-                                          std::to_string(request.limits.guest.argument_bytes_max));
-  }
-  TRY(admission.admit(wait, parts.clock.now_ns()));
+  TRY(check_launch(request, wait));
+  hostcalls::TenantGauge& gauge = tenants.enter(request.tenant, request.limits.memory_bytes_max);
   auto record = std::make_unique<InstanceRecord>();
   record->id = InstanceId{next_id++};
   record->program = request.program;
   record->tenant = request.tenant;
-  record->limits = request.limits;
   record->client = &client;
   record->end.launched_ns = parts.clock.now_ns();
+  if (request.deadline_in_ns > 0) {
+    request.limits.control.deadline_ns =
+        record->end.launched_ns +
+        std::min(request.deadline_in_ns, control::kNoDeadline - record->end.launched_ns);
+  }
+  record->limits = request.limits;
   record->state = std::make_unique<hostcalls::GuestState>(
       host, hostcalls::GuestIdentity{record->id, record->tenant, std::move(request.arguments),
-                                     request.limits.guest, request.limits.control});
+                                     request.limits.guest, request.limits.control, &gauge});
   const InstanceId id = record->id;
   if (record->limits.wall_ns_max > 0) {
     wall_ends.emplace(record->end.launched_ns + record->limits.wall_ns_max, id);
@@ -65,6 +64,24 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
   queued.push_back(id);
   if (queued.size() == 1) start_queued();  // Else the next step looks at them in order.
   return id;
+}
+
+Result<void> InstanceManager::Implementation::check_launch(const LaunchRequest& request,
+                                                           Admission::Wait wait) {
+  std::uint64_t argument_bytes = 0;
+  for (const std::string& argument : request.arguments) argument_bytes += argument.size() + 1;
+  if (argument_bytes > request.limits.guest.argument_bytes_max) {
+    return Error(ErrorCode::TooLarge, "the arguments have " + std::to_string(argument_bytes) +
+                                          " bytes, argument_bytes_max is " +
+                                          std::to_string(request.limits.guest.argument_bytes_max));
+  }
+  const std::uint64_t now_ns = parts.clock.now_ns();
+  Result<void> may = tenants.check(request.tenant, request.limits.memory_bytes_max);
+  if (!may.ok()) {
+    return Error(may.error().code(), std::string(may.error().message()) + "; try again in " +
+                                         std::to_string(admission.retry_after_ms(now_ns)) + " ms");
+  }
+  return admission.admit(wait, now_ns);
 }
 
 Result<void> InstanceManager::send_to(InstanceId id, std::string message) {
@@ -162,6 +179,7 @@ void InstanceManager::verify() const {
     slot_count += record->instance != nullptr ? 1 : 0;
     record->state->verify();
   }
+  self.verify_tenants();
   self.children.verify();
   self.broker.verify();
   QUIRE_CHECK(timer_count == self.timers.size(), "M2");

@@ -13,6 +13,7 @@
 //   M2  Every timer belongs to a live instance, and no instance has a second deadline.
 //   M3  At most instance_count_max() instances hold a slot of the runtime; the others queue.
 //   M4  Admission counts those in the queue as waiting and all others as there.
+//   M5  The TenantMeter knows each tenant's instances, and what those that did not end may grow to.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,6 +25,8 @@
 #include "application/lifecycle/admission.h"
 #include "application/lifecycle/answer_inbox.h"
 #include "application/lifecycle/launch.h"
+#include "application/lifecycle/tenant_meter.h"
+#include "application/lifecycle/usage.h"
 #include "application/net/http_client.h"
 #include "application/sandbox/wasm_runtime.h"
 #include "base/clock.h"
@@ -115,6 +118,13 @@ class InstanceManager {
   // Its last words may still have to be taken; also true of one that is forgotten.
   bool has_ended(InstanceId instance) const;
   bool compiling() const;
+
+  // What an operator says of a tenant: its share of each device, at least 1, and what its instances
+  // may have together. From now on; they keep what they have beyond that.
+  void name_tenant(control::TenantId tenant, std::uint32_t weight, const TenantLimits& limits);
+  bool is_named(control::TenantId tenant) const;
+  // For the operator alone. The first `instance_count_max` instances are told one by one.
+  Usage usage(std::size_t instance_count_max) const;
 
   void verify() const;
 

@@ -11,14 +11,6 @@
 
 namespace quire::lifecycle {
 
-enum class Stage : std::uint8_t {
-  Queued,      // Waits for its program to be compiled, or for a slot of the runtime.
-  Ready,       // In the run queue.
-  Background,  // In the background queue: it used up its slice.
-  Waiting,     // Parked in a wait.
-  Ended,       // Only its last words are left to deliver.
-};
-
 struct InstanceRecord {
   InstanceId id{};
   ProgramId program{};

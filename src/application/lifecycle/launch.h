@@ -37,6 +37,17 @@ struct LaunchRequest {
   control::TenantId tenant{};
   std::vector<std::string> arguments;  // Without the program's name.
   InstanceLimits limits;
+  // After the launch, the children of the program included; 0: none. Of the work of one tenant and
+  // priority that with the earlier deadline goes first; nothing ends when it is over.
+  std::uint64_t deadline_in_ns = 0;
+};
+
+enum class Stage : std::uint8_t {
+  Queued,      // Waits for its program to be compiled, or for a slot of the runtime.
+  Ready,       // In the run queue.
+  Background,  // In the background queue: it used up its slice.
+  Waiting,     // Parked in a wait.
+  Ended,       // Only its last words are left to deliver.
 };
 
 enum class EndKind : std::uint8_t {

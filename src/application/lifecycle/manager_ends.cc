@@ -82,6 +82,7 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
     --slot_count;
     record.end.statistics = parts.control.statistics(record.id);
   }
+  tenants.end(record.tenant, record.limits.memory_bytes_max, use_of(record));
   children.instance_ended(record);
   if (had_instance) parts.control.end_instance(record.id);
   mark_undelivered(record);
@@ -133,7 +134,9 @@ bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
   }
   if (record.stage != Stage::Ended) return any;
   if (!record.client->ended(record.id, record.end)) return any;
+  const control::TenantId tenant = record.tenant;
   records.erase(record.id);
+  tenants.leave(tenant);
   admission.leave(parts.clock.now_ns());
   return true;
 }

@@ -1,7 +1,8 @@
 #pragma once
 // What InstanceManager consists of, for its own .cc files: instance_manager.cc for what a client
 // does, manager_programs.cc for programs, manager_runs.cc for guests that run and wait,
-// manager_ends.cc for ends and for what goes out to clients.
+// manager_ends.cc for ends and for what goes out to clients, manager_usage.cc for tenants and what
+// is told of them.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -19,13 +20,14 @@
 #include "application/lifecycle/instance_manager.h"
 #include "application/lifecycle/instance_record.h"
 #include "application/lifecycle/program_store.h"
+#include "application/lifecycle/tenant_meter.h"
 
 namespace quire::lifecycle {
 
 struct InstanceManager::Implementation final : ChildHost {
   explicit Implementation(const ManagerParts& given)
       : parts(given),
-        children(*this, given.control),
+        children(*this, given.control, given.clock),
         host{given.control, given.clock,          given.wall_clock, given.random, broker,
              children,      given.wall_offset_ns, given.walk,       given.http},
         programs(given.runtime, given.wakeup),
@@ -42,6 +44,7 @@ struct InstanceManager::Implementation final : ChildHost {
   }
   void wake_if_over(InstanceRecord& record) override;
   void client_ready(InstanceRecord& record) override { mark_undelivered(record); }
+  std::vector<hostcalls::LimitUse> tenant_limits(control::TenantId tenant) override;
 
   // Whoever has a place has a slot of the runtime.
   static AdmissionLimits bounded(AdmissionLimits limits, const sandbox::WasmRuntime& runtime) {
@@ -49,6 +52,8 @@ struct InstanceManager::Implementation final : ChildHost {
     return limits;
   }
   Result<InstanceId> launch(LaunchRequest request, ClientSink& client, Admission::Wait wait);
+  // QuotaExceeded, TooLarge, Unavailable: why it may not come in.
+  Result<void> check_launch(const LaunchRequest& request, Admission::Wait wait);
   void start(InstanceRecord& record);
   void start_queued();
   void run(InstanceRecord& record, std::uint32_t slice_ticks);
@@ -60,6 +65,11 @@ struct InstanceManager::Implementation final : ChildHost {
   void stop(InstanceRecord& record, EndKind kind, std::string reason, std::string limit = "");
   void set_timer(InstanceRecord& record, std::optional<std::uint64_t> deadline_ns);
   bool take_http_events(net::HttpClient& http);
+  InstanceUse use_of(const InstanceRecord& record) const;
+  std::vector<hostcalls::LimitUse> tenant_figures(control::TenantId id,
+                                                  const TenantMeter::Tenant& tenant) const;
+  InstanceUsage usage_of(const InstanceRecord& record) const;
+  void verify_tenants() const;
   void mark_undelivered(InstanceRecord& record);
   bool deliver(InstanceRecord& record);
   void remove_from(std::deque<InstanceId>& queue, InstanceId id);
@@ -70,6 +80,8 @@ struct InstanceManager::Implementation final : ChildHost {
   const hostcalls::HostParts host;
   ProgramStore programs;
   Admission admission;
+  TenantMeter tenants;  // Before the records, whose tables count there.
+  std::map<control::TenantId, std::uint32_t> weights;
   std::unordered_map<InstanceId, std::unique_ptr<InstanceRecord>> records;
   std::uint64_t next_id = 1;
   std::uint32_t slot_count = 0;  // Instances that hold a slot of the runtime.

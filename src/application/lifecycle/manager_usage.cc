@@ -1,0 +1,156 @@
+// Tenants, and what is told of them and their instances.
+#include <string>
+#include <utility>
+
+#include "application/lifecycle/manager_implementation.h"
+#include "base/check.h"
+
+namespace quire::lifecycle {
+namespace {
+
+using hostcalls::LimitUse;
+
+}  // namespace
+
+// Of one that has ended: all that it ever used.
+InstanceUse InstanceManager::Implementation::use_of(const InstanceRecord& record) const {
+  const bool has_ended = record.stage == Stage::Ended;
+  const control::InstanceStatistics used =
+      has_ended ? record.end.statistics : parts.control.statistics(record.id);
+  const std::uint64_t until_ns = has_ended ? record.end.ended_ns : parts.clock.now_ns();
+  return {.cpu_ns = record.end.cpu_ns,
+          .wall_ns = until_ns - record.end.launched_ns,
+          .token_count = used.metered_token_count,
+          .http_call_count = record.state->http.call_count(),
+          .output_bytes = record.state->output.bytes()};
+}
+
+std::vector<LimitUse> InstanceManager::Implementation::tenant_figures(
+    control::TenantId id, const TenantMeter::Tenant& tenant) const {
+  InstanceUse use = tenant.ended;
+  std::uint64_t page_count = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t held_bytes = 0;
+  for (const auto& [instance, record] : records) {
+    if (record->tenant != id || record->stage == Stage::Ended) continue;
+    use += use_of(*record);
+    page_count += parts.control.statistics(instance).page_count;
+    if (record->instance != nullptr) memory_bytes += record->instance->memory_bytes();
+    held_bytes += record->state->futures.held_bytes() + record->state->mailbox.bytes() +
+                  record->state->session.inbox_bytes() + record->state->session.outbox_bytes();
+  }
+  const TenantLimits& limits = tenant.limits;
+  return {
+      {"instance_count_max", limits.instance_count_max, tenant.instance_count},
+      {"memory_bytes_max", limits.memory_bytes_max, tenant.memory_bytes_reserved},
+      {"page_count_max", limits.page_count_max, page_count},
+      {"http.exchange_count_max", limits.http_exchange_count_max, tenant.gauge.http_exchange_count},
+      {"memory_bytes", kNoLimit, memory_bytes},
+      {"held_bytes", kNoLimit, held_bytes},
+      {"cpu_ns", kNoLimit, use.cpu_ns},
+      {"wall_ns", kNoLimit, use.wall_ns},
+      {"token_count", kNoLimit, use.token_count},
+      {"http.call_count", kNoLimit, use.http_call_count},
+      {"output_bytes", kNoLimit, use.output_bytes},
+      {"launched_count", kNoLimit, tenant.launched_count},
+      {"refused_count", kNoLimit, tenant.refused_count}};
+}
+
+std::vector<LimitUse> InstanceManager::Implementation::tenant_limits(control::TenantId id) {
+  return tenant_figures(id, tenants.tenants().at(id));
+}
+
+InstanceUsage InstanceManager::Implementation::usage_of(const InstanceRecord& record) const {
+  InstanceUsage usage;
+  usage.id = record.id;
+  usage.parent = children.parent_of(record.id).value_or(InstanceId{});
+  usage.tenant = record.tenant;
+  usage.stage = record.stage;
+  if (const ProgramStore::Entry* program = programs.find(record.program)) {
+    usage.program = program->digest;
+  }
+  std::vector<LimitUse> all = children.figures(record);
+  for (LimitUse& each : all) {
+    if (each.name != "memory_bytes_max" || record.instance == nullptr) continue;
+    each.used = record.instance->memory_bytes();
+  }
+  for (LimitUse& each : hostcalls::own_limits(*record.state)) all.push_back(std::move(each));
+  for (LimitUse& each : all) {
+    if (each.used > 0) usage.figures.push_back(std::move(each));
+  }
+  return usage;
+}
+
+void InstanceManager::name_tenant(control::TenantId tenant, std::uint32_t weight,
+                                  const TenantLimits& limits) {
+  QUIRE_CHECK(weight > 0, "a tenant without a share");
+  Implementation& self = *implementation_;
+  self.tenants.name(tenant, limits);
+  self.weights[tenant] = weight;
+  self.parts.control.set_tenant(
+      tenant, {.weight = static_cast<double>(weight),
+               .page_count_max = static_cast<std::uint32_t>(
+                   std::min<std::uint64_t>(limits.page_count_max, control::kNoPageCountMax))});
+}
+
+bool InstanceManager::is_named(control::TenantId tenant) const {
+  return implementation_->weights.contains(tenant);
+}
+
+Usage InstanceManager::usage(std::size_t instance_count_max) const {
+  const Implementation& self = *implementation_;
+  Usage usage;
+  for (const auto& [id, tenant] : self.tenants.tenants()) {
+    const auto weight = self.weights.find(id);
+    usage.tenants.push_back(
+        {id, weight == self.weights.end() ? 1 : weight->second, self.tenant_figures(id, tenant)});
+  }
+  std::vector<InstanceId> ids;
+  for (const auto& [id, record] : self.records) {
+    ids.push_back(id);
+    switch (record->stage) {
+      case Stage::Queued:
+        ++usage.queued_count;
+        break;
+      case Stage::Ready:
+        ++usage.ready_count;
+        break;
+      case Stage::Background:
+        ++usage.background_count;
+        break;
+      case Stage::Waiting:
+        ++usage.parked_count;
+        break;
+      case Stage::Ended:
+        ++usage.ended_count;
+        break;
+    }
+  }
+  std::sort(ids.begin(), ids.end());
+  usage.left_out_count = ids.size() - std::min(ids.size(), instance_count_max);
+  ids.resize(ids.size() - usage.left_out_count);
+  for (const InstanceId id : ids) {
+    usage.instances.push_back(self.usage_of(*self.records.at(id)));
+  }
+  return usage;
+}
+
+void InstanceManager::Implementation::verify_tenants() const {
+  tenants.verify();
+  for (const auto& [id, tenant] : tenants.tenants()) {
+    std::uint64_t instance_count = 0;
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t exchange_count = 0;
+    for (const auto& [instance, record] : records) {
+      if (record->tenant != id) continue;
+      ++instance_count;
+      if (record->stage != Stage::Ended) memory_bytes += record->limits.memory_bytes_max;
+      exchange_count += record->state->http.open_count();
+    }
+    QUIRE_CHECK(tenant.instance_count == instance_count, "M5");
+    QUIRE_CHECK(tenant.memory_bytes_reserved == memory_bytes, "M5");
+    QUIRE_CHECK(tenant.gauge.http_exchange_count == exchange_count, "M5");
+  }
+}
+
+}  // namespace quire::lifecycle

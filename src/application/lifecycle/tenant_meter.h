@@ -1,0 +1,84 @@
+#pragma once
+// TenantMeter counts what the instances of each tenant hold together and have used, and says
+// whether the tenant may have another one. One instance's own limits are not enough: whoever may
+// launch a thousand has a thousand times those.
+//
+// An instance is there from its launch until its last word was taken, because what it has still to
+// say takes memory; what it may grow to is reserved from its launch until its end. Pages are
+// counted and bounded by the control layer, HTTP by the gauge that host calls look at.
+//
+// Owns     limits, counts and gauge of each tenant that an operator named or that has instances.
+// Thread   engine thread only.
+// Errors   Unavailable names tenant, limit and figures: it may be had when another one has ended.
+//
+// Invariants, all checked by verify():
+//   T1  A tenant without instances has reserved nothing and has no exchange open.
+//   T2  Only a tenant that was ever seen is known; its counts are those that entered and did not
+//       leave.
+#include <cstdint>
+#include <map>
+
+#include "application/hostcalls/tenant_gauge.h"
+#include "base/result.h"
+#include "control/api/types.h"
+
+namespace quire::lifecycle {
+
+inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
+// What an operator lets all instances of a tenant have at once.
+struct TenantLimits {
+  std::uint64_t instance_count_max = kNoLimit;  // Waiting ones, children and ended ones included.
+  std::uint64_t memory_bytes_max = kNoLimit;    // What they may grow to, together.
+  std::uint64_t page_count_max = kNoLimit;      // ControlPort::set_tenant() has it too.
+  std::uint64_t http_exchange_count_max = kNoLimit;
+};
+
+// What instances have used, ever; of one, or of all that were.
+struct InstanceUse {
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t wall_ns = 0;  // From launch to end, summed.
+  std::uint64_t token_count = 0;
+  std::uint64_t http_call_count = 0;
+  std::uint64_t output_bytes = 0;
+  InstanceUse& operator+=(const InstanceUse& more);
+  bool operator==(const InstanceUse&) const = default;
+};
+
+class TenantMeter {
+ public:
+  struct Tenant {
+    TenantLimits limits;
+    bool is_named = false;  // By the operator.
+    hostcalls::TenantGauge gauge;
+    std::uint64_t instance_count = 0;         // Now.
+    std::uint64_t memory_bytes_reserved = 0;  // Now.
+    std::uint64_t launched_count = 0;         // Ever,
+    std::uint64_t refused_count = 0;          // for one of these limits.
+    InstanceUse ended;                        // Of those that have ended.
+  };
+  // Of them the counts of those who went are kept; the tenants are the operator's, so few.
+  using Tenants = std::map<control::TenantId, Tenant>;
+
+  void name(control::TenantId tenant, const TenantLimits& limits);
+  bool is_known(control::TenantId tenant) const { return tenants_.contains(tenant); }
+
+  // Whether an instance that may grow to so many bytes may come in; a refusal is counted.
+  Result<void> check(control::TenantId tenant, std::uint64_t memory_bytes_max);
+  // It comes in. The gauge stays until the instance leaves.
+  hostcalls::TenantGauge& enter(control::TenantId tenant, std::uint64_t memory_bytes_max);
+  // It has ended, and has used that much.
+  void end(control::TenantId tenant, std::uint64_t memory_bytes_max, const InstanceUse& use);
+  // Its last word was taken. Requires: it has ended.
+  void leave(control::TenantId tenant);
+
+  const Tenants& tenants() const { return tenants_; }
+  void verify() const;
+
+ private:
+  Tenant& at(control::TenantId tenant);
+
+  Tenants tenants_;
+};
+
+}  // namespace quire::lifecycle

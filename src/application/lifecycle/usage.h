@@ -1,0 +1,39 @@
+#pragma once
+// What the instances here hold and have used, for whoever runs the server: figures of all tenants,
+// which no tenant may see of another. Plain values.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "application/hostcalls/launcher.h"
+#include "application/lifecycle/launch.h"
+#include "application/lifecycle/tenant_meter.h"
+#include "base/sha256.h"
+
+namespace quire::lifecycle {
+
+struct TenantUsage {
+  control::TenantId tenant{};
+  std::uint32_t weight = 1;
+  std::vector<hostcalls::LimitUse> figures;  // A maximum of kNoLimit: none.
+};
+
+struct InstanceUsage {
+  InstanceId id{};
+  InstanceId parent{};  // 0: a client launched it.
+  control::TenantId tenant{};
+  Digest program{};
+  Stage stage = Stage::Queued;
+  std::vector<hostcalls::LimitUse> figures;  // Those that are not 0.
+};
+
+struct Usage {
+  std::vector<TenantUsage> tenants;      // By number.
+  std::vector<InstanceUsage> instances;  // In the order of their launch.
+  std::size_t left_out_count = 0;        // Instances beyond those.
+  // Instances by stage.
+  std::size_t queued_count = 0, ready_count = 0, background_count = 0, parked_count = 0,
+              ended_count = 0;
+};
+
+}  // namespace quire::lifecycle
