@@ -92,7 +92,7 @@ TEST(FrameCodec, AnErrorNamesTheVerbTheMemberAndWhatWasExpected) {
   EXPECT_EQ(refusal(text(R"({"verb":"launch","id":1,"program":"x","arguments":[],)"
                          R"("limits":{"memory":1}})")),
             "invalid-argument: launch: \"limits\": \"memory\" is unknown (known: memory_bytes_max, "
-            "cpu_ns_max, cpu_ns_between_waits_max, page_count_max)");
+            "cpu_ns_max, cpu_ns_between_waits_max, page_count_max, output_bytes_max)");
   EXPECT_EQ(refusal(text(R"({"verb":"launch","id":1,"program":"sha256:12","arguments":[]})")),
             "invalid-argument: launch: \"program\" \"12\" is no SHA-256: 64 digits of 0-9 and a-f");
   const std::string naming =

@@ -5,6 +5,7 @@
 // Numbers are below 2^53, so that every language's JSON holds them. Texts are UTF-8; what may be
 // anything is `bytes`.
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -67,6 +68,7 @@ struct LaunchLimits {
   std::optional<std::uint64_t> cpu_ns_max;
   std::optional<std::uint64_t> cpu_ns_between_waits_max;
   std::optional<std::uint64_t> page_count_max;
+  std::optional<std::uint64_t> output_bytes_max;
   bool operator==(const LaunchLimits&) const = default;
 };
 
@@ -75,6 +77,8 @@ struct Launch {
   std::vector<std::string> arguments;  // Without the program's name.
   LaunchLimits limits;
   bool detached = false;  // Goes on without a client.
+  std::uint32_t tenant = 0;
+  std::optional<std::uint64_t> deadline_ms = {};  // After the launch, for the order of its work.
   bool operator==(const Launch&) const = default;
 };
 
@@ -126,6 +130,7 @@ struct List {
 };
 
 struct Status {
+  bool detail = false;  // Tenants and instances one by one.
   bool operator==(const Status&) const = default;
 };
 
@@ -175,6 +180,44 @@ struct InstanceList {
   bool operator==(const InstanceList&) const = default;
 };
 
+// How much of a limit is used; or a count that has none.
+struct Figure {
+  std::uint64_t used = 0;
+  std::optional<std::uint64_t> maximum;
+  bool operator==(const Figure&) const = default;
+};
+using Figures = std::map<std::string, Figure>;  // By the names that errors use.
+
+struct TenantStatus {
+  std::uint64_t tenant = 0;
+  std::uint64_t weight = 1;
+  Figures figures;
+  bool operator==(const TenantStatus&) const = default;
+};
+
+struct InstanceStatus {
+  std::uint64_t instance = 0;
+  std::uint64_t tenant = 0;
+  std::uint64_t parent = 0;  // The instance that launched it; 0: a client.
+  Digest program{};
+  std::string stage;  // "queued", "ready", "background", "parked" or "ended".
+  Figures figures;    // Those that are not 0.
+  bool operator==(const InstanceStatus&) const = default;
+};
+
+inline constexpr std::uint32_t kToldInstanceCountMax = 1000;
+inline constexpr std::uint32_t kToldTenantCountMax = 256;
+inline constexpr std::uint32_t kFigureCountMax = 64;  // Of a tenant, of an instance.
+
+// What a status tells on request, to the operator alone.
+struct StatusDetail {
+  Figures figures;  // Of the server: queues and batches.
+  std::vector<TenantStatus> tenants;
+  std::vector<InstanceStatus> instances;  // The first of them,
+  std::uint64_t left_out_count = 0;       // and how many there are besides.
+  bool operator==(const StatusDetail&) const = default;
+};
+
 // To status. Counts since the server began, unless they say now.
 struct StatusReply {
   std::string version;
@@ -193,6 +236,7 @@ struct StatusReply {
   std::uint64_t computed_token_count = 0;
   std::uint64_t found_token_count = 0;
   std::uint64_t batch_count = 0;
+  std::optional<StatusDetail> detail;
   bool operator==(const StatusReply&) const = default;
 };
 

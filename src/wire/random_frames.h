@@ -59,7 +59,9 @@ class RandomFrames {
       case 2:
         return NameProgram{digest(), program_name()};
       case 3: {
-        Launch launch{program(), {}, {maybe(), maybe(), maybe(), maybe()}, flag()};
+        Launch launch{program(), {}, {maybe(), maybe(), maybe(), maybe(), maybe()}, flag()};
+        launch.tenant = static_cast<std::uint32_t>(below(3));
+        launch.deadline_ms = maybe();
         for (std::uint64_t count = below(4); count > 0; --count) launch.arguments.push_back(text());
         return launch;
       }
@@ -78,8 +80,24 @@ class RandomFrames {
       case 10:
         return List{};
       default:
-        return Status{};
+        return Status{flag()};
     }
+  }
+
+  Figures figures() {
+    Figures figures;
+    for (std::uint64_t count = below(4); count > 0; --count) {
+      figures[text()] = {number(), maybe()};
+    }
+    return figures;
+  }
+  StatusDetail detail() {
+    StatusDetail detail{figures(), {}, {}, number()};
+    for (std::uint64_t count = below(3); count > 0; --count) {
+      detail.tenants.push_back({number(), id(), figures()});
+      detail.instances.push_back({id(), number(), number(), digest(), text(), figures()});
+    }
+    return detail;
   }
 
   ReplyBody reply_body() {
@@ -102,10 +120,13 @@ class RandomFrames {
         }
         return list;
       }
-      default:
-        return StatusReply{text(),   {text(), text()}, number(), number(), number(),
-                           number(), number(),         number(), number(), number(),
-                           number(), number(),         number(), number(), number()};
+      default: {
+        StatusReply status{text(),   {text(), text()}, number(), number(), number(),    number(),
+                           number(), number(),         number(), number(), number(),    number(),
+                           number(), number(),         number(), number(), std::nullopt};
+        if (flag()) status.detail = detail();
+        return status;
+      }
     }
   }
 

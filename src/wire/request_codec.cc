@@ -10,6 +10,7 @@ namespace quire::wire {
 namespace {
 
 constexpr char kDigestPrefix[] = "sha256:";
+constexpr std::uint64_t kTenantMax = UINT32_MAX;
 
 struct Writer {
   std::uint64_t id;
@@ -51,8 +52,11 @@ struct Writer {
     put("cpu_ns_max", launch.limits.cpu_ns_max);
     put("cpu_ns_between_waits_max", launch.limits.cpu_ns_between_waits_max);
     put("page_count_max", launch.limits.page_count_max);
+    put("output_bytes_max", launch.limits.output_bytes_max);
     if (!limits.empty()) json["limits"] = std::move(limits);
     if (launch.detached) json["detached"] = true;
+    if (launch.tenant > 0) json["tenant"] = launch.tenant;
+    if (launch.deadline_ms) json["deadline_ms"] = *launch.deadline_ms;
     return text_message(json);
   }
   Message operator()(const Send& send) const {
@@ -80,7 +84,11 @@ struct Writer {
   Message operator()(const Detach& detach) const { return of_instance("detach", detach.instance); }
   Message operator()(const Abort& abort) const { return of_instance("abort", abort.instance); }
   Message operator()(const List&) const { return text_message(head("list")); }
-  Message operator()(const Status&) const { return text_message(head("status")); }
+  Message operator()(const Status& status) const {
+    OrderedJson json = head("status");
+    if (status.detail) json["detail"] = true;
+    return text_message(json);
+  }
 };
 
 Result<std::uint64_t> read_instance(Fields& fields) {
@@ -124,6 +132,7 @@ Result<LaunchLimits> read_limits(const Json& json) {
   limits.cpu_ns_max = TRY(fields.find_number("cpu_ns_max", 1));
   limits.cpu_ns_between_waits_max = TRY(fields.find_number("cpu_ns_between_waits_max", 1));
   limits.page_count_max = TRY(fields.find_number("page_count_max"));
+  limits.output_bytes_max = TRY(fields.find_number("output_bytes_max"));
   TRY(fields.finish());
   return limits;
 }
@@ -135,6 +144,10 @@ Result<RequestBody> read_launch(Fields& fields, std::string_view) {
   const Json* limits = TRY(fields.find_object("limits"));
   if (limits != nullptr) launch.limits = TRY(read_limits(*limits));
   launch.detached = TRY(fields.find_flag("detached"));
+  if (fields.has("tenant")) {
+    launch.tenant = static_cast<std::uint32_t>(TRY(fields.number("tenant", 0, kTenantMax)));
+  }
+  launch.deadline_ms = TRY(fields.find_number("deadline_ms", 1));
   return RequestBody(std::move(launch));
 }
 
@@ -169,8 +182,8 @@ Result<RequestBody> read_list(Fields&, std::string_view) {
   return RequestBody(List{});
 }
 
-Result<RequestBody> read_status(Fields&, std::string_view) {
-  return RequestBody(Status{});
+Result<RequestBody> read_status(Fields& fields, std::string_view) {
+  return RequestBody(Status{TRY(fields.find_flag("detail"))});
 }
 
 struct Verb {

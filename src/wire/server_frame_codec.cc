@@ -68,6 +68,39 @@ void put(OrderedJson& json, const InstanceReply& instance) {
   json["detached"] = instance.detached;
 }
 
+// name: [used, maximum], or [used].
+OrderedJson figures_json(const Figures& figures) {
+  OrderedJson json = OrderedJson::object();
+  for (const auto& [name, figure] : figures) {
+    OrderedJson values = OrderedJson::array({figure.used});
+    if (figure.maximum) values.push_back(*figure.maximum);
+    json[name] = std::move(values);
+  }
+  return json;
+}
+
+OrderedJson detail_json(const StatusDetail& detail) {
+  OrderedJson tenants = OrderedJson::array();
+  for (const TenantStatus& each : detail.tenants) {
+    tenants.push_back({{"tenant", each.tenant},
+                       {"weight", each.weight},
+                       {"figures", figures_json(each.figures)}});
+  }
+  OrderedJson instances = OrderedJson::array();
+  for (const InstanceStatus& each : detail.instances) {
+    instances.push_back({{"instance", each.instance},
+                         {"tenant", each.tenant},
+                         {"parent", each.parent},
+                         {"program", program_text({each.program, {}})},
+                         {"stage", each.stage},
+                         {"figures", figures_json(each.figures)}});
+  }
+  return {{"figures", figures_json(detail.figures)},
+          {"tenants", std::move(tenants)},
+          {"instances", std::move(instances)},
+          {"left_out_count", detail.left_out_count}};
+}
+
 struct ReplyWriter {
   std::uint64_t id;
 
@@ -108,6 +141,7 @@ struct ReplyWriter {
     json["version"] = status.version;
     json["models"] = status.models;
     for (const StatusCount& each : kStatusCounts) json[each.name] = status.*each.value;
+    if (status.detail) json["detail"] = detail_json(*status.detail);
     return json;
   }
 };
@@ -234,11 +268,76 @@ Result<ReplyBody> read_instances(Fields& fields) {
   return ReplyBody(std::move(list));
 }
 
+Result<Figures> read_figures(Fields& fields) {
+  const Json* object = TRY(fields.find_object("figures"));
+  if (object == nullptr) return fields.wrong("figures", "is missing");
+  if (object->size() > kFigureCountMax) return fields.wrong("figures", "are too many");
+  Figures figures;
+  for (const auto& [name, values] : object->items()) {
+    const bool is_list = values.is_array() && !values.empty() && values.size() <= 2;
+    for (std::size_t i = 0; is_list && i < values.size(); ++i) {
+      if (!values[i].is_number_unsigned() || values[i].get<std::uint64_t>() > kNumberMax) {
+        return fields.wrong("figures", "holds what is no count: " + in_quotes(name));
+      }
+    }
+    if (!is_list) return fields.wrong("figures", "holds what is no pair: " + in_quotes(name));
+    Figure& figure = figures[name];
+    figure.used = values[0].get<std::uint64_t>();
+    if (values.size() > 1) figure.maximum = values[1].get<std::uint64_t>();
+  }
+  return figures;
+}
+
+Result<TenantStatus> read_tenant_status(Fields& fields) {
+  TenantStatus status;
+  status.tenant = TRY(fields.number("tenant"));
+  status.weight = TRY(fields.number("weight", 1));
+  status.figures = TRY(read_figures(fields));
+  return status;
+}
+
+Result<InstanceStatus> read_instance_status(Fields& fields) {
+  InstanceStatus status;
+  status.instance = TRY(fields.number("instance", 1));
+  status.tenant = TRY(fields.number("tenant"));
+  status.parent = TRY(fields.number("parent"));
+  status.program = TRY(fields.digest("program"));
+  status.stage = TRY(fields.text("stage", kNameBytesMax));
+  status.figures = TRY(read_figures(fields));
+  return status;
+}
+
+template <typename T>
+Result<std::vector<T>> read_all(Fields& fields, const char* key, std::uint32_t count_max,
+                                Result<T> (*read)(Fields& fields)) {
+  const Json* array = TRY(fields.array(key, count_max));
+  std::vector<T> all;
+  for (const Json& each : *array) {
+    if (!each.is_object()) return fields.wrong(key, "holds what is no object");
+    Fields members(each, key);
+    all.push_back(TRY(read(members)));
+  }
+  return all;
+}
+
+Result<StatusDetail> read_detail(const Json& json) {
+  Fields fields(json, "status: \"detail\"");
+  StatusDetail detail;
+  detail.figures = TRY(read_figures(fields));
+  detail.tenants = TRY(read_all(fields, "tenants", kToldTenantCountMax, read_tenant_status));
+  detail.instances =
+      TRY(read_all(fields, "instances", kToldInstanceCountMax, read_instance_status));
+  detail.left_out_count = TRY(fields.number("left_out_count"));
+  return detail;
+}
+
 Result<ReplyBody> read_status(Fields& fields) {
   StatusReply status;
   status.version = TRY(fields.text("version", kNameBytesMax));
   status.models = TRY(fields.texts("models", kModelCountMax));
   for (const StatusCount& each : kStatusCounts) status.*each.value = TRY(fields.number(each.name));
+  const Json* detail = TRY(fields.find_object("detail"));
+  if (detail != nullptr) status.detail = TRY(read_detail(*detail));
   return ReplyBody(std::move(status));
 }
 

@@ -126,10 +126,16 @@ bool Gateway::has_room(Client& client) const {
 
 namespace {
 
+constexpr std::uint64_t kUsageBytes = 1024;  // About what is told of a tenant or an instance.
+
 struct Charge {
   std::uint64_t operator()(const wire::Reply& reply) const {
-    const auto* list = std::get_if<wire::InstanceList>(&reply.body);
-    return list == nullptr ? 0 : list->instances.size() * kFrameOverheadBytes;
+    if (const auto* list = std::get_if<wire::InstanceList>(&reply.body)) {
+      return list->instances.size() * kFrameOverheadBytes;
+    }
+    const auto* status = std::get_if<wire::StatusReply>(&reply.body);
+    if (status == nullptr || !status->detail) return 0;
+    return (status->detail->tenants.size() + status->detail->instances.size()) * kUsageBytes;
   }
   std::uint64_t operator()(const wire::MessageEvent& event) const { return event.bytes.size(); }
   std::uint64_t operator()(const wire::LogEvent& event) const { return event.line.size(); }

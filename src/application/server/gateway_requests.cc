@@ -15,6 +15,7 @@ constexpr std::size_t kNameBytes = 16;         // Random ones of an instance's n
 constexpr std::uint64_t kReceivedRetryMs = 20;
 constexpr std::uint64_t kSocketRetryMs = 100;
 constexpr std::uint64_t kCompiledRetryMs = 500;
+constexpr std::uint64_t kMillisecondNs = 1'000'000;
 
 std::string instance_name(RandomSource& random) {
   std::array<std::uint8_t, kNameBytes> bytes{};
@@ -31,6 +32,14 @@ std::string instance_name(RandomSource& random) {
 Error not_here(const Digest& program) {
   return Error(ErrorCode::NotFound,
                "the program sha256:" + hex(program) + " is not here: upload it");
+}
+
+// To a request with a long reply: who does not read gets no second one.
+wire::ReplyBody unread(const SocketLimits& sockets) {
+  return failure(
+      Error(ErrorCode::Unavailable, "unwritten_bytes_max: this connection has not taken " +
+                                        std::to_string(sockets.unwritten_bytes_max) + " bytes"),
+      kSocketRetryMs);
 }
 
 wire::ReplyBody reply_of(Result<void> result) {
@@ -187,6 +196,8 @@ Result<lifecycle::InstanceLimits> Gateway::limits_of(const wire::LaunchLimits& w
   limits.cpu_ns_between_waits_max =
       TRY(within({"cpu_ns_between_waits_max", wanted.cpu_ns_between_waits_max,
                   limits.cpu_ns_between_waits_max}));
+  limits.guest.output_bytes_max =
+      TRY(within({"output_bytes_max", wanted.output_bytes_max, limits.guest.output_bytes_max}));
   limits.control.page_count_max = static_cast<std::uint32_t>(
       TRY(within({"page_count_max", wanted.page_count_max, limits.control.page_count_max})));
   return limits;
@@ -215,8 +226,20 @@ wire::ReplyBody Gateway::launch(Client& client, lifecycle::ProgramId program, co
   }
   const Result<lifecycle::InstanceLimits> limits = limits_of(request.limits);
   if (!limits.ok()) return refuse(limits.error());
+  // Whoever reaches a server without keys is its operator, and may say for whom it launches.
+  const control::TenantId tenant{request.tenant};
+  if (request.tenant != 0 && !parts_.manager.is_named(tenant)) {
+    return refuse(Error(ErrorCode::NotFound,
+                        "tenant " + std::to_string(request.tenant) +
+                            " is not one of this server's: its operator names them with --tenant"));
+  }
   lifecycle::LaunchRequest launch_request;
   launch_request.program = program;
+  launch_request.tenant = tenant;
+  if (request.deadline_ms) {
+    launch_request.deadline_in_ns =
+        std::min(*request.deadline_ms, UINT64_MAX / kMillisecondNs) * kMillisecondNs;
+  }
   launch_request.arguments = std::move(request.arguments);
   launch_request.limits = limits.value();
   const Result<lifecycle::InstanceId> id = parts_.manager.launch(std::move(launch_request), *this);
@@ -330,13 +353,7 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Abort& req
 }
 
 Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::List&) {
-  // The one long reply: who does not read gets no second one.
-  if (!has_room(client)) {
-    return failure(
-        Error(ErrorCode::Unavailable, "unwritten_bytes_max: this connection has not taken " +
-                                          std::to_string(sockets_.unwritten_bytes_max) + " bytes"),
-        kSocketRetryMs);
-  }
+  if (!has_room(client)) return unread(sockets_);
   wire::InstanceList list;
   for (const lifecycle::InstanceId id : client.instances) {
     list.instances.push_back(reply_about(instance_of(id)));
@@ -344,7 +361,61 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::List&) {
   return list;
 }
 
-Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::Status&) {
+namespace {
+
+constexpr const char* kStages[] = {"queued", "ready", "background", "parked", "ended"};
+static_assert(static_cast<int>(lifecycle::Stage::Ended) + 1 == std::size(kStages));
+
+// On the wire a count is below 2^53; above there is no limit that anybody could reach.
+constexpr std::uint64_t kCountMax = (std::uint64_t{1} << 53) - 1;
+
+wire::Figures figures_of(const std::vector<hostcalls::LimitUse>& uses) {
+  wire::Figures figures;
+  for (const hostcalls::LimitUse& each : uses) {
+    wire::Figure& figure = figures[each.name];
+    figure.used = std::min(each.used, kCountMax);
+    if (each.maximum <= kCountMax) figure.maximum = each.maximum;
+  }
+  return figures;
+}
+
+wire::StatusDetail detail_of(const lifecycle::Usage& usage,
+                             const control::ControlStatistics& control) {
+  wire::StatusDetail detail;
+  detail.figures = {{"queued_count", {usage.queued_count, {}}},
+                    {"ready_count", {usage.ready_count, {}}},
+                    {"background_count", {usage.background_count, {}}},
+                    {"parked_count", {usage.parked_count, {}}},
+                    {"ended_count", {usage.ended_count, {}}},
+                    {"batch_count", {control.batch_count, {}}},
+                    {"pass_count", {control.pass_count, {}}},
+                    {"row_count", {control.row_count, {}}},
+                    {"device_ns", {control.device_ns, {}}},
+                    {"scheduler_ns", {control.scheduler_ns, {}}},
+                    {"cold_page_count", {control.page_count_cold, {}}},
+                    {"suspension_count", {control.suspension_count, {}}},
+                    {"lost_token_count", {control.lost_token_count, {}}}};
+  for (const lifecycle::TenantUsage& each : usage.tenants) {
+    if (detail.tenants.size() == wire::kToldTenantCountMax) break;
+    detail.tenants.push_back(
+        {static_cast<std::uint32_t>(each.tenant), each.weight, figures_of(each.figures)});
+  }
+  for (const lifecycle::InstanceUsage& each : usage.instances) {
+    detail.instances.push_back(
+        {static_cast<std::uint64_t>(each.id), static_cast<std::uint32_t>(each.tenant),
+         static_cast<std::uint64_t>(each.parent), each.program,
+         kStages[static_cast<std::size_t>(each.stage)], figures_of(each.figures)});
+  }
+  detail.left_out_count = usage.left_out_count;
+  return detail;
+}
+
+}  // namespace
+
+// What all tenants hold is the operator's to know, and on a server without keys that is whoever
+// reaches it.
+Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Status& request) {
+  if (request.detail && !has_room(client)) return unread(sockets_);
   const control::ControlStatistics control = parts_.control.statistics();
   wire::StatusReply status;
   status.version = QUIRE_VERSION;
@@ -367,6 +438,9 @@ Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::Status&) {
   status.computed_token_count = control.row_count;
   status.found_token_count = control.found_token_count;
   status.batch_count = control.batch_count;
+  if (request.detail) {
+    status.detail = detail_of(parts_.manager.usage(wire::kToldInstanceCountMax), control);
+  }
   return status;
 }
 

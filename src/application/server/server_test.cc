@@ -60,6 +60,57 @@ TEST(Server, AClientLaunchesTalksAndIsToldTheEnd) {
   EXPECT_EQ(refusal(client.ask(wire::Send{instance.instance, "x"})).substr(0, 10), "not-found:");
 }
 
+TEST(Server, ALaunchNamesATenantOfTheServersAndIsHeldToItsBounds) {
+  RunningServer server({}, kPlaces, [](lifecycle::InstanceManager& manager) {
+    manager.name_tenant(control::TenantId{3}, 2, {.instance_count_max = 1});
+  });
+  RawClient client = server.connect();
+  wire::Launch request = launch_of("echo");
+  request.tenant = 4;
+  EXPECT_EQ(refusal(client.ask(request)),
+            "not-found: tenant 4 is not one of this server's: its operator names them with "
+            "--tenant");
+  request.tenant = 3;
+  request.deadline_ms = 1000;
+  const auto launched = client.ask(request);
+  ASSERT_NE(as<wire::InstanceReply>(launched), nullptr) << refusal(launched);
+  const auto refused = client.ask(request);
+  EXPECT_EQ(refusal(refused).substr(0, 64),
+            "unavailable: tenant 3: instance_count_max: 1 of 1 instances are ");
+  EXPECT_TRUE(as<wire::Failure>(refused)->retry_after_ms);
+  launch(client, "echo");  // Of tenant 0.
+}
+
+TEST(Server, AStatusTellsTheOperatorOfTenantsAndInstancesOnRequestAlone) {
+  RunningServer server({}, kPlaces, [](lifecycle::InstanceManager& manager) {
+    manager.name_tenant(control::TenantId{3}, 2, {.instance_count_max = 5});
+  });
+  RawClient client = server.connect();
+  EXPECT_FALSE(as<wire::StatusReply>(client.ask(wire::Status{}))->detail);
+  wire::Launch request = launch_of("echo");
+  request.tenant = 3;
+  const auto launched = client.ask(request);
+  const std::uint64_t number = as<wire::InstanceReply>(launched)->instance;
+  client.ask(wire::Send{number, "12345"});
+  ASSERT_TRUE(client.event<wire::MessageEvent>());
+  const auto reply = client.ask(wire::Status{true});
+  ASSERT_NE(as<wire::StatusReply>(reply), nullptr) << refusal(reply);
+  ASSERT_TRUE(as<wire::StatusReply>(reply)->detail);
+  const wire::StatusDetail& detail = *as<wire::StatusReply>(reply)->detail;
+  ASSERT_EQ(detail.tenants.size(), 1u);
+  EXPECT_EQ(detail.tenants[0].tenant, 3u);
+  EXPECT_EQ(detail.tenants[0].weight, 2u);
+  EXPECT_EQ(detail.tenants[0].figures.at("instance_count_max"), (wire::Figure{1, 5}));
+  EXPECT_EQ(detail.tenants[0].figures.at("output_bytes"), (wire::Figure{5, std::nullopt}));
+  ASSERT_EQ(detail.instances.size(), 1u);
+  EXPECT_EQ(detail.instances[0].instance, number);
+  EXPECT_EQ(detail.instances[0].program, sha256(bytes_of("echo")));
+  EXPECT_EQ(detail.instances[0].stage, "parked");
+  EXPECT_EQ(detail.instances[0].figures.at("output_bytes_max"),
+            (wire::Figure{5, std::uint64_t{1} << 30}));
+  EXPECT_EQ(detail.left_out_count, 0u);
+}
+
 TEST(Server, TheReplyToALaunchComesBeforeTheFirstWord) {
   RunningServer server;
   RawClient client = server.connect();

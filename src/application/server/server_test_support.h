@@ -2,6 +2,7 @@
 // For tests: guests that talk, and a server around them with an engine on a thread of its own.
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -233,9 +234,12 @@ class ServedEngine {
 // A server with the engine's loop on a thread of its own.
 class RunningServer {
  public:
+  // `prepare` gets the manager before the engine runs.
   explicit RunningServer(ServerOptions options = {},
-                         const lifecycle::AdmissionLimits& limits = kPlaces)
+                         const lifecycle::AdmissionLimits& limits = kPlaces,
+                         const std::function<void(lifecycle::InstanceManager&)>& prepare = {})
       : served_(clock_, limits) {
+    if (prepare) prepare(served_.engine.manager);
     Result<std::unique_ptr<Server>> opened = Server::open(served_.parts(clock_), options);
     EXPECT_TRUE(opened.ok()) << opened.error().message();
     server_ = std::move(opened).take();
