@@ -271,7 +271,7 @@ Result<EngineOptions> EngineFlags::finish() const {
   return finish_store(std::move(options));
 }
 
-void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max) {
+void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max, const char* pages) {
   options.cpu_seconds_max = cpu_seconds_max;
   app.add_option("--memory-max", memory, "Memory of an instance")
       ->type_name("BYTES")
@@ -281,10 +281,14 @@ void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max) {
       ->type_name("S")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
-  app.add_option(
-         "--pages-max", options.page_count_max,
-         "KV pages of an instance, so that one cannot hold those of all; without it as many "
-         "as there are")
+  app.add_option("--output-max", output,
+                 "What an instance may say and send in all: messages, log and files")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  app.add_option("--pages-max", options.page_count_max,
+                 std::string("KV pages of an instance, so that one cannot hold those of all; "
+                             "without it ") +
+                     pages)
       ->type_name("N")
       ->check(CLI::Range(1u, 1u << 26));
   app.add_flag("--allow-public-exports", options.may_export_publicly,
@@ -303,6 +307,8 @@ void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max) {
 Result<InstanceOptions> InstanceFlags::finish(const CLI::App& app) const {
   InstanceOptions finished = options;
   finished.memory_bytes_max = TRY(parse_bytes(memory));
+  finished.output_bytes_max = TRY(parse_bytes(output));
+  finished.has_output = app.count("--output-max") > 0;
   finished.has_memory = app.count("--memory-max") > 0;
   finished.has_cpu_seconds = app.count("--cpu-seconds-max") > 0;
   return finished;

@@ -93,21 +93,25 @@ struct ChatOptions {
 struct InstanceOptions {
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;
   double cpu_seconds_max = 60.0;
-  std::uint32_t page_count_max = 0;     // KV pages of an instance; 0: as many as there are.
-  bool may_read_logits = false;         // The logits of the whole vocabulary.
+  std::uint32_t page_count_max = 0;  // KV pages of an instance; 0: the verb's default.
+  std::uint64_t output_bytes_max = std::uint64_t{1} << 30;  // Messages, log and files, in all.
+  bool may_read_logits = false;                             // The logits of the whole vocabulary.
   bool may_export_publicly = false;     // Pages that programs of every tenant may import.
   std::vector<std::string> allow_http;  // Where programs may send HTTP; none: nowhere.
   // The user said so, and it is no default.
   bool has_memory = false;
   bool has_cpu_seconds = false;
+  bool has_output = false;
 };
 
 enum class KvTreeStyle : std::uint8_t { None, Text, Dot };
 struct RunOptions {
   EngineOptions engine;
   InstanceOptions instance;
-  std::string server;   // Where to run it, as ws://HOST:PORT; empty: in an engine here.
-  std::string program;  // A file; with a server also a name that the server knows.
+  std::string server;             // Where to run it, as ws://HOST:PORT; empty: in an engine here.
+  std::uint32_t tenant = 0;       // Of the server.
+  double deadline_seconds = 0.0;  // After the launch; 0: none.
+  std::string program;            // A file; with a server also a name that the server knows.
   std::vector<std::string> further_programs;  // Files and folders, to be launched by name.
   std::vector<std::string> arguments;
   std::string each_file;                // One instance for each line, a JSON array of arguments.

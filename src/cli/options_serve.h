@@ -1,6 +1,7 @@
 #pragma once
 // What `quire serve` was asked for. src/main/commands/serve_command.h does the work.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,11 +9,23 @@
 
 namespace quire::cli {
 
+// What all programs of a tenant may have at once; none where it is empty.
+struct TenantOptions {
+  std::uint32_t tenant = 0;
+  std::uint32_t weight = 1;  // Its share of the device, against the others'.
+  std::optional<std::uint64_t> instance_count_max = {};
+  std::optional<std::uint64_t> page_count_max = {};
+  std::optional<std::uint64_t> memory_bytes_max = {};
+  std::optional<std::uint64_t> http_exchange_count_max = {};
+  bool operator==(const TenantOptions&) const = default;
+};
+
 struct ServeOptions {
   EngineOptions engine;
   InstanceOptions instance;                // What each instance may have, at most.
   std::string listen = "127.0.0.1:7847";   // HOST:PORT; port 0: any that is free.
   std::vector<std::string> programs = {};  // Modules, or folders of them.
+  std::vector<TenantOptions> tenants = {};
   std::uint32_t instance_count_max = 1024;
   std::uint32_t waiting_launch_count_max = 256;
   std::uint32_t connection_count_max = 1024;

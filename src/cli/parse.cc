@@ -81,7 +81,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
   app.set_help_all_flag("--help-all", "The help of every verb");
 
   std::vector<Verb> verbs;
-  for (auto* add : {add_run, add_serve, add_generate, add_chat, add_eval})
+  for (auto* add : {add_run, add_serve, add_status, add_generate, add_chat, add_eval})
     verbs.push_back(add(app));
   add_model(app, verbs);
   for (auto* add : {add_tokenize, add_detokenize, add_template, add_build, add_new, add_doctor}) {

@@ -14,13 +14,14 @@
 #include "cli/options_launch.h"
 #include "cli/options_new.h"
 #include "cli/options_serve.h"
+#include "cli/options_status.h"
 
 namespace quire::cli {
 
-using Request =
-    std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
-                 TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions, NewOptions,
-                 DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions, BenchLaunchOptions>;
+using Request = std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions,
+                             ModelOptions, TokenizeOptions, DetokenizeOptions, TemplateOptions,
+                             BuildOptions, NewOptions, DoctorOptions, KvOptions, BenchOptions,
+                             BenchPagesOptions, BenchLaunchOptions, StatusOptions>;
 
 struct Parsed {
   std::optional<Request> request;

@@ -149,6 +149,49 @@ TEST(Parse, ARunOnAServerTakesWhatAClientMaySay) {
   unsetenv("QUIRE_KV_PAGES");
 }
 
+TEST(Parse, TenantsHaveAWeightAndBounds) {
+  const auto options =
+      parsed_as<ServeOptions>({"serve", "--tenant", "0=weight:3", "--tenant",
+                               "7=weight:2,instances:64,pages:4096,memory:4GiB,http:0"});
+  ASSERT_EQ(options.tenants.size(), 2u);
+  EXPECT_EQ(options.tenants[0], (TenantOptions{.tenant = 0, .weight = 3}));
+  EXPECT_EQ(options.tenants[1], (TenantOptions{.tenant = 7,
+                                               .weight = 2,
+                                               .instance_count_max = 64,
+                                               .page_count_max = 4096,
+                                               .memory_bytes_max = std::uint64_t{4} << 30,
+                                               .http_exchange_count_max = 0}));
+  const auto error = [](const std::string& text) {
+    return first_line_of_usage_error({"serve", "--tenant", text});
+  };
+  EXPECT_EQ(error("x=weight:1"), "--tenant: \"x=weight:1\" is not N=weight:2,instances:64,...");
+  EXPECT_EQ(error("7"), "--tenant: \"7\" is not N=weight:2,instances:64,...");
+  EXPECT_EQ(error("7=weight:0"), "--tenant: \"weight:0\" is no weight from 1 to 1000");
+  EXPECT_EQ(error("7=pages:-1"), "--tenant: \"pages:-1\" has no count from 0 to 67108864");
+  EXPECT_EQ(error("7=memory:lots"),
+            "--tenant: \"memory:lots\" has no count of bytes, as in memory:4GiB");
+  EXPECT_EQ(
+      error("7=cpu:1,pages:1"),
+      "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES and http:N");
+  EXPECT_EQ(error("7="),
+            "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES and http:N");
+  EXPECT_EQ(first_line_of_usage_error({"serve", "--tenant", "7=pages:1", "--tenant", "7=http:1"}),
+            "--tenant: 7 is given twice");
+}
+
+TEST(Parse, ARunNamesATenantOfAServerAlone) {
+  const auto options = parsed_as<RunOptions>(
+      {"run", "--server", "ws://localhost:1", "p.wasm", "--tenant", "7", "--deadline", "1.5"});
+  EXPECT_EQ(options.tenant, 7u);
+  EXPECT_EQ(options.deadline_seconds, 1.5);
+  EXPECT_EQ(parsed_as<RunOptions>({"run", "p.wasm", "--deadline", "2"}).deadline_seconds, 2.0);
+  EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "--tenant", "7"}),
+            "--tenant is one of a server, which --server names; programs that run here are tenant "
+            "0");
+  EXPECT_EQ(parsed_as<StatusOptions>({"status"}).server, "ws://127.0.0.1:7847");
+  EXPECT_EQ(parsed_as<StatusOptions>({"status", "--json"}).output, OutputStyle::Json);
+}
+
 TEST(Parse, PoliciesForBatchesCarryTheirNumber) {
   const auto batching = [](const std::string& text) {
     return parsed_as<RunOptions>({"run", "p.wasm", "--batching", text}).engine.batching;

@@ -50,8 +50,10 @@ struct EngineFlags {
 // Bounds and grants of an instance; checked in finish().
 struct InstanceFlags {
   std::string memory = "128MiB";
+  std::string output = "1GiB";
   InstanceOptions options;
-  void add_all(CLI::App& app, double cpu_seconds_max);
+  // `pages`: what an instance may have without --pages-max.
+  void add_all(CLI::App& app, double cpu_seconds_max, const char* pages);
   Result<InstanceOptions> finish(const CLI::App& app) const;
 };
 
@@ -66,11 +68,15 @@ void add_json(CLI::App& app, OutputStyle& output);
 // "512MiB", "8G", "1073741824": a count of bytes. Units are powers of 1024.
 Result<std::uint64_t> parse_bytes(const std::string& text);
 
+// "3=weight:2,instances:64": what a tenant may have.
+Result<TenantOptions> parse_tenant(const std::string& text);
+
 // "adaptive", "eager", "k-only:32", "t-only:2.5": when a batch is built.
 Result<BatchingChoice> parse_batching(const std::string& text);
 
 Verb add_run(CLI::App& app);
 Verb add_serve(CLI::App& app);
+Verb add_status(CLI::App& app);
 Verb add_generate(CLI::App& app);
 Verb add_chat(CLI::App& app);
 Verb add_eval(CLI::App& app);

@@ -13,10 +13,11 @@ namespace {
 // What a client may say; the rest is said where the engine is. Variables of the environment are not
 // meant for this run.
 Result<void> check_remote_flags(const CLI::App& verb) {
-  constexpr std::string_view kRemote[] = {"PROGRAM",    "--server",     "--each",
-                                          "--json",     "--send-file",  "--save-files",
-                                          "--help",     "--memory-max", "--cpu-seconds-max",
-                                          "--pages-max"};
+  constexpr std::string_view kRemote[] = {"PROGRAM",     "--server",     "--each",
+                                          "--json",      "--send-file",  "--save-files",
+                                          "--help",      "--memory-max", "--cpu-seconds-max",
+                                          "--pages-max", "--output-max", "--tenant",
+                                          "--deadline"};
   for (const CLI::Option* each : verb.get_options()) {
     const std::string name = each->get_name();
     const bool is_remote =
@@ -67,7 +68,19 @@ Verb add_run(CLI::App& app) {
           "with --each into a folder of the instance's number in it. Without, they are not "
           "kept")
       ->type_name("FOLDER");
-  state->instance.add_all(*verb, state->options.instance.cpu_seconds_max);
+  verb->add_option("--tenant", state->options.tenant,
+                   "With --server: the tenant of it that the program belongs to and is charged to "
+                   "(quire serve --tenant)")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--deadline", state->options.deadline_seconds,
+                   "Seconds after its launch by which the program should be done: of the work of "
+                   "one tenant and priority, the earlier deadline goes first. It promises nothing, "
+                   "and nothing ends when it is over; 0 for none")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  state->instance.add_all(*verb, state->options.instance.cpu_seconds_max, "as many as there are");
   verb->add_flag("--kv-tree{text}", state->kv_tree,
                  "In the end draw the page graph: what was shared, found, kept; =dot for Graphviz")
       ->type_name("text|dot");
@@ -99,6 +112,11 @@ Examples:
   quire run program.wasm --each arguments.jsonl --kv-report report.json && quire kv why report.json)");
   return {verb, [state, verb]() -> Result<Request> {
             if (!state->options.server.empty()) TRY(check_remote_flags(*verb));
+            if (state->options.server.empty() && state->options.tenant != 0) {
+              return Error(ErrorCode::InvalidArgument,
+                           "--tenant is one of a server, which --server names; programs that run "
+                           "here are tenant 0");
+            }
             state->options.engine = TRY(state->engine.finish());
             state->options.instance = TRY(state->instance.finish(*verb));
             state->options.engine.explains_misses =

@@ -1,13 +1,84 @@
 // The verb that starts a server.
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "base/utf8.h"
 #include "cli/verb.h"
 
 namespace quire::cli {
+namespace {
+
+constexpr std::size_t kTenantCountMax = 255;  // The reply to a status has room for as many.
+constexpr std::uint64_t kWeightMax = 1000;
+constexpr std::uint64_t kCountMax = 1u << 26;
+
+std::optional<std::uint64_t> whole(std::string_view text, std::uint64_t most) {
+  std::uint64_t value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  return is_number && value <= most ? std::optional(value) : std::nullopt;
+}
+
+// One of "weight:2", "instances:64", ...
+Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
+  const auto wrong = [&](const std::string& how) {
+    return Error(ErrorCode::InvalidArgument, "--tenant: " + in_quotes(member) + " " + how);
+  };
+  const std::size_t colon = member.find(':');
+  const std::string_view name = member.substr(0, colon);
+  const std::string_view value = colon == std::string_view::npos ? "" : member.substr(colon + 1);
+  if (name == "memory") {
+    Result<std::uint64_t> bytes = parse_bytes(std::string(value));
+    if (!bytes.ok()) return wrong("has no count of bytes, as in memory:4GiB");
+    tenant.memory_bytes_max = bytes.value();
+    return {};
+  }
+  if (name == "weight") {
+    const std::optional<std::uint64_t> weight = whole(value, kWeightMax);
+    if (!weight || *weight == 0) return wrong("is no weight from 1 to 1000");
+    tenant.weight = static_cast<std::uint32_t>(*weight);
+    return {};
+  }
+  std::optional<std::uint64_t>* bound = name == "instances" ? &tenant.instance_count_max
+                                        : name == "pages"   ? &tenant.page_count_max
+                                        : name == "http"    ? &tenant.http_exchange_count_max
+                                                            : nullptr;
+  if (bound == nullptr) {
+    return wrong("is none of weight:N, instances:N, pages:N, memory:BYTES and http:N");
+  }
+  *bound = whole(value, kCountMax);
+  if (!*bound) return wrong("has no count from 0 to " + std::to_string(kCountMax));
+  return {};
+}
+
+}  // namespace
+
+Result<TenantOptions> parse_tenant(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::optional<std::uint64_t> number =
+      whole(std::string_view(text).substr(0, equals), UINT32_MAX);
+  if (equals == std::string::npos || !number) {
+    return Error(ErrorCode::InvalidArgument,
+                 "--tenant: " + in_quotes(text) + " is not N=weight:2,instances:64,...");
+  }
+  TenantOptions tenant;
+  tenant.tenant = static_cast<std::uint32_t>(*number);
+  std::string_view rest = std::string_view(text).substr(equals + 1);
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    TRY(set_tenant_member(tenant, rest.substr(0, comma)));
+    if (comma == std::string_view::npos) return tenant;
+    rest.remove_prefix(comma + 1);
+  }
+}
 
 Verb add_serve(CLI::App& app) {
   struct State {
     ServeOptions options;
     EngineFlags engine;
     InstanceFlags instance;
+    std::vector<std::string> tenants;
   };
   auto state = std::make_shared<State>();
   ServeOptions& options = state->options;
@@ -52,7 +123,15 @@ Verb add_serve(CLI::App& app) {
       ->type_name("S")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  state->instance.add_all(*verb, 3600.0);
+  verb->add_option(
+          "--tenant", state->tenants,
+          "What all programs of tenant N may have at once, and its share of the device: weight, "
+          "instances, pages, memory (what they may grow to), http (exchanges); each may be left "
+          "out. May be given again; without it there is tenant 0 alone, which has what is there")
+      ->type_name("N=weight:W,instances:N,pages:N,memory:BYTES,http:N")
+      ->allow_extra_args(false);
+  state->instance.add_all(*verb, 3600.0,
+                          "a quarter of the pool, or what holds 2,048 tokens where that is more");
   state->engine.add_models(*verb);
   state->engine.add_rest(*verb);
   state->engine.add_store(*verb);
@@ -65,12 +144,45 @@ second one stops them at once. docs/protocol.md is what clients speak, clients/p
 Examples:
   quire serve
   quire serve build/release/inferlets --listen 127.0.0.1:0 --instances 200
+  quire serve --tenant 0=weight:3 --tenant 1=weight:1,instances:64,memory:4GiB
   quire run --server ws://127.0.0.1:7847 text_completion -- --prompt "Once upon a time")");
   return {verb, [state, verb]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
             state->options.instance = TRY(state->instance.finish(*verb));
+            for (const std::string& each : state->tenants) {
+              const TenantOptions tenant = TRY(parse_tenant(each));
+              for (const TenantOptions& other : state->options.tenants) {
+                if (other.tenant != tenant.tenant) continue;
+                return Error(ErrorCode::InvalidArgument,
+                             "--tenant: " + std::to_string(tenant.tenant) + " is given twice");
+              }
+              state->options.tenants.push_back(tenant);
+            }
+            if (state->options.tenants.size() > kTenantCountMax) {
+              return Error(ErrorCode::InvalidArgument,
+                           "--tenant: " + std::to_string(state->options.tenants.size()) +
+                               " tenants; at most " + std::to_string(kTenantCountMax) +
+                               " can be named");
+            }
             return Request(state->options);
           }};
+}
+
+Verb add_status(CLI::App& app) {
+  auto options = std::make_shared<StatusOptions>();
+  CLI::App* verb =
+      app.add_subcommand("status", "Tell what tenants and programs of a server hold and have used");
+  verb->add_option("--server", options->server, "The server, as quire serve printed it")
+      ->type_name("URL")
+      ->capture_default_str();
+  add_json(*verb, options->output);
+  verb->footer(
+      R"(For whoever runs the server: it tells of all tenants. docs/limits.md says what the figures mean.
+
+Examples:
+  quire status
+  quire status --server ws://127.0.0.1:7847 --json)");
+  return {verb, [options]() -> Result<Request> { return Request(*options); }};
 }
 
 }  // namespace quire::cli

@@ -19,6 +19,7 @@
 #include "main/commands/new_command.h"
 #include "main/commands/run_command.h"
 #include "main/commands/serve_command.h"
+#include "main/commands/status_command.h"
 #include "main/commands/text_commands.h"
 
 namespace quire {
@@ -28,6 +29,7 @@ namespace {
 struct Commands {
   int operator()(const cli::RunOptions& options) const { return run_command(options); }
   int operator()(const cli::ServeOptions& options) const { return serve_command(options); }
+  int operator()(const cli::StatusOptions& options) const { return status_command(options); }
   int operator()(const cli::GenerateOptions& options) const { return generate_command(options); }
   int operator()(const cli::ChatOptions& options) const { return chat_command(options); }
   int operator()(const cli::EvalOptions& options) const { return eval_command(options); }

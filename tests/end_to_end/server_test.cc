@@ -211,6 +211,44 @@ TEST(EndToEndServer, AProgramLaunchesOneThatAClientUploadedAndNamed) {
   EXPECT_NE(after.out.find("ended with 0\n"), std::string::npos) << after.out;
 }
 
+TEST(EndToEndServer, TheOperatorSeesWhatTenantsUsedAndTheirBoundsHold) {
+  ServerProcess server(tiny({kEcho, "--tenant", "7=weight:2,instances:1"}));
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  EXPECT_EQ(run_there(server, {"echo", "--tenant", "7", "--deadline", "5", "--", "hello"}).out,
+            "hello\n");
+  const ProcessResult unknown = run_there(server, {"echo", "--tenant", "8"});
+  EXPECT_EQ(unknown.exit_code, 3) << unknown.err;
+  EXPECT_NE(unknown.err.find("tenant 8 is not one of this server's"), std::string::npos)
+      << unknown.err;
+  const std::unique_ptr<server::ServerClient> client = client_of(server);
+  wire::Launch launch{{std::nullopt, "echo"}, {}, {}, false, 7, {}};
+  const auto launched = client->ask(launch, std::chrono::milliseconds(10'000));
+  ASSERT_TRUE(launched.ok());
+  ASSERT_TRUE(std::holds_alternative<wire::InstanceReply>(launched.value()));
+
+  const ProcessResult told = run_quire({"status", "--server", server.url(), "--json"});
+  ASSERT_EQ(told.exit_code, 0) << told.err;
+  const nlohmann::json json = nlohmann::json::parse(told.out, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << told.out;
+  const nlohmann::json& tenants = json["detail"]["tenants"];
+  const auto found = std::find_if(tenants.begin(), tenants.end(),
+                                  [](const nlohmann::json& each) { return each["tenant"] == 7; });
+  ASSERT_NE(found, tenants.end()) << told.out;
+  EXPECT_EQ((*found)["weight"], 2);
+  EXPECT_EQ((*found)["figures"]["instance_count_max"], nlohmann::json({1, 1}));
+  EXPECT_EQ((*found)["figures"]["launched_count"], nlohmann::json::array({2}));
+  EXPECT_GE((*found)["figures"]["output_bytes"][0], 6);
+  ASSERT_EQ(json["detail"]["instances"].size(), 1u) << told.out;
+  EXPECT_EQ(json["detail"]["instances"][0]["tenant"], 7);
+  EXPECT_EQ(json["detail"]["instances"][0]["figures"]["memory_bytes_max"][1], 128 << 20);
+
+  const ProcessResult text = run_quire({"status", "--server", server.url()});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("serves tiny_llama"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find(" 1 of 1 "), std::string::npos) << text.out;
+  EXPECT_NE(run_quire({"status", "--server", "ws://127.0.0.1:1"}).exit_code, 0);
+}
+
 TEST(EndToEndServer, WhoFindsNoServerIsToldHowToGetOne) {
   ProcessResult result = run_quire({"run", "--server", "ws://127.0.0.1:1", kEcho});
   EXPECT_EQ(result.exit_code, 1);

@@ -144,9 +144,13 @@ class Client:
         *,
         limits: Limits | None = None,
         detached: bool = False,
+        tenant: int = 0,
+        deadline: float | None = None,
         on_log: Callable[[LogLine], None] | None = None,
     ) -> Instance:
-        """Unavailable, with retry_after: the server has as many instances as it takes.
+        """Unavailable, with retry_after: the server, or the tenant, has as many instances as it takes.
+
+        `deadline` is in seconds from now: of the work of one tenant, the earlier deadline goes first.
 
         A detached instance goes on when this client leaves. Lines of its log go to `on_log`, or to
         the logger "quire".
@@ -160,6 +164,10 @@ class Client:
             head["limits"] = limits.to_json()
         if detached:
             head["detached"] = True
+        if tenant:
+            head["tenant"] = tenant
+        if deadline is not None:
+            head["deadline_ms"] = max(1, round(deadline * 1000))
         return await self.ask(
             head, convert=lambda frame: self._adopt(frame, on_log), undo="abort"
         )
@@ -181,10 +189,12 @@ class Client:
             convert=lambda frame: [_info_of(each) for each in frame.head["instances"]],
         )
 
-    async def status(self) -> ServerStatus:
-        return await self.ask(
-            {"verb": "status"}, convert=lambda frame: ServerStatus.of(frame.head)
-        )
+    async def status(self, *, detail: bool = False) -> ServerStatus:
+        """With `detail`, what tenants and instances hold and have used: for the operator."""
+        head: dict[str, Any] = {"verb": "status"}
+        if detail:
+            head["detail"] = True
+        return await self.ask(head, convert=lambda frame: ServerStatus.of(frame.head))
 
     # ---- Requests and their replies.
 

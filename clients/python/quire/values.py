@@ -16,6 +16,7 @@ class Limits:
     cpu_ns_max: int | None = None
     cpu_ns_between_waits_max: int | None = None
     page_count_max: int | None = None
+    output_bytes_max: int | None = None
 
     def to_json(self) -> dict[str, int]:
         return {name: value for name, value in vars(self).items() if value is not None}
@@ -102,6 +103,11 @@ class ServerStatus:
     page_count: int
     page_count_free: int
     all: dict[str, Any]
+
+    @property
+    def detail(self) -> dict[str, Any] | None:
+        """Figures of the server, its tenants and instances; None unless they were asked for."""
+        return self.all.get("detail")
 
     @classmethod
     def of(cls, head: dict[str, Any]) -> "ServerStatus":

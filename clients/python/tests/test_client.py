@@ -253,6 +253,43 @@ class Full(WithServer):
         self.assertGreater(closed.exception.retry_after or 0, 0)
 
 
+class Tenants(WithServer):
+    arguments = ("--tenant", "7=weight:2,instances:1")
+
+    async def test_a_tenant_is_held_to_its_bound_and_the_operator_sees_it(self) -> None:
+        with self.assertRaises(quire.NotFound):
+            await self.client.launch("echo", tenant=8)
+        instance = await self.client.launch("echo", tenant=7, deadline=2.5)
+        with self.assertRaises(quire.QuireError) as refused:
+            await self.client.launch("echo", tenant=7)
+        self.assertIn("tenant 7: instance_count_max: 1 of 1", str(refused.exception))
+        self.assertGreater(refused.exception.retry_after or 0, 0)
+        self.assertIsNone((await self.client.status()).detail)
+        detail = (await self.client.status(detail=True)).detail
+        assert detail is not None
+        (tenant,) = [each for each in detail["tenants"] if each["tenant"] == 7]
+        self.assertEqual(tenant["weight"], 2)
+        self.assertEqual(tenant["figures"]["instance_count_max"], [1, 1])
+        self.assertEqual(tenant["figures"]["refused_count"], [1])
+        self.assertEqual([each["tenant"] for each in detail["instances"]], [7])
+        await instance.abort()
+
+    async def test_pages_and_output_of_an_instance_have_a_bound_by_default(self) -> None:
+        for limits in (
+            quire.Limits(page_count_max=65),
+            quire.Limits(output_bytes_max=(1 << 30) + 1),
+        ):
+            with self.assertRaises(quire.OutOfRange):
+                await self.client.launch("echo", limits=limits)
+        limits = quire.Limits(output_bytes_max=9)
+        instance = await self.client.launch("echo", limits=limits)
+        await instance.send("12345678")  # And a newline.
+        self.assertEqual(await self.soon(instance.receive()), b"12345678\n")
+        await instance.send("9")
+        end = await self.soon(instance.result())
+        self.assertNotEqual(end.exit_code, 0)
+
+
 class Stalling(WithServer):
     async def test_who_does_not_receive_is_told_and_may_go_on(self) -> None:
         slow = quire.Client(self.server.url, buffer_bytes_max=100_000, stall_seconds=0.2)

@@ -12,6 +12,7 @@ Result<lifecycle::InstanceLimits> instance_limits(const cli::InstanceOptions& op
   lifecycle::InstanceLimits limits;
   limits.memory_bytes_max = options.memory_bytes_max;
   if (options.page_count_max > 0) limits.control.page_count_max = options.page_count_max;
+  limits.guest.output_bytes_max = options.output_bytes_max;
   limits.guest.may_read_logits = options.may_read_logits;
   limits.control.may_export_publicly = options.may_export_publicly;
   Result<std::vector<net::HttpGrant>> http = net::parse_http_grants(options.allow_http);
@@ -21,6 +22,17 @@ Result<lifecycle::InstanceLimits> instance_limits(const cli::InstanceOptions& op
   limits.cpu_ns_max = cpu_ns;
   limits.cpu_ns_between_waits_max = std::min(limits.cpu_ns_between_waits_max, cpu_ns);
   return limits;
+}
+
+std::uint32_t shared_page_count_max(const std::vector<control::ModelDescription>& models) {
+  constexpr std::uint32_t kShare = 4;
+  constexpr std::uint32_t kTokenCountMin = 2048;
+  std::uint32_t most = 1;
+  for (const control::ModelDescription& each : models) {
+    const std::uint32_t least = std::min(each.page_count, kTokenCountMin / each.page_size);
+    most = std::max({most, each.page_count / kShare, least});
+  }
+  return most;
 }
 
 }  // namespace quire

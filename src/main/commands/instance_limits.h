@@ -1,5 +1,8 @@
 #pragma once
 // The lifecycle's word for what the user lets an instance have.
+#include <cstdint>
+#include <vector>
+
 #include "application/lifecycle/launch.h"
 #include "base/result.h"
 #include "cli/options.h"
@@ -8,5 +11,9 @@ namespace quire {
 
 // InvalidArgument names the flag whose value is wrong.
 Result<lifecycle::InstanceLimits> instance_limits(const cli::InstanceOptions& options);
+
+// Pages of an instance on a server whose operator did not say how many: a quarter of the largest
+// pool, so that one program cannot hold what all need, but in a small pool what holds 2,048 tokens.
+std::uint32_t shared_page_count_max(const std::vector<control::ModelDescription>& models);
 
 }  // namespace quire

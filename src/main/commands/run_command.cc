@@ -224,7 +224,11 @@ Result<int> run(const cli::RunOptions& options) {
   const std::uint64_t begin_ns = clock.now_ns();
   for (const Arguments& arguments : all) {
     const lifecycle::LaunchRequest request = {
-        .program = program.value(), .tenant = {}, .arguments = arguments, .limits = limits.value()};
+        .program = program.value(),
+        .tenant = {},
+        .arguments = arguments,
+        .limits = limits.value(),
+        .deadline_in_ns = static_cast<std::uint64_t>(options.deadline_seconds * 1e9)};
     instances.push_back(TRY(application->launch(request, client)));
     client.add(instances.back(), instances.size() - 1);
   }

@@ -139,10 +139,15 @@ void RemoteRun::launch() {
   while (!to_launch_.empty() && launching_.size() < kLaunchCountMax) {
     const std::size_t number = to_launch_.front();
     to_launch_.pop_front();
-    wire::Launch request{program_, all_[number], {}, false};
+    wire::Launch request{program_, all_[number], {}, false, options_.tenant, {}};
+    if (options_.deadline_seconds > 0) {
+      request.deadline_ms =
+          static_cast<std::uint64_t>(std::max(options_.deadline_seconds * 1e3, 1.0));
+    }
     const cli::InstanceOptions& limits = options_.instance;
     if (limits.has_memory) request.limits.memory_bytes_max = limits.memory_bytes_max;
     if (limits.page_count_max > 0) request.limits.page_count_max = limits.page_count_max;
+    if (limits.has_output) request.limits.output_bytes_max = limits.output_bytes_max;
     if (limits.has_cpu_seconds) {
       request.limits.cpu_ns_max = static_cast<std::uint64_t>(limits.cpu_seconds_max * 1e9);
     }

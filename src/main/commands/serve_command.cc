@@ -44,6 +44,18 @@ std::uint32_t connection_count(std::uint32_t wanted) {
   return static_cast<std::uint32_t>(room);
 }
 
+void name_tenants(const std::vector<cli::TenantOptions>& tenants,
+                  lifecycle::InstanceManager& manager) {
+  for (const cli::TenantOptions& each : tenants) {
+    manager.name_tenant(
+        control::TenantId{each.tenant}, each.weight,
+        {.instance_count_max = each.instance_count_max.value_or(lifecycle::kNoLimit),
+         .memory_bytes_max = each.memory_bytes_max.value_or(lifecycle::kNoLimit),
+         .page_count_max = each.page_count_max.value_or(lifecycle::kNoLimit),
+         .http_exchange_count_max = each.http_exchange_count_max.value_or(lifecycle::kNoLimit)});
+  }
+}
+
 server::ServerOptions server_options(const cli::ServeOptions& options, server::Endpoint listen,
                                      lifecycle::InstanceLimits limits) {
   server::ServerOptions server;
@@ -100,6 +112,10 @@ Result<int> serve(const cli::ServeOptions& options) {
                              {.instance_count_max = options.instance_count_max,
                               .waiting_launch_count_max = options.waiting_launch_count_max,
                               .memory_bytes_max = options.instance.memory_bytes_max}));
+  name_tenants(options.tenants, application->manager());
+  if (options.instance.page_count_max == 0) {
+    limits.value().control.page_count_max = shared_page_count_max(machine->control().models());
+  }
   const std::unique_ptr<server::Server> server = TRY(server::Server::open(
       {.manager = application->manager(),
        .loop = application->loop(),

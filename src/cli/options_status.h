@@ -1,0 +1,14 @@
+#pragma once
+// What `quire status` was asked for. src/main/commands/status_command.h does the work.
+#include <string>
+
+#include "cli/options.h"
+
+namespace quire::cli {
+
+struct StatusOptions {
+  std::string server = "ws://127.0.0.1:7847";
+  OutputStyle output = OutputStyle::Text;
+};
+
+}  // namespace quire::cli
