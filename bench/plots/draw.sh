@@ -20,6 +20,9 @@ bench/plots/bar_plot.py bench/calls/calls.json --rows calls_per_token --label pr
 bench/plots/bar_plot.py bench/batching/simulated.json --label policy --y requests_per_s --spread least,most \
   --title "128 instances on a GPU's cost curve, by policy" \
   --y-label "requests a second, median of five rounds (least to most)" --output "$folder/batching.svg"
+bench/plots/bar_plot.py bench/overhead/overhead.json --label way --y over_host_loop --where instances=32 --scale 100 \
+  --title "What a token of each of 32 programs takes over the host's own loop" \
+  --y-label "% over the host's loop, median of the differences in nine rounds" --output "$folder/overhead.svg"
 
 [ "$folder" = docs ] && exit 0
 failed=0
