@@ -10,6 +10,7 @@ constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSecond = 1'000 * kMillisecond;
 // Apart from what else is drawn from a seed.
 constexpr std::uint64_t kKnobsStream = 0x6b6e6f6273u;
+constexpr std::uint64_t kTenantsStream = 0x74656e616e74u;
 
 control::DispatchPolicy some_policy(Dice& dice) {
   using control::DispatchKind;
@@ -64,6 +65,14 @@ void be_thrifty(Knobs& knobs, Dice& dice) {
   limits.child_count_max = few();
   knobs.instance_slot_count = dice.between(1, 3);
   knobs.waiting_launch_count_max = dice.between(1, 4);
+}
+
+// All programs of a tenant have little more than one of them may.
+lifecycle::TenantLimits thrifty_tenant(Dice dice) {
+  return {.instance_count_max = dice.between(2, 6),
+          .memory_bytes_max = dice.between(2, 6) * std::uint64_t{128} << 20,
+          .page_count_max = dice.between(4, 16),
+          .http_exchange_count_max = dice.between(1, 2)};
 }
 
 void be_crowded(Knobs& knobs, Dice& dice) {
@@ -147,6 +156,7 @@ Knobs Knobs::of(Scenario scenario, std::uint64_t seed) {
       break;
     case Scenario::Thrift:
       be_thrifty(knobs, dice);
+      knobs.tenant_limits = thrifty_tenant(Dice(seed ^ kTenantsStream));
       knobs.abandon = dice.below(10);
       break;
   }

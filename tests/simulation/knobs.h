@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "application/lifecycle/launch.h"
+#include "application/lifecycle/tenant_meter.h"
 #include "control/controller/controller.h"
 
 namespace quire::simulation {
@@ -43,6 +44,7 @@ struct Knobs {
   std::uint32_t client_action_count = 12;  // Of each client.
   std::uint32_t operation_count_max = 40;  // Of each guest.
   lifecycle::InstanceLimits limits;
+  lifecycle::TenantLimits tenant_limits;  // Of each tenant.
 
   // What goes wrong, in percent.
   std::uint32_t device_error = 0;  // Of passes, loads and saves of the device.

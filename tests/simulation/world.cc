@@ -75,6 +75,9 @@ World::World(const WorldOptions& options)
   loop_.set_door(&gateway_);
   add_servers(http_);
   add_programs();
+  for (std::uint32_t tenant = 0; tenant <= knobs_.tenant_count; ++tenant) {
+    manager_.name_tenant(control::TenantId{tenant}, 1, knobs_.tenant_limits);
+  }
   for (std::uint32_t number = 0; number < knobs_.direct_count; ++number) {
     direct_.push_back(
         std::make_unique<DirectClient>(town_, manager_, programs_, number, seeds_.next()));
