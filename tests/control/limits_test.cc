@@ -107,6 +107,8 @@ TEST(Limits, ATenantsBoundCountsThePagesOfAllItsProgramsAndNoOtherTenants) {
   EXPECT_EQ(harness.message(second.id, refused),
             "tenant 1: page_count_max: 3 more wanted, its 2 programs hold 3 of 5; release some, or "
             "wait until another one ends");
+  EXPECT_EQ(harness.controller->statistics(second.id).page_count, 0u);
+  EXPECT_EQ(harness.controller->statistics(second.id).tenant_page_count, 3u);
   harness.send(second.id, ContextAppend{second.context, count_tokens(33)}, false);
   const FutureId flush = harness.send(second.id, ContextFlush{second.context});
   harness.run();

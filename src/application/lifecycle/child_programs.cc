@@ -97,7 +97,7 @@ std::optional<InstanceId> ChildPrograms::parent_of(InstanceId id) const {
 std::vector<hostcalls::LimitUse> ChildPrograms::limits(control::InstanceId id) {
   const InstanceRecord& record = *host_.find(id);
   std::vector<hostcalls::LimitUse> all = figures(record);
-  for (hostcalls::LimitUse& each : host_.tenant_limits(record.tenant)) {
+  for (hostcalls::LimitUse& each : host_.tenant_limits(record)) {
     if (each.maximum == kNoLimit) continue;
     each.name = "tenant." + each.name;
     all.push_back(std::move(each));

@@ -35,8 +35,8 @@ class ChildHost {
   virtual void kill(InstanceRecord& record, std::string reason) = 0;
   virtual void wake_if_over(InstanceRecord& record) = 0;
   virtual void client_ready(InstanceRecord& record) = 0;
-  // What is bounded of all instances of the tenant together.
-  virtual std::vector<hostcalls::LimitUse> tenant_limits(control::TenantId tenant) = 0;
+  // What is bounded of all instances of its tenant together.
+  virtual std::vector<hostcalls::LimitUse> tenant_limits(const InstanceRecord& record) = 0;
 };
 
 class ChildPrograms final : public hostcalls::Launcher, public ClientSink {

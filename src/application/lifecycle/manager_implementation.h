@@ -44,7 +44,7 @@ struct InstanceManager::Implementation final : ChildHost {
   }
   void wake_if_over(InstanceRecord& record) override;
   void client_ready(InstanceRecord& record) override { mark_undelivered(record); }
-  std::vector<hostcalls::LimitUse> tenant_limits(control::TenantId tenant) override;
+  std::vector<hostcalls::LimitUse> tenant_limits(const InstanceRecord& record) override;
 
   // Whoever has a place has a slot of the runtime.
   static AdmissionLimits bounded(AdmissionLimits limits, const sandbox::WasmRuntime& runtime) {
@@ -66,8 +66,6 @@ struct InstanceManager::Implementation final : ChildHost {
   void set_timer(InstanceRecord& record, std::optional<std::uint64_t> deadline_ns);
   bool take_http_events(net::HttpClient& http);
   InstanceUse use_of(const InstanceRecord& record) const;
-  std::vector<hostcalls::LimitUse> tenant_figures(control::TenantId id,
-                                                  const TenantMeter::Tenant& tenant) const;
   InstanceUsage usage_of(const InstanceRecord& record) const;
   void verify_tenants() const;
   void mark_undelivered(InstanceRecord& record);

@@ -10,6 +10,65 @@ namespace {
 
 using hostcalls::LimitUse;
 
+std::vector<LimitUse> bounds_of(const TenantMeter::Tenant& tenant, std::uint64_t page_count) {
+  const TenantLimits& limits = tenant.limits;
+  return {{"instance_count_max", limits.instance_count_max, tenant.instance_count},
+          {"memory_bytes_max", limits.memory_bytes_max, tenant.memory_bytes_reserved},
+          {"page_count_max", limits.page_count_max, page_count},
+          {"http.exchange_count_max", limits.http_exchange_count_max,
+           tenant.gauge.http_exchange_count}};
+}
+
+// What is not bounded, but counted: of those that live, and of those that ended.
+struct TenantSums {
+  std::uint64_t page_count = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t held_bytes = 0;
+  InstanceUse use;
+};
+
+std::vector<LimitUse> figures_of(const TenantMeter::Tenant& tenant, const TenantSums& sums) {
+  InstanceUse use = tenant.ended;
+  use += sums.use;
+  std::vector<LimitUse> figures = bounds_of(tenant, sums.page_count);
+  const std::pair<const char*, std::uint64_t> counts[] = {{"memory_bytes", sums.memory_bytes},
+                                                          {"held_bytes", sums.held_bytes},
+                                                          {"cpu_ns", use.cpu_ns},
+                                                          {"wall_ns", use.wall_ns},
+                                                          {"token_count", use.token_count},
+                                                          {"http.call_count", use.http_call_count},
+                                                          {"output_bytes", use.output_bytes},
+                                                          {"launched_count", tenant.launched_count},
+                                                          {"refused_count", tenant.refused_count}};
+  for (const auto& [name, count] : counts) figures.push_back({name, kNoLimit, count});
+  return figures;
+}
+
+void count_stage(Usage& usage, Stage stage) {
+  switch (stage) {
+    case Stage::Queued:
+      ++usage.queued_count;
+      break;
+    case Stage::Ready:
+      ++usage.ready_count;
+      break;
+    case Stage::Background:
+      ++usage.background_count;
+      break;
+    case Stage::Waiting:
+      ++usage.parked_count;
+      break;
+    case Stage::Ended:
+      ++usage.ended_count;
+      break;
+  }
+}
+
+std::uint64_t held_bytes(const hostcalls::GuestState& guest) {
+  return guest.futures.held_bytes() + guest.mailbox.bytes() + guest.session.inbox_bytes() +
+         guest.session.outbox_bytes();
+}
+
 }  // namespace
 
 // Of one that has ended: all that it ever used.
@@ -25,39 +84,10 @@ InstanceUse InstanceManager::Implementation::use_of(const InstanceRecord& record
           .output_bytes = record.state->output.bytes()};
 }
 
-std::vector<LimitUse> InstanceManager::Implementation::tenant_figures(
-    control::TenantId id, const TenantMeter::Tenant& tenant) const {
-  InstanceUse use = tenant.ended;
-  std::uint64_t page_count = 0;
-  std::uint64_t memory_bytes = 0;
-  std::uint64_t held_bytes = 0;
-  for (const auto& [instance, record] : records) {
-    if (record->tenant != id || record->stage == Stage::Ended) continue;
-    use += use_of(*record);
-    page_count += parts.control.statistics(instance).page_count;
-    if (record->instance != nullptr) memory_bytes += record->instance->memory_bytes();
-    held_bytes += record->state->futures.held_bytes() + record->state->mailbox.bytes() +
-                  record->state->session.inbox_bytes() + record->state->session.outbox_bytes();
-  }
-  const TenantLimits& limits = tenant.limits;
-  return {
-      {"instance_count_max", limits.instance_count_max, tenant.instance_count},
-      {"memory_bytes_max", limits.memory_bytes_max, tenant.memory_bytes_reserved},
-      {"page_count_max", limits.page_count_max, page_count},
-      {"http.exchange_count_max", limits.http_exchange_count_max, tenant.gauge.http_exchange_count},
-      {"memory_bytes", kNoLimit, memory_bytes},
-      {"held_bytes", kNoLimit, held_bytes},
-      {"cpu_ns", kNoLimit, use.cpu_ns},
-      {"wall_ns", kNoLimit, use.wall_ns},
-      {"token_count", kNoLimit, use.token_count},
-      {"http.call_count", kNoLimit, use.http_call_count},
-      {"output_bytes", kNoLimit, use.output_bytes},
-      {"launched_count", kNoLimit, tenant.launched_count},
-      {"refused_count", kNoLimit, tenant.refused_count}};
-}
-
-std::vector<LimitUse> InstanceManager::Implementation::tenant_limits(control::TenantId id) {
-  return tenant_figures(id, tenants.tenants().at(id));
+// O(1): programs may ask in a loop.
+std::vector<LimitUse> InstanceManager::Implementation::tenant_limits(const InstanceRecord& record) {
+  return bounds_of(tenants.tenants().at(record.tenant),
+                   parts.control.statistics(record.id).tenant_page_count);
 }
 
 InstanceUsage InstanceManager::Implementation::usage_of(const InstanceRecord& record) const {
@@ -100,31 +130,23 @@ bool InstanceManager::is_named(control::TenantId tenant) const {
 Usage InstanceManager::usage(std::size_t instance_count_max) const {
   const Implementation& self = *implementation_;
   Usage usage;
-  for (const auto& [id, tenant] : self.tenants.tenants()) {
-    const auto weight = self.weights.find(id);
-    usage.tenants.push_back(
-        {id, weight == self.weights.end() ? 1 : weight->second, self.tenant_figures(id, tenant)});
-  }
+  std::map<control::TenantId, TenantSums> sums;
   std::vector<InstanceId> ids;
   for (const auto& [id, record] : self.records) {
     ids.push_back(id);
-    switch (record->stage) {
-      case Stage::Queued:
-        ++usage.queued_count;
-        break;
-      case Stage::Ready:
-        ++usage.ready_count;
-        break;
-      case Stage::Background:
-        ++usage.background_count;
-        break;
-      case Stage::Waiting:
-        ++usage.parked_count;
-        break;
-      case Stage::Ended:
-        ++usage.ended_count;
-        break;
+    if (record->stage != Stage::Ended) {
+      TenantSums& sum = sums[record->tenant];
+      sum.use += self.use_of(*record);
+      sum.page_count += self.parts.control.statistics(id).page_count;
+      if (record->instance != nullptr) sum.memory_bytes += record->instance->memory_bytes();
+      sum.held_bytes += held_bytes(*record->state);
     }
+    count_stage(usage, record->stage);
+  }
+  for (const auto& [id, tenant] : self.tenants.tenants()) {
+    const auto weight = self.weights.find(id);
+    usage.tenants.push_back(
+        {id, weight == self.weights.end() ? 1 : weight->second, figures_of(tenant, sums[id])});
   }
   std::sort(ids.begin(), ids.end());
   usage.left_out_count = ids.size() - std::min(ids.size(), instance_count_max);

@@ -355,6 +355,7 @@ InstanceStatistics Controller::statistics(InstanceId id) const {
   const Instance* instance = find_instance(id);
   if (instance == nullptr) return {};
   InstanceStatistics statistics = instance->statistics;
+  statistics.tenant_page_count = instance->tenant_pages->page_count;
   for (const PageLedger& ledger : instance->ledgers) {
     statistics.page_count_max += ledger.page_count_max();
     statistics.page_count += ledger.page_count();
