@@ -29,6 +29,9 @@ struct ServeOptions {
   std::uint32_t instance_count_max = 1024;
   std::uint32_t waiting_launch_count_max = 256;
   std::uint32_t connection_count_max = 1024;
+  // Of a compilation of what a client uploaded.
+  std::uint64_t compile_memory_bytes_max = std::uint64_t{1} << 30;
+  std::uint32_t compile_seconds_max = 60;  // Of processor time.
   double grace_seconds = 10.0;  // That an instance outlives its client, and the server its end.
   double keep_seconds = 600.0;  // That last words wait for who attaches.
   OutputStyle output = OutputStyle::Text;

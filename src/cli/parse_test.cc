@@ -126,6 +126,19 @@ TEST(Parse, ServeTakesProgramsAndEveryFlagOfItsContract) {
   EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).instance.cpu_seconds_max, 3600.0);
 }
 
+TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
+  const auto options = parsed_as<ServeOptions>(
+      {"serve", "--compile-memory-max", "512MiB", "--compile-seconds-max", "7"});
+  EXPECT_EQ(options.compile_memory_bytes_max, std::uint64_t{512} << 20);
+  EXPECT_EQ(options.compile_seconds_max, 7u);
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).compile_memory_bytes_max, std::uint64_t{1} << 30);
+  EXPECT_EQ(first_line_of_usage_error({"serve", "--compile-memory-max", "1MiB"}),
+            "--compile-memory-max 1MiB: the compiler alone needs 64MiB");
+  EXPECT_EQ(
+      first_line_of_usage_error({"serve", "--compile-memory-max", "much"}),
+      "--compile-memory-max: \"much\" is no number of bytes (as in 512MiB, 8GiB, 1073741824)");
+}
+
 TEST(Parse, ARunOnAServerTakesWhatAClientMaySay) {
   const auto options =
       parsed_as<RunOptions>({"run", "--server", "ws://localhost:1", "p.wasm", "--cpu-seconds-max",

@@ -73,12 +73,27 @@ Result<TenantOptions> parse_tenant(const std::string& text) {
   }
 }
 
+namespace {
+
+// The compiler takes about 20 MiB before it has seen a module.
+Result<std::uint64_t> compile_memory(const std::string& text) {
+  constexpr std::uint64_t kLeast = std::uint64_t{64} << 20;
+  Result<std::uint64_t> bytes = parse_bytes(text);
+  if (!bytes.ok()) return std::move(bytes).take_error().while_("--compile-memory-max");
+  if (bytes.value() >= kLeast) return bytes;
+  return Error(ErrorCode::InvalidArgument,
+               "--compile-memory-max " + text + ": the compiler alone needs 64MiB");
+}
+
+}  // namespace
+
 Verb add_serve(CLI::App& app) {
   struct State {
     ServeOptions options;
     EngineFlags engine;
     InstanceFlags instance;
     std::vector<std::string> tenants;
+    std::string compile_memory = "1GiB";
   };
   auto state = std::make_shared<State>();
   ServeOptions& options = state->options;
@@ -130,6 +145,18 @@ Verb add_serve(CLI::App& app) {
           "out. May be given again; without it there is tenant 0 alone, which has what is there")
       ->type_name("N=weight:W,instances:N,pages:N,memory:BYTES,http:N")
       ->allow_extra_args(false);
+  verb->add_option("--compile-memory-max", state->compile_memory,
+                   "Memory of the process that compiles a module which a client uploaded (64MiB at "
+                   "least); one that needs more is refused")
+      ->envname("QUIRE_COMPILE_MEMORY_MAX")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  verb->add_option("--compile-seconds-max", options.compile_seconds_max,
+                   "Its processor time; by the clock it has four times as long")
+      ->envname("QUIRE_COMPILE_SECONDS_MAX")
+      ->type_name("S")
+      ->check(CLI::Range(1u, 86400u))
+      ->capture_default_str();
   state->instance.add_all(*verb, 3600.0,
                           "a quarter of the pool, or what holds 2,048 tokens where that is more");
   state->engine.add_models(*verb);
@@ -164,6 +191,7 @@ Examples:
                                " tenants; at most " + std::to_string(kTenantCountMax) +
                                " can be named");
             }
+            state->options.compile_memory_bytes_max = TRY(compile_memory(state->compile_memory));
             return Request(state->options);
           }};
 }

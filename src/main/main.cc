@@ -2,9 +2,11 @@
 // machine/machine.cc, and what runs programs on it in machine/application.cc.
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "application/sandbox/compile_worker.h"
 #include "cli/parse.h"
 #include "main/commands/bench_command.h"
 #include "main/commands/bench_launch_command.h"
@@ -56,6 +58,10 @@ struct Commands {
 }  // namespace quire
 
 int main(int argc, char** argv) {
+  // Not for people: what this program starts to compile a client's module.
+  if (argc == 2 && std::string_view(argv[1]) == quire::sandbox::kCompileVerb) {
+    return quire::sandbox::compile_worker_main();
+  }
   const quire::cli::Parsed parsed =
       quire::cli::parse(std::vector<std::string>(argv + 1, argv + argc));
   if (parsed.request) return std::visit(quire::Commands{}, *parsed.request);

@@ -11,28 +11,27 @@ ProgramStore::~ProgramStore() {
   if (helper_.joinable()) helper_.join();
 }
 
-ProgramStore::Entry& ProgramStore::add(ProgramId id, const Digest& digest,
-                                       std::uint64_t wasm_bytes) {
+ProgramStore::Entry& ProgramStore::add(ProgramId id, const Digest& digest, std::uint64_t bytes) {
   by_digest_[digest] = id;
   Entry& entry = programs_[id];
   entry.digest = digest;
-  entry.wasm_bytes = wasm_bytes;
+  entry.bytes = bytes;
   entry.used = ++uses_;
   return entry;
 }
 
 void ProgramStore::forget(std::unordered_map<ProgramId, Entry>::iterator entry) {
   requested_count_ -= 1;
-  requested_bytes_ -= entry->second.wasm_bytes;
+  requested_bytes_ -= entry->second.bytes;
   const auto named = by_digest_.find(entry->second.digest);
   if (named != by_digest_.end() && named->second == entry->first) by_digest_.erase(named);
   programs_.erase(entry);
 }
 
-// What compiles cannot be forgotten; kRequestCountMax bounds it.
-void ProgramStore::make_room(std::uint64_t wasm_bytes) {
-  while (requested_count_ >= limits_.count_max ||
-         requested_bytes_ + wasm_bytes > limits_.bytes_max) {
+// For so much more. What compiles cannot be forgotten; kRequestCountMax bounds it.
+void ProgramStore::make_room(std::size_t count, std::uint64_t bytes) {
+  while (requested_count_ + count > limits_.count_max ||
+         requested_bytes_ + bytes > limits_.bytes_max) {
     auto oldest = programs_.end();
     for (auto each = programs_.begin(); each != programs_.end(); ++each) {
       if (each->second.stays || each->second.compiling()) continue;
@@ -48,7 +47,7 @@ Result<ProgramId> ProgramStore::load(std::span<const std::byte> wasm) {
   const std::optional<ProgramId> known = find(digest);
   if (known && find(*known)->program != nullptr) return *known;
   std::shared_ptr<const sandbox::Program> program =
-      TRY(runtime_.compile(wasm, sandbox::Effort::Best));
+      TRY(runtime_.compile(wasm, sandbox::Effort::Best, sandbox::Origin::Operator));
   if (known && find(*known)->compiling()) return *known;
   const ProgramId id{next_id_++};
   Entry& entry = add(id, digest, wasm.size());
@@ -65,7 +64,7 @@ Result<ProgramId> ProgramStore::request(std::vector<std::byte> wasm, const Diges
                  std::to_string(requested_) + " programs wait to be compiled");
   }
   if (!helper_.joinable()) helper_ = std::thread([this] { help(); });
-  make_room(wasm.size());
+  make_room(1, wasm.size());
   const ProgramId id{next_id_++};
   add(id, digest, wasm.size());
   requested_count_ += 1;
@@ -92,25 +91,36 @@ void ProgramStore::use(ProgramId id) {
 }
 
 void ProgramStore::help() {
+  bool is_prepared = true;  // The runtime was when it was made.
   while (true) {
-    std::optional<Job> job = waiting_.empty() ? jobs_.pop() : jobs_.pop_for(limits_.quiet);
+    std::optional<Job> job = is_prepared && waiting_.empty()
+                                 ? jobs_.pop()
+                                 : jobs_.pop_for(is_prepared ? limits_.quiet : limits_.breath);
     if (job) {
       compile(*std::move(job), sandbox::Effort::Quick);
+      is_prepared = false;
       continue;
     }
-    if (waiting_.empty() || is_stopping_.load()) return;
-    if (has_better_.load()) continue;  // The engine is busy.
+    if (is_stopping_.load()) return;
+    if (!is_prepared) {
+      runtime_.prepare();
+      is_prepared = true;
+      continue;
+    }
+    if (waiting_.empty() || has_better_.load()) continue;  // The engine is busy.
     Job better = std::move(waiting_.front());
     waiting_.pop_front();
     waiting_bytes_ -= better.wasm.size();
     compile(std::move(better), sandbox::Effort::Best);
+    is_prepared = false;
   }
 }
 
 void ProgramStore::compile(Job job, sandbox::Effort effort) {
   const bool is_better = effort == sandbox::Effort::Best;
   auto done = std::make_unique<Done>(Done{job.id, nullptr, std::nullopt, is_better});
-  Result<std::shared_ptr<const sandbox::Program>> program = runtime_.compile(job.wasm, effort);
+  Result<std::shared_ptr<const sandbox::Program>> program =
+      runtime_.compile(job.wasm, effort, sandbox::Origin::Client);
   if (program.ok()) {
     done->program = std::move(program).take();
   } else {
@@ -130,6 +140,14 @@ void ProgramStore::compile(Job job, sandbox::Effort effort) {
   }
 }
 
+void ProgramStore::take(Entry& entry, std::shared_ptr<const sandbox::Program> program) {
+  if (!entry.stays) {
+    requested_bytes_ += program->code_bytes() - entry.bytes;
+    entry.bytes = program->code_bytes();
+  }
+  entry.program = std::move(program);
+}
+
 bool ProgramStore::poll() {
   bool any = false;
   while (std::optional<std::unique_ptr<Done>> popped = done_.try_pop()) {
@@ -139,16 +157,17 @@ bool ProgramStore::poll() {
       has_better_.store(false);
       const auto found = programs_.find(done->id);  // It may be forgotten.
       if (found != programs_.end() && done->program != nullptr) {
-        found->second.program = std::move(done->program);
+        take(found->second, std::move(done->program));
       }
       continue;
     }
     --requested_;
     ++compiled_count_;
     Entry& entry = programs_.at(done->id);
-    entry.program = std::move(done->program);
+    if (done->program != nullptr) take(entry, std::move(done->program));
     entry.error = std::move(done->error);
   }
+  if (any) make_room(0, 0);
   return any;
 }
 

@@ -5,8 +5,9 @@
 // launched from then on run the better code.
 //
 // Owns     the compiled programs and the helper thread (started at the first request).
-// Bound    what was requested, by count and by bytes of Wasm: beyond that the program that was used
-//          least recently is forgotten (its instances keep the code). What was loaded stays. Of
+// Bound    what was requested, by count and by bytes of code (of Wasm, until there is code): beyond
+//          that the program that was used least recently is forgotten, once it is compiled (its
+//          instances keep the code). What was loaded stays. Of
 //          those that wait for their better code, kBetterCountMax and kBetterBytesMax: beyond, the
 //          oldest stays as it is.
 // Thread   engine thread; the helper only compiles and notifies the Wakeup.
@@ -34,12 +35,16 @@
 
 namespace quire::lifecycle {
 
-// Of what was requested; the bytes are those of the Wasm.
+// Of what was requested. The bytes are those of its code, and of its Wasm until there is code; one
+// program has at most half (CompileLimits).
 struct ProgramLimits {
   std::size_t count_max = 512;
-  std::uint64_t bytes_max = 256u << 20;
+  std::uint64_t bytes_max = 512u << 20;
   // Without a request, before programs are compiled again: compiling takes all cores.
   std::chrono::milliseconds quiet{1'000};
+  // Without a request, before the runtime is prepared for the next: the launches of a program that
+  // has just come want the cores too.
+  std::chrono::milliseconds breath{100};
 };
 
 class ProgramStore {
@@ -58,8 +63,8 @@ class ProgramStore {
     std::shared_ptr<const sandbox::Program> program;  // Null while compiling, and when it failed.
     std::optional<Error> error;
     Digest digest{};
-    std::uint64_t wasm_bytes = 0;
-    std::uint64_t used = 0;  // By what use() counts.
+    std::uint64_t bytes = 0;  // That it counts for.
+    std::uint64_t used = 0;   // By what use() counts.
     bool stays = false;
     bool compiling() const { return program == nullptr && !error; }
   };
@@ -93,8 +98,9 @@ class ProgramStore {
 
   void help();
   void compile(Job job, sandbox::Effort effort);
-  Entry& add(ProgramId id, const Digest& digest, std::uint64_t wasm_bytes);
-  void make_room(std::uint64_t wasm_bytes);
+  Entry& add(ProgramId id, const Digest& digest, std::uint64_t bytes);
+  void make_room(std::size_t count, std::uint64_t bytes);
+  void take(Entry& entry, std::shared_ptr<const sandbox::Program> program);
   void forget(std::unordered_map<ProgramId, Entry>::iterator entry);
 
   sandbox::WasmRuntime& runtime_;

@@ -58,13 +58,41 @@ TEST_F(Programs, TheOneUsedLeastRecentlyIsForgottenAndWhatWasLoadedStays) {
   EXPECT_EQ(request(store, "two"), two);
 }
 
-TEST_F(Programs, BytesOfWasmAreBoundedToo) {
-  ProgramStore store(runtime, wakeup, {.count_max = 10, .bytes_max = 8});
+TEST_F(Programs, BytesOfCodeAreBoundedToo) {
+  ProgramStore store(runtime, wakeup, {.count_max = 10, .bytes_max = 80});
+  runtime.code_bytes = 30;
   request(store, "one");
   request(store, "two");
-  request(store, "three");  // 3 + 3 + 5 bytes: the oldest goes.
+  EXPECT_TRUE(knows(store, "one"));
+  runtime.code_bytes = 50;
+  request(store, "three");  // 30 + 30 + 50 bytes: the oldest goes.
   EXPECT_FALSE(knows(store, "one"));
   EXPECT_TRUE(knows(store, "two"));
+  EXPECT_TRUE(knows(store, "three"));
+}
+
+TEST_F(Programs, BetterCodeCountsForItsOwnBytes) {
+  runtime.has_quick = true;
+  ProgramStore store(runtime, wakeup,
+                     {.count_max = 10, .bytes_max = 80, .quiet = std::chrono::milliseconds(1)});
+  runtime.code_bytes = 30;
+  request(store, "one");
+  const ProgramId two = request(store, "two");
+  runtime.code_bytes = 60;
+  while (store.find(two)->program->effort() == sandbox::Effort::Quick) {
+    wakeup.wait_for(std::chrono::milliseconds(10));
+    store.poll();
+  }
+  EXPECT_FALSE(knows(store, "one"));
+  EXPECT_TRUE(knows(store, "two"));
+}
+
+TEST_F(Programs, BytesOfWasmCountUntilThereIsCode) {
+  ProgramStore store(runtime, wakeup, {.count_max = 10, .bytes_max = 8});
+  runtime.code_bytes = 5;
+  request(store, "one");
+  request(store, "three");  // 5 + 5 bytes: the oldest goes.
+  EXPECT_FALSE(knows(store, "one"));
   EXPECT_TRUE(knows(store, "three"));
 }
 

@@ -31,8 +31,9 @@ class OneTier final : public sandbox::WasmRuntime {
   OneTier(std::unique_ptr<sandbox::WasmRuntime> all, sandbox::Effort only)
       : all_(std::move(all)), only_(only) {}
   Result<std::shared_ptr<const sandbox::Program>> compile(std::span<const std::byte> wasm,
-                                                          sandbox::Effort) override {
-    auto program = all_->compile(wasm, only_);
+                                                          sandbox::Effort,
+                                                          sandbox::Origin origin) override {
+    auto program = all_->compile(wasm, only_, origin);
     if (program.ok()) last = program.value()->effort();
     return program;
   }
@@ -43,6 +44,7 @@ class OneTier final : public sandbox::WasmRuntime {
   }
   std::uint32_t instance_count_max() const override { return all_->instance_count_max(); }
   void interrupt() override { all_->interrupt(); }
+  void prepare() override { all_->prepare(); }
 
   std::optional<sandbox::Effort> last;  // Of the code of the last program.
 

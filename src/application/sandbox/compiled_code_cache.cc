@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -23,18 +24,8 @@ Error io_error(const std::string& what, const std::string& path) {
   return Error(ErrorCode::Io, what + " " + path + ": " + std::strerror(errno));
 }
 
-std::span<const std::byte> bytes_of(const std::string& text, std::size_t from = 0) {
-  return std::as_bytes(std::span(text)).subspan(from);
-}
-
-Result<void> write_all(int descriptor, std::span<const std::byte> bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return io_error("cannot write", path);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return {};
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
 }
 
 }  // namespace
@@ -67,19 +58,27 @@ std::string CompiledCodeCache::path(const Digest& key) const {
   return folder_ + "/" + hex(key) + ".cwasm";
 }
 
-std::optional<std::string> CompiledCodeCache::find(const Digest& key) const {
-  Result<std::string> file = read_file(path(key), kFileBytesMax);
-  if (!file.ok()) return std::nullopt;
-  std::string bytes = std::move(file).take();
-  if (bytes.size() < kHeaderBytes || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
-    return std::nullopt;
+Result<MemoryFile> CompiledCodeCache::read(const Digest& key) const {
+  const File file = TRY(File::open(path(key)));
+  if (file.bytes() > kFileBytesMax) return Error(ErrorCode::TooLarge, path(key));
+  std::array<std::byte, kHeaderBytes> header;
+  TRY(file.read(0, header));
+  const auto read_at = [&](std::uint64_t offset, std::span<std::byte> into) {
+    return file.read(offset, into);
+  };
+  SealedCopy code = TRY(sealed_copy(read_at, kHeaderBytes, file.bytes()));
+  const auto* written = header.data() + sizeof kMagic;
+  if (std::memcmp(header.data(), kMagic, sizeof kMagic) == 0 &&
+      std::memcmp(written, code.digest.data(), code.digest.size()) == 0) {
+    return std::move(code.file);
   }
-  const Digest digest = sha256(bytes_of(bytes, kHeaderBytes));
-  if (std::memcmp(bytes.data() + sizeof kMagic, digest.data(), digest.size()) != 0) {
-    return std::nullopt;
-  }
-  bytes.erase(0, kHeaderBytes);
-  return bytes;
+  return Error(ErrorCode::Corrupted, path(key) + " is not as it was written");
+}
+
+std::optional<MemoryFile> CompiledCodeCache::find(const Digest& key) const {
+  Result<MemoryFile> code = read(key);
+  if (!code.ok()) return std::nullopt;
+  return std::move(code).take();
 }
 
 Result<void> CompiledCodeCache::store(const Digest& key, std::span<const std::byte> code) const {
@@ -90,8 +89,8 @@ Result<void> CompiledCodeCache::store(const Digest& key, std::span<const std::by
   const Digest digest = sha256(code);
   std::string header(kMagic, sizeof kMagic);
   header.append(reinterpret_cast<const char*>(digest.data()), digest.size());
-  Result<void> written = write_all(descriptor, bytes_of(header), temporary);
-  if (written.ok()) written = write_all(descriptor, code, temporary);
+  Result<void> written = write_whole(descriptor, bytes_of(header), temporary);
+  if (written.ok()) written = write_whole(descriptor, code, temporary);
   if (close(descriptor) != 0 && written.ok()) written = io_error("cannot close", temporary);
   if (written.ok() && rename(temporary.c_str(), final_path.c_str()) != 0) {
     written = io_error("cannot rename", temporary);

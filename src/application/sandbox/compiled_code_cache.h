@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "application/sandbox/memory_file.h"
 #include "base/result.h"
 #include "base/sha256.h"
 
@@ -22,7 +23,8 @@ class CompiledCodeCache {
   static Result<CompiledCodeCache> open(const std::string& folder, std::string configuration);
 
   Digest key(std::span<const std::byte> wasm) const;
-  std::optional<std::string> find(const Digest& key) const;
+  // A copy in memory, which is sealed: the file on disk may change afterwards.
+  std::optional<MemoryFile> find(const Digest& key) const;
   // Failing to store costs the next start time, nothing else; the Error is for the log.
   Result<void> store(const Digest& key, std::span<const std::byte> code) const;
 
@@ -30,6 +32,7 @@ class CompiledCodeCache {
   CompiledCodeCache(std::string folder, std::string configuration)
       : folder_(std::move(folder)), configuration_(std::move(configuration)) {}
   std::string path(const Digest& key) const;
+  Result<MemoryFile> read(const Digest& key) const;
 
   std::string folder_;
   std::string configuration_;

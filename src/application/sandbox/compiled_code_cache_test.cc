@@ -27,6 +27,12 @@ class CompiledCode : public testing::Test {
   CompiledCodeCache open(const std::string& configuration = "a") {
     return CompiledCodeCache::open(folder.string(), configuration).take();
   }
+  static std::string text_of(const std::optional<MemoryFile>& file) {
+    if (!file) return "(none)";
+    const auto bytes = MappedBytes::map(file->descriptor(), file->bytes().value());
+    return {reinterpret_cast<const char*>(bytes.value().bytes().data()),
+            bytes.value().bytes().size()};
+  }
   fs::path only_file() { return fs::directory_iterator(folder)->path(); }
 
   fs::path folder;
@@ -38,7 +44,7 @@ TEST_F(CompiledCode, IsFoundUnderTheSameModuleAndConfigurationOnly) {
   const Digest key = cache.key(bytes_of("module"));
   EXPECT_FALSE(cache.find(key).has_value());
   ASSERT_TRUE(cache.store(key, bytes_of(code)).ok());
-  EXPECT_EQ(open().find(key), code);
+  EXPECT_EQ(text_of(open().find(key)), code);
   EXPECT_NE(cache.key(bytes_of("modulf")), key);
   EXPECT_NE(open("b").key(bytes_of("module")), key);
 }
@@ -59,7 +65,7 @@ TEST_F(CompiledCode, ChangedOrCutFilesAreNotThere) {
     EXPECT_FALSE(cache.find(key).has_value()) << i;
   }
   ASSERT_TRUE(cache.store(key, bytes_of(code)).ok());
-  EXPECT_EQ(cache.find(key), code);
+  EXPECT_EQ(text_of(cache.find(key)), code);
 }
 
 TEST_F(CompiledCode, FolderThatOthersMayReadIsRefused) {

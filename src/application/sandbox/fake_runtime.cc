@@ -14,14 +14,17 @@ constexpr std::size_t kArgumentCountMax = 16;
 
 class FakeProgram final : public Program {
  public:
-  FakeProgram(std::function<std::unique_ptr<FakeGuest>()> make, Effort effort)
-      : make_(std::move(make)), effort_(effort) {}
+  FakeProgram(std::function<std::unique_ptr<FakeGuest>()> make, Effort effort,
+              std::uint64_t code_bytes)
+      : make_(std::move(make)), effort_(effort), code_bytes_(code_bytes) {}
   Effort effort() const override { return effort_; }
+  std::uint64_t code_bytes() const override { return code_bytes_; }
   std::unique_ptr<FakeGuest> make() const { return make_(); }
 
  private:
   std::function<std::unique_ptr<FakeGuest>()> make_;
   const Effort effort_;
+  const std::uint64_t code_bytes_;
 };
 
 class FakeInstance final : public Instance {
@@ -113,15 +116,15 @@ void FakeRuntime::add_program(std::string name, std::function<std::unique_ptr<Fa
 }
 
 Result<std::shared_ptr<const Program>> FakeRuntime::compile(std::span<const std::byte> wasm,
-                                                            Effort effort) {
+                                                            Effort effort, Origin) {
   ++(effort == Effort::Quick ? quick_count : best_count);
   const std::string name(reinterpret_cast<const char*>(wasm.data()), wasm.size());
   const auto found = programs_.find(name);
   if (found == programs_.end()) {
     return Error(ErrorCode::InvalidArgument, "no fake program is named so");
   }
-  return std::shared_ptr<const Program>(
-      std::make_shared<const FakeProgram>(found->second, has_quick ? effort : Effort::Best));
+  return std::shared_ptr<const Program>(std::make_shared<const FakeProgram>(
+      found->second, has_quick ? effort : Effort::Best, code_bytes));
 }
 
 Result<std::unique_ptr<Instance>> FakeRuntime::instantiate(std::shared_ptr<const Program> program,

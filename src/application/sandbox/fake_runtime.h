@@ -71,12 +71,14 @@ class FakeRuntime final : public WasmRuntime {
   std::atomic<bool> has_quick{false};
   std::atomic<std::uint32_t> quick_count{0};
   std::atomic<std::uint32_t> best_count{0};
+  std::atomic<std::uint64_t> code_bytes{0};  // Of what is compiled next.
 
   // The "module" of a program is its name.
   void add_program(std::string name, std::function<std::unique_ptr<FakeGuest>()> make);
 
-  Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm,
-                                                 Effort effort) override;
+  Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm, Effort effort,
+                                                 Origin origin) override;
+  void prepare() override {}
   Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,
                                                 void* host_state,
                                                 const InstanceOptions& options) override;

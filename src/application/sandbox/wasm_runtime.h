@@ -48,10 +48,17 @@ enum class Effort : std::uint8_t {
   Best,
 };
 
+// Who vouches for a module.
+enum class Origin : std::uint8_t {
+  Operator,  // It was named where the engine was started.
+  Client,    // Nobody: it is compiled within limits, in a process of its own where there is one.
+};
+
 class Program {
  public:
   virtual ~Program() = default;
-  virtual Effort effort() const = 0;  // Of its code.
+  virtual Effort effort() const = 0;             // Of its code.
+  virtual std::uint64_t code_bytes() const = 0;  // With its tables and data.
 };
 
 class Instance {
@@ -77,7 +84,11 @@ class WasmRuntime {
 
   // Checks and compiles. `host_state` of the functions offered comes with each instance.
   virtual Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm,
-                                                         Effort effort) = 0;
+                                                         Effort effort, Origin origin) = 0;
+
+  // Clears up after the last compilation of a client's module, and readies what the next would wait
+  // for: some ms, when nothing else is to do. Any thread.
+  virtual void prepare() = 0;
 
   // `host_state` outlives the instance and is passed to every host function.
   virtual Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,

@@ -23,6 +23,13 @@ wasm_trap_t* end_guest() {
 
 }  // namespace
 
+std::uint64_t WasmtimeProgram::code_bytes() const {
+  void* begin = nullptr;
+  void* end = nullptr;
+  wasmtime_module_image_range(module_.get(), &begin, &end);
+  return static_cast<std::uint64_t>(static_cast<std::byte*>(end) - static_cast<std::byte*>(begin));
+}
+
 WasmtimeInstance::WasmtimeInstance(EpochTicker& ticker,
                                    std::shared_ptr<const WasmtimeProgram> program, void* host_state,
                                    const InstanceOptions& options)

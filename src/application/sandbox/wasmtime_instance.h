@@ -27,6 +27,7 @@ class WasmtimeProgram final : public Program {
         pre_(std::move(pre)),
         summary_(summary) {}
   Effort effort() const override { return effort_; }
+  std::uint64_t code_bytes() const override;
   wasm_engine_t* engine() const { return engine_; }
   const wasmtime_instance_pre_t* pre() const { return pre_.get(); }
   const ModuleSummary& summary() const { return summary_; }

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "application/sandbox/child_compiler.h"
 #include "application/sandbox/compiled_code_cache.h"
 #include "application/sandbox/epoch_ticker.h"
 #include "application/sandbox/pool_plan.h"
+#include "application/sandbox/wasmtime_config.h"
 #include "application/sandbox/wasmtime_handles.h"
 #include "application/sandbox/wasmtime_instance.h"
 #include "base/check.h"
@@ -30,28 +32,11 @@ std::string describe(const PoolPlan& plan, const WasmtimeOptions& options) {
          " stack=" + std::to_string(kWasmStackBytesMax);
 }
 
-void set_features(wasm_config_t* config) {
-  wasmtime_config_wasm_simd_set(config, true);
-  wasmtime_config_wasm_bulk_memory_set(config, true);
-  wasmtime_config_wasm_multi_value_set(config, true);
-  wasmtime_config_wasm_relaxed_simd_set(config, false);
-  wasmtime_config_wasm_multi_memory_set(config, false);
-  wasmtime_config_wasm_memory64_set(config, false);
-  wasmtime_config_wasm_tail_call_set(config, false);
-  wasmtime_config_shared_memory_set(config, false);
-  wasmtime_config_gc_support_set(config, false);
-#ifdef WASMTIME_FEATURE_THREADS
-  wasmtime_config_wasm_threads_set(config, false);
-#endif
-#ifdef WASMTIME_FEATURE_GC
-  wasmtime_config_wasm_gc_set(config, false);
-#endif
+CodeLayout layout_of(const PoolPlan& plan) {
+  return {plan.memory_reservation_bytes, plan.memory_guard_bytes};
 }
 
 void set_pool(wasm_config_t* config, const PoolPlan& plan, const WasmtimeOptions& options) {
-  wasmtime_config_memory_reservation_set(config, plan.memory_reservation_bytes);
-  wasmtime_config_memory_guard_size_set(config, plan.memory_guard_bytes);
-  wasmtime_config_memory_reservation_for_growth_set(config, 0);
   const WasmPoolingConfig pool(wasmtime_pooling_allocation_config_new());
   wasmtime_pooling_allocation_config_total_core_instances_set(pool.get(), plan.instance_count);
   wasmtime_pooling_allocation_config_total_memories_set(pool.get(), plan.instance_count);
@@ -71,21 +56,7 @@ void set_pool(wasm_config_t* config, const PoolPlan& plan, const WasmtimeOptions
 }
 
 WasmEngine make_engine(const PoolPlan& plan, const WasmtimeOptions& options, Effort effort) {
-  wasm_config_t* config = wasm_config_new();  // The engine takes it.
-  if (effort == Effort::Quick) {
-    wasmtime_config_strategy_set(config, WASMTIME_STRATEGY_WINCH);
-  } else {
-    wasmtime_config_strategy_set(config, WASMTIME_STRATEGY_CRANELIFT);
-    wasmtime_config_cranelift_opt_level_set(config, WASMTIME_OPT_LEVEL_SPEED);
-  }
-  wasmtime_config_parallel_compilation_set(config, true);
-  wasmtime_config_epoch_interruption_set(config, true);
-  // A slot maps the image of a module when it first has an instance of it. Where 900 slots get a
-  // module for the first time, as new ones are launched, copying its data is cheaper.
-  wasmtime_config_memory_init_cow_set(config, effort == Effort::Best);
-  wasmtime_config_max_wasm_stack_set(config, kWasmStackBytesMax);
-  wasmtime_config_async_stack_size_set(config, kGuestStackBytes);
-  set_features(config);
+  wasm_config_t* config = new_compiler_config(layout_of(plan), effort);  // The engine takes it.
   set_pool(config, plan, options);
   return WasmEngine(wasm_engine_new_with_config(config));
 }
@@ -147,37 +118,46 @@ struct Tier {
 
 class WasmtimeRuntime final : public WasmRuntime {
  public:
-  // `quick` may be null.
+  // `quick` and `child` may be null.
   WasmtimeRuntime(std::span<const HostFunction> functions, const WasmtimeOptions& options,
                   const PoolPlan& plan, std::optional<CompiledCodeCache> cache,
-                  std::unique_ptr<const Tier> best, std::unique_ptr<const Tier> quick)
+                  std::unique_ptr<const Tier> best, std::unique_ptr<const Tier> quick,
+                  std::unique_ptr<ChildCompiler> child)
       : functions_(functions),
         options_(options),
         plan_(plan),
         cache_(std::move(cache)),
         best_(std::move(best)),
         quick_(std::move(quick)),
+        child_(std::move(child)),
         ticker_([this] {
           wasmtime_engine_increment_epoch(best_->engine.get());
           if (quick_ != nullptr) wasmtime_engine_increment_epoch(quick_->engine.get());
         }) {}
 
-  Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm,
-                                                 Effort effort) override {
+  Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm, Effort effort,
+                                                 Origin origin) override {
     const ModuleSummary summary = TRY(check_module(wasm, functions_, options_.module));
     Digest key{};
     if (cache_) {
       key = cache_->key(wasm);
       if (WasmModule cached = load_cached(key)) return link(*best_, std::move(cached), summary);
     }
+    if (origin == Origin::Client && child_ != nullptr) {
+      return compile_in_child(wasm, effort, key, summary);
+    }
     if (effort == Effort::Quick && quick_ != nullptr) {
       // What Winch cannot compile, Cranelift may.
-      Result<WasmModule> module = make_module(*quick_, wasm);
+      Result<WasmModule> module = compile_module(quick_->engine.get(), wasm);
       if (module.ok()) return link(*quick_, std::move(module).take(), summary);
     }
-    WasmModule module = TRY(make_module(*best_, wasm));
+    WasmModule module = TRY(compile_module(best_->engine.get(), wasm));
     if (cache_) keep(key, module.get());
     return link(*best_, std::move(module), summary);
+  }
+
+  void prepare() override {
+    if (child_ != nullptr) child_->prepare();
   }
 
   Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,
@@ -213,25 +193,40 @@ class WasmtimeRuntime final : public WasmRuntime {
         tier.engine.get(), tier.effort, std::move(module), WasmInstancePre(pre), summary));
   }
 
-  static Result<WasmModule> make_module(const Tier& tier, std::span<const std::byte> wasm) {
-    wasmtime_module_t* raw = nullptr;
-    const WasmError error(wasmtime_module_new(
-        tier.engine.get(), reinterpret_cast<const std::uint8_t*>(wasm.data()), wasm.size(), &raw));
-    if (error != nullptr) {
-      return Error(ErrorCode::InvalidArgument,
-                   "not a valid Wasm module: " + message_of(error.get()));
+  Result<std::shared_ptr<const Program>> compile_in_child(std::span<const std::byte> wasm,
+                                                          Effort effort, const Digest& key,
+                                                          const ModuleSummary& summary) {
+    const CompiledCode code = TRY(child_->compile(wasm, effort));
+    const Tier* tier = code.effort == Effort::Best ? best_.get() : quick_.get();
+    if (tier == nullptr) {
+      return Error(ErrorCode::Unavailable, "the compiler's process gave code of another compiler");
     }
-    return WasmModule(raw);
+    Result<WasmModule> module = load(*tier, code.file);
+    if (!module.ok()) return std::move(module).take_error();
+    if (cache_ && tier->effort == Effort::Best) {
+      const std::uint64_t code_bytes = TRY(code.file.bytes());
+      const MappedBytes bytes = TRY(MappedBytes::map(code.file.descriptor(), code_bytes));
+      (void)cache_->store(key, bytes.bytes());
+    }
+    return link(*tier, std::move(module).take(), summary);
+  }
+
+  // The code is mapped, not copied: of what a program never runs nothing is resident, beyond the
+  // file. The module has a descriptor of its own.
+  static Result<WasmModule> load(const Tier& tier, const MemoryFile& code) {
+    wasmtime_module_t* raw = nullptr;
+    const WasmError error(
+        wasmtime_module_deserialize_file(tier.engine.get(), code.path().c_str(), &raw));
+    if (error == nullptr) return WasmModule(raw);
+    return Error(ErrorCode::Unavailable,
+                 "compiled code that does not fit this process: " + message_of(error.get()));
   }
 
   WasmModule load_cached(const Digest& key) {
-    const std::optional<std::string> code = cache_->find(key);
+    const std::optional<MemoryFile> code = cache_->find(key);
     if (!code) return nullptr;
-    wasmtime_module_t* raw = nullptr;
-    const WasmError error(wasmtime_module_deserialize(
-        best_->engine.get(), reinterpret_cast<const std::uint8_t*>(code->data()), code->size(),
-        &raw));
-    return WasmModule(error == nullptr ? raw : nullptr);  // Of another machine: compiled again.
+    Result<WasmModule> module = load(*best_, *code);
+    return module.ok() ? std::move(module).take() : nullptr;  // Of another machine: compiled again.
   }
 
   // A cache that cannot be written to costs the next start its time; the module runs all the same.
@@ -249,6 +244,7 @@ class WasmtimeRuntime final : public WasmRuntime {
   const std::optional<CompiledCodeCache> cache_;
   const std::unique_ptr<const Tier> best_;
   const std::unique_ptr<const Tier> quick_;
+  const std::unique_ptr<ChildCompiler> child_;  // Of clients' modules.
   EpochTicker ticker_;
 };
 
@@ -265,6 +261,8 @@ Result<std::unique_ptr<WasmRuntime>> make_wasmtime_runtime(std::span<const HostF
   auto best = std::make_unique<const Tier>(make_engine(plan, options, Effort::Best), Effort::Best,
                                            functions);
   std::unique_ptr<const Tier> quick;
+  CompilerSetup setup;
+  setup.best = layout_of(plan);
   if (options.has_quick) {
     // The first pool is reserved by now. Whose memories would be smaller is not worth having.
     const Result<PoolPlan> second = plan_pool(plan.instance_count, options.memory_bytes_max,
@@ -272,10 +270,18 @@ Result<std::unique_ptr<WasmRuntime>> make_wasmtime_runtime(std::span<const HostF
     if (second.ok() && second.value().instance_count == plan.instance_count) {
       quick = std::make_unique<const Tier>(make_engine(second.value(), options, Effort::Quick),
                                            Effort::Quick, functions);
+      setup.quick = layout_of(second.value());
+      setup.has_quick = 1;
     }
   }
-  return std::unique_ptr<WasmRuntime>(std::make_unique<WasmtimeRuntime>(
-      functions, options, plan, std::move(cache), std::move(best), std::move(quick)));
+  std::unique_ptr<ChildCompiler> child;
+  if (!options.compiler_command.empty()) {
+    child = std::make_unique<ChildCompiler>(options.compiler_command, setup, options.compile);
+    child->prepare();
+  }
+  return std::unique_ptr<WasmRuntime>(
+      std::make_unique<WasmtimeRuntime>(functions, options, plan, std::move(cache), std::move(best),
+                                        std::move(quick), std::move(child)));
 }
 
 Result<std::string> wasm_from_wat(std::string_view text) {

@@ -2,12 +2,14 @@
 // WasmtimeRuntime runs guests on wasmtime: pooled instances, one parked stack each, cut by a 1 ms
 // epoch, compiled by Cranelift and cached on disk, or at first by Winch, which takes a sixth of the
 // time and is not cached. Winch has had the worse security record: it is for whoever may run
-// programs of the operator's.
+// programs of the operator's. Clients' modules are compiled by either in a process of its own.
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "application/sandbox/compile_process.h"
 #include "application/sandbox/module_check.h"
 #include "application/sandbox/wasm_runtime.h"
 
@@ -21,6 +23,10 @@ struct WasmtimeOptions {
   std::string cache_folder{};                          // Empty: compiled code is not kept.
   bool has_quick = true;  // Winch too, where the address space holds a second pool.
   ModuleLimits module{};
+  // The program that compiles a client's module, with its arguments (compile_worker.h), and the
+  // limits on it. Empty: this process does.
+  std::vector<std::string> compiler_command{};
+  CompileLimits compile{};
 };
 
 // Errors: Unavailable when the address space holds no pool, with the figures; PermissionDenied for

@@ -21,7 +21,7 @@ namespace quire {
 namespace {
 
 constexpr std::uint64_t kProgramBytesMax = std::uint64_t{64} << 20;
-constexpr std::uint64_t kOtherFileCount = 256;  // Files that are open besides connections.
+constexpr std::uint64_t kOtherFileCount = 768;  // Files that are open besides connections.
 // Few launches at once are repeated until there are about so many, so that a p99 means something.
 constexpr std::uint32_t kWarmLaunchCount = 1000;
 constexpr std::uint32_t kColdLaunchCount = 100;
@@ -125,8 +125,8 @@ Result<void> bench_launch(const cli::BenchLaunchOptions& options) {
   const SteadyClock clock;
   SystemRandom random;
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
-  const std::unique_ptr<Application> application =
-      TRY(Application::build(*machine, clock, {.instance_count_max = most}));
+  const std::unique_ptr<Application> application = TRY(Application::build(
+      *machine, clock, {.instance_count_max = most, .compile = sandbox::CompileLimits()}));
   server::ServerOptions serving;
   serving.sockets.connection_count_max = most;
   const std::unique_ptr<server::Server> server =

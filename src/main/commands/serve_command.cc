@@ -21,7 +21,8 @@
 namespace quire {
 namespace {
 
-constexpr std::uint64_t kOtherFileCount = 256;  // Files that are open besides connections.
+// Files that are open besides connections: one for each program's code (512 at most), and others.
+constexpr std::uint64_t kOtherFileCount = 768;
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
@@ -65,6 +66,15 @@ server::ServerOptions server_options(const cli::ServeOptions& options, server::E
   server.service.keep = milliseconds(options.keep_seconds);
   server.service.instance = std::move(limits);
   return server;
+}
+
+sandbox::CompileLimits compile_limits(const cli::ServeOptions& options) {
+  constexpr std::uint32_t kWallShare = 4;  // The rest of the time is for who wants the cores too.
+  sandbox::CompileLimits limits;
+  limits.memory_bytes_max = options.compile_memory_bytes_max;
+  limits.cpu_seconds_max = options.compile_seconds_max;
+  limits.wall_max = std::chrono::seconds(std::uint64_t{options.compile_seconds_max} * kWallShare);
+  return limits;
 }
 
 void print_ready(const cli::ServeOptions& options, const std::string& url,
@@ -111,7 +121,8 @@ Result<int> serve(const cli::ServeOptions& options) {
       TRY(Application::build(*machine, clock,
                              {.instance_count_max = options.instance_count_max,
                               .waiting_launch_count_max = options.waiting_launch_count_max,
-                              .memory_bytes_max = options.instance.memory_bytes_max}));
+                              .memory_bytes_max = options.instance.memory_bytes_max,
+                              .compile = compile_limits(options)}));
   name_tenants(options.tenants, application->manager());
   if (options.instance.page_count_max == 0) {
     limits.value().control.page_count_max = shared_page_count_max(machine->control().models());

@@ -8,12 +8,16 @@
 
 #include "application/hostcalls/calls.h"
 #include "application/net/curl_http_client.h"
+#include "application/sandbox/compile_worker.h"
 #include "application/sandbox/wasmtime_runtime.h"
 #include "base/random.h"
 #include "main/machine/folders.h"
 
 namespace quire {
 namespace {
+
+// As it runs here, even where another was installed in its place meanwhile.
+constexpr const char* kThisProgram = "/proc/self/exe";
 
 // Compiled programs, ours alone; empty where no folder can be had: then nothing is kept.
 std::string compiled_code_folder() {
@@ -79,6 +83,10 @@ Result<std::unique_ptr<Application>> Application::build(const ApplicationBase& b
   wasm.instance_count_max = options.instance_count_max;
   wasm.memory_bytes_max = options.memory_bytes_max;
   wasm.cache_folder = compiled_code_folder();
+  if (options.compile) {
+    wasm.compiler_command = {kThisProgram, sandbox::kCompileVerb};
+    wasm.compile = *options.compile;
+  }
   std::unique_ptr<sandbox::WasmRuntime> runtime =
       TRY(sandbox::make_wasmtime_runtime(hostcalls::host_functions(), wasm));
   return std::unique_ptr<Application>(

@@ -7,9 +7,11 @@
 // Errors   Unavailable when the address space for instances cannot be had.
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "application/lifecycle/engine_loop.h"
 #include "application/lifecycle/instance_manager.h"
+#include "application/sandbox/compile_process.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "main/machine/machine.h"
@@ -20,6 +22,8 @@ struct SandboxOptions {
   std::uint32_t instance_count_max = 1024;                    // At once; others queue,
   std::uint32_t waiting_launch_count_max = 1u << 16;          // so many at most.
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;  // Of an instance.
+  // Of a compilation of what clients upload, in a process of its own. None where nobody can.
+  std::optional<sandbox::CompileLimits> compile = {};
 };
 
 // What an application stands on: a control layer and the way its answers come.

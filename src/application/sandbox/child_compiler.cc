@@ -1,0 +1,51 @@
+#include "application/sandbox/child_compiler.h"
+
+#include <utility>
+
+namespace quire::sandbox {
+
+Result<std::unique_ptr<CompileProcess>> ChildCompiler::start() const {
+  return CompileProcess::start(command_, setup_, limits_);
+}
+
+// One that was ended from outside meanwhile is no loss.
+std::unique_ptr<CompileProcess> ChildCompiler::take_idle() {
+  std::lock_guard lock(mutex_);
+  std::unique_ptr<CompileProcess> process = std::move(idle_);
+  if (process != nullptr && process->has_ended()) process = nullptr;
+  return process;
+}
+
+// Back to wait for the next module, or to be reaped.
+void ChildCompiler::put_back(std::unique_ptr<CompileProcess> process) {
+  std::lock_guard lock(mutex_);
+  const bool waits = process->may_go_on() && idle_ == nullptr;
+  std::swap(waits ? idle_ : done_, process);
+}
+
+Result<CompiledCode> ChildCompiler::compile(std::span<const std::byte> wasm, Effort effort) {
+  if (std::unique_ptr<CompileProcess> process = take_idle()) {
+    Result<CompiledCode> code = process->compile(wasm, effort);
+    put_back(std::move(process));
+    const bool has_died = !code.ok() && code.error().code() == ErrorCode::Unavailable;
+    if (!has_died) return code;  // Else it may have been of something that was before this module.
+  }
+  std::unique_ptr<CompileProcess> process = TRY(start());
+  Result<CompiledCode> code = process->compile(wasm, effort);
+  put_back(std::move(process));
+  return code;
+}
+
+void ChildCompiler::prepare() {
+  std::unique_ptr<CompileProcess> done;
+  {
+    std::lock_guard lock(mutex_);
+    done = std::move(done_);
+    if (idle_ != nullptr && !idle_->has_ended()) return;
+    idle_ = nullptr;
+  }
+  Result<std::unique_ptr<CompileProcess>> next = start();
+  if (next.ok()) put_back(std::move(next).take());
+}
+
+}  // namespace quire::sandbox

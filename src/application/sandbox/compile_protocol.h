@@ -1,0 +1,62 @@
+#pragma once
+// What a process that compiles a module, and the one that started it, say to one another: plain
+// records over pipes, and bytes in files that have no name. One build of this program is at both
+// ends, so their layout is the compiler's.
+//
+//   parent -> kRequests   CompilerSetup at the start; CompileJob, with the module in kModule
+//   child  -> kReplies    CompileReply, with the code in kCode; then the next job may come
+//   child  -> kWords      whatever its libraries print
+//
+// The parent trusts a reply as far as its digest: bytes that lack it are no code.
+#include <climits>
+#include <cstdint>
+
+#include "application/sandbox/wasm_runtime.h"
+#include "base/sha256.h"
+
+namespace quire::sandbox {
+
+enum CompilerDescriptor : int {
+  kRequests = 0,
+  kReplies = 1,
+  kWords = 2,
+  kModule = 3,
+  kCode = 4,
+  kDescriptorCount = 5,
+};
+
+// What compiled code takes for granted of each memory that it runs on.
+struct CodeLayout {
+  std::uint64_t reservation_bytes = 0;
+  std::uint64_t guard_bytes = 0;
+};
+
+struct CompilerSetup {
+  CodeLayout best;
+  CodeLayout quick;
+  std::uint64_t has_quick = 0;  // 1: what is wanted quickly may be compiled so.
+};
+
+struct CompileJob {
+  std::uint64_t wasm_bytes = 0;
+  Effort effort = Effort::Best;
+};
+
+enum class CompileOutcome : std::uint32_t {
+  Compiled = 0x51430001,  // "QC": other numbers are no reply.
+  Refused,                // `message` says what is wrong with the module,
+  Failed,                 // or with the process.
+  NoMemory,
+};
+
+struct CompileReply {
+  CompileOutcome outcome{};
+  Effort effort = Effort::Best;  // Of the code.
+  std::uint8_t is_last = 0;      // 1: the child ends.
+  std::uint64_t code_bytes = 0;
+  Digest digest{};         // SHA-256 of the code.
+  char message[512] = {};  // Ends with a zero.
+};
+static_assert(sizeof(CompileReply) <= PIPE_BUF, "a reply is written whole or not at all");
+
+}  // namespace quire::sandbox

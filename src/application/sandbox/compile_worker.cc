@@ -1,0 +1,161 @@
+#include "application/sandbox/compile_worker.h"
+
+#if __has_include(<wasmtime.h>)
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "application/sandbox/compile_protocol.h"
+#include "application/sandbox/memory_file.h"
+#include "application/sandbox/wasmtime_config.h"
+
+namespace quire::sandbox {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kNicerBy = 10;  // Behind whoever waits for a token.
+// It ends when it has had so many modules, or holds so much memory after one: what a module leaves
+// behind, as heap or otherwise, does not stay for long.
+constexpr std::uint32_t kJobCountMax = 64;
+constexpr std::uint64_t kResidentBytesMax = std::uint64_t{192} << 20;
+// (module (func)): what compiling it needs is there when the first module comes.
+constexpr std::uint8_t kSmallest[] = {0, 'a', 's', 'm', 1, 0, 0,  0, 1, 4, 1, 0x60,
+                                      0, 0,   3,   2,   1, 0, 10, 4, 1, 2, 0, 0x0b};
+
+template <typename T>
+bool read_record(T& into) {
+  std::span<std::byte> left = std::as_writable_bytes(std::span(&into, 1));
+  while (!left.empty()) {
+    const ssize_t count = read(kRequests, left.data(), left.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    left = left.subspan(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+// Whole, since it is smaller than what a pipe takes at once. Who does not read it has gone.
+void reply(const CompileReply& record) {
+  (void)!write(kReplies, &record, sizeof record);
+}
+
+[[noreturn]] void end_without_memory() {
+  CompileReply record;
+  record.outcome = CompileOutcome::NoMemory;
+  record.is_last = 1;
+  reply(record);
+  _exit(0);
+}
+
+CompileReply refusal(const Error& error) {
+  CompileReply record;
+  // Of an mmap: what wasmtime takes for code and tables, other than by malloc.
+  const bool is_memory = error.message().find("os error 12") != std::string_view::npos;
+  const bool is_module = error.code() == ErrorCode::InvalidArgument;
+  record.outcome = is_memory   ? CompileOutcome::NoMemory
+                   : is_module ? CompileOutcome::Refused
+                               : CompileOutcome::Failed;
+  const std::size_t bytes = std::min(error.message().size(), sizeof record.message - 1);
+  std::memcpy(record.message, error.message().data(), bytes);
+  return record;
+}
+
+Result<void> write_file(std::span<const std::byte> bytes) {
+  if (ftruncate(kCode, 0) == 0 && lseek(kCode, 0, SEEK_SET) == 0) {
+    return write_whole(kCode, bytes, "code");
+  }
+  return Error(ErrorCode::Io, std::string("code: ") + std::strerror(errno));
+}
+
+Result<CompileReply> write_code(const wasmtime_module_t* module, Effort effort) {
+  wasm_byte_vec_t code{};
+  const WasmError error(wasmtime_module_serialize(module, &code));
+  if (error != nullptr) return Error(ErrorCode::Internal, message_of(error.get()));
+  const auto bytes = std::as_bytes(std::span(code.data, code.size));
+  CompileReply record;
+  record.outcome = CompileOutcome::Compiled;
+  record.effort = effort;
+  record.code_bytes = code.size;
+  record.digest = sha256(bytes);
+  Result<void> written = write_file(bytes);
+  wasm_byte_vec_delete(&code);
+  if (!written.ok()) return std::move(written).take_error();
+  return record;
+}
+
+Result<CompileReply> compile(const CompileJob& job, wasm_engine_t* best, wasm_engine_t* quick) {
+  const MappedBytes wasm = TRY(MappedBytes::map(kModule, job.wasm_bytes));
+  if (job.effort == Effort::Quick && quick != nullptr) {
+    // What Winch cannot compile, Cranelift may.
+    const Result<WasmModule> module = compile_module(quick, wasm.bytes());
+    if (module.ok()) return write_code(module.value().get(), Effort::Quick);
+  }
+  const WasmModule module = TRY(compile_module(best, wasm.bytes()));
+  return write_code(module.get(), Effort::Best);
+}
+
+WasmEngine make_engine(const CodeLayout& layout, Effort effort) {
+  WasmEngine engine(wasm_engine_new_with_config(new_compiler_config(layout, effort)));
+  (void)compile_module(engine.get(), std::as_bytes(std::span(kSmallest)));
+  return engine;
+}
+
+// What it still holds, now that a module is done with.
+bool has_grown() {
+  std::FILE* file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return true;
+  unsigned long mapped = 0;
+  unsigned long resident = 0;  // Pages.
+  const int fields = std::fscanf(file, "%lu %lu", &mapped, &resident);
+  std::fclose(file);
+  return fields != 2 || resident * static_cast<std::uint64_t>(getpagesize()) > kResidentBytesMax;
+}
+
+}  // namespace
+
+int compile_worker_main() {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+    return kFailed;
+  }
+  std::set_new_handler(end_without_memory);
+  CompilerSetup setup;
+  if (!read_record(setup)) return 0;
+  const WasmEngine best = make_engine(setup.best, Effort::Best);
+  const WasmEngine quick =
+      setup.has_quick != 0 ? make_engine(setup.quick, Effort::Quick) : WasmEngine();
+  CompileJob job;
+  for (std::uint32_t count = 1; read_record(job); ++count) {
+    // For good, and its threads too, which began with the smallest module. Where it is refused, the
+    // process is as urgent as before.
+    const bool is_patient = job.effort == Effort::Best;
+    if (is_patient) (void)setpriority(PRIO_PGRP, 0, kNicerBy);
+    const Result<CompileReply> done = compile(job, best.get(), quick.get());
+    CompileReply record = done.ok() ? done.value() : refusal(done.error());
+    const bool is_last = is_patient || count == kJobCountMax || has_grown();
+    record.is_last = is_last ? 1 : 0;
+    reply(record);
+    if (is_last) break;
+  }
+  _exit(0);  // Taking down what the kernel takes back at once would be work.
+}
+
+}  // namespace quire::sandbox
+
+#else  // A build without the Wasm engine has no modules.
+
+namespace quire::sandbox {
+int compile_worker_main() {
+  return 1;
+}
+}  // namespace quire::sandbox
+#endif

@@ -1,0 +1,21 @@
+#pragma once
+// How modules are compiled: the part of wasmtime's settings on which code depends. A process that
+// compiles and one that runs the code make them alike, and wasmtime refuses code of others.
+//
+// Thread   any; nothing is kept.
+#include <cstddef>
+#include <span>
+
+#include "application/sandbox/compile_protocol.h"
+#include "application/sandbox/wasmtime_handles.h"
+#include "base/result.h"
+
+namespace quire::sandbox {
+
+// The engine that is made of it takes it.
+wasm_config_t* new_compiler_config(const CodeLayout& layout, Effort effort);
+
+// Errors: InvalidArgument, with what the compiler says of the module.
+Result<WasmModule> compile_module(wasm_engine_t* engine, std::span<const std::byte> wasm);
+
+}  // namespace quire::sandbox
