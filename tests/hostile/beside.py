@@ -52,6 +52,11 @@ class Server:
                 return int(line.split()[1]) * 1024
         raise RuntimeError("the server has gone")
 
+    def child_count(self):
+        """Processes that it started: one waits to compile the next module."""
+        folder = pathlib.Path(f"/proc/{self.process.pid}/task")
+        return sum(len((task / "children").read_text().split()) for task in folder.iterdir())
+
     def start(self, program, arguments=(), flags=()):
         """A program on the server, as a client of its own."""
         return subprocess.Popen(

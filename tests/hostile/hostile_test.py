@@ -8,6 +8,7 @@
 What is measured is not judged here: other work on the machine changes it.
 """
 import pathlib
+import random
 import sys
 
 import beside
@@ -18,6 +19,9 @@ import http_peer  # noqa: E402
 
 TOKEN_COUNT = 300  # Of each of the victim's streams.
 MEMORY_SHARE = 1.05
+# What the server keeps of the modules, since they can be launched again: tables of their functions, and
+# the pages of their code that were run. Compiling one takes ten times as much.
+MODULES_BYTES_MAX = 32 << 20
 KIB = 1024
 
 # What it wants, how many of it at once, flags of its launches, and what the error says.
@@ -86,9 +90,11 @@ class Run:
             yield name, victim
 
     def modules(self, folder):
+        """Modules of which no server has code from an earlier run."""
+        number = random.getrandbits(32)
         for name, make, error in MODULES:
             file = folder / "module.wasm"
-            file.write_bytes(make())
+            file.write_bytes(modules.numbered(make(), number))
             victim, [(code, _, said)] = self.beside_victim(name, [self.server.start(file)])
             if error:
                 self.expect(code in (1, 4) and error in said,
@@ -136,6 +142,11 @@ def main(build, measures):
         for name, victim in run.modules(folder):
             if measures:
                 print_gaps(name, victim, gaps_of(alone))
+            now = beside.settled_bytes(server, base + MODULES_BYTES_MAX)
+            run.expect(now <= base + MODULES_BYTES_MAX,
+                       f"{name}: {now // KIB} KiB are resident, {base // KIB} KiB were")
+            run.expect(server.child_count() <= 1, f"{name}: {server.child_count()} processes stay")
+        print(f"memory: {server.resident_bytes() // KIB} KiB after all modules")
     run.expect(server.exit_code == 0, f"the server ended with {server.exit_code}")
     peer.shutdown()
     print("\n".join(run.failures) or f"{len(PROGRAMS)} programs and {len(MODULES)} modules were stopped")
