@@ -283,8 +283,9 @@ class Harness {
       const std::string line = text.substr(at, end - at);
       at = end + 1;
       bool only_grows = false;
-      for (const char* each : {"memory_bytes_max", "log_bytes_max", "cpu_", "wall_",
-                               "token_count_max", "http.call_count_max", "outbox", "file_inbox"}) {
+      for (const char* each :
+           {"memory_bytes_max", "log_bytes_max", "cpu_", "wall_", "token_count_max",
+            "http.call_count_max", "output_bytes_max", "outbox", "inbox", "file_inbox"}) {
         only_grows = only_grows || line.starts_with(each);
       }
       if (!only_grows) kept += line + "\n";
