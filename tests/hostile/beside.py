@@ -23,7 +23,7 @@ class Server:
         self.log = (build / "tests" / "hostile" / "server.log").open("wb")
         self.process = subprocess.Popen(
             [str(build / "quire"), "serve", "--listen", "127.0.0.1:0", "--model", str(TINY),
-             "--kv-pages", str(page_count), "--no-store", *flags],
+             "--kv-pages", str(page_count), "--pages-max", str(page_count), "--no-store", *flags],
             stdout=subprocess.PIPE, stderr=self.log, env=environment())
         readable, _, _ = select.select([self.process.stdout], [], [], 60)
         line = self.process.stdout.readline().decode() if readable else ""
