@@ -64,6 +64,7 @@ class Tenant {
   // Nothing, or the error.
   std::string outcome(FutureId future) { return outcome_of(id_, future); }
   std::string message(FutureId future) { return harness_.message(id_, future); }
+  InstanceStatistics statistics() { return harness_.controller->statistics(id_); }
   std::uint64_t suspension_count() { return harness_.controller->statistics().suspension_count; }
 
  private:
@@ -93,6 +94,8 @@ TEST(SuspendedQuota, PagesOfASuspendedContextCountAndComeBackWithoutAnError) {
   EXPECT_EQ(tenant.outcome(tenant.compute(context, 40, 1)), "");  // 3 pages.
   tenant.disturb();
   ASSERT_EQ(tenant.suspension_count(), 1u);
+  EXPECT_EQ(tenant.statistics().page_count, 0u);
+  EXPECT_EQ(tenant.statistics().page_count_away, 3u);  // So that nobody lends them to others.
   std::vector<ObjectId> pages;
   const FutureId beyond = tenant.alloc(3, pages);
   EXPECT_EQ(tenant.outcome(beyond), "quota-exceeded");

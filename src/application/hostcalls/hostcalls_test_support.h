@@ -52,7 +52,10 @@ class RecordingControl final : public control::ControlPort {
   std::optional<std::uint64_t> next_dispatch_in_ns() const override { return dispatch_in_ns; }
   bool idle() const override { return idle_now; }
   control::ControlStatistics statistics() const override { return {}; }
-  control::InstanceStatistics statistics(control::InstanceId) const override { return {}; }
+  control::InstanceStatistics statistics(control::InstanceId id) const override {
+    const auto found = used.find(id);
+    return found == used.end() ? control::InstanceStatistics{} : found->second;
+  }
 
   bool waits() const {
     return std::any_of(commands.begin(), commands.end(), [](const control::Command& each) {
@@ -84,6 +87,7 @@ class RecordingControl final : public control::ControlPort {
   std::map<control::InstanceId, bool> live;
   std::vector<control::InstanceLimits> limits_started;  // Of each start_instance().
   std::map<control::InstanceId, control::InstanceLimits> limits_set;
+  std::map<control::InstanceId, control::InstanceStatistics> used;
   bool idle_now = true;
 
  private:

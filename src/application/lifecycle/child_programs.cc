@@ -22,7 +22,8 @@ std::string encode(const EndRecord& record) {
 
 }  // namespace
 
-// Processor time that children used counts as this one's own.
+// Processor time that children used counts as this one's own, and so do pages that its contexts are
+// to have back from a suspension: nobody else gets them meanwhile.
 Budget ChildPrograms::left_of(const InstanceRecord& record) const {
   const control::InstanceStatistics used = control_.statistics(record.id);
   Budget left = budget_of(record.limits);
@@ -31,7 +32,7 @@ Budget ChildPrograms::left_of(const InstanceRecord& record) const {
   left -= {.memory_bytes = 0,
            .cpu_ns = record.end.cpu_ns,
            .token_count = used.metered_token_count,
-           .page_count = used.page_count,
+           .page_count = used.page_count + used.page_count_away,
            .child_count = 0,
            .http_call_count = record.state->http.call_count(),
            .http_exchange_count = record.state->http.open_count()};
@@ -118,7 +119,8 @@ std::vector<hostcalls::LimitUse> ChildPrograms::figures(const InstanceRecord& re
       {"cpu_ns_max", limits.cpu_ns_max, record.end.cpu_ns + spent.cpu_ns},
       {"cpu_ns_between_waits_max", limits.cpu_ns_between_waits_max, record.cpu_ns_since_wait},
       {"wall_ns_max", limits.wall_ns_max == 0 ? kNoLimit : limits.wall_ns_max, wall_ns},
-      {"page_count_max", limits.control.page_count_max, used.page_count + record.lent.page_count},
+      {"page_count_max", limits.control.page_count_max,
+       std::uint64_t{used.page_count} + used.page_count_away + record.lent.page_count},
       {"token_count_max", limits.control.token_count_max,
        used.metered_token_count + record.lent.token_count + spent.token_count},
       {"child_count_max", limits.child_count_max, record.lent.child_count},

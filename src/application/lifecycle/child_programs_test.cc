@@ -400,6 +400,28 @@ TEST(ChildBudget, SharesAddUpToWhatTheParentHas) {
             "child_count_max: 0 of 64 are left for another child");
 }
 
+TEST_F(Children, PagesThatAreToComeBackFromASuspensionAreNotLent) {
+  std::string seen;
+  program("child", [&](FakeHost& host, int, std::int64_t&) {
+    seen = limit_line(host, "page_count_max");
+    return sleep_for_ever(host);
+  });
+  const ProgramId root = program("root", [&](FakeHost& host, int turn, std::int64_t&) {
+    if (turn == 0) {
+      EXPECT_EQ(limit_line(host, "page_count_max"), "10 5");
+      EXPECT_GT(launch(host, "child", 100), 0);
+    }
+    return sleep_for_ever(host);
+  });
+  InstanceLimits limits;
+  limits.control.page_count_max = 10;
+  const InstanceId id = engine.launch(root, {}, limits);
+  engine.control.used[id] = {.page_count = 2, .page_count_away = 3};
+  engine.settle();
+  EXPECT_EQ(seen, "5 0");
+  EXPECT_EQ(engine.control.limits_set.at(id).page_count_max, 5u);
+}
+
 TEST_F(Children, PagesThatWereLentAreRefusedWhenTheyAreAskedFor) {
   program("child", [](FakeHost& host, int, std::int64_t&) { return sleep_for_ever(host); });
   std::int64_t before = 0, after = 0;

@@ -49,6 +49,7 @@ struct InstanceStatistics {
   std::uint64_t computed_token_count = 0;
   std::uint32_t page_count_max = 0;       // Most pages held at once.
   std::uint32_t page_count = 0;           // Held now.
+  std::uint32_t page_count_away = 0;      // Given up by suspended contexts, which count as held.
   std::uint64_t tenant_page_count = 0;    // By all of its tenant, as TenantOptions count them.
   std::uint64_t metered_token_count = 0;  // Of InstanceLimits::token_count_max.
 };

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/planted_fault.h"
 #include "base/sha256.h"
+#include "control/resources/away_pages.h"
 
 namespace quire::control {
 namespace {
@@ -352,13 +353,17 @@ TierStatistics Controller::tier_statistics() const {
 }
 
 InstanceStatistics Controller::statistics(InstanceId id) const {
-  const Instance* instance = find_instance(id);
+  Instance* instance = find_instance(id);
   if (instance == nullptr) return {};
   InstanceStatistics statistics = instance->statistics;
   statistics.tenant_page_count = instance->tenant_pages->page_count;
-  for (const PageLedger& ledger : instance->ledgers) {
+  for (std::size_t model = 0; model < schedulers_.size(); ++model) {
+    PageLedger& ledger = instance->ledgers[model];
     statistics.page_count_max += ledger.page_count_max();
     statistics.page_count += ledger.page_count();
+    if (ledger.away().empty()) continue;
+    const PageCharge charge = charge_of(ledger, schedulers_[model]->resources(), 0);
+    statistics.page_count_away += charge.page_count - ledger.page_count();
   }
   return statistics;
 }
