@@ -38,6 +38,10 @@ class Tenant {
     harness_.run();
   }
   ObjectId context() { return harness_.context(id_, queue_); }
+  ObjectId context_of(Priority priority) {
+    return harness_.context(id_, harness_.queue(id_, priority));
+  }
+  bool step() { return harness_.step(); }
   // Tokens that are the same for all contexts with the same `first` up to there.
   FutureId compute(ObjectId context, std::uint32_t count, std::uint32_t first) {
     harness_.send(id_, ContextAppend{context, count_tokens(count, first)}, false);
@@ -127,6 +131,45 @@ TEST(SuspendedQuota, APageThatSeveralContextsAreToHaveBackCountsOnce) {
   }
   // Another that says the same needs no page that is not counted.
   EXPECT_EQ(tenant.outcome(tenant.compute(tenant.context(), 64, 1)), "");
+}
+
+TEST(SuspendedQuota, ForksThatSharedAPageHoldNoMoreThanTheLimitWhenTheyAreBack) {
+  constexpr std::uint32_t kQuota = 4;
+  Tenant tenant(kTight, kQuota, true);
+  std::vector<ObjectId> contexts{tenant.context()};
+  EXPECT_EQ(tenant.outcome(tenant.compute(contexts[0], 8, 1)), "");
+  for (int fork = 0; fork < 5; ++fork) {
+    contexts.emplace_back();
+    EXPECT_EQ(tenant.outcome(tenant.fork(contexts[0], contexts.back())), "");
+  }
+  EXPECT_EQ(tenant.statistics().page_count, 1u);
+  tenant.disturb();
+  ASSERT_EQ(tenant.suspension_count(), 6u);
+  for (std::uint32_t index = 0; index < contexts.size(); ++index) {
+    const std::string outcome = tenant.outcome(tenant.compute(contexts[index], 1, 7));
+    EXPECT_EQ(outcome, index < kQuota ? "" : "quota-exceeded") << index;
+    EXPECT_LE(tenant.statistics().page_count, kQuota) << index;
+  }
+  tenant.drop(contexts.front());
+  EXPECT_EQ(tenant.outcome(tenant.compute(contexts.back(), 1, 7)), "");
+}
+
+TEST(SuspendedQuota, AContextThatComesBackWaitsForOneThatComputesTheSame) {
+  constexpr std::uint32_t kQuota = 6;
+  Tenant tenant(kTight, kQuota, true);
+  const ObjectId first = tenant.context_of(Priority::Low);
+  const ObjectId second = tenant.context_of(Priority::High);
+  EXPECT_EQ(tenant.outcome(tenant.compute(first, 96, 1)), "");   // 6 pages,
+  EXPECT_EQ(tenant.outcome(tenant.compute(second, 96, 1)), "");  // and the same ones.
+  tenant.disturb();
+  ASSERT_EQ(tenant.suspension_count(), 2u);
+  const FutureId first_back = tenant.compute(first, 0, 1);
+  ASSERT_TRUE(tenant.step());  // Half of it; the pages for the rest are taken.
+  const FutureId second_back = tenant.compute(second, 0, 1);  // Goes first from now on.
+  while (tenant.step()) EXPECT_LE(tenant.statistics().page_count, kQuota);
+  EXPECT_EQ(tenant.outcome(second_back), "");
+  EXPECT_EQ(tenant.outcome(first_back), "");
+  EXPECT_EQ(tenant.statistics().page_count, kQuota);
 }
 
 TEST(SuspendedQuota, ANewContextOfWhatIsAwayNeedsNoMore) {

@@ -347,13 +347,14 @@ bool cut_to_quota(const Context& context, ModelResources& resources, PageLedger&
   const PageCharge charge = charge_of(ledger, resources, quota - std::min(quota, group.count));
   if (std::uint64_t{charge.page_count} + group.count <= quota) return true;
   const std::uint32_t own = charged_full_count(context, cache.page_size());
-  std::uint32_t page_count = charge.page_count;
-  if (is_replaced_by_found(context, ledger, cache.page_size())) --page_count;
+  const std::uint32_t replaced = is_replaced_by_found(context, ledger, cache.page_size()) ? 1 : 0;
+  std::uint32_t page_count = charge.page_count - replaced;
+  std::uint32_t held_count = ledger.page_count() - replaced;
   for (std::uint32_t index = 0; index < group.count; ++index) {
     const NodeId node = group.nodes[index];
-    if (ledger.holds(cache.page_of(node)) || charge.counts(node)) continue;
-    if (context.committed_count + index < own) continue;
-    if (page_count++ < quota) continue;
+    if (ledger.holds(cache.page_of(node))) continue;
+    const bool is_counted = charge.counts(node) || context.committed_count + index < own;
+    if (held_count++ < quota && (is_counted || page_count++ < quota)) continue;
     group.count = index;
     return false;
   }

@@ -171,11 +171,10 @@ Result<void> truncate_context(Context& context, ModelResources& resources, PageL
 
 Result<void> rewind_context(Context& context, ModelResources& resources, PageLedger& ledger,
                             std::uint32_t length) {
-  QUIRE_CHECK(!context.is_in_flight, "rewound under a batch");
+  QUIRE_CHECK(!context.is_in_flight && !context.is_suspended, "rewound under a batch");
   if (is_planted(Fault::RewindOffByOne) && length > 0) --length;
   PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
-  if (context.is_suspended) resume_context(context, resources, ledger);
   const std::uint32_t all_written = seq_len(context, page_size);
   const std::uint32_t written = all_written - context.lost_count;
   // Behind a cut into what was committed, nothing that was reserved is left.

@@ -33,7 +33,8 @@ void suspend_context(Context& context, ModelResources& resources, PageLedger& le
   if (!is_planted(Fault::RestoredFromStaleSlot)) resources.sequences.release(context);
 }
 
-void resume_context(Context& context, ModelResources& resources, PageLedger& ledger) {
+void resume_context(Context& context, ModelResources& resources, PageLedger& ledger,
+                    std::uint32_t quota) {
   QUIRE_CHECK(context.is_suspended, "resumed what was not suspended");
   PageCache& cache = resources.cache;
   std::vector<NodeId> path(context.committed_count);
@@ -43,7 +44,10 @@ void resume_context(Context& context, ModelResources& resources, PageLedger& led
     root = cache.parent(root);
   }
   std::uint32_t kept = 0;
-  while (kept < path.size() && cache.is_resident(path[kept])) ++kept;
+  std::uint32_t held = ledger.page_count();
+  for (; kept < path.size() && cache.is_resident(path[kept]); ++kept) {
+    if (!ledger.holds(cache.page_of(path[kept])) && held++ >= quota) break;
+  }
   std::vector<TokenId> tokens;
   for (std::size_t index = kept; index < path.size(); ++index) {
     const std::span<const TokenId> page = cache.trie().tokens(path[index]);

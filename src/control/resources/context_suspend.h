@@ -20,7 +20,9 @@ namespace quire::control {
 bool can_suspend(const Context& context, const ModelResources& resources);
 // Requires: can_suspend().
 void suspend_context(Context& context, ModelResources& resources, PageLedger& ledger);
-// Holds what is still there of the chain again. O(its pages). Requires: suspended.
-void resume_context(Context& context, ModelResources& resources, PageLedger& ledger);
+// Holds what is still there of the chain again, as far as the instance may have it: no more than
+// `quota` pages. The rest is lost. O(its pages). Requires: suspended.
+void resume_context(Context& context, ModelResources& resources, PageLedger& ledger,
+                    std::uint32_t quota);
 
 }  // namespace quire::control

@@ -214,9 +214,32 @@ TEST(Context, CountersTellTheSameWhetherTheContextIsSuspendedOrNot) {
   };
   suspend_context(fixture.context, fixture.resources, fixture.ledger);
   expect_as_before();
-  resume_context(fixture.context, fixture.resources, fixture.ledger);
+  resume_context(fixture.context, fixture.resources, fixture.ledger, 8);
   EXPECT_GT(fixture.context.lost_count, 0u);
   expect_as_before();
+}
+
+TEST(Context, ResumesWithNoMorePagesThanTheInstanceMayHoldAndFindsTheOthersLater) {
+  Fixture fixture(8);
+  fixture.append(64);
+  fixture.compute(64);
+  suspend_context(fixture.context, fixture.resources, fixture.ledger);
+  std::vector<PageId> handles;
+  ASSERT_TRUE(fixture.resources.cache.take(2, handles));
+  for (const PageId page : handles) fixture.ledger.acquire(page);
+  resume_context(fixture.context, fixture.resources, fixture.ledger, 4);
+  EXPECT_EQ(fixture.ledger.page_count(), 4u);
+  EXPECT_EQ(fixture.context.lost_count, 32u);
+  verify_context(fixture.context, fixture.resources);
+  const auto find = [&] {
+    return find_queued(fixture.context, fixture.resources, fixture.ledger, 4, 8).end;
+  };
+  EXPECT_EQ(find(), FindEnd::Quota);
+  EXPECT_EQ(fixture.ledger.page_count(), 4u);
+  for (const PageId page : handles) fixture.ledger.release(page);
+  EXPECT_EQ(find(), FindEnd::NoMore);
+  EXPECT_EQ(fixture.ledger.page_count(), 4u);
+  EXPECT_EQ(fixture.context.lost_count, 0u);
 }
 
 TEST(Context, AForkTakesNothingOfABoundaryPageThatWasEmptied) {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
+#include "control/resources/away_pages.h"
 #include "control/resources/context_parts.h"
 #include "control/resources/context_suspend.h"
 #include "control/scheduler/scheduler.h"
@@ -175,6 +176,10 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   if (wanted > 0) {
     Result<void> quota = check_quota(*operation.instance, wanted, &context);
     if (!quota.ok()) {
+      // What it had before it was suspended, another of the instance may be computing too: when
+      // that is done, it is found.
+      const bool comes_back = wanted <= away_page_count(context, page_size);
+      if (comes_back && others_go_on(operation)) return Attempt::Later;
       return fail(operation, std::move(quota).take_error());
     }
     if (!can_take(operation, wanted)) return want_pages(operation, wanted);

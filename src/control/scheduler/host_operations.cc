@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/planted_fault.h"
 #include "control/resources/away_pages.h"
+#include "control/resources/context_suspend.h"
 #include "control/resources/context_swap.h"
 #include "control/resources/page_handles.h"
 #include "control/scheduler/scheduler.h"
@@ -245,6 +246,9 @@ Scheduler::Attempt Scheduler::edit(Operation& operation) {
         outcome = truncate_context(context, resources_, pages, body.count);
         break;
       case ContextEditKind::Rewind:
+        if (context.is_suspended) {
+          resume_context(context, resources_, pages, quota_of(*operation.instance));
+        }
         outcome = rewind_context(context, resources_, pages, body.count);
         break;
       case ContextEditKind::ReservePages:
@@ -397,9 +401,12 @@ Result<void> Scheduler::check_quota(Instance& instance, std::uint32_t count,
                                     const Context* returning) {
   const std::uint32_t own =
       returning == nullptr ? 0 : away_page_count(*returning, resources_.cache.page_size());
+  const std::uint32_t quota = quota_of(instance);
+  // Forks that shared a page are to have one each, which may be more than went.
+  const std::uint64_t held = ledger(instance).page_count();
+  if (held + count > quota) return beyond_quota(instance, count);
   if (count <= own) return {};
   const std::uint32_t more = count - own;
-  const std::uint32_t quota = quota_of(instance);
   const std::uint32_t enough = quota - std::min(quota, more);
   const PageCharge charge = charge_of(ledger(instance), resources_, enough);
   if (more <= quota && charge.page_count <= enough) return {};
@@ -408,6 +415,19 @@ Result<void> Scheduler::check_quota(Instance& instance, std::uint32_t count,
     if (more <= known || std::uint64_t{charge.page_count} + more - known <= quota) return {};
   }
   return beyond_quota(instance, more);
+}
+
+bool Scheduler::others_go_on(const Operation& operation) const {
+  for (const Operation* each = operation.instance->first; each != nullptr;
+       each = each->instance_next) {
+    const Context* context = each->context;
+    if (each->model != this || context == nullptr || context == operation.context) continue;
+    if (context->is_in_flight) return true;
+    const bool has_begun = each->state == OperationState::Ready && each->is_started &&
+                           computes_context(each->body) && !context->is_suspended;
+    if (has_begun && pages_wanted(*context, resources_, queued_count(*context)) == 0) return true;
+  }
+  return false;
 }
 
 Result<void> Scheduler::meter_tokens(Instance& instance, std::uint64_t count) {

@@ -326,6 +326,8 @@ class Scheduler {
   // suspension are not more.
   Result<void> check_quota(Instance& instance, std::uint32_t count,
                            const Context* returning = nullptr);
+  // Whether another context of the instance computes, and has all the pages that it needs for that.
+  bool others_go_on(const Operation& operation) const;
   // Whether it may hold the page of that name, which is resident.
   Result<void> check_found(Instance& instance, NodeId node);
   Error beyond_quota(Instance& instance, std::uint32_t count);

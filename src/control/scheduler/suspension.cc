@@ -111,7 +111,8 @@ void Scheduler::suspend(Context& context) {
 
 void Scheduler::resume(Context& context) {
   if (!context.is_suspended) return;
-  resume_context(context, resources_, ledger(*context.instance));
+  Instance& instance = *context.instance;
+  resume_context(context, resources_, ledger(instance), quota_of(instance));
   counts_.lost_token_count += context.lost_count;
 }
 
