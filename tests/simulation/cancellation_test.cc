@@ -13,9 +13,9 @@ constexpr std::uint64_t kWorldCount = 10;  // Two of each scenario.
 // Small, so that it can be stopped at each of its events.
 WorldOptions small_world(std::uint64_t seed) {
   WorldOptions options{.knobs = Knobs::of_seed(seed), .seed = seed};
-  options.knobs.direct_count = 2;
-  options.knobs.peer_count = 1;
-  options.knobs.client_action_count = 6;
+  options.knobs.direct_count = 3;
+  options.knobs.peer_count = 2;
+  options.knobs.client_action_count = 10;
   return options;
 }
 

@@ -346,6 +346,14 @@ void ScriptedGuest::splice() {
        {});
 }
 
+void ScriptedGuest::reserve() {
+  const Context* context = some_context(true);
+  if (context == nullptr || !context->is_known) return;
+  edit("reserve", key_of(contexts_, context),
+       call("context.reserve-working-pages", {context->handle, dice_.below(3)}),
+       [](test::Content&, std::uint32_t) {}, {});
+}
+
 // An edit whose outcome is known when it is there: until then nothing else changes the context.
 // What is answered OutOfRange has done nothing.
 void ScriptedGuest::edit(const char* what, ContextKey key, std::int64_t future, Edit apply,

@@ -162,6 +162,7 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   void truncate();
   void drop_range();
   void splice();
+  void reserve();
   void drop_context();
   void hint();
   void save();
@@ -187,6 +188,10 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   void extend_run();
   void export_run();
   void import_pages();
+  void take_pages();
+  void make_context_of_run();
+  void receive_pages(const char* what, Run run, std::int64_t future, std::uint32_t count,
+                     ErrorCode allowed);
   void list_exports();
   void unexport();
   void drop_run();
@@ -194,6 +199,10 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   bool allocate(const Run& run, const char* import, std::uint32_t count,
                 std::vector<std::int32_t>& handles);
   void read_on(std::uint32_t key, std::uint32_t token_count);
+
+  // scripted_store.cc
+  void count_up();
+  void put_count(const std::string& key, std::uint64_t count, std::int64_t expected);
 
   // scripted_files.cc
   void send_file();

@@ -1,5 +1,6 @@
 // What scripted guests do with pages by hand: runs of tokens, and exports of them.
 #include <algorithm>
+#include <bit>
 
 #include "simulation/guest_bytes.h"
 
@@ -7,6 +8,7 @@ namespace quire::simulation {
 namespace {
 
 constexpr std::size_t kRunCountMax = 3;
+constexpr std::size_t kContextsOfRunsMax = 5;
 constexpr std::uint32_t kRunTokenCountMax = 40;
 constexpr std::uint32_t kTopCount = 4;
 
@@ -69,7 +71,7 @@ void ScriptedGuest::read_on(std::uint32_t key, std::uint32_t token_count) {
     const std::int64_t list = put_list(embeds);
     if (check("allocate.dealloc-emb",
               call("allocate.dealloc-emb", {run.queue, list, length_of(embeds)}))) {
-      stale_.push_back(embeds.front());
+      stale_.insert(stale_.end(), embeds.begin(), embeds.end());
     }
   };
   if (!allocate(run, "allocate.alloc-kvpage", missing, pages)) return free_embeds();
@@ -164,27 +166,44 @@ void ScriptedGuest::import_pages() {
     check("allocate.import-kvpage", future);
     return;
   }
+  Run run{.queue = queue->handle, .model = queue->model};
+  run.content = kept.content;
+  receive_pages("import", std::move(run), future, count, ErrorCode::NotFound);
+}
+
+// Pages whose handles the call wrote, and which the future brings; or does not, by that error.
+void ScriptedGuest::receive_pages(const char* what, Run run, std::int64_t future,
+                                  std::uint32_t count, ErrorCode allowed) {
   const std::string bytes = host_->get(kTakenBytes, 4 * count);
-  const std::uint32_t key = next_run_++;
-  Run& run = runs_[key];
-  run = {.queue = queue->handle, .model = queue->model};
   for (std::uint32_t index = 0; index < count; ++index) {
     run.pages.push_back(value_at<std::int32_t>(bytes, 4 * std::size_t{index}));
   }
-  run.content = kept.content;
   run.is_imported = true;
   run.pending_count = 1;
+  const std::uint32_t key = next_run_++;
+  runs_[key] = std::move(run);
   expect(
-      "import", future, Comes::Surely,
-      [this, key, count](const Taken& taken) {
+      what, future, Comes::Surely,
+      [this, what, key, count, allowed](const Taken& taken) {
         const auto found = runs_.find(key);
         if (found != runs_.end()) --found->second.pending_count;
         if (!taken.ok()) {
           if (found != runs_.end()) found->second.is_known = false;
-          if (taken.error != ErrorCode::NotFound) compute_failed("import", taken);
-        } else if (taken.bytes.size() != 8 * std::size_t{count}) {
-          find("import gives other than its pages");
+          if (taken.error != allowed) compute_failed(what, taken);
+          return;
         }
+        if (taken.bytes.size() != 8 * std::size_t{count}) {
+          find(std::string(what) + " gives other than its pages");
+        }
+        std::uint32_t written = 0;
+        for (std::uint32_t index = 0; index < count; ++index) {
+          written += static_cast<std::uint32_t>(
+              std::popcount(value_at<std::uint32_t>(taken.bytes, 8 * std::size_t{index} + 4)));
+        }
+        if (found == runs_.end() || written == found->second.content.length()) return;
+        // Of a context more may have been written since the guest last heard of it.
+        if (written < found->second.content.length()) find(std::string(what) + " lacks tokens");
+        found->second.is_known = false;
       },
       [this, key] {
         const auto found = runs_.find(key);
@@ -192,6 +211,49 @@ void ScriptedGuest::import_pages() {
         --found->second.pending_count;
         found->second.is_known = false;
       });
+}
+
+// Handles of what a context has written: a run that can be read.
+void ScriptedGuest::take_pages() {
+  const Context* context = some_context(true);
+  if (context == nullptr || !context->is_known || context->pending_count > 0 ||
+      !context->content.drops.empty() || runs_.size() >= kRunCountMax) {
+    return;
+  }
+  const std::int64_t written = call("context.seq-len", {context->handle});
+  if (!check("context.seq-len", written) || written == 0 || written > kRunTokenCountMax) return;
+  const std::uint32_t page_size = town_.knobs.page_size;
+  const std::uint32_t count = (static_cast<std::uint32_t>(written) + page_size - 1) / page_size;
+  const std::int64_t future = call("context.pages", {context->handle, 0, count, kTakenBytes});
+  if (!check("context.pages", future)) return;
+  Run run{.queue = context->queue, .model = context->model};
+  run.content.tokens.assign(context->content.tokens.begin(),
+                            context->content.tokens.begin() + written);
+  receive_pages("context.pages", std::move(run), future, count, ErrorCode::OutOfRange);
+}
+
+// The way back: a context with what a run holds.
+void ScriptedGuest::make_context_of_run() {
+  const Run* run = some_run(false);
+  if (run == nullptr || run->content.length() == 0 || contexts_.size() >= kContextsOfRunsMax) {
+    return;
+  }
+  const std::uint32_t page_size = town_.knobs.page_size;
+  const std::uint32_t count = (run->content.length() + page_size - 1) / page_size;
+  const std::vector<std::int32_t> pages(run->pages.begin(), run->pages.begin() + count);
+  const std::int64_t page_list = put_list(pages);
+  const std::int64_t token_list = put_list(run->content.tokens);
+  Context made{.queue = run->queue, .model = run->model, .content = run->content};
+  expect("from-pages",
+         call("context.from-pages", {run->queue, page_list, length_of(pages), token_list,
+                                     length_of(run->content.tokens)}),
+         Comes::Surely, [this, made](const Taken& taken) {
+           if (compute_failed("from-pages", taken)) return;
+           if (taken.bytes.size() != 4) find("from-pages gives no handle");
+           Context context = made;
+           context.handle = value_at<std::int32_t>(taken.bytes, 0);
+           add_context(std::move(context));
+         });
 }
 
 void ScriptedGuest::list_exports() {

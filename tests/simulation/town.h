@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,10 @@ struct Town {
   };
   std::map<std::string, Kept> saved;
   std::map<std::string, Kept> exported;
+  // Values of counters: what was tried to be put there, and what was.
+  using Count = std::tuple<TenantNumber, std::string, std::uint64_t>;
+  std::set<Count> tried_counts;
+  std::set<Count> counts;
   // By the parent and its count of launches: who its child became, once that has begun.
   std::map<std::pair<InstanceNumber, std::uint32_t>, InstanceNumber> children;
   bool is_closing = false;  // Guests begin nothing new.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "application/hostcalls/calls.h"
 #include "base/check.h"
@@ -72,6 +73,9 @@ World::World(const WorldOptions& options)
                sockets_, service_),
       peers_(town_, link_, seeds_.next()) {
   link_.wake_io = [] {};
+  for (std::uint32_t tenant = 0; tenant <= knobs_.tenant_count; ++tenant) {
+    control_.set_tenant(control::TenantId{tenant}, {.weight = dice_.between(1, 4) * 0.5});
+  }
   loop_.set_door(&gateway_);
   add_servers(http_);
   add_programs();
@@ -141,7 +145,7 @@ void World::run() {
     const bool has_worked = loop_.step();
     if (has_worked) idle_count_ = 0;
     peers_.take_frames();
-    verify();
+    if (std::exchange(has_changed_, false) || has_worked) verify();
     if (trace_.event_count() > kNoteCountMax) findings_.add("it never ends");
     const std::optional<Due> due = next_due();
     if (due && due->at_ns <= clock_.now_ns()) {
@@ -173,6 +177,7 @@ std::optional<World::Due> World::next_due() {
 void World::happen(const Due& due) {
   ++event_count_;
   idle_count_ = 0;
+  has_changed_ = true;
   switch (due.kind) {
     case Due::Kind::Device:
       devices_[due.index]->finish_one();
@@ -263,6 +268,8 @@ void World::close() {
   town_.is_closing = true;
   for (const auto& each : direct_) each->close();
   peers_.close();
+  // The operator may shut the server down, and lose patience.
+  for (std::uint32_t count = dice_.below(3); count > 0; --count) gateway_.request_shutdown();
 }
 
 // Exports outlive their programs.
@@ -341,6 +348,15 @@ void World::check_over() {
                   " instead of " + std::to_string(was));
   };
   differs("free pages", statistics.page_count_free, statistics.page_count);
+  for (std::uint32_t model = 0; model < knobs_.model_count; ++model) {
+    const control::PagePool& pool = controller_->pages(control::ModelIndex{model}).pool();
+    for (std::uint32_t index = 0; index < knobs_.page_count; ++index) {
+      const inference::PageId page{index};
+      const control::PageState state = pool.state(page);
+      if (state == control::PageState::Free || state == control::PageState::Cold) continue;
+      trace_.note({"page", index}, "is left, in state", static_cast<std::int64_t>(state));
+    }
+  }
   differs("work of the control layer", control_.idle() ? 0 : 1, 0);
   differs("instances", manager_.live_count(), 0);
   differs("HTTP exchanges", http_.live_count(), 0);

@@ -111,6 +111,7 @@ class World {
   Peers peers_;
   Stage stage_ = Stage::Busy;
   std::uint64_t event_count_ = 0;
+  bool has_changed_ = false;      // By an event, since everything was last looked at.
   std::uint32_t idle_count_ = 0;  // Ticks in a row in which nothing happened.
 };
 
