@@ -101,6 +101,37 @@ TEST_F(SwappedForks, ComeBackEachWithItsOwnTailInAnyOrder) {
   EXPECT_EQ(next(guest, all[3]), wanted) << "the last, which shares with nobody";
 }
 
+TEST_F(SwappedForks, HoldNoMoreThanTheLimitWhenTheyAreBackAtOnce) {
+  constexpr std::uint32_t kQuota = 4;
+  PageGuest guest(harness, TenantId{1}, {.page_count_max = kQuota});
+  std::vector<ObjectId> all{swappable(guest)};
+  EXPECT_FALSE(press());
+  ASSERT_EQ(swaps(), 1u);
+  for (int each = 0; each < 5; ++each) {
+    all.push_back(harness.new_object());
+    guest.send(ContextFork{all.front(), all.back()});
+  }
+  harness.run();
+  std::vector<FutureId> futures;
+  for (const ObjectId context : all) {
+    guest.send(ContextAppend{context, {7}});
+    futures.push_back(guest.send(ContextFlush{context}));
+  }
+  while (harness.step()) {
+    EXPECT_LE(harness.controller->statistics(guest.id).page_count, kQuota);
+  }
+  harness.run();
+  // One page that they all have, and three tails.
+  std::size_t granted = 0;
+  for (const FutureId future : futures) {
+    const std::optional<ErrorCode> error = harness.error(guest.id, future);
+    granted += !error;
+    EXPECT_EQ(error.value_or(ErrorCode::QuotaExceeded), ErrorCode::QuotaExceeded);
+  }
+  EXPECT_EQ(granted, kQuota - 1);
+  EXPECT_EQ(harness.controller->statistics(guest.id).page_count, kQuota);
+}
+
 TEST_F(SwappedTenants, LeaveRoomOnTheTiersForOneAnother) {
   PageGuest greedy(harness, TenantId{1});
   std::vector<ObjectId> flood;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "control/resources/context_parts.h"
+#include "control/resources/context_swap.h"
 
 namespace quire::control {
 namespace {
@@ -151,6 +152,27 @@ PageCharge charge_of(PageLedger& ledger, ModelResources& resources, std::uint32_
     if (context->swapped) count.count_swapped(*context->swapped);
   }
   return charge;
+}
+
+std::uint32_t coming_page_count(const PageLedger& ledger, const ModelResources& resources,
+                                const Context* asking) {
+  if (ledger.away().empty()) return 0;
+  const PageCache& cache = resources.cache;
+  FlatMap<std::uint8_t> seen;
+  if (asking != nullptr && asking->swapped) {
+    for (const WindowPage& page : asking->swapped->pages) seen[PageCharge::key(page.node)] = 1;
+  }
+  std::uint32_t count = 0;
+  for (const Context* context : ledger.away()) {
+    if (!context->is_in_flight || !context->swapped) continue;
+    count += swapped_tail_count(*context);
+    for (const WindowPage& page : context->swapped->pages) {
+      if (std::exchange(seen[PageCharge::key(page.node)], 1) != 0) continue;
+      const bool is_here = cache.is_resident(page.node);
+      count += !is_here || !ledger.holds(cache.page_of(page.node));
+    }
+  }
+  return count;
 }
 
 std::uint32_t counted_ahead(const Context& context, const ModelResources& resources,

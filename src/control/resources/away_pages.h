@@ -38,6 +38,11 @@ struct PageCharge {
 // Exact where it is above `enough`, which takes a walk over what is away; otherwise an upper bound.
 PageCharge charge_of(PageLedger& ledger, ModelResources& resources, std::uint32_t enough);
 
+// Pages that nobody of the instance holds yet, and that contexts which were swapped are getting
+// back now, each once. Those of `asking`, if it was swapped too, are not among them.
+std::uint32_t coming_page_count(const PageLedger& ledger, const ModelResources& resources,
+                                const Context* asking);
+
 // Of the pages that the context's queued tokens fill, those that are counted because others of the
 // instance are to have them back. O(the queue), where there are any: for a count that would be too
 // high.

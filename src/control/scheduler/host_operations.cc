@@ -399,11 +399,13 @@ Scheduler::Attempt Scheduler::want_pages(Operation& operation, std::uint32_t cou
 
 Result<void> Scheduler::check_quota(Instance& instance, std::uint32_t count,
                                     const Context* returning) {
+  if (count == 0) return {};
   const std::uint32_t own =
       returning == nullptr ? 0 : away_page_count(*returning, resources_.cache.page_size());
   const std::uint32_t quota = quota_of(instance);
   // Forks that shared a page are to have one each, which may be more than went.
-  const std::uint64_t held = ledger(instance).page_count();
+  const std::uint64_t held =
+      ledger(instance).page_count() + coming_page_count(ledger(instance), resources_, returning);
   if (held + count > quota) return beyond_quota(instance, count);
   if (count <= own) return {};
   const std::uint32_t more = count - own;

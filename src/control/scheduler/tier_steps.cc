@@ -54,8 +54,9 @@ std::optional<Scheduler::Attempt> Scheduler::restore_swapped(Operation& operatio
       check_quota(*operation.instance, wanted + static_cast<std::uint32_t>(unheld), &context);
   if (!quota.ok() || !can_take(operation, wanted)) {
     tiers_.drop_here(here);
-    if (!quota.ok()) return fail(operation, std::move(quota).take_error());
-    return want_pages(operation, wanted);
+    if (quota.ok()) return want_pages(operation, wanted);
+    if (others_go_on(operation)) return Attempt::Later;
+    return fail(operation, std::move(quota).take_error());
   }
   operation.wanted_page_count = 0;
   tiers_.begin_swap_in(operation, std::move(here), batch_);
