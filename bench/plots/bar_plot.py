@@ -16,7 +16,7 @@ import json
 import pathlib
 from html import escape
 
-from line_plot import COLOURS, nice_step
+from line_plot import COLOURS, limits_of, nice_step
 
 WIDTH, RIGHT, TOP, BOTTOM = 760, 70, 44, 52
 CHARACTER, BAR, GAP, LEGEND = 6.6, 14, 10, 18  # Widths and heights, in pixels.
@@ -118,8 +118,7 @@ def main() -> None:
     bars = bars_of(rows, options)
     if not bars:
         parser.error(f"no bar with {options.label} and {options.y} in {len(rows)} {options.rows}")
-    limits = [(float(y), text) for y, _, text in (each.partition("=") for each in options.limit)]
-    options.output.write_text(draw(bars, limits, options))
+    options.output.write_text(draw(bars, limits_of(options), options))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,11 @@ def nice_step(most: float, count: int = 6) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= raw)
 
 
+def limits_of(options):
+    """What --limit asks for: [(y, text)]."""
+    return [(float(y), text) for y, _, text in (each.partition("=") for each in options.limit)]
+
+
 def scale_of(values, is_logarithmic):
     """Where a value lies from 0 to 1, and the values that are marked."""
     if not is_logarithmic:
@@ -112,8 +117,7 @@ def main() -> None:
     lines = lines_of(rows, options)
     if not lines:
         parser.error(f"no line of two points with {options.x} and {options.y} in {len(rows)} results")
-    limits = [(float(y), text) for y, _, text in (each.partition("=") for each in options.limit)]
-    options.output.write_text(draw(lines, limits, options))
+    options.output.write_text(draw(lines, limits_of(options), options))
 
 
 if __name__ == "__main__":

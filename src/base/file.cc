@@ -23,41 +23,20 @@ Error system_error(const std::string& doing, const std::string& path) {
 
 Result<File> File::open(const std::string& path) {
   // Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) return system_error("cannot open", path);
+  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (descriptor.get() < 0) return system_error("cannot open", path);
   struct stat status{};
-  if (::fstat(descriptor, &status) != 0) {
-    Error error = system_error("cannot stat", path);
-    ::close(descriptor);
-    return error;
-  }
+  if (::fstat(descriptor.get(), &status) != 0) return system_error("cannot stat", path);
   if (!S_ISREG(status.st_mode)) {
-    ::close(descriptor);
     return Error(ErrorCode::InvalidArgument, path + " is not a regular file");
   }
-  return File(descriptor, static_cast<std::uint64_t>(status.st_size), path);
-}
-
-File::File(File&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
-      bytes_(other.bytes_),
-      path_(std::move(other.path_)) {}
-
-File& File::operator=(File&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(bytes_, other.bytes_);
-  std::swap(path_, other.path_);
-  return *this;
-}
-
-File::~File() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  return File(std::move(descriptor), static_cast<std::uint64_t>(status.st_size), path);
 }
 
 Result<void> File::read(std::uint64_t offset, std::span<std::byte> into) const {
   std::size_t done = 0;
   while (done < into.size()) {
-    const ssize_t got = ::pread(descriptor_, into.data() + done, into.size() - done,
+    const ssize_t got = ::pread(descriptor_.get(), into.data() + done, into.size() - done,
                                 static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_error("cannot read", path_);

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 
 namespace quire {
@@ -13,10 +15,6 @@ namespace quire {
 class File {
  public:
   static Result<File> open(const std::string& path);
-  File(File&& other) noexcept;
-  File& operator=(File&& other) noexcept;
-  ~File();
-
   const std::string& path() const { return path_; }
   std::uint64_t bytes() const { return bytes_; }  // As it was when opened.
 
@@ -24,9 +22,9 @@ class File {
   Result<void> read(std::uint64_t offset, std::span<std::byte> into) const;
 
  private:
-  File(int descriptor, std::uint64_t bytes, std::string path)
-      : descriptor_(descriptor), bytes_(bytes), path_(std::move(path)) {}
-  int descriptor_ = -1;
+  File(Descriptor descriptor, std::uint64_t bytes, std::string path)
+      : descriptor_(std::move(descriptor)), bytes_(bytes), path_(std::move(path)) {}
+  Descriptor descriptor_;
   std::uint64_t bytes_ = 0;
   std::string path_;
 };

@@ -23,7 +23,6 @@ TenantMeter::Tenant& TenantMeter::at(control::TenantId id) {
 
 void TenantMeter::name(control::TenantId id, const TenantLimits& limits) {
   Tenant& tenant = at(id);
-  tenant.is_named = true;
   tenant.limits = limits;
   tenant.gauge.http_exchange_count_max = limits.http_exchange_count_max;
 }

@@ -49,7 +49,6 @@ class TenantMeter {
  public:
   struct Tenant {
     TenantLimits limits;
-    bool is_named = false;  // By the operator.
     hostcalls::TenantGauge gauge;
     std::uint64_t instance_count = 0;         // Now.
     std::uint64_t memory_bytes_reserved = 0;  // Now.
@@ -61,7 +60,6 @@ class TenantMeter {
   using Tenants = std::map<control::TenantId, Tenant>;
 
   void name(control::TenantId tenant, const TenantLimits& limits);
-  bool is_known(control::TenantId tenant) const { return tenants_.contains(tenant); }
 
   // Whether an instance that may grow to so many bytes may come in; a refusal is counted.
   Result<void> check(control::TenantId tenant, std::uint64_t memory_bytes_max);

@@ -22,10 +22,6 @@ Error system_error(const std::string& what) {
 
 }  // namespace
 
-void Descriptor::reset() {
-  if (number_ >= 0) close(std::exchange(number_, -1));
-}
-
 Result<Descriptor> lift(Descriptor low) {
   Descriptor high(fcntl(low.get(), F_DUPFD_CLOEXEC, kLowest));
   if (high.get() < 0) return system_error("a descriptor cannot be had");

@@ -13,28 +13,11 @@
 #include <string>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "base/sha256.h"
 
 namespace quire::sandbox {
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() { reset(); }
-
-  int get() const { return number_; }
-  void reset();
-
- private:
-  int number_ = -1;
-};
 
 // The same open file under a number of 10 or more, closed when a program is started.
 Result<Descriptor> lift(Descriptor low);

@@ -22,10 +22,6 @@ Error failed(const std::string& path, const char* what, int error) {
 
 }  // namespace
 
-ReceivedFiles::Descriptor::~Descriptor() {
-  if (number_ >= 0) close(number_);
-}
-
 Result<ReceivedFiles> ReceivedFiles::open(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);

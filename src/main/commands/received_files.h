@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "application/hostcalls/file_table.h"
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "cli/options.h"
 
@@ -40,20 +41,6 @@ class ReceivedFiles {
   std::size_t drop_all(std::size_t program);
 
  private:
-  class Descriptor {
-   public:
-    explicit Descriptor(int number = -1) : number_(number) {}
-    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
-      std::swap(number_, other.number_);
-      return *this;
-    }
-    ~Descriptor();
-    int get() const { return number_; }
-
-   private:
-    int number_;
-  };
   struct Open {
     Descriptor folder;
     Descriptor file;  // None: refused, and told.
