@@ -1,11 +1,15 @@
 // What clients upload is compiled by a process of its own, which this program is too.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "application/hostcalls/calls.h"
 #include "application/sandbox/compile_worker.h"
@@ -133,6 +137,26 @@ TEST(CompilingInAChild, WhoseIdleProcessWasKilledTakesAnother) {
   waitid(P_PID, static_cast<id_t>(idle), &ended, WEXITED | WNOWAIT);
   const auto program = compile(*runtime, many_functions(10), Effort::Best, Origin::Client);
   EXPECT_TRUE(program.ok()) << program.error().message();
+}
+
+TEST(CompilingInAChild, StandsBackOnceItHasTakenLong) {
+  const auto runtime = open_runtime("");
+  const int own = getpriority(PRIO_PROCESS, 0);
+  ASSERT_EQ(children().size(), 1u);
+  const auto child = static_cast<id_t>(children().front());
+  const auto small = compile(*runtime, many_functions(10), Effort::Quick, Origin::Client);
+  ASSERT_TRUE(small.ok()) << small.error().message();
+  EXPECT_EQ(getpriority(PRIO_PROCESS, child), own);
+  std::atomic<bool> has_ended{false};
+  std::thread compiler([&] {
+    const auto large = compile(*runtime, many_functions(90'000), Effort::Quick, Origin::Client);
+    EXPECT_TRUE(large.ok()) << large.error().message();
+    has_ended = true;
+  });
+  int most = own;
+  while (!has_ended) most = std::max(most, getpriority(PRIO_PROCESS, child));
+  compiler.join();
+  EXPECT_EQ(most, 19);
 }
 
 TEST(CompilingInAChild, IsNoVerbForPeople) {

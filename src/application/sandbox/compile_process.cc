@@ -190,8 +190,8 @@ Result<void> CompileProcess::set_time_limit() const {
   if (clock_getcpuclockid(process_, &clock) != 0 || clock_gettime(clock, &used) != 0) {
     return unavailable("has no clock");
   }
-  const auto seconds = static_cast<std::uint64_t>(used.tv_sec + (used.tv_nsec > 0 ? 1 : 0));
-  return set_limit(RLIMIT_CPU, seconds + limits_.cpu_seconds_max);
+  const auto begun = static_cast<std::uint64_t>(used.tv_sec) + 1;  // Limits are whole seconds.
+  return set_limit(RLIMIT_CPU, begun + limits_.cpu_seconds_max);
 }
 
 CompileProcess::~CompileProcess() {

@@ -177,7 +177,7 @@ TEST_F(CompilerProcess, HasTheLimitsThatWereSet) {
                                 .code_bytes_max = 1u << 20,
                                 .cpu_seconds_max = 7,
                                 .file_count_max = 19};
-  // Memory in KiB; whole seconds, behind those that it took before the module.
+  // Memory in KiB; seconds behind the one that has begun.
   expect_error("echo $(ulimit -d) $(ulimit -t) $(ulimit -n) $(ulimit -c) >&2; exit 1",
                ErrorCode::Unavailable, "65536 8 19 0", limits);
 }

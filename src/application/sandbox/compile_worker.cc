@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -23,7 +25,10 @@ namespace quire::sandbox {
 namespace {
 
 constexpr int kFailed = 1;
-constexpr int kNicerBy = 10;  // Behind whoever waits for a token.
+// A module for which a launch waits is compiled as urgently as all else, for as long as programs of
+// ordinary size need; then, and where nobody waits, tokens come first.
+constexpr timeval kUrgentTime = {.tv_sec = 0, .tv_usec = 50'000};  // Of processor time.
+constexpr int kPatientNiceness = 19;
 // It ends when it has had so many modules, or holds so much memory after one: what a module leaves
 // behind, as heap or otherwise, does not stay for long.
 constexpr std::uint32_t kJobCountMax = 64;
@@ -121,6 +126,29 @@ bool has_grown() {
   return fields != 2 || resident * static_cast<std::uint64_t>(getpagesize()) > kResidentBytesMax;
 }
 
+volatile std::sig_atomic_t is_patient = 0;
+
+// For good, and with it the threads that began with the smallest module. Where it is refused, the
+// process is as urgent as before.
+void be_patient(int) {
+  (void)setpriority(PRIO_PGRP, 0, kPatientNiceness);
+  is_patient = 1;
+}
+
+void be_patient_after(const timeval& time) {  // None: not at all.
+  const itimerval timer = {.it_interval = {}, .it_value = time};
+  (void)setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
+Result<CompileReply> compile_in_time(const CompileJob& job, wasm_engine_t* best,
+                                     wasm_engine_t* quick) {
+  if (job.effort == Effort::Best) be_patient(SIGPROF);
+  be_patient_after(kUrgentTime);
+  Result<CompileReply> done = compile(job, best, quick);
+  be_patient_after({});
+  return done;
+}
+
 }  // namespace
 
 int compile_worker_main() {
@@ -128,6 +156,10 @@ int compile_worker_main() {
     return kFailed;
   }
   std::set_new_handler(end_without_memory);
+  struct sigaction action{};
+  action.sa_handler = be_patient;
+  action.sa_flags = SA_RESTART;
+  if (sigaction(SIGPROF, &action, nullptr) != 0) return kFailed;
   CompilerSetup setup;
   if (!read_record(setup)) return 0;
   const WasmEngine best = make_engine(setup.best, Effort::Best);
@@ -135,13 +167,9 @@ int compile_worker_main() {
       setup.has_quick != 0 ? make_engine(setup.quick, Effort::Quick) : WasmEngine();
   CompileJob job;
   for (std::uint32_t count = 1; read_record(job); ++count) {
-    // For good, and its threads too, which began with the smallest module. Where it is refused, the
-    // process is as urgent as before.
-    const bool is_patient = job.effort == Effort::Best;
-    if (is_patient) (void)setpriority(PRIO_PGRP, 0, kNicerBy);
-    const Result<CompileReply> done = compile(job, best.get(), quick.get());
+    const Result<CompileReply> done = compile_in_time(job, best.get(), quick.get());
     CompileReply record = done.ok() ? done.value() : refusal(done.error());
-    const bool is_last = is_patient || count == kJobCountMax || has_grown();
+    const bool is_last = is_patient != 0 || count == kJobCountMax || has_grown();
     record.is_last = is_last ? 1 : 0;
     reply(record);
     if (is_last) break;
