@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/thread_schedule.h"
+
 namespace quire::lifecycle {
 namespace {
 
@@ -90,6 +92,7 @@ std::uint64_t EngineLoop::sleep_ns() const {
 }
 
 void EngineLoop::loop(bool until_idle) {
+  shorten_turns();  // As the device's threads, each of whose steps waits for it.
   while (!stopped_.load(std::memory_order_relaxed)) {
     if (until_idle && manager_.live_count() == 0) return;
     if (!step()) wakeup_.wait_for(std::chrono::nanoseconds(sleep_ns()));

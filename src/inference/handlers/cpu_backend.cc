@@ -11,10 +11,11 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread_schedule.h"
 #include "inference/handlers/batch_check.h"
 #include "inference/handlers/batch_plan.h"
-#include "inference/handlers/page_transfer.h"
 #include "inference/handlers/output_forms.h"
+#include "inference/handlers/page_transfer.h"
 #include "inference/models/transformer.h"
 
 namespace quire::inference {
@@ -110,6 +111,8 @@ class CpuBackend final : public Backend {
   void serve() {
     WorkerPool pool(options_.threads, options_.worker_niceness);
     add_niceness(options_.worker_niceness);
+    shorten_turns();
+    stay_on_core(0, options_.threads);  // After the pool: its threads began with all cores.
     std::uint32_t seen = 0;
     while (true) {
       std::optional<Batch> batch = take();
@@ -231,7 +234,7 @@ class CpuBackend final : public Backend {
   const SteadyClock clock_;  // Only for Completion::device_ns.
   BatchPlan plan_;
   std::vector<OutputScratch> scratch_;  // One for each worker.
-  std::vector<float> logits_;  // [kLogitsRowsMax][vocabulary_size]
+  std::vector<float> logits_;           // [kLogitsRowsMax][vocabulary_size]
 
   std::mutex mutex_;
   std::deque<Batch> waiting_;  // Guarded by mutex_, as running_.

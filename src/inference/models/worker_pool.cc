@@ -1,10 +1,7 @@
 #include "inference/models/worker_pool.h"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "base/check.h"
+#include "base/thread_schedule.h"
 
 namespace quire::inference {
 namespace {
@@ -19,13 +16,6 @@ void pause_briefly() {
 }
 
 }  // namespace
-
-void add_niceness(int niceness) {
-  if (niceness == 0) return;
-  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
-  const int now = getpriority(PRIO_PROCESS, thread);
-  static_cast<void>(setpriority(PRIO_PROCESS, thread, now + niceness));
-}
 
 void wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
   for (int i = 0; i < kSpinCount; ++i) {
@@ -86,6 +76,8 @@ void WorkerPool::start(Function function, const void* context) {
 
 void WorkerPool::serve(std::uint32_t index) {
   add_niceness(niceness_);
+  shorten_turns();
+  stay_on_core(index, worker_count_);
   Worker worker(*this, index);
   for (std::uint32_t seen = 0;; ++seen) {
     wait_for_change(job_number_, seen);

@@ -3,7 +3,8 @@
 //
 // The caller of run() is worker 0. In a job, workers claim tiles of a phase from one counter and
 // meet at a barrier; who waits spins for about 50 us and then sleeps, so that a phase of tens of
-// microseconds costs no system call and an idle pool costs nothing.
+// microseconds costs no system call and an idle pool costs nothing. The threads take short turns
+// (base/thread_schedule.h), since all wait for one that does not run.
 //
 // Owns     the threads.
 // Thread   run() from one thread at a time. Worker is used by the job's threads, each its own.
@@ -90,8 +91,5 @@ class WorkerPool {
 
 // Waits until `value` differs from `old`: spins for about 50 us, then sleeps.
 void wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old);
-
-// Adds to the niceness of the calling thread, as far as the system allows; it works either way.
-void add_niceness(int niceness);
 
 }  // namespace quire::inference
