@@ -18,11 +18,12 @@ def environment():
 class Server:
     """`quire serve` on a free port, for as long as the block lasts."""
 
-    def __init__(self, build, flags=(), page_count=PAGE_COUNT):
+    def __init__(self, build, flags=(), page_count=PAGE_COUNT, model=TINY, client_niceness=0):
         self.build = build
+        self.client_niceness = client_niceness
         self.log = (build / "tests" / "hostile" / "server.log").open("wb")
         self.process = subprocess.Popen(
-            [str(build / "quire"), "serve", "--listen", "127.0.0.1:0", "--model", str(TINY),
+            [str(build / "quire"), "serve", "--listen", "127.0.0.1:0", "--model", str(model),
              "--kv-pages", str(page_count), "--pages-max", str(page_count), "--no-store", *flags],
             stdout=subprocess.PIPE, stderr=self.log, env=environment())
         readable, _, _ = select.select([self.process.stdout], [], [], 60)
@@ -60,7 +61,7 @@ class Server:
     def start(self, program, arguments=(), flags=()):
         """A program on the server, as a client of its own."""
         return subprocess.Popen(
-            [str(self.build / "quire"), "run", "--server", self.url, str(program), *flags, "--",
+            ["nice", "-n", str(self.client_niceness), str(self.build / "quire"), "run", "--server", self.url, str(program), *flags, "--",
              *(str(each) for each in arguments)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=environment())
