@@ -353,7 +353,13 @@ class Gate {
   void wait() {
     std::unique_lock lock(mutex_);
     ++waiting_;
+    changed_.notify_all();
     changed_.wait(lock, [this] { return is_open_; });
+  }
+  // For a few seconds at most, until so many wait or have waited.
+  void wait_for_waiting(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(10), [&] { return waiting_ >= count; });
   }
   void open() {
     {
@@ -418,6 +424,7 @@ TEST_F(CurlClientTest, NobodyKeepsTheNamesOfOthersFromBeingLookedUp) {
   };
   for (int i = 0; i < 100; ++i) {
     const ExchangeId id = named.client.start(made("slow.example", 1)).value();
+    if (i == 0) gate->wait_for_waiting(1);  // A lookup is under way before it is given up.
     if (i < 10) named.wakeup.wait_for(std::chrono::milliseconds(2));
     named.client.close(id);
   }
