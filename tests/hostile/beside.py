@@ -92,9 +92,9 @@ def streams_of(result):
     return lines if code == 0 and len(lines) == 8 else None
 
 
-def settled_bytes(server, wanted, seconds=20):
-    """Resident memory, once it is at most `wanted` or the time is over."""
+def settled(read, wanted, seconds=20):
+    """What read() gives, once it is at most `wanted` or the time is over."""
     end = time.monotonic() + seconds
-    while server.resident_bytes() > wanted and time.monotonic() < end:
+    while read() > wanted and time.monotonic() < end:
         time.sleep(0.05)
-    return server.resident_bytes()
+    return read()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Programs that want too much, on a server beside a victim with eight streams.
 
-    hostile_test.py BUILD             each is stopped by its own limit, which its error names; the victim's
+    hostile_test.py BUILD [--model FILE]
+                                      each is stopped by its own limit, which its error names; the victim's
                                       tokens are those that it gives alone; memory comes back
     hostile_test.py BUILD --measure [--model FILE] [--rounds N]
                                       prints how long the victim waits between tokens, in turns alone and
@@ -26,9 +27,9 @@ PAGE_COUNT = 512  # Where it measures.
 CLIENT_NICENESS = 19
 TOKEN_COUNT = 300  # Of each of the victim's streams.
 MEMORY_SHARE = 1.05
-# What the server keeps of the modules, since they can be launched again: tables of their functions, and
-# the pages of their code that were run. Compiling one takes ten times as much.
-MODULES_BYTES_MAX = 32 << 20
+# What the server may need soon after a module: buffers of its upload, tables of its functions, the pages
+# of its code that were run. Compiling one takes far more.
+MODULES_BYTES_MAX = 6 << 20
 KIB = 1024
 
 # What it wants, how many of it at once, flags of its launches, and what the error says.
@@ -116,10 +117,10 @@ def gaps_of(result):
     return [int(each) for each in line.split()[1:]]
 
 
-def check(build):
+def check(build, model):
     peer, port = http_peer.start()
     folder = build / "tests" / "hostile"
-    with beside.Server(build, ["--allow-http", f"127.0.0.1:{port}"]) as server:
+    with beside.Server(build, ["--allow-http", f"127.0.0.1:{port}"], model=model) as server:
         run = Run(build, server, f"http://127.0.0.1:{port}/silent")
         # The allocator keeps what was needed once, in the places where it was; what comes after
         # that finds it, so that nothing more stays.
@@ -128,17 +129,20 @@ def check(build):
                 pass
         base = server.resident_bytes()
         for name, _ in run.programs():
-            now = beside.settled_bytes(server, base * MEMORY_SHARE)
+            now = beside.settled(server.resident_bytes, base * MEMORY_SHARE)
             run.expect(now <= base * MEMORY_SHARE,
                        f"{name}: {now // KIB} KiB are resident, {base // KIB} KiB were")
         print(f"memory: {base // KIB} KiB after three rounds, "
               f"{server.resident_bytes() // KIB} KiB after four")
         for name, _ in run.modules(folder):
-            now = beside.settled_bytes(server, base + MODULES_BYTES_MAX)
+            now = beside.settled(server.resident_bytes, base + MODULES_BYTES_MAX)
             run.expect(now <= base + MODULES_BYTES_MAX,
                        f"{name}: {now // KIB} KiB are resident, {base // KIB} KiB were")
-            run.expect(server.child_count() <= 1, f"{name}: {server.child_count()} processes stay")
-        print(f"memory: {server.resident_bytes() // KIB} KiB after all modules")
+            processes = beside.settled(server.child_count, 1)
+            run.expect(processes <= 1, f"{name}: {processes} processes stay")
+        now = beside.settled(server.resident_bytes, base * MEMORY_SHARE)
+        run.expect(now <= base * MEMORY_SHARE, f"{now // KIB} KiB stay resident, {base // KIB} KiB were")
+        print(f"memory: {now // KIB} KiB after all modules")
     run.expect(server.exit_code == 0, f"the server ended with {server.exit_code}")
     peer.shutdown()
     print("\n".join(run.failures) or f"{len(PROGRAMS)} programs and {len(MODULES)} modules were stopped")
@@ -173,7 +177,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     build = options.build.resolve()
-    return measure(build, options.model, options.rounds) if options.measure else check(build)
+    return measure(build, options.model, options.rounds) if options.measure else check(build, options.model)
 
 
 if __name__ == "__main__":

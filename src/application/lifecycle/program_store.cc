@@ -1,5 +1,7 @@
 #include "application/lifecycle/program_store.h"
 
+#include <malloc.h>
+
 #include <utility>
 
 #include "base/check.h"
@@ -92,27 +94,29 @@ void ProgramStore::use(ProgramId id) {
 
 void ProgramStore::help() {
   bool is_prepared = true;  // The runtime was when it was made.
+  bool is_tidy = true;
   while (true) {
-    std::optional<Job> job = is_prepared && waiting_.empty()
+    std::optional<Job> job = is_tidy && waiting_.empty()
                                  ? jobs_.pop()
                                  : jobs_.pop_for(is_prepared ? limits_.quiet : limits_.breath);
     if (job) {
       compile(*std::move(job), sandbox::Effort::Quick);
-      is_prepared = false;
-      continue;
-    }
-    if (is_stopping_.load()) return;
-    if (!is_prepared) {
+      is_prepared = is_tidy = false;
+    } else if (is_stopping_.load()) {
+      return;
+    } else if (!is_prepared) {
       runtime_.prepare();
       is_prepared = true;
-      continue;
+    } else if (waiting_.empty()) {
+      malloc_trim(0);  // What large modules took on their way stays with the allocator otherwise.
+      is_tidy = true;
+    } else if (!has_better_.load()) {  // Else the engine is busy.
+      Job better = std::move(waiting_.front());
+      waiting_.pop_front();
+      waiting_bytes_ -= better.wasm.size();
+      compile(std::move(better), sandbox::Effort::Best);
+      is_prepared = is_tidy = false;
     }
-    if (waiting_.empty() || has_better_.load()) continue;  // The engine is busy.
-    Job better = std::move(waiting_.front());
-    waiting_.pop_front();
-    waiting_bytes_ -= better.wasm.size();
-    compile(std::move(better), sandbox::Effort::Best);
-    is_prepared = false;
   }
 }
 

@@ -1,5 +1,7 @@
 #include "main/commands/serve_command.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -23,6 +25,10 @@ namespace {
 
 // Files that are open besides connections: one for each program's code (512 at most), and others.
 constexpr std::uint64_t kOtherFileCount = 768;
+
+// Blocks of this size have pages of their own, which go when they do. The allocator raises its own
+// threshold to the size of the largest upload, and what uploads of that size took stays with it.
+constexpr int kOwnPagesBytes = 4 << 20;
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
@@ -149,6 +155,8 @@ Result<int> serve(const cli::ServeOptions& options) {
 }  // namespace
 
 int serve_command(const cli::ServeOptions& options) {
+  mallopt(M_MMAP_THRESHOLD, kOwnPagesBytes);
+  mallopt(M_TRIM_THRESHOLD, kOwnPagesBytes);
   Result<int> code = serve(options);
   return code.ok() ? code.value() : fail(code.error());
 }
