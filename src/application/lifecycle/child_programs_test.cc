@@ -7,44 +7,21 @@
 #include <functional>
 
 #include "application/lifecycle/lifecycle_test_support.h"
-#include "application/sandbox/fake_runtime.h"
+#include "application/lifecycle/scripted_guest.h"
 
 namespace quire::lifecycle {
 namespace {
 
-using sandbox::CallOutcome;
 using sandbox::FakeAction;
-using sandbox::FakeGuest;
 using sandbox::FakeHost;
 using Kind = FakeAction::Kind;
 
-constexpr std::uint32_t kFuture = 64, kName = 128, kBuffer = 1024;
 constexpr std::uint64_t kSecond = 1'000'000'000;
-
-class Scripted final : public FakeGuest {
- public:
-  using Step = std::function<FakeAction(FakeHost&, int, std::int64_t&)>;
-  explicit Scripted(Step step) : step_(std::move(step)) {}
-  FakeAction step(FakeHost& host) override { return step_(host, turn_++, kept_); }
-
- private:
-  Step step_;
-  int turn_ = 0;
-  std::int64_t kept_ = 0;  // For the script: a handle that it goes on with.
-};
 
 std::int64_t minus(ErrorCode code) {
   return -static_cast<std::int64_t>(code);
 }
 
-FakeAction wait_for(FakeHost& host, std::int64_t future) {
-  const auto number = static_cast<std::int32_t>(future);
-  host.put(kFuture, {reinterpret_cast<const char*>(&number), sizeof number});
-  const auto outcome = host.call("future", "wait", {kFuture, 1, -1});
-  if (outcome.outcome == CallOutcome::Suspend) return {Kind::Wait, 0, ""};
-  host.wait_result = static_cast<std::int32_t>(outcome.value);
-  return {Kind::Yield, 0, ""};
-}
 FakeAction sleep_for_ever(FakeHost& host) {
   return wait_for(host, host.call("session", "receive", {}).value);
 }
@@ -59,9 +36,6 @@ std::string take(FakeHost& host, std::int64_t future) {
   if (bytes < 0) return error_code_name(static_cast<ErrorCode>(-bytes));
   return host.get(kBuffer, static_cast<std::uint32_t>(bytes));
 }
-void send(FakeHost& host, std::string_view text) {
-  host.call("session", "send", {host.put(kBuffer, text), static_cast<std::int64_t>(text.size())});
-}
 std::string limit_line(FakeHost& host, const std::string& name) {
   const std::int64_t bytes = host.call("runtime", "limits", {kBuffer, 4096}).value;
   const std::string all = "\n" + host.get(kBuffer, static_cast<std::uint32_t>(bytes));
@@ -72,8 +46,8 @@ std::string limit_line(FakeHost& host, const std::string& name) {
 
 class Children : public testing::Test {
  protected:
-  ProgramId program(const std::string& name, Scripted::Step step) {
-    runtime.add_program(name, [step] { return std::make_unique<Scripted>(step); });
+  ProgramId program(const std::string& name, ScriptedGuest::Step step) {
+    runtime.add_program(name, [step] { return std::make_unique<ScriptedGuest>(step); });
     const ProgramId id = engine.manager.load_program(std::as_bytes(std::span(name))).value();
     engine.manager.name_program(name, id);
     return id;

@@ -7,49 +7,26 @@
 #include <thread>
 
 #include "application/lifecycle/lifecycle_test_support.h"
-#include "application/sandbox/fake_runtime.h"
+#include "application/lifecycle/scripted_guest.h"
 #include "base/seeds.h"
 
 namespace quire::lifecycle {
 namespace {
 
-using sandbox::CallOutcome;
 using sandbox::FakeAction;
 using sandbox::FakeGuest;
 using sandbox::FakeHost;
 using Kind = FakeAction::Kind;
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
-constexpr std::uint32_t kFuture = 64;
-constexpr std::uint32_t kBuffer = 1024;
-
-class Scripted final : public FakeGuest {
- public:
-  explicit Scripted(std::function<FakeAction(FakeHost&, int)> step) : step_(std::move(step)) {}
-  FakeAction step(FakeHost& host) override { return step_(host, turn_++); }
-
- private:
-  std::function<FakeAction(FakeHost&, int)> step_;
-  int turn_ = 0;
-};
-
-FakeAction wait_for(FakeHost& host, std::int64_t future, std::int64_t timeout_ns = -1) {
-  const auto number = static_cast<std::int32_t>(future);
-  host.put(kFuture, {reinterpret_cast<const char*>(&number), sizeof number});
-  const auto outcome = host.call("future", "wait", {kFuture, 1, timeout_ns});
-  if (outcome.outcome == CallOutcome::Suspend) return {Kind::Wait, 0, ""};
-  host.wait_result = static_cast<std::int32_t>(outcome.value);
-  return {Kind::Yield, 0, ""};
-}
-
-void send(FakeHost& host, std::string_view text) {
-  host.call("session", "send", {host.put(kBuffer, text), static_cast<std::int64_t>(text.size())});
-}
 
 class FakeGuests : public testing::Test {
  protected:
   ProgramId program(const std::string& name, std::function<FakeAction(FakeHost&, int)> step) {
-    runtime.add_program(name, [step] { return std::make_unique<Scripted>(step); });
+    runtime.add_program(name, [step] {
+      return std::make_unique<ScriptedGuest>(
+          [step](FakeHost& host, int turn, std::int64_t&) { return step(host, turn); });
+    });
     return engine.manager.load_program(std::as_bytes(std::span(name))).value();
   }
 
@@ -411,10 +388,11 @@ TEST(EngineThread, StopsAndCompilesAcrossThreads) {
   sandbox::FakeRuntime runtime(hostcalls::host_functions(), 64);
   for (int i = 0; i < 32; ++i) {
     runtime.add_program("program" + std::to_string(i), [] {
-      return std::make_unique<Scripted>([](FakeHost& host, int turn) -> FakeAction {
-        if (turn == 3) return {};
-        return wait_for(host, host.call("runtime", "sleep", {100'000}).value);
-      });
+      return std::make_unique<ScriptedGuest>(
+          [](FakeHost& host, int turn, std::int64_t&) -> FakeAction {
+            if (turn == 3) return {};
+            return wait_for(host, host.call("runtime", "sleep", {100'000}).value);
+          });
     });
   }
   TestEngine engine(runtime, clock);
