@@ -142,8 +142,11 @@ void be_patient_after(const timeval& time) {  // None: not at all.
 
 Result<CompileReply> compile_in_time(const CompileJob& job, wasm_engine_t* best,
                                      wasm_engine_t* quick) {
-  if (job.effort == Effort::Best) be_patient(SIGPROF);
-  be_patient_after(kUrgentTime);
+  if (job.effort == Effort::Best) {
+    be_patient(SIGPROF);
+  } else {
+    be_patient_after(kUrgentTime);
+  }
   Result<CompileReply> done = compile(job, best, quick);
   be_patient_after({});
   return done;

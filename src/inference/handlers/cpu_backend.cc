@@ -11,7 +11,6 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/thread_schedule.h"
 #include "inference/handlers/batch_check.h"
 #include "inference/handlers/batch_plan.h"
 #include "inference/handlers/output_forms.h"
@@ -110,9 +109,7 @@ class CpuBackend final : public Backend {
   // The device thread.
   void serve() {
     WorkerPool pool(options_.threads, options_.worker_niceness);
-    add_niceness(options_.worker_niceness);
-    shorten_turns();
-    stay_on_core(0, options_.threads);  // After the pool: its threads began with all cores.
+    pool.settle_caller();  // Behind its threads, which began with all cores.
     std::uint32_t seen = 0;
     while (true) {
       std::optional<Batch> batch = take();

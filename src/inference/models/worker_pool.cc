@@ -74,10 +74,14 @@ void WorkerPool::start(Function function, const void* context) {
   worker.barrier();  // Nobody looks at the job, or its memory, after this.
 }
 
-void WorkerPool::serve(std::uint32_t index) {
+void WorkerPool::settle(std::uint32_t index) const {
   add_niceness(niceness_);
   shorten_turns();
   stay_on_core(index, worker_count_);
+}
+
+void WorkerPool::serve(std::uint32_t index) {
+  settle(index);
   Worker worker(*this, index);
   for (std::uint32_t seen = 0;; ++seen) {
     wait_for_change(job_number_, seen);

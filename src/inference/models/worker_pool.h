@@ -64,6 +64,10 @@ class WorkerPool {
 
   std::uint32_t worker_count() const { return worker_count_; }
 
+  // Gives the caller, who is to be worker 0 and nothing else, the niceness, turns and core that the
+  // other workers have.
+  void settle_caller() const { settle(0); }
+
   // Runs job(Worker&) once on every worker; returns when all are done.
   template <typename Job>
   void run(const Job& job) {
@@ -76,6 +80,7 @@ class WorkerPool {
   using Function = void (*)(const void*, Worker&);
   void start(Function function, const void* context);
   void serve(std::uint32_t index);
+  void settle(std::uint32_t index) const;
 
   const std::uint32_t worker_count_;
   const int niceness_;
