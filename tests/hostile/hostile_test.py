@@ -12,6 +12,7 @@ What is measured is not judged here: other work on the machine changes it. Clien
 in production, stand back there behind all that the server does.
 """
 import argparse
+import itertools
 import pathlib
 import random
 import statistics
@@ -156,7 +157,7 @@ def measure(build, model, round_count):
     with beside.Server(build, flags, PAGE_COUNT, model, CLIENT_NICENESS) as server:
         run = Run(build, server, f"http://127.0.0.1:{port}/silent")
         for _ in range(round_count):
-            for name, victim in [*run.programs(), *run.modules(build / "tests" / "hostile")]:
+            for name, victim in itertools.chain(run.programs(), run.modules(build / "tests" / "hostile")):
                 gaps.setdefault(name, []).append((gaps_of(run.victim()), gaps_of(victim)))
     peer.shutdown()
     print(f"{'':20} {'alone: p50 us':>16} {'p99 us':>8} {'beside: p50 us':>16} {'p99 us':>8} {'max us':>8}"
@@ -166,6 +167,8 @@ def measure(build, model, round_count):
         beside_it = [statistics.median(each[1][i] for each in pairs) for i in range(3)]
         print(f"{name:20} {alone[0]:16.0f} {alone[1]:8.0f} {beside_it[0]:16.0f} {beside_it[1]:8.0f}"
               f" {beside_it[2]:8.0f} {beside_it[1] / alone[1]:10.2f}")
+    for failure in run.failures:
+        print(failure)
     return not run.failures
 
 
