@@ -1,6 +1,9 @@
 // Tenants, and what is told of them and their instances.
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "application/lifecycle/manager_implementation.h"
 #include "base/check.h"

@@ -66,6 +66,7 @@ class WasmGuest : public testing::TestWithParam<sandbox::Effort> {
     Result<std::unique_ptr<sandbox::WasmRuntime>> made =
         sandbox::make_wasmtime_runtime(functions, options);
     if (!made.ok() && made.error().code() == ErrorCode::NotSupported) {
+      // A build without the Wasm engine, which the message says.
       GTEST_SKIP() << made.error().message();
     }
     ASSERT_TRUE(made.ok()) << made.error().message();
