@@ -149,9 +149,10 @@ class Controller final : public ControlPort {
 
   template <typename T>
   Result<T*> find(Instance& instance, ObjectId id, ObjectKind kind);
-  template <typename T>
-  Result<void> collect(Instance& instance, const std::vector<ObjectId>& ids, ObjectKind kind,
-                       const Scheduler* model, bool once, std::vector<T*>& objects);
+  // `List` is a vector of pointers to objects of that kind.
+  template <typename List>
+  Result<void> collect(Instance& instance, std::span<const ObjectId> ids, ObjectKind kind,
+                       const Scheduler* model, bool once, List& objects);
   Result<void> check_new(Instance& instance, const std::vector<ObjectId>& ids);
   Result<void> check_new_pages(Instance& instance, const std::vector<ObjectId>& ids);
   // New pages of those ids, which the operation is to bring.

@@ -159,7 +159,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Alloc
 
 Result<void> Controller::issue(Instance& instance, Command& command, const DeallocEmbeds& body) {
   QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
-  std::vector<EmbedObject*> embeds;
+  EmbedList embeds;
   TRY(collect(instance, body.embeds, ObjectKind::Embed, queue->model, true, embeds));
   for (const ObjectId id : body.embeds) instance.objects.erase(static_cast<std::uint32_t>(id));
   instance.embed_count -= static_cast<std::uint32_t>(embeds.size());
@@ -180,7 +180,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Embed
                                                  " positions: not one length");
   }
   TRY(check_tokens(body.tokens, *queue->model));
-  std::vector<EmbedObject*> embeds;
+  EmbedList embeds;
   TRY(collect(instance, body.embeds, ObjectKind::Embed, queue->model, false, embeds));
   Operation* operation = table_.make(instance, queue->model, std::move(command));
   table_.enter_queue(*operation, *queue);
@@ -236,7 +236,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Forwa
 Result<void> Controller::issue(Instance& instance, Command& command, const MaskPage& body) {
   QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
   std::vector<PageObject*> pages;
-  TRY(collect(instance, {body.page}, ObjectKind::Page, queue->model, true, pages));
+  TRY(collect(instance, std::span(&body.page, 1), ObjectKind::Page, queue->model, true, pages));
   const std::uint32_t page_size = queue->model->resources().cache.page_size();
   if (body.visible.size() != page_size) {
     return Error(ErrorCode::InvalidArgument, "a mask of " + std::to_string(body.visible.size()) +
@@ -254,8 +254,8 @@ Result<void> Controller::issue(Instance& instance, Command& command, const MaskP
 Result<void> Controller::issue_output(Instance& instance, Command& command, ObjectId queue_id,
                                       ObjectId embed_id) {
   QueueObject* queue = TRY(find<QueueObject>(instance, queue_id, ObjectKind::Queue));
-  std::vector<EmbedObject*> embeds;
-  TRY(collect(instance, {embed_id}, ObjectKind::Embed, queue->model, true, embeds));
+  EmbedList embeds;
+  TRY(collect(instance, std::span(&embed_id, 1), ObjectKind::Embed, queue->model, true, embeds));
   Operation* operation = table_.make(instance, queue->model, std::move(command));
   table_.enter_queue(*operation, *queue);
   operation->input_embeds = std::move(embeds);

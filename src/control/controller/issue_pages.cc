@@ -62,7 +62,8 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Deall
 Result<void> Controller::issue(Instance& instance, Command& command, const CopyPage& body) {
   QueueObject* queue = TRY(find<QueueObject>(instance, body.queue, ObjectKind::Queue));
   std::vector<PageObject*> pages;
-  TRY(collect(instance, {body.from, body.to}, ObjectKind::Page, queue->model, false, pages));
+  TRY(collect(instance, std::array{body.from, body.to}, ObjectKind::Page, queue->model, false,
+              pages));
   TRY(check_is_paged(*queue->model, "copy_kvpage"));
   Operation* operation = table_.make(instance, queue->model, std::move(command));
   table_.enter_queue(*operation, *queue);

@@ -48,10 +48,10 @@ Result<T*> Controller::find(Instance& instance, ObjectId id, ObjectKind kind) {
   return static_cast<T*>(entry->object);
 }
 
-template <typename T>
-Result<void> Controller::collect(Instance& instance, const std::vector<ObjectId>& ids,
-                                 ObjectKind kind, const Scheduler* model, bool once,
-                                 std::vector<T*>& objects) {
+template <typename List>
+Result<void> Controller::collect(Instance& instance, std::span<const ObjectId> ids, ObjectKind kind,
+                                 const Scheduler* model, bool once, List& objects) {
+  using T = std::remove_pointer_t<typename List::value_type>;
   const std::uint64_t stamp = table_.next_stamp();
   for (const ObjectId id : ids) {
     T* object = TRY(find<T>(instance, id, kind));

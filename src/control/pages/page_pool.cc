@@ -11,12 +11,6 @@ PagePool::PagePool(std::uint32_t page_count) : entries_(page_count) {
     free_list_.push_back(PageId{index - 1});
 }
 
-PagePool::Entry& PagePool::at(PageId page) {
-  const auto index = static_cast<std::uint32_t>(page);
-  QUIRE_CHECK(index < entries_.size(), "no such page");
-  return entries_[index];
-}
-
 std::optional<PageId> PagePool::allocate() {
   if (free_list_.empty()) return std::nullopt;
   const PageId page = free_list_.back();

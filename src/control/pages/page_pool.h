@@ -25,6 +25,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/check.h"
 #include "inference/api/types.h"
 
 namespace quire::control {
@@ -84,7 +85,11 @@ class PagePool {
     std::uint64_t fence = 0;       // Newest batch when it was last released.
   };
 
-  Entry& at(PageId page);
+  Entry& at(PageId page) {
+    const auto index = static_cast<std::uint32_t>(page);
+    QUIRE_CHECK(index < entries_.size(), "no such page");
+    return entries_[index];
+  }
   const Entry& at(PageId page) const { return const_cast<PagePool*>(this)->at(page); }
   void give_back(PageId page, Entry& entry);
   void leave_cold(Entry& entry);

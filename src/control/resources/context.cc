@@ -204,10 +204,6 @@ std::uint32_t seq_len(const Context& context, std::uint32_t page_size) {
   return context.committed_count * page_size + context.written_count + context.lost_count;
 }
 
-std::uint32_t queued_count(const Context& context) {
-  return tail_token_count(context) - context.written_count - context.flight_count;
-}
-
 ContextCounters counters_of(const Context& context, std::uint32_t page_size) {
   ContextCounters counters{.seq_len = seq_len(context, page_size),
                            .committed_page_count = held_committed_count(context),
@@ -251,6 +247,22 @@ std::uint64_t length_max(const Context& context, const ModelResources& resources
                                     resources.model.context_length);
 }
 
+Error too_long(std::uint64_t total, std::uint64_t limit, const ModelResources& resources) {
+  return Error(
+      ErrorCode::OutOfRange,
+      "the context would hold " + std::to_string(total) + " tokens; the model's limit is " +
+          std::to_string(resources.model.context_length) +
+          (limit == resources.model.context_length
+               ? std::string()
+               : ", which counts from the first that was not dropped: " + std::to_string(limit)));
+}
+
+Error too_many_pages(std::uint64_t total, std::uint32_t pages, const ModelResources& resources) {
+  return Error(ErrorCode::NoFreePage, "a context of " + std::to_string(total) + " tokens needs " +
+                                          std::to_string(pages) + " KV pages; the pool has " +
+                                          std::to_string(resources.cache.page_count()));
+}
+
 }  // namespace
 
 void append_tokens(Context& context, const ModelResources& resources,
@@ -269,21 +281,12 @@ Result<void> check_fits(const Context& context, const ModelResources& resources)
   const std::uint32_t page_size = page_size_of(resources);
   const std::uint64_t total = std::uint64_t{context.committed_count} * page_size +
                               tail_token_count(context) + context.overflow_count;
-  if (const std::uint64_t limit = length_max(context, resources); total > limit) {
-    return Error(
-        ErrorCode::OutOfRange,
-        "the context would hold " + std::to_string(total) + " tokens; the model's limit is " +
-            std::to_string(resources.model.context_length) +
-            (limit == resources.model.context_length
-                 ? std::string()
-                 : ", which counts from the first that was not dropped: " + std::to_string(limit)));
-  }
+  const std::uint64_t limit = length_max(context, resources);
+  if (total > limit) return too_long(total, limit, resources);
   const std::uint32_t gone = context.committed_count - held_committed_count(context);
-  const std::uint32_t pages = divide_up(total, page_size) - gone;
-  if (pages > resources.cache.page_count()) {
-    return Error(ErrorCode::NoFreePage, "a context of " + std::to_string(total) + " tokens needs " +
-                                            std::to_string(pages) + " KV pages; the pool has " +
-                                            std::to_string(resources.cache.page_count()));
+  const std::uint64_t page_count_max = std::uint64_t{resources.cache.page_count()} + gone;
+  if (total > page_count_max * page_size) {
+    return too_many_pages(total, divide_up(total, page_size) - gone, resources);
   }
   return {};
 }
@@ -413,7 +416,7 @@ FindResult find_queued(Context& context, ModelResources& resources, PageLedger& 
   QUIRE_CHECK(!context.is_in_flight, "looked up under a batch");
   const std::uint32_t page_size = page_size_of(resources);
   FindResult result;
-  if (context.has_unnamed_start || context.written_count >= page_size) return result;
+  if (!has_page_to_find(context, page_size)) return result;
   FoundGroup group;
   std::uint32_t looked = 0;
   // Groups grow, so that little is hashed in vain where nothing is found.
@@ -439,26 +442,42 @@ FindResult find_queued(Context& context, ModelResources& resources, PageLedger& 
 
 namespace {
 
-// Whether the tail's page that the next token goes to is not ours to write.
+// The tail's page that the next token goes to, by its place there.
+std::uint32_t next_tail_page(const Context& context, std::uint32_t page_size) {
+  return context.written_count < page_size ? 0 : context.written_count / page_size;
+}
+
+// Whether that page is not ours to write.
 bool is_copied_first(const Context& context, const ModelResources& resources) {
-  const std::uint32_t page_size = page_size_of(resources);
-  const std::size_t partial = context.written_count / page_size;
+  const std::uint32_t partial = next_tail_page(context, page_size_of(resources));
   if (partial >= context.tail.size()) return false;
   if (partial == 0 && context.boundary != kNoNode) return true;
   if (is_planted(Fault::SealedPageWritten)) return false;
   return resources.cache.is_shared_tail(context.tail[partial]);
 }
 
+// Pages that the tail lacks for the first `count` queued tokens.
+std::uint32_t pages_lacking(const Context& context, std::uint32_t page_size, std::uint32_t count) {
+  const auto held = static_cast<std::uint32_t>(context.tail.size());
+  const std::uint64_t end = std::uint64_t{context.written_count} + count;
+  if (end <= std::uint64_t{held} * page_size && context.reserved_count <= held) return 0;
+  return std::max(divide_up(end, page_size), context.reserved_count) - held;
+}
+
 }  // namespace
+
+bool has_slots(const Context& context, const ModelResources& resources, std::uint32_t count) {
+  const std::uint32_t page_size = page_size_of(resources);
+  const std::uint32_t next = next_tail_page(context, page_size);
+  return pages_lacking(context, page_size, count) == 0 && next < context.tail.size() &&
+         context.boundary == kNoNode && !resources.cache.is_sealed(context.tail[next]);
+}
 
 std::uint32_t pages_wanted(const Context& context, const ModelResources& resources,
                            std::uint32_t count) {
   if (count == 0) return 0;
-  const std::uint32_t needed =
-      std::max(divide_up(std::uint64_t{context.written_count} + count, page_size_of(resources)),
-               context.reserved_count);
-  const auto held = static_cast<std::uint32_t>(context.tail.size());
-  return (needed > held ? needed - held : 0) + (is_copied_first(context, resources) ? 1 : 0);
+  return pages_lacking(context, page_size_of(resources), count) +
+         (is_copied_first(context, resources) ? 1 : 0);
 }
 
 bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
@@ -467,10 +486,10 @@ bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
   PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
   const bool copies_first = is_copied_first(context, resources);
-  const std::uint32_t wanted = pages_wanted(context, resources, count);
+  const std::uint32_t wanted = pages_lacking(context, page_size, count) + (copies_first ? 1 : 0);
   const std::size_t first_new = context.tail.size();
-  if (!extend_tail(context, resources, ledger, wanted)) return false;
-  const std::size_t partial = context.written_count / page_size;
+  if (wanted > 0 && !extend_tail(context, resources, ledger, wanted)) return false;
+  const std::uint32_t partial = next_tail_page(context, page_size);
   if (!copies_first) {
     if (partial < first_new && cache.is_sealed(context.tail[partial])) {
       cache.reopen(context.tail[partial]);
@@ -503,6 +522,7 @@ void begin_flight(Context& context, ModelResources& resources, std::uint32_t cou
   const std::uint32_t page_size = page_size_of(resources);
   context.is_in_flight = true;
   context.flight_count = count;
+  if (tail_token_count(context) < page_size) return;  // Nobody could look for a part of a page.
   const std::uint32_t end = context.written_count + count;
   std::uint32_t claimed = context.has_unnamed_start ? 0 : end / page_size;
   // Also the page that it ends in, where it is known what will be in it: whoever wants the same

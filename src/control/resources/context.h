@@ -34,8 +34,13 @@
 namespace quire::control {
 
 std::uint32_t seq_len(const Context& context, std::uint32_t page_size);
+inline std::uint32_t tail_token_count(const Context& context) {
+  return static_cast<std::uint32_t>(context.tokens.size() - context.token_first);
+}
 // Tokens neither written nor in flight.
-std::uint32_t queued_count(const Context& context);
+inline std::uint32_t queued_count(const Context& context) {
+  return tail_token_count(context) - context.written_count - context.flight_count;
+}
 ContextCounters counters_of(const Context& context, std::uint32_t page_size);
 
 // Queues tokens. Those beyond the context length are only counted: computing them is an error.
@@ -55,8 +60,10 @@ struct FindResult {
 FindResult find_queued(Context& context, ModelResources& resources, PageLedger& ledger,
                        std::uint32_t quota, std::uint32_t page_count_max);
 
-// Pages to be taken so that every queued token has a slot of its own.
-// The same for the first `count` of them.
+// Whether the first `count` queued tokens, at least one, have slots of their own already: then
+// pages_wanted() is 0 and take_pages() has nothing to do.
+bool has_slots(const Context& context, const ModelResources& resources, std::uint32_t count);
+// Pages to be taken so that the first `count` queued tokens have slots of their own.
 std::uint32_t pages_wanted(const Context& context, const ModelResources& resources,
                            std::uint32_t count);
 // Takes those for the first `count` queued tokens; false if there are not as many. A sealed tail

@@ -14,10 +14,6 @@ inline std::uint32_t page_size_of(const ModelResources& resources) {
   return resources.cache.page_size();
 }
 
-inline std::uint32_t tail_token_count(const Context& context) {
-  return static_cast<std::uint32_t>(context.tokens.size() - context.token_first);
-}
-
 inline std::uint32_t divide_up(std::uint64_t count, std::uint32_t by) {
   return static_cast<std::uint32_t>((count + by - 1) / by);
 }
@@ -40,11 +36,18 @@ inline bool is_windowed(const Context& context) {
   return context.anchor_count < context.committed_count;
 }
 
+// Whether queued tokens may be found: with those written before them they fill a page.
+inline bool has_page_to_find(const Context& context, std::uint32_t page_size) {
+  return tail_token_count(context) >= page_size && context.written_count < page_size &&
+         !context.has_unnamed_start;
+}
+
 // Of the context's table. Slots that were never written have a hole where there is no page for them
 // yet.
 inline std::uint32_t table_entry_count(const Context& context, std::uint32_t page_size) {
   const auto tail = static_cast<std::uint32_t>(context.tail.size());
-  return context.committed_count + std::max(tail, divide_up(context.written_count, page_size));
+  const bool has_hole = context.written_count > std::uint64_t{tail} * page_size;
+  return context.committed_count + (has_hole ? divide_up(context.written_count, page_size) : tail);
 }
 
 // Nothing is on its way in it, and its pages are here.

@@ -4,6 +4,7 @@
 // Order. Each object knows the last operation that was issued on it. A new operation waits for
 // those of all its objects, across queues, until they are placed: so what touches one object takes
 // effect in the order in which it was issued, and what touches nothing in common may overtake.
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -85,19 +86,19 @@ struct PageObject {
 
 enum class EmbedState : std::uint8_t { Empty, Token, Output, Failed };
 
-struct EmbedObject {
+struct alignas(64) EmbedObject {
   std::uint32_t generation = 0;
-  Scheduler* model = nullptr;
   EmbedState state = EmbedState::Empty;
-  inference::TokenId token{};  // Token.
-  std::uint32_t position = 0;  // Of the token; of an output: that of the token to follow.
+  Scheduler* model = nullptr;
   inference::EmbedSlot slot = inference::kNoEmbedSlot;  // Output: where the device keeps it,
-  std::uint64_t batch = 0;                              // the batch that makes it,
-  std::uint32_t row = 0;                                // its row there,
-  std::uint32_t pass = 0;                               // and that row's pass.
-  std::optional<Error> error;                           // Failed: why.
-  std::uint64_t stamp = 0;
+  std::uint32_t row = 0;                                // its row in the batch that makes it,
+  std::uint32_t pass = 0;                               // that row's pass,
+  std::uint32_t position = 0;  // Of the token; of an output: that of the token to follow.
+  std::uint64_t batch = 0;     // and that batch.
+  std::optional<Error> error;  // Failed: why.
   Ref<Operation> last_operation;
+  std::uint64_t stamp = 0;
+  inference::TokenId token{};  // Token.
   void recycle() {
     model = nullptr;
     state = EmbedState::Empty;
@@ -133,60 +134,60 @@ inline constexpr inference::SequenceId kNoSequence{0xffffffffu};
 inline constexpr std::uint32_t kNotAway = 0xffffffffu;
 
 // A context: committed pages, then a working tail, then tokens not yet computed. Its behaviour is
-// in context.h.
-struct Context {
+// in context.h. What each step looks at lies together, as in an Operation.
+struct alignas(64) Context {
   std::uint32_t generation = 0;
-  Scheduler* model = nullptr;
-  Instance* instance = nullptr;
-  QueueObject* queue = nullptr;
-  NodeId head = kNoNode;              // The last committed page, or the root; held by name.
+  bool is_in_flight = false;
+  bool is_opening = false;         // Of a snapshot: its pages come one by one.
+  bool is_suspended = false;       // Holds no page: see context_suspend.h.
+  bool is_beyond_context = false;  // The model's context length does not bound it.
+  // The tail's first page has slots that were never written, or whose content has no name.
+  bool has_unnamed_start = false;
+  bool has_opaque_page = false;       // Among those committed, now or once.
   std::uint32_t committed_count = 0;  // Pages from the root to the head, dropped ones included.
+  std::uint32_t written_count = 0;    // In the tail.
+  std::uint32_t flight_count = 0;     // Being computed by a batch.
+  std::uint32_t claim_count = 0;      // Pages of the tail, from the first, claimed in the trie.
+  // Tokens that were written and whose pages went: the first of those in `tokens` that are neither
+  // written nor in flight.
+  std::uint32_t lost_count = 0;
+  // Pages of the tail, from the first, that stay though empty. After a suspension the tail may lack
+  // some of them until something needs them; while pages are lost, they count as pages of the tail.
+  std::uint32_t reserved_count = 0;
+  // tokens[token_first ..): written ones of the tail, those in flight, those queued.
+  std::vector<inference::TokenId> tokens;
+  std::size_t token_first = 0;
+  std::vector<PageId> tail;  // Pages behind the head, the first partly written.
+  // Where a rewind ended within a committed page: the tail's first page is that node's, held as a
+  // page, until the first who writes copies it.
+  NodeId boundary = kNoNode;
+  NodeId head = kNoNode;  // The last committed page, or the root; held by name.
+  // The device's copy of the table.
+  inference::SequenceId sequence = kNoSequence;
+  std::uint32_t table_clean_count = 0;      // Entries that the device has, except for
+  std::vector<SlotRange> table_dirty;       // these, by index of entry.
+  std::unique_ptr<SwappedContext> swapped;  // Suspended, and its bytes are on a tier.
+  std::uint64_t overflow_count = 0;  // Appended beyond the context length; counted, not kept.
+  SlotView view;                     // Which slots were dropped, and when.
+  std::uint64_t miss = 0;            // Why tokens are computed since the last one found; MissLog.
+  std::uint64_t used_batch = 0;      // The last batch that computed it.
   // Up to the first page that was dropped whole, the chain is held at its end. Behind that, each
   // page that is left is held alone.
   NodeId anchor = kNoNode;  // Held as a chain; the head, where no page was dropped.
   std::uint32_t anchor_count = 0;
   std::vector<WindowPage> window;  // By rising index.
-  SlotView view;                   // Which slots were dropped, and when.
-  std::vector<PageId> tail;        // Pages behind the head, the first partly written.
-  // Where a rewind ended within a committed page: the tail's first page is that node's, held as a
-  // page, until the first who writes copies it.
-  NodeId boundary = kNoNode;
-  // The tail's first page has slots that were never written, or whose content has no name.
-  bool has_unnamed_start = false;
-  // tokens[token_first ..): written ones of the tail, those in flight, those queued.
-  std::vector<inference::TokenId> tokens;
-  std::size_t token_first = 0;
-  std::uint32_t written_count = 0;   // In the tail.
-  std::uint32_t flight_count = 0;    // Being computed by a batch.
-  std::uint64_t overflow_count = 0;  // Appended beyond the context length; counted, not kept.
-  std::uint32_t claim_count = 0;     // Pages of the tail, from the first, claimed in the trie.
-  // Pages of the tail, from the first, that stay though empty. After a suspension the tail may lack
-  // some of them until something needs them; while pages are lost, they count as pages of the tail.
-  std::uint32_t reserved_count = 0;
+  Scheduler* model = nullptr;
+  Instance* instance = nullptr;
+  QueueObject* queue = nullptr;
   std::uint32_t found_token_count = 0;
-  bool is_in_flight = false;
-  bool is_opening = false;                  // Of a snapshot: its pages come one by one.
-  bool is_suspended = false;                // Holds no page: see context_suspend.h.
-  std::unique_ptr<SwappedContext> swapped;  // Suspended, and its bytes are on a tier.
-  bool has_opaque_page = false;             // Among those committed, now or once.
-  // Tokens that were written and whose pages went: the first of those in `tokens` that are neither
-  // written nor in flight.
-  std::uint32_t lost_count = 0;
   // What a suspension took, for the quota: see away_pages.h.
   std::uint32_t away_index = kNotAway;  // In its ledger.
   NodeId away_head = kNoNode;           // The last full page of what it had, held by name,
   std::uint32_t away_head_count = 0;    // and the pages from the root to there.
-  std::uint64_t used_batch = 0;         // The last batch that computed it.
-  std::uint64_t miss = 0;          // Why tokens are computed since the last one found; MissLog.
-  bool is_beyond_context = false;  // The model's context length does not bound it.
   // Of a snapshot that it was taken from, until its program is known to have it.
   store::TicketId taken_ticket = store::kNoTicket;
   ContextHintKind hint = ContextHintKind::None;
   std::uint32_t hint_seconds = 0;
-  // The device's copy of the table.
-  inference::SequenceId sequence = kNoSequence;
-  std::uint32_t table_clean_count = 0;  // Entries that the device has, except for
-  std::vector<SlotRange> table_dirty;   // these, by index of entry.
   Ref<Operation> last_operation;
   void recycle() {
     const std::uint32_t kept = generation;
@@ -195,6 +196,9 @@ struct Context {
   }
 };
 
+// Of one operation: mostly one, which then lies within the operation.
+using EmbedList = boost::container::small_vector<EmbedObject*, 1>;
+
 enum class OperationState : std::uint8_t {
   Waiting,  // For operations issued before on the same objects.
   Ready,    // To be placed in a batch.
@@ -202,51 +206,50 @@ enum class OperationState : std::uint8_t {
   Running,  // In a batch that is not complete; what was issued behind it waits for the end.
 };
 
-// A Command on its way: arguments with handles resolved.
-struct Operation {
+// A Command on its way: arguments with handles resolved. What each step looks at lies together, in
+// the first 192 bytes; a batch of hundreds is bound by how many of them it must fetch.
+struct alignas(64) Operation {
   std::uint32_t generation = 0;
-  std::uint64_t age = 0;  // Order of issue over all instances.
-  Instance* instance = nullptr;
-  Scheduler* model = nullptr;
-  FutureId future = kNoFuture;
-  CommandBody body;
   OperationState state = OperationState::Waiting;
   bool is_started = false;
-  bool is_checked = false;     // Its outputs were in range when it first started.
-  bool is_whole = false;       // A forward whose rows must be in one batch.
+  bool is_checked = false;  // Its outputs were in range when it first started.
+  bool is_whole = false;    // A forward whose rows must be in one batch.
+  Instance* instance = nullptr;
+  Context* context = nullptr;
+  QueueObject* queue = nullptr;
+  Scheduler* model = nullptr;
+  std::uint64_t age = 0;       // Order of issue over all instances.
   std::optional<Error> error;  // Found wrong when it was submitted: fails when its turn comes.
 
-  QueueObject* queue = nullptr;
-  Context* context = nullptr;
-  Context* child = nullptr;              // Of a fork; the source of a splice.
-  std::vector<PageObject*> input_pages;  // Null: a hole.
-  std::vector<PageObject*> output_pages;
-  std::vector<EmbedObject*> input_embeds;
-  std::vector<EmbedObject*> output_embeds;
-
   // Progress of flush and forward of a context, in tokens; of a forward, in rows.
-  std::uint32_t total_count = 0;                  // Queued when it started.
-  std::uint32_t done_count = 0;                   // Found or placed.
-  std::uint32_t position_first = 0;               // Of the first token queued.
-  std::vector<inference::TokenId> output_tokens;  // The tokens whose outputs are wanted.
+  std::uint32_t total_count = 0;        // Queued when it started.
+  std::uint32_t done_count = 0;         // Found or placed.
+  std::uint32_t position_first = 0;     // Of the first token queued.
+  std::uint32_t wanted_page_count = 0;  // Waits for so many pages.
+  std::uint64_t ready_since_ns = 0;     // It waits for rows since then; 0: nobody looked yet.
+  std::uint32_t wait_count = 0;         // Operations to be placed before this one.
+  FutureId future = kNoFuture;
+  EmbedList output_embeds;
+  EmbedList input_embeds;
+  boost::container::small_vector<inference::TokenId, 2> output_tokens;  // Whose outputs are wanted.
+  boost::container::small_vector<Ref<Operation>, 1> successors;
   struct Requery {
     inference::TokenId token;
     std::uint32_t position;
     std::uint32_t output;  // Index into output_embeds.
   };
-  std::vector<Requery> requeries;       // Found tokens whose outputs are wanted.
-  std::uint64_t ready_since_ns = 0;     // It waits for rows since then; 0: nobody looked yet.
-  std::uint32_t wanted_page_count = 0;  // Waits for so many pages,
-  std::uint64_t wait_since_ns = 0;      // since then.
-  bool has_waited = false;              // For pages that another was computing.
+  std::vector<Requery> requeries;  // Found tokens whose outputs are wanted.
+  CommandBody body;
 
-  std::uint32_t wait_count = 0;  // Operations to be placed before this one.
-  std::vector<Ref<Operation>> successors;
-
-  Operation* queue_next = nullptr;  // In its queue.
-  Operation* queue_previous = nullptr;
   Operation* instance_next = nullptr;  // In its instance.
   Operation* instance_previous = nullptr;
+  Operation* queue_next = nullptr;  // In its queue.
+  Operation* queue_previous = nullptr;
+  Context* child = nullptr;              // Of a fork; the source of a splice.
+  std::vector<PageObject*> input_pages;  // Null: a hole.
+  std::vector<PageObject*> output_pages;
+  std::uint64_t wait_since_ns = 0;  // For pages.
+  bool has_waited = false;          // For pages that another was computing.
 
   void recycle() {
     instance = nullptr;
@@ -287,17 +290,18 @@ struct ObjectEntry {
   void* object = nullptr;  // QueueObject, PageObject, EmbedObject or Context.
 };
 
-struct Instance {
+struct alignas(64) Instance {
   std::uint32_t generation = 0;
   InstanceId id{};
   TenantId tenant{};
-  std::uint64_t order = 0;  // Of start: the smallest is the oldest.
+  std::uint64_t order = 0;                               // Of start: the smallest is the oldest.
+  boost::container::small_vector<FairShare*, 1> shares;  // Its tenant's, of each model's device.
   InstanceLimits limits;
+  InstanceStatistics statistics;
   FlatMap<ObjectEntry> objects;         // By ObjectId.
   FlatMap<Ref<Operation>> futures;      // By FutureId; of unfinished operations.
   TenantPages* tenant_pages = nullptr;  // Of its tenant; the controller's.
-  std::vector<PageLedger> ledgers;      // By model,
-  std::vector<FairShare*> shares;       // and its tenant's share of the model's device.
+  std::vector<PageLedger> ledgers;      // By model.
   Operation* first = nullptr;           // Unfinished operations in order of issue.
   Operation* last = nullptr;
   std::uint32_t operation_count = 0;
@@ -307,7 +311,6 @@ struct Instance {
   std::uint32_t embed_count = 0;
   std::uint32_t page_object_count = 0;  // Low-level handles, allocated or to come.
   NameOrder exports;
-  InstanceStatistics statistics;
   std::optional<Error> lost;  // Why it has nothing any more and gets nothing.
   void recycle() {
     const std::uint32_t kept = generation;

@@ -5,7 +5,6 @@
 // Thread   engine thread only.
 // Errors   allocate() gives nothing when every slot is taken.
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -34,21 +33,23 @@ class SlotPool {
     } else {
       free_.push_back(slot);
     }
-    QUIRE_CHECK(free_.size() + fenced_.size() <= slot_count_, "a slot was released twice");
+    QUIRE_CHECK(free_.size() + fenced_count() <= slot_count_, "a slot was released twice");
   }
 
   void open_batch(inference::BatchId batch) { newest_ = static_cast<std::uint64_t>(batch); }
   void complete_batch(inference::BatchId batch) {
     completed_ = static_cast<std::uint64_t>(batch);
-    while (!fenced_.empty() && fenced_.front().fence <= completed_) {
-      free_.push_back(fenced_.front().slot);
-      fenced_.pop_front();
+    while (fenced_first_ < fenced_.size() && fenced_[fenced_first_].fence <= completed_) {
+      free_.push_back(fenced_[fenced_first_++].slot);
     }
+    if (fenced_first_ < fenced_.size()) return;
+    fenced_.clear();
+    fenced_first_ = 0;
   }
 
   std::uint32_t slot_count() const { return slot_count_; }
   std::uint32_t taken_count() const {
-    return slot_count_ - static_cast<std::uint32_t>(free_.size() + fenced_.size());
+    return slot_count_ - static_cast<std::uint32_t>(free_.size() + fenced_count());
   }
   std::uint32_t free_count() const { return static_cast<std::uint32_t>(free_.size()); }
 
@@ -57,9 +58,12 @@ class SlotPool {
     Id slot;
     std::uint64_t fence;
   };
+  std::size_t fenced_count() const { return fenced_.size() - fenced_first_; }
+
   std::uint32_t slot_count_;
   std::vector<Id> free_;
-  std::deque<Fenced> fenced_;
+  std::vector<Fenced> fenced_;  // From fenced_first_ on, by rising fence.
+  std::size_t fenced_first_ = 0;
   std::uint64_t newest_ = 0;
   std::uint64_t completed_ = 0;
 };

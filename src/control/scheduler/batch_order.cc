@@ -125,14 +125,18 @@ BatchOrder::List* BatchOrder::list_of(Tenant& tenant) const {
 }
 
 std::optional<Candidate> BatchOrder::next() {
-  const auto later = [this](auto left, auto right) { return comes_later(left, right); };
-  if (const std::optional<std::uint32_t> place = std::exchange(current_, std::nullopt)) {
-    // Its time has changed since it was taken out.
-    tenants_[*place].has_turn = false;
-    if (list_of(tenants_[*place]) != nullptr) give_turn(*place);
+  if (current_) {
+    // Its time has changed since it was taken out; often it is first all the same.
+    List* more = list_of(tenants_[*current_]);
+    const bool is_first = turns_.empty() || !comes_later(*current_, turns_.front());
+    if (more != nullptr && is_first) return more->all[more->next++];
+    const std::uint32_t place = *std::exchange(current_, std::nullopt);
+    tenants_[place].has_turn = false;
+    if (more != nullptr) give_turn(place);
   }
   if (turns_.empty()) return std::nullopt;
-  std::pop_heap(turns_.begin(), turns_.end(), later);
+  std::pop_heap(turns_.begin(), turns_.end(),
+                [this](auto left, auto right) { return comes_later(left, right); });
   current_ = turns_.back();
   turns_.pop_back();
   List& list = *list_of(tenants_[*current_]);

@@ -22,7 +22,9 @@ Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
   if (context.is_suspended && gives_way(operation)) {
     return want_pages(operation, std::max(context.committed_count, 1u));
   }
-  if (const std::optional<Attempt> away = restore_swapped(operation)) return *away;
+  if (context.swapped) {
+    if (const std::optional<Attempt> away = restore_swapped(operation)) return *away;
+  }
   resume(context);
   if (!operation.is_started) {
     if (Result<void> started = start_context(operation); !started.ok()) {
@@ -42,8 +44,9 @@ Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
     case FindEnd::Quota:
       return fail(operation, beyond_quota(*operation.instance, 1));
   }
-  if (const std::optional<Attempt> away = fetch(operation, resources_.cache.page_count())) {
-    return *away;
+  if (tiers_.is_on()) {
+    const std::optional<Attempt> away = fetch(operation, resources_.cache.page_count());
+    if (away) return *away;
   }
   if (queued_count(context) == 0 && operation.requeries.empty()) {
     return finish_context(operation);
@@ -57,6 +60,16 @@ std::uint32_t Scheduler::output_count_of(const Operation& operation) {
   return static_cast<std::uint32_t>(operation.output_embeds.size());
 }
 
+namespace {
+
+Error too_many_outputs(std::uint32_t wanted, std::uint32_t queued) {
+  return Error(ErrorCode::OutOfRange, "outputs of the last " + std::to_string(wanted) +
+                                          " tokens wanted, " + std::to_string(queued) +
+                                          " are queued");
+}
+
+}  // namespace
+
 Result<void> Scheduler::start_context(Operation& operation) {
   Context& context = *operation.context;
   const std::uint32_t page_size = resources_.cache.page_size();
@@ -69,9 +82,7 @@ Result<void> Scheduler::start_context(Operation& operation) {
   const std::uint32_t own = queued - context.lost_count;
   if (!operation.is_checked && wanted > own) {
     if (own > 0 || wanted != 1 || seq_len(context, page_size) == 0) {
-      return Error(ErrorCode::OutOfRange, "outputs of the last " + std::to_string(wanted) +
-                                              " tokens wanted, " + std::to_string(own) +
-                                              " are queued");
+      return too_many_outputs(wanted, own);
     }
   }
   if (!operation.is_checked) {
@@ -93,7 +104,9 @@ Result<void> Scheduler::start_context(Operation& operation) {
 
 FindEnd Scheduler::find_context(Operation& operation) {
   Context& context = *operation.context;
-  if (queued_count(context) == 0) return FindEnd::NoMore;
+  if (queued_count(context) == 0 || !has_page_to_find(context, resources_.cache.page_size())) {
+    return FindEnd::NoMore;
+  }
   const std::uint32_t before = context.committed_count;
   const FindResult found = find_queued(context, resources_, ledger(*operation.instance),
                                        quota_of(*operation.instance), lookups_left_);
@@ -166,13 +179,26 @@ std::optional<Scheduler::Attempt> Scheduler::find_lost(Operation& operation) {
   return fetch(operation, lost_pages());
 }
 
+Error Scheduler::no_embed_slot(std::uint32_t wanted) const {
+  return Error(ErrorCode::Unavailable,
+               "no free embed slot: " + std::to_string(wanted) + " wanted, " +
+                   std::to_string(resources_.embed_slots.free_count()) + " of " +
+                   std::to_string(resources_.embed_slots.slot_count()) + " free");
+}
+
+Error Scheduler::no_page_table() const {
+  return Error(ErrorCode::Unavailable, "all " + std::to_string(resources_.device.sequence_count) +
+                                           " page tables of the device are in use");
+}
+
 Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t row_limit,
                                             bool restores) {
   Context& context = *operation.context;
   const std::uint32_t page_size = resources_.cache.page_size();
   if (row_limit == 0) return Attempt::Later;
   const std::uint32_t remaining = restores ? context.lost_count : queued_count(context);
-  const std::uint32_t wanted = pages_wanted(context, resources_, remaining);
+  const bool has_slots = remaining > 0 && control::has_slots(context, resources_, remaining);
+  const std::uint32_t wanted = has_slots ? 0 : pages_wanted(context, resources_, remaining);
   if (wanted > 0) {
     Result<void> quota = check_quota(*operation.instance, wanted, &context);
     if (!quota.ok()) {
@@ -195,22 +221,17 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   const std::uint32_t output_limit =
       std::min(requery_count + chunk, static_cast<std::uint32_t>(operation.output_embeds.size()));
   if (resources_.embed_slots.free_count() < output_limit) {
-    return fail(operation,
-                Error(ErrorCode::Unavailable,
-                      "no free embed slot: " + std::to_string(output_limit) + " wanted, " +
-                          std::to_string(resources_.embed_slots.free_count()) + " of " +
-                          std::to_string(resources_.embed_slots.slot_count()) + " free"));
+    return fail(operation, no_embed_slot(output_limit));
   }
   if (!resources_.sequences.acquire(context, batch_.id)) {
-    if (!batch_.passes.empty()) return Attempt::Later;
-    return fail(operation, Error(ErrorCode::Unavailable,
-                                 "all " + std::to_string(resources_.device.sequence_count) +
-                                     " page tables of the device are in use"));
+    return batch_.passes.empty() ? fail(operation, no_page_table()) : Attempt::Later;
   }
   operation.wanted_page_count = 0;
-  QUIRE_CHECK(
-      take_pages(context, resources_, ledger(*operation.instance), remaining, batch_.copies),
-      "make_room() made too little");
+  if (!has_slots) {
+    const bool has_taken =
+        take_pages(context, resources_, ledger(*operation.instance), remaining, batch_.copies);
+    QUIRE_CHECK(has_taken, "make_room() made too little");
+  }
   begin_flight(context, resources_, chunk);
   sync_table(context, resources_, batch_.table_changes);
   add_context_rows(operation, requery_count, chunk);
@@ -232,12 +253,12 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
 
 // The token behind a row of the pass that is being added.
 void Scheduler::want_draw(Operation& operation, std::uint32_t row) {
-  inference::DistributionRequest request = request_of(operation.body);
+  inference::DistributionRequest& request = batch_.distributions.emplace_back();
+  describe(operation.body, request);
   request.row = row;
   building_.distributions.push_back({.operation = Ref<Operation>(&operation),
                                      .kind = request.kind,
                                      .pass = static_cast<std::uint32_t>(building_.passes.size())});
-  batch_.distributions.push_back(std::move(request));
 }
 
 // The pass went well. The token is queued also for one who dropped the future.

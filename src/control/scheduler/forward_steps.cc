@@ -196,17 +196,10 @@ Scheduler::Attempt Scheduler::place_forward(Operation& operation, std::uint32_t 
   const auto output_limit =
       std::min(row_count, static_cast<std::uint32_t>(operation.output_embeds.size()));
   if (resources_.embed_slots.free_count() < output_limit) {
-    return fail(operation,
-                Error(ErrorCode::Unavailable,
-                      "no free embed slot: " + std::to_string(output_limit) + " wanted, " +
-                          std::to_string(resources_.embed_slots.free_count()) + " of " +
-                          std::to_string(resources_.embed_slots.slot_count()) + " free"));
+    return fail(operation, no_embed_slot(output_limit));
   }
   if (!resources_.sequences.acquire_ephemeral(record.sequence, batch_.id)) {
-    if (!batch_.passes.empty()) return Attempt::Later;
-    return fail(operation, Error(ErrorCode::Unavailable,
-                                 "all " + std::to_string(resources_.device.sequence_count) +
-                                     " page tables of the device are in use"));
+    return batch_.passes.empty() ? fail(operation, no_page_table()) : Attempt::Later;
   }
   operation.wanted_page_count = 0;
   QUIRE_CHECK(resources_.cache.take(scratch_count, record.scratch), "make_room() made too little");

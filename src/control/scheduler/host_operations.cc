@@ -534,14 +534,13 @@ void Scheduler::add_output(EmbedObject& embed, std::uint32_t row, PassRecord& pa
   ++pass.output_count;
 }
 
-inference::DistributionRequest Scheduler::request_of(const CommandBody& body) const {
+void Scheduler::describe(const CommandBody& body, inference::DistributionRequest& request) const {
   using Kind = inference::DistributionKind;
   constexpr std::uint32_t kTopKDefault = 256;
   const std::uint32_t vocabulary = resources_.model.vocabulary_size;
   const auto top_k = [&](std::uint32_t wanted) {
     return std::min(wanted == 0 ? kTopKDefault : wanted, vocabulary);
   };
-  inference::DistributionRequest request;
   const auto draw = [&](const DrawRule& rule) {
     request.kind = Kind::Draw;
     // A greedy draw looks at no more.
@@ -551,45 +550,62 @@ inference::DistributionRequest Scheduler::request_of(const CommandBody& body) co
                     .min_p = rule.min_p,
                     .random = rule.random};
   };
-  if (const auto* next = std::get_if<GetNextDist>(&body)) {
-    request.top_k = top_k(next->top_k);
-    request.temperature = next->temperature;
-  } else if (std::holds_alternative<GetLogits>(body)) {
-    request.kind = Kind::Logits;
-  } else if (const auto* logprobs = std::get_if<GetLogprobs>(&body)) {
-    request.kind = Kind::Logprobs;
-    for (const std::uint32_t token : logprobs->tokens) request.tokens.push_back(TokenId{token});
-  } else if (std::holds_alternative<GetEntropy>(body)) {
-    request.kind = Kind::Entropy;
-  } else if (std::holds_alternative<GetEmbedding>(body)) {
-    request.kind = Kind::Vector;
-  } else if (const auto* one = std::get_if<DrawToken>(&body)) {
-    draw(one->rule);
-  } else {
-    draw(std::get<ContextSample>(body).rule);
+  switch (body.index()) {
+    case index_of<GetNextDist>(): {
+      const GetNextDist& next = std::get<GetNextDist>(body);
+      request.top_k = top_k(next.top_k);
+      request.temperature = next.temperature;
+      break;
+    }
+    case index_of<GetLogits>():
+      request.kind = Kind::Logits;
+      break;
+    case index_of<GetLogprobs>():
+      request.kind = Kind::Logprobs;
+      for (const std::uint32_t token : std::get<GetLogprobs>(body).tokens) {
+        request.tokens.push_back(TokenId{token});
+      }
+      break;
+    case index_of<GetEntropy>():
+      request.kind = Kind::Entropy;
+      break;
+    case index_of<GetEmbedding>():
+      request.kind = Kind::Vector;
+      break;
+    case index_of<DrawToken>():
+      draw(std::get<DrawToken>(body).rule);
+      break;
+    default:
+      draw(std::get<ContextSample>(body).rule);
   }
-  return request;
 }
+
+namespace {
+
+Error unwritten(const EmbedObject& embed) {
+  return Error(ErrorCode::InvalidArgument,
+               embed.state == EmbedState::Empty
+                   ? "the embed holds nothing: no forward pass wrote it"
+                   : "the embed holds an input token: no forward pass wrote it");
+}
+
+}  // namespace
 
 Scheduler::Attempt Scheduler::distribution(Operation& operation) {
   EmbedObject& embed = *operation.input_embeds.front();
   if (embed.state == EmbedState::Failed) return fail(operation, embed.error->copy());
-  if (embed.state != EmbedState::Output) {
-    return fail(operation, Error(ErrorCode::InvalidArgument,
-                                 embed.state == EmbedState::Empty
-                                     ? "the embed holds nothing: no forward pass wrote it"
-                                     : "the embed holds an input token: no forward pass wrote it"));
-  }
-  inference::DistributionRequest request = request_of(operation.body);
-  DistributionRecord record{.operation = Ref<Operation>(&operation), .kind = request.kind};
+  if (embed.state != EmbedState::Output) return fail(operation, unwritten(embed));
+  inference::DistributionRequest& request = batch_.distributions.emplace_back();
+  describe(operation.body, request);
+  std::uint32_t pass = inference::kNoSlot;
   if (embed.batch == static_cast<std::uint64_t>(batch_.id)) {
     request.row = embed.row;
-    record.pass = embed.pass;
+    pass = embed.pass;
   } else {
     request.embed = embed.slot;
   }
-  batch_.distributions.push_back(std::move(request));
-  building_.distributions.push_back(std::move(record));
+  building_.distributions.push_back(
+      {.operation = Ref<Operation>(&operation), .kind = request.kind, .pass = pass});
   table_.place(operation);
   return Attempt::Placed;
 }

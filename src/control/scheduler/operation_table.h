@@ -97,18 +97,29 @@ bool is(const Operation& operation) {
   return operation.body.index() == index_of<T>();
 }
 
-// Some form of the distribution at an output; changes nothing.
-inline bool reads_output(const CommandBody& body) {
-  return std::holds_alternative<GetNextDist>(body) || std::holds_alternative<GetLogits>(body) ||
-         std::holds_alternative<GetLogprobs>(body) || std::holds_alternative<GetEntropy>(body) ||
-         std::holds_alternative<GetEmbedding>(body) || std::holds_alternative<DrawToken>(body);
-}
+// A set of types: bit i for the alternative i.
+template <typename... Types>
+constexpr std::uint64_t kTypeBits = ((std::uint64_t{1} << index_of<Types>()) | ...);
+static_assert(std::variant_size_v<CommandVariant> <= 64);
 
+// Some form of the distribution at an output; changes nothing.
+inline constexpr std::uint64_t kReadsOutput =
+    kTypeBits<GetNextDist, GetLogits, GetLogprobs, GetEntropy, GetEmbedding, DrawToken>;
 // Computes what is queued in a context.
+inline constexpr std::uint64_t kComputesContext =
+    kTypeBits<ContextFlush, ContextForward, ContextSample>;
+inline constexpr std::uint64_t kComputes = kComputesContext | kTypeBits<Forward>;
+inline constexpr std::uint64_t kNeedsBatch =
+    kComputes | kReadsOutput | kTypeBits<ContextOpen, CopyPage, ExportPages, ContextFromPages>;
+
+inline bool is_any(const CommandBody& body, std::uint64_t types) {
+  return (types >> body.index() & 1) != 0;
+}
+inline bool reads_output(const CommandBody& body) {
+  return is_any(body, kReadsOutput);
+}
 inline bool computes_context(const CommandBody& body) {
-  return std::holds_alternative<ContextFlush>(body) ||
-         std::holds_alternative<ContextForward>(body) ||
-         std::holds_alternative<ContextSample>(body);
+  return is_any(body, kComputesContext);
 }
 
 }  // namespace quire::control

@@ -29,8 +29,8 @@ std::uint32_t Scheduler::slot_count_of(const Operation& operation) const {
 }
 
 Candidate Scheduler::candidate_of(Operation& operation) const {
-  const bool is_host = !needs_batch(operation);
-  const bool has_rows = computes_context(operation.body) || is<Forward>(operation);
+  const bool is_host = !is_any(operation.body, kNeedsBatch);
+  const bool has_rows = is_any(operation.body, kComputes);
   const std::uint32_t row_count = has_rows ? row_count_of(operation) : 0;
   return {.operation = Ref<Operation>(&operation),
           .share = &share_of(operation),
@@ -71,7 +71,8 @@ void Scheduler::charge(Operation& operation, std::uint32_t row_count) {
 
 // One of the commands that are ready, with so many rows at most. How many it got.
 std::uint32_t Scheduler::take(Operation& operation, bool is_prefill, std::uint32_t rows_max) {
-  const std::size_t parts = batch_part_count();
+  const bool counts = timer_.takes_few();
+  const std::size_t parts = counts ? batch_part_count() : 0;
   const auto rows = static_cast<std::uint32_t>(batch_.rows.size());
   const std::uint32_t limit = device_row_limit();
   row_limit_ = rows + std::min(rows_max, limit - std::min(limit, rows));
@@ -79,8 +80,8 @@ std::uint32_t Scheduler::take(Operation& operation, bool is_prefill, std::uint32
   const Attempt outcome = attempt(operation);
   is_prefilling_ = false;
   row_limit_ = limit;
-  commands_left_ -= batch_part_count() > parts;
-  settle(operation, outcome);
+  if (counts && batch_part_count() > parts) --commands_left_;
+  if (outcome != Attempt::Placed) settle(operation, outcome);
   return static_cast<std::uint32_t>(batch_.rows.size()) - rows;
 }
 

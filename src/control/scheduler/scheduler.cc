@@ -55,20 +55,17 @@ Priority Scheduler::priority_of(const Operation& operation) {
   return operation.queue != nullptr ? operation.queue->priority : Priority::Normal;
 }
 
-bool Scheduler::needs_batch(const Operation& operation) const {
-  return computes_context(operation.body) || reads_output(operation.body) ||
-         is<Forward>(operation) || is<ContextOpen>(operation) || is<CopyPage>(operation) ||
-         is<ExportPages>(operation) || is<ContextFromPages>(operation);
-}
-
 void Scheduler::run(Operation& operation) {
-  if (needs_batch(operation)) {
+  if (is_any(operation.body, kNeedsBatch)) {
     if (!is_building_ || is_closed()) return add_ready(operation);
-    Candidate candidate = candidate_of(operation);
-    if (candidate.is_prefill) return order_.add(std::move(candidate));
+    if (is_any(operation.body, kComputes)) {
+      const Candidate candidate = candidate_of(operation);
+      if (candidate.is_prefill) return order_.add(candidate);
+    }
   }
   if (!is_building_) resources_.cache.set_time(table_.clock.now_ns());
-  settle(operation, attempt(operation));
+  const Attempt outcome = attempt(operation);
+  if (outcome != Attempt::Placed) settle(operation, outcome);
 }
 
 Scheduler::Importance Scheduler::importance_of(const Operation& operation) {
@@ -83,7 +80,6 @@ void Scheduler::settle(Operation& operation, Attempt attempt) {
       has_progress_ = true;
       break;
     case Attempt::Placed:
-      break;
     case Attempt::Blocked:
       break;
     case Attempt::Later:
@@ -94,10 +90,6 @@ void Scheduler::settle(Operation& operation, Attempt attempt) {
       first_waiter_ = std::min(first_waiter_, importance_of(operation));
       break;
   }
-}
-
-void Scheduler::drain() {
-  while (Operation* next = table_.next_runnable()) next->model->run(*next);
 }
 
 // Whether a batch is to be built now: the device is free.
@@ -121,12 +113,10 @@ bool Scheduler::dispatch() {
   timer_.reset();
   const std::uint64_t start_ns = table_.clock.now_ns();
   resources_.cache.set_time(start_ns);
-  batch_ = {};
+  batch_ = std::exchange(spare_, {});
+  batch_.clear();
   batch_.id = BatchId{table_.next_batch()};
   batch_.model = inference::ModelId{static_cast<std::uint32_t>(options_.model)};
-  batch_.rows.reserve(flight_.row_count());  // As many as last time, about.
-  batch_.passes.reserve(flight_.passes.size());
-  batch_.distributions.reserve(flight_.distributions.size());
   building_.id = batch_.id;
   building_.clear();
   resources_.open_batch(batch_.id);
@@ -237,6 +227,7 @@ void Scheduler::complete(Completion completion) {
   resources_.cache.set_time(table_.clock.now_ns());
   resources_.complete_batch(completion.id);
   complete_transfers(completion);
+  spare_ = std::move(completion.batch);
   std::vector<Result<void>> outcomes;
   outcomes.reserve(completion.passes.size());
   for (std::size_t index = 0; index < completion.passes.size(); ++index) {

@@ -212,8 +212,10 @@ class Scheduler {
 
   // scheduler.cc
   void settle(Operation& operation, Attempt attempt);
-  void drain();
-  bool needs_batch(const Operation& operation) const;
+  void drain() {
+    if (!table_.has_runnable()) return;
+    while (Operation* next = table_.next_runnable()) next->model->run(*next);
+  }
   static Priority priority_of(const Operation& operation);
   static Importance importance_of(const Operation& operation);
   bool is_due();
@@ -286,6 +288,8 @@ class Scheduler {
   void note_miss(Operation& operation);
   void count_found(Operation& operation, const FindResult& found);
   Attempt place_context(Operation& operation, std::uint32_t row_limit, bool restores = false);
+  Error no_embed_slot(std::uint32_t wanted) const;
+  Error no_page_table() const;
   // Empty: the context has all that was ever written; otherwise what to do with the operation.
   std::optional<Attempt> restore(Operation& operation);
   std::optional<Attempt> find_lost(Operation& operation);
@@ -317,7 +321,7 @@ class Scheduler {
 
   // host_operations.cc: a request of the device, but no row.
   Attempt distribution(Operation& operation);
-  inference::DistributionRequest request_of(const CommandBody& body) const;
+  void describe(const CommandBody& body, inference::DistributionRequest& request) const;
 
   // What several of them use.
   Attempt fail(Operation& operation, Error error);
@@ -398,6 +402,7 @@ class Scheduler {
   bool has_suspended_ = false;  // Pages will be free for the next build.
   std::optional<Loser> loser_;
   inference::Batch batch_;
+  inference::Batch spare_;  // The last one that the device gave back, for its memory.
   Flight building_;
   std::uint32_t row_limit_ = 0;
   PrefillBudget budget_;        // What is left of it.

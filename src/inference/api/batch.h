@@ -150,6 +150,17 @@ struct Batch {
   std::vector<ForwardPass> passes{};  // Cover `rows` in order, without gaps.
   std::vector<DistributionRequest> distributions{};
   std::vector<PageSave> saves{};
+
+  // Empties the lists, which keep their memory.
+  void clear() {
+    table_changes.clear();
+    loads.clear();
+    copies.clear();
+    rows.clear();
+    passes.clear();
+    distributions.clear();
+    saves.clear();
+  }
 };
 
 // Of TopK: sorted by falling probability, ties by rising token id. Probabilities are of the full
@@ -173,6 +184,8 @@ struct Completion {
   // their memory for a save.
   std::vector<PageBytes> load_bytes;
   std::uint64_t device_ns = 0;  // From start to end on the device.
+  // The batch itself, or nothing: the next one is made in its memory.
+  Batch batch{};
 };
 
 }  // namespace quire::inference

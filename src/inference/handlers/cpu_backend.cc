@@ -150,6 +150,7 @@ class CpuBackend final : public Backend {
     save_pages(pool, batch, completion);
     for (PageLoad& load : batch.loads) completion.load_bytes.push_back(std::move(load.bytes));
     completion.device_ns = clock_.now_ns() - begin_ns;
+    completion.batch = std::move(batch);
     {
       // Before the completion: whoever receives it may submit the next batch at once.
       std::lock_guard lock(mutex_);

@@ -110,6 +110,7 @@ void SimulatedBackend::complete_next() {
   inflight_.pop_front();
   Completion completion = execute(batch);
   completion.device_ns = duration_ns;
+  completion.batch = std::move(batch);
   sink_.complete(std::move(completion));
 }
 
