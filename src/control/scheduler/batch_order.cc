@@ -49,7 +49,7 @@ void BatchOrder::begin_batch(std::uint64_t now_ns, bool by_age_alone) {
   is_ordering_ = false;
 }
 
-void BatchOrder::add(Candidate candidate) {
+void BatchOrder::add(const Candidate& candidate) {
   FairShare& share = *candidate.share;
   if (share.order_round != shares_.round()) {
     share.order_round = shares_.round();
@@ -59,8 +59,6 @@ void BatchOrder::add(Candidate candidate) {
     tenants_[share.order_place].has_turn = false;
     shares_.enter(share);
   }
-  if (candidate.since_ns == kNotSeen) candidate.since_ns = std::max<std::uint64_t>(now_ns_, 1);
-  candidate.level = level_of(candidate);
   Tenant& tenant = tenants_[share.order_place];
   if (candidate.is_prefill) {
     prefill_slot_count_least_ = prefill_count_ == 0
@@ -70,8 +68,10 @@ void BatchOrder::add(Candidate candidate) {
   } else {
     decode_row_count_ += candidate.row_count;
   }
-  (candidate.is_prefill && !by_age_alone_ ? tenant.prefill : tenant.decode)
-      .all.push_back(candidate);
+  List& list = candidate.is_prefill && !by_age_alone_ ? tenant.prefill : tenant.decode;
+  Candidate& added = list.all.emplace_back(candidate);
+  if (added.since_ns == kNotSeen) added.since_ns = std::max<std::uint64_t>(now_ns_, 1);
+  added.level = level_of(added);
   if (is_ordering_ && !tenant.has_turn && list_of(tenant) != nullptr) give_turn(share.order_place);
 }
 

@@ -49,7 +49,7 @@ class BatchOrder {
 
   // `by_age_alone`: decoding and prefill are one list; for policies that count commands.
   void begin_batch(std::uint64_t now_ns, bool by_age_alone);
-  void add(Candidate candidate);
+  void add(const Candidate& candidate);
   void end_batch();
 
   std::uint64_t decode_row_count() const { return decode_row_count_; }

@@ -236,9 +236,11 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   sync_table(context, resources_, batch_.table_changes);
   add_context_rows(operation, requery_count, chunk);
   operation.done_count += chunk;
-  misses_.count(context.miss, operation.age, chunk);
-  operation.requeries.erase(operation.requeries.begin(),
-                            operation.requeries.begin() + requery_count);
+  if (misses_.is_on()) misses_.count(context.miss, operation.age, chunk);
+  if (requery_count > 0) {
+    operation.requeries.erase(operation.requeries.begin(),
+                              operation.requeries.begin() + requery_count);
+  }
   context.used_batch = static_cast<std::uint64_t>(batch_.id);
   const bool is_last = !restores && chunk == remaining && operation.requeries.empty();
   building_.passes.back().is_last = is_last;

@@ -44,13 +44,16 @@ void OperationTable::issue(Operation& operation) {
 }
 
 Operation* OperationTable::next_runnable() {
-  while (runnable_first_ < runnable_.size()) {
-    Operation* next = runnable_[runnable_first_++].get();
-    if (next != nullptr && next->state == OperationState::Ready) return next;
+  Operation* next = nullptr;
+  while (next == nullptr && runnable_first_ < runnable_.size()) {
+    next = runnable_[runnable_first_++].get();
+    if (next != nullptr && next->state != OperationState::Ready) next = nullptr;
   }
-  runnable_.clear();
-  runnable_first_ = 0;
-  return nullptr;
+  if (runnable_first_ == runnable_.size()) {
+    runnable_.clear();
+    runnable_first_ = 0;
+  }
+  return next;
 }
 
 void OperationTable::release_successors(Operation& operation) {
@@ -65,7 +68,7 @@ void OperationTable::release_successors(Operation& operation) {
 
 void OperationTable::place(Operation& operation) {
   operation.state = OperationState::Placed;
-  release_successors(operation);
+  if (!operation.successors.empty()) release_successors(operation);
 }
 
 void OperationTable::unlink(Operation& operation) {

@@ -213,8 +213,9 @@ class Scheduler {
   // scheduler.cc
   void settle(Operation& operation, Attempt attempt);
   void drain() {
-    if (!table_.has_runnable()) return;
-    while (Operation* next = table_.next_runnable()) next->model->run(*next);
+    while (table_.has_runnable()) {
+      if (Operation* next = table_.next_runnable()) next->model->run(*next);
+    }
   }
   static Priority priority_of(const Operation& operation);
   static Importance importance_of(const Operation& operation);
