@@ -102,7 +102,7 @@ FakeHost::Outcome FakeHost::call(std::string_view interface, std::string_view na
 
 std::int64_t FakeHost::put(std::uint32_t address, std::string_view bytes) {
   QUIRE_CHECK(address + bytes.size() <= memory_.size(), "inside the fake memory");
-  std::memcpy(memory_.data() + address, bytes.data(), bytes.size());
+  bytes.copy(reinterpret_cast<char*>(memory_.data()) + address, bytes.size());
   return address;
 }
 
