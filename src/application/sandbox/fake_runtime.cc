@@ -1,7 +1,6 @@
 #include "application/sandbox/fake_runtime.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
