@@ -61,6 +61,13 @@ struct wasmtime_store;
 void quire_store_limits(struct wasmtime_store* store, uint64_t memory_bytes,
                         uint64_t table_elements);
 
+struct wasmtime_pooling_allocation_config_t;
+// When a guest has ended, its slot resets the pages that it has written, which the kernel lists
+// (PAGEMAP_SCAN, Linux 6.7): _linear_memory_keep_resident and _table_keep_resident then bound how
+// many of those stay, wherever they lie. With an older kernel nothing changes: the first so many
+// bytes stay, written or not, and all others are given back. Cannot fail.
+void quire_pool_resets_written_pages(struct wasmtime_pooling_allocation_config_t* pool);
+
 // ---- tokenizers --------------------------------------------------------------------------------
 
 typedef struct quire_tokenizer quire_tokenizer;

@@ -9,6 +9,7 @@ extern crate wasmtime_c_api;
 
 mod boundary;
 mod limits;
+mod pool;
 mod python;
 mod template;
 mod tokenizer;

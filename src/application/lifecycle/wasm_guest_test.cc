@@ -361,6 +361,48 @@ TEST_P(WasmGuest, RequestedProgramCompilesBesideTheEngine) {
   EXPECT_NE(engine->client.ends[0].kind, engine->client.ends[1].kind);
 }
 
+// Checks that its memory, table and data are as the module says, then overwrites `stride`-th pages
+// of the memory and all of the table.
+std::string leaves_its_mark(std::uint32_t stride_pages) {
+  return R"(
+    (memory 32) (data (i32.const 70000) "mine") (table 3000 funcref) (func $mark) (elem declare func $mark)
+    (func (export "run") (result i32) (local $at i32)
+      (if (i32.ne (i32.load (i32.const 70000)) (i32.const 0x656e696d)) (then (return (i32.const 1))))
+      (i32.store (i32.const 70000) (i32.const 0))
+      (loop $memory
+        (if (i64.ne (i64.load (local.get $at)) (i64.const 0)) (then (return (i32.const 2))))
+        (local.set $at (i32.add (local.get $at) (i32.const 8)))
+        (br_if $memory (i32.lt_u (local.get $at) (i32.const 2097152))))
+      (local.set $at (i32.const 0))
+      (loop $table
+        (if (i32.eqz (ref.is_null (table.get (local.get $at)))) (then (return (i32.const 3))))
+        (local.set $at (i32.add (local.get $at) (i32.const 1)))
+        (br_if $table (i32.lt_u (local.get $at) (i32.const 3000))))
+      (table.fill (i32.const 0) (ref.func $mark) (i32.const 3000))
+      (local.set $at (i32.const 0))
+      (loop $mark
+        (memory.fill (local.get $at) (i32.const 255) (i32.const 4096))
+        (local.set $at (i32.add (local.get $at) (i32.const )" +
+         std::to_string(4096 * stride_pages) + R"()))
+        (br_if $mark (i32.lt_u (local.get $at) (i32.const 2097152))))
+      (i32.const 0)))";
+}
+
+TEST_P(WasmGuest, NothingIsLeftOfTheGuestThatHadTheSlotBefore) {
+  sandbox::WasmtimeOptions options;
+  options.instance_count_max = 1;
+  open(options);
+  // More pages than stay resident, all of which stay, and one; the same module again and another.
+  for (const std::uint32_t stride : {1u, 1u, 40u, 40u, 511u, 511u, 3u, 1u}) {
+    const auto before = engine->client.ends.size();
+    engine->launch(must_load(leaves_its_mark(stride)));
+    engine->loop.run_until_idle();
+    ASSERT_EQ(engine->client.ends.size(), before + 1);
+    EXPECT_EQ(engine->client.ends.back().kind, EndKind::Finished);
+    EXPECT_EQ(engine->client.ends.back().exit_code, 0) << stride;
+  }
+}
+
 TEST_P(WasmGuest, StdoutGoesToTheLogALineAtATime) {
   engine->launch(must_load(R"((import "wasi_snapshot_preview1" "fd_write"
       (func $write (param i32 i32 i32 i32) (result i32)))
