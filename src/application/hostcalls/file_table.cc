@@ -315,7 +315,7 @@ void FileTable::future_dropped(FutureRecord& record) {
       return;
     case FuturePurpose::ReceiveFile:
       if (!record.ready) {
-        std::erase(receivers_, record.handle);
+        erase_value(receivers_, record.handle);
       } else {
         put_back(record.owner);
       }

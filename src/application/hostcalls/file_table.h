@@ -23,6 +23,7 @@
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/output_meter.h"
+#include "base/lazy_deque.h"
 #include "base/result.h"
 
 namespace quire::hostcalls {
@@ -127,14 +128,14 @@ class FileTable {
   FutureTable& futures_;
   std::uint32_t last_file_ = 0;
   std::unordered_map<std::uint32_t, Outgoing> outgoing_;
-  std::deque<Part> out_parts_;
+  LazyDeque<Part> out_parts_;
   std::uint64_t out_bytes_ = 0;
   GuestHandle writer_{};  // The future that waits for room; 0: none.
   std::unordered_map<std::uint32_t, Incoming> incoming_;
-  std::deque<std::uint32_t> unreceived_;  // Incoming ones without a handle, oldest first.
-  std::uint32_t current_ = 0;             // The incoming one that is not complete; 0: none.
+  LazyDeque<std::uint32_t> unreceived_;  // Incoming ones without a handle, oldest first.
+  std::uint32_t current_ = 0;            // The incoming one that is not complete; 0: none.
   std::uint64_t in_bytes_ = 0;
-  std::deque<GuestHandle> receivers_;  // Futures of receive_file, oldest first.
+  LazyDeque<GuestHandle> receivers_;  // Futures of receive_file, oldest first.
   std::optional<Error> absence_;
 };
 

@@ -14,7 +14,6 @@
 //   tokens
 //       those over contexts, each at least what the control layer has queued once all is answered.
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +34,7 @@
 #include "application/hostcalls/session_box.h"
 #include "application/hostcalls/tenant_gauge.h"
 #include "base/clock.h"
+#include "base/lazy_deque.h"
 #include "base/random.h"
 #include "base/walk.h"
 #include "control/api/control_port.h"
@@ -126,7 +126,7 @@ class GuestState {
   Mailbox mailbox;
   ChildTable children;
   FileTable files;
-  std::deque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
+  LazyDeque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
   std::unordered_map<std::uint32_t, QueueAccount> accounts;
   std::unordered_map<std::uint32_t, ContextRecord> contexts;
   std::string last_error;

@@ -5,7 +5,6 @@
 // Thread   engine thread only.
 // Errors   QuotaExceeded names the limit; the side that speaks too fast gets it.
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/output_meter.h"
+#include "base/lazy_deque.h"
 #include "base/result.h"
 
 namespace quire::hostcalls {
@@ -29,7 +29,7 @@ class SessionBox {
 
   // The guest speaks.
   Result<void> send(std::string message);
-  const std::deque<std::string>& outbox() const { return outbox_; }
+  const LazyDeque<std::string>& outbox() const { return outbox_; }
   void message_taken();  // The front of the outbox went to the client.
 
   // The client speaks.
@@ -51,7 +51,7 @@ class SessionBox {
   // Bytes of a stream; lines go out as they end.
   Result<void> write(LogSource stream, std::string_view bytes);
   void flush_streams();  // At the end of the guest: lines without a newline.
-  const std::deque<LogLine>& lines() const { return lines_; }
+  const LazyDeque<LogLine>& lines() const { return lines_; }
   void line_taken();  // The first of the lines went to the client.
 
   std::size_t outbox_message_count() const { return outbox_.size(); }
@@ -66,13 +66,13 @@ class SessionBox {
 
   const GuestLimits& limits_;
   OutputMeter& output_;
-  std::deque<std::string> outbox_;
-  std::deque<std::string> inbox_;
+  LazyDeque<std::string> outbox_;
+  LazyDeque<std::string> inbox_;
   std::uint64_t outbox_bytes_ = 0;
   std::uint64_t inbox_bytes_ = 0;
   bool closed_ = false;
   std::optional<std::string> away_;  // Why the client is not there.
-  std::deque<LogLine> lines_;
+  LazyDeque<LogLine> lines_;
   std::uint64_t lines_bytes_ = 0;  // As charged.
   std::uint64_t log_bytes_ = 0;
   std::string partial_[2];  // Of stdout and stderr.
