@@ -67,6 +67,11 @@ struct wasmtime_pooling_allocation_config_t;
 // many of those stay, wherever they lie. With an older kernel nothing changes: the first so many
 // bytes stay, written or not, and all others are given back. Cannot fail.
 void quire_pool_resets_written_pages(struct wasmtime_pooling_allocation_config_t* pool);
+struct wasm_config_t;
+// When a guest has ended, _async_stack_keep_resident bytes of its stack are overwritten and stay,
+// those that are used first; the rest is given back. Else all stays as the guest left it. Cannot
+// fail.
+void quire_config_resets_stacks(struct wasm_config_t* config);
 
 // ---- tokenizers --------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TINY = SOURCE / "tests" / "golden" / "tiny_llama"
 LIMIT_SECONDS = 540  # Of one program; with sanitizers the victim alone takes a minute.
 PAGE_COUNT = 256
+QUIET_SECONDS = 2.5  # After a second with nothing to do, which it notices within one more.
 
 
 def environment():
@@ -52,6 +53,11 @@ class Server:
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
         raise RuntimeError("the server has gone")
+
+    def quiet_resident_bytes(self):
+        """Once it has given back what it needs no more, as it does when nothing runs for a second."""
+        time.sleep(QUIET_SECONDS)
+        return self.resident_bytes()
 
     def child_count(self):
         """Processes that it started: one waits to compile the next module."""

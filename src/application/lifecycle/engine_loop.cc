@@ -1,5 +1,7 @@
 #include "application/lifecycle/engine_loop.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -14,6 +16,7 @@ constexpr std::uint64_t kStepsShare = 8;       // At most an eighth of a device 
 constexpr std::int64_t kBackgroundShare = 10;  // At most a tenth of the time.
 constexpr std::int64_t kBackgroundCreditNsMax = 1'000'000;
 constexpr std::uint64_t kSleepNsMax = 1'000'000'000;
+constexpr std::uint64_t kQuietNs = 1'000'000'000;  // With no instance, until memory is given back.
 
 std::uint64_t guests_budget_ns(const control::ControlStatistics& statistics) {
   if (statistics.batch_count == 0) return kGuestsNsMax;
@@ -95,7 +98,26 @@ void EngineLoop::loop(bool until_idle) {
   shorten_turns();  // As the device's threads, each of whose steps waits for it.
   while (!stopped_.load(std::memory_order_relaxed)) {
     if (until_idle && manager_.live_count() == 0) return;
-    if (!step()) wakeup_.wait_for(std::chrono::nanoseconds(sleep_ns()));
+    if (step()) {
+      has_worked_ = true;
+      continue;
+    }
+    give_memory_back();
+    wakeup_.wait_for(std::chrono::nanoseconds(sleep_ns()));
+  }
+}
+
+// What instances took on their way stays with the allocator otherwise, as it lies between what
+// lives on. It takes a millisecond or so, in which nobody waits.
+void EngineLoop::give_memory_back() {
+  if (has_worked_) {
+    has_worked_ = false;
+    is_tidy_ = false;
+    quiet_since_ns_ = clock_.now_ns();
+  } else if (!is_tidy_ && manager_.live_count() == 0 &&
+             clock_.now_ns() - quiet_since_ns_ >= kQuietNs) {
+    malloc_trim(0);
+    is_tidy_ = true;
   }
 }
 

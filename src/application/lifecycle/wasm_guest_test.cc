@@ -1,7 +1,9 @@
 // Real Wasm on wasmtime through the whole application layer, around a control layer that only notes
 // commands. The guests are hand-written in the text format.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
@@ -401,6 +403,39 @@ TEST_P(WasmGuest, NothingIsLeftOfTheGuestThatHadTheSlotBefore) {
     EXPECT_EQ(engine->client.ends.back().kind, EndKind::Finished);
     EXPECT_EQ(engine->client.ends.back().exit_code, 0) << stride;
   }
+}
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST_P(WasmGuest, DeepStacksAreGivenBackWhenTheirGuestsEnd) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own memory is resident too";
+#endif
+  const ProgramId program = must_load(imports() + R"((memory (export "memory") 1)
+    (func $wait_at (param $depth i32) (result i32)
+      (if (result i32) (local.get $depth)
+        (then (i32.add (call $wait_at (i32.sub (local.get $depth) (i32.const 1))) (i32.const 1)))
+        (else
+          (i32.store (i32.const 0) (call $receive))
+          (call $wait (i32.const 0) (i32.const 1) (i64.const -1)))))
+    (func (export "run") (result i32)
+      (i32.ne (call $wait_at (i32.const 5000)) (i32.const 5000))))");
+  constexpr std::size_t kGuestCount = 60;
+  const std::size_t before = resident_bytes();
+  std::vector<InstanceId> ids;
+  for (std::size_t i = 0; i < kGuestCount; ++i) ids.push_back(engine->launch(program));
+  engine->settle();
+  EXPECT_GT(resident_bytes(), before + kGuestCount * (160u << 10));
+  for (const InstanceId id : ids) EXPECT_TRUE(engine->manager.send_to(id, "go on").ok());
+  engine->loop.run_until_idle();
+  for (const EndRecord& end : engine->client.ends) EXPECT_EQ(end.exit_code, 0);
+  EXPECT_LT(resident_bytes(), before + kGuestCount * (96u << 10));
 }
 
 TEST_P(WasmGuest, StdoutGoesToTheLogALineAtATime) {

@@ -26,6 +26,8 @@ constexpr std::size_t kInstanceBytesMax = 1u << 20;  // wasmtime's own record of
 // guest.
 constexpr std::size_t kMemoryKeptBytes = 32u << 10;
 constexpr std::size_t kTableKeptBytes = 8u << 10;
+// Of its stack, on which host calls run too. Deep recursion would keep 1.5 MB for each slot else.
+constexpr std::size_t kStackKeptBytes = 16u << 10;
 
 std::string describe(const PoolPlan& plan, const WasmtimeOptions& options) {
   return "wasmtime " WASMTIME_VERSION " cranelift speed reservation=" +
@@ -56,6 +58,8 @@ void set_pool(wasm_config_t* config, const PoolPlan& plan, const WasmtimeOptions
   wasmtime_pooling_allocation_config_linear_memory_keep_resident_set(pool.get(), kMemoryKeptBytes);
   wasmtime_pooling_allocation_config_table_keep_resident_set(pool.get(), kTableKeptBytes);
   quire_pool_resets_written_pages(pool.get());
+  wasmtime_pooling_allocation_config_async_stack_keep_resident_set(pool.get(), kStackKeptBytes);
+  quire_config_resets_stacks(config);
   wasmtime_pooling_allocation_strategy_set(config, pool.get());
 }
 
