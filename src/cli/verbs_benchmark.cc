@@ -112,7 +112,10 @@ Verb add_sink(CLI::App& bench) {
 
 Result<std::vector<NamedBatching>> policies_of(const std::vector<std::string>& names) {
   std::vector<NamedBatching> policies;
-  for (const std::string& name : names) policies.push_back({name, TRY(parse_batching(name))});
+  for (const std::string& name : names) {
+    const auto choice = TRY(parse_batching(name));
+    policies.push_back({name, choice});
+  }
   return policies;
 }
 

@@ -47,11 +47,11 @@ Result<std::int32_t> allocate_export_kvpage(HostCall& call, GuestHandle queue,
   if ((flags & ~kPublic) != 0) {
     return Error(ErrorCode::InvalidArgument, "flags: " + std::to_string(flags) + " beyond 1");
   }
-  control::ExportPages body{
-      .queue = object(queue),
-      .pages = TRY(find_objects(call, pages, HandleKind::Page, model, "pages")),
-      .name = TRY(read_name(call, name, kName)),
-      .is_public = (flags & kPublic) != 0};
+  control::ExportPages body;
+  body.queue = object(queue);
+  body.pages = TRY(find_objects(call, pages, HandleKind::Page, model, "pages"));
+  body.name = TRY(read_name(call, name, kName));
+  body.is_public = (flags & kPublic) != 0;
   const std::uint64_t bytes = std::uint64_t{4} * pages.count + name.count;
   TRY(call.guest.check_pending(bytes));
   TRY(call.guest.check_future_room());
@@ -99,11 +99,10 @@ Result<std::int32_t> context_from_pages(HostCall& call, GuestHandle queue,
                                         GuestList<std::uint32_t> tokens) {
   GuestState& guest = call.guest;
   const ModelView model = TRY(find_queue(call, queue, "forward"));
-  control::ContextFromPages body{
-      .context = {},
-      .queue = object(queue),
-      .pages = TRY(find_objects(call, pages, HandleKind::Page, model, "pages")),
-      .tokens = TRY(call.memory.read(tokens, "tokens"))};
+  control::ContextFromPages body;
+  body.queue = object(queue);
+  body.pages = TRY(find_objects(call, pages, HandleKind::Page, model, "pages"));
+  body.tokens = TRY(call.memory.read(tokens, "tokens"));
   TRY(check_tokens(body.tokens, model));
   TRY(check_context_room(guest));
   const std::uint64_t bytes = std::uint64_t{4} * (std::uint64_t{pages.count} + tokens.count);

@@ -35,9 +35,10 @@ Result<void> check_expected(std::int64_t expected) {
 
 Result<std::int32_t> store_put(HostCall& call, GuestList<std::uint8_t> key,
                                GuestList<std::uint8_t> value, std::int64_t expected) {
-  control::PutValue body{.key = TRY(read_key(call, key)),
-                         .value = TRY(read_bounded(call, value, kValueBytesMax, "value")),
-                         .expected = expected};
+  control::PutValue body;
+  body.key = TRY(read_key(call, key));
+  body.value = TRY(read_bounded(call, value, kValueBytesMax, "value"));
+  body.expected = expected;
   TRY(check_expected(expected));
   const std::uint64_t bytes = body.key.size() + body.value.size();
   return submit_unqueued(call, std::move(body), bytes);
@@ -59,9 +60,10 @@ Result<std::int32_t> store_delete(HostCall& call, GuestList<std::uint8_t> list,
 
 Result<std::int32_t> store_list_keys(HostCall& call, GuestList<std::uint8_t> prefix,
                                      GuestList<std::uint8_t> after, std::uint32_t count) {
-  control::ListKeys body{.prefix = TRY(read_bounded(call, prefix, kKeyBytesMax, "prefix")),
-                         .after = TRY(read_bounded(call, after, kKeyBytesMax, "after")),
-                         .count = count};
+  control::ListKeys body;
+  body.prefix = TRY(read_bounded(call, prefix, kKeyBytesMax, "prefix"));
+  body.after = TRY(read_bounded(call, after, kKeyBytesMax, "after"));
+  body.count = count;
   if (count == 0 || count > kListedKeyCountMax) {
     return Error(ErrorCode::OutOfRange, "count: " + std::to_string(count) + " keys; 1 to " +
                                             std::to_string(kListedKeyCountMax));

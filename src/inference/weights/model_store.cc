@@ -258,7 +258,8 @@ Result<StoredModel> ModelStore::find(const std::string& name) const {
     for (const std::string& path : {folder_ + "/" + name + ".gguf", folder_ + "/" + name}) {
       std::error_code code;
       if (!fs::exists(path, code)) continue;
-      return StoredModel{name, path, TRY(bytes_of(path))};
+      const std::uint64_t bytes = TRY(bytes_of(path));
+      return StoredModel{name, path, bytes};
     }
   }
   return no_such_model(name);

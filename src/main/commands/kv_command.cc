@@ -256,10 +256,11 @@ Result<int> why(const cli::KvOptions& options) {
 Result<int> act(const cli::KvOptions& options) {
   if (options.action == cli::KvAction::Tree) return tree(options);
   if (options.action == cli::KvAction::Why) return why(options);
+  std::string folder = TRY(store_folder(options.store_folder));
   Work work{.options = options,
             .files = {},
             .clock = {},
-            .folder = TRY(store_folder(options.store_folder)),
+            .folder = std::move(folder),
             .tenant = std::to_string(options.tenant)};
   switch (options.action) {
     case cli::KvAction::List:
