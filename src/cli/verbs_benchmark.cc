@@ -226,8 +226,10 @@ Verb add_launch(CLI::App& bench) {
       ->capture_default_str();
   add_count(*verb, "--programs", options.program_count,
             "Different programs at once that the server has never seen; 0: not measured", 0, 256);
-  add_count(*verb, "--repetitions", options.repetitions,
-            "Rounds at least; more where few are launched at once", 1, 100);
+  add_count(
+      *verb, "--repetitions", options.repetitions,
+      "Rounds at least, behind a first that is told apart; more where few are launched at once", 1,
+      100);
   state->engine.add_all(*verb);
   add_json(*verb, options.output);
   verb->footer(

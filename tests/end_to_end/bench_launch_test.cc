@@ -33,6 +33,8 @@ TEST(EndToEndBenchLaunch, EveryModeIsMeasuredAndColdTakesLongerThanWarm) {
     EXPECT_LE(each["p50_ms"], each["p99_ms"]) << each;
     EXPECT_LE(each["replied_p50_ms"], each["p50_ms"]) << each;
     EXPECT_GE(each["launches"], each["simultaneous"]) << each;
+    EXPECT_GT(each["first_p50_ms"], 0.0) << each;
+    EXPECT_LE(each["first_p50_ms"], each["first_p99_ms"]) << each;
     p50[{each["mode"], each["simultaneous"]}] = each["p50_ms"];
   }
   EXPECT_EQ(p50.size(), 5u) << json;

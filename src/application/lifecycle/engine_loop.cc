@@ -99,7 +99,8 @@ void EngineLoop::loop(bool until_idle) {
   while (!stopped_.load(std::memory_order_relaxed)) {
     if (until_idle && manager_.live_count() == 0) return;
     if (step()) {
-      has_worked_ = true;
+      is_tidy_ = false;
+      quiet_since_ns_.reset();
       continue;
     }
     give_memory_back();
@@ -110,15 +111,12 @@ void EngineLoop::loop(bool until_idle) {
 // What instances took on their way stays with the allocator otherwise, as it lies between what
 // lives on. It takes a millisecond or so, in which nobody waits.
 void EngineLoop::give_memory_back() {
-  if (has_worked_) {
-    has_worked_ = false;
-    is_tidy_ = false;
-    quiet_since_ns_ = clock_.now_ns();
-  } else if (!is_tidy_ && manager_.live_count() == 0 &&
-             clock_.now_ns() - quiet_since_ns_ >= kQuietNs) {
-    malloc_trim(0);
-    is_tidy_ = true;
-  }
+  if (is_tidy_) return;
+  const std::uint64_t now_ns = clock_.now_ns();
+  if (!quiet_since_ns_) quiet_since_ns_ = now_ns;
+  if (manager_.live_count() > 0 || now_ns - *quiet_since_ns_ < kQuietNs) return;
+  malloc_trim(0);
+  is_tidy_ = true;
 }
 
 void EngineLoop::run_until_idle() {

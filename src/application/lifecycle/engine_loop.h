@@ -63,9 +63,9 @@ class EngineLoop {
   std::atomic<bool> stopped_{false};
   std::uint64_t credited_ns_ = 0;  // Until when background time was earned.
   std::int64_t background_credit_ns_ = 0;
-  bool has_worked_ = false;           // Since it last slept.
-  bool is_tidy_ = true;               // Nothing was done since memory was given back.
-  std::uint64_t quiet_since_ns_ = 0;  // When it last had done something before it slept.
+  bool is_tidy_ = true;  // Nothing was done since memory was given back.
+  std::optional<std::uint64_t>
+      quiet_since_ns_;  // Since when nothing was done; none: something was.
 };
 
 }  // namespace quire::lifecycle

@@ -1,15 +1,14 @@
 // Real Wasm on wasmtime through the whole application layer, around a control layer that only notes
 // commands. The guests are hand-written in the text format.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "application/lifecycle/lifecycle_test_support.h"
 #include "application/sandbox/wasmtime_runtime.h"
+#include "base/resident_bytes_test_support.h"
 
 namespace quire::lifecycle {
 namespace {
@@ -403,14 +402,6 @@ TEST_P(WasmGuest, NothingIsLeftOfTheGuestThatHadTheSlotBefore) {
     EXPECT_EQ(engine->client.ends.back().kind, EndKind::Finished);
     EXPECT_EQ(engine->client.ends.back().exit_code, 0) << stride;
   }
-}
-
-std::size_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::size_t total = 0;
-  std::size_t resident = 0;
-  file >> total >> resident;
-  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 TEST_P(WasmGuest, DeepStacksAreGivenBackWhenTheirGuestsEnd) {

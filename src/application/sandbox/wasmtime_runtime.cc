@@ -26,7 +26,7 @@ constexpr std::size_t kInstanceBytesMax = 1u << 20;  // wasmtime's own record of
 // guest.
 constexpr std::size_t kMemoryKeptBytes = 32u << 10;
 constexpr std::size_t kTableKeptBytes = 8u << 10;
-// Of its stack, on which host calls run too. Deep recursion would keep 1.5 MB for each slot else.
+// Of its stack, on which host calls run too. Deep recursion would keep 0.5 MB for each slot else.
 constexpr std::size_t kStackKeptBytes = 16u << 10;
 
 std::string describe(const PoolPlan& plan, const WasmtimeOptions& options) {

@@ -1,20 +1,11 @@
 // What clients do wrong, or not at all, over real sockets on loopback.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "application/server/server_test_support.h"
+#include "base/resident_bytes_test_support.h"
 
 namespace quire::server {
 namespace {
-
-std::size_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::size_t total = 0;
-  std::size_t resident = 0;
-  file >> total >> resident;
-  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
 
 wire::InstanceReply launch(RawClient& client, std::string program) {
   const auto reply = client.ask(launch_of(std::move(program)));
