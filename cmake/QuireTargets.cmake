@@ -6,6 +6,9 @@ add_library(quire_options INTERFACE)
 target_include_directories(quire_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(quire_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Werror -ffp-contract=off -fno-omit-frame-pointer)
+# Nothing of ours is in a shared library: without this g++ inlines no function that another library
+# might replace, which is every one that -fPIC code exports.
+target_compile_options(quire_options INTERFACE -fno-semantic-interposition)
 # TRY is a statement expression, spelled __extension__; clang still calls it a GNU extension.
 target_compile_options(quire_options INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-Wno-gnu-statement-expression -Wno-gnu-statement-expression-from-macro-expansion>)

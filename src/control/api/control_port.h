@@ -42,16 +42,17 @@ struct ControlStatistics {
 
 // Per instance, for the closing line of a run.
 struct InstanceStatistics {
-  std::uint64_t asked_token_count = 0;   // Queued in contexts when a flush or a forward began.
+  std::uint64_t metered_token_count = 0;  // Of InstanceLimits::token_count_max.
+  std::uint64_t asked_token_count = 0;    // Queued in contexts when a flush or a forward began.
+  // Those that were not found, once more where only the logits of a token are missing or a
+  // suspension cost its page.
+  std::uint64_t computed_token_count = 0;
   std::uint64_t found_token_count = 0;   // Found instead of computed: saved.
   std::uint64_t waited_token_count = 0;  // Of those, computed by another while this one waited.
-  // The rest, once more where only the logits of a token are missing or a suspension cost its page.
-  std::uint64_t computed_token_count = 0;
-  std::uint32_t page_count_max = 0;       // Most pages held at once.
-  std::uint32_t page_count = 0;           // Held now.
-  std::uint32_t page_count_away = 0;      // Given up by suspended contexts, which count as held.
-  std::uint64_t tenant_page_count = 0;    // By all of its tenant, as TenantOptions count them.
-  std::uint64_t metered_token_count = 0;  // Of InstanceLimits::token_count_max.
+  std::uint32_t page_count_max = 0;      // Most pages held at once.
+  std::uint32_t page_count = 0;          // Held now.
+  std::uint32_t page_count_away = 0;     // Given up by suspended contexts, which count as held.
+  std::uint64_t tenant_page_count = 0;   // By all of its tenant, as TenantOptions count them.
 };
 
 class ControlPort {

@@ -57,8 +57,6 @@ inline constexpr std::uint64_t kNoDeadline = ~std::uint64_t{0};
 // What one instance may hold at once; more is QuotaExceeded, which names the limit.
 struct InstanceLimits {
   std::uint32_t page_count_max = 1u << 20;
-  // Ever asked to compute, whether they were found, computed or lost to a suspension.
-  std::uint64_t token_count_max = std::uint64_t{1} << 40;
   std::uint32_t embed_count_max = 4096;
   std::uint32_t queue_count_max = 256;
   std::uint32_t context_count_max = 4096;
@@ -67,6 +65,8 @@ struct InstanceLimits {
   std::uint32_t export_count_max = 256;
   std::uint32_t export_page_count_max = 4096;  // A page counts as often as it is exported.
   bool may_export_publicly = false;            // The grant for what other tenants may import.
+  // Ever asked to compute, whether they were found, computed or lost to a suspension.
+  std::uint64_t token_count_max = std::uint64_t{1} << 40;
   // On the engine's clock: work of instances of one tenant and equal priority goes in this order.
   // It promises nothing, and nothing ends when it is over.
   std::uint64_t deadline_ns = kNoDeadline;

@@ -538,7 +538,7 @@ Result<void> Controller::issue(Instance& instance, Command&, const DropFuture& b
     return {};
   }
   // Taken back where it only reads and nothing was issued that counts on its turn.
-  if ((reads_output(operation->body) && operation->state == OperationState::Ready) ||
+  if ((reads_output(*operation) && operation->state == OperationState::Ready) ||
       is<Synchronize>(*operation)) {
     table_.discard(*operation);
     return {};

@@ -153,6 +153,7 @@ class PageCache {
     return pool_.state(page) == PageState::Sealed && pool_.hold_count(page) > 1;
   }
   bool is_sealed(PageId page) const { return pool_.state(page) == PageState::Sealed; }
+  void fetch_state(PageId page) const { pool_.fetch(page); }  // Soon to be asked for.
 
   void open_batch(BatchId batch) { pool_.open_batch(batch); }
   void complete_batch(BatchId batch) {

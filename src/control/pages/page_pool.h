@@ -65,6 +65,7 @@ class PagePool {
   bool is_fenced(PageId page) const { return at(page).fence > completed_; }
 
   PageState state(PageId page) const { return at(page).state; }
+  void fetch(PageId page) const { __builtin_prefetch(&at(page)); }
   std::uint32_t hold_count(PageId page) const { return at(page).hold_count; }
   std::uint32_t generation(PageId page) const { return at(page).generation; }
   std::uint32_t page_count() const { return static_cast<std::uint32_t>(entries_.size()); }

@@ -167,7 +167,7 @@ void push_dropped(Context& context, ModelResources& resources, NodeId node) {
 // The first `page_count` pages of the tail's tokens are the trie's now.
 void forget_tokens(Context& context, std::uint32_t page_size, std::uint32_t page_count) {
   constexpr std::size_t kCompactBeyond = 4096;
-  context.token_first += std::size_t{page_count} * page_size;
+  context.token_first += page_count * page_size;
   context.view.forget_before(context.committed_count * page_size);
   if (context.token_first == context.tokens.size() ||
       (context.token_first > kCompactBeyond && context.token_first * 2 > context.tokens.size())) {
@@ -281,6 +281,8 @@ Result<void> check_fits(const Context& context, const ModelResources& resources)
   const std::uint32_t page_size = page_size_of(resources);
   const std::uint64_t total = std::uint64_t{context.committed_count} * page_size +
                               tail_token_count(context) + context.overflow_count;
+  const std::uint64_t pool = std::uint64_t{resources.cache.page_count()} * page_size;
+  if (total <= std::min<std::uint64_t>(resources.model.context_length, pool)) return {};
   const std::uint64_t limit = length_max(context, resources);
   if (total > limit) return too_long(total, limit, resources);
   const std::uint32_t gone = context.committed_count - held_committed_count(context);

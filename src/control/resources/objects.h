@@ -155,8 +155,8 @@ struct alignas(64) Context {
   // some of them until something needs them; while pages are lost, they count as pages of the tail.
   std::uint32_t reserved_count = 0;
   // tokens[token_first ..): written ones of the tail, those in flight, those queued.
+  std::uint32_t token_first = 0;
   std::vector<inference::TokenId> tokens;
-  std::size_t token_first = 0;
   std::vector<PageId> tail;  // Pages behind the head, the first partly written.
   // Where a rewind ended within a committed page: the tail's first page is that node's, held as a
   // page, until the first who writes copies it.
@@ -168,9 +168,9 @@ struct alignas(64) Context {
   std::vector<SlotRange> table_dirty;       // these, by index of entry.
   std::unique_ptr<SwappedContext> swapped;  // Suspended, and its bytes are on a tier.
   std::uint64_t overflow_count = 0;  // Appended beyond the context length; counted, not kept.
-  SlotView view;                     // Which slots were dropped, and when.
-  std::uint64_t miss = 0;            // Why tokens are computed since the last one found; MissLog.
   std::uint64_t used_batch = 0;      // The last batch that computed it.
+  std::uint64_t miss = 0;            // Why tokens are computed since the last one found; MissLog.
+  SlotView view;                     // Which slots were dropped, and when.
   // Up to the first page that was dropped whole, the chain is held at its end. Behind that, each
   // page that is left is held alone.
   NodeId anchor = kNoNode;  // Held as a chain; the head, where no page was dropped.
@@ -207,13 +207,14 @@ enum class OperationState : std::uint8_t {
 };
 
 // A Command on its way: arguments with handles resolved. What each step looks at lies together, in
-// the first 192 bytes; a batch of hundreds is bound by how many of them it must fetch.
+// the first four lines, the beginning of `body` among them, and in that of output_tokens; a batch
+// of hundreds is bound by how many of them it must fetch.
 struct alignas(64) Operation {
   std::uint32_t generation = 0;
   OperationState state = OperationState::Waiting;
+  std::uint8_t type = 0;  // body.index(), which lies lines behind.
   bool is_started = false;
   bool is_checked = false;  // Its outputs were in range when it first started.
-  bool is_whole = false;    // A forward whose rows must be in one batch.
   Instance* instance = nullptr;
   Context* context = nullptr;
   QueueObject* queue = nullptr;
@@ -230,8 +231,6 @@ struct alignas(64) Operation {
   std::uint32_t wait_count = 0;         // Operations to be placed before this one.
   FutureId future = kNoFuture;
   EmbedList output_embeds;
-  EmbedList input_embeds;
-  boost::container::small_vector<inference::TokenId, 2> output_tokens;  // Whose outputs are wanted.
   boost::container::small_vector<Ref<Operation>, 1> successors;
   struct Requery {
     inference::TokenId token;
@@ -239,23 +238,27 @@ struct alignas(64) Operation {
     std::uint32_t output;  // Index into output_embeds.
   };
   std::vector<Requery> requeries;  // Found tokens whose outputs are wanted.
+  EmbedList input_embeds;
   CommandBody body;
+  bool is_whole = false;     // A forward whose rows must be in one batch.
+  bool has_waited = false;   // For pages that another was computing.
+  Context* child = nullptr;  // Of a fork; the source of a splice.
+  boost::container::small_vector<inference::TokenId, 2> output_tokens;  // Whose outputs are wanted.
 
   Operation* instance_next = nullptr;  // In its instance.
   Operation* instance_previous = nullptr;
   Operation* queue_next = nullptr;  // In its queue.
   Operation* queue_previous = nullptr;
-  Context* child = nullptr;              // Of a fork; the source of a splice.
   std::vector<PageObject*> input_pages;  // Null: a hole.
   std::vector<PageObject*> output_pages;
   std::uint64_t wait_since_ns = 0;  // For pages.
-  bool has_waited = false;          // For pages that another was computing.
 
   void recycle() {
     instance = nullptr;
     model = nullptr;
     future = kNoFuture;
     body = CommandBody{};
+    type = 0;
     state = OperationState::Waiting;
     is_started = is_checked = is_whole = false;
     error.reset();
@@ -296,12 +299,12 @@ struct alignas(64) Instance {
   TenantId tenant{};
   std::uint64_t order = 0;                               // Of start: the smallest is the oldest.
   boost::container::small_vector<FairShare*, 1> shares;  // Its tenant's, of each model's device.
+  std::vector<PageLedger> ledgers;                       // By model.
   InstanceLimits limits;
   InstanceStatistics statistics;
   FlatMap<ObjectEntry> objects;         // By ObjectId.
   FlatMap<Ref<Operation>> futures;      // By FutureId; of unfinished operations.
   TenantPages* tenant_pages = nullptr;  // Of its tenant; the controller's.
-  std::vector<PageLedger> ledgers;      // By model.
   Operation* first = nullptr;           // Unfinished operations in order of issue.
   Operation* last = nullptr;
   std::uint32_t operation_count = 0;

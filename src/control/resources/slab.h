@@ -22,6 +22,8 @@ class Ref {
   T* get() const {
     return value_ != nullptr && value_->generation == generation_ ? value_ : nullptr;
   }
+  // Where the value is, or was; reads nothing of it.
+  const T* address() const { return value_; }
 
  private:
   T* value_ = nullptr;

@@ -15,6 +15,7 @@
 // Thread   that of its owner. Reads no clock.
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "control/resources/objects.h"
@@ -61,6 +62,13 @@ class BatchOrder {
   // meanwhile. `prefill_rows_max` is what one prefill takes at once.
   void begin(Turn turn, std::uint32_t prefill_rows_max);
   std::optional<Candidate> next();
+  // The decoding that comes behind the one that next() gave, unless another tenant's turn comes
+  // before. For fetching what they need while others are placed; until the next add().
+  std::span<const Candidate> decoding_ahead() const {
+    if (!current_) return {};
+    const List& list = tenants_[*current_].decode;
+    return std::span(list.all).subspan(list.next);
+  }
   // The one that next() gave got so many rows,
   void note_served(const Candidate& candidate, std::uint32_t row_count);
   // or found no room, or not enough.

@@ -45,6 +45,30 @@ TEST(BatchOrder, PriorityThenDeadlineThenAge) {
   EXPECT_EQ(test.drained(), (std::vector<std::uint64_t>{3, 5, 4, 1, 2}));
 }
 
+TEST(BatchOrder, WhatIsAheadComesNextWhileNoOtherTenantDoes) {
+  Order test;
+  FairShare& share = test.shares.join(TenantId{1}, 1);
+  FairShare& other = test.shares.join(TenantId{2}, 1);
+  test.order.begin_batch(1000, false);
+  EXPECT_TRUE(test.order.decoding_ahead().empty()) << "nobody has come yet";
+  for (int each = 0; each < 5; ++each) test.order.add(test.candidate(share));
+  for (int each = 0; each < 2; ++each) test.order.add(test.candidate(other));
+  test.order.begin(Turn::Decode, 16);
+  std::vector<std::uint64_t> announced;
+  while (const std::optional<Candidate> next = test.order.next()) {
+    if (!announced.empty() && next->share == &share) {
+      EXPECT_EQ(next->age, announced.front());
+    }
+    if (next->share == &share) {
+      announced.clear();
+      for (const Candidate& each : test.order.decoding_ahead()) announced.push_back(each.age);
+    }
+    test.shares.charge(*next->share, 1);  // So that the tenants take turns.
+  }
+  EXPECT_TRUE(announced.empty()) << "nobody was behind the last";
+  EXPECT_TRUE(test.order.decoding_ahead().empty());
+}
+
 TEST(BatchOrder, WhoWaitsRisesALevelAPeriodAndIsOverdueInTheEnd) {
   Order test;
   FairShare& share = test.shares.join(TenantId{1}, 1);

@@ -245,7 +245,7 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   const bool is_last = !restores && chunk == remaining && operation.requeries.empty();
   building_.passes.back().is_last = is_last;
   if (!is_last) return Attempt::Later;
-  if (is<ContextSample>(operation) && std::get<ContextSample>(operation.body).queues_token) {
+  if (is<ContextSample>(operation) && body_of<ContextSample>(operation).queues_token) {
     operation.state = OperationState::Running;
   } else {
     table_.place(operation);
@@ -256,11 +256,11 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
 // The token behind a row of the pass that is being added.
 void Scheduler::want_draw(Operation& operation, std::uint32_t row) {
   inference::DistributionRequest& request = batch_.distributions.emplace_back();
-  describe(operation.body, request);
+  describe(operation, request);
   request.row = row;
   building_.distributions.push_back({.operation = Ref<Operation>(&operation),
                                      .kind = request.kind,
-                                     .pass = static_cast<std::uint32_t>(building_.passes.size())});
+                                     .pass = building_.last_pass()});
 }
 
 // The pass went well. The token is queued also for one who dropped the future.
@@ -271,7 +271,7 @@ void Scheduler::complete_sample(Operation& operation, Result<AnswerBody> drawn) 
   }
   Context& context = *operation.context;
   const Drawn token = std::get<Drawn>(drawn.value());
-  if (std::get<ContextSample>(operation.body).queues_token) {
+  if (body_of<ContextSample>(operation).queues_token) {
     append_tokens(context, resources_, std::span(&token.token, 1));
   }
   table_.finish(operation, AnswerBody(Sampled{
@@ -284,9 +284,10 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
   Context& context = *operation.context;
   const std::uint32_t page_size = resources_.cache.page_size();
   const auto row_first = static_cast<std::uint32_t>(batch_.rows.size());
-  PassRecord pass{.operation = Ref<Operation>(&operation),
-                  .context = Ref<Context>(&context),
-                  .output_first = static_cast<std::uint32_t>(building_.outputs.size())};
+  PassRecord& pass = building_.passes.emplace_back();
+  pass.operation = Ref<Operation>(&operation);
+  pass.context = Ref<Context>(&context);
+  pass.output_first = static_cast<std::uint32_t>(building_.outputs.size());
   const auto add_last = [&](std::uint32_t output) {
     if (is<ContextSample>(operation)) {
       return want_draw(operation, static_cast<std::uint32_t>(batch_.rows.size()) - 1);
@@ -320,7 +321,6 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
                            .visible_slot_end = base + context.written_count + chunk,
                            .mask = std::nullopt});
   charge(operation, requery_count + chunk);
-  building_.passes.push_back(pass);
 }
 
 void Scheduler::complete_context(Context& context, PassRecord& pass, Result<void> outcome) {

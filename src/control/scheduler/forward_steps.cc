@@ -29,7 +29,7 @@ std::uint32_t fill_of(const PageObject& page) {
 }
 
 bool needs_scratch(const Operation& operation) {
-  return operation.output_pages.empty() && std::get<Forward>(operation.body).mask.empty();
+  return operation.output_pages.empty() && body_of<Forward>(operation).mask.empty();
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ Scheduler::Attempt Scheduler::forward(Operation& operation) {
 }
 
 Result<void> Scheduler::check_forward(Operation& operation) {
-  const Forward& body = std::get<Forward>(operation.body);
+  const Forward& body = body_of<Forward>(operation);
   const std::uint32_t page_size = resources_.cache.page_size();
   for (std::size_t index = 0; index < operation.input_pages.size(); ++index) {
     const PageObject* page = operation.input_pages[index];
@@ -128,7 +128,7 @@ std::uint32_t Scheduler::table_entry_count(const Operation& operation) const {
 
 // The context length bounds the distance from a query to its oldest visible key.
 Result<void> Scheduler::check_distance(const Operation& operation) const {
-  const Forward& body = std::get<Forward>(operation.body);
+  const Forward& body = body_of<Forward>(operation);
   if (body.beyond_context || operation.input_embeds.empty()) return {};
   const std::uint32_t limit = resources_.model.context_length;
   std::uint32_t newest = 0;
@@ -166,8 +166,7 @@ Result<void> Scheduler::check_distance(const Operation& operation) const {
 // Rows can be parted between batches where none sees the key of a later row, and no output takes
 // the place of an input.
 bool Scheduler::is_chunkable(const Operation& operation) const {
-  if (!std::get<Forward>(operation.body).mask.empty() || operation.output_pages.empty())
-    return false;
+  if (!body_of<Forward>(operation).mask.empty() || operation.output_pages.empty()) return false;
   const std::uint64_t stamp = table_.next_stamp();
   for (EmbedObject* embed : operation.output_embeds) embed->stamp = stamp;
   for (const EmbedObject* embed : operation.input_embeds) {
@@ -288,25 +287,25 @@ void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count,
                            .row_count = row_count,
                            .visible_slot_end = entry_count * page_size,
                            .mask = std::nullopt});
-  if (!std::get<Forward>(operation.body).mask.empty()) {
+  if (!body_of<Forward>(operation).mask.empty()) {
     batch_.passes.back().mask =
         forward_mask(operation, operation.done_count, row_count, entry_count * page_size);
   }
-  PassRecord pass{.operation = Ref<Operation>(&operation),
-                  .forward = static_cast<std::uint32_t>(building_.forwards.size()),
-                  .output_first = static_cast<std::uint32_t>(building_.outputs.size())};
+  PassRecord& pass = building_.passes.emplace_back();
+  pass.operation = Ref<Operation>(&operation);
+  pass.forward = static_cast<std::uint32_t>(building_.forwards.size());
+  pass.output_first = static_cast<std::uint32_t>(building_.outputs.size());
   for (std::uint32_t index = 0; index < row_count; ++index) {
     const std::size_t input = operation.done_count + index;
     if (input < output_first) continue;
     add_output(*operation.output_embeds[input - output_first], row_first + index, pass);
   }
-  building_.passes.push_back(pass);
   charge(operation, row_count);
 }
 
 SlotMask Scheduler::forward_mask(const Operation& operation, std::uint32_t row_first,
                                  std::uint32_t row_count, std::uint32_t slot_count) const {
-  const std::vector<std::uint8_t>& bytes = std::get<Forward>(operation.body).mask;
+  const std::vector<std::uint8_t>& bytes = body_of<Forward>(operation).mask;
   SlotMask mask{.slot_count = slot_count, .words = {}};
   mask.words.assign(std::size_t{row_count} * mask.words_per_row(), 0);
   for (std::uint32_t row = 0; row < row_count; ++row) {

@@ -15,7 +15,7 @@ namespace quire::control {
 
 Scheduler::Attempt Scheduler::attempt(Operation& operation) {
   if (operation.error) return fail(operation, std::move(*std::exchange(operation.error, {})));
-  switch (operation.body.index()) {
+  switch (operation.type) {
     case index_of<ContextFlush>():
     case index_of<ContextForward>():
     case index_of<ContextSample>():
@@ -73,7 +73,7 @@ Scheduler::Attempt Scheduler::attempt_host(Operation& operation) {
   if (needs_all) {
     if (const std::optional<Attempt> unfinished = restore(operation)) return *unfinished;
   }
-  switch (operation.body.index()) {
+  switch (operation.type) {
     case index_of<Synchronize>():
       if (operation.queue->first != &operation && !is_planted(Fault::BarrierSkipped)) {
         return Attempt::Blocked;
@@ -372,7 +372,7 @@ Scheduler::Attempt Scheduler::fail(Operation& operation, Error error) {
       embed->error = error.copy();
     }
   }
-  const bool computes = computes_context(operation.body) ||
+  const bool computes = computes_context(operation) ||
                         (operation.context != nullptr && operation.context->lost_count > 0);
   if (computes) {
     if (operation.context != nullptr && !operation.context->is_suspended &&
@@ -426,7 +426,7 @@ bool Scheduler::others_go_on(const Operation& operation) const {
     if (each->model != this || context == nullptr || context == operation.context) continue;
     if (context->is_in_flight) return true;
     const bool has_begun = each->state == OperationState::Ready && each->is_started &&
-                           computes_context(each->body) && !context->is_suspended;
+                           computes_context(*each) && !context->is_suspended;
     if (has_begun && pages_wanted(*context, resources_, queued_count(*context)) == 0) return true;
   }
   return false;
@@ -527,14 +527,15 @@ void Scheduler::add_output(EmbedObject& embed, std::uint32_t row, PassRecord& pa
   embed.slot = *resources_.embed_slots.allocate();
   embed.batch = static_cast<std::uint64_t>(batch_.id);
   embed.row = row;
-  embed.pass = static_cast<std::uint32_t>(building_.passes.size());
+  embed.pass = building_.last_pass();
   embed.position = batch_.rows[row].position + 1;
   batch_.rows[row].output = embed.slot;
   building_.outputs.push_back(Ref<EmbedObject>(&embed));
   ++pass.output_count;
 }
 
-void Scheduler::describe(const CommandBody& body, inference::DistributionRequest& request) const {
+void Scheduler::describe(const Operation& operation,
+                         inference::DistributionRequest& request) const {
   using Kind = inference::DistributionKind;
   constexpr std::uint32_t kTopKDefault = 256;
   const std::uint32_t vocabulary = resources_.model.vocabulary_size;
@@ -550,9 +551,9 @@ void Scheduler::describe(const CommandBody& body, inference::DistributionRequest
                     .min_p = rule.min_p,
                     .random = rule.random};
   };
-  switch (body.index()) {
+  switch (operation.type) {
     case index_of<GetNextDist>(): {
-      const GetNextDist& next = std::get<GetNextDist>(body);
+      const GetNextDist& next = body_of<GetNextDist>(operation);
       request.top_k = top_k(next.top_k);
       request.temperature = next.temperature;
       break;
@@ -562,7 +563,7 @@ void Scheduler::describe(const CommandBody& body, inference::DistributionRequest
       break;
     case index_of<GetLogprobs>():
       request.kind = Kind::Logprobs;
-      for (const std::uint32_t token : std::get<GetLogprobs>(body).tokens) {
+      for (const std::uint32_t token : body_of<GetLogprobs>(operation).tokens) {
         request.tokens.push_back(TokenId{token});
       }
       break;
@@ -573,10 +574,10 @@ void Scheduler::describe(const CommandBody& body, inference::DistributionRequest
       request.kind = Kind::Vector;
       break;
     case index_of<DrawToken>():
-      draw(std::get<DrawToken>(body).rule);
+      draw(body_of<DrawToken>(operation).rule);
       break;
     default:
-      draw(std::get<ContextSample>(body).rule);
+      draw(body_of<ContextSample>(operation).rule);
   }
 }
 
@@ -596,7 +597,7 @@ Scheduler::Attempt Scheduler::distribution(Operation& operation) {
   if (embed.state == EmbedState::Failed) return fail(operation, embed.error->copy());
   if (embed.state != EmbedState::Output) return fail(operation, unwritten(embed));
   inference::DistributionRequest& request = batch_.distributions.emplace_back();
-  describe(operation.body, request);
+  describe(operation, request);
   std::uint32_t pass = inference::kNoSlot;
   if (embed.batch == static_cast<std::uint64_t>(batch_.id)) {
     request.row = embed.row;

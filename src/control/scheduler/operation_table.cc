@@ -20,6 +20,7 @@ Operation* OperationTable::make(Instance& instance, Scheduler* model, Command&& 
   made->model = model;
   made->future = command.future;
   made->body = std::move(command.body);
+  made->type = static_cast<std::uint8_t>(made->body.index());
   made->instance_previous = instance.last;
   (instance.last == nullptr ? instance.first : instance.last->instance_next) = made;
   instance.last = made;
@@ -109,6 +110,7 @@ void OperationTable::verify() const {
     std::uint64_t age = 0;
     for (const Operation* each = instance->first; each != nullptr; each = each->instance_next) {
       QUIRE_CHECK(each->age > age, "O1");
+      QUIRE_CHECK(each->type == each->body.index(), "O4");
       QUIRE_CHECK(
           (each->state == OperationState::Waiting) == (each->wait_count > 0) || is_barrier(*each),
           "O2");

@@ -12,11 +12,13 @@
 //       its queue, if it has one.
 //   O2  An operation is Waiting exactly while its wait_count is positive.
 //   O3  Counts of instances equal recounts.
+//   O4  The type of an operation is the place of its body in CommandBody.
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/wakeup.h"
 #include "base/walk.h"
@@ -94,7 +96,17 @@ constexpr std::size_t index_of() {
 }
 template <typename T>
 bool is(const Operation& operation) {
-  return operation.body.index() == index_of<T>();
+  return operation.type == index_of<T>();
+}
+
+// The body of an operation of that type. By the operation's own note of the type (O4): the body's
+// lies in a line of its own.
+template <typename T>
+const T& body_of(const Operation& operation) {
+  QUIRE_CHECK(is<T>(operation), "a body of another type");
+  const T* body = std::get_if<T>(&operation.body);
+  if (body == nullptr) __builtin_unreachable();
+  return *body;
 }
 
 // A set of types: bit i for the alternative i.
@@ -112,14 +124,14 @@ inline constexpr std::uint64_t kComputes = kComputesContext | kTypeBits<Forward>
 inline constexpr std::uint64_t kNeedsBatch =
     kComputes | kReadsOutput | kTypeBits<ContextOpen, CopyPage, ExportPages, ContextFromPages>;
 
-inline bool is_any(const CommandBody& body, std::uint64_t types) {
-  return (types >> body.index() & 1) != 0;
+inline bool is_any(const Operation& operation, std::uint64_t types) {
+  return (types >> operation.type & 1) != 0;
 }
-inline bool reads_output(const CommandBody& body) {
-  return is_any(body, kReadsOutput);
+inline bool reads_output(const Operation& operation) {
+  return is_any(operation, kReadsOutput);
 }
-inline bool computes_context(const CommandBody& body) {
-  return is_any(body, kComputesContext);
+inline bool computes_context(const Operation& operation) {
+  return is_any(operation, kComputesContext);
 }
 
 }  // namespace quire::control

@@ -8,6 +8,21 @@
 #include "control/scheduler/scheduler.h"
 
 namespace quire::control {
+namespace {
+
+constexpr std::size_t kLineBytes = 64;
+
+void fetch_lines(const void* address, std::size_t byte_count) {
+  const char* first = static_cast<const char*>(address);
+  for (std::size_t at = 0; at < byte_count; at += kLineBytes) __builtin_prefetch(first + at);
+}
+
+// As long as what each step looks at lies in the first lines of an object.
+constexpr std::size_t kOperationBytes = 256;
+constexpr std::size_t kContextBytes = 192;
+constexpr std::size_t kInstanceBytes = 192;
+
+}  // namespace
 
 // An upper bound: what is found in the trie needs no row.
 std::uint32_t Scheduler::row_count_of(const Operation& operation) const {
@@ -29,8 +44,8 @@ std::uint32_t Scheduler::slot_count_of(const Operation& operation) const {
 }
 
 Candidate Scheduler::candidate_of(Operation& operation) const {
-  const bool is_host = !is_any(operation.body, kNeedsBatch);
-  const bool has_rows = is_any(operation.body, kComputes);
+  const bool is_host = !is_any(operation, kNeedsBatch);
+  const bool has_rows = is_any(operation, kComputes);
   const std::uint32_t row_count = has_rows ? row_count_of(operation) : 0;
   return {.operation = Ref<Operation>(&operation),
           .share = &share_of(operation),
@@ -93,7 +108,10 @@ std::uint32_t Scheduler::device_row_limit() const {
 void Scheduler::collect() {
   taken_.clear();
   taken_.swap(ready_);
-  for (Candidate& each : taken_) {
+  for (std::size_t index = 0; index < taken_.size(); ++index) {
+    constexpr std::size_t kAhead = 12;
+    if (index + kAhead < taken_.size()) fetch_lines(taken_[index + kAhead].operation.address(), 1);
+    Candidate& each = taken_[index];
     const Operation* operation = each.operation.get();
     if (operation == nullptr) continue;
     if (has_new_priorities_) each.priority = priority_of(*operation);
@@ -166,9 +184,49 @@ void Scheduler::place_all() {
   order_.end_batch();
 }
 
+// Beyond so many rows what a batch touches, two kilobytes for each, has left the second-level cache
+// when the next one is built, and most of the time would be waiting for the third.
+constexpr std::uint64_t kFetchAheadRowsMin = 256;
+
+// What the next ones that decode will need: first the operation, then what it names, then what that
+// names, each in time to be there when it is read for the next.
+void Scheduler::fetch_ahead() const {
+  constexpr std::size_t kOperationAhead = 12;
+  constexpr std::size_t kObjectsAhead = 8;
+  constexpr std::size_t kContentsAhead = 5;
+  constexpr std::size_t kPageAhead = 2;
+  const std::span<const Candidate> ahead = order_.decoding_ahead();
+  if (ahead.size() <= kOperationAhead) return;
+  const Operation* next = ahead[kOperationAhead].operation.address();
+  fetch_lines(next, kOperationBytes);
+  __builtin_prefetch(&next->output_tokens);
+  if (const Operation* operation = ahead[kObjectsAhead].operation.get()) {
+    fetch_lines(operation->instance, kInstanceBytes);
+    if (operation->context != nullptr) fetch_lines(operation->context, kContextBytes);
+    for (const Ref<Operation>& each : operation->successors) {
+      fetch_lines(each.address(), kOperationBytes);
+    }
+  }
+  if (const Operation* operation = ahead[kContentsAhead].operation.get()) {
+    for (const EmbedObject* each : operation->output_embeds) __builtin_prefetch(each);
+    if (const Context* context = operation->context) {
+      if (!context->tokens.empty()) __builtin_prefetch(&context->tokens.back());
+      if (!context->tail.empty()) __builtin_prefetch(&context->tail.back());
+    }
+  }
+  if (const Operation* operation = ahead[kPageAhead].operation.get()) {
+    const Context* context = operation->context;
+    if (context != nullptr && !context->tail.empty()) {
+      resources_.cache.fetch_state(context->tail.back());
+    }
+  }
+}
+
 void Scheduler::place(Turn turn, std::uint32_t prefill_rows_max) {
   order_.begin(turn, prefill_rows_max);
+  const bool fetches_ahead = order_.decode_row_count() >= kFetchAheadRowsMin;
   while (std::optional<Candidate> next = order_.next()) {
+    if (fetches_ahead) fetch_ahead();
     Operation* operation = next->operation.get();
     if (operation == nullptr || operation->state != OperationState::Ready) continue;
     if (operation == served_first_.get()) continue;  // It is in a list of the next batch already.
@@ -210,7 +268,7 @@ void Scheduler::look_ahead() {
   std::uint32_t count = 0;
   for (std::size_t index = 0; index < ready_.size() && count < kLookAheadCountMax; ++index) {
     Operation* operation = ready_[index].operation.get();
-    if (operation == nullptr || !ready_[index].is_prefill || !computes_context(operation->body)) {
+    if (operation == nullptr || !ready_[index].is_prefill || !computes_context(*operation)) {
       continue;
     }
     const Context& context = *operation->context;

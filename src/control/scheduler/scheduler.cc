@@ -56,9 +56,9 @@ Priority Scheduler::priority_of(const Operation& operation) {
 }
 
 void Scheduler::run(Operation& operation) {
-  if (is_any(operation.body, kNeedsBatch)) {
+  if (is_any(operation, kNeedsBatch)) {
     if (!is_building_ || is_closed()) return add_ready(operation);
-    if (is_any(operation.body, kComputes)) {
+    if (is_any(operation, kComputes)) {
       const Candidate candidate = candidate_of(operation);
       if (candidate.is_prefill) return order_.add(candidate);
     }

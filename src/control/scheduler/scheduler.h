@@ -190,6 +190,7 @@ class Scheduler {
     StepModel::Step step;               // Without its time.
     std::vector<bool> load_is_of_tier;  // For each load of the batch; the others are of opens.
     std::uint32_t tier_save_count = 0;  // Saves before those of snapshots.
+    std::uint32_t last_pass() const { return static_cast<std::uint32_t>(passes.size()) - 1; }
     std::uint32_t row_count() const { return step.decode_row_count + step.prefill_row_count; }
     void clear() {
       passes.clear();
@@ -250,6 +251,7 @@ class Scheduler {
   void place_first();
   void place_all();
   void place(Turn turn, std::uint32_t prefill_rows_max);
+  void fetch_ahead() const;
   void look_ahead();
 
   // host_operations.cc: what needs no device.
@@ -322,7 +324,7 @@ class Scheduler {
 
   // host_operations.cc: a request of the device, but no row.
   Attempt distribution(Operation& operation);
-  void describe(const CommandBody& body, inference::DistributionRequest& request) const;
+  void describe(const Operation& operation, inference::DistributionRequest& request) const;
 
   // What several of them use.
   Attempt fail(Operation& operation, Error error);
