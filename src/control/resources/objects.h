@@ -300,12 +300,12 @@ struct alignas(64) Instance {
   std::uint64_t order = 0;                               // Of start: the smallest is the oldest.
   boost::container::small_vector<FairShare*, 1> shares;  // Its tenant's, of each model's device.
   std::vector<PageLedger> ledgers;                       // By model.
+  TenantPages* tenant_pages = nullptr;                   // Of its tenant; the controller's.
   InstanceLimits limits;
   InstanceStatistics statistics;
-  FlatMap<ObjectEntry> objects;         // By ObjectId.
-  FlatMap<Ref<Operation>> futures;      // By FutureId; of unfinished operations.
-  TenantPages* tenant_pages = nullptr;  // Of its tenant; the controller's.
-  Operation* first = nullptr;           // Unfinished operations in order of issue.
+  FlatMap<ObjectEntry> objects;     // By ObjectId.
+  FlatMap<Ref<Operation>> futures;  // By FutureId; of unfinished operations.
+  Operation* first = nullptr;       // Unfinished operations in order of issue.
   Operation* last = nullptr;
   std::uint32_t operation_count = 0;
   std::uint32_t job_count = 0;  // Text jobs under way.

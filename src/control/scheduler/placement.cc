@@ -20,7 +20,6 @@ void fetch_lines(const void* address, std::size_t byte_count) {
 // As long as what each step looks at lies in the first lines of an object.
 constexpr std::size_t kOperationBytes = 256;
 constexpr std::size_t kContextBytes = 192;
-constexpr std::size_t kInstanceBytes = 192;
 
 }  // namespace
 
@@ -201,7 +200,8 @@ void Scheduler::fetch_ahead() const {
   fetch_lines(next, kOperationBytes);
   __builtin_prefetch(&next->output_tokens);
   if (const Operation* operation = ahead[kObjectsAhead].operation.get()) {
-    fetch_lines(operation->instance, kInstanceBytes);
+    __builtin_prefetch(&operation->instance->shares);
+    __builtin_prefetch(&operation->instance->statistics);
     if (operation->context != nullptr) fetch_lines(operation->context, kContextBytes);
     for (const Ref<Operation>& each : operation->successors) {
       fetch_lines(each.address(), kOperationBytes);
