@@ -20,6 +20,7 @@ struct InstanceRecord {
   Stage stage = Stage::Queued;
   bool undelivered = false;  // In the list of those with something to deliver.
   std::uint64_t cpu_ns_since_wait = 0;
+  bool has_waited = false;                // Once at least: it is known not to compute only.
   std::optional<std::uint64_t> timer_ns;  // Its entry among the manager's timers.
   Budget lent;                            // To children that live, but processor time,
   Budget spent_by_children;  // and what they, living or not, have used of what is not given back.

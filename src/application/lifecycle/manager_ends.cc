@@ -95,7 +95,7 @@ void InstanceManager::Implementation::stop(InstanceRecord& record, EndKind kind,
     admission.begin();
   }
   if (record.stage == Stage::Ready) remove_from(ready, record.id);
-  if (record.stage == Stage::Background) remove_from(background, record.id);
+  if (record.stage == Stage::Background) background.remove(record.id);
   end(record, kind, std::move(reason), std::move(limit));
 }
 

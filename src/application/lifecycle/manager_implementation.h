@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "application/hostcalls/calls.h"
+#include "application/lifecycle/background_queue.h"
 #include "application/lifecycle/child_programs.h"
 #include "application/lifecycle/instance_manager.h"
 #include "application/lifecycle/instance_record.h"
@@ -83,7 +84,8 @@ struct InstanceManager::Implementation final : ChildHost {
   std::unordered_map<InstanceId, std::unique_ptr<InstanceRecord>> records;
   std::uint64_t next_id = 1;
   std::uint32_t slot_count = 0;  // Instances that hold a slot of the runtime.
-  std::deque<InstanceId> queued, ready, background;
+  std::deque<InstanceId> queued, ready;
+  BackgroundQueue background;
   std::set<std::pair<std::uint64_t, InstanceId>> timers;
   std::set<std::pair<std::uint64_t, InstanceId>> wall_ends;  // Of wall_ns_max.
   std::map<std::string, ProgramId> names;                    // Programs that others may launch.

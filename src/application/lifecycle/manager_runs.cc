@@ -126,6 +126,7 @@ void InstanceManager::Implementation::after_run(InstanceRecord& record, sandbox:
     case sandbox::RunState::Waiting:
       if (over_cpu_limit(record)) return;
       record.cpu_ns_since_wait = 0;
+      record.has_waited = true;
       record.stage = Stage::Waiting;
       set_timer(record, record.state->futures.next_deadline_ns());
       wake_if_over(record);
@@ -133,7 +134,8 @@ void InstanceManager::Implementation::after_run(InstanceRecord& record, sandbox:
     case sandbox::RunState::Cut:
       if (over_cpu_limit(record)) return;
       record.stage = Stage::Background;
-      background.push_back(record.id);
+      background.push(record.id, record.cpu_ns_since_wait +
+                                     (record.has_waited ? 0 : BackgroundQueue::kUnknownNs));
       return;
     case sandbox::RunState::Finished:
       record.end.exit_code = record.instance->exit_code();
@@ -223,9 +225,7 @@ bool InstanceManager::run_ready(std::uint64_t budget_ns) {
 bool InstanceManager::run_background() {
   Implementation& self = *implementation_;
   if (self.background.empty()) return false;
-  InstanceRecord& record = *self.find(self.background.front());
-  self.background.pop_front();
-  self.run(record, kBackgroundSliceTicks);
+  self.run(*self.find(self.background.pop()), kBackgroundSliceTicks);
   return true;
 }
 

@@ -1,0 +1,77 @@
+#include "application/lifecycle/background_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/seeds.h"
+
+namespace quire::lifecycle {
+namespace {
+
+using control::InstanceId;
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
+TEST(BackgroundQueue, WhoIsCutOnceDoesNotWaitForManyThatOnlyCompute) {
+  BackgroundQueue queue;
+  for (std::uint64_t id = 1; id <= 64; ++id) queue.push(InstanceId{id}, 100 * kMillisecond);
+  queue.push(InstanceId{100}, 2 * kMillisecond);
+  EXPECT_EQ(queue.pop(), InstanceId{100});
+  EXPECT_EQ(queue.pop(), InstanceId{1}) << "and these take turns";
+  EXPECT_EQ(queue.pop(), InstanceId{2});
+}
+
+TEST(BackgroundQueue, OneThatComputesGoesOnWhateverIsCutBesideIt) {
+  BackgroundQueue queue;
+  queue.push(InstanceId{1}, 10'000 * kMillisecond);
+  std::uint64_t next = 2;
+  int waited = 0;
+  do {
+    queue.push(InstanceId{next++}, kMillisecond);
+    queue.push(InstanceId{next++}, kMillisecond);
+    ASSERT_LT(++waited, 5);
+  } while (queue.pop() != InstanceId{1});
+}
+
+// Seeded pushes, pops and removals against a list that is searched.
+TEST(BackgroundQueue, HoldsWhatWasPushedAndNeverGivesAHigherLevelBeforeItsTime) {
+  for (const std::uint64_t seed : campaign_seeds(64)) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    BackgroundQueue queue;
+    struct Waiter {
+      InstanceId id;
+      std::uint64_t used_ns;
+    };
+    std::vector<Waiter> model;  // By age.
+    std::uint64_t pops = 0;
+    for (std::uint64_t step = 1; step <= 500; ++step) {
+      const std::uint64_t choice = random() % 8;
+      if (choice < 4) {
+        const Waiter waiter{InstanceId{step}, (random() % 2 == 0 ? 1 : 1000) * kMillisecond};
+        queue.push(waiter.id, waiter.used_ns);
+        model.push_back(waiter);
+      } else if (choice == 4 && !model.empty()) {
+        const auto gone = model.begin() + static_cast<std::ptrdiff_t>(random() % model.size());
+        queue.remove(gone->id);
+        model.erase(gone);
+      } else if (!model.empty()) {
+        auto wanted = model.begin();
+        if (++pops % 4 != 0) {
+          wanted = std::min_element(
+              model.begin(), model.end(),
+              [](const Waiter& left, const Waiter& right) { return left.used_ns < right.used_ns; });
+        }
+        ASSERT_EQ(queue.pop(), wanted->id) << step;
+        model.erase(wanted);
+      }
+      ASSERT_EQ(queue.empty(), model.empty());
+      ASSERT_EQ(queue.ids().size(), model.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quire::lifecycle
