@@ -362,14 +362,41 @@ class WildGuest {
     if (name == "launch") child_ = result;
     if (name == "send-file") file_ = result;
     if (name == "receive-file") file_future_ = result;
-    static const std::set<std::string_view> kFutureCalls = {
-        "flush",        "sleep",           "receive",        "tokenize",    "fork",
-        "splice",       "rewind",          "save",           "open",        "take",
-        "list",         "pages",           "forward-sample", "next-tokens", "next-message",
-        "pull",         "stop-generation", "from-pages",     "copy-kvpage", "import-kvpage",
-        "list-exports", "http-get",        "http-post",      "write-body",  "response-head",
-        "read-body",    "wait-child",      "receive-child",  "write-file",  "read-file",
-        "get-vocabs",   "put",             "get",            "delete",      "list-keys"};
+    static const std::set<std::string_view> kFutureCalls = {"flush",
+                                                            "sleep",
+                                                            "receive",
+                                                            "tokenize",
+                                                            "fork",
+                                                            "splice",
+                                                            "rewind",
+                                                            "save",
+                                                            "open",
+                                                            "take",
+                                                            "list",
+                                                            "pages",
+                                                            "forward-sample",
+                                                            "next-tokens",
+                                                            "next-message",
+                                                            "pull",
+                                                            "stop-generation",
+                                                            "from-pages",
+                                                            "copy-kvpage",
+                                                            "import-kvpage",
+                                                            "list-exports",
+                                                            "http-get",
+                                                            "http-post",
+                                                            "write-body",
+                                                            "response-head",
+                                                            "read-body",
+                                                            "wait-child",
+                                                            "receive-child",
+                                                            "write-file",
+                                                            "read-file",
+                                                            "get-vocabs",
+                                                            "put",
+                                                            "get",
+                                                            "delete",
+                                                            "list-keys"};
     if (kFutureCalls.contains(name)) future_ = result;
   }
 
