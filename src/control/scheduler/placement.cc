@@ -1,6 +1,7 @@
 // Which operations come into the batch that is built, in what order, and how many rows each may
 // have.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -10,9 +11,9 @@
 namespace quire::control {
 namespace {
 
-constexpr std::size_t kLineBytes = 64;
-
+// As a step reads what lies there soon.
 void fetch_lines(const void* address, std::size_t byte_count) {
+  constexpr std::size_t kLineBytes = 64;
   const char* first = static_cast<const char*>(address);
   for (std::size_t at = 0; at < byte_count; at += kLineBytes) __builtin_prefetch(first + at);
 }
@@ -109,7 +110,9 @@ void Scheduler::collect() {
   taken_.swap(ready_);
   for (std::size_t index = 0; index < taken_.size(); ++index) {
     constexpr std::size_t kAhead = 12;
-    if (index + kAhead < taken_.size()) fetch_lines(taken_[index + kAhead].operation.address(), 1);
+    if (index + kAhead < taken_.size()) {
+      __builtin_prefetch(taken_[index + kAhead].operation.address());
+    }
     Candidate& each = taken_[index];
     const Operation* operation = each.operation.get();
     if (operation == nullptr) continue;
@@ -183,8 +186,8 @@ void Scheduler::place_all() {
   order_.end_batch();
 }
 
-// Beyond so many rows what a batch touches, two kilobytes for each, has left the second-level cache
-// when the next one is built, and most of the time would be waiting for the third.
+// Beyond so many rows what a batch touches, 1.5 KB for each, has left the second-level cache when
+// the next one is built, and most of the time would be waiting for the third.
 constexpr std::uint64_t kFetchAheadRowsMin = 256;
 
 // What the next ones that decode will need: first the operation, then what it names, then what that
