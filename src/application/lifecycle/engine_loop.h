@@ -63,9 +63,8 @@ class EngineLoop {
   std::atomic<bool> stopped_{false};
   std::uint64_t credited_ns_ = 0;  // Until when background time was earned.
   std::int64_t background_credit_ns_ = 0;
-  bool is_tidy_ = true;  // Nothing was done since memory was given back.
-  std::optional<std::uint64_t>
-      quiet_since_ns_;  // Since when nothing was done; none: something was.
+  bool is_tidy_ = true;                          // Nothing was done since memory was given back.
+  std::optional<std::uint64_t> quiet_since_ns_;  // When it first slept; none: it has not since.
 };
 
 }  // namespace quire::lifecycle

@@ -292,8 +292,8 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
     if (is<ContextSample>(operation)) {
       return want_draw(operation, static_cast<std::uint32_t>(batch_.rows.size()) - 1);
     }
-    add_output(*operation.output_embeds[output], static_cast<std::uint32_t>(batch_.rows.size()) - 1,
-               pass);
+    add_output(*operation.output_embeds[output],
+               static_cast<std::uint32_t>(batch_.rows.size()) - 1);
   };
   for (std::uint32_t index = 0; index < requery_count; ++index) {
     const Operation::Requery& each = operation.requeries[index];

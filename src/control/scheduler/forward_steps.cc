@@ -298,7 +298,7 @@ void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count,
   for (std::uint32_t index = 0; index < row_count; ++index) {
     const std::size_t input = operation.done_count + index;
     if (input < output_first) continue;
-    add_output(*operation.output_embeds[input - output_first], row_first + index, pass);
+    add_output(*operation.output_embeds[input - output_first], row_first + index);
   }
   charge(operation, row_count);
 }

@@ -521,7 +521,7 @@ Error Scheduler::no_free_page(const Instance& instance, std::uint32_t wanted) co
 }
 
 // The output of the row goes to `embed`, in a slot of its own: what it held may still be read.
-void Scheduler::add_output(EmbedObject& embed, std::uint32_t row, PassRecord& pass) {
+void Scheduler::add_output(EmbedObject& embed, std::uint32_t row) {
   drop_embed(embed);
   embed.state = EmbedState::Output;
   embed.slot = *resources_.embed_slots.allocate();
@@ -531,7 +531,7 @@ void Scheduler::add_output(EmbedObject& embed, std::uint32_t row, PassRecord& pa
   embed.position = batch_.rows[row].position + 1;
   batch_.rows[row].output = embed.slot;
   building_.outputs.push_back(Ref<EmbedObject>(&embed));
-  ++pass.output_count;
+  ++building_.passes.back().output_count;
 }
 
 void Scheduler::describe(const Operation& operation,
