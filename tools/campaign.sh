@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # campaign.sh [PART...]: what `make test` takes a share of, in full. Parts, by default all in this
 # order, each a line per step with its time:
-#   release   all tests with all seeds, release build
+#   release   all tests with all seeds, release build; programs that mean harm on the default model,
+#             whose server's memory may grow by a twentieth and no more
 #   engines   the Rust tests of engines/
 #   asan      all tests under ASan and UBSan, with the day's share of the seeds (all of them
 #             take the scalar kernels' bits alone three minutes without sanitizers), and a million
@@ -25,7 +26,11 @@ tests_of() {  # PRESET
   tools/run_tests.sh "$1"
 }
 
-release() { tests_of release; }
+release() {
+  tests_of release
+  step hostile "programs that mean harm, beside a victim on the default model" \
+    tests/hostile/hostile_test.py build/release --model smollm2-135m-instruct
+}
 asan() (
   # All random calls, a million of them; of the other seeds the day's share.
   step wild "cmake --preset asan and build" build_preset asan
