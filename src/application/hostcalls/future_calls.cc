@@ -63,6 +63,7 @@ Result<std::int32_t> future_take(HostCall& call, GuestHandle future, GuestAddres
   if (bytes > into.size()) return count_result(bytes);  // The future stays.
   if (bytes > 0) std::memcpy(into.data(), record->result.data(), bytes);
   if (record->purpose == FuturePurpose::Pull) guest.mailbox.future_taken(*record);
+  if (record->child != GuestHandle{}) guest.handles.publish_context(record->child);
   if (record->is_child_taken) guest.send(control::ContextKeep{object(record->child)});
   if (is_http(record->purpose)) guest.http.taken(*record);
   guest.futures.remove(*record);

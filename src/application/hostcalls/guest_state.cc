@@ -118,12 +118,12 @@ void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
   if (const auto* state = std::get_if<control::ContextState>(&body)) {
     note_counters(record.context, state->counters);
     bytes = record.child == GuestHandle{} ? encode(state->counters)
-                                          : publish_child(record, state->counters);
+                                          : note_child(record, state->counters);
   } else if (const auto* sampled = std::get_if<control::Sampled>(&body)) {
     note_counters(record.context, sampled->counters);
     bytes = encode(control::AnswerBody(sampled->drawn));
   } else if (const auto* forked = std::get_if<control::Forked>(&body)) {
-    bytes = publish_child(record, forked->counters);
+    bytes = note_child(record, forked->counters);
   } else {
     bytes = encode(std::move(body));
   }
@@ -134,11 +134,10 @@ void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
   }
 }
 
-// The result of fork, from_pages, open and take.
-std::string GuestState::publish_child(const FutureRecord& record,
-                                      const control::ContextCounters& counters) {
+// The result of fork, from_pages, open and take. The child stays reserved until the guest takes it.
+std::string GuestState::note_child(const FutureRecord& record,
+                                   const control::ContextCounters& counters) {
   contexts.at(number(record.child)).counters = counters;
-  handles.publish_context(record.child);
   if (!record.is_child_queued) return encode(record.child);
   // What a snapshot has queued is known only now; it counts even where it is more than may be.
   queue_tokens(record.child, counters.queued_token_count);

@@ -139,7 +139,7 @@ class GuestState {
   void settle_accounts(const FutureRecord& record);
   void note_counters(GuestHandle context, const control::ContextCounters& counters);
   void apply(FutureRecord& record, control::AnswerBody body);
-  std::string publish_child(const FutureRecord& record, const control::ContextCounters& counters);
+  std::string note_child(const FutureRecord& record, const control::ContextCounters& counters);
   void fail_answered(FutureRecord& record, const Error& error);
 
   std::uint64_t pending_commands_ = 0;

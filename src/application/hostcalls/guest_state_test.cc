@@ -125,6 +125,21 @@ TEST_F(HostCalls, ForkedChildIsUnknownUntilItsFutureIsTaken) {
   EXPECT_EQ(call("context", "seq-len", {handle}), 16);
 }
 
+TEST_F(HostCalls, ForkedChildIsTheFuturesUntilItIsTakenThoughItIsAnsweredAndItsHandleGuessed) {
+  const std::int64_t context = call("context", "create", {queue});
+  const std::int64_t fork = call("context", "fork", {context});
+  const control::ObjectId child = last_command<control::ContextFork>().child;
+  const auto handle = static_cast<std::int64_t>(child);
+  answer(control::AnswerBody(control::Forked{child, {16, 1, 0, 0, 0}}));
+  EXPECT_EQ(call("future", "drop", {handle}), minus(ErrorCode::NotFound));
+  EXPECT_EQ(call("context", "seq-len", {handle}), minus(ErrorCode::NotFound));
+  state->verify();
+  EXPECT_EQ(call("future", "drop", {fork}), 0);
+  EXPECT_EQ(last_command<control::ContextDrop>().context, child);
+  EXPECT_EQ(state->handles.count(HandleKind::Context), 1u);
+  EXPECT_EQ(state->handles.count(HandleKind::ReservedContext), 0u);
+}
+
 TEST_F(HostCalls, DroppedOrFailedForkLeavesNoChild) {
   const std::int64_t context = call("context", "create", {queue});
   const std::int64_t dropped = call("context", "fork", {context});

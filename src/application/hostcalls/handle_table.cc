@@ -57,7 +57,8 @@ Result<void> HandleTable::check_room(HandleKind kind, std::uint32_t count) const
                                                " wanted, " + std::to_string(held) + " of " +
                                                std::to_string(limits_[index(kind)]) + " held");
   }
-  if (count > free_.size() + (kSlotCountMax - slots_.size())) {
+  const std::size_t free_count = free_.size() + (kSlotCountMax - slots_.size());
+  if (count + (kind == HandleKind::Future ? 0 : kFutureSlots) > free_count) {
     return Error(ErrorCode::QuotaExceeded,
                  "handle_count_max: all " + std::to_string(kSlotCountMax) + " slots are used up");
   }

@@ -52,6 +52,9 @@ class HandleTable {
   static constexpr std::uint32_t kSlotBits = 21;
   static constexpr std::uint32_t kSlotCountMax = 1u << kSlotBits;
   static constexpr std::uint32_t kGenerationMax = 1023;
+  // Slots that only futures get. A call asks for room for its future first, then takes what the
+  // future is of.
+  static constexpr std::uint32_t kFutureSlots = 16;
 
   struct Entry {
     HandleKind kind = HandleKind::None;
@@ -70,7 +73,7 @@ class HandleTable {
   // Of whatever kind; NotFound when the handle is none of this table's.
   Result<Entry> find_any(GuestHandle handle) const;
   void set_payload(GuestHandle handle, std::uint32_t payload);
-  // Tells the guest's handle of a fork's child; counts it as a context from now on.
+  // The guest takes the handle of a fork's child, which is a context from now on.
   void publish_context(GuestHandle handle);
   // The handle was found before.
   void remove(GuestHandle handle);

@@ -31,6 +31,25 @@ TEST(HandleTable, NamesTheLimitWhenItIsReached) {
   EXPECT_FALSE(table.check_room(HandleKind::Queue, 0xffffffffu).ok());
 }
 
+TEST(HandleTable, TheLastSlotsAreForFuturesSoThatACallThatAskedForOneGetsIt) {
+  HandleTable table;
+  table.set_limit(HandleKind::Context, HandleTable::kSlotCountMax);
+  table.set_limit(HandleKind::Future, HandleTable::kSlotCountMax);
+  const std::uint32_t all = HandleTable::kSlotCountMax;
+  for (std::uint32_t i = 0; i < all - HandleTable::kFutureSlots; ++i) {
+    ASSERT_TRUE(table.add(HandleKind::Context, {}).ok());
+  }
+  const Result<GuestHandle> refused = table.add(HandleKind::Context, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message().find("handle_count_max"), std::string::npos);
+  for (std::uint32_t i = 0; i < HandleTable::kFutureSlots; ++i) {
+    ASSERT_TRUE(table.check_room(HandleKind::Future, 1).ok());
+    ASSERT_TRUE(table.add(HandleKind::Future, {}).ok());
+  }
+  EXPECT_FALSE(table.check_room(HandleKind::Future, 1).ok());
+  table.verify();
+}
+
 TEST(HandleTable, RefusesZeroNegativeStaleAndWrongKinds) {
   HandleTable table = table_with_limits(4);
   const GuestHandle page = table.add(HandleKind::Page, {}).value();
