@@ -31,8 +31,8 @@ Result<GuestHandle> ChildTable::launch(ChildLaunch launch) {
 }
 
 void ChildTable::serve(Child& child) {
-  // Whoever waits for a message makes room for one.
-  const bool is_wanted = !child.readers.empty();
+  // Whoever waits for a message, or for the end, makes room for it.
+  const bool is_wanted = !child.readers.empty() || !child.waiters.empty();
   while (!child.messages.empty() && !child.readers.empty()) {
     std::string& message = child.messages.front();
     FutureRecord& reader = *futures_.find_answered(child.readers.front());
@@ -47,13 +47,21 @@ void ChildTable::serve(Child& child) {
     child.messages.pop_front();
   }
   if (is_wanted && std::exchange(child.is_blocked, false)) unblocked_.push_back(child.instance);
-  if (!child.end) return;
+  if (child.end) tell_end(child);
+}
+
+void ChildTable::tell_end(Child& child) {
   for (const GuestHandle each : std::exchange(child.readers, {})) {
     futures_.make_failed(*futures_.find_answered(each),
                          Error(ErrorCode::Unavailable, "the child has ended and said all"));
   }
   for (const GuestHandle each : std::exchange(child.waiters, {})) {
-    futures_.make_ready(*futures_.find_answered(each), *child.end);
+    FutureRecord& waiter = *futures_.find_answered(each);
+    if (Result<void> room = futures_.check_held(child.end->size()); !room.ok()) {
+      futures_.make_failed(waiter, room.error());
+    } else {
+      futures_.make_ready(waiter, *child.end);
+    }
   }
 }
 
@@ -94,6 +102,7 @@ void ChildTable::drop(GuestHandle handle) {
   Child& child = found->second;
   for (const std::string& each : child.messages) bytes_ -= each.size();
   message_count_ -= static_cast<std::uint32_t>(child.messages.size());
+  if (child.end) futures_.release(child.end->size());
   const auto cancel = [&](GuestHandle future) {
     futures_.make_failed(*futures_.find_answered(future),
                          Error(ErrorCode::Cancelled, "the child was dropped"));
@@ -104,7 +113,7 @@ void ChildTable::drop(GuestHandle handle) {
   const bool runs = !child.end;
   children_.erase(found);
   handles_.remove(handle);
-  if (runs) launcher_.kill_child(instance, "its parent dropped it");
+  if (runs) launcher_.drop_child(instance);
 }
 
 void ChildTable::future_dropped(FutureRecord& record) {
@@ -147,11 +156,21 @@ bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
   return true;
 }
 
-void ChildTable::ended(GuestHandle handle, std::string record) {
+bool ChildTable::ended(GuestHandle handle, std::string record) {
   const auto found = children_.find(key(handle));
-  if (found == children_.end()) return;
-  found->second.end = std::move(record);
-  serve(found->second);
+  if (found == children_.end()) return true;
+  Child& child = found->second;
+  if (Result<void> room = futures_.check_held(record.size()); !room.ok()) {
+    for (const GuestHandle each : std::exchange(child.waiters, {})) {
+      futures_.make_failed(*futures_.find_answered(each), room.error());
+    }
+    child.is_blocked = true;
+    return false;
+  }
+  futures_.hold(record.size());
+  child.end = std::move(record);
+  serve(child);
+  return true;
 }
 
 std::vector<control::InstanceId> ChildTable::take_unblocked() {

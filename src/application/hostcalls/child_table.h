@@ -7,7 +7,7 @@
 //
 // Invariants, all checked by verify():
 //   C1  Every child handle has a record, and every record its handle.
-//   C2  The figures are the sums over the children.
+//   C2  The figures are the sums over the children; what children said last is held (FutureTable).
 //   C3  A child has messages or readers, never both; one that has ended has neither readers nor
 //       waiters.
 #include <cstdint>
@@ -46,7 +46,7 @@ class ChildTable {
   // For the lifecycle; nothing happens where the handle was dropped. False: no room, ask again when
   // the parent has received some.
   bool message(GuestHandle child, std::string_view bytes);
-  void ended(GuestHandle child, std::string record);
+  bool ended(GuestHandle child, std::string record);
 
   // Children that may have been told that there is no room, and now there is.
   std::vector<control::InstanceId> take_unblocked();
@@ -65,6 +65,7 @@ class ChildTable {
   template <typename Futures>
   Result<GuestHandle> add_future(GuestHandle child, FuturePurpose purpose, Futures Child::* list);
   void serve(Child& child);
+  void tell_end(Child& child);
 
   Launcher& launcher_;
   const control::InstanceId parent_;

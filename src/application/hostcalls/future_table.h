@@ -9,7 +9,7 @@
 // Invariants, all checked by verify():
 //   F1  Every future handle has one record, and every record in use has its handle.
 //   F2  A sleep that is not ready has its deadline in the set of deadlines, and no other has one.
-//   F3  held_bytes() is the sum of the results that were not taken.
+//   F3  held_bytes() is the sum of the results that were not taken, and of what hold() added.
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -101,6 +101,9 @@ class FutureTable {
   // Whether a result of so many bytes may be held beside those that are; QuotaExceeded names
   // held_result_bytes_max. Asked where a program may gather results without calling for each.
   Result<void> check_held(std::uint64_t bytes) const;
+  // What other tables keep until the guest asks for it counts as results do.
+  void hold(std::uint64_t bytes);
+  void release(std::uint64_t bytes);
   void make_ready(FutureRecord& record, std::string result);
   // The result of one that will be removed: for whoever gets it instead.
   std::string give_up(FutureRecord& record);
@@ -132,6 +135,7 @@ class FutureTable {
   std::vector<std::uint32_t> free_;
   std::set<std::pair<std::uint64_t, std::uint32_t>> deadlines_;  // (time, record)
   std::uint64_t held_bytes_ = 0;
+  std::uint64_t held_elsewhere_bytes_ = 0;  // Of those, by hold().
   std::vector<std::int32_t> awaited_;
   std::optional<std::uint64_t> wait_deadline_ns_;
   bool waiting_ = false;

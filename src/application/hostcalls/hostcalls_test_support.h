@@ -103,6 +103,7 @@ class RecordingLauncher final : public Launcher {
     launches.push_back(std::move(launch));
     return control::InstanceId{1000 + launches.size()};
   }
+  void drop_child(control::InstanceId child) override { killed.push_back(child); }
   void kill_child(control::InstanceId child, const std::string&) override {
     killed.push_back(child);
   }

@@ -33,6 +33,8 @@ class Launcher {
                                                    ChildLaunch launch) = 0;
   // Nothing where it has ended.
   virtual void kill_child(control::InstanceId child, const std::string& reason) = 0;
+  // The parent has dropped the handle: what the child says from now on nobody hears.
+  virtual void drop_child(control::InstanceId child) = 0;
   virtual Result<void> send_child(control::InstanceId child, std::string message) = 0;
   // What the lifecycle and the control layer count.
   virtual std::vector<LimitUse> limits(control::InstanceId instance) = 0;

@@ -20,6 +20,9 @@ std::string encode(const EndRecord& record) {
          record.message;
 }
 
+// Of a child that has ended and was not heard to its end.
+constexpr Budget kOwnPlace{.child_count = 1};
+
 }  // namespace
 
 // Processor time that children used counts as this one's own, and so do pages that its contexts are
@@ -66,11 +69,21 @@ Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId pare
   request.limits = budget.limits;
   request.limits.guest.has_file_client = false;
   const InstanceId child = TRY(host_.launch_child(std::move(request), *this));
-  children_[child] = {.parent = parent_id, .handle = launch.handle, .lent = budget.lent};
-  parent.lent += budget.lent;
-  parent.lent.cpu_ns = 0;  // Charged as it is used.
+  Child& lent_to = children_[child];
+  lent_to = {.parent = parent_id, .handle = launch.handle, .lent = budget.lent};
+  lent_to.lent.cpu_ns = 0;  // Charged as it is used.
+  parent.lent += lent_to.lent;
+  // Where there was a place at once, and it could not be started.
+  if (host_.find(child)->stage == Stage::Ended) give_back(lent_to, parent);
   tell_limits(parent);
   return child;
+}
+
+void ChildPrograms::give_back(Child& child, InstanceRecord& parent) {
+  child.lives = false;
+  parent.lent -= child.lent;
+  child.lent = kOwnPlace;
+  parent.lent += child.lent;
 }
 
 void ChildPrograms::kill_child(control::InstanceId id, const std::string& reason) {
@@ -78,6 +91,13 @@ void ChildPrograms::kill_child(control::InstanceId id, const std::string& reason
   if (child == nullptr) return;
   if (child->stage != Stage::Ended) host_.kill(*child, reason);
   host_.client_ready(*child);  // What it said last may wait for room that is no longer asked for.
+}
+
+void ChildPrograms::drop_child(control::InstanceId id) {
+  kill_child(id, "its parent dropped it");
+  const auto found = children_.find(id);
+  if (found == children_.end()) return;
+  host_.find(found->second.parent)->lent -= std::exchange(found->second.lent, {});
 }
 
 Result<void> ChildPrograms::send_child(control::InstanceId id, std::string message) {
@@ -157,11 +177,9 @@ void ChildPrograms::instance_ended(InstanceRecord& record) {
   for (const InstanceId id : own) kill_child(id, "its parent has ended");
 
   const auto found = children_.find(record.id);
-  if (found == children_.end() || !std::exchange(found->second.lives, false)) return;
+  if (found == children_.end()) return;
   InstanceRecord& parent = *host_.find(found->second.parent);
-  Budget lent = found->second.lent;
-  lent.cpu_ns = 0;
-  parent.lent -= lent;
+  give_back(found->second, parent);
   parent.spent_by_children.token_count +=
       record.end.statistics.metered_token_count + record.spent_by_children.token_count;
   parent.spent_by_children.http_call_count +=
@@ -202,24 +220,29 @@ bool ChildPrograms::file(InstanceId, const hostcalls::FilePart&) {
 }
 
 bool ChildPrograms::ended(InstanceId id, const EndRecord& record) {
-  const Child child = std::move(children_.extract(id).mapped());
+  const Child& child = children_.at(id);
   InstanceRecord* parent = host_.find(child.parent);
-  if (parent == nullptr || parent->stage == Stage::Ended) return true;
-  parent->state->children.ended(child.handle, encode(record));
-  host_.wake_if_over(*parent);
+  const bool is_heard = parent != nullptr && parent->stage != Stage::Ended;
+  const bool taken = !is_heard || parent->state->children.ended(child.handle, encode(record));
+  if (is_heard) host_.wake_if_over(*parent);  // Also where a future failed for want of room.
+  if (!taken) return false;
+  if (is_heard) parent->lent -= child.lent;
+  children_.erase(id);
   return true;
 }
 
-void ChildPrograms::verify() const {
+void ChildPrograms::verify(const std::vector<const InstanceRecord*>& instances) const {
   std::unordered_map<InstanceId, Budget> lent;
   for (const auto& [id, child] : children_) {
-    if (!child.lives) continue;
     const InstanceRecord* parent = host_.find(child.parent);
-    QUIRE_CHECK(parent != nullptr && parent->stage != Stage::Ended, "K1");
-    lent[child.parent] += child.lent;
+    const bool is_heard = parent != nullptr && parent->stage != Stage::Ended;
+    QUIRE_CHECK(is_heard || !child.lives, "K1");
+    if (is_heard) lent[child.parent] += child.lent;
   }
-  for (const auto& [id, sum] : lent) {
-    const Budget& noted = host_.find(id)->lent;
+  for (const InstanceRecord* parent : instances) {
+    if (parent->stage == Stage::Ended) continue;
+    const Budget& sum = lent[parent->id];
+    const Budget& noted = parent->lent;
     QUIRE_CHECK(sum.memory_bytes == noted.memory_bytes && sum.page_count == noted.page_count &&
                     sum.token_count == noted.token_count && sum.child_count == noted.child_count &&
                     sum.http_call_count == noted.http_call_count &&

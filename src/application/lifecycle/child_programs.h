@@ -8,7 +8,8 @@
 //
 // Invariants, all checked by verify():
 //   K1  Every child that lives is of a parent that lives.
-//   K2  What a parent has lent is the sum of what its living children were lent.
+//   K2  What a parent has lent is the sum of what its children were lent: a child that has ended
+//       keeps its own place until the parent has heard all that it said.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -48,6 +49,7 @@ class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
   Result<control::InstanceId> launch_child(control::InstanceId parent,
                                            hostcalls::ChildLaunch launch) override;
   void kill_child(control::InstanceId child, const std::string& reason) override;
+  void drop_child(control::InstanceId child) override;
   Result<void> send_child(control::InstanceId child, std::string message) override;
   std::vector<hostcalls::LimitUse> limits(control::InstanceId instance) override;
 
@@ -70,16 +72,17 @@ class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
   std::optional<InstanceId> parent_of(InstanceId id) const;
   // What the lifecycle and the control layer count of it. The guest's memory is 0 here.
   std::vector<hostcalls::LimitUse> figures(const InstanceRecord& record) const;
-  void verify() const;
+  void verify(const std::vector<const InstanceRecord*>& instances) const;  // All there are.
 
  private:
   struct Child {
     InstanceId parent{};
     hostcalls::GuestHandle handle{};  // By which the parent knows it.
-    Budget lent;
-    bool lives = true;  // Not yet ended; what it said may still have to be delivered.
+    Budget lent;                      // When it has ended, its own place.
+    bool lives = true;                // Not yet ended; what it said may still have to be delivered.
   };
   Budget left_of(const InstanceRecord& record) const;
+  void give_back(Child& child, InstanceRecord& parent);
   void tell_limits(const InstanceRecord& record);
 
   ChildHost& host_;

@@ -46,8 +46,10 @@ std::string limit_line(FakeHost& host, const std::string& name) {
 
 class Children : public testing::Test {
  protected:
-  ProgramId program(const std::string& name, ScriptedGuest::Step step) {
-    runtime.add_program(name, [step] { return std::make_unique<ScriptedGuest>(step); });
+  ProgramId program(const std::string& name, ScriptedGuest::Step step,
+                    std::uint64_t memory_bytes_min = 0) {
+    runtime.add_program(
+        name, [step] { return std::make_unique<ScriptedGuest>(step); }, memory_bytes_min);
     const ProgramId id = engine.manager.load_program(std::as_bytes(std::span(name))).value();
     engine.manager.name_program(name, id);
     return id;
@@ -304,6 +306,107 @@ TEST_F(Children, AChildThatFoundNoRoomIsHeardWhenItsParentAsksForIt) {
   clock.advance_ns(100);
   engine.settle();
   EXPECT_EQ(heard, (std::vector<std::size_t>{1000, 1000, 1000, 1000}));
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
+// Each says more than its parent's inbox takes and ends; nobody listens.
+TEST_F(Children, AChildThatEndedKeepsItsPlaceUntilItsParentHasHeardIt) {
+  program("talker", [](FakeHost& host, int, std::int64_t&) -> FakeAction {
+    for (int each = 0; each < 3; ++each) host.call("session", "send", {kBuffer, 1000});
+    return {};
+  });
+  std::vector<std::int64_t> children;
+  std::int64_t heard = 0;
+  const ProgramId root = program("root", [&](FakeHost& host, int turn, std::int64_t&) {
+    if (turn < 12) {
+      const std::int64_t child = launch(host, "talker", 10);
+      if (child > 0) children.push_back(child);
+      return wait_for(host, host.call("runtime", "sleep", {100}).value);
+    }
+    if (turn == 12) {
+      EXPECT_EQ(limit_line(host, "child_count_max"), "4 4");
+      for (const std::int64_t each : children) host.call("future", "drop", {each});
+      return wait_for(host, host.call("runtime", "sleep", {100}).value);
+    }
+    if (turn == 13) {
+      EXPECT_EQ(limit_line(host, "child_count_max"), "4 0");
+      heard = launch(host, "talker", 10);
+    }
+    return sleep_for_ever(host);
+  });
+  InstanceLimits limits;
+  limits.child_count_max = 4;
+  limits.guest.inbox_bytes_max = 2500;
+  const InstanceId id = engine.launch(root, {}, limits);
+  for (int turn = 0; turn < 14; ++turn) {
+    engine.settle();
+    engine.manager.verify();
+    EXPECT_LE(engine.manager.live_count(), 5u);
+    clock.advance_ns(100);
+  }
+  engine.settle();
+  EXPECT_EQ(children.size(), 4u);
+  EXPECT_GT(heard, 0);
+  EXPECT_TRUE(engine.manager.kill(id, "done").ok());
+  engine.settle();
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
+TEST_F(Children, ThatCannotBeStartedGivesItsShareBack) {
+  InstanceLimits limits;
+  limits.control.page_count_max = 1000;
+  limits.child_count_max = 4;
+  limits.children_memory_bytes_max = 20u << 20;
+  std::string end;
+  program("large", [](FakeHost&, int, std::int64_t&) -> FakeAction { return {}; }, 16u << 20);
+  const ProgramId root =
+      program("root", [&](FakeHost& host, int turn, std::int64_t& child) -> FakeAction {
+        if (turn == 0) {
+          child = launch(host, "large", 50);
+          EXPECT_GT(child, 0);
+          EXPECT_EQ(limit_line(host, "page_count_max"), "1000 0");
+          const std::int64_t future = host.call("runtime", "wait-child", {child}).value;
+          child = future;
+          return wait_for(host, future);
+        }
+        EXPECT_EQ(limit_line(host, "child_count_max"), "4 0");
+        end = take(host, child);
+        return {};
+      });
+  engine.launch(root, {}, limits);
+  engine.settle();
+  EXPECT_NE(end.find("memory_bytes_max"), std::string::npos) << end;
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
+// Sixteen futures of one end, with room for two copies beside what is kept of it.
+TEST_F(Children, TheEndOfAChildIsHeldOnceForEachWhoWaitsAsFarAsThereIsRoom) {
+  program("child", [](FakeHost& host, int, std::int64_t&) -> FakeAction {
+    host.call("runtime", "set-result", {kBuffer, 8000});
+    return {};
+  });
+  int failed = 0;
+  std::vector<std::int64_t> futures;
+  const ProgramId root =
+      program("root", [&](FakeHost& host, int turn, std::int64_t&) -> FakeAction {
+        if (turn == 0) {
+          const std::int64_t child = launch(host, "child", 50);
+          for (int each = 0; each < 16; ++each) {
+            futures.push_back(host.call("runtime", "wait-child", {child}).value);
+          }
+          return wait_for(host, futures.front());
+        }
+        for (const std::int64_t each : futures) {
+          const std::int64_t bytes = host.call("future", "take", {each, kBuffer, 9000}).value;
+          if (bytes == minus(ErrorCode::QuotaExceeded)) ++failed;
+        }
+        return {};
+      });
+  InstanceLimits limits;
+  limits.guest.held_result_bytes_max = 25000;
+  engine.launch(root, {}, limits);
+  engine.settle();
+  EXPECT_EQ(failed, 14);
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 

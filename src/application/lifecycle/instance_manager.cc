@@ -167,7 +167,9 @@ void InstanceManager::verify() const {
   for (const InstanceId id : self.background.ids()) ++queue_counts[id];
   std::size_t timer_count = 0;
   std::uint32_t slot_count = 0;
+  std::vector<const InstanceRecord*> instances;
   for (const auto& [id, record] : self.records) {
+    instances.push_back(record.get());
     const bool in_queue = record->stage == Stage::Ready || record->stage == Stage::Background ||
                           record->stage == Stage::Queued;
     QUIRE_CHECK(queue_counts[id] == (in_queue ? 1 : 0), "M1");
@@ -181,7 +183,7 @@ void InstanceManager::verify() const {
     record->state->verify();
   }
   self.verify_tenants();
-  self.children.verify();
+  self.children.verify(instances);
   self.broker.verify();
   QUIRE_CHECK(timer_count == self.timers.size(), "M2");
   QUIRE_CHECK(slot_count == self.slot_count, "M3");

@@ -13,15 +13,14 @@ constexpr std::size_t kArgumentCountMax = 16;
 
 class FakeProgram final : public Program {
  public:
-  FakeProgram(std::function<std::unique_ptr<FakeGuest>()> make, Effort effort,
-              std::uint64_t code_bytes)
-      : make_(std::move(make)), effort_(effort), code_bytes_(code_bytes) {}
+  FakeProgram(FakeModule module, Effort effort, std::uint64_t code_bytes)
+      : module_(std::move(module)), effort_(effort), code_bytes_(code_bytes) {}
   Effort effort() const override { return effort_; }
   std::uint64_t code_bytes() const override { return code_bytes_; }
-  std::unique_ptr<FakeGuest> make() const { return make_(); }
+  const FakeModule& module() const { return module_; }
 
  private:
-  std::function<std::unique_ptr<FakeGuest>()> make_;
+  FakeModule module_;
   const Effort effort_;
   const std::uint64_t code_bytes_;
 };
@@ -110,8 +109,9 @@ std::string FakeHost::get(std::uint32_t address, std::uint32_t bytes) const {
   return std::string(reinterpret_cast<const char*>(memory_.data()) + address, bytes);
 }
 
-void FakeRuntime::add_program(std::string name, std::function<std::unique_ptr<FakeGuest>()> make) {
-  programs_[std::move(name)] = std::move(make);
+void FakeRuntime::add_program(std::string name, std::function<std::unique_ptr<FakeGuest>()> make,
+                              std::uint64_t memory_bytes_min) {
+  programs_[std::move(name)] = {std::move(make), memory_bytes_min};
 }
 
 Result<std::shared_ptr<const Program>> FakeRuntime::compile(std::span<const std::byte> wasm,
@@ -128,11 +128,18 @@ Result<std::shared_ptr<const Program>> FakeRuntime::compile(std::span<const std:
 
 Result<std::unique_ptr<Instance>> FakeRuntime::instantiate(std::shared_ptr<const Program> program,
                                                            void* host_state,
-                                                           const InstanceOptions&) {
+                                                           const InstanceOptions& options) {
   const auto* own = dynamic_cast<const FakeProgram*>(program.get());
   QUIRE_CHECK(own != nullptr, "compiled by this runtime");
+  const FakeModule& module = own->module();
+  if (module.memory_bytes_min > options.memory_bytes_max) {
+    return Error(ErrorCode::QuotaExceeded, "memory_bytes_max: the module begins with " +
+                                               std::to_string(module.memory_bytes_min) +
+                                               " bytes, the limit is " +
+                                               std::to_string(options.memory_bytes_max));
+  }
   return std::unique_ptr<Instance>(
-      std::make_unique<FakeInstance>(own->make(), functions_, host_state, kFakeMemoryBytes));
+      std::make_unique<FakeInstance>(module.make(), functions_, host_state, kFakeMemoryBytes));
 }
 
 }  // namespace quire::sandbox

@@ -61,6 +61,11 @@ class FakeGuest {
   virtual FakeAction step(FakeHost& host) = 0;
 };
 
+struct FakeModule {
+  std::function<std::unique_ptr<FakeGuest>()> make;
+  std::uint64_t memory_bytes_min = 0;
+};
+
 class FakeRuntime final : public WasmRuntime {
  public:
   explicit FakeRuntime(std::span<const HostFunction> functions,
@@ -73,8 +78,9 @@ class FakeRuntime final : public WasmRuntime {
   std::atomic<std::uint32_t> best_count{0};
   std::atomic<std::uint64_t> code_bytes{0};  // Of what is compiled next.
 
-  // The "module" of a program is its name.
-  void add_program(std::string name, std::function<std::unique_ptr<FakeGuest>()> make);
+  // The "module" of a program is its name. It cannot be instantiated with less memory than given.
+  void add_program(std::string name, std::function<std::unique_ptr<FakeGuest>()> make,
+                   std::uint64_t memory_bytes_min = 0);
 
   Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm, Effort effort,
                                                  Origin origin) override;
@@ -88,7 +94,7 @@ class FakeRuntime final : public WasmRuntime {
  private:
   const std::span<const HostFunction> functions_;
   const std::uint32_t instance_count_max_;
-  std::map<std::string, std::function<std::unique_ptr<FakeGuest>()>> programs_;
+  std::map<std::string, FakeModule> programs_;
 };
 
 }  // namespace quire::sandbox
