@@ -40,14 +40,14 @@ Result<std::int32_t> input_embed_txt(HostCall& call, GuestHandle queue,
                                                  " tokens, " + std::to_string(positions.count) +
                                                  " positions");
   }
+  const std::uint64_t bytes = std::uint64_t{12} * tokens.count;
+  TRY(call.guest.check_pending(bytes));
   control::EmbedText body;
   body.queue = object(queue);
+  body.embeds = TRY(find_objects(call, embeds, HandleKind::Embed, model, "embeds"));
   body.tokens = TRY(call.memory.read(tokens, "tokens"));
   TRY(check_tokens(body.tokens, model));
   body.positions = TRY(call.memory.read(positions, "positions"));
-  body.embeds = TRY(find_objects(call, embeds, HandleKind::Embed, model, "embeds"));
-  const std::uint64_t bytes = std::uint64_t{12} * tokens.count;
-  TRY(call.guest.check_pending(bytes));
   if (tokens.count > 0) call.guest.submit(queue, std::move(body), bytes);
   return 0;
 }
@@ -65,6 +65,10 @@ Result<std::int32_t> forward_forward(HostCall& call, GuestHandle queue, GuestLis
                                                  std::to_string(oemb.count) + " of " +
                                                  std::to_string(iemb.count) + " tokens");
   }
+  const std::uint64_t bytes =
+      std::uint64_t{4} * (std::uint64_t{ikv.count} + iemb.count + okv.count + oemb.count) +
+      mask.count;
+  TRY(call.guest.check_pending(bytes));
   control::Forward body;
   body.queue = object(queue);
   body.beyond_context = (flags & kBeyondContext) != 0;
@@ -79,10 +83,6 @@ Result<std::int32_t> forward_forward(HostCall& call, GuestHandle queue, GuestLis
     body.mask =
         TRY(read_flags(call, mask, std::min(slots, UINT64_MAX / iemb.count) * iemb.count, "mask"));
   }
-  const std::uint64_t bytes =
-      std::uint64_t{4} * (std::uint64_t{ikv.count} + iemb.count + okv.count + oemb.count) +
-      mask.count;
-  TRY(call.guest.check_pending(bytes));
   TRY(call.guest.check_future_room());
   return static_cast<std::int32_t>(call.guest.submit_future(queue, std::move(body), bytes).handle);
 }

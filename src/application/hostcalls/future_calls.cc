@@ -5,15 +5,22 @@
 #include "application/hostcalls/calls.h"
 
 namespace quire::hostcalls {
+namespace {
+
+Result<std::vector<std::int32_t>> read_futures(const HostCall& call, GuestList<std::int32_t> list) {
+  if (list.count > call.guest.identity.limits.future_count_max) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "future_count_max: " + std::to_string(list.count) + " futures in one list");
+  }
+  return call.memory.read(list, "futures");
+}
+
+}  // namespace
 
 Result<Suspension> future_wait(HostCall& call, GuestList<std::int32_t> list,
                                std::int64_t timeout_ns) {
   GuestState& guest = call.guest;
-  if (list.count > guest.identity.limits.future_count_max) {
-    return Error(ErrorCode::QuotaExceeded,
-                 "future_count_max: " + std::to_string(list.count) + " futures in one wait");
-  }
-  std::vector<std::int32_t> handles = TRY(call.memory.read(list, "futures"));
+  std::vector<std::int32_t> handles = TRY(read_futures(call, list));
   if (handles.empty() && timeout_ns < 0) {
     return Error(ErrorCode::InvalidArgument, "a wait for nothing without a limit never ends");
   }
@@ -31,7 +38,7 @@ Result<Suspension> future_wait(HostCall& call, GuestList<std::int32_t> list,
 
 Result<std::int32_t> future_poll(HostCall& call, GuestList<std::int32_t> list, GuestAddress ready) {
   GuestState& guest = call.guest;
-  const std::vector<std::int32_t> handles = TRY(call.memory.read(list, "futures"));
+  const std::vector<std::int32_t> handles = TRY(read_futures(call, list));
   const std::span<std::byte> into =
       TRY(call.memory.range<std::uint8_t>(ready, list.count, "ready"));
   guest.futures.fire(guest.host.clock.now_ns());

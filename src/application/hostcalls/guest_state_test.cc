@@ -80,6 +80,24 @@ TEST_F(HostCalls, TokensPositionsAndMasksAreChecked) {
   EXPECT_GT(forward(0, 1), 0);
 }
 
+// No epoch cuts a host call, so what cannot be is refused by its length.
+TEST_F(HostCalls, AListOfMoreThanThereCanBeIsRefusedUnread) {
+  constexpr std::int64_t kBeyondMemory = 1 << 30;
+  const std::int64_t many = kBeyondMemory / 4;
+  EXPECT_EQ(call("allocate", "dealloc-emb", {queue, 64, many}), minus(ErrorCode::TooLarge));
+  EXPECT_EQ(call("allocate", "dealloc-kvpage", {queue, 64, many}), minus(ErrorCode::TooLarge));
+  EXPECT_EQ(call("future", "poll", {64, many, 64}), minus(ErrorCode::QuotaExceeded));
+  put(64, {1, 2, 3});
+  EXPECT_EQ(call("context", "from-pages", {queue, 64, 0, 64, 3}),
+            minus(ErrorCode::InvalidArgument));
+  const std::int64_t context = call("context", "create", {queue});
+  EXPECT_EQ(call("context", "forward", {context, 64, many}), minus(ErrorCode::TooLarge));
+  EXPECT_EQ(call("forward", "forward", {queue, 64, many, 64, 1, 64, 0, 64, 0, 64, 0, 0}),
+            minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(call("forward", "forward", {queue, 64, 100'000, 64, 1, 64, 0, 64, 0, 64, 0, 0}),
+            minus(ErrorCode::TooLarge));
+}
+
 TEST_F(HostCalls, HolesAreKeptInTheInputPages) {
   ASSERT_EQ(call("allocate", "alloc-emb", {queue, 1, 64}), 1);
   ASSERT_EQ(call("allocate", "alloc-kvpage", {queue, 1, 128}), 1);

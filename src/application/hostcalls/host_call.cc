@@ -58,10 +58,31 @@ Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const ModelV
   return {};
 }
 
+namespace {
+
+constexpr std::uint64_t kHoleCountMax = 1u << 16;  // Of a table whose early pages were dropped.
+
+// No epoch cuts a host call, so what it has to do is bounded before it begins: a list that names
+// more than there can be is refused unread.
+Result<void> check_list_length(const HostCall& call, std::uint32_t count, HandleKind kind,
+                               const ModelView& model, const char* what, bool holes) {
+  std::uint64_t most = call.guest.identity.control_limits.embed_count_max;
+  if (kind == HandleKind::Page) {
+    most = std::uint64_t{model.description.page_count} + (holes ? kHoleCountMax : 0);
+  }
+  if (count <= most) return {};
+  return Error(ErrorCode::TooLarge, std::string(what) + ": a list of " + std::to_string(count) +
+                                        ", at most " + std::to_string(most) + " " +
+                                        handle_kind_name(kind) + " handles fit in one");
+}
+
+}  // namespace
+
 Result<std::vector<control::ObjectId>> find_objects(const HostCall& call,
                                                     GuestList<std::int32_t> list, HandleKind kind,
                                                     const ModelView& model, const char* what,
                                                     bool holes) {
+  TRY(check_list_length(call, list.count, kind, model, what, holes));
   const std::vector<std::int32_t> numbers = TRY(call.memory.read(list, what));
   std::vector<control::ObjectId> objects;
   objects.reserve(numbers.size());

@@ -146,7 +146,8 @@ Result<ModelView> find_model(const HostCall& call, GuestHandle model, const char
 Result<ModelView> find_queue(const HostCall& call, GuestHandle queue, const char* trait);
 Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const ModelView& model);
 
-// The handles of a list, all of one kind and model; `holes` lets 0 stand for none.
+// The handles of a list, all of one kind and model; `holes` lets 0 stand for none. TooLarge: more
+// than the instance can hold, or the model's pool has.
 Result<std::vector<control::ObjectId>> find_objects(const HostCall& call,
                                                     GuestList<std::int32_t> list, HandleKind kind,
                                                     const ModelView& model, const char* what,

@@ -24,7 +24,7 @@ void Mailbox::join() {
 void Mailbox::leave() {
   if (!std::exchange(is_member_, false)) return;
   for (const auto& [handle, subscription] : subscriptions_) {
-    broker_.unsubscribe(*this, subscription.topic, GuestHandle{static_cast<std::int32_t>(handle)});
+    broker_.unsubscribe(*this, subscription.topic, subscription.ticket);
   }
   // It gets no more before it gives back what it got.
   std::vector<std::pair<const Pull*, FutureRecord*>> untaken;
@@ -33,7 +33,7 @@ void Mailbox::leave() {
     if (record->ready) {
       untaken.emplace_back(&pull, record);
     } else {
-      broker_.cancel_pull(*this, pull.name, record->handle);
+      broker_.cancel_pull(*this, pull.name, pull.ticket);
     }
   }
   // The first one first: whoever waits gets it at once.
@@ -53,8 +53,9 @@ Result<std::uint32_t> Mailbox::broadcast(const std::string& topic, std::string_v
 
 Result<GuestHandle> Mailbox::subscribe(const std::string& topic) {
   const GuestHandle handle = TRY(handles_.add(HandleKind::Subscription, {}));
-  subscriptions_[key(handle)].topic = topic;
-  broker_.subscribe(*this, topic, handle);
+  Subscription& subscription = subscriptions_[key(handle)];
+  subscription.topic = topic;
+  subscription.ticket = broker_.subscribe(*this, topic, handle);
   return handle;
 }
 
@@ -62,7 +63,7 @@ void Mailbox::unsubscribe(GuestHandle handle) {
   const auto found = subscriptions_.find(key(handle));
   QUIRE_CHECK(found != subscriptions_.end(), "found by its handle");
   Subscription& subscription = found->second;
-  broker_.unsubscribe(*this, subscription.topic, handle);
+  broker_.unsubscribe(*this, subscription.topic, subscription.ticket);
   for (const std::string& each : subscription.messages) bytes_ -= each.size();
   message_count_ -= static_cast<std::uint32_t>(subscription.messages.size());
   for (const GuestHandle each : subscription.readers) {
@@ -132,8 +133,9 @@ Result<void> Mailbox::push(const std::string& name, std::string message) {
 Result<GuestHandle> Mailbox::pull(const std::string& name) {
   TRY(handles_.check_room(HandleKind::Future, 1));
   const GuestHandle future = futures_.add(FuturePurpose::Pull).handle;
-  pulls_[key(future)].name = name;
-  Result<void> asked = broker_.pull(*this, name, future);
+  Pull& pull = pulls_[key(future)];
+  pull.name = name;
+  Result<void> asked = broker_.pull(*this, name, future, pull.ticket);
   if (asked.ok()) return future;  // Also where it has failed for want of room.
   pulls_.erase(key(future));
   futures_.remove(*futures_.find_answered(future));
@@ -165,7 +167,7 @@ void Mailbox::future_dropped(FutureRecord& record) {
     if (record.ready) {
       broker_.put_back(tenant_, pull.name, pull.order, futures_.give_up(record));
     } else {
-      broker_.cancel_pull(*this, pull.name, record.handle);
+      broker_.cancel_pull(*this, pull.name, pull.ticket);
     }
     return;
   }

@@ -67,11 +67,13 @@ class Mailbox {
  private:
   struct Subscription {
     std::string topic;
+    MessageBroker::Ticket ticket = 0;
     std::deque<std::string> messages;
     std::deque<GuestHandle> readers;  // Futures, oldest first.
   };
   struct Pull {
     std::string name;
+    MessageBroker::Ticket ticket = 0;
     std::uint64_t order = 0;  // Of the message, once it is there.
   };
   void serve(Subscription& subscription);

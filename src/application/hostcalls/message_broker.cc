@@ -31,33 +31,33 @@ void MessageBroker::leave(Mailbox& mailbox) {
 
 Result<std::uint32_t> MessageBroker::broadcast(control::TenantId tenant, const std::string& topic,
                                                std::string_view message) {
-  std::map<std::string, std::vector<Subscriber>, std::less<>>& topics = tenants_.at(tenant).topics;
+  const auto& topics = tenants_.at(tenant).topics;
   const auto found = topics.find(topic);
   if (found == topics.end()) return 0u;
   // Two subscriptions of one instance share its mailbox.
   std::map<const Mailbox*, std::uint32_t> copies;
-  for (const Subscriber& each : found->second) {
+  for (const auto& [ticket, each] : found->second) {
     TRY(each.mailbox->check_room(++copies[each.mailbox], message.size()));
   }
-  for (const Subscriber& each : found->second) {
+  for (const auto& [ticket, each] : found->second) {
     each.mailbox->deliver(each.subscription, std::string(message));
     wake(*each.mailbox);
   }
   return static_cast<std::uint32_t>(found->second.size());
 }
 
-void MessageBroker::subscribe(Mailbox& mailbox, const std::string& topic,
-                              GuestHandle subscription) {
-  tenants_.at(mailbox.tenant()).topics[topic].push_back({&mailbox, subscription});
+MessageBroker::Ticket MessageBroker::subscribe(Mailbox& mailbox, const std::string& topic,
+                                               GuestHandle subscription) {
+  const Ticket ticket = ++next_ticket_;
+  tenants_.at(mailbox.tenant()).topics[topic].emplace(ticket, Subscriber{&mailbox, subscription});
+  return ticket;
 }
 
-void MessageBroker::unsubscribe(Mailbox& mailbox, const std::string& topic,
-                                GuestHandle subscription) {
+void MessageBroker::unsubscribe(const Mailbox& mailbox, const std::string& topic, Ticket ticket) {
   auto& topics = tenants_.at(mailbox.tenant()).topics;
   const auto found = topics.find(topic);
   QUIRE_CHECK(found != topics.end(), "B3");
-  const std::size_t removed = std::erase(found->second, Subscriber{&mailbox, subscription});
-  QUIRE_CHECK(removed == 1, "B3");
+  QUIRE_CHECK(found->second.erase(ticket) == 1, "B3");
   if (found->second.empty()) topics.erase(found);
 }
 
@@ -99,8 +99,8 @@ void MessageBroker::hand_out(Tenant& tenant, const std::string& name) {
   Queue& queue = found->second;
   while (!queue.messages.empty() && !queue.pullers.empty()) {
     const auto first = queue.messages.begin();
-    const Puller puller = queue.pullers.front();
-    queue.pullers.pop_front();
+    const Puller puller = queue.pullers.begin()->second;
+    queue.pullers.erase(queue.pullers.begin());
     wake(*puller.mailbox);
     if (!puller.mailbox->may_pull(puller.future, first->second.size())) continue;
     --tenant.message_count;
@@ -111,25 +111,25 @@ void MessageBroker::hand_out(Tenant& tenant, const std::string& name) {
   if (queue.messages.empty() && queue.pullers.empty()) tenant.queues.erase(found);
 }
 
-Result<void> MessageBroker::pull(Mailbox& mailbox, const std::string& name, GuestHandle future) {
+Result<void> MessageBroker::pull(Mailbox& mailbox, const std::string& name, GuestHandle future,
+                                 Ticket& ticket) {
   Tenant& tenant = tenants_.at(mailbox.tenant());
   if (!tenant.queues.contains(name) && tenant.queues.size() >= limits_.queue_count_max) {
     return Error(ErrorCode::QuotaExceeded,
                  "queue_count_max: " + std::to_string(tenant.queues.size()) + " of " +
                      std::to_string(limits_.queue_count_max) + " queues of the tenant");
   }
-  tenant.queues[name].pullers.push_back({&mailbox, future});
+  ticket = ++next_ticket_;
+  tenant.queues[name].pullers.emplace(ticket, Puller{&mailbox, future});
   hand_out(tenant, name);
   return {};
 }
 
-void MessageBroker::cancel_pull(Mailbox& mailbox, const std::string& name, GuestHandle future) {
+void MessageBroker::cancel_pull(const Mailbox& mailbox, const std::string& name, Ticket ticket) {
   Tenant& tenant = tenants_.at(mailbox.tenant());
   const auto found = tenant.queues.find(name);
   QUIRE_CHECK(found != tenant.queues.end(), "B3");
-  std::erase_if(found->second.pullers, [&](const Puller& each) {
-    return each.mailbox == &mailbox && each.future == future;
-  });
+  QUIRE_CHECK(found->second.pullers.erase(ticket) == 1, "B3");
   hand_out(tenant, name);
 }
 
@@ -150,7 +150,7 @@ void MessageBroker::verify() const {
     QUIRE_CHECK(!tenant.members.empty(), "B3");
     for (const auto& [topic, subscribers] : tenant.topics) {
       QUIRE_CHECK(!subscribers.empty(), "B3");
-      for (const Subscriber& each : subscribers) {
+      for (const auto& [ticket, each] : subscribers) {
         QUIRE_CHECK(tenant.members.contains(each.mailbox), "B3");
       }
     }
@@ -160,7 +160,7 @@ void MessageBroker::verify() const {
       QUIRE_CHECK(queue.messages.empty() != queue.pullers.empty(), "B1");
       for (const auto& [order, message] : queue.messages) bytes += message.size();
       count += queue.messages.size();
-      for (const Puller& each : queue.pullers) {
+      for (const auto& [ticket, each] : queue.pullers) {
         QUIRE_CHECK(tenant.members.contains(each.mailbox), "B3");
       }
     }

@@ -11,7 +11,6 @@
 //   B2  A tenant's figures are the sums over its queues.
 //   B3  Every subscriber and puller is of an instance that has joined and not left.
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -35,6 +34,10 @@ struct BrokerLimits {
 
 class MessageBroker {
  public:
+  // Of one who waits; never given out twice. Many thousands wait in one line, and all of a tree
+  // that ends leave it at once, so nobody is looked for there.
+  using Ticket = std::uint64_t;
+
   explicit MessageBroker(BrokerLimits limits = {}) : limits_(limits) {}
 
   // An instance that may send and receive, until it leaves. Subscriptions and pulls that it has
@@ -44,13 +47,15 @@ class MessageBroker {
 
   Result<std::uint32_t> broadcast(control::TenantId tenant, const std::string& topic,
                                   std::string_view message);
-  void subscribe(Mailbox& mailbox, const std::string& topic, GuestHandle subscription);
-  void unsubscribe(Mailbox& mailbox, const std::string& topic, GuestHandle subscription);
+  // The ticket by which it is undone.
+  Ticket subscribe(Mailbox& mailbox, const std::string& topic, GuestHandle subscription);
+  void unsubscribe(const Mailbox& mailbox, const std::string& topic, Ticket ticket);
 
   Result<void> push(control::TenantId tenant, const std::string& name, std::string message);
-  // Gives Mailbox::pulled() the first message, now or when there is one.
-  Result<void> pull(Mailbox& mailbox, const std::string& name, GuestHandle future);
-  void cancel_pull(Mailbox& mailbox, const std::string& name, GuestHandle future);
+  // Gives Mailbox::pulled() the first message, now or when there is one. Before it does, or where
+  // it will, `ticket` is set: by that the pull is undone.
+  Result<void> pull(Mailbox& mailbox, const std::string& name, GuestHandle future, Ticket& ticket);
+  void cancel_pull(const Mailbox& mailbox, const std::string& name, Ticket ticket);
   // Pulled and not taken: in its old place again.
   void put_back(control::TenantId tenant, const std::string& name, std::uint64_t order,
                 std::string message);
@@ -69,7 +74,6 @@ class MessageBroker {
   struct Subscriber {
     Mailbox* mailbox;
     GuestHandle subscription;
-    auto operator<=>(const Subscriber&) const = default;
   };
   struct Puller {
     Mailbox* mailbox;
@@ -77,11 +81,11 @@ class MessageBroker {
   };
   struct Queue {
     std::map<std::uint64_t, std::string> messages;  // By order of the push.
-    std::deque<Puller> pullers;                     // Oldest first.
+    std::map<Ticket, Puller> pullers;               // Oldest first.
   };
   struct Tenant {
     std::set<Mailbox*> members;
-    std::map<std::string, std::vector<Subscriber>, std::less<>> topics;
+    std::map<std::string, std::map<Ticket, Subscriber>, std::less<>> topics;
     std::map<std::string, Queue, std::less<>> queues;
     std::uint32_t message_count = 0;
     std::uint64_t bytes = 0;
@@ -93,6 +97,7 @@ class MessageBroker {
   const BrokerLimits limits_;
   std::map<control::TenantId, Tenant> tenants_;  // Those with members.
   std::uint64_t next_order_ = 0;
+  Ticket next_ticket_ = 0;
   std::set<control::InstanceId> woken_;
 };
 

@@ -186,6 +186,25 @@ TEST_F(Messaging, WhatGoesBackToThoseWhoWaitKeepsItsOrder) {
   EXPECT_EQ(two->take(waiting[2]), "c");
 }
 
+// A quarter of a million in one line; looking for each of them there would take minutes.
+TEST_F(Messaging, ManyWhoWaitInOneLineLeaveItAtOnce) {
+  std::vector<std::unique_ptr<Member>> members;
+  for (std::uint64_t id = 20; id < 84; ++id) {
+    members.push_back(member(id));
+    Mailbox& mailbox = members.back()->state.mailbox;
+    for (int each = 0; each < 4000; ++each) ASSERT_TRUE(mailbox.pull("line").ok());
+    for (int each = 0; each < 250; ++each) ASSERT_TRUE(mailbox.subscribe("topic").ok());
+  }
+  const auto last = member(84);
+  while (members.size() > 1) members.pop_back();
+  EXPECT_EQ(broker.counts().subscriber_count, 250u);
+  last->call("push", {"line", "message"});
+  EXPECT_EQ(broker.counts().queued_message_count, 0u) << "the first in the line has it";
+  members.clear();
+  broker.verify();
+  EXPECT_EQ(broker.counts().queued_message_count, 1u) << "and gave it back";
+}
+
 TEST_F(Messaging, QueuesAreBoundedAndGoWithTheTenantsLastProgram) {
   MessageBroker small({.queue_count_max = 2, .queued_message_count_max = 3, .queued_bytes_max = 8});
   const HostParts own{control, clock, wall_clock, random, small, launcher, 0, nullptr};

@@ -99,14 +99,20 @@ Result<std::int32_t> context_from_pages(HostCall& call, GuestHandle queue,
                                         GuestList<std::uint32_t> tokens) {
   GuestState& guest = call.guest;
   const ModelView model = TRY(find_queue(call, queue, "forward"));
+  const std::uint64_t bytes = std::uint64_t{4} * (std::uint64_t{pages.count} + tokens.count);
+  TRY(guest.check_pending(bytes));
   control::ContextFromPages body;
   body.queue = object(queue);
   body.pages = TRY(find_objects(call, pages, HandleKind::Page, model, "pages"));
+  const std::uint64_t slots = std::uint64_t{pages.count} * model.description.page_size;
+  if (tokens.count > slots) {
+    return Error(ErrorCode::InvalidArgument, "from_pages: " + std::to_string(tokens.count) +
+                                                 " tokens for pages of " + std::to_string(slots) +
+                                                 " slots");
+  }
   body.tokens = TRY(call.memory.read(tokens, "tokens"));
   TRY(check_tokens(body.tokens, model));
   TRY(check_context_room(guest));
-  const std::uint64_t bytes = std::uint64_t{4} * (std::uint64_t{pages.count} + tokens.count);
-  TRY(guest.check_pending(bytes));
   TRY(guest.check_future_room());
   const auto index = static_cast<std::uint8_t>(model.index);
   const GuestHandle child = TRY(guest.handles.add(HandleKind::ReservedContext, {.model = index}));
