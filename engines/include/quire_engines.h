@@ -61,12 +61,6 @@ struct wasmtime_store;
 void quire_store_limits(struct wasmtime_store* store, uint64_t memory_bytes,
                         uint64_t table_elements);
 
-struct wasmtime_pooling_allocation_config_t;
-// When a guest has ended, its slot resets the pages that it has written, which the kernel lists
-// (PAGEMAP_SCAN, Linux 6.7): _linear_memory_keep_resident and _table_keep_resident then bound how
-// many of those stay, wherever they lie. With an older kernel nothing changes: the first so many
-// bytes stay, written or not, and all others are given back. Cannot fail.
-void quire_pool_resets_written_pages(struct wasmtime_pooling_allocation_config_t* pool);
 struct wasm_config_t;
 // When a guest has ended, _async_stack_keep_resident bytes of its stack are overwritten and stay,
 // those that are used first; the rest is given back. Else all stays as the guest left it. Cannot

@@ -21,10 +21,10 @@ namespace quire::sandbox {
 namespace {
 
 constexpr std::size_t kInstanceBytesMax = 1u << 20;  // wasmtime's own record of an instance.
-// Of what a guest has written to its slot's memory and table, so much stays resident when it has
-// ended: overwritten, which is cheaper than giving the pages back and faulting them in for the next
-// guest.
-constexpr std::size_t kMemoryKeptBytes = 32u << 10;
+// Of a slot's memory and table the first bytes stay resident when its guest has ended: overwritten,
+// which is cheaper than giving the pages back and faulting them in for the next guest. Of a C++
+// program they are its stack.
+constexpr std::size_t kMemoryKeptBytes = 64u << 10;
 constexpr std::size_t kTableKeptBytes = 8u << 10;
 // Of its stack, on which host calls run too. Deep recursion would keep 0.5 MB for each slot else.
 constexpr std::size_t kStackKeptBytes = 16u << 10;
@@ -57,7 +57,6 @@ void set_pool(wasm_config_t* config, const PoolPlan& plan, const WasmtimeOptions
   wasmtime_pooling_allocation_config_max_unused_warm_slots_set(pool.get(), plan.instance_count);
   wasmtime_pooling_allocation_config_linear_memory_keep_resident_set(pool.get(), kMemoryKeptBytes);
   wasmtime_pooling_allocation_config_table_keep_resident_set(pool.get(), kTableKeptBytes);
-  quire_pool_resets_written_pages(pool.get());
   wasmtime_pooling_allocation_config_async_stack_keep_resident_set(pool.get(), kStackKeptBytes);
   quire_config_resets_stacks(config);
   wasmtime_pooling_allocation_strategy_set(config, pool.get());
