@@ -61,9 +61,15 @@ Result<ProgramId> ProgramStore::load(std::span<const std::byte> wasm) {
 Result<ProgramId> ProgramStore::request(std::vector<std::byte> wasm, const Digest& digest) {
   const std::optional<ProgramId> known = find(digest);
   if (known && !find(*known)->error) return *known;
-  if (requested_ >= kRequestCountMax) {
+  if (wasm.size() > runtime_.module_bytes_max()) {
+    return Error(ErrorCode::TooLarge, "the module has " + std::to_string(wasm.size()) +
+                                          " bytes, module_bytes_max is " +
+                                          std::to_string(runtime_.module_bytes_max()));
+  }
+  if (requested_ >= kRequestCountMax || compiling_bytes_ + wasm.size() > kRequestBytesMax) {
     return Error(ErrorCode::QuotaExceeded,
-                 std::to_string(requested_) + " programs wait to be compiled");
+                 std::to_string(requested_) + " programs of " + std::to_string(compiling_bytes_) +
+                     " bytes wait to be compiled; try again when they are");
   }
   if (!helper_.joinable()) helper_ = std::thread([this] { help(); });
   make_room(1, wasm.size());
@@ -72,6 +78,7 @@ Result<ProgramId> ProgramStore::request(std::vector<std::byte> wasm, const Diges
   requested_count_ += 1;
   requested_bytes_ += wasm.size();
   ++requested_;
+  compiling_bytes_ += wasm.size();
   QUIRE_CHECK(jobs_.try_push({id, std::move(wasm)}), "as many slots as requests");
   return id;
 }
@@ -168,6 +175,8 @@ bool ProgramStore::poll() {
     --requested_;
     ++compiled_count_;
     Entry& entry = programs_.at(done->id);
+    compiling_bytes_ -= entry.bytes;
+    if (done->error) requested_bytes_ -= std::exchange(entry.bytes, 0);  // Nothing is kept of it.
     if (done->program != nullptr) take(entry, std::move(done->program));
     entry.error = std::move(done->error);
   }

@@ -9,9 +9,11 @@
 //          that the program that was used least recently is forgotten, once it is compiled (its
 //          instances keep the code). What was loaded stays. Of
 //          those that wait for their better code, kBetterCountMax and kBetterBytesMax: beyond, the
-//          oldest stays as it is.
+//          oldest stays as it is. Of those that wait for the compiler, kRequestCountMax and
+//          kRequestBytesMax of Wasm.
 // Thread   engine thread; the helper only compiles and notifies the Wakeup.
-// Errors   of the runtime's compile(); QuotaExceeded when kRequestCountMax compilations wait.
+// Errors   of the runtime's compile(); TooLarge for a module that it would refuse for its size;
+//          QuotaExceeded when too many compilations wait.
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -50,6 +52,7 @@ struct ProgramLimits {
 class ProgramStore {
  public:
   static constexpr std::size_t kRequestCountMax = 256;
+  static constexpr std::uint64_t kRequestBytesMax = 128u << 20;
   static constexpr std::size_t kBetterCountMax = 64;
   static constexpr std::uint64_t kBetterBytesMax = 64u << 20;
 
@@ -112,7 +115,8 @@ class ProgramStore {
   std::uint64_t uses_ = 0;
   std::size_t requested_count_ = 0;  // Entries that do not stay, and their bytes.
   std::uint64_t requested_bytes_ = 0;
-  std::size_t requested_ = 0;  // Compilations under way.
+  std::size_t requested_ = 0;  // Compilations under way, and the bytes of their Wasm.
+  std::uint64_t compiling_bytes_ = 0;
   std::uint64_t compiled_count_ = 0;
   BoundedQueue<Job> jobs_{kRequestCountMax};
   // A slot for each request, which never refuses; of better code one at a time has another.

@@ -136,6 +136,40 @@ TEST_F(Programs, BetterCodeOfWhatWasForgottenMeanwhileIsForgottenToo) {
   EXPECT_EQ(store.count(), 1u);
 }
 
+TEST_F(Programs, ModulesThatWaitForTheCompilerAreBoundedInBytesAndPushNobodyOut) {
+  runtime.module_bytes = ProgramStore::kRequestBytesMax / 4;
+  ProgramStore store(runtime, wakeup);
+  request(store, "one");
+  const auto rubbish = [](std::size_t bytes, int number) {
+    std::vector<std::byte> wasm(bytes, std::byte{'x'});
+    wasm[0] = std::byte(number);
+    return wasm;
+  };
+  const std::vector<std::byte> beyond = rubbish(runtime.module_bytes + 1, 0);
+  EXPECT_EQ(store.request(beyond, sha256(beyond)).error().code(), ErrorCode::TooLarge);
+  int accepted = 0;
+  std::optional<Error> refused;
+  for (int each = 0; each < 10 && !refused; ++each) {  // Nothing is taken in meanwhile.
+    std::vector<std::byte> wasm = rubbish(runtime.module_bytes, each);
+    const Digest digest = sha256(wasm);
+    Result<ProgramId> id = store.request(std::move(wasm), digest);
+    if (id.ok()) {
+      ++accepted;
+    } else {
+      refused = std::move(id).take_error();
+    }
+  }
+  EXPECT_EQ(accepted, 4);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code(), ErrorCode::QuotaExceeded);
+  while (store.compiling()) {
+    store.poll();
+    wakeup.wait_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(knows(store, "one"));
+  EXPECT_TRUE(store.request(rubbish(100, 100), sha256(rubbish(100, 100))).ok());
+}
+
 TEST_F(Programs, WhatDoesNotCompileCountsUntilItIsForgotten) {
   ProgramStore store(runtime, wakeup, {.count_max = 4, .bytes_max = 1000});
   for (int i = 0; i < 100; ++i) {

@@ -44,6 +44,7 @@ class OneTier final : public sandbox::WasmRuntime {
     return all_->instantiate(std::move(program), host_state, options);
   }
   std::uint32_t instance_count_max() const override { return all_->instance_count_max(); }
+  std::uint64_t module_bytes_max() const override { return all_->module_bytes_max(); }
   void interrupt() override { all_->interrupt(); }
   void prepare() override { all_->prepare(); }
 

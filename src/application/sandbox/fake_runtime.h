@@ -77,6 +77,7 @@ class FakeRuntime final : public WasmRuntime {
   std::atomic<std::uint32_t> quick_count{0};
   std::atomic<std::uint32_t> best_count{0};
   std::atomic<std::uint64_t> code_bytes{0};  // Of what is compiled next.
+  std::uint64_t module_bytes = 16u << 20;    // At most.
 
   // The "module" of a program is its name. It cannot be instantiated with less memory than given.
   void add_program(std::string name, std::function<std::unique_ptr<FakeGuest>()> make,
@@ -89,6 +90,7 @@ class FakeRuntime final : public WasmRuntime {
                                                 void* host_state,
                                                 const InstanceOptions& options) override;
   std::uint32_t instance_count_max() const override { return instance_count_max_; }
+  std::uint64_t module_bytes_max() const override { return module_bytes; }
   void interrupt() override {}
 
  private:

@@ -96,6 +96,7 @@ class WasmRuntime {
                                                         const InstanceOptions& options) = 0;
 
   virtual std::uint32_t instance_count_max() const = 0;  // At once.
+  virtual std::uint64_t module_bytes_max() const = 0;    // Of Wasm that compile() may take.
 
   // Shortens the slice of the guest that runs now, if one does.
   virtual void interrupt() = 0;
