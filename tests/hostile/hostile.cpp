@@ -78,6 +78,25 @@ Result<void> spawn() {
   return stopped;
 }
 
+// Children that say more than this one hears, and end: each keeps its place until it is heard.
+Result<void> leave_unheard() {
+  const std::uint8_t arguments[] = "\7\0\0\0chatter";
+  return until_refused(10'000, [&](std::uint64_t) {
+    abi::future::wait(nullptr, 0, 1'000'000);
+    return abi::runtime::launch(nullptr, 0, arguments, sizeof arguments - 1, 1);
+  });
+}
+
+// Computes for nearly a slice and waits for a nanosecond, over and over.
+[[noreturn]] void nap() {
+  for (;;) {
+    const std::int64_t begun_ns = abi::runtime::clock_now();
+    while (abi::runtime::clock_now() - begun_ns < 700'000) {
+    }
+    abi::future::wait(nullptr, 0, 1);
+  }
+}
+
 Result<void> flood_sleeper() {
   const std::uint8_t arguments[] = "\5\0\0\0sleep";
   const std::int32_t child = abi::runtime::launch(nullptr, 0, arguments, sizeof arguments - 1, 50);
@@ -91,6 +110,13 @@ Result<void> flood_sleeper() {
 Result<void> want(const std::string& what, const std::string& url) {
   if (what == "loop") {
     for (;;) asm volatile("");
+  }
+  if (what == "naps") nap();
+  if (what == "unheard") return leave_unheard();
+  if (what == "chatter") {
+    return until_refused(1024, [](std::uint64_t) {
+      return abi::session::send(reinterpret_cast<const std::uint8_t*>("a"), 1);
+    });
   }
   if (what == "recursion") {
     return Error{ErrorCode::Internal, "it came back: " + std::to_string(recurse(0))};

@@ -210,7 +210,8 @@ class Wild {
     const Pool& pool = pools_[kind == "handle" ? "future" : kind];
     if (pool.empty()) return static_cast<std::uint32_t>(any_number());
     const Word one = pool[below(pool.size())];
-    return choice == 3 ? one ^ (Word{1} << below(32)) : one;
+    if (choice == 3) return one ^ (Word{1} << below(32));
+    return choice == 4 ? one - 1 : one;  // Made just before it, and perhaps not yet told.
   }
   Word address() {
     const std::uint64_t choice = below(16);

@@ -36,7 +36,7 @@ bool EngineLoop::step() {
     any = true;
   }
   any |= control_.dispatch();
-  if (!manager_.ready()) any |= run_background();
+  any |= run_background();
   any |= manager_.deliver();
   if (door_ != nullptr) door_->hand_out();
   return any;
@@ -55,7 +55,8 @@ void EngineLoop::run_woken() {
   }
 }
 
-// While the device is busy, background guests earn a tenth of the time that passes.
+// While the device is busy, or others are ready, background guests earn a tenth of the time that
+// passes.
 bool EngineLoop::run_background() {
   const std::uint64_t now_ns = clock_.now_ns();
   const auto passed_ns = static_cast<std::int64_t>(now_ns - credited_ns_);
@@ -64,7 +65,7 @@ bool EngineLoop::run_background() {
     background_credit_ns_ = 0;
     return false;
   }
-  if (control_.idle()) {
+  if (control_.idle() && !manager_.ready()) {
     background_credit_ns_ = 0;
     return manager_.run_background();
   }

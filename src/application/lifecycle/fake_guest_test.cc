@@ -93,6 +93,46 @@ TEST_F(FakeGuests, GuestThatUsesUpItsSliceGetsATenthOfABusyDevicesTime) {
   EXPECT_EQ(used_ns, 10 * kMillisecond);
 }
 
+// They compute for nearly a slice, then wait for a nanosecond, over and over. Beside them one wakes
+// each 5 ms for a moment, and one only computes.
+TEST_F(FakeGuests, ManyWhoNapDelayNobodyWhoWaitsAndStarveNobodyWhoComputes) {
+  std::uint64_t napping_ns = 0, computing_ns = 0, late_ns = 0, due_ns = 0;
+  const ProgramId napper = program("napper", [&](FakeHost& host, int) -> FakeAction {
+    clock.advance_ns(900'000);
+    napping_ns += 900'000;
+    return wait_for(host, host.call("session", "receive", {}).value, 1);
+  });
+  const ProgramId hog = program("hog", [&](FakeHost&, int) -> FakeAction {
+    clock.advance_ns(kMillisecond);
+    computing_ns += kMillisecond;
+    return {Kind::Yield, 0, ""};
+  });
+  int wake_count = 0;
+  const ProgramId victim = program("victim", [&](FakeHost& host, int turn) -> FakeAction {
+    if (turn > 0 && clock.now_ns() > due_ns) late_ns = std::max(late_ns, clock.now_ns() - due_ns);
+    ++wake_count;
+    clock.advance_ns(50'000);
+    due_ns = clock.now_ns() + 5 * kMillisecond;
+    return wait_for(host, host.call("runtime", "sleep", {5'000'000}).value);
+  });
+  engine.control.idle_now = false;
+  engine.launch(victim);
+  engine.launch(hog);
+  for (int each = 0; each < 64; ++each) engine.launch(napper);
+  for (int step = 0; step < 500; ++step) engine.loop.step();  // They show what they are.
+  napping_ns = computing_ns = late_ns = 0;
+  wake_count = 0;
+  const std::uint64_t start_ns = clock.now_ns();
+  while (clock.now_ns() - start_ns < 10'000 * kMillisecond) {
+    if (!engine.loop.step()) clock.advance_ns(kMillisecond / 4);
+  }
+  engine.manager.verify();
+  EXPECT_LE(late_ns, 2 * kMillisecond);
+  EXPECT_GT(wake_count, 1800);
+  EXPECT_GT(computing_ns, 10 * kMillisecond);
+  EXPECT_LE(napping_ns + computing_ns, 1020 * kMillisecond) << "a tenth of a busy device's time";
+}
+
 TEST_F(FakeGuests, CpuLimitsNameThemselves) {
   const ProgramId hog = program("hog", [&](FakeHost& host, int turn) -> FakeAction {
     clock.advance_ns(kMillisecond);

@@ -1,4 +1,4 @@
-#include "application/lifecycle/background_queue.h"
+#include "application/lifecycle/feedback_queue.h"
 
 #include <algorithm>
 
@@ -8,27 +8,26 @@ namespace quire::lifecycle {
 
 using control::InstanceId;
 
-// Below 4 ms; and each further level reaches to four times as much.
-std::size_t BackgroundQueue::level_of(std::uint64_t used_ns) {
+std::size_t FeedbackQueue::level_of(std::uint64_t used_ns) const {
   std::size_t level = 0;
-  for (std::uint64_t end_ns = kUnknownNs; used_ns >= end_ns && level + 1 < kLevelCount;
-       end_ns *= 4) {
+  for (std::uint64_t end_ns = first_end_ns_; used_ns >= end_ns && level + 1 < kLevelCount;
+       end_ns *= growth_) {
     ++level;
   }
   return level;
 }
 
-void BackgroundQueue::push(InstanceId id, std::uint64_t used_ns) {
+void FeedbackQueue::push(InstanceId id, std::uint64_t used_ns) {
   levels_[level_of(used_ns)].push_back({.id = id, .number = pushed_count_++});
   ++count_;
 }
 
-BackgroundQueue::Level& BackgroundQueue::least_level() {
+FeedbackQueue::Level& FeedbackQueue::least_level() {
   return *std::find_if(levels_.begin(), levels_.end(),
                        [](const Level& level) { return !level.empty(); });
 }
 
-BackgroundQueue::Level& BackgroundQueue::oldest_level() {
+FeedbackQueue::Level& FeedbackQueue::oldest_level() {
   Level* oldest = &least_level();
   for (Level& level : levels_) {
     if (!level.empty() && level.front().number < oldest->front().number) oldest = &level;
@@ -36,8 +35,8 @@ BackgroundQueue::Level& BackgroundQueue::oldest_level() {
   return *oldest;
 }
 
-InstanceId BackgroundQueue::pop() {
-  QUIRE_CHECK(!empty(), "nobody is in the background");
+InstanceId FeedbackQueue::pop() {
+  QUIRE_CHECK(!empty(), "nobody waits for its turn");
   Level& level = ++popped_count_ % kOldestEach == 0 ? oldest_level() : least_level();
   const InstanceId id = level.front().id;
   level.pop_front();
@@ -45,13 +44,13 @@ InstanceId BackgroundQueue::pop() {
   return id;
 }
 
-void BackgroundQueue::remove(InstanceId id) {
+void FeedbackQueue::remove(InstanceId id) {
   for (Level& level : levels_) {
     count_ -= std::erase_if(level, [id](const Waiter& each) { return each.id == id; });
   }
 }
 
-std::vector<InstanceId> BackgroundQueue::ids() const {
+std::vector<InstanceId> FeedbackQueue::ids() const {
   std::vector<InstanceId> all;
   for (const Level& level : levels_) {
     for (const Waiter& each : level) all.push_back(each.id);

@@ -1,4 +1,4 @@
-#include "application/lifecycle/background_queue.h"
+#include "application/lifecycle/feedback_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@ using control::InstanceId;
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
-TEST(BackgroundQueue, WhoIsCutOnceDoesNotWaitForManyThatOnlyCompute) {
-  BackgroundQueue queue;
+TEST(FeedbackQueue, WhoIsCutOnceDoesNotWaitForManyThatOnlyCompute) {
+  FeedbackQueue queue(4 * kMillisecond, 4);
   for (std::uint64_t id = 1; id <= 64; ++id) queue.push(InstanceId{id}, 100 * kMillisecond);
   queue.push(InstanceId{100}, 2 * kMillisecond);
   EXPECT_EQ(queue.pop(), InstanceId{100});
@@ -23,8 +23,8 @@ TEST(BackgroundQueue, WhoIsCutOnceDoesNotWaitForManyThatOnlyCompute) {
   EXPECT_EQ(queue.pop(), InstanceId{2});
 }
 
-TEST(BackgroundQueue, OneThatComputesGoesOnWhateverIsCutBesideIt) {
-  BackgroundQueue queue;
+TEST(FeedbackQueue, OneThatComputesGoesOnWhateverIsCutBesideIt) {
+  FeedbackQueue queue(4 * kMillisecond, 4);
   queue.push(InstanceId{1}, 10'000 * kMillisecond);
   std::uint64_t next = 2;
   int waited = 0;
@@ -36,11 +36,11 @@ TEST(BackgroundQueue, OneThatComputesGoesOnWhateverIsCutBesideIt) {
 }
 
 // Seeded pushes, pops and removals against a list that is searched.
-TEST(BackgroundQueue, HoldsWhatWasPushedAndNeverGivesAHigherLevelBeforeItsTime) {
+TEST(FeedbackQueue, HoldsWhatWasPushedAndNeverGivesAHigherLevelBeforeItsTime) {
   for (const std::uint64_t seed : campaign_seeds(64)) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    BackgroundQueue queue;
+    FeedbackQueue queue(4 * kMillisecond, 4);
     struct Waiter {
       InstanceId id;
       std::uint64_t used_ns;

@@ -161,10 +161,10 @@ std::size_t InstanceManager::live_count() const {
 void InstanceManager::verify() const {
   const Implementation& self = *implementation_;
   std::map<InstanceId, int> queue_counts;
-  for (const auto* queue : {&self.ready, &self.queued}) {
-    for (const InstanceId id : *queue) ++queue_counts[id];
+  for (const InstanceId id : self.queued) ++queue_counts[id];
+  for (const FeedbackQueue* queue : {&self.ready, &self.background}) {
+    for (const InstanceId id : queue->ids()) ++queue_counts[id];
   }
-  for (const InstanceId id : self.background.ids()) ++queue_counts[id];
   std::size_t timer_count = 0;
   std::uint32_t slot_count = 0;
   std::vector<const InstanceRecord*> instances;

@@ -94,7 +94,7 @@ void InstanceManager::Implementation::stop(InstanceRecord& record, EndKind kind,
     remove_from(queued, record.id);
     admission.begin();
   }
-  if (record.stage == Stage::Ready) remove_from(ready, record.id);
+  if (record.stage == Stage::Ready) ready.remove(record.id);
   if (record.stage == Stage::Background) background.remove(record.id);
   end(record, kind, std::move(reason), std::move(limit));
 }

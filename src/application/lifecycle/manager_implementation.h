@@ -16,14 +16,17 @@
 #include <vector>
 
 #include "application/hostcalls/calls.h"
-#include "application/lifecycle/background_queue.h"
 #include "application/lifecycle/child_programs.h"
+#include "application/lifecycle/feedback_queue.h"
 #include "application/lifecycle/instance_manager.h"
 #include "application/lifecycle/instance_record.h"
 #include "application/lifecycle/program_store.h"
 #include "application/lifecycle/tenant_meter.h"
 
 namespace quire::lifecycle {
+
+// One that never waited counts in the background as if it had run so much more.
+inline constexpr std::uint64_t kUnknownRunNs = 4'000'000;
 
 struct InstanceManager::Implementation final : ChildHost {
   explicit Implementation(const ManagerParts& given)
@@ -57,6 +60,7 @@ struct InstanceManager::Implementation final : ChildHost {
   Result<void> check_launch(const LaunchRequest& request, Admission::Wait wait);
   void start(InstanceRecord& record);
   void start_queued();
+  void make_ready(InstanceRecord& record);
   void run(InstanceRecord& record, std::uint32_t slice_ticks);
   void after_run(InstanceRecord& record, sandbox::RunState state);
   bool over_cpu_limit(InstanceRecord& record);
@@ -84,8 +88,11 @@ struct InstanceManager::Implementation final : ChildHost {
   std::unordered_map<InstanceId, std::unique_ptr<InstanceRecord>> records;
   std::uint64_t next_id = 1;
   std::uint32_t slot_count = 0;  // Instances that hold a slot of the runtime.
-  std::deque<InstanceId> queued, ready;
-  BackgroundQueue background;
+  std::deque<InstanceId> queued;
+  // By what each runs from wait to wait: who does a little for each token goes before who computes
+  // for as long as it may.
+  FeedbackQueue ready{100'000, 2};
+  FeedbackQueue background{kUnknownRunNs, 4};  // By what each ran since its last wait.
   std::set<std::pair<std::uint64_t, InstanceId>> timers;
   std::set<std::pair<std::uint64_t, InstanceId>> wall_ends;  // Of wall_ns_max.
   std::map<std::string, ProgramId> names;                    // Programs that others may launch.

@@ -1,4 +1,5 @@
 // Guests that start, run and wait, and what wakes them.
+#include <algorithm>
 #include <utility>
 
 #include "application/lifecycle/manager_implementation.h"
@@ -9,6 +10,10 @@ namespace {
 
 constexpr std::uint32_t kSliceTicks = 2;            // 1 to 2 ms.
 constexpr std::uint32_t kBackgroundSliceTicks = 1;  // So that a bump of the epoch ends it at once.
+// One that has run so much longer than it has waited, or runs so long from wait to wait, only
+// computes, however often it waits.
+constexpr std::uint64_t kOwedNsMax = 2'000'000;
+constexpr std::uint64_t kBurstNsMax = 800'000;
 
 std::string seconds(std::uint64_t ns) {
   char text[32];
@@ -46,8 +51,17 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
   record.instance = std::move(instance).take();
   ++slot_count;
   parts.control.start_instance(record.id, record.tenant, record.limits.control);
-  record.stage = Stage::Ready;
-  ready.push_back(record.id);
+  make_ready(record);
+}
+
+void InstanceManager::Implementation::make_ready(InstanceRecord& record) {
+  if (record.owed_ns > kOwedNsMax || record.burst_ns > kBurstNsMax) {
+    record.stage = Stage::Background;
+    background.push(record.id, std::max(record.owed_ns, record.burst_ns));
+  } else {
+    record.stage = Stage::Ready;
+    ready.push(record.id, record.burst_ns);
+  }
 }
 
 // In order, but a launch whose program still compiles lets later ones pass.
@@ -71,8 +85,9 @@ void InstanceManager::Implementation::start_queued() {
 void InstanceManager::Implementation::wake_if_over(InstanceRecord& record) {
   if (record.stage != Stage::Waiting || !record.state->wait_over()) return;
   set_timer(record, std::nullopt);
-  record.stage = Stage::Ready;
-  ready.push_back(record.id);
+  const std::uint64_t waited_ns = parts.clock.now_ns() - record.waiting_since_ns;
+  record.owed_ns -= std::min(record.owed_ns, waited_ns);
+  make_ready(record);
 }
 
 void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t slice_ticks) {
@@ -83,6 +98,7 @@ void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t 
   const std::uint64_t used_ns = parts.clock.now_ns() - start_ns;
   record.end.cpu_ns += used_ns;
   record.cpu_ns_since_wait += used_ns;
+  record.owed_ns += used_ns;
   hostcalls::SessionBox& session = record.state->session;
   if (record.end.first_message_ns == 0 && !session.outbox().empty()) {
     record.end.first_message_ns = start_ns + used_ns;
@@ -125,17 +141,20 @@ void InstanceManager::Implementation::after_run(InstanceRecord& record, sandbox:
   switch (state) {
     case sandbox::RunState::Waiting:
       if (over_cpu_limit(record)) return;
+      record.burst_ns = record.has_waited ? (record.burst_ns + record.cpu_ns_since_wait) / 2
+                                          : record.cpu_ns_since_wait;
       record.cpu_ns_since_wait = 0;
       record.has_waited = true;
       record.stage = Stage::Waiting;
+      record.waiting_since_ns = parts.clock.now_ns();
       set_timer(record, record.state->futures.next_deadline_ns());
       wake_if_over(record);
       return;
     case sandbox::RunState::Cut:
       if (over_cpu_limit(record)) return;
       record.stage = Stage::Background;
-      background.push(record.id, record.cpu_ns_since_wait +
-                                     (record.has_waited ? 0 : BackgroundQueue::kUnknownNs));
+      background.push(record.id,
+                      record.cpu_ns_since_wait + (record.has_waited ? 0 : kUnknownRunNs));
       return;
     case sandbox::RunState::Finished:
       record.end.exit_code = record.instance->exit_code();
@@ -215,9 +234,7 @@ bool InstanceManager::run_ready(std::uint64_t budget_ns) {
   if (self.ready.empty()) return false;
   const std::uint64_t start_ns = self.parts.clock.now_ns();
   do {
-    InstanceRecord& record = *self.find(self.ready.front());
-    self.ready.pop_front();
-    self.run(record, kSliceTicks);
+    self.run(*self.find(self.ready.pop()), kSliceTicks);
   } while (!self.ready.empty() && self.parts.clock.now_ns() - start_ns < budget_ns);
   return true;
 }
