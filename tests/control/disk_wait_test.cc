@@ -112,6 +112,31 @@ TEST_F(DiskWaits, ADiskThatNeverAnswersKeepsThemForTenSeconds) {
   EXPECT_EQ(harness.error(younger.id, wanted), ErrorCode::NoFreePage);
 }
 
+TEST_F(DiskWaits, ASynchronizeBehindASaveIsAnsweredThoughNothingElseEverHappens) {
+  PageGuest guest(harness, kTenant);
+  const ObjectId context = context_of(guest, 40);
+  const FutureId saved = guest.send(ContextSave{context, "it", false, {}});
+  const FutureId behind = guest.send(Synchronize{guest.queue});
+  harness.run();
+  ASSERT_TRUE(harness.has(guest.id, saved));
+  ASSERT_TRUE(harness.has(guest.id, behind)) << "the save was the last of what came before it";
+  EXPECT_FALSE(harness.error(guest.id, behind));
+}
+
+TEST_F(DiskWaits, AQueueDestroyedBehindASaveIsGoneWithIt) {
+  PageGuest guest(harness, kTenant);
+  const ObjectId queue = harness.queue(guest.id);
+  const ObjectId context = harness.context(guest.id, queue);
+  guest.send(ContextAppend{context, count_tokens(40)});
+  guest.send(ContextFlush{context});
+  harness.run();
+  guest.send(ContextSave{context, "it", false, {}});
+  const FutureId destroyed = guest.send(DestroyQueue{queue});
+  harness.run();
+  ASSERT_TRUE(harness.has(guest.id, destroyed));
+  EXPECT_FALSE(harness.error(guest.id, destroyed));
+}
+
 // An open that waits for pages itself frees none.
 TEST_F(DiskWaits, OpensThatWaitForPagesKeepNobody) {
   PageGuest older(harness, kTenant);

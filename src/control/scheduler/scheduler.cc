@@ -269,10 +269,12 @@ void Scheduler::complete(Completion completion) {
 
 void Scheduler::deliver(store::DiskAnswer answer) {
   resources_.cache.set_time(table_.clock.now_ns());
-  if (saves_.deliver(answer) || tiers_.deliver(answer)) return;
-  // Whoever gives a ticket back does not wait for the answer.
-  opens_.deliver(answer, woken_);
-  add_woken();
+  if (!saves_.deliver(answer) && !tiers_.deliver(answer)) {
+    // Whoever gives a ticket back does not wait for the answer.
+    opens_.deliver(answer, woken_);
+    add_woken();
+  }
+  drain();  // A save that ends lets go on what waits to be the first of its queue.
 }
 
 Result<void> Scheduler::complete_pass(std::size_t index, Result<void> outcome) {
