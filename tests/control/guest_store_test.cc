@@ -155,6 +155,21 @@ TEST_F(GuestStore, WhatAnEndedProgramLeftWaitingIsForgottenAndADroppedFutureIsNo
   EXPECT_EQ(reader.number_at(kBuffer), static_cast<int>(StoreJobs::kOnDiskCountMax) - 1);
 }
 
+TEST_F(GuestStore, ADroppedReadThatWaitsIsNotDoneAndADroppedPutCountsUntilItIs) {
+  Guest guest(*harness, TenantId{1});
+  for (std::size_t i = 0; i < StoreJobs::kOnDiskCountMax; ++i) begin_put(guest, "key", "value");
+  const auto begin_get = [&] { return guest.call("store", "get", {guest.put(kName, "key"), 3}); };
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(guest.call("future", "drop", {begin_get()}), 0);
+  EXPECT_EQ(guest.call("future", "drop", {begin_put(guest, "key", "last")}), 0);
+  std::size_t job_count = 0;
+  do {
+    harness->controller->poll();
+    while (harness->disk->run_one()) ++job_count;
+  } while (harness->controller->poll());
+  EXPECT_EQ(job_count, StoreJobs::kOnDiskCountMax + 1) << "the puts alone";
+  EXPECT_EQ(get(guest, "key"), 8 + 4);
+}
+
 TEST_F(GuestStore, AFailingDiskIsTheCallersErrorAndTheNextCallWorks) {
   Guest guest(*harness, TenantId{1});
   EXPECT_EQ(put(guest, "key", "one"), 8);

@@ -261,8 +261,7 @@ bool Controller::poll() {
   }
   while (std::optional<TextOutcome> outcome = inbox_.take_text()) {
     has_any = true;
-    Instance* instance = find_instance(jobs_.finish(std::move(*outcome)));
-    if (instance != nullptr) --instance->job_count;
+    jobs_.finish(std::move(*outcome));
   }
   while (std::optional<store::DiskAnswer> answer = inbox_.take_disk()) {
     has_any = true;
@@ -272,9 +271,6 @@ bool Controller::poll() {
       continue;
     }
     store_jobs_.finish(std::move(*answer));
-    while (const std::optional<InstanceId> settled = store_jobs_.take_settled()) {
-      if (Instance* instance = find_instance(*settled)) --instance->job_count;
-    }
   }
   return has_any;
 }

@@ -450,14 +450,15 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
 
 Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotDelete& body) {
   TRY(store::check_snapshot_name(body.name));
-  return store_jobs_.start(
-      instance, command.future,
-      store::RemoveJob{.tenant = tenant_name(instance.tenant), .name = body.name});
+  store_jobs_.start(instance, command.future,
+                    store::RemoveJob{.tenant = tenant_name(instance.tenant), .name = body.name});
+  return {};
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotList&) {
-  return store_jobs_.start(instance, command.future,
-                           store::ListJob{.tenant = tenant_name(instance.tenant)});
+  store_jobs_.start(instance, command.future,
+                    store::ListJob{.tenant = tenant_name(instance.tenant)});
+  return {};
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextDrop& body) {
@@ -476,9 +477,7 @@ Result<void> Controller::start_text_job(Instance& instance, Command& command, Mo
     return Error(ErrorCode::NotSupported,
                  "model \"" + descriptions_[index].name + "\" has no tokenizer");
   }
-  if (!jobs_.start(instance.id, command.future, std::move(command.body), *models_[index].codec)) {
-    ++instance.job_count;
-  }
+  jobs_.start(instance, command.future, std::move(command.body), *models_[index].codec);
   return {};
 }
 
@@ -500,32 +499,35 @@ Result<void> Controller::issue(Instance& instance, Command& command, const GetVo
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const PutValue& body) {
-  return store_jobs_.start(instance, command.future,
-                           store::PutValueJob{.tenant = tenant_name(instance.tenant),
-                                              .key = body.key,
-                                              .value = body.value,
-                                              .expected = {body.expected}});
+  store_jobs_.start(instance, command.future,
+                    store::PutValueJob{.tenant = tenant_name(instance.tenant),
+                                       .key = body.key,
+                                       .value = body.value,
+                                       .expected = {body.expected}});
+  return {};
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const GetValue& body) {
-  return store_jobs_.start(
-      instance, command.future,
-      store::GetValueJob{.tenant = tenant_name(instance.tenant), .key = body.key});
+  store_jobs_.start(instance, command.future,
+                    store::GetValueJob{.tenant = tenant_name(instance.tenant), .key = body.key});
+  return {};
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const DeleteValue& body) {
-  return store_jobs_.start(
+  store_jobs_.start(
       instance, command.future,
       store::DeleteValueJob{
           .tenant = tenant_name(instance.tenant), .key = body.key, .expected = {body.expected}});
+  return {};
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ListKeys& body) {
-  return store_jobs_.start(instance, command.future,
-                           store::ListKeysJob{.tenant = tenant_name(instance.tenant),
-                                              .prefix = body.prefix,
-                                              .after = body.after,
-                                              .count_max = body.count});
+  store_jobs_.start(instance, command.future,
+                    store::ListKeysJob{.tenant = tenant_name(instance.tenant),
+                                       .prefix = body.prefix,
+                                       .after = body.after,
+                                       .count_max = body.count});
+  return {};
 }
 
 Result<void> Controller::issue(Instance& instance, Command&, const DropFuture& body) {

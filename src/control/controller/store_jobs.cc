@@ -1,5 +1,6 @@
 #include "control/controller/store_jobs.h"
 
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -43,82 +44,55 @@ AnswerBody answer_of(Other) {
   return Done{};
 }
 
+bool changes_something(const store::DiskJob& job) {
+  return !std::holds_alternative<store::GetValueJob>(job) &&
+         !std::holds_alternative<store::ListKeysJob>(job) &&
+         !std::holds_alternative<store::ListJob>(job);
+}
+
 }  // namespace
 
-Result<void> StoreJobs::start(Instance& instance, FutureId future, store::DiskJob job) {
-  const Job owner{.instance = instance.id, .future = future};
-  if (jobs_.size() >= kOnDiskCountMax) {
-    waiting_[instance.tenant].push_back({owner, std::move(job)});
-  } else {
-    const store::DiskJobId id = TRY(disk_.submit(std::move(job)));
-    jobs_.emplace(static_cast<std::uint64_t>(id), owner);
-  }
-  ++instance.job_count;
-  return {};
+void StoreJobs::start(Instance& instance, FutureId future, store::DiskJob job) {
+  jobs_.add(instance, future, std::move(job));
+  fill();
 }
 
 void StoreJobs::finish(store::DiskAnswer answer) {
-  const auto found = jobs_.find(static_cast<std::uint64_t>(answer.id));
-  QUIRE_CHECK(found != jobs_.end(), "an answer to nothing that was asked");
-  const Job job = found->second;
-  jobs_.erase(found);
-  settled_.push_back(job.instance);
-  if (job.future != kNoFuture) {
+  const auto found = on_disk_.find(static_cast<std::uint64_t>(answer.id));
+  QUIRE_CHECK(found != on_disk_.end(), "an answer to nothing that was asked");
+  const JobTurns<store::DiskJob>::Owner owner = jobs_.finish(found->second);
+  on_disk_.erase(found);
+  if (owner.future != kNoFuture) {
     Result<AnswerBody> body =
         answer.body.ok()
             ? Result<AnswerBody>(std::visit([](auto each) { return answer_of(std::move(each)); },
                                             std::move(answer.body).take()))
             : Result<AnswerBody>(std::move(answer.body).take_error());
-    dispatcher_.answer(job.instance, job.future, std::move(body));
+    dispatcher_.answer(owner.instance, owner.future, std::move(body));
   }
   fill();
 }
 
 void StoreJobs::fill() {
-  while (jobs_.size() < kOnDiskCountMax && !waiting_.empty()) {
-    auto turn = waiting_.upper_bound(last_turn_);
-    if (turn == waiting_.end()) turn = waiting_.begin();
-    last_turn_ = turn->first;
-    Waiting next = std::move(turn->second.front());
-    turn->second.pop_front();
-    if (turn->second.empty()) waiting_.erase(turn);
-    Result<store::DiskJobId> id = disk_.submit(next.job);
+  while (jobs_.running_count() < kOnDiskCountMax) {
+    std::optional<JobTurns<store::DiskJob>::Turn> next = jobs_.take_next();
+    if (!next) return;
+    Result<store::DiskJobId> id = disk_.submit(std::move(next->work));
     if (id.ok()) {
-      jobs_.emplace(static_cast<std::uint64_t>(id.value()), next.owner);
+      on_disk_.emplace(static_cast<std::uint64_t>(id.value()), next->id);
       continue;
     }
-    settled_.push_back(next.owner.instance);
-    if (next.owner.future == kNoFuture) continue;
-    dispatcher_.answer(next.owner.instance, next.owner.future, std::move(id).take_error());
+    const JobTurns<store::DiskJob>::Owner owner = jobs_.finish(next->id);
+    dispatcher_.answer(owner.instance, owner.future, std::move(id).take_error());
   }
-}
-
-std::optional<InstanceId> StoreJobs::take_settled() {
-  if (settled_.empty()) return std::nullopt;
-  const InstanceId instance = settled_.front();
-  settled_.pop_front();
-  return instance;
 }
 
 void StoreJobs::forget(InstanceId instance, FutureId future) {
-  const auto drop = [&](Job& job) {
-    if (job.instance == instance && job.future == future) job.future = kNoFuture;
-  };
-  for (auto& [id, job] : jobs_) drop(job);
-  for (auto& [tenant, queue] : waiting_) {
-    for (Waiting& each : queue) drop(each.owner);
-  }
+  jobs_.forget(instance, future, changes_something);
 }
 
 void StoreJobs::forget_all(InstanceId instance) {
-  for (auto& [id, job] : jobs_) {
-    if (job.instance == instance) job.future = kNoFuture;
-  }
-  for (auto& [tenant, queue] : waiting_) {
-    std::erase_if(queue,
-                  [instance](const Waiting& each) { return each.owner.instance == instance; });
-  }
-  std::erase_if(waiting_, [](const auto& each) { return each.second.empty(); });
+  jobs_.forget_all(instance);
 }
 
 }  // namespace quire::control

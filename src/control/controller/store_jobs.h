@@ -3,22 +3,20 @@
 // the values that tenants keep by key.
 //
 // The disk has room for so many jobs of all kinds; kOnDiskCountMax of them are these. What is
-// beyond that waits here, tenants taking turns, so that a program that asks in a loop delays its
-// own tenant and hides nobody's snapshot behind `unavailable`.
+// beyond that waits here, tenants taking turns (JobTurns), so that a program that asks in a loop
+// delays its own tenant and hides nobody's snapshot behind `unavailable`.
 //
 // Owns     the questions on their way and those that wait. Each tenant's are answered in the order
 //          in which they were asked; instances bound how many they have.
 // Thread   engine thread; the work itself on the disk's.
-// Errors   of start(): NotSupported without a store, Unavailable where the disk has too much to do.
+// Errors   are answers: NotSupported without a store, Unavailable where the disk has too much to
+//          do, and the disk's own.
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <map>
-#include <optional>
 #include <unordered_map>
 
+#include "control/controller/job_turns.h"
 #include "control/dispatcher/dispatcher.h"
-#include "control/resources/objects.h"
 #include "control/scheduler/snapshot_disk.h"
 
 namespace quire::control {
@@ -31,36 +29,26 @@ class StoreJobs {
       : disk_(disk, kNoModel, {}), dispatcher_(dispatcher) {}
 
   // Counts as one of the instance's jobs until it is answered.
-  Result<void> start(Instance& instance, FutureId future, store::DiskJob job);
-  // Answers the one whose job it was, and gives the disk what waits; see take_settled().
+  void start(Instance& instance, FutureId future, store::DiskJob job);
+  // Answers the one whose job it was, and gives the disk what waits.
   void finish(store::DiskAnswer answer);
-  // An instance whose job was answered since; empty: none is left to tell.
-  std::optional<InstanceId> take_settled();
-  // Nobody wants the answer; it happens all the same.
+  // Nobody wants the answer. What changes something happens all the same, and counts until then.
   void forget(InstanceId instance, FutureId future);
   // The instance ends: what the disk has not been given does not happen.
   void forget_all(InstanceId instance);
 
-  bool idle() const { return jobs_.empty() && waiting_.empty(); }
+  bool idle() const { return jobs_.idle(); }
+  std::uint32_t count_of(InstanceId instance) const { return jobs_.count_of(instance); }
+  void verify() const { jobs_.verify(); }
 
  private:
   static constexpr ModelIndex kNoModel{0xffff};
-  struct Job {
-    InstanceId instance{};
-    FutureId future{};
-  };
-  struct Waiting {
-    Job owner;
-    store::DiskJob job;
-  };
   void fill();
 
   SnapshotDisk disk_;
   Dispatcher& dispatcher_;
-  std::unordered_map<std::uint64_t, Job> jobs_;      // On the disk's way.
-  std::map<TenantId, std::deque<Waiting>> waiting_;  // None is empty.
-  TenantId last_turn_{};
-  std::deque<InstanceId> settled_;
+  JobTurns<store::DiskJob> jobs_;
+  std::unordered_map<std::uint64_t, std::uint64_t> on_disk_;  // Jobs there, by the disk's number.
 };
 
 }  // namespace quire::control

@@ -60,56 +60,40 @@ Result<AnswerBody> work(const CommandBody& body, const TextCodec& codec) {
 
 }  // namespace
 
-bool TextJobs::start(InstanceId instance, FutureId future, CommandBody body,
+void TextJobs::start(Instance& instance, FutureId future, CommandBody body,
                      const TextCodec& codec) {
+  if (future == kNoFuture) return;  // It changes nothing and nobody waits.
   if (helper_ == nullptr || is_short(body)) {
-    dispatcher_.answer(instance, future, work(body, codec));
-    return true;
+    dispatcher_.answer(instance.id, future, work(body, codec));
+    return;
   }
-  const std::uint64_t id = ++next_;
-  jobs_.emplace(id, Job{.instance = instance, .future = future});
-  Waiting waiting{.id = id, .body = std::move(body), .codec = &codec};
-  if (running_count_ < CompletionInbox::kTextJobCountMax) {
-    launch(std::move(waiting));
-  } else {
-    waiting_.push_back(std::move(waiting));
-  }
-  return false;
+  jobs_.add(instance, future, {.body = std::move(body), .codec = &codec});
+  fill();
 }
 
-void TextJobs::launch(Waiting waiting) {
-  ++running_count_;
-  auto shared = std::make_shared<const Waiting>(std::move(waiting));
-  helper_->run([shared, &inbox = inbox_] {
-    inbox.deliver({.job = shared->id, .answer = work(shared->body, *shared->codec)});
-  });
+void TextJobs::fill() {
+  while (jobs_.running_count() < kOnHelperCountMax) {
+    std::optional<JobTurns<Work>::Turn> next = jobs_.take_next();
+    if (!next) return;
+    const auto shared = std::make_shared<const Work>(std::move(next->work));
+    helper_->run([id = next->id, shared, &inbox = inbox_] {
+      inbox.deliver({.job = id, .answer = work(shared->body, *shared->codec)});
+    });
+  }
 }
 
-InstanceId TextJobs::finish(TextOutcome outcome) {
-  --running_count_;
-  const auto found = jobs_.find(outcome.job);
-  QUIRE_CHECK(found != jobs_.end(), "a text job finished twice");
-  const Job job = found->second;
-  jobs_.erase(found);
-  dispatcher_.answer(job.instance, job.future, std::move(outcome.answer));
-  if (!waiting_.empty()) {
-    Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    launch(std::move(next));
-  }
-  return job.instance;
+void TextJobs::finish(TextOutcome outcome) {
+  const JobTurns<Work>::Owner owner = jobs_.finish(outcome.job);
+  dispatcher_.answer(owner.instance, owner.future, std::move(outcome.answer));
+  fill();
 }
 
 void TextJobs::forget(InstanceId instance, FutureId future) {
-  for (auto& [id, job] : jobs_) {
-    if (job.instance == instance && job.future == future) job.future = kNoFuture;
-  }
+  jobs_.forget(instance, future, [](const Work&) { return false; });
 }
 
 void TextJobs::forget_all(InstanceId instance) {
-  for (auto& [id, job] : jobs_) {
-    if (job.instance == instance) job.future = kNoFuture;
-  }
+  jobs_.forget_all(instance);
 }
 
 }  // namespace quire::control

@@ -2,16 +2,18 @@
 // TextJobs runs tokenize, detokenize, apply_chat_template and get_vocabs: short ones at once,
 // others on a helper.
 //
-// Owns     the jobs that wait or run. A job that runs cannot be stopped; its outcome is then
-// dropped. Thread   engine thread; the work itself on the helper's. Bound    kTextJobCountMax run
-// at once, the others wait in order; instances bound how many they have.
+// The helper has a few jobs at a time; the others wait here and tenants take turns (JobTurns), so
+// that whoever tokenises books in a loop delays no other tenant's chat template by more than those
+// few. A job that runs cannot be stopped; its outcome is then dropped. One that still waits when
+// nobody wants it any more is never done.
+//
+// Thread   engine thread; the work itself on the helper's.
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <unordered_map>
 
 #include "control/api/command.h"
 #include "control/controller/completion_inbox.h"
+#include "control/controller/job_turns.h"
 #include "control/dispatcher/dispatcher.h"
 #include "inference/api/text_codec.h"
 
@@ -26,41 +28,39 @@ class HelperExecutor {
 
 class TextJobs {
  public:
+  // Enough that the helper has work while the engine is about to bring more.
+  static constexpr std::size_t kOnHelperCountMax = 4;
+  static_assert(kOnHelperCountMax <= CompletionInbox::kTextJobCountMax);
+
   // A null helper: every job runs at once, inside start().
   TextJobs(CompletionInbox& inbox, HelperExecutor* helper, Dispatcher& dispatcher)
       : inbox_(inbox), helper_(helper), dispatcher_(dispatcher) {}
 
-  // `body` is Tokenize, Detokenize, ApplyChatTemplate or GetVocabulary. True if it is already
-  // answered.
-  bool start(InstanceId instance, FutureId future, CommandBody body,
+  // `body` is Tokenize, Detokenize, ApplyChatTemplate or GetVocabulary. Counts as one of the
+  // instance's jobs until it is answered, which may be at once.
+  void start(Instance& instance, FutureId future, CommandBody body,
              const inference::TextCodec& codec);
-  // Takes an outcome in and answers it. Gives the instance whose job it was.
-  InstanceId finish(TextOutcome outcome);
+  // Takes an outcome in and answers it.
+  void finish(TextOutcome outcome);
   // Nobody wants the answer of this one, or of any of the instance's.
   void forget(InstanceId instance, FutureId future);
   void forget_all(InstanceId instance);
 
-  bool idle() const { return jobs_.empty(); }
+  bool idle() const { return jobs_.idle(); }
+  std::uint32_t count_of(InstanceId instance) const { return jobs_.count_of(instance); }
+  void verify() const { jobs_.verify(); }
 
  private:
-  struct Job {
-    InstanceId instance{};
-    FutureId future{};
-  };
-  struct Waiting {
-    std::uint64_t id = 0;
+  struct Work {
     CommandBody body;
     const inference::TextCodec* codec = nullptr;
   };
-  void launch(Waiting waiting);
+  void fill();
 
   CompletionInbox& inbox_;
   HelperExecutor* helper_;
   Dispatcher& dispatcher_;
-  std::unordered_map<std::uint64_t, Job> jobs_;
-  std::deque<Waiting> waiting_;
-  std::size_t running_count_ = 0;
-  std::uint64_t next_ = 0;
+  JobTurns<Work> jobs_;
 };
 
 }  // namespace quire::control

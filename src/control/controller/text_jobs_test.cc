@@ -52,82 +52,141 @@ class PatientHelper final : public HelperExecutor {
   std::vector<std::function<void()>> jobs;
 };
 
+Instance instance_of(std::uint64_t id, std::uint32_t tenant = 1) {
+  Instance instance;
+  instance.id = InstanceId{id};
+  instance.tenant = TenantId{tenant};
+  return instance;
+}
+
 struct Fixture {
+  // Runs what the helper has, once.
+  void help() {
+    for (auto& job : std::exchange(helper.jobs, {})) job();
+    while (auto outcome = inbox.take_text()) jobs.finish(std::move(*outcome));
+    jobs.verify();
+  }
+  void start_template(Instance& of, std::uint32_t future) {
+    jobs.start(of, FutureId{future}, ApplyChatTemplate{.request = "x", .tokens = true}, codec);
+    jobs.verify();
+  }
+  bool has(std::uint32_t future) const { return answers.by_future.contains(FutureId{future}); }
+
   Wakeup wakeup;
   CompletionInbox inbox{wakeup};
   Answers answers;
   Dispatcher dispatcher{answers, nullptr};
   ByteCodec codec;
+  PatientHelper helper;
+  TextJobs jobs{inbox, &helper, dispatcher};
+  Instance instance = instance_of(1);
+  Instance other = instance_of(2, 2);
 };
+
+constexpr std::uint32_t kOnHelper = TextJobs::kOnHelperCountMax;
 
 TEST(TextJobs, ShortOnesAreAnsweredAtOnce) {
   Fixture fixture;
-  PatientHelper helper;
-  TextJobs jobs(fixture.inbox, &helper, fixture.dispatcher);
-  EXPECT_TRUE(jobs.start(InstanceId{1}, FutureId{1}, Tokenize{.text = "ab", .add_bos = true},
-                         fixture.codec));
-  EXPECT_TRUE(
-      jobs.start(InstanceId{1}, FutureId{2}, Detokenize{.tokens = {104, 105}}, fixture.codec));
+  fixture.jobs.start(fixture.instance, FutureId{1}, Tokenize{.text = "ab", .add_bos = true},
+                     fixture.codec);
+  fixture.jobs.start(fixture.instance, FutureId{2}, Detokenize{.tokens = {104, 105}},
+                     fixture.codec);
   EXPECT_EQ(std::get<Tokens>(fixture.answers.by_future.at(FutureId{1}).value()).ids,
             (std::vector<std::uint32_t>{0, 97, 98}));
   EXPECT_EQ(std::get<Text>(fixture.answers.by_future.at(FutureId{2}).value()).bytes, "hi");
-  EXPECT_TRUE(jobs.idle());
+  EXPECT_TRUE(fixture.jobs.idle());
+  EXPECT_EQ(fixture.instance.job_count, 0u);
 }
 
 TEST(TextJobs, LongOnesComeBackThroughTheInbox) {
   Fixture fixture;
-  PatientHelper helper;
-  TextJobs jobs(fixture.inbox, &helper, fixture.dispatcher);
-  EXPECT_FALSE(jobs.start(InstanceId{1}, FutureId{1}, Tokenize{.text = std::string(5000, 'x')},
-                          fixture.codec));
-  EXPECT_FALSE(
-      jobs.start(InstanceId{1}, FutureId{2}, ApplyChatTemplate{.request = "{}"}, fixture.codec));
+  fixture.jobs.start(fixture.instance, FutureId{1}, Tokenize{.text = std::string(5000, 'x')},
+                     fixture.codec);
+  fixture.jobs.start(fixture.instance, FutureId{2}, ApplyChatTemplate{.request = "{}"},
+                     fixture.codec);
   EXPECT_TRUE(fixture.answers.by_future.empty());
-  for (auto& job : helper.jobs) job();
-  while (auto outcome = fixture.inbox.take_text()) jobs.finish(std::move(*outcome));
+  EXPECT_EQ(fixture.instance.job_count, 2u);
+  fixture.help();
   EXPECT_EQ(std::get<Tokens>(fixture.answers.by_future.at(FutureId{1}).value()).ids.size(), 5000u);
   EXPECT_EQ(fixture.answers.by_future.at(FutureId{2}).error().code(), ErrorCode::NotSupported);
-  EXPECT_TRUE(jobs.idle());
+  EXPECT_TRUE(fixture.jobs.idle());
+  EXPECT_EQ(fixture.instance.job_count, 0u);
 }
 
-TEST(TextJobs, MoreThanMayRunWaitTheirTurnAndNoneIsLost) {
+TEST(TextJobs, MoreThanTheHelperHasWaitTheirTurnAndNoneIsLost) {
   Fixture fixture;
-  PatientHelper helper;
-  TextJobs jobs(fixture.inbox, &helper, fixture.dispatcher);
-  constexpr std::size_t kCount = 3 * CompletionInbox::kTextJobCountMax;
+  constexpr std::uint32_t kCount = 3 * kOnHelper + 1;
   for (std::uint32_t index = 1; index <= kCount; ++index) {
-    jobs.start(InstanceId{1}, FutureId{index}, ApplyChatTemplate{.request = "x", .tokens = true},
-               fixture.codec);
+    fixture.start_template(fixture.instance, index);
   }
-  EXPECT_EQ(helper.jobs.size(), CompletionInbox::kTextJobCountMax);
-  while (!jobs.idle()) {
-    for (auto& job : std::exchange(helper.jobs, {})) job();
-    while (auto outcome = fixture.inbox.take_text()) jobs.finish(std::move(*outcome));
-  }
+  EXPECT_EQ(fixture.helper.jobs.size(), kOnHelper);
+  EXPECT_EQ(fixture.instance.job_count, kCount);
+  while (!fixture.jobs.idle()) fixture.help();
   EXPECT_EQ(fixture.answers.by_future.size(), kCount);
 }
 
-TEST(TextJobs, AForgottenJobIsNotAnswered) {
+TEST(TextJobs, AForgottenJobThatRunsIsNotAnsweredAndCountsUntilItIsDone) {
   Fixture fixture;
-  PatientHelper helper;
-  TextJobs jobs(fixture.inbox, &helper, fixture.dispatcher);
-  for (std::uint32_t index = 1; index <= 3; ++index) {
-    jobs.start(InstanceId{index < 3 ? 1u : 2u}, FutureId{index}, ApplyChatTemplate{.request = "x"},
-               fixture.codec);
-  }
-  jobs.forget(InstanceId{1}, FutureId{1});
-  jobs.forget_all(InstanceId{2});
-  for (auto& job : helper.jobs) job();
-  while (auto outcome = fixture.inbox.take_text()) jobs.finish(std::move(*outcome));
+  fixture.start_template(fixture.instance, 1);
+  fixture.start_template(fixture.instance, 2);
+  fixture.start_template(fixture.other, 3);
+  fixture.jobs.forget(InstanceId{1}, FutureId{1});
+  EXPECT_EQ(fixture.instance.job_count, 2u);
+  fixture.jobs.forget_all(InstanceId{2});
+  EXPECT_EQ(fixture.other.job_count, 0u);
+  fixture.help();
+  EXPECT_EQ(fixture.instance.job_count, 0u);
   EXPECT_EQ(fixture.answers.by_future.size(), 1u);
-  EXPECT_TRUE(fixture.answers.by_future.contains(FutureId{2}));
+  EXPECT_TRUE(fixture.has(2));
+}
+
+TEST(TextJobs, AForgottenJobThatWaitsIsNeverDoneAndCountsNoMore) {
+  Fixture fixture;
+  for (std::uint32_t index = 1; index <= kOnHelper; ++index) {
+    fixture.start_template(fixture.instance, index);
+  }
+  for (std::uint32_t index = 1000; index < 2000; ++index) {
+    fixture.start_template(fixture.instance, index);
+    fixture.jobs.forget(InstanceId{1}, FutureId{index});
+    EXPECT_EQ(fixture.instance.job_count, kOnHelper);
+  }
+  fixture.help();
+  EXPECT_TRUE(fixture.jobs.idle()) << "the helper was given what nobody waits for";
+  EXPECT_EQ(fixture.answers.by_future.size(), kOnHelper);
+}
+
+TEST(TextJobs, WhatAnInstanceThatEndsLeftWaitingIsNeverDone) {
+  Fixture fixture;
+  for (std::uint32_t index = 1; index <= 10 * kOnHelper; ++index) {
+    fixture.start_template(fixture.instance, index);
+  }
+  fixture.jobs.forget_all(InstanceId{1});
+  fixture.help();
+  EXPECT_TRUE(fixture.jobs.idle());
+  EXPECT_TRUE(fixture.answers.by_future.empty());
+}
+
+TEST(TextJobs, ATenantThatAsksForMuchDelaysNoOther) {
+  Fixture fixture;
+  for (std::uint32_t index = 1; index <= 1000; ++index) {
+    fixture.start_template(fixture.instance, index);
+  }
+  fixture.start_template(fixture.other, 2001);
+  fixture.start_template(fixture.other, 2002);
+  fixture.help();
+  EXPECT_FALSE(fixture.has(2001)) << "what the helper had goes first";
+  fixture.help();
+  EXPECT_TRUE(fixture.has(2001) && fixture.has(2002)) << "then they have turns with the thousand";
+  EXPECT_TRUE(fixture.has(kOnHelper + 1)) << "which goes on, in order";
+  EXPECT_FALSE(fixture.has(2 * kOnHelper));
 }
 
 TEST(TextJobs, TheHelperThreadRunsThemAndWakesTheEngine) {
   Fixture fixture;
   HelperThread helper;
   TextJobs jobs(fixture.inbox, &helper, fixture.dispatcher);
-  jobs.start(InstanceId{1}, FutureId{1}, Tokenize{.text = std::string(5000, 'x')}, fixture.codec);
+  jobs.start(fixture.instance, FutureId{1}, Tokenize{.text = std::string(5000, 'x')},
+             fixture.codec);
   while (!jobs.idle()) {
     fixture.wakeup.wait_for(std::chrono::seconds(10));
     while (auto outcome = fixture.inbox.take_text()) jobs.finish(std::move(*outcome));

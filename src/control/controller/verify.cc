@@ -115,8 +115,13 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
 
 void Controller::verify() const {
   table_.verify();
+  jobs_.verify();
+  store_jobs_.verify();
   std::map<const TenantPages*, TenantPages> tenants;
   for (const auto& [order, instance] : table_.instances) {
+    QUIRE_CHECK(
+        instance->job_count == jobs_.count_of(instance->id) + store_jobs_.count_of(instance->id),
+        "J3");
     TenantPages& sum = tenants[instance->tenant_pages];
     sum.instance_count += 1;
     for (const PageLedger& ledger : instance->ledgers) sum.page_count += ledger.page_count();

@@ -308,7 +308,7 @@ struct alignas(64) Instance {
   Operation* first = nullptr;       // Unfinished operations in order of issue.
   Operation* last = nullptr;
   std::uint32_t operation_count = 0;
-  std::uint32_t job_count = 0;  // Text jobs under way.
+  std::uint32_t job_count = 0;  // Of text and of the store, not yet answered.
   std::uint32_t queue_count = 0;
   std::uint32_t context_count = 0;
   std::uint32_t embed_count = 0;
