@@ -66,7 +66,10 @@ void Harness::lost(InstanceId instance, const Error& error) {
 
 FutureId Harness::send(InstanceId instance, CommandBody body, bool wants_answer) {
   const FutureId future = wants_answer ? FutureId{++next_future} : kNoFuture;
-  controller->submit({.instance = instance, .future = future, .body = std::move(body)});
+  const std::uint32_t bytes = next_argument_bytes;
+  next_argument_bytes = bytes % kArgumentBytesMax + 1;
+  controller->submit(
+      {.instance = instance, .future = future, .body = std::move(body), .argument_bytes = bytes});
   return future;
 }
 
@@ -95,7 +98,18 @@ int Harness::run() {
     while (disk && disk->run_one()) goes_on = true;
     verify();
   }
+  if (controller->idle()) check_nothing_is_pending();
   return batches;
+}
+
+void Harness::check_nothing_is_pending() const {
+  for (std::uint64_t id = 1; id <= next_instance; ++id) {
+    const PendingCommands left = controller->pending(InstanceId{id});
+    if (left.count == 0 && left.bytes == 0) continue;
+    std::cerr << "an idle controller has " << left.count << " commands and " << left.bytes
+              << " bytes pending\n";
+    std::abort();
+  }
 }
 
 void Harness::run_until(InstanceId instance, FutureId future) {

@@ -20,6 +20,8 @@ using Answers = std::map<std::pair<InstanceId, FutureId>, Result<AnswerBody>>;
 class Harness final : public AnswerSink {
  public:
   static constexpr int kBatchCountMax = 20'000;  // Of one run().
+  // Commands in turn say that they have 1, 2, ... bytes, up to this prime, and begin again.
+  static constexpr std::uint32_t kArgumentBytesMax = 997;
 
   struct Options {
     inference::SimulatedBackendOptions device{};
@@ -53,6 +55,7 @@ class Harness final : public AnswerSink {
   // Leaves the batch under way.
   void begin_step();
   void verify() const;
+  void check_nothing_is_pending() const;
 
   InstanceId start(TenantId tenant = TenantId{1}, const InstanceLimits& limits = {});
   ObjectId queue(InstanceId instance, Priority priority = Priority::Normal);
@@ -84,6 +87,7 @@ class Harness final : public AnswerSink {
   std::map<InstanceId, Error> losses;
   bool verifies = true;
   std::uint32_t next_future = 0;
+  std::uint32_t next_argument_bytes = 1;
   std::uint32_t next_object = 0;
   std::uint64_t next_instance = 0;
 };

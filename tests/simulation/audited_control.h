@@ -41,6 +41,9 @@ class AuditedControl final : public control::ControlPort, public control::Answer
   control::InstanceStatistics statistics(control::InstanceId instance) const override {
     return inner_->statistics(instance);
   }
+  control::PendingCommands pending(control::InstanceId instance) const override {
+    return inner_->pending(instance);
+  }
 
   void answer(control::Answer answer) override;
   void lost(control::InstanceId instance, const Error& error) override;

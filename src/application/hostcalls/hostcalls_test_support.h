@@ -57,6 +57,17 @@ class RecordingControl final : public control::ControlPort {
     return found == used.end() ? control::InstanceStatistics{} : found->second;
   }
 
+  // What the test has not taken.
+  control::PendingCommands pending(control::InstanceId id) const override {
+    control::PendingCommands sum;
+    for (const control::Command& each : commands) {
+      if (each.instance != id) continue;
+      ++sum.count;
+      sum.bytes += each.argument_bytes;
+    }
+    return sum;
+  }
+
   bool waits() const {
     return std::any_of(commands.begin(), commands.end(), [](const control::Command& each) {
       return each.future != control::kNoFuture;

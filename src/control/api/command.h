@@ -209,6 +209,7 @@ struct Command {
   InstanceId instance{};
   FutureId future = kNoFuture;                    // kNoFuture: nobody waits.
   CommandBody body;
+  std::uint32_t argument_bytes = 0;               // As the sender counts them: ControlPort::pending().
 };
 
 struct Done {};

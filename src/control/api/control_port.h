@@ -55,6 +55,14 @@ struct InstanceStatistics {
   std::uint64_t tenant_page_count = 0;   // By all of its tenant, as TenantOptions count them.
 };
 
+// What an instance has sent and what is not done yet: operations on their way, and jobs of the
+// helper and of the disk, those that nobody waits for included. An answer says that its own command
+// is done and nothing of those before it; this says what is.
+struct PendingCommands {
+  std::uint32_t count = 0;
+  std::uint64_t bytes = 0;  // Sum of their Command::argument_bytes.
+};
+
 class ControlPort {
  public:
   virtual ~ControlPort() = default;
@@ -87,6 +95,8 @@ class ControlPort {
 
   virtual ControlStatistics statistics() const = 0;
   virtual InstanceStatistics statistics(InstanceId instance) const = 0;
+  // At once, however much that is. Nothing for an instance that has ended.
+  virtual PendingCommands pending(InstanceId instance) const = 0;
 };
 
 }  // namespace quire::control

@@ -364,6 +364,13 @@ InstanceStatistics Controller::statistics(InstanceId id) const {
   return statistics;
 }
 
+PendingCommands Controller::pending(InstanceId id) const {
+  const Instance* instance = find_instance(id);
+  if (instance == nullptr) return {};
+  return {.count = instance->operation_count + instance->job_count,
+          .bytes = instance->argument_bytes};
+}
+
 const PageCache& Controller::pages(ModelIndex model) const {
   return schedulers_[static_cast<std::size_t>(model)]->resources().cache;
 }

@@ -84,6 +84,7 @@ class Controller final : public ControlPort {
   bool idle() const override;
   ControlStatistics statistics() const override;
   InstanceStatistics statistics(InstanceId instance) const override;
+  PendingCommands pending(InstanceId instance) const override;
   TierStatistics tier_statistics() const;
 
   // Walks everything and stops the process on the first broken invariant; for tests.

@@ -450,14 +450,13 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
 
 Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotDelete& body) {
   TRY(store::check_snapshot_name(body.name));
-  store_jobs_.start(instance, command.future,
+  store_jobs_.start(instance, command,
                     store::RemoveJob{.tenant = tenant_name(instance.tenant), .name = body.name});
   return {};
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const SnapshotList&) {
-  store_jobs_.start(instance, command.future,
-                    store::ListJob{.tenant = tenant_name(instance.tenant)});
+  store_jobs_.start(instance, command, store::ListJob{.tenant = tenant_name(instance.tenant)});
   return {};
 }
 
@@ -477,7 +476,7 @@ Result<void> Controller::start_text_job(Instance& instance, Command& command, Mo
     return Error(ErrorCode::NotSupported,
                  "model \"" + descriptions_[index].name + "\" has no tokenizer");
   }
-  jobs_.start(instance, command.future, std::move(command.body), *models_[index].codec);
+  jobs_.start(instance, std::move(command), *models_[index].codec);
   return {};
 }
 
@@ -499,7 +498,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const GetVo
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const PutValue& body) {
-  store_jobs_.start(instance, command.future,
+  store_jobs_.start(instance, command,
                     store::PutValueJob{.tenant = tenant_name(instance.tenant),
                                        .key = body.key,
                                        .value = body.value,
@@ -508,21 +507,21 @@ Result<void> Controller::issue(Instance& instance, Command& command, const PutVa
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const GetValue& body) {
-  store_jobs_.start(instance, command.future,
+  store_jobs_.start(instance, command,
                     store::GetValueJob{.tenant = tenant_name(instance.tenant), .key = body.key});
   return {};
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const DeleteValue& body) {
   store_jobs_.start(
-      instance, command.future,
+      instance, command,
       store::DeleteValueJob{
           .tenant = tenant_name(instance.tenant), .key = body.key, .expected = {body.expected}});
   return {};
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ListKeys& body) {
-  store_jobs_.start(instance, command.future,
+  store_jobs_.start(instance, command,
                     store::ListKeysJob{.tenant = tenant_name(instance.tenant),
                                        .prefix = body.prefix,
                                        .after = body.after,

@@ -10,7 +10,7 @@
 // Invariants, all checked by verify():
 //   J1  A job of an instance that lives is named once in by_owner_, and no other is.
 //   J2  A job that waits is in the queue of its tenant, one that runs in none; no queue is empty.
-//   J3  The jobs that an instance counts are those that it has here (see count_of()).
+//   J3  The jobs and bytes that an instance counts are those that it has here (see count_of()).
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -37,15 +37,18 @@ class JobTurns {
     FutureId future = kNoFuture;  // kNoFuture: nobody wants the answer.
   };
 
-  void add(Instance& instance, FutureId future, Work work) {
+  // `argument_bytes`: as of the command; its instance counts them as long as the job.
+  void add(Instance& instance, FutureId future, std::uint32_t argument_bytes, Work work) {
     const std::uint64_t id = ++last_id_;
     jobs_.emplace(id, Job{.instance = &instance,
                           .future = future,
                           .tenant = instance.tenant,
+                          .argument_bytes = argument_bytes,
                           .work = std::move(work)});
     by_owner_.insert({instance.id, future, id});
     waiting_[instance.tenant].insert(id);
     ++instance.job_count;
+    instance.argument_bytes += argument_bytes;
   }
 
   // The next tenant's first job, which runs from now on. Empty: none waits.
@@ -106,7 +109,7 @@ class JobTurns {
         erase(found);
         continue;
       }
-      --job.instance->job_count;
+      uncount(job);
       job.instance = nullptr;
       job.is_wanted = false;
     }
@@ -115,12 +118,14 @@ class JobTurns {
   std::size_t running_count() const { return running_count_; }
   bool idle() const { return jobs_.empty(); }
 
-  std::uint32_t count_of(InstanceId instance) const {
-    std::uint32_t count = 0;
+  PendingCommands count_of(InstanceId instance) const {
+    PendingCommands pending;
     for (const auto& [id, job] : jobs_) {
-      count += job.instance != nullptr && job.instance->id == instance;
+      if (job.instance == nullptr || job.instance->id != instance) continue;
+      ++pending.count;
+      pending.bytes += job.argument_bytes;
     }
-    return count;
+    return pending;
   }
 
   void verify() const {
@@ -147,6 +152,7 @@ class JobTurns {
     Instance* instance = nullptr;  // Null: it has ended.
     FutureId future = kNoFuture;
     TenantId tenant{};
+    std::uint32_t argument_bytes = 0;
     bool is_wanted = true;
     std::optional<Work> work;  // Empty: it runs.
   };
@@ -157,8 +163,12 @@ class JobTurns {
     queue->second.erase(id);
     if (queue->second.empty()) waiting_.erase(queue);
   }
+  static void uncount(const Job& job) {
+    --job.instance->job_count;
+    job.instance->argument_bytes -= job.argument_bytes;
+  }
   void erase(typename Jobs::iterator job) {
-    if (job->second.instance != nullptr) --job->second.instance->job_count;
+    if (job->second.instance != nullptr) uncount(job->second);
     jobs_.erase(job);
   }
 

@@ -62,7 +62,7 @@ class Program {
     ModelJob job{.work = ++work_count_, .instance = instance.id, .tenant = instance.tenant};
     if (below(4) > 0) job.future = FutureId{job.work};
     jobs_.push_back(job);
-    turns_.add(instance, job.future, job.work);
+    turns_.add(instance, job.future, 10 * job.work, job.work);
   }
   // Of all that wait: the next tenant's behind the last one, and of that the first.
   ModelJob* next() {
@@ -130,8 +130,12 @@ class Program {
       const auto count = static_cast<std::uint32_t>(
           std::count_if(jobs_.begin(), jobs_.end(),
                         [&](const ModelJob& each) { return each.instance == instance.id; }));
+      std::uint64_t bytes = 0;
+      for (const ModelJob& each : jobs_) bytes += each.instance == instance.id ? 10 * each.work : 0;
       EXPECT_EQ(instance.job_count, count);
-      EXPECT_EQ(turns_.count_of(instance.id), count);
+      EXPECT_EQ(instance.argument_bytes, bytes);
+      EXPECT_EQ(turns_.count_of(instance.id).count, count);
+      EXPECT_EQ(turns_.count_of(instance.id).bytes, bytes);
     }
   }
 

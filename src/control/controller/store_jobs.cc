@@ -52,8 +52,8 @@ bool changes_something(const store::DiskJob& job) {
 
 }  // namespace
 
-void StoreJobs::start(Instance& instance, FutureId future, store::DiskJob job) {
-  jobs_.add(instance, future, std::move(job));
+void StoreJobs::start(Instance& instance, const Command& command, store::DiskJob job) {
+  jobs_.add(instance, command.future, command.argument_bytes, std::move(job));
   fill();
 }
 

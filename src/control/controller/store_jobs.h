@@ -28,8 +28,8 @@ class StoreJobs {
   StoreJobs(store::Disk* disk, Dispatcher& dispatcher)
       : disk_(disk, kNoModel, {}), dispatcher_(dispatcher) {}
 
-  // Counts as one of the instance's jobs until it is answered.
-  void start(Instance& instance, FutureId future, store::DiskJob job);
+  // What the command asks of the disk. Counts as one of the instance's jobs until it is answered.
+  void start(Instance& instance, const Command& command, store::DiskJob job);
   // Answers the one whose job it was, and gives the disk what waits.
   void finish(store::DiskAnswer answer);
   // Nobody wants the answer. What changes something happens all the same, and counts until then.
@@ -38,7 +38,7 @@ class StoreJobs {
   void forget_all(InstanceId instance);
 
   bool idle() const { return jobs_.idle(); }
-  std::uint32_t count_of(InstanceId instance) const { return jobs_.count_of(instance); }
+  PendingCommands count_of(InstanceId instance) const { return jobs_.count_of(instance); }
   void verify() const { jobs_.verify(); }
 
  private:

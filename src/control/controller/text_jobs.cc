@@ -60,14 +60,14 @@ Result<AnswerBody> work(const CommandBody& body, const TextCodec& codec) {
 
 }  // namespace
 
-void TextJobs::start(Instance& instance, FutureId future, CommandBody body,
-                     const TextCodec& codec) {
-  if (future == kNoFuture) return;  // It changes nothing and nobody waits.
-  if (helper_ == nullptr || is_short(body)) {
-    dispatcher_.answer(instance.id, future, work(body, codec));
+void TextJobs::start(Instance& instance, Command command, const TextCodec& codec) {
+  if (command.future == kNoFuture) return;  // It changes nothing and nobody waits.
+  if (helper_ == nullptr || is_short(command.body)) {
+    dispatcher_.answer(instance.id, command.future, work(command.body, codec));
     return;
   }
-  jobs_.add(instance, future, {.body = std::move(body), .codec = &codec});
+  jobs_.add(instance, command.future, command.argument_bytes,
+            {.body = std::move(command.body), .codec = &codec});
   fill();
 }
 

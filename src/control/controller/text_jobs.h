@@ -36,10 +36,9 @@ class TextJobs {
   TextJobs(CompletionInbox& inbox, HelperExecutor* helper, Dispatcher& dispatcher)
       : inbox_(inbox), helper_(helper), dispatcher_(dispatcher) {}
 
-  // `body` is Tokenize, Detokenize, ApplyChatTemplate or GetVocabulary. Counts as one of the
+  // Its body is Tokenize, Detokenize, ApplyChatTemplate or GetVocabulary. Counts as one of the
   // instance's jobs until it is answered, which may be at once.
-  void start(Instance& instance, FutureId future, CommandBody body,
-             const inference::TextCodec& codec);
+  void start(Instance& instance, Command command, const inference::TextCodec& codec);
   // Takes an outcome in and answers it.
   void finish(TextOutcome outcome);
   // Nobody wants the answer of this one, or of any of the instance's.
@@ -47,7 +46,7 @@ class TextJobs {
   void forget_all(InstanceId instance);
 
   bool idle() const { return jobs_.idle(); }
-  std::uint32_t count_of(InstanceId instance) const { return jobs_.count_of(instance); }
+  PendingCommands count_of(InstanceId instance) const { return jobs_.count_of(instance); }
   void verify() const { jobs_.verify(); }
 
  private:

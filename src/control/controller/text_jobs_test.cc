@@ -67,7 +67,8 @@ struct Fixture {
     jobs.verify();
   }
   void start_template(Instance& of, std::uint32_t future) {
-    jobs.start(of, FutureId{future}, ApplyChatTemplate{.request = "x", .tokens = true}, codec);
+    jobs.start(of, {of.id, FutureId{future}, ApplyChatTemplate{.request = "x", .tokens = true}},
+               codec);
     jobs.verify();
   }
   bool has(std::uint32_t future) const { return answers.by_future.contains(FutureId{future}); }
@@ -87,10 +88,11 @@ constexpr std::uint32_t kOnHelper = TextJobs::kOnHelperCountMax;
 
 TEST(TextJobs, ShortOnesAreAnsweredAtOnce) {
   Fixture fixture;
-  fixture.jobs.start(fixture.instance, FutureId{1}, Tokenize{.text = "ab", .add_bos = true},
+  fixture.jobs.start(fixture.instance,
+                     {InstanceId{1}, FutureId{1}, Tokenize{.text = "ab", .add_bos = true}},
                      fixture.codec);
-  fixture.jobs.start(fixture.instance, FutureId{2}, Detokenize{.tokens = {104, 105}},
-                     fixture.codec);
+  fixture.jobs.start(fixture.instance,
+                     {InstanceId{1}, FutureId{2}, Detokenize{.tokens = {104, 105}}}, fixture.codec);
   EXPECT_EQ(std::get<Tokens>(fixture.answers.by_future.at(FutureId{1}).value()).ids,
             (std::vector<std::uint32_t>{0, 97, 98}));
   EXPECT_EQ(std::get<Text>(fixture.answers.by_future.at(FutureId{2}).value()).bytes, "hi");
@@ -100,9 +102,11 @@ TEST(TextJobs, ShortOnesAreAnsweredAtOnce) {
 
 TEST(TextJobs, LongOnesComeBackThroughTheInbox) {
   Fixture fixture;
-  fixture.jobs.start(fixture.instance, FutureId{1}, Tokenize{.text = std::string(5000, 'x')},
+  fixture.jobs.start(fixture.instance,
+                     {InstanceId{1}, FutureId{1}, Tokenize{.text = std::string(5000, 'x')}},
                      fixture.codec);
-  fixture.jobs.start(fixture.instance, FutureId{2}, ApplyChatTemplate{.request = "{}"},
+  fixture.jobs.start(fixture.instance,
+                     {InstanceId{1}, FutureId{2}, ApplyChatTemplate{.request = "{}"}},
                      fixture.codec);
   EXPECT_TRUE(fixture.answers.by_future.empty());
   EXPECT_EQ(fixture.instance.job_count, 2u);
@@ -185,8 +189,8 @@ TEST(TextJobs, TheHelperThreadRunsThemAndWakesTheEngine) {
   Fixture fixture;
   HelperThread helper;
   TextJobs jobs(fixture.inbox, &helper, fixture.dispatcher);
-  jobs.start(fixture.instance, FutureId{1}, Tokenize{.text = std::string(5000, 'x')},
-             fixture.codec);
+  jobs.start(fixture.instance,
+             {InstanceId{1}, FutureId{1}, Tokenize{.text = std::string(5000, 'x')}}, fixture.codec);
   while (!jobs.idle()) {
     fixture.wakeup.wait_for(std::chrono::seconds(10));
     while (auto outcome = fixture.inbox.take_text()) jobs.finish(std::move(*outcome));

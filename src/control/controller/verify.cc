@@ -119,9 +119,14 @@ void Controller::verify() const {
   store_jobs_.verify();
   std::map<const TenantPages*, TenantPages> tenants;
   for (const auto& [order, instance] : table_.instances) {
-    QUIRE_CHECK(
-        instance->job_count == jobs_.count_of(instance->id) + store_jobs_.count_of(instance->id),
-        "J3");
+    const PendingCommands texts = jobs_.count_of(instance->id);
+    const PendingCommands values = store_jobs_.count_of(instance->id);
+    std::uint64_t bytes = texts.bytes + values.bytes;
+    for (const Operation* each = instance->first; each != nullptr; each = each->instance_next) {
+      bytes += each->argument_bytes;
+    }
+    QUIRE_CHECK(instance->job_count == texts.count + values.count, "J3");
+    QUIRE_CHECK(instance->argument_bytes == bytes, "J3, O3");
     TenantPages& sum = tenants[instance->tenant_pages];
     sum.instance_count += 1;
     for (const PageLedger& ledger : instance->ledgers) sum.page_count += ledger.page_count();

@@ -240,9 +240,10 @@ struct alignas(64) Operation {
   std::vector<Requery> requeries;  // Found tokens whose outputs are wanted.
   EmbedList input_embeds;
   CommandBody body;
-  bool is_whole = false;     // A forward whose rows must be in one batch.
-  bool has_waited = false;   // For pages that another was computing.
-  Context* child = nullptr;  // Of a fork; the source of a splice.
+  bool is_whole = false;             // A forward whose rows must be in one batch.
+  bool has_waited = false;           // For pages that another was computing.
+  std::uint32_t argument_bytes = 0;  // Of its command, counted by its instance.
+  Context* child = nullptr;          // Of a fork; the source of a splice.
   boost::container::small_vector<inference::TokenId, 2> output_tokens;  // Whose outputs are wanted.
 
   Operation* instance_next = nullptr;  // In its instance.
@@ -276,6 +277,7 @@ struct alignas(64) Operation {
     wait_since_ns = 0;
     wanted_page_count = 0;
     has_waited = false;
+    argument_bytes = 0;
     wait_count = 0;
     successors.clear();
     queue_next = queue_previous = instance_next = instance_previous = nullptr;
@@ -307,6 +309,7 @@ struct alignas(64) Instance {
   FlatMap<Ref<Operation>> futures;  // By FutureId; of unfinished operations.
   Operation* first = nullptr;       // Unfinished operations in order of issue.
   Operation* last = nullptr;
+  std::uint64_t argument_bytes = 0;  // Of the operations and jobs counted here.
   std::uint32_t operation_count = 0;
   std::uint32_t job_count = 0;  // Of text and of the store, not yet answered.
   std::uint32_t queue_count = 0;

@@ -19,12 +19,14 @@ Operation* OperationTable::make(Instance& instance, Scheduler* model, Command&& 
   made->instance = &instance;
   made->model = model;
   made->future = command.future;
+  made->argument_bytes = command.argument_bytes;
   made->body = std::move(command.body);
   made->type = static_cast<std::uint8_t>(made->body.index());
   made->instance_previous = instance.last;
   (instance.last == nullptr ? instance.first : instance.last->instance_next) = made;
   instance.last = made;
   ++instance.operation_count;
+  instance.argument_bytes += made->argument_bytes;
   if (made->future != kNoFuture) {
     instance.futures[static_cast<std::uint32_t>(made->future)] = Ref<Operation>(made);
   }
@@ -79,6 +81,7 @@ void OperationTable::unlink(Operation& operation) {
   (before == nullptr ? instance.first : before->instance_next) = after;
   (after == nullptr ? instance.last : after->instance_previous) = before;
   --instance.operation_count;
+  instance.argument_bytes -= operation.argument_bytes;
   if (operation.future != kNoFuture) {
     instance.futures.erase(static_cast<std::uint32_t>(operation.future));
   }
