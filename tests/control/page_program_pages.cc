@@ -25,6 +25,27 @@ struct PageProgram::Pass {
   std::vector<std::uint32_t> inputs;
   std::vector<std::uint32_t> outputs;
   std::vector<std::uint8_t> mask;
+  std::size_t listed_count() const { return input_pages.size() + output_pages.size(); }
+  // [inputs][page_size * table()]: of two columns either shows the slot.
+  std::vector<std::uint8_t> folded_mask(std::uint32_t page_size) const {
+    const std::vector<std::uint32_t> pages = table();
+    std::vector<std::uint8_t> folded(mask.empty() ? 0 : inputs.size() * pages.size() * page_size);
+    std::size_t next = 0;
+    for (std::size_t row = 0; row < inputs.size() && !mask.empty(); ++row) {
+      for (std::size_t listed = 0; listed < listed_count(); ++listed) {
+        std::size_t place = listed;
+        if (listed >= input_pages.size()) {
+          const std::uint32_t page = output_pages[listed - input_pages.size()];
+          place =
+              static_cast<std::size_t>(std::find(pages.begin(), pages.end(), page) - pages.begin());
+        }
+        for (std::size_t slot = 0; slot < page_size; ++slot) {
+          folded[(row * pages.size() + place) * page_size + slot] |= mask[next++];
+        }
+      }
+    }
+    return folded;
+  }
 
   std::vector<std::uint32_t> table() const {
     std::vector<std::uint32_t> pages = input_pages;
@@ -161,7 +182,7 @@ PageProgram::Pass PageProgram::some_pass(Guest& guest) {
   for (std::uint32_t index = 0; index < count; ++index) pass.inputs.push_back(below(5));
   pass.outputs = some_of(guest.embeds.size(), below(count + 1), random_);
   if (below(4) != 0) return pass;
-  std::size_t entries = count * pass.table().size() * knobs_.page_size;
+  std::size_t entries = count * pass.listed_count() * knobs_.page_size;
   if (below(8) == 0) ++entries;  // Too long.
   for (std::size_t index = 0; index < entries; ++index) {
     pass.mask.push_back(static_cast<std::uint8_t>(below(2)));
@@ -186,7 +207,7 @@ std::optional<ErrorCode> PageProgram::refusal_of(const Pass& pass) const {
     room += knobs_.page_size - fill_of(guest.pages[page].slots);
   }
   if (!pass.output_pages.empty() && room < pass.inputs.size()) return ErrorCode::OutOfRange;
-  const std::size_t columns = pass.table().size() * knobs_.page_size;
+  const std::size_t columns = pass.listed_count() * knobs_.page_size;
   if (!pass.mask.empty() && pass.mask.size() != pass.inputs.size() * columns) {
     return ErrorCode::InvalidArgument;
   }
@@ -240,7 +261,8 @@ void PageProgram::take_pass(Pass& pass) {
     }
     rows.push_back(row);
   }
-  const std::vector<std::uint64_t> results = test::forward_pass(rows, table, pass.mask);
+  const std::vector<std::uint64_t> results =
+      test::forward_pass(rows, table, pass.folded_mask(knobs_.page_size));
   const std::size_t first = pass.inputs.size() - pass.outputs.size();
   for (std::size_t index = 0; index < pass.outputs.size(); ++index) {
     Embed& output = guest.embeds[pass.outputs[index]];

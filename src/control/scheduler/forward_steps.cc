@@ -1,10 +1,12 @@
 // The low-level forward: an explicit list of pages becomes a page table for one pass.
 //
-// The table is `ikv` in order, then the pages of `okv` that are not in `ikv`. Keys and values go to
-// the free slots of `okv` in order; free is what lies behind the last written slot of a page. Where
-// `okv` is empty, tokens still attend to one another: pages of the pass's own take their keys and
-// values and end with it. Where there is a mask as well, it has no column for them, so none are
-// kept.
+// The table is `ikv` in order, then the pages of `okv` that are not in `ikv`. A mask has columns
+// for both as they are listed: a page that is in both has two, and a slot is visible where either
+// says so, so that old slots may be spoken of where the page is read and new ones where it is
+// written. Keys and values go to the free slots of `okv` in order; free is what lies behind the
+// last written slot of a page. Where `okv` is empty, tokens still attend to one another: pages of
+// the pass's own take their keys and values and end with it. Where there is a mask as well, it has
+// no column for them, so none are kept.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -101,7 +103,8 @@ Result<void> Scheduler::check_forward(Operation& operation) {
     return Error(ErrorCode::OutOfRange, "okv has " + std::to_string(room) + " free slots for " +
                                             std::to_string(count) + " tokens");
   }
-  const std::size_t columns = std::size_t{table_entry_count(operation)} * page_size;
+  const std::size_t columns =
+      (operation.input_pages.size() + operation.output_pages.size()) * page_size;
   if (!body.mask.empty() && body.mask.size() != count * columns) {
     return Error(ErrorCode::InvalidArgument, "the mask has " + std::to_string(body.mask.size()) +
                                                  " entries, not " + std::to_string(count) +
@@ -114,16 +117,6 @@ Result<void> Scheduler::check_forward(Operation& operation) {
                                           " rows at once");
   }
   return check_distance(operation);
-}
-
-std::uint32_t Scheduler::table_entry_count(const Operation& operation) const {
-  const std::uint64_t stamp = table_.next_stamp();
-  for (PageObject* page : operation.input_pages) {
-    if (page != nullptr) page->stamp = stamp;
-  }
-  std::size_t count = operation.input_pages.size();
-  for (const PageObject* page : operation.output_pages) count += page->stamp != stamp;
-  return static_cast<std::uint32_t>(count);
 }
 
 // The context length bounds the distance from a query to its oldest visible key.
@@ -303,16 +296,24 @@ void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count,
   charge(operation, row_count);
 }
 
+// Behind forward_table(), which says where each page lies.
 SlotMask Scheduler::forward_mask(const Operation& operation, std::uint32_t row_first,
                                  std::uint32_t row_count, std::uint32_t slot_count) const {
-  const std::vector<std::uint8_t>& bytes = body_of<Forward>(operation).mask;
+  const std::uint32_t page_size = resources_.cache.page_size();
+  const std::size_t input_count = operation.input_pages.size();
+  const std::size_t listed_count = input_count + operation.output_pages.size();
+  const std::uint8_t* bytes =
+      body_of<Forward>(operation).mask.data() + row_first * listed_count * page_size;
   SlotMask mask{.slot_count = slot_count, .words = {}};
   mask.words.assign(std::size_t{row_count} * mask.words_per_row(), 0);
   for (std::uint32_t row = 0; row < row_count; ++row) {
-    const std::size_t from = std::size_t{row_first + row} * slot_count;
-    const std::size_t to = std::size_t{row} * mask.words_per_row();
-    for (std::uint32_t slot = 0; slot < slot_count; ++slot) {
-      if (bytes[from + slot] != 0) mask.words[to + slot / 64] |= std::uint64_t{1} << (slot % 64);
+    std::uint64_t* words = mask.words.data() + std::size_t{row} * mask.words_per_row();
+    for (std::size_t listed = 0; listed < listed_count; ++listed) {
+      const std::size_t entry =
+          listed < input_count ? listed : operation.output_pages[listed - input_count]->table_index;
+      for (std::size_t slot = entry * page_size; slot < (entry + 1) * page_size; ++slot) {
+        if (*bytes++ != 0) words[slot / 64] |= std::uint64_t{1} << (slot % 64);
+      }
     }
   }
   return mask;

@@ -317,7 +317,6 @@ class Scheduler {
   void add_forward_rows(Operation& operation, std::uint32_t row_count, ForwardRecord& record,
                         std::vector<inference::TableEntry>& entries);
   void add_output(EmbedObject& embed, std::uint32_t row);  // Of the last pass.
-  std::uint32_t table_entry_count(const Operation& operation) const;
   inference::SlotMask forward_mask(const Operation& operation, std::uint32_t row_first,
                                    std::uint32_t row_count, std::uint32_t slot_count) const;
   void complete_forward(PassRecord& pass, Result<void> outcome);

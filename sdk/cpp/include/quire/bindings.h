@@ -305,7 +305,8 @@ namespace forward {
 // pages `ikv` (0 is a hole that keeps the numbering of slots) and to one another by position; their
 // keys and values go to the next free slots of `okv`; `oemb` takes the outputs of the last |oemb|
 // tokens. `mask` is empty (rule of positions) or one byte per key, [|iemb|][slots of ikv then okv
-// in order], 1 = may attend. A page of `okv` that is committed or shared is `page-committed`.
+// in order], 1 = may attend. A page in both has a column for each of its slots in both, of which
+// either one shows the slot. A page of `okv` that is committed or shared is `page-committed`.
 // Flags: bit 0 beyond-context. Result: empty.
 QUIRE_IMPORT("quire:core/forward@1", "forward")
 std::int32_t forward(std::int32_t queue, const std::int32_t* ikv, std::uint32_t ikv_count, const std::int32_t* iemb, std::uint32_t iemb_count, const std::int32_t* okv, std::uint32_t okv_count, const std::int32_t* oemb, std::uint32_t oemb_count, const std::uint8_t* mask, std::uint32_t mask_count, std::uint32_t flags);
