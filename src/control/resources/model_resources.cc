@@ -1,5 +1,8 @@
 #include "control/resources/model_resources.h"
 
+#include <algorithm>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -23,21 +26,40 @@ void SequencePool::announce_release(std::uint32_t index) {
 bool SequencePool::find(std::uint32_t& index, BatchId batch) {
   if (free_.empty()) {
     if (!may_steal_) return false;
-    std::uint32_t oldest = static_cast<std::uint32_t>(entries_.size());
-    for (std::uint32_t each = 0; each < entries_.size(); ++each) {
-      if (entries_[each].owner.get() == nullptr) continue;
-      if (entries_[each].used >= static_cast<std::uint64_t>(batch)) continue;
-      if (entries_[each].owner.get()->is_in_flight) continue;
-      if (oldest == entries_.size() || entries_[each].used < entries_[oldest].used) oldest = each;
-    }
-    if (oldest == entries_.size()) return false;
-    release(*entries_[oldest].owner.get());
+    Context* oldest = find_oldest(static_cast<std::uint64_t>(batch));
+    if (oldest == nullptr) return false;
+    release(*oldest);
   }
   index = free_.back();
   free_.pop_back();
   entries_[index].used = static_cast<std::uint64_t>(batch);
   entries_[index].is_taken = true;
   return true;
+}
+
+void SequencePool::list_all(std::uint64_t batch) {
+  listed_batch_ = batch;
+  oldest_.clear();
+  for (std::uint32_t index = 0; index < entries_.size(); ++index) {
+    const Entry& entry = entries_[index];
+    if (entry.owner.get() != nullptr && entry.used < batch) oldest_.push_back({entry.used, index});
+  }
+  std::make_heap(oldest_.begin(), oldest_.end(), std::greater());
+}
+
+// Null where every one is used by `batch` itself.
+Context* SequencePool::find_oldest(std::uint64_t batch) {
+  for (;;) {
+    while (!oldest_.empty() && !is_current(oldest_.front())) {
+      std::pop_heap(oldest_.begin(), oldest_.end(), std::greater());
+      oldest_.pop_back();
+    }
+    if (!oldest_.empty()) break;
+    if (listed_batch_ == batch) return nullptr;
+    list_all(batch);
+  }
+  Context* owner = entries_[oldest_.front().index].owner.get();
+  return owner->is_in_flight ? nullptr : owner;  // Then so are all that were used since.
 }
 
 bool SequencePool::acquire(Context& context, BatchId batch) {
@@ -79,6 +101,23 @@ std::vector<TableChange> SequencePool::take_releases() {
 
 std::uint32_t SequencePool::taken_count() const {
   return static_cast<std::uint32_t>(entries_.size() - free_.size());
+}
+
+void SequencePool::verify() const {
+  std::vector<bool> is_free(entries_.size());
+  for (const std::uint32_t index : free_) {
+    QUIRE_CHECK(!is_free[index] && !entries_[index].is_taken, "Q2");
+    is_free[index] = true;
+  }
+  std::set<Use> listed(oldest_.begin(), oldest_.end());
+  for (std::uint32_t index = 0; index < entries_.size(); ++index) {
+    const Entry& entry = entries_[index];
+    QUIRE_CHECK(is_free[index] != entry.is_taken, "Q2");
+    const Context* owner = entry.owner.get();
+    if (owner == nullptr) continue;
+    QUIRE_CHECK(entry.is_taken && owner->sequence == SequenceId{index}, "Q2");
+    QUIRE_CHECK(entry.used >= listed_batch_ || listed.contains({entry.used, index}), "Q1");
+  }
 }
 
 namespace {

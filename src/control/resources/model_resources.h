@@ -2,6 +2,7 @@
 // ModelResources is what one served model's device has to give: pages, embed slots, sequences.
 //
 // Thread   engine thread only.
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,15 @@ inline constexpr std::uint32_t kSwappedTailPageCountMax = 1024;  // Of all conte
 
 // Page tables on the device's side. A context keeps one while it is in use; when all are taken, the
 // one used longest ago is taken from its context, which builds its table anew when it next runs.
+//
+// Which one that is comes from a list of all, made when one is wanted and the last list is used up:
+// whatever is in it and was not used since is older than everything else. So a step that uses a
+// table only notes the batch.
+//
+// Invariants, all checked by verify():
+//   Q1  The list holds every sequence that a context has and that was last used before the batch of
+//       the list, with the batch that used it; a sequence that was used since counts no more there.
+//   Q2  A sequence is free, or has a context, or is one of a single pass.
 class SequencePool {
  public:
   SequencePool(std::uint32_t sequence_count, bool may_steal);
@@ -34,18 +44,31 @@ class SequencePool {
   // Releases that the device has not heard of yet; go first in the next batch.
   std::vector<inference::TableChange> take_releases();
   std::uint32_t taken_count() const;
+  void verify() const;
 
  private:
   struct Entry {
-    Ref<Context> owner;
+    Ref<Context> owner;      // Of one that a context has.
     std::uint64_t used = 0;  // Batch that used it last.
     bool is_taken = false;
   };
+  struct Use {
+    std::uint64_t batch = 0;
+    std::uint32_t index = 0;
+    auto operator<=>(const Use&) const = default;
+  };
   bool find(std::uint32_t& index, BatchId batch);
+  Context* find_oldest(std::uint64_t batch);
+  void list_all(std::uint64_t batch);
+  bool is_current(const Use& use) const {
+    return entries_[use.index].used == use.batch && entries_[use.index].owner.get() != nullptr;
+  }
   void announce_release(std::uint32_t index);
 
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
+  std::vector<Use> oldest_;         // A heap, the oldest first.
+  std::uint64_t listed_batch_ = 0;  // When it was made.
   std::vector<inference::TableChange> releases_;
   bool may_steal_;
 };

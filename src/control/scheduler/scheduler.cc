@@ -367,6 +367,7 @@ void Scheduler::verify() const {
   shares_.verify();
   resources_.cache.verify();
   resources_.tiers.verify();
+  resources_.sequences.verify();
   for (const Ref<Operation>& each : waiters_) {
     const Operation* operation = each.get();
     QUIRE_CHECK(operation == nullptr || operation->wanted_page_count > 0, "waits for no page");
