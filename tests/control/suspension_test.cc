@@ -174,5 +174,46 @@ TEST(Suspension, OneThatNeedsMoreThanThePoolIsToldTheNumbersAndNobodyElseNotices
   EXPECT_EQ(talks[0].tokens.size(), 4u);
 }
 
+// Handles keep the pool full, so that no context can give anything up.
+TEST(Suspension, AProgramThatWaitsLooksForContextsOnceATurnHoweverMuchItWants) {
+  Harness harness(pool_of(8));
+  const InstanceId holder = harness.start();
+  harness.pages(holder, harness.queue(holder), 8);
+  const InstanceId guest = harness.start();
+  const ObjectId queue = harness.queue(guest);
+  const auto searches = [&] { return harness.controller->statistics().suspension_search_count; };
+  const std::uint64_t before = searches();
+  for (int each = 0; each < 100; ++each) {
+    harness.send(guest, AllocPages{queue, harness.new_objects(1)});
+    const ObjectId context = harness.context(guest, queue);
+    harness.send(guest, ContextAppend{context, count_tokens(20)}, false);
+    harness.send(guest, ContextFlush{context});
+  }
+  EXPECT_EQ(searches() - before, 1u);
+  harness.begin_step();
+  EXPECT_EQ(searches() - before, 2u);
+  harness.begin_step();
+  EXPECT_EQ(searches() - before, 3u);
+}
+
+TEST(Suspension, ALookThatFoundTooLittleIsMadeAgainForAHigherPriority) {
+  Harness harness(pool_of(8));
+  const InstanceId older = harness.start();
+  const ObjectId low = harness.queue(older, Priority::Low);
+  const InstanceId holder = harness.start();
+  const ObjectId context = harness.context(holder, harness.queue(holder));
+  harness.send(holder, ContextAppend{context, count_tokens(100)}, false);
+  harness.send(holder, ContextFlush{context});
+  harness.run();
+  // The holder is at work, so that it does not count as idle.
+  harness.send(holder, ContextAppend{context, count_tokens(1)}, false);
+  harness.send(holder, ContextFlush{context});
+  const FutureId waits = harness.send(older, AllocPages{low, harness.new_objects(8)});
+  EXPECT_FALSE(harness.has(older, waits));
+  const FutureId high =
+      harness.send(older, AllocPages{harness.queue(older), harness.new_objects(8)});
+  EXPECT_FALSE(harness.error(older, high)) << "the holder is newer";
+}
+
 }  // namespace
 }  // namespace quire::control

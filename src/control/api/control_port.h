@@ -35,9 +35,10 @@ struct ControlStatistics {
   std::uint32_t page_count_cold = 0;
   std::uint64_t device_ns = 0;  // Time the device was at work.
   std::uint64_t scheduler_ns = 0;
-  std::uint64_t suspension_count = 0;     // Contexts that gave their pages up, ever.
-  std::uint64_t lost_token_count = 0;     // Tokens that had to be computed again after that.
-  std::uint64_t lost_instance_count = 0;  // Ended for want of pages, ever.
+  std::uint64_t suspension_count = 0;         // Contexts that gave their pages up, ever.
+  std::uint64_t suspension_search_count = 0;  // Looks for such contexts, ever.
+  std::uint64_t lost_token_count = 0;         // Tokens that had to be computed again after that.
+  std::uint64_t lost_instance_count = 0;      // Ended for want of pages, ever.
 };
 
 // Per instance, for the closing line of a run.

@@ -237,6 +237,7 @@ void Controller::lose(Instance& instance, Error error) {
   }
   drop_objects(instance);
   instance.objects = {};
+  instance.contexts.clear();
   instance.queue_count = instance.context_count = 0;
   instance.embed_count = instance.page_object_count = 0;
   dispatcher_.lost(instance.id, error);
@@ -326,6 +327,7 @@ ControlStatistics Controller::statistics() const {
     sum.found_token_count += counts.found_token_count;
     sum.device_ns += counts.device_ns;
     sum.suspension_count += counts.suspension_count;
+    sum.suspension_search_count += counts.search_count;
     sum.lost_token_count += counts.lost_token_count;
     sum.scheduler_ns += counts.build_ns;
     sum.committed_page_count += cache.committed_count();

@@ -316,7 +316,7 @@ Result<Context*> Controller::make_context(Instance& instance, ObjectId id, Queue
   open_context(*context, resources,
                resources.cache.root(sharing_domain(options_.sharing_secret, instance.tenant),
                                     instance.tenant));
-  instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Context, context};
+  instance.add_context(id, *context);
   return context;
 }
 
@@ -378,7 +378,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
   child->model = context->model;
   child->instance = &instance;
   child->queue = context->queue;
-  instance.objects[static_cast<std::uint32_t>(body.child)] = {ObjectKind::Context, child};
+  instance.add_context(body.child, *child);
   Operation* operation = issue_on_context(instance, command, *context);
   operation->child = child;
   table_.chain(*operation, *child);
@@ -462,7 +462,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Snaps
 
 Result<void> Controller::issue(Instance& instance, Command& command, const ContextDrop& body) {
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
-  instance.objects.erase(static_cast<std::uint32_t>(body.context));
+  instance.remove_context(body.context, *context);
   --instance.context_count;  // As destroy_queue.
   return issue_alone(instance, command, *context);
 }

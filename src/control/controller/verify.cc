@@ -27,13 +27,17 @@ Objects objects_of(const Instance& instance) {
       case ObjectKind::Embed:
         objects.embeds.push_back(static_cast<EmbedObject*>(entry.object));
         break;
-      case ObjectKind::Context:
-        objects.contexts.push_back(static_cast<Context*>(entry.object));
+      case ObjectKind::Context: {
+        auto* context = static_cast<Context*>(entry.object);
+        QUIRE_CHECK(instance.contexts.at(context->index) == context, "O5");
+        objects.contexts.push_back(context);
         break;
+      }
       case ObjectKind::Queue:
         break;
     }
   });
+  QUIRE_CHECK(instance.contexts.size() == objects.contexts.size(), "O5");
   for (const Operation* each = instance.first; each != nullptr; each = each->instance_next) {
     if (is<DeallocPages>(*each)) {
       objects.pages.insert(objects.pages.end(), each->output_pages.begin(),

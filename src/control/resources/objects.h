@@ -188,6 +188,7 @@ struct alignas(64) Context {
   store::TicketId taken_ticket = store::kNoTicket;
   ContextHintKind hint = ContextHintKind::None;
   std::uint32_t hint_seconds = 0;
+  std::uint32_t index = 0;  // Among its instance's contexts.
   Ref<Operation> last_operation;
   void recycle() {
     const std::uint32_t kept = generation;
@@ -296,6 +297,18 @@ struct ObjectEntry {
 };
 
 struct alignas(64) Instance {
+  void add_context(ObjectId name, Context& context) {
+    context.index = static_cast<std::uint32_t>(contexts.size());
+    contexts.push_back(&context);
+    objects[static_cast<std::uint32_t>(name)] = {ObjectKind::Context, &context};
+  }
+  void remove_context(ObjectId name, Context& context) {
+    objects.erase(static_cast<std::uint32_t>(name));
+    contexts[context.index] = contexts.back();
+    contexts[context.index]->index = context.index;
+    contexts.pop_back();
+  }
+
   std::uint32_t generation = 0;
   InstanceId id{};
   TenantId tenant{};
@@ -306,6 +319,7 @@ struct alignas(64) Instance {
   InstanceLimits limits;
   InstanceStatistics statistics;
   FlatMap<ObjectEntry> objects;     // By ObjectId.
+  std::vector<Context*> contexts;   // Those among them, in any order.
   FlatMap<Ref<Operation>> futures;  // By FutureId; of unfinished operations.
   Operation* first = nullptr;       // Unfinished operations in order of issue.
   Operation* last = nullptr;

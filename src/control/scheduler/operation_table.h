@@ -13,6 +13,7 @@
 //   O2  An operation is Waiting exactly while its wait_count is positive.
 //   O3  Counts of instances equal recounts.
 //   O4  The type of an operation is the place of its body in CommandBody.
+//   O5  The contexts of an instance are those among its objects (checked by Controller::verify()).
 #include <cstdint>
 #include <map>
 #include <memory>

@@ -122,7 +122,8 @@ bool Scheduler::dispatch() {
   resources_.open_batch(batch_.id);
   is_building_ = true;
   tiers_.begin_build();
-  has_progress_ = has_sliced_ = has_suspended_ = false;
+  has_progress_ = has_sliced_ = has_suspended_ = has_spared_search_ = false;
+  vain_search_ = kNobody;
   lookups_left_ = options_.lookup_page_count_max;
   commands_left_ = timer_.command_count_max();
   order_.begin_batch(start_ns, timer_.takes_few());
@@ -219,6 +220,7 @@ void Scheduler::complete(Completion completion) {
   QUIRE_CHECK(completion.passes.size() == flight_.passes.size(), "an outcome for each pass");
   QUIRE_CHECK(completion.distributions.size() == flight_.distributions.size(),
               "an outcome for each distribution");
+  vain_search_ = kNobody;
   counts_.device_ns += completion.device_ns;
   if (completion.loads.empty() && completion.saves.empty() && flight_.row_count() > 0) {
     flight_.step.device_ns = completion.device_ns;
@@ -269,6 +271,7 @@ void Scheduler::complete(Completion completion) {
 
 void Scheduler::deliver(store::DiskAnswer answer) {
   resources_.cache.set_time(table_.clock.now_ns());
+  vain_search_ = kNobody;
   if (!saves_.deliver(answer) && !tiers_.deliver(answer)) {
     // Whoever gives a ticket back does not wait for the answer.
     opens_.deliver(answer, woken_);
@@ -333,7 +336,8 @@ bool Scheduler::disk_may_free() const {
 void Scheduler::resolve_stuck() {
   std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
   // What was to be measured alone found nothing to do: the next build takes the rest.
-  const bool goes_on = has_sliced_ || has_suspended_ || loser_ || is_probing_;
+  const bool goes_on = has_sliced_ || has_suspended_ || loser_ || is_probing_ ||
+                       (has_spared_search_ && has_progress_);
   if (goes_on) table_.wakeup.notify();
   if (waiters_.empty() || has_progress_ || goes_on) return;
   const std::uint64_t now_ns = table_.clock.now_ns();

@@ -89,6 +89,7 @@ struct SchedulerCounts {
   std::uint64_t build_ns = 0;
   std::uint64_t suspension_count = 0;
   std::uint64_t swap_count = 0;        // Of these, of contexts whose tokens alone do not suffice.
+  std::uint64_t search_count = 0;      // For contexts to suspend.
   std::uint64_t lost_token_count = 0;  // Written again after a suspension, or found again.
 };
 
@@ -356,6 +357,8 @@ class Scheduler {
   std::optional<Victim> victim_of(const Operation& operation, Context& context) const;
   void count_tenant_pages() const;
   std::vector<Context*> suspendable(const Operation& operation) const;
+  bool has_searched_for(const Operation& operation) const;
+  void note_search(const Operation& operation);
   void suspend(Context& context);
   void resume(Context& context);  // Where it is suspended.
   Error no_free_page(const Instance& instance, std::uint32_t wanted) const;
@@ -393,15 +396,17 @@ class Scheduler {
   std::vector<Ref<Operation>> waiters_;  // For pages; by importance while a batch is built.
   static constexpr Importance kNobody{.below_high = 255, .instance_order = 0, .age = 0};
   Importance first_waiter_ = kNobody;  // The most important among them, or one before it.
+  Importance vain_search_ = kNobody;   // Whose look for contexts to suspend found too few.
   std::vector<Candidate> taken_;       // Of ready_, while it is worked through.
   Flight flight_;                      // Submitted and not complete,
   bool is_in_flight_ = false;          // if there is one.
 
   // While a batch is built.
   bool is_building_ = false;
-  bool has_progress_ = false;   // Something finished without the device.
-  bool has_sliced_ = false;     // A look-up goes on in the next build.
-  bool has_suspended_ = false;  // Pages will be free for the next build.
+  bool has_progress_ = false;       // Something finished without the device.
+  bool has_sliced_ = false;         // A look-up goes on in the next build.
+  bool has_suspended_ = false;      // Pages will be free for the next build.
+  bool has_spared_search_ = false;  // Something may be found that was not there the first time.
   std::optional<Loser> loser_;
   inference::Batch batch_;
   inference::Batch spare_;  // The last one that the device gave back, for its memory.

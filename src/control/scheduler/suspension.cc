@@ -11,6 +11,10 @@
 // changes: shares do, and if they decided, two tenants could take pages from each other for ever.
 // Pages that are shared with a context that stays do not help, and cost nothing. Where there is a
 // tier, what was given up goes there (tier_transfers.h).
+//
+// The look for contexts walks all of them. Once one for an instance has found too few, no other is
+// made for that instance and a priority that is not higher before the next build, or before a batch
+// or the disk is done: what is free by then is found without.
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -71,15 +75,13 @@ std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
   count_tenant_pages();
   std::vector<Victim> victims;
   for (const auto& [order, instance] : table_.instances) {
-    instance->objects.for_each([&](std::uint32_t, const ObjectEntry& entry) {
-      if (entry.kind != ObjectKind::Context) return;
-      auto* context = static_cast<Context*>(entry.object);
+    for (Context* context : instance->contexts) {
       const std::optional<Victim> victim = victim_of(operation, *context);
-      if (!victim) return;
+      if (!victim) continue;
       // Whether a tier has room for it is asked of the one that is chosen: it takes a walk.
-      if (!can_suspend(*context, resources_) && !may_swap(*context, resources_)) return;
+      if (!can_suspend(*context, resources_) && !may_swap(*context, resources_)) continue;
       victims.push_back(*victim);
-    });
+    }
   }
   std::stable_sort(victims.begin(), victims.end(), [](const Victim& left, const Victim& right) {
     return std::tuple(left.rank, -left.page_load, left.priority, left.order) <
@@ -131,6 +133,11 @@ bool Scheduler::make_room(const Operation& operation, std::uint32_t count) {
   const bool comes_soon =
       (has_suspended_ || tiers_.save_count() > 0) && resources_.cache.available_soon() >= count;
   if (count > resources_.cache.page_count() || comes_soon) return false;
+  if (has_searched_for(operation)) {
+    has_spared_search_ = true;
+    return false;
+  }
+  ++counts_.search_count;
   for (Context* context : suspendable(operation)) {
     // Those before it may have taken the room that there was on the tiers.
     if (!can_suspend(*context, resources_)) {
@@ -144,7 +151,22 @@ bool Scheduler::make_room(const Operation& operation, std::uint32_t count) {
     if (resources_.cache.make_room(count)) return true;
     if (resources_.cache.available_soon() >= count) return false;
   }
+  note_search(operation);
   return false;
+}
+
+bool Scheduler::has_searched_for(const Operation& operation) const {
+  const Importance importance = importance_of(operation);
+  return vain_search_.instance_order == importance.instance_order &&
+         vain_search_.below_high <= importance.below_high;
+}
+
+// Only where it was as good as one for any other operation of the instance: its own context and
+// child are left out, of which the first is out of the question as long as it is waited for.
+void Scheduler::note_search(const Operation& operation) {
+  const bool leaves_out_others = operation.child != nullptr || (operation.context != nullptr &&
+                                                                !is_waited_for(*operation.context));
+  if (!leaves_out_others) vain_search_ = importance_of(operation);
 }
 
 }  // namespace quire::control
