@@ -226,6 +226,63 @@ TEST(Limits, AnAllocationWaitsForAnInstanceThatMayFreeItsPagesThenGivesUp) {
   EXPECT_EQ(harness.error(guest.id, second), ErrorCode::NoFreePage);
 }
 
+// The older one has its batches all the while.
+TEST(Limits, AnAllocationGivesUpAlsoWhileOthersGoOn) {
+  Harness harness(small_pool(6));
+  const Guest older = guest_of(harness);
+  harness.pages(older.id, older.queue, 4);
+  const Guest guest = guest_of(harness);
+  const FutureId waits = harness.send(guest.id, AllocPages{guest.queue, harness.new_objects(3)});
+  for (int second = 0; second < 10; ++second) {
+    EXPECT_FALSE(harness.has(guest.id, waits)) << "after " << second << " s";
+    harness.send(older.id, ContextAppend{older.context, count_tokens(1)}, false);
+    harness.send(older.id, ContextFlush{older.context});
+    EXPECT_TRUE(harness.step());
+    harness.clock.advance_ns(1'000'000'000);
+  }
+  harness.send(older.id, ContextAppend{older.context, count_tokens(1)}, false);
+  harness.send(older.id, ContextFlush{older.context});
+  EXPECT_TRUE(harness.step());
+  ASSERT_TRUE(harness.has(guest.id, waits));
+  EXPECT_EQ(harness.error(guest.id, waits), ErrorCode::NoFreePage);
+}
+
+// Its pages are there after six seconds and its rows are not; then an older one takes the pages.
+TEST(Limits, WhoWaitedForPagesAndThenForRowsWaitsForPagesAnew) {
+  Harness::Options options = small_pool(2);
+  options.device.row_count_max = 16;
+  Harness harness(options);
+  const Guest holder = guest_of(harness);
+  const auto pages = harness.pages(holder.id, holder.queue, 2);
+  const auto begin = [&](const Guest& guest) {
+    const auto inputs = harness.embeds(guest.id, guest.queue, 10);
+    harness.send(guest.id,
+                 EmbedText{guest.queue, inputs, count_tokens(10), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+                 false);
+    return harness.send(guest.id, Forward{guest.queue, {}, inputs, {}, {}, {}, false});
+  };
+  const Guest older = guest_of(harness);
+  const FutureId first = begin(older);
+  const Guest guest = guest_of(harness);
+  const FutureId waits = begin(guest);
+  harness.step();
+  harness.clock.advance_ns(6'000'000'000);
+  harness.send(holder.id, DeallocPages{holder.queue, pages}, false);
+  harness.begin_step();
+  harness.send(holder.id, AllocPages{holder.queue, harness.new_objects(2)});
+  harness.step();
+  ASSERT_TRUE(harness.has(older.id, first));
+  harness.step();
+  ASSERT_FALSE(harness.has(guest.id, waits));
+  harness.clock.advance_ns(6'000'000'000);
+  harness.step();
+  EXPECT_FALSE(harness.has(guest.id, waits)) << "six seconds for pages, and six before";
+  harness.clock.advance_ns(4'000'000'000);
+  harness.step();
+  ASSERT_TRUE(harness.has(guest.id, waits));
+  EXPECT_EQ(harness.error(guest.id, waits), ErrorCode::NoFreePage);
+}
+
 TEST(Limits, OfTwoThatHoldHalfEachTheOlderGoesOn) {
   Harness harness(small_pool(4));
   const Guest older = guest_of(harness);

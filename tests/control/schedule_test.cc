@@ -333,5 +333,44 @@ TEST(Schedule, AWarmPromptIsFoundWhileTheDeviceWorksAndWaitsForNoBudget) {
   EXPECT_FALSE(harness.has(cold.guest, cold.next));
 }
 
+// Two that waited for pages are all that the policy lets in: the pass that goes first waits too.
+TEST(Schedule, KCommandsAreKAlsoWhereWaitersAndOneThatGoesFirstComeTogether) {
+  Harness::Options options;
+  options.device.page_count = 6;
+  options.device.row_count_max = 16;
+  options.controller.dispatch = {.kind = DispatchKind::KOnly, .command_count = 2};
+  Harness harness(options);
+  const InstanceId holder = harness.start();
+  const ObjectId queue = harness.queue(holder);
+  const auto pages = harness.pages(holder, queue, 6);
+  const InstanceId guest = harness.start();
+  const ObjectId its_queue = harness.queue(guest);
+  for (int each = 0; each < 2; ++each) {
+    const ObjectId context = harness.context(guest, its_queue);
+    harness.send(guest, ContextAppend{context, {1u + static_cast<std::uint32_t>(each)}}, false);
+    harness.send(guest, ContextFlush{context});
+  }
+  // With a mask, so that its rows stay together.
+  const auto pass = [&](ObjectId page, std::uint32_t count) {
+    const auto inputs = harness.embeds(holder, queue, count);
+    const std::vector<std::uint32_t> positions(count, 0);
+    harness.send(holder, EmbedText{queue, inputs, count_tokens(count), positions}, false);
+    const std::vector<std::uint8_t> mask(std::size_t{count} * 16, 1);
+    harness.send(holder, Forward{queue, {page}, inputs, {}, {}, mask, false});
+  };
+  pass(pages[0], 10);
+  pass(pages[1], 10);
+  harness.begin_step();
+  EXPECT_EQ(harness.controller->statistics().pass_count, 1u);
+  harness.send(holder, DeallocPages{queue, {pages[4], pages[5]}}, false);
+  pass(pages[2], 1);
+  pass(pages[3], 1);
+  harness.complete_next();
+  harness.begin_step();
+  EXPECT_EQ(harness.controller->statistics().pass_count, 3u);
+  harness.run();
+  EXPECT_EQ(harness.controller->statistics().pass_count, 6u);
+}
+
 }  // namespace
 }  // namespace quire::control

@@ -62,6 +62,16 @@ TEST(Suspension, TwoThatHoldHalfEachAndWantMoreBothFinish) {
   }
 }
 
+// What would bound the wait of one that never had pages does not end one that gave them up.
+TEST(Suspension, WhoeverGaveWayComesBackHoweverLongTheOlderOnesTake) {
+  Harness harness(pool_of(8));
+  std::vector<Conversation> talks;
+  for (std::uint32_t each = 0; each < 2; ++each) talks.push_back(begin(harness, 1 + each, 64, 40));
+  converse(harness, talks, {.after_each = [&] { harness.clock.advance_ns(1'000'000'000); }});
+  for (const Conversation& talk : talks) EXPECT_EQ(talk.error, "");
+  EXPECT_GT(harness.controller->statistics().suspension_count, 0u);
+}
+
 TEST(Suspension, WhoeverIdlesGivesWayAndComesBackWithTheSameBits) {
   std::vector<std::uint32_t> alone;
   {

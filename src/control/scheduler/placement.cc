@@ -87,6 +87,7 @@ void Scheduler::charge(Operation& operation, std::uint32_t row_count) {
 // One of the commands that are ready, with so many rows at most. How many it got.
 std::uint32_t Scheduler::take(Operation& operation, bool is_prefill, std::uint32_t rows_max) {
   const bool counts = timer_.takes_few();
+  QUIRE_CHECK(!counts || commands_left_ > 0, "more commands than the policy lets in");
   const std::size_t parts = counts ? batch_part_count() : 0;
   const auto rows = static_cast<std::uint32_t>(batch_.rows.size());
   const std::uint32_t limit = device_row_limit();
@@ -120,6 +121,10 @@ void Scheduler::collect() {
     order_.add(each);
   }
   has_new_priorities_ = false;
+  // Not one that waits for pages: it is served among those.
+  const Operation* first = first_next_.get();
+  first_now_ = first != nullptr && first->wanted_page_count == 0 ? first_next_ : Ref<Operation>();
+  first_next_ = served_first_ = {};
   budget_ = steps_.next_budget(order_.decode_row_count());
   is_probing_ = budget_.is_spent();
   row_limit_ = device_row_limit();
@@ -158,13 +163,14 @@ void Scheduler::serve_waiters() {
 // Whose rows cannot be parted and found no room, unless its tenant has had more than its share: it
 // would go on having that by taking every other batch as a whole.
 void Scheduler::place_first() {
-  served_first_ = {};
-  const Ref<Operation> kept = std::exchange(first_next_, {});
-  Operation* first = kept.get();
+  Operation* first = first_now_.get();
   if (first == nullptr || first->state != OperationState::Ready) return;
-  if (first->wanted_page_count > 0) return;  // It waits for pages, and was served among those.
+  if (commands_left_ == 0) {  // Waiters took all that the policy lets in.
+    first_next_ = first_now_;
+    return;
+  }
   if (!shares_.is_in_turn(share_of(*first))) return;
-  served_first_ = kept;
+  served_first_ = first_now_;
   take(*first, true, device_row_limit());
   drain();
 }

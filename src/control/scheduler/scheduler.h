@@ -226,6 +226,7 @@ class Scheduler {
   void note_loads(bool is_of_tier);
   void complete_transfers(inference::Completion& completion);
   bool submit_batch();
+  bool fail_overdue_waiter();
   void resolve_stuck();
   bool others_may_free() const;
   bool disk_may_free() const;
@@ -418,6 +419,7 @@ class Scheduler {
   std::uint32_t lookups_left_ = 0;
   std::uint32_t commands_left_ = 0;  // That the policy lets into the batch.
   Ref<Operation> first_next_;        // Found no room for all its rows: goes first next time.
+  Ref<Operation> first_now_;         // The one that found none in the last batch.
   Ref<Operation> served_first_;      // The one that went first in this batch.
   SchedulerCounts counts_;
 };
