@@ -150,6 +150,7 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Alloc
   for (const ObjectId id : body.embeds) {
     EmbedObject* embed = table_.embeds.make();
     embed->model = queue->model;
+    embed->instance = &instance;
     instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Embed, embed};
   }
   instance.embed_count += static_cast<std::uint32_t>(body.embeds.size());

@@ -72,7 +72,7 @@ void audit_page(const PageObject& page, const PageCache& cache, std::vector<std:
 // What one instance holds of one model, added to the holds of each page.
 void audit_instance(const Instance& instance, const Scheduler& scheduler,
                     std::vector<std::uint32_t>& holds, std::map<NodeId, std::uint32_t>& name_holds,
-                    std::uint32_t& embed_slot_count) {
+                    std::map<const FairShare*, std::uint32_t>& output_counts) {
   const ModelResources& resources = scheduler.resources();
   const PageCache& cache = resources.cache;
   const PageLedger& ledger = instance.ledgers[static_cast<std::size_t>(scheduler.model())];
@@ -84,9 +84,14 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
     audit_page(*page, cache, holds, name_holds);
     held.insert(page->page);
   }
+  const auto model = static_cast<std::size_t>(scheduler.model());
+  std::uint32_t output_count = 0;
   for (const EmbedObject* embed : objects.embeds) {
-    embed_slot_count += embed->model == &scheduler && embed->state == EmbedState::Output;
+    QUIRE_CHECK(embed->instance == &instance, "S4");
+    output_count += embed->model == &scheduler && embed->state == EmbedState::Output;
   }
+  QUIRE_CHECK(ledger.output_count() == output_count, "S4");
+  output_counts[instance.shares[model]] += output_count;
   for (const Context* context : objects.contexts) {
     if (context->model != &scheduler || context->head == kNoNode) continue;
     verify_context(*context, resources);
@@ -146,9 +151,14 @@ void Controller::verify() const {
     const PageCache& cache = scheduler->resources().cache;
     std::vector<std::uint32_t> holds(cache.page_count(), 0);
     std::map<NodeId, std::uint32_t> name_holds;
-    std::uint32_t embed_slot_count = 0;
+    std::map<const FairShare*, std::uint32_t> output_counts;
     for (const auto& [order, instance] : table_.instances) {
-      audit_instance(*instance, *scheduler, holds, name_holds, embed_slot_count);
+      audit_instance(*instance, *scheduler, holds, name_holds, output_counts);
+    }
+    std::uint32_t embed_slot_count = 0;
+    for (const auto& [share, count] : output_counts) {
+      QUIRE_CHECK(share->output_count == count, "S4");
+      embed_slot_count += count;
     }
     table_.exports.for_each([&](const PageExport& each) {
       if (each.model != scheduler.get()) return;

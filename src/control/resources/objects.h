@@ -99,8 +99,10 @@ struct alignas(64) EmbedObject {
   Ref<Operation> last_operation;
   std::uint64_t stamp = 0;
   inference::TokenId token{};  // Token.
+  Instance* instance = nullptr;
   void recycle() {
     model = nullptr;
+    instance = nullptr;
     state = EmbedState::Empty;
     slot = inference::kNoEmbedSlot;
     batch = 0;
@@ -319,7 +321,6 @@ struct alignas(64) Instance {
   InstanceLimits limits;
   InstanceStatistics statistics;
   FlatMap<ObjectEntry> objects;     // By ObjectId.
-  std::vector<Context*> contexts;   // Those among them, in any order.
   FlatMap<Ref<Operation>> futures;  // By FutureId; of unfinished operations.
   Operation* first = nullptr;       // Unfinished operations in order of issue.
   Operation* last = nullptr;
@@ -330,6 +331,7 @@ struct alignas(64) Instance {
   std::uint32_t context_count = 0;
   std::uint32_t embed_count = 0;
   std::uint32_t page_object_count = 0;  // Low-level handles, allocated or to come.
+  std::vector<Context*> contexts;       // Of its objects, in any order.
   NameOrder exports;
   std::optional<Error> lost;  // Why it has nothing any more and gets nothing.
   void recycle() {

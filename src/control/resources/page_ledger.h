@@ -1,6 +1,7 @@
 #pragma once
 // PageLedger counts the different pages that one instance holds, for its quota and its statistics,
-// and knows the contexts that gave pages up: away_pages.h counts those.
+// and knows the contexts that gave pages up: away_pages.h counts those. And it counts the embed
+// slots that the instance's outputs take.
 //
 // Pages shared inside the instance (forks, equal prefixes) count once. Each page has holds of two
 // kinds, as in PageCache: as a part of a chain (heads of contexts, and children that are held as a
@@ -84,6 +85,14 @@ class PageLedger {
     note_count();
   }
 
+  // Embed slots.
+  std::uint32_t output_count() const { return output_count_; }
+  void acquire_output() { ++output_count_; }
+  void release_output() {
+    QUIRE_CHECK(output_count_ > 0, "the ledger lost an output");
+    --output_count_;
+  }
+
   // For away_pages.h: contexts that lack pages they had, in no order. Each knows its place.
   std::span<Context* const> away() const { return away_; }
   void add_away(Context& context);
@@ -106,6 +115,7 @@ class PageLedger {
 
   FlatMap<Holds> holds_;  // Page + 1 -> holds.
   std::uint32_t page_count_max_ = 0;
+  std::uint32_t output_count_ = 0;
   TenantPages* tenant_ = nullptr;
   std::uint32_t noted_count_ = 0;  // As the tenant knows it.
   std::vector<Context*> away_;

@@ -54,6 +54,8 @@ class SlotPool {
     return slot_count_ - static_cast<std::uint32_t>(free_.size() + fenced_count());
   }
   std::uint32_t free_count() const { return static_cast<std::uint32_t>(free_.size()); }
+  // Free, or free behind a batch that is under way or being built.
+  std::uint32_t free_count_soon() const { return slot_count_ - taken_count(); }
 
  private:
   struct Fenced {

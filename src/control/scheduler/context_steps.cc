@@ -179,13 +179,6 @@ std::optional<Scheduler::Attempt> Scheduler::find_lost(Operation& operation) {
   return fetch(operation, lost_pages());
 }
 
-Error Scheduler::no_embed_slot(std::uint32_t wanted) const {
-  return Error(ErrorCode::Unavailable,
-               "no free embed slot: " + std::to_string(wanted) + " wanted, " +
-                   std::to_string(resources_.embed_slots.free_count()) + " of " +
-                   std::to_string(resources_.embed_slots.slot_count()) + " free");
-}
-
 Error Scheduler::no_page_table() const {
   return Error(ErrorCode::Unavailable, "all " + std::to_string(resources_.device.sequence_count) +
                                            " page tables of the device are in use");
@@ -220,8 +213,9 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   }
   const std::uint32_t output_limit =
       std::min(requery_count + chunk, static_cast<std::uint32_t>(operation.output_embeds.size()));
-  if (resources_.embed_slots.free_count() < output_limit) {
-    return fail(operation, no_embed_slot(output_limit));
+  if (!has_ample_slots(output_limit)) {
+    const OutputRange outputs = context_outputs(operation, requery_count, chunk);
+    if (const std::optional<Attempt> refused = want_slots(operation, outputs)) return *refused;
   }
   if (!resources_.sequences.acquire(context, batch_.id)) {
     return batch_.passes.empty() ? fail(operation, no_page_table()) : Attempt::Later;

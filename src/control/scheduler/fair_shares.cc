@@ -16,14 +16,17 @@ FairShare& FairShares::join(TenantId tenant, double weight) {
     found->second.time = time_;
   }
   found->second.weight = weight;
-  ++found->second.instance_count;
+  if (found->second.instance_count++ == 0) ++active_count_;
   return found->second;
 }
 
 // Who leaves with more than its share had comes back with that.
 void FairShares::leave(FairShare& share) {
   QUIRE_CHECK(share.instance_count > 0, "F2");
-  if (--share.instance_count > 0 || share.time > time_) return;
+  if (--share.instance_count > 0) return;
+  --active_count_;
+  QUIRE_CHECK(share.output_count == 0, "F3");
+  if (share.time > time_) return;
   shares_.erase(static_cast<std::uint32_t>(share.tenant));
 }
 
@@ -52,10 +55,14 @@ void FairShares::end_round(double least_waiting, double most_served, bool has_wa
 }
 
 void FairShares::verify() const {
+  std::size_t active_count = 0;
   for (const auto& [key, share] : shares_) {
+    active_count += share.instance_count > 0;
     QUIRE_CHECK(key == static_cast<std::uint32_t>(share.tenant), "F2");
     QUIRE_CHECK(std::isfinite(share.time) && share.time >= 0 && share.weight > 0, "F1");
+    QUIRE_CHECK(share.instance_count > 0 || share.output_count == 0, "F3");
   }
+  QUIRE_CHECK(active_count == active_count_, "F2");
 }
 
 }  // namespace quire::control

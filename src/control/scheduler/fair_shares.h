@@ -17,6 +17,7 @@
 // Invariants, checked by verify():
 //   F1  Times and weights are numbers, times not negative and weights positive.
 //   F2  Instance counts are those that joined and did not leave.
+//   F3  A tenant without instances has no outputs.
 #include <cstdint>
 #include <unordered_map>
 
@@ -29,6 +30,7 @@ struct FairShare {
   double weight = 1;
   double time = 0;  // Rows over weight.
   std::uint32_t instance_count = 0;
+  std::uint32_t output_count = 0;   // Embed slots that outputs of its instances take.
   std::uint64_t waiting_round = 0;  // The last round that left something of it waiting.
   double prefill_credit = 0;        // Rows of prefill that its decoding owes: see BatchOrder.
   double page_load = 0;             // Pages over weight, while contexts to suspend are chosen.
@@ -67,6 +69,8 @@ class FairShares {
 
   double time() const { return time_; }
   std::size_t tenant_count() const { return shares_.size(); }
+  // Tenants that have instances.
+  std::size_t active_count() const { return active_count_; }
   void verify() const;
 
  private:
@@ -74,6 +78,7 @@ class FairShares {
 
   const double batch_rows_;
   std::unordered_map<std::uint32_t, FairShare> shares_;  // By tenant; references stay valid.
+  std::size_t active_count_ = 0;
   std::size_t sweep_beyond_ = 64;  // Shares; more are looked through for those that can go.
   double time_ = 0;                // The common time.
   std::uint64_t round_ = 0;

@@ -187,8 +187,9 @@ Scheduler::Attempt Scheduler::place_forward(Operation& operation, std::uint32_t 
   }
   const auto output_limit =
       std::min(row_count, static_cast<std::uint32_t>(operation.output_embeds.size()));
-  if (resources_.embed_slots.free_count() < output_limit) {
-    return fail(operation, no_embed_slot(output_limit));
+  if (!has_ample_slots(output_limit)) {
+    const OutputRange outputs = forward_outputs(operation, row_count);
+    if (const std::optional<Attempt> refused = want_slots(operation, outputs)) return *refused;
   }
   if (!resources_.sequences.acquire_ephemeral(record.sequence, batch_.id)) {
     return batch_.passes.empty() ? fail(operation, no_page_table()) : Attempt::Later;

@@ -341,10 +341,27 @@ void Scheduler::drop_page(Instance& instance, PageObject& page) {
 }
 
 void Scheduler::drop_embed(EmbedObject& embed) {
-  if (embed.state == EmbedState::Output) resources_.embed_slots.release(embed.slot);
+  if (embed.state == EmbedState::Output) {
+    resources_.embed_slots.release(embed.slot);
+    ledger(*embed.instance).release_output();
+    --embed.instance->shares[static_cast<std::size_t>(options_.model)]->output_count;
+  }
   embed.state = EmbedState::Empty;
   embed.slot = inference::kNoEmbedSlot;
   embed.error.reset();
+}
+
+// For an output. A slot of its own: what the embed held may still be read.
+void Scheduler::take_slot(EmbedObject& embed) {
+  if (embed.state == EmbedState::Output) {
+    resources_.embed_slots.release(embed.slot);
+  } else {
+    drop_embed(embed);
+    embed.state = EmbedState::Output;
+    ledger(*embed.instance).acquire_output();
+    ++embed.instance->shares[static_cast<std::size_t>(options_.model)]->output_count;
+  }
+  embed.slot = *resources_.embed_slots.allocate();
 }
 
 bool Scheduler::keep_taken(Context& context) {
@@ -520,11 +537,9 @@ Error Scheduler::no_free_page(const Instance& instance, std::uint32_t wanted) co
                                           " held by this instance");
 }
 
-// The output of the row goes to `embed`, in a slot of its own: what it held may still be read.
+// The output of the row goes to `embed`.
 void Scheduler::add_output(EmbedObject& embed, std::uint32_t row) {
-  drop_embed(embed);
-  embed.state = EmbedState::Output;
-  embed.slot = *resources_.embed_slots.allocate();
+  take_slot(embed);
   embed.batch = static_cast<std::uint64_t>(batch_.id);
   embed.row = row;
   embed.pass = building_.last_pass();

@@ -29,6 +29,7 @@
 //   it:
 //       keys and values by passes, outputs by distributions.
 //   S3  Ledgers and holds of pages equal a recount from all objects (I2).
+//   S4  Each instance and each tenant counts the embeds whose outputs have a slot.
 #include <compare>
 #include <cstdint>
 #include <memory>
@@ -293,7 +294,6 @@ class Scheduler {
   void note_miss(Operation& operation);
   void count_found(Operation& operation, const FindResult& found);
   Attempt place_context(Operation& operation, std::uint32_t row_limit, bool restores = false);
-  Error no_embed_slot(std::uint32_t wanted) const;
   Error no_page_table() const;
   // Empty: the context has all that was ever written; otherwise what to do with the operation.
   std::optional<Attempt> restore(Operation& operation);
@@ -308,6 +308,25 @@ class Scheduler {
   void add_context_rows(Operation& operation, std::uint32_t requery_count, std::uint32_t chunk);
   void complete_context(Context& context, PassRecord& pass, Result<void> outcome);
 
+  // output_slots.cc
+  struct OutputRange {
+    std::uint32_t first = 0;  // Index into the operation's output_embeds.
+    std::uint32_t count = 0;
+  };
+  // For what is sure to have slots at little cost: where half of them are free after it, nobody can
+  // have too many.
+  bool has_ample_slots(std::uint32_t output_limit) const {
+    const auto& slots = resources_.embed_slots;
+    return output_limit == 0 || output_limit + slots.slot_count() / 2 <= slots.free_count();
+  }
+  // Empty: the chunk that is to be placed can have them; otherwise what to do with the operation.
+  std::optional<Attempt> want_slots(Operation& operation, OutputRange outputs);
+  Result<void> check_output_count(const Instance& instance, std::uint32_t more) const;
+  Error no_embed_slot(std::uint32_t wanted) const;
+  static OutputRange context_outputs(const Operation& operation, std::uint32_t requery_count,
+                                     std::uint32_t chunk);
+  static OutputRange forward_outputs(const Operation& operation, std::uint32_t row_count);
+
   // forward_steps.cc
   Attempt forward(Operation& operation);
   Result<void> check_forward(Operation& operation);
@@ -319,6 +338,7 @@ class Scheduler {
   void add_forward_rows(Operation& operation, std::uint32_t row_count, ForwardRecord& record,
                         std::vector<inference::TableEntry>& entries);
   void add_output(EmbedObject& embed, std::uint32_t row);  // Of the last pass.
+  void take_slot(EmbedObject& embed);
   inference::SlotMask forward_mask(const Operation& operation, std::uint32_t row_first,
                                    std::uint32_t row_count, std::uint32_t slot_count) const;
   void complete_forward(PassRecord& pass, Result<void> outcome);
@@ -406,7 +426,7 @@ class Scheduler {
   bool is_building_ = false;
   bool has_progress_ = false;       // Something finished without the device.
   bool has_sliced_ = false;         // A look-up goes on in the next build.
-  bool has_suspended_ = false;      // Pages will be free for the next build.
+  bool has_suspended_ = false;      // Pages, or embed slots, will be free for the next build.
   bool has_spared_search_ = false;  // Something may be found that was not there the first time.
   std::optional<Loser> loser_;
   inference::Batch batch_;
