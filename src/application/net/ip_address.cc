@@ -20,6 +20,9 @@ constexpr Range kIpv4Ranges[] = {
     {{10}, 8, {Reach::Private, "private network"}},
     {{100, 64}, 10, {Reach::Private, "carrier-grade NAT"}},
     {{127}, 8, {Reach::Private, "loopback"}},
+    // In a public block, yet the same host answers every virtual machine of Azure there, its
+    // agent's secrets included.
+    {{168, 63, 129, 16}, 32, {Reach::LinkLocal, "Azure platform"}},
     {{169, 254}, 16, {Reach::LinkLocal, "link-local"}},
     {{172, 16}, 12, {Reach::Private, "private network"}},
     {{192, 0, 0}, 24, {Reach::Never, "protocol assignments"}},

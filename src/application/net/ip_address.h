@@ -37,7 +37,8 @@ struct AddressKind {
   const char* name = "";  // "loopback", "private network"; of a public one "public".
 };
 
-// By the registries of special-purpose addresses (RFC 6890 and what came after it). Of IPv6 only
+// By the registries of special-purpose addresses (RFC 6890 and what came after it), and of public
+// IPv4 the one address that is link-local in all but its number (Azure's platform). Of IPv6 only
 // 2000::/3 is public, and there no range that carries an IPv4 address inside (Teredo, 6to4): those
 // lead where nobody has looked.
 AddressKind classify(const IpAddress& address);

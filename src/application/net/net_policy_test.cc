@@ -24,6 +24,8 @@ TEST(IpAddress, EachRangeBeginsAndEndsWhereItsRegistrySays) {
       {"100.64.0.0", "100.127.255.255", "carrier-grade NAT", Reach::Private, "100.63.255.255",
        "100.128.0.0"},
       {"127.0.0.0", "127.255.255.255", "loopback", Reach::Private, "126.255.255.255", "128.0.0.0"},
+      {"168.63.129.16", "168.63.129.16", "Azure platform", Reach::LinkLocal, "168.63.129.15",
+       "168.63.129.17"},
       {"169.254.0.0", "169.254.255.255", "link-local", Reach::LinkLocal, "169.253.255.255",
        "169.255.0.0"},
       {"172.16.0.0", "172.31.255.255", "private network", Reach::Private, "172.15.255.255",
