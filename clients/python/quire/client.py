@@ -272,6 +272,12 @@ class Client:
                 ConnectionLost(f"{self.url} said what this client does not understand: {error!r}")
             )
             await self._socket.close()
+        except Exception as error:
+            _logger.exception("the reader of %s has failed", self.url)
+            self._lose(ConnectionLost(f"the client of {self.url} has failed: {error!r}"))
+            await self._socket.close()
+        finally:  # Cancelled, or worse: nobody else would tell those who wait.
+            self._lose(ConnectionLost(f"the connection to {self.url} was closed"))
 
     async def _wait_for_room(self) -> None:
         self._room.clear()
@@ -290,8 +296,10 @@ class Client:
         for each in list(self._waiting):
             if not each.done():
                 each.set_exception(self._stalled)
-        await self._room.wait()
-        self._stalled = None
+        try:
+            await self._room.wait()
+        finally:  # Cancelled by close(), too: a connection that is opened later has not stalled.
+            self._stalled = None
 
     def _handle(self, frame: Frame) -> None:
         head = frame.head
@@ -309,14 +317,16 @@ class Client:
 
     def _handle_reply(self, frame: Frame) -> None:
         head = frame.head
-        reply, convert, undo = self._pending.pop(head["id"])
+        reply, convert, undo = self._pending[head["id"]]
         if head["reply"] == "error":
             error = error_of(head["code"], head["message"], head.get("retry_after_ms"))
+            del self._pending[head["id"]]
             if not reply.done():
                 reply.set_exception(error)
                 reply.exception()  # Who asked may have been cancelled meanwhile.
             return
         value = convert(frame)
+        del self._pending[head["id"]]  # Not before: where the line above fails, _lose() tells it.
         if not reply.done():
             reply.set_result(value)
         elif undo:

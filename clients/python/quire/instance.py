@@ -219,7 +219,10 @@ class Instance:
     def _on_log(self, frame: Frame) -> None:
         line = LogLine(frame.head["source"], frame.head["level"], frame.head["line"])
         if self._log is not None:
-            self._log(line)
+            try:
+                self._log(line)
+            except Exception:  # The user's: the connection and its other instances go on.
+                _logger.exception("instance %d: on_log has failed", self.info.instance)
             return
         level = _LEVELS.get(line.level, logging.ERROR)
         _logger.log(level, "instance %d: %s", self.info.instance, line.line)

@@ -1,6 +1,7 @@
 """The client against a real server."""
 
 import asyncio
+import contextlib
 import logging
 import pathlib
 import subprocess
@@ -74,6 +75,18 @@ class Talking(WithServer):
             await instance.send("quit")
             await self.soon(instance.result())
         self.assertIn("careful", logged.output[0])
+
+    async def test_an_on_log_that_fails_is_told_and_nobody_waits_in_vain(self) -> None:
+        def fails(_: quire.LogLine) -> None:
+            raise RuntimeError("no room for logs")
+
+        with self.assertLogs("quire", logging.ERROR) as logged:
+            instance = await self.client.launch("echo", on_log=fails)
+            for message in ("log first", "log second", "quit"):
+                await self.soon(instance.send(message))
+            (await self.soon(instance.result())).check()
+        self.assertEqual(len(logged.output), 2)
+        self.assertIn("no room for logs", logged.output[0])
 
     async def test_an_end_says_what_went_wrong(self) -> None:
         instance = await self.client.launch("echo")
@@ -291,6 +304,8 @@ class Tenants(WithServer):
 
 
 class Stalling(WithServer):
+    arguments = ("--grace", "0.2")
+
     async def test_who_does_not_receive_is_told_and_may_go_on(self) -> None:
         slow = quire.Client(self.server.url, buffer_bytes_max=100_000, stall_seconds=0.2)
         async with slow:
@@ -304,6 +319,16 @@ class Stalling(WithServer):
             await instance.send("quit")
             (await self.soon(instance.result())).check()
 
+    async def test_a_stall_ends_with_its_connection(self) -> None:
+        slow = quire.Client(self.server.url, buffer_bytes_max=1_000, stall_seconds=0.1)
+        async with slow:
+            instance = await slow.launch("echo")
+            await instance.send("again 10")
+            with self.assertRaises(quire.Stalled):
+                await self.soon(instance.result())
+        async with slow:
+            self.assertEqual(await self.soon(slow.list()), [])
+
     async def test_what_nobody_can_receive_any_more_does_not_count(self) -> None:
         small = quire.Client(self.server.url, buffer_bytes_max=100_000, stall_seconds=5.0)
         async with small:
@@ -313,6 +338,29 @@ class Stalling(WithServer):
                 await instance.send("quit")
                 await self.soon(instance.result())
                 del instance
+
+
+class Failing(WithServer):
+    arguments = ("--grace", "0.2")
+
+    async def test_whatever_ends_the_reader_is_told_to_all_who_wait(self) -> None:
+        mistake = self.assertLogs("quire", logging.ERROR)
+        for failure, logged in (
+            (KeyError("left out"), contextlib.nullcontext()),
+            (RuntimeError("a mistake here"), mistake),
+        ):
+            async with quire.Client(self.server.url) as client:
+                instance = await client.launch("echo")
+                waiting = asyncio.create_task(instance.result())
+
+                def fails(_: object) -> None:
+                    raise failure
+
+                with logged, self.assertRaises(quire.ConnectionLost) as lost:
+                    await self.soon(client.ask({"verb": "list"}, convert=fails))
+                self.assertIn(repr(failure), str(lost.exception))
+                with self.assertRaises(quire.ConnectionLost):
+                    await self.soon(waiting)
 
 
 class Losing(unittest.IsolatedAsyncioTestCase):
