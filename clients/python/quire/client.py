@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
+import inspect
 import logging
 import os
 import pathlib
@@ -73,6 +74,7 @@ class Client:
                 compression=None,
                 open_timeout=self._open_seconds,
                 ping_interval=None,  # The server pings.
+                **_without_proxy(),
             )
         except InvalidHandshake as error:
             raise _refusal(self.url, error) from error
@@ -364,6 +366,13 @@ def _copy(done: asyncio.Future[T], to: asyncio.Future[T]) -> None:
         to.set_exception(done.exception())  # type: ignore[arg-type]
     else:
         to.set_result(done.result())
+
+
+def _without_proxy() -> dict[str, Any]:
+    """From version 15 on websockets asks the proxy that the environment names, also for loopback;
+    earlier versions know neither proxies nor the parameter."""
+    knows_proxies = "proxy" in inspect.signature(websockets.connect).parameters
+    return {"proxy": None} if knows_proxies else {}
 
 
 def _info_of(head: dict[str, Any]) -> InstanceInfo:

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 from serving import BUILD, ROOT, Server, guest
 
@@ -370,6 +371,27 @@ class Losing(unittest.IsolatedAsyncioTestCase):
         self.assertIn("quire serve", str(lost.exception))
         with self.assertRaises(quire.ConnectionLost):
             await quire.Client().status()
+
+    async def test_no_proxy_of_the_environment_is_used_where_the_library_would(self) -> None:
+        asked: list[dict[str, object]] = []
+
+        def older(uri: str, *, open_timeout: float = 10, **kwargs: object) -> None:
+            asked.append(kwargs)
+            raise OSError("it is a fake")
+
+        def newer(
+            uri: str, *, open_timeout: float = 10, proxy: str | bool | None = True, **kwargs: object
+        ) -> None:
+            older(uri, **kwargs, proxy=proxy)
+
+        for connect in (older, newer):
+            with (
+                unittest.mock.patch("websockets.connect", connect),
+                self.assertRaises(quire.ConnectionLost),
+            ):
+                await quire.Client().open()
+        self.assertNotIn("proxy", asked[0])  # It would go on to a function that refuses it.
+        self.assertIsNone(asked[1]["proxy"])
 
     async def test_a_server_that_ends_is_told_to_everyone_who_waits(self) -> None:
         with Server("--grace", "0.1", programs=[guest("echo")]) as server:
