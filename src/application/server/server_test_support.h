@@ -67,16 +67,17 @@ class EchoGuest final : public TalkingGuest {
   std::int64_t future_ = 0;
 };
 
-// Says as much as it may, in messages of 1,000 bytes that begin with their number, for ever;
-// `refused` counts what was too much.
+// Says as much as it may, in messages that begin with their number, for ever; `refused` counts what
+// was too much.
 class FloodGuest final : public TalkingGuest {
  public:
-  FloodGuest(std::atomic<std::uint64_t>& sent, std::atomic<std::uint64_t>& refused)
-      : sent_(sent), refused_(refused) {}
+  FloodGuest(std::atomic<std::uint64_t>& sent, std::atomic<std::uint64_t>& refused,
+             std::size_t message_bytes = 1000)
+      : sent_(sent), refused_(refused), message_bytes_(message_bytes) {}
   FakeAction step(FakeHost& host) override {
     for (int i = 0; i < 64; ++i) {
       std::string text = std::to_string(said_count_);
-      text.resize(1000, ' ');
+      text.resize(message_bytes_, ' ');
       if (send(host, text) < 0) {
         refused_ += 1;
         return sleep(host, 100'000);
@@ -91,6 +92,7 @@ class FloodGuest final : public TalkingGuest {
   std::uint64_t said_count_ = 0;
   std::atomic<std::uint64_t>& sent_;
   std::atomic<std::uint64_t>& refused_;
+  const std::size_t message_bytes_;
 };
 
 // Sends each file that it gets back, part by part; without a client it ends with 3.

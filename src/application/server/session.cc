@@ -45,8 +45,8 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
 
   void start() override;
   void resume() override {
-    is_paused_ = false;
-    if (!is_reading_ && is_open_ && !is_closing_) read();
+    is_listed_ = false;
+    read_again();
   }
   void write(wire::ServerFrame frame, std::uint64_t charge) override;
   void answered(std::uint64_t request_bytes) override {
@@ -66,7 +66,11 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   struct Item {
     wire::ServerFrame frame;
     std::uint64_t charge = 0;
-    std::uint64_t bytes() const { return std::max(charge, kOwnFrameBytes); }
+    // Of what the client asked for: an event, which the engine charges, came by itself.
+    std::uint64_t reply_bytes() const {
+      const bool is_event = charge != 0 && !std::holds_alternative<wire::Reply>(frame);
+      return is_event ? 0 : std::max(charge, kOwnFrameBytes);
+    }
   };
 
   auto me() { return shared_from_this(); }
@@ -75,6 +79,7 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   void discard_rest();
   void upgrade();
   void read();
+  void read_again();
   void part_read(ErrorCodeOf error);
   void take_message();
   void refuse(std::uint64_t id, const Error& error);
@@ -94,8 +99,9 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   std::optional<http::response<http::string_body>> response_;
   UploadBuffer upload_;
   std::deque<Item> queue_;
-  std::uint64_t queue_bytes_ = 0;
-  wire::Message current_;  // Is being written.
+  std::uint64_t charged_bytes_ = 0;  // Of the frames in the queue, by the engine.
+  std::uint64_t reply_bytes_ = 0;    // Of the replies in the queue.
+  wire::Message current_;            // Is being written.
   std::uint64_t pending_count_ = 0;
   std::uint64_t pending_bytes_ = 0;
   std::uint64_t partial_bytes_ = 0;
@@ -104,6 +110,7 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   bool is_open_ = false;   // The WebSocket is.
   bool is_reading_ = false;
   bool is_paused_ = false;
+  bool is_listed_ = false;  // By the host among the paused, perhaps from an earlier pause.
   bool is_writing_ = false;
   bool is_held_back_ = false;
   std::uint32_t held_back_count_ = 0;  // Frames since then.
@@ -238,16 +245,18 @@ void WebSession::upgrade() {
 
 // ---- Reading.
 
+// Events do not count: they have a bound of their own, and a client must be heard beside a flood.
 bool WebSession::must_pause() const {
   const SocketLimits& limits = host_.limits;
   return pending_count_ >= limits.pending_request_count_max ||
          pending_bytes_ >= limits.pending_request_bytes_max ||
-         queue_bytes_ >= limits.unwritten_bytes_max || !host_.has_slot();
+         reply_bytes_ >= limits.unwritten_bytes_max || !host_.has_slot();
 }
 
 void WebSession::read() {
   if (must_pause()) {
-    if (!std::exchange(is_paused_, true)) host_.pause(me());
+    is_paused_ = true;
+    if (!std::exchange(is_listed_, true)) host_.pause(me());
     return;
   }
   is_reading_ = true;
@@ -255,6 +264,10 @@ void WebSession::read() {
     self->is_reading_ = false;
     self->part_read(error);
   });
+}
+
+void WebSession::read_again() {
+  if (std::exchange(is_paused_, false) && is_open_ && !is_closing_) read();
 }
 
 void WebSession::part_read(ErrorCodeOf error) {
@@ -329,7 +342,8 @@ void WebSession::take_request(wire::Request request, std::uint64_t bytes) {
 void WebSession::write(wire::ServerFrame frame, std::uint64_t charge) {
   if (is_finished_) return;
   queue_.push_back({std::move(frame), charge});
-  queue_bytes_ += queue_.back().bytes();
+  charged_bytes_ += charge;
+  reply_bytes_ += queue_.back().reply_bytes();
   write_next();
 }
 
@@ -364,17 +378,18 @@ void WebSession::written(ErrorCodeOf error) {
     finish();
     return;
   }
-  queue_bytes_ -= queue_.front().bytes();
+  charged_bytes_ -= queue_.front().charge;
+  reply_bytes_ -= queue_.front().reply_bytes();
   connection_->written_bytes.fetch_add(queue_.front().charge);
   queue_.pop_front();
   if (queue_.empty() || ++held_back_count_ >= kHeldBackCountMax) hold_back(false);
-  if (queue_bytes_ <= host_.limits.unwritten_bytes_max / 2 &&
+  if (charged_bytes_ <= host_.limits.unwritten_bytes_max / 2 &&
       connection_->engine_waits.exchange(false)) {
     host_.link.engine_wakeup.notify();
   }
   if (current_.bytes.capacity() > kReadBytes) current_ = {};
   write_next();
-  if (is_paused_) resume();
+  if (!must_pause()) read_again();
 }
 
 // ---- Closing.

@@ -178,6 +178,35 @@ TEST(Sockets, ASlowReaderStopsItsGuestAndNotTheServer) {
   }
 }
 
+// The engine charges a small message less than a reply takes: the most of them that may wait are no
+// reason not to read.
+TEST(Sockets, AClientIsHeardBesideAFloodOfSmallMessages) {
+  RunningServer server;
+  ServedEngine& served = server.served();
+  const std::string name = "small flood";
+  served.runtime.add_program(name, [&served] {
+    return std::make_unique<FloodGuest>(served.flood_sent, served.flood_refused, 8);
+  });
+  RawClient client(server.port(), 4096);
+  ASSERT_TRUE(client.open());
+  client.ask(wire::Upload{*by_digest(name).digest, name.size(), 0, name});
+  const auto launched = client.ask(wire::Launch{by_digest(name), {}, {}, false});
+  ASSERT_TRUE(launched && std::holds_alternative<wire::InstanceReply>(*launched));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+  // Until neither the socket nor the engine takes any more.
+  std::uint64_t sent = 0;
+  while ((sent == 0 || served.flood_sent > sent) && std::chrono::steady_clock::now() < end) {
+    sent = served.flood_sent;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  ASSERT_EQ(served.flood_sent, sent) << "the guest was never told";
+  for (std::uint64_t id = 1001; id <= 1010; ++id) client.send({id, launch_of("stubborn")});
+  server.status_when([](const wire::StatusReply& status) { return status.instance_count == 11; });
+  for (std::uint64_t id = 1001; id <= 1010; ++id) EXPECT_TRUE(client.reply_to(id));
+  EXPECT_TRUE(
+      client.ask(wire::Abort{std::get<wire::InstanceReply>(*launched).instance}).has_value());
+}
+
 TEST(Sockets, AClientThatReadsNoRepliesIsNotReadEither) {
   RunningServer server;
   RawClient slow(server.port(), 4096);
