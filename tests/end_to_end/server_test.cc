@@ -192,6 +192,25 @@ TEST(EndToEndServer, FilesGoBothWaysHereAndThere) {
       << json.out;
 }
 
+// Of `quire run`, here or there, to a program that drops the first of two files.
+void check_dropped_file(std::vector<std::string> run) {
+  TemporaryFolder folder;
+  const std::string unwanted = folder.write("unwanted", std::string(8'000'000, 'u'));
+  const std::string wanted = folder.write("wanted.csv", "1,2\n");
+  run.insert(run.end(), {"--send-file", unwanted, "--send-file", wanted});
+  const ProcessResult result = run_quire(run, {.input = ""});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "wanted.csv text/csv 4 in 1\n");
+  EXPECT_NE(result.err.find("the program dropped " + unwanted), std::string::npos) << result.err;
+}
+
+TEST(EndToEndServer, AProgramThatDropsAFileGetsTheNextHereAndThere) {
+  check_dropped_file({"run", "--model", kTiny, "--kv-pages", "64", kFiles});
+  ServerProcess server(tiny({kFiles}));
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  check_dropped_file({"run", "--server", server.url(), "files"});
+}
+
 TEST(EndToEndServer, AProgramLaunchesOneThatAClientUploadedAndNamed) {
   ServerProcess server(tiny({kParent}));
   ASSERT_FALSE(server.url().empty()) << server.err;

@@ -102,6 +102,12 @@ bool RunClient::file(lifecycle::InstanceId instance, const hostcalls::FilePart& 
   return true;
 }
 
+void RunClient::file_skipped(lifecycle::InstanceId instance, const std::string& path) const {
+  tell(programs_.number_of(instance),
+       "the program dropped " + path + " before all of it was sent; the rest is not",
+       cli::Colour::Yellow);
+}
+
 int RunClient::exit_code() const {
   if (failed_count_ > 0) return cli::number(cli::ExitCode::GuestFailed);
   return cli::number(lost_file_count_ > 0 ? cli::ExitCode::Failed : cli::ExitCode::Ok);

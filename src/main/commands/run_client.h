@@ -36,6 +36,8 @@ class RunClient final : public lifecycle::ClientSink {
   bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
            std::string_view line) override;
   bool file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) override;
+  // The program dropped one that it was being sent.
+  void file_skipped(lifecycle::InstanceId instance, const std::string& path) const;
   bool ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
 
   // GuestFailed: an instance did not end well; Failed: all did, but a file could not be kept.

@@ -37,14 +37,14 @@ class LocalFiles {
     }
   }
   // Hands on as much as each takes now. What an instance refuses for good is an error.
-  Result<void> pump(lifecycle::InstanceManager& manager);
+  Result<void> pump(lifecycle::InstanceManager& manager, const RunClient& client);
   bool is_done() const { return senders_.empty(); }
 
  private:
   std::map<lifecycle::InstanceId, FileSender> senders_;  // Of those that lack some.
 };
 
-Result<void> LocalFiles::pump(lifecycle::InstanceManager& manager) {
+Result<void> LocalFiles::pump(lifecycle::InstanceManager& manager, const RunClient& client) {
   for (auto at = senders_.begin(); at != senders_.end();) {
     auto& [instance, sender] = *at;
     while (!sender.is_done() && manager.has_file_room(instance)) {
@@ -54,6 +54,11 @@ Result<void> LocalFiles::pump(lifecycle::InstanceManager& manager) {
         continue;
       }
       if (sent.error().code() == ErrorCode::QuotaExceeded) break;  // It reads some first.
+      if (sent.error().code() == ErrorCode::Cancelled) {
+        client.file_skipped(instance, sender.path());
+        sender.skip();
+        continue;
+      }
       if (!manager.has_ended(instance)) return sent.error().copy().while_(sender.path());
       break;
     }
@@ -107,7 +112,8 @@ void LocalInput::pump(lifecycle::InstanceManager& manager,
 
 Result<void> run_until_all_ended(Application& application, Machine& machine, const Clock& clock,
                                  const std::vector<lifecycle::InstanceId>& instances,
-                                 const std::vector<FileToSend>& to_send, PageReport* watch) {
+                                 const std::vector<FileToSend>& to_send, const RunClient& client,
+                                 PageReport* watch) {
   LocalInput input;
   LocalFiles files(to_send, instances);
   lifecycle::InstanceManager& manager = application.manager();
@@ -115,7 +121,7 @@ Result<void> run_until_all_ended(Application& application, Machine& machine, con
   while (manager.live_count() > 0) {
     const std::uint64_t now = clock.now_ns();
     if (now >= input_ns) {
-      TRY(files.pump(manager));
+      TRY(files.pump(manager, client));
       input.pump(manager, instances, files.is_done());
       input_ns = now + std::chrono::nanoseconds(kInputPeriod).count();
     }
@@ -235,7 +241,7 @@ Result<int> run(const cli::RunOptions& options) {
   PageReport report(*machine, clock);
   const bool is_drawn =
       options.kv_tree != cli::KvTreeStyle::None || !options.kv_report_file.empty();
-  TRY(run_until_all_ended(*application, *machine, clock, instances, files,
+  TRY(run_until_all_ended(*application, *machine, clock, instances, files, client,
                           is_drawn ? &report : nullptr));
   const double duration_s = static_cast<double>(clock.now_ns() - begin_ns) * 1e-9;
 

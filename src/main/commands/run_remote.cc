@@ -224,9 +224,14 @@ Result<void> RemoteRun::part_taken(std::uint64_t instance, const wire::ReplyBody
       return {};
     }
     if (failure->code == ErrorCode::NotFound) return {};  // Its end is on its way.
-    return error_of(*failure).while_(sender->second.path());
+    if (failure->code != ErrorCode::Cancelled) {
+      return error_of(*failure).while_(sender->second.path());
+    }
+    printer_.file_skipped(lifecycle::InstanceId{instance}, sender->second.path());
+    sender->second.skip();
+  } else {
+    sender->second.taken();
   }
-  sender->second.taken();
   if (!sender->second.is_done()) {
     due_parts_[instance] = {};
     return {};

@@ -58,7 +58,10 @@ Result<hostcalls::ClientFilePart> FileSender::part() const {
 
 void FileSender::taken() {
   offset_ += part_bytes();
-  if (offset_ < (*files_)[index_].file.bytes()) return;
+  if (offset_ == (*files_)[index_].file.bytes()) skip();
+}
+
+void FileSender::skip() {
   offset_ = 0;
   ++index_;
 }

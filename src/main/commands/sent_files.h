@@ -36,6 +36,8 @@ class FileSender {
   Result<hostcalls::ClientFilePart> part() const;
   // It was taken: the one behind it is next.
   void taken();
+  // The program wants no more of this file: the next file is next.
+  void skip();
   const std::string& path() const { return (*files_)[index_].file.path(); }
 
  private:

@@ -1,5 +1,6 @@
 // files: sends each file of its client back as "copy of NAME", and says what it was; arguments
-// "NAME TEXT" are a file that it sends first. It ends when no more files come.
+// "NAME TEXT" are a file that it sends first. A file "unwanted" it drops unread. It ends when no
+// more files come.
 #include "quire/quire.h"
 
 namespace {
@@ -17,6 +18,7 @@ Task<Result<void>> program(std::vector<std::string> command_line) {
       co_return {};
     }
     const IncomingFile file = std::move(received).take();
+    if (file.name() == "unwanted") continue;
     const OutgoingFile copy =
         CO_TRY(OutgoingFile::begin("copy of " + file.name(), file.media_type(), file.file_bytes()));
     std::uint64_t part_count = 0;
