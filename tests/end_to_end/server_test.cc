@@ -98,6 +98,19 @@ TEST(EndToEndServer, NamedProgramsHearStandardInputAndSayTheirEnd) {
   EXPECT_EQ(result, "end: the client has ended its side");
 }
 
+TEST(EndToEndServer, LinesOfStandardInputWaitForRepliesAndNotForAClock) {
+  ServerProcess server(tiny({kEcho}));
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  std::string lines;
+  for (int i = 0; i < 2'000; ++i) lines += std::to_string(i) + "\n";
+  const auto begin = std::chrono::steady_clock::now();
+  const ProcessResult echo = run_there(server, {"echo"}, {.input = lines});
+  EXPECT_EQ(echo.out, lines);
+  EXPECT_EQ(echo.exit_code, 0) << echo.err;
+  // One for each 10 ms would take 20 s.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
 TEST(EndToEndServer, ManyInstancesAreNumberedAsHere) {
   ServerProcess server(tiny({"--instances", "3"}));
   ASSERT_FALSE(server.url().empty()) << server.err;

@@ -108,6 +108,7 @@ class RemoteRun {
   void line_taken(std::uint64_t instance, const wire::ReplyBody& reply);
   void ended(const wire::EndedEvent& event);
   void pump_input();
+  bool begin_line();
   void end_input(std::uint64_t instance);
   Result<void> pump_files();
   Result<void> part_taken(std::uint64_t instance, const wire::ReplyBody& reply);
@@ -313,26 +314,34 @@ Result<void> RemoteRun::take(wire::ServerFrame frame) {
 
 // Each line goes to all that run, and the next one when all have it.
 void RemoteRun::pump_input() {
-  const SteadyTime::time_point now = SteadyTime::now();
-  if (is_input_over_ || !launching_.empty() || now < input_after_) return;
-  input_after_ = now + kInputPeriod;
-  input_.read();
+  if (is_input_over_ || running_.empty() || !launching_.empty()) return;
+  if (SteadyTime::now() < input_after_) return;
   while (true) {
     if (line_ && line_->asked.empty() && line_->unsent.empty()) {
       input_.pop();
       line_.reset();
     }
-    const std::string* text = input_.front();
-    if (text == nullptr) break;
-    if (!line_) line_ = Line{running_, {}};
-    if (line_->unsent.empty() && !line_->asked.empty()) return;
+    if (!line_ && !begin_line()) return;
     for (const std::uint64_t each : std::exchange(line_->unsent, {})) {
-      line_->asked.emplace(client_.send(wire::Send{each, *text}), each);
+      line_->asked.emplace(client_.send(wire::Send{each, *input_.front()}), each);
     }
+    if (!line_->asked.empty()) return;  // A reply completes the line.
   }
-  if (!input_.ended()) return;
-  is_input_over_ = true;
-  for (const std::uint64_t each : running_) end_input(each);
+}
+
+// False where no line is there now.
+bool RemoteRun::begin_line() {
+  if (input_.front() == nullptr) input_.read();
+  if (input_.front() != nullptr) {
+    line_ = Line{running_, {}};
+    return true;
+  }
+  input_after_ = SteadyTime::now() + kInputPeriod;  // Nothing else says when there is more.
+  if (input_.ended()) {
+    is_input_over_ = true;
+    for (const std::uint64_t each : running_) end_input(each);
+  }
+  return false;
 }
 
 void RemoteRun::abort_all() {
