@@ -8,9 +8,13 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/websocket.hpp>
+#include <condition_variable>
+#include <csignal>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/json.h"
@@ -25,7 +29,7 @@ namespace websocket = beast::websocket;
 using tcp = asio::ip::tcp;
 using ErrorCodeOf = boost::system::error_code;
 
-constexpr std::chrono::milliseconds kIdleTimeMax{60'000};
+constexpr std::chrono::milliseconds kPongTimeMax{100};  // How long the caller may have to wait.
 
 // "message" of the JSON with which a server refuses a connection; else the body itself.
 std::string refusal_text(const std::string& body) {
@@ -52,8 +56,13 @@ void run_until(asio::io_context& io, Done done, std::chrono::steady_clock::time_
 
 // One connection. `changed` is called once it has a frame to be taken, or an error.
 struct ClientConnection {
-  ClientConnection(asio::io_context& context, const Endpoint& to, std::function<void()> on_change)
-      : url(server_url(to)), io(context), stream(context), changed(std::move(on_change)) {}
+  ClientConnection(asio::io_context& context, const Endpoint& to, const LivenessTimes& given,
+                   std::function<void()> on_change)
+      : url(server_url(to)),
+        times(given),
+        io(context),
+        stream(context),
+        changed(std::move(on_change)) {}
 
   Error lost(const std::string& why) const {
     return Error(ErrorCode::Unavailable, "the connection to " + url + " was lost: " + why);
@@ -62,8 +71,11 @@ struct ClientConnection {
   std::uint64_t send(wire::RequestBody body);
   // Reads a frame, once the last one was taken.
   void read_next();
+  // Tells the server that somebody is here, also while nothing is read.
+  void stay();
 
   const std::string url;
+  const LivenessTimes times;
   std::deque<wire::Message> outgoing;
   std::optional<wire::ServerFrame> frame;
   std::chrono::steady_clock::time_point frame_at{};
@@ -71,6 +83,7 @@ struct ClientConnection {
 
   void write_next();
   void fail(Error why);
+  void set_idle_time(std::chrono::steady_clock::duration time_max);
 
   asio::io_context& io;
   websocket::stream<beast::basic_stream<tcp, asio::io_context::executor_type>> stream;
@@ -79,6 +92,7 @@ struct ClientConnection {
   const std::function<void()> changed;
   bool is_writing = false;
   bool is_reading = false;
+  bool is_telling = false;  // That it stays.
   std::uint64_t last_id = 0;
 };
 
@@ -107,7 +121,7 @@ Result<void> ClientConnection::open(const Endpoint& to, std::chrono::millisecond
   }
   ErrorCodeOf ignored;
   beast::get_lowest_layer(stream).socket().set_option(tcp::no_delay(true), ignored);
-  stream.set_option(websocket::stream_base::timeout{time_max, kIdleTimeMax, true});
+  stream.set_option(websocket::stream_base::timeout{time_max, times.idle_time_max, true});
   stream.set_option(websocket::stream_base::decorator([](websocket::request_type& request) {
     request.set(beast::http::field::sec_websocket_protocol, wire::kSubprotocol);
     request.set(beast::http::field::user_agent, "quire/" QUIRE_VERSION);
@@ -158,8 +172,31 @@ void ClientConnection::write_next() {
   });
 }
 
+void ClientConnection::set_idle_time(std::chrono::steady_clock::duration time_max) {
+  websocket::stream_base::timeout timeouts;
+  stream.get_option(timeouts);
+  timeouts.idle_timeout = time_max;
+  stream.set_option(timeouts);
+}
+
+void ClientConnection::stay() {
+  if (error) return;
+  // While nothing is read, silence says nothing of the server.
+  if (!is_reading) set_idle_time(websocket::stream_base::none());
+  if (!std::exchange(is_telling, true)) {
+    stream.async_pong({}, [this](ErrorCodeOf failed) {
+      is_telling = false;
+      if (failed) fail(lost(failed.message()));
+    });
+  }
+  run_until(io, [&] { return !is_telling; }, std::chrono::steady_clock::now() + kPongTimeMax);
+  io.restart();
+  io.poll();
+}
+
 void ClientConnection::read_next() {
   if (is_reading || frame || error) return;
+  set_idle_time(times.idle_time_max);
   is_reading = true;
   stream.async_read(buffer, [this](ErrorCodeOf failed, std::size_t) {
     is_reading = false;
@@ -188,16 +225,46 @@ void ClientConnection::read_next() {
 // ---- One.
 
 struct ServerClient::Implementation {
-  explicit Implementation(const Endpoint& to) : connection(io, to, [] {}) {}
+  Implementation(const Endpoint& to, const LivenessTimes& times)
+      : connection(io, to, times, [] {}) {}
+  ~Implementation() {
+    {
+      const std::lock_guard lock(mutex);
+      is_closing = true;
+    }
+    closing.notify_one();
+    if (keeper.joinable()) keeper.join();
+  }
+
+  void keep();
 
   asio::io_context io{1};
-  ClientConnection connection;
+  ClientConnection connection;  // With its io, of who holds the mutex.
+  std::chrono::steady_clock::time_point received_at{};
+  bool is_closing = false;
+  std::mutex mutex;
+  std::condition_variable closing;
+  std::thread keeper;
 };
 
+// The keeper's.
+void ServerClient::Implementation::keep() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // Signals are the caller's.
+  const auto period = connection.times.stay_period;
+  std::unique_lock lock(mutex);
+  while (!closing.wait_for(lock, period, [&] { return is_closing; })) {
+    if (std::chrono::steady_clock::now() - received_at >= period) connection.stay();
+  }
+}
+
 Result<std::unique_ptr<ServerClient>> ServerClient::connect(const Endpoint& endpoint,
-                                                            std::chrono::milliseconds time_max) {
-  auto implementation = std::make_unique<Implementation>(endpoint);
+                                                            std::chrono::milliseconds time_max,
+                                                            const LivenessTimes& times) {
+  auto implementation = std::make_unique<Implementation>(endpoint, times);
   TRY(implementation->connection.open(endpoint, time_max));
+  implementation->keeper = std::thread([self = implementation.get()] { self->keep(); });
   return std::unique_ptr<ServerClient>(new ServerClient(std::move(implementation)));
 }
 
@@ -206,19 +273,23 @@ ServerClient::ServerClient(std::unique_ptr<Implementation> implementation)
 ServerClient::~ServerClient() = default;
 
 std::uint64_t ServerClient::send(wire::RequestBody body) {
+  const std::lock_guard lock(implementation_->mutex);
   return implementation_->connection.send(std::move(body));
 }
 
 std::size_t ServerClient::unsent_count() const {
+  const std::lock_guard lock(implementation_->mutex);
   return implementation_->connection.outgoing.size();
 }
 
 Result<std::optional<wire::ServerFrame>> ServerClient::receive(std::chrono::nanoseconds time_max) {
+  const std::lock_guard lock(implementation_->mutex);
   ClientConnection& self = implementation_->connection;
   self.read_next();
   run_until(
       implementation_->io, [&] { return self.frame || self.error; },
       std::chrono::steady_clock::now() + time_max);
+  implementation_->received_at = std::chrono::steady_clock::now();
   if (!self.frame && self.error) return self.error->copy();
   return std::exchange(self.frame, std::nullopt);
 }
@@ -252,7 +323,7 @@ Result<std::unique_ptr<ServerClients>> ServerClients::connect(const Endpoint& en
   auto implementation = std::make_unique<Implementation>();
   for (std::size_t index = 0; index < count; ++index) {
     auto connection = std::make_unique<ClientConnection>(
-        implementation->io, endpoint,
+        implementation->io, endpoint, LivenessTimes{},
         [self = implementation.get(), index] { self->changed.push_back(index); });
     TRY(connection->open(endpoint, time_max));
     connection->read_next();

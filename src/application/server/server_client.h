@@ -2,9 +2,12 @@
 // ServerClient is a client's end of one connection to a server: requests out, replies and events
 // in.
 //
-// Owns     the socket. Nothing happens in the background: receive() runs the connection, and reads
-//          no further frame before the last one was taken, so that a slow caller slows the server.
-// Thread   one.
+// Owns     the socket, and a thread, the keeper, which tells the server that the caller is there
+//          while that is busy elsewhere, for as long as it likes. Nothing else happens in the
+//          background: receive() runs the connection, and no further frame is read before the last
+//          one was taken, so that a slow caller slows the server.
+// Thread   the caller's, one. It shares the connection with the keeper under a mutex, which the
+//          keeper holds for at most 100 ms.
 // Errors   Unavailable when nobody listens or the connection ends; what the server says where it
 //          refuses the connection.
 #include <chrono>
@@ -18,10 +21,18 @@
 
 namespace quire::server {
 
+// How the two ends know of each other that they are there.
+struct LivenessTimes {
+  std::chrono::milliseconds idle_time_max{60'000};  // Of the server, while something is read.
+  // Between words of the keeper: much less than half of SocketLimits::idle_time_max.
+  std::chrono::milliseconds stay_period{10'000};
+};
+
 class ServerClient {
  public:
   static Result<std::unique_ptr<ServerClient>> connect(const Endpoint& endpoint,
-                                                       std::chrono::milliseconds time_max);
+                                                       std::chrono::milliseconds time_max,
+                                                       const LivenessTimes& times = {});
   ~ServerClient();  // Closes the connection without waiting for the server's farewell.
   ServerClient(const ServerClient&) = delete;
   ServerClient& operator=(const ServerClient&) = delete;
@@ -44,7 +55,7 @@ class ServerClient {
 };
 
 // ServerClients is many connections to one server that one thread runs, each with the rules of
-// ServerClient: what measures a server.
+// ServerClient but without a keeper: what measures a server.
 class ServerClients {
  public:
   struct Received {

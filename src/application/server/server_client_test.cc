@@ -33,6 +33,45 @@ TEST(ServerClient, TalksWithAServer) {
   EXPECT_FALSE(nothing.value());
 }
 
+// As one that writes to a pager which is not looked at.
+TEST(ServerClient, IsNotTakenForGoneWhileItsCallerIsBusy) {
+  ServerOptions options;
+  options.sockets.idle_time_max = std::chrono::milliseconds(1'000);
+  RunningServer server(options);
+  LivenessTimes times;
+  times.idle_time_max = options.sockets.idle_time_max;
+  times.stay_period = std::chrono::milliseconds(50);
+  auto client = ServerClient::connect({"127.0.0.1", server.port()}, kPatience, times);
+  ASSERT_TRUE(client.ok()) << client.error().message();
+  client.value()->send(launch_of("flood"));
+  const auto receive_until = [&](auto is_wanted) {
+    while (true) {
+      const auto frame = client.value()->receive(kPatience);
+      if (!frame.ok()) return std::string(frame.error().message());
+      if (!frame.value()) return std::string("nothing came");
+      if (is_wanted(*frame.value())) return std::string();
+    }
+  };
+  std::uint64_t count = 0;  // Of messages, which are numbered.
+  const auto is_message = [&](const wire::ServerFrame& frame) {
+    const auto* message = std::get_if<wire::MessageEvent>(&frame);
+    if (message != nullptr) {
+      EXPECT_EQ(std::stoull(message->bytes), count++);
+    }
+    return message != nullptr;
+  };
+  ASSERT_EQ(receive_until(is_message), "");
+  std::this_thread::sleep_for(std::chrono::milliseconds(2'500));
+  // More than the socket held.
+  while (count < 20'000) ASSERT_EQ(receive_until(is_message), "");
+  const std::uint64_t id = client.value()->send(wire::Status{});
+  EXPECT_EQ(receive_until([&](const wire::ServerFrame& frame) {
+              const auto* reply = std::get_if<wire::Reply>(&frame);
+              return reply != nullptr && reply->id == id;
+            }),
+            "");
+}
+
 TEST(ServerClient, SaysWhyThereIsNoConnection) {
   std::uint16_t port = 0;
   {
