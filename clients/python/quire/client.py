@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -21,6 +22,7 @@ from .values import InstanceInfo, Limits, LogLine, ProgramState, ServerStatus
 
 T = TypeVar("T")
 _logger = logging.getLogger("quire")
+_STAY_SECONDS = 10.0  # Much less than half of the time after which a server closes.
 
 
 class _Asked(NamedTuple):
@@ -284,7 +286,7 @@ class Client:
     async def _wait_for_room(self) -> None:
         self._room.clear()
         try:
-            await asyncio.wait_for(self._room.wait(), self._stall_seconds)
+            await asyncio.wait_for(self._stay_until_room(), self._stall_seconds)
             return
         except asyncio.TimeoutError:
             pass
@@ -299,9 +301,19 @@ class Client:
             if not each.done():
                 each.set_exception(self._stalled)
         try:
-            await self._room.wait()
+            await self._stay_until_room()
         finally:  # Cancelled by close(), too: a connection that is opened later has not stalled.
             self._stalled = None
+
+    async def _stay_until_room(self) -> None:
+        """The server's pings wait behind what is not read: without a word it would close."""
+        while True:
+            try:
+                await asyncio.wait_for(self._room.wait(), _STAY_SECONDS)
+                return
+            except asyncio.TimeoutError:
+                with contextlib.suppress(ConnectionClosed):  # What came before is read all the same.
+                    await self._socket.pong()
 
     def _handle(self, frame: Frame) -> None:
         head = frame.head

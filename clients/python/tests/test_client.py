@@ -320,6 +320,26 @@ class Stalling(WithServer):
             await instance.send("quit")
             (await self.soon(instance.result())).check()
 
+    async def test_the_server_hears_of_a_client_that_has_no_room(self) -> None:
+        slow = quire.Client(self.server.url, buffer_bytes_max=1_000)
+        async with slow:
+            instance = await slow.launch("echo")
+            heard = asyncio.Event()
+            pong = slow._socket.pong
+
+            async def pong_and_tell() -> None:
+                await pong()
+                heard.set()
+
+            with (
+                unittest.mock.patch("quire.client._STAY_SECONDS", 0.01),
+                unittest.mock.patch.object(slow._socket, "pong", pong_and_tell),
+            ):
+                await instance.send("again 100")
+                await self.soon(heard.wait())
+            for number in range(1, 101):
+                self.assertEqual(await self.soon(instance.receive()), b"%d\n" % number)
+
     async def test_a_stall_ends_with_its_connection(self) -> None:
         slow = quire.Client(self.server.url, buffer_bytes_max=1_000, stall_seconds=0.1)
         async with slow:
