@@ -24,6 +24,8 @@ struct SocketLimits {
   std::uint64_t unwritten_bytes_max = 256u << 10;
   std::uint64_t program_bytes_max = 64u << 20;
   std::uint64_t upload_bytes_total_max = 256u << 20;  // Of programs that are not complete.
+  std::chrono::milliseconds upload_idle_time_max{
+      60'000};  // Without a part, while others want room.
 };
 
 // Of instances; how many there may be is the manager's to say (AdmissionLimits).

@@ -151,6 +151,27 @@ TEST(Server, AProgramIsUploadedInPartsOnceAndLaunchedByItsDigest) {
   EXPECT_NE(as<wire::InstanceReply>(other.ask(request)), nullptr);
 }
 
+TEST(Server, AnUploadThatIdleOnesLeaveNoRoomForIsToldWhenToComeAgain) {
+  ServerOptions options = quick_options();
+  options.sockets.upload_bytes_total_max = 100;
+  options.sockets.upload_idle_time_max = std::chrono::milliseconds(1'000);
+  RunningServer server(options);
+  RawClient idle = server.connect();
+  RawClient other = server.connect();
+  const std::string large(100, 'l');
+  ASSERT_NE(as<wire::ProgramReply>(
+                idle.ask(wire::Upload{sha256(bytes_of(large)), large.size(), 0, large.substr(50)})),
+            nullptr);
+  const wire::Upload wanted{sha256(bytes_of("echo")), 4, 0, "echo"};
+  std::optional<wire::ReplyBody> reply = other.ask(wanted);
+  ASSERT_NE(as<wire::Failure>(reply), nullptr);
+  EXPECT_EQ(refusal(reply).substr(0, 39), "quota-exceeded: upload_bytes_total_max:");
+  ASSERT_TRUE(as<wire::Failure>(reply)->retry_after_ms);
+  std::this_thread::sleep_for(options.sockets.upload_idle_time_max + std::chrono::milliseconds(1));
+  reply = other.ask(wanted);
+  EXPECT_NE(as<wire::ProgramReply>(reply), nullptr) << refusal(reply);
+}
+
 TEST(Server, AProgramIsNamedByAClientAndANewOneTakesTheName) {
   RunningServer server;
   server.served().runtime.add_program("v1", [] { return std::make_unique<EchoGuest>(); });

@@ -82,7 +82,8 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   void read_again();
   void part_read(ErrorCodeOf error);
   void take_message();
-  void refuse(std::uint64_t id, const Error& error);
+  void refuse(std::uint64_t id, const Error& error,
+              std::optional<std::uint64_t> retry_after_ms = std::nullopt);
   void take_request(wire::Request request, std::uint64_t bytes);
   void write_next();
   void hold_back(bool is_held);
@@ -303,9 +304,11 @@ void WebSession::take_message() {
   }
 }
 
-void WebSession::refuse(std::uint64_t id, const Error& error) {
+void WebSession::refuse(std::uint64_t id, const Error& error,
+                        std::optional<std::uint64_t> retry_after_ms) {
   if (id != 0) {
-    write(wire::Reply{id, wire::Failure{error.code(), std::string(error.message()), {}}}, 0);
+    wire::Failure failure{error.code(), std::string(error.message()), retry_after_ms};
+    write(wire::Reply{id, std::move(failure)}, 0);
     return;
   }
   write(wire::ErrorEvent{error.code(), std::string(error.message())}, 0);
@@ -315,9 +318,10 @@ void WebSession::refuse(std::uint64_t id, const Error& error) {
 void WebSession::take_request(wire::Request request, std::uint64_t bytes) {
   Inbound inbound{connection_, {}, bytes};
   if (const auto* part = std::get_if<wire::Upload>(&request.body)) {
-    auto program = upload_.add(*part);
+    auto program = upload_.add(*part, std::chrono::steady_clock::now());
     if (!program.ok()) {
-      refuse(request.id, program.error());
+      const bool is_full = program.error().code() == ErrorCode::QuotaExceeded;
+      refuse(request.id, program.error(), is_full ? std::optional(kFullRetryMs) : std::nullopt);
       return;
     }
     if (!program.value()) {

@@ -34,7 +34,11 @@ class SessionHost {
   SessionHost(const SocketLimits& given, Link& to)
       : limits(given),
         link(to),
-        upload_budget{given.program_bytes_max, given.upload_bytes_total_max, 0} {}
+        upload_budget{given.program_bytes_max,
+                      given.upload_bytes_total_max,
+                      given.upload_idle_time_max,
+                      0,
+                      {}} {}
   virtual ~SessionHost() = default;
 
   // There is a slot for it, which has_slot() and the session's own limits said.

@@ -12,21 +12,22 @@ class Uploads : public testing::Test {
             std::string(whole.substr(offset, bytes))};
   }
   ErrorCode refusal(const wire::Upload& part) {
-    const auto added = buffer.add(part);
+    const auto added = buffer.add(part, now);
     return added.ok() ? ErrorCode{} : added.error().code();
   }
 
-  UploadBudget budget{100, 150, 0};
+  UploadBudget budget{100, 150, std::chrono::milliseconds(60'000), 0, {}};
+  UploadBuffer::Time now{};
   UploadBuffer buffer{budget};
   const std::string whole = "0123456789";
 };
 
 TEST_F(Uploads, PartsInOrderGiveTheProgram) {
-  EXPECT_FALSE(buffer.add(part(whole, 0, 4)).value().has_value());
+  EXPECT_FALSE(buffer.add(part(whole, 0, 4), now).value().has_value());
   EXPECT_EQ(buffer.received_bytes(), 4u);
   EXPECT_EQ(budget.used_bytes, 10u);
-  EXPECT_FALSE(buffer.add(part(whole, 4, 0)).value().has_value());
-  const auto program = buffer.add(part(whole, 4, 6)).value();
+  EXPECT_FALSE(buffer.add(part(whole, 4, 0), now).value().has_value());
+  const auto program = buffer.add(part(whole, 4, 6), now).value();
   ASSERT_TRUE(program.has_value());
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(program->data()), program->size()), whole);
   EXPECT_EQ(budget.used_bytes, 0u);
@@ -36,7 +37,7 @@ TEST_F(Uploads, APartThatDoesNotContinueDropsAll) {
   EXPECT_EQ(refusal(part(whole, 4, 2)), ErrorCode::InvalidArgument);
   for (const wire::Upload& wrong :
        {part(whole, 5, 2), part("abcdefghij", 4, 2), part("012345678", 4, 2)}) {
-    ASSERT_TRUE(buffer.add(part(whole, 0, 4)).ok());
+    ASSERT_TRUE(buffer.add(part(whole, 0, 4), now).ok());
     EXPECT_EQ(refusal(wrong), ErrorCode::InvalidArgument);
     EXPECT_EQ(budget.used_bytes, 0u);
     EXPECT_EQ(refusal(part(whole, 4, 2)), ErrorCode::InvalidArgument);
@@ -49,30 +50,49 @@ TEST_F(Uploads, APartThatDoesNotContinueDropsAll) {
 TEST_F(Uploads, BytesOfAnotherDigestAreRefusedWithBoth) {
   wire::Upload wrong = part(whole, 0, 10);
   wrong.bytes[3] = 'x';
-  const auto added = buffer.add(wrong);
+  const auto added = buffer.add(wrong, now);
   ASSERT_FALSE(added.ok());
   EXPECT_EQ(added.error().code(), ErrorCode::InvalidArgument);
   EXPECT_NE(added.error().message().find(hex(wrong.program)), std::string_view::npos);
   EXPECT_EQ(budget.used_bytes, 0u);
-  EXPECT_TRUE(buffer.add(part(whole, 0, 10)).value().has_value());
+  EXPECT_TRUE(buffer.add(part(whole, 0, 10), now).value().has_value());
 }
 
 TEST_F(Uploads, SizesAreBoundedAloneAndTogether) {
   EXPECT_EQ(refusal(part(std::string(101, 'x'), 0, 1)), ErrorCode::TooLarge);
   UploadBuffer other(budget);
-  ASSERT_TRUE(other.add(part(std::string(100, 'x'), 0, 1)).ok());
+  ASSERT_TRUE(other.add(part(std::string(100, 'x'), 0, 1), now).ok());
   EXPECT_EQ(refusal(part(std::string(51, 'y'), 0, 1)), ErrorCode::QuotaExceeded);
-  ASSERT_TRUE(buffer.add(part(std::string(50, 'y'), 0, 1)).ok());
+  ASSERT_TRUE(buffer.add(part(std::string(50, 'y'), 0, 1), now).ok());
   EXPECT_EQ(budget.used_bytes, 150u);
   // Beginning anew gives the old one back first.
-  ASSERT_TRUE(other.add(part(std::string(90, 'z'), 0, 1)).ok());
+  ASSERT_TRUE(other.add(part(std::string(90, 'z'), 0, 1), now).ok());
   EXPECT_EQ(budget.used_bytes, 140u);
+}
+
+TEST_F(Uploads, WhoSendsNoMorePartsGivesWayToOthersAndToNobodyElse) {
+  UploadBuffer idle(budget);
+  UploadBuffer busy(budget);
+  ASSERT_TRUE(idle.add(part(std::string(80, 'i'), 0, 1), now).ok());
+  ASSERT_TRUE(busy.add(part(std::string(70, 'b'), 0, 1), now).ok());
+  now += std::chrono::milliseconds(50'000);
+  ASSERT_TRUE(busy.add(part(std::string(70, 'b'), 1, 1), now).ok());
+  EXPECT_EQ(refusal(part(whole, 0, 1)), ErrorCode::QuotaExceeded);
+  now += std::chrono::milliseconds(10'001);
+  EXPECT_EQ(budget.used_bytes, 150u) << "nobody needs the room";
+  ASSERT_TRUE(buffer.add(part(whole, 0, 1), now).ok());
+  EXPECT_EQ(budget.used_bytes, 80u);
+  ASSERT_TRUE(busy.add(part(std::string(70, 'b'), 2, 1), now).ok());
+  const auto late = idle.add(part(std::string(80, 'i'), 1, 1), now);
+  ASSERT_FALSE(late.ok());
+  EXPECT_NE(late.error().message().find("60000 ms"), std::string_view::npos)
+      << late.error().message();
 }
 
 TEST_F(Uploads, AConnectionThatEndsGivesItsBudgetBack) {
   {
     UploadBuffer other(budget);
-    ASSERT_TRUE(other.add(part(whole, 0, 4)).ok());
+    ASSERT_TRUE(other.add(part(whole, 0, 4), now).ok());
     EXPECT_EQ(budget.used_bytes, 10u);
   }
   EXPECT_EQ(budget.used_bytes, 0u);
