@@ -26,7 +26,7 @@ Result<std::int32_t> context_create(HostCall& call, GuestHandle queue) {
   const auto index = static_cast<std::uint8_t>(model.index);
   const GuestHandle context = TRY(guest.handles.add(HandleKind::Context, {.model = index}));
   guest.contexts[number(context)].queue = queue;
-  guest.submit(queue, control::ContextCreate{object(context), object(queue)}, 0);
+  guest.send(control::ContextCreate{object(context), object(queue)}, 0);
   return static_cast<std::int32_t>(context);
 }
 
@@ -39,8 +39,7 @@ Result<std::int32_t> context_append(HostCall& call, GuestHandle context,
   const std::uint64_t bytes = tokens.size() * sizeof(std::uint32_t);
   TRY(call.guest.check_pending(bytes));
   if (tokens.empty()) return 0;
-  call.guest.submit(view.record.queue, control::ContextAppend{object(context), std::move(tokens)},
-                    bytes);
+  call.guest.send(control::ContextAppend{object(context), std::move(tokens)}, bytes);
   call.guest.queue_tokens(context, list.count);
   return 0;
 }
@@ -73,8 +72,7 @@ Result<std::int32_t> context_fork(HostCall& call, GuestHandle context) {
   const std::uint64_t queued_tokens = view.record.queued_tokens();
   guest.contexts[number(child)].queue = queue;  // May move the records; `view` ends here.
   guest.queue_tokens(child, queued_tokens);
-  FutureRecord& future =
-      guest.submit_future(queue, control::ContextFork{object(context), object(child)}, 0);
+  FutureRecord& future = guest.submit(control::ContextFork{object(context), object(child)}, 0);
   future.child = child;
   return static_cast<std::int32_t>(future.handle);
 }

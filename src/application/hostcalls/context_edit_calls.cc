@@ -26,9 +26,9 @@ Result<void> check_range(const char* what, std::uint32_t begin, std::uint32_t en
 
 // A command on the context that nobody waits for.
 Result<std::int32_t> tell(HostCall& call, GuestHandle context, control::CommandBody body) {
-  const ContextView view = TRY(find_changing_context(call, context));
+  TRY(find_changing_context(call, context));
   TRY(call.guest.check_pending(0));
-  call.guest.submit(view.record.queue, std::move(body), 0);
+  call.guest.send(std::move(body), 0);
   return 0;
 }
 

@@ -32,7 +32,7 @@ Result<FutureRecord*> submit_context(HostCall& call, GuestHandle context, const 
                                      control::CommandBody body, std::uint64_t bytes) {
   TRY(call.guest.check_pending(bytes));
   TRY(call.guest.check_future_room());
-  FutureRecord& future = call.guest.submit_future(view.record.queue, std::move(body), bytes);
+  FutureRecord& future = call.guest.submit(std::move(body), bytes);
   future.context = context;
   future.covered_tokens = view.record.issued_tokens;
   return &future;

@@ -48,7 +48,7 @@ Result<std::int32_t> input_embed_txt(HostCall& call, GuestHandle queue,
   body.tokens = TRY(call.memory.read(tokens, "tokens"));
   TRY(check_tokens(body.tokens, model));
   body.positions = TRY(call.memory.read(positions, "positions"));
-  if (tokens.count > 0) call.guest.submit(queue, std::move(body), bytes);
+  if (tokens.count > 0) call.guest.send(std::move(body), bytes);
   return 0;
 }
 
@@ -84,7 +84,7 @@ Result<std::int32_t> forward_forward(HostCall& call, GuestHandle queue, GuestLis
         TRY(read_flags(call, mask, std::min(slots, UINT64_MAX / iemb.count) * iemb.count, "mask"));
   }
   TRY(call.guest.check_future_room());
-  return static_cast<std::int32_t>(call.guest.submit_future(queue, std::move(body), bytes).handle);
+  return static_cast<std::int32_t>(call.guest.submit(std::move(body), bytes).handle);
 }
 
 Result<std::int32_t> forward_mask_kvpage(HostCall& call, GuestHandle queue, GuestHandle page,
@@ -99,7 +99,7 @@ Result<std::int32_t> forward_mask_kvpage(HostCall& call, GuestHandle queue, Gues
   body.page = object(page);
   body.visible = TRY(read_flags(call, mask, model.description.page_size, "mask"));
   TRY(call.guest.check_pending(mask.count));
-  call.guest.submit(queue, std::move(body), mask.count);
+  call.guest.send(std::move(body), mask.count);
   return 0;
 }
 

@@ -83,15 +83,11 @@ namespace {
 // has none left.
 GuestHandle queue_for(GuestState& guest, GuestHandle preferred, std::uint8_t model, bool& made) {
   made = false;
-  if (guest.accounts.contains(number(preferred)) &&
-      guest.handles.find(preferred, HandleKind::Queue).ok()) {
-    return preferred;
-  }
+  if (guest.handles.find(preferred, HandleKind::Queue).ok()) return preferred;
   const GuestHandle other = guest.handles.any_of(HandleKind::Queue, model);
   if (other != GuestHandle{}) return other;
   Result<GuestHandle> queue = guest.handles.add(HandleKind::Queue, {.model = model});
   if (!queue.ok()) return GuestHandle{};
-  guest.accounts[number(queue.value())] = {};
   guest.send(control::CreateQueue{object(queue.value()), control::ModelIndex{model}});
   made = true;
   return queue.value();
@@ -100,7 +96,6 @@ GuestHandle queue_for(GuestState& guest, GuestHandle preferred, std::uint8_t mod
 Result<void> drop_object(HostCall& call, GuestHandle handle, const HandleTable::Entry& entry) {
   GuestState& guest = call.guest;
   TRY(guest.check_pending(0));
-  TRY(guest.check_future_room());
   bool made = false;
   const GuestHandle queue =
       queue_for(guest, GuestHandle{static_cast<std::int32_t>(entry.payload)}, entry.model, made);
@@ -108,9 +103,9 @@ Result<void> drop_object(HostCall& call, GuestHandle handle, const HandleTable::
     return Error(ErrorCode::QuotaExceeded, "queue_count_max: no queue is left to give it back in");
   }
   if (entry.kind == HandleKind::Page) {
-    guest.submit(queue, control::DeallocPages{object(queue), {object(handle)}}, 0);
+    guest.send(control::DeallocPages{object(queue), {object(handle)}}, 0);
   } else {
-    guest.submit(queue, control::DeallocEmbeds{object(queue), {object(handle)}}, 0);
+    guest.send(control::DeallocEmbeds{object(queue), {object(handle)}}, 0);
   }
   guest.handles.remove(handle);
   if (made) TRY(queue_destroy_queue(call, queue));

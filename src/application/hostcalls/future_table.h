@@ -43,12 +43,11 @@ enum class FuturePurpose : std::uint8_t {
   HttpHead,
   HttpRead,
   HttpWrite,
-  Barrier,  // The guest never learns of this one,
-  Step,     // nor of this, of a generation.
+  Step,  // Of a generation; the guest never learns of this one.
 };
 // Whether the guest has the handle; one that names another is forged.
 inline bool is_known_to_guest(FuturePurpose purpose) {
-  return purpose < FuturePurpose::Barrier;
+  return purpose < FuturePurpose::Step;
 }
 inline bool is_file(FuturePurpose purpose) {
   return purpose >= FuturePurpose::WriteFile && purpose <= FuturePurpose::ReadFile;
@@ -63,7 +62,6 @@ struct FutureRecord {
   bool awaited = false;  // The guest waits for it now.
   ErrorCode error{};     // 0: none. Meaningful when ready.
   GuestHandle handle{};
-  GuestHandle queue{};    // Whose earlier commands are done when this is; 0: none.
   GuestHandle context{};  // Whose counters the answer brings; 0: none.
   // The generation, subscription, child, file or HTTP exchange that it is of; HttpWhole is its own.
   GuestHandle owner{};
@@ -72,12 +70,9 @@ struct FutureRecord {
   bool is_child_queued = false;  // It comes with queued tokens, as many as its answer says.
   bool is_child_taken = false;   // From a snapshot that goes when the guest has the result.
   QueueEffect effect = QueueEffect::None;
-  std::uint32_t effect_count = 0;     // Of Truncates, Rewinds (a length) and Splices.
-  std::uint64_t covered_tokens = 0;   // Ever queued in `context` before this command.
-  std::uint64_t issued_commands = 0;  // Of `queue`, this one included.
-  std::uint64_t issued_bytes = 0;
-  std::uint64_t own_bytes = 0;    // Arguments of a command that is in no queue.
-  std::uint64_t deadline_ns = 0;  // Of a sleep.
+  std::uint32_t effect_count = 0;    // Of Truncates, Rewinds (a length) and Splices.
+  std::uint64_t covered_tokens = 0;  // Ever queued in `context` before this command.
+  std::uint64_t deadline_ns = 0;     // Of a sleep.
   std::string result;
   std::string message;  // Of the error.
 };
@@ -93,7 +88,7 @@ class FutureTable {
   // A new future that is not ready; the caller checked room.
   FutureRecord& add(FuturePurpose purpose);
   Result<FutureRecord*> find(GuestHandle handle);
-  // Barriers too; null when the future was dropped.
+  // Steps too; null when the future was dropped.
   FutureRecord* find_answered(GuestHandle handle);
   void remove(FutureRecord& record);
 

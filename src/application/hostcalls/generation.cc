@@ -54,8 +54,8 @@ Result<void> GenerationTable::send_step(GuestHandle handle, Generation& generati
   TRY(guest_.handles.find(queue, HandleKind::Queue));
   control::DrawRule rule = generation.options.rule;
   if (rule.temperature > 0.0) rule.random = generation.random.uniform();
-  FutureRecord& record = guest_.submit_future(
-      queue, control::ContextSample{object(context), rule, true}, 0, FuturePurpose::Step);
+  FutureRecord& record =
+      guest_.submit(control::ContextSample{object(context), rule, true}, 0, FuturePurpose::Step);
   record.owner = handle;
   guest_.note_sample(context, record, true);
   generation.has_step = true;

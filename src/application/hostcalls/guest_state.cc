@@ -35,16 +35,18 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
 }
 
 Result<void> GuestState::check_pending(std::uint64_t bytes) const {
+  const control::PendingCommands pending = host.control.pending(identity.instance);
   const std::uint32_t count_max = identity.control_limits.pending_command_count_max;
-  if (pending_commands_ >= count_max) {
+  if (pending.count >= count_max) {
     return Error(ErrorCode::QuotaExceeded,
-                 "pending_command_count_max: " + std::to_string(pending_commands_) + " of " +
-                     std::to_string(count_max) + " pending; wait for a future of their queue");
+                 "pending_command_count_max: " + std::to_string(pending.count) + " of " +
+                     std::to_string(count_max) +
+                     " pending; wait for some, or for a synchronize of their queue");
   }
-  if (pending_bytes_ + bytes > identity.limits.pending_bytes_max) {
+  if (pending.bytes + bytes > identity.limits.pending_bytes_max) {
     return Error(ErrorCode::QuotaExceeded,
                  "pending_bytes_max: " + std::to_string(bytes) + " bytes wanted, " +
-                     std::to_string(pending_bytes_) + " of " +
+                     std::to_string(pending.bytes) + " of " +
                      std::to_string(identity.limits.pending_bytes_max) + " pending");
   }
   return {};
@@ -60,52 +62,20 @@ Result<void> GuestState::check_future_room() const {
   return handles.check_room(HandleKind::Future, 1);
 }
 
-void GuestState::send(control::CommandBody body, control::FutureId future) {
+void GuestState::send(control::CommandBody body, std::uint64_t bytes, control::FutureId future) {
   report(host.walk, WalkStop::HostCalls);
-  host.control.submit({.instance = identity.instance, .future = future, .body = std::move(body)});
+  host.control.submit(
+      {.instance = identity.instance,
+       .future = future,
+       .body = std::move(body),
+       .argument_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, UINT32_MAX))});
 }
 
-void GuestState::submit(GuestHandle queue, control::CommandBody body, std::uint64_t bytes) {
-  QueueAccount& account = accounts.at(number(queue));
-  ++account.issued_commands;
-  account.issued_bytes += bytes;
-  ++pending_commands_;
-  pending_bytes_ += bytes;
-  send(std::move(body));
-}
-
-FutureRecord& GuestState::submit_future(GuestHandle queue, control::CommandBody body,
-                                        std::uint64_t bytes, FuturePurpose purpose) {
+FutureRecord& GuestState::submit(control::CommandBody body, std::uint64_t bytes,
+                                 FuturePurpose purpose) {
   FutureRecord& record = futures.add(purpose);
-  record.queue = queue;
-  ++pending_commands_;
-  pending_bytes_ += bytes;
-  if (queue == GuestHandle{}) {
-    record.own_bytes = bytes;
-  } else {
-    QueueAccount& account = accounts.at(number(queue));
-    record.issued_commands = ++account.issued_commands;
-    record.issued_bytes = account.issued_bytes += bytes;
-  }
-  const control::FutureId future{number(record.handle)};
-  send(std::move(body), future);
+  send(std::move(body), bytes, control::FutureId{number(record.handle)});
   return record;
-}
-
-void GuestState::settle_accounts(const FutureRecord& record) {
-  if (record.queue == GuestHandle{}) {
-    --pending_commands_;
-    pending_bytes_ -= record.own_bytes;
-    return;
-  }
-  const auto found = accounts.find(number(record.queue));
-  if (found == accounts.end()) return;
-  QueueAccount& account = found->second;
-  if (record.issued_commands <= account.done_commands) return;
-  pending_commands_ -= record.issued_commands - account.done_commands;
-  pending_bytes_ -= record.issued_bytes - account.done_bytes;
-  account.done_commands = record.issued_commands;
-  account.done_bytes = record.issued_bytes;
 }
 
 void GuestState::note_counters(GuestHandle context, const control::ContextCounters& counters) {
@@ -158,12 +128,6 @@ void GuestState::answer(control::Answer answer) {
   FutureRecord* record = futures.find_answered(handle);
   if (record == nullptr) return;  // Dropped while the answer was on its way.
   QUIRE_CHECK(!record->ready, "a command is answered once");
-  settle_accounts(*record);
-  if (record->purpose == FuturePurpose::Barrier) {
-    accounts.erase(number(record->queue));
-    futures.remove(*record);
-    return;
-  }
   settle_tokens(*record, answer.body);
   if (record->purpose == FuturePurpose::Step) {
     if (answer.body.ok()) {
@@ -333,11 +297,7 @@ void GuestState::end_future(FutureRecord& record) {
   } else if (record.purpose == FuturePurpose::Stop) {
     generations.stopper_dropped(record);
   } else if (record.purpose == FuturePurpose::Command) {
-    if (pending) {
-      send(control::DropFuture{control::FutureId{number(record.handle)}});
-      // No answer will say that a command outside the queues is done.
-      if (record.queue == GuestHandle{}) settle_accounts(record);
-    }
+    if (pending) send(control::DropFuture{control::FutureId{number(record.handle)}});
     if (record.child != GuestHandle{}) {  // The guest never learned of the child.
       send(control::ContextDrop{object(record.child)});
       forget_context(record.child);
@@ -356,13 +316,6 @@ void GuestState::verify() const {
   mailbox.verify();
   children.verify();
   files.verify();
-  std::uint64_t commands = 0;
-  std::uint64_t bytes = 0;
-  for (const auto& [queue, account] : accounts) {
-    commands += account.issued_commands - account.done_commands;
-    bytes += account.issued_bytes - account.done_bytes;
-  }
-  QUIRE_CHECK(accounts.size() >= handles.count(HandleKind::Queue), "G1");
   QUIRE_CHECK(contexts.size() ==
                   handles.count(HandleKind::Context) + handles.count(HandleKind::ReservedContext),
               "G1");
@@ -372,7 +325,6 @@ void GuestState::verify() const {
     queued += record.queued_tokens();
   }
   QUIRE_CHECK(queued == queued_tokens_, "G2");
-  QUIRE_CHECK(commands <= pending_commands_ && bytes <= pending_bytes_, "G2");
 }
 
 }  // namespace quire::hostcalls

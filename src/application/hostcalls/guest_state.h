@@ -9,10 +9,10 @@
 // Thread   engine thread only.
 //
 // Invariants, all checked by verify() besides those of the parts:
-//   G1  Every queue handle has an account, every context handle (reserved ones too) a record.
-//   G2  The pending figures of the instance are the sums over accounts and futures; its queued
-//   tokens
-//       those over contexts, each at least what the control layer has queued once all is answered.
+//   G1  Every context handle (reserved ones too) has a record.
+//   G2  Its queued tokens are the sum over contexts, each at least what the control layer has
+//   queued
+//       once all is answered.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -65,10 +65,6 @@ struct GuestIdentity {
 
 class GuestState {
  public:
-  struct QueueAccount {
-    std::uint64_t issued_commands = 0, issued_bytes = 0;  // Ever.
-    std::uint64_t done_commands = 0, done_bytes = 0;      // Known to have taken effect.
-  };
   struct ContextRecord {
     GuestHandle queue{};
     GuestHandle generation{};           // That runs on it; 0: none.
@@ -92,13 +88,13 @@ class GuestState {
   // For the host calls.
   Result<void> check_pending(std::uint64_t bytes) const;
   Result<void> check_future_room() const;
-  // A command of `queue` that nobody waits for. `bytes` of arguments count as pending.
-  void submit(GuestHandle queue, control::CommandBody body, std::uint64_t bytes);
-  // The same with a future; a queue of 0 for a command that is in none.
-  FutureRecord& submit_future(GuestHandle queue, control::CommandBody body, std::uint64_t bytes,
-                              FuturePurpose purpose = FuturePurpose::Command);
-  // Sends the command as it is; for what counts as nothing pending.
-  void send(control::CommandBody body, control::FutureId future = control::kNoFuture);
+  // A command with a future. `bytes` of arguments count as pending until the control layer is done
+  // with it.
+  FutureRecord& submit(control::CommandBody body, std::uint64_t bytes,
+                       FuturePurpose purpose = FuturePurpose::Command);
+  // The same where nobody waits.
+  void send(control::CommandBody body, std::uint64_t bytes = 0,
+            control::FutureId future = control::kNoFuture);
   Result<void> check_queued_tokens(std::uint64_t count) const;
   void queue_tokens(GuestHandle context, std::uint64_t count);
   // A sampling of a context: room for its command, its future and its token.
@@ -108,8 +104,6 @@ class GuestState {
   void serve_receivers();
   void end_future(FutureRecord& record);  // Undoes what nobody will take any more.
 
-  std::uint64_t pending_commands() const { return pending_commands_; }
-  std::uint64_t pending_bytes() const { return pending_bytes_; }
   std::uint64_t queued_tokens() const { return queued_tokens_; }
   const std::vector<control::ModelDescription>& models() const { return host.control.models(); }
   void verify() const;
@@ -127,7 +121,6 @@ class GuestState {
   ChildTable children;
   FileTable files;
   LazyDeque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
-  std::unordered_map<std::uint32_t, QueueAccount> accounts;
   std::unordered_map<std::uint32_t, ContextRecord> contexts;
   std::string last_error;
   std::string result;
@@ -136,14 +129,11 @@ class GuestState {
  private:
   void unqueue_tokens(ContextRecord& context, std::uint64_t count);
   void settle_tokens(const FutureRecord& record, const Result<control::AnswerBody>& answer);
-  void settle_accounts(const FutureRecord& record);
   void note_counters(GuestHandle context, const control::ContextCounters& counters);
   void apply(FutureRecord& record, control::AnswerBody body);
   std::string note_child(const FutureRecord& record, const control::ContextCounters& counters);
   void fail_answered(FutureRecord& record, const Error& error);
 
-  std::uint64_t pending_commands_ = 0;
-  std::uint64_t pending_bytes_ = 0;
   std::uint64_t queued_tokens_ = 0;
 };
 

@@ -192,7 +192,7 @@ TEST_F(HostCalls, TextMustBeUtf8) {
   EXPECT_EQ(state->last_error, "text: no UTF-8 at byte 2");
 }
 
-TEST_F(HostCalls, PendingCommandsAreBoundedUntilAFutureOfTheirQueueIsAnswered) {
+TEST_F(HostCalls, PendingCommandsAreBoundedUntilTheControlLayerIsDoneWithThem) {
   control::InstanceLimits few;
   few.pending_command_count_max = 4;
   restart({}, few);
@@ -207,19 +207,29 @@ TEST_F(HostCalls, PendingCommandsAreBoundedUntilAFutureOfTheirQueueIsAnswered) {
   EXPECT_EQ(call("context", "append", {context, 64, 1}), 0);
 }
 
-TEST_F(HostCalls, DestroyedQueueGivesBackWhatPendedInIt) {
+// An answer says that its own command is done, and nothing of those before it.
+TEST_F(HostCalls, AnAnswerDoesNotFreeWhatStillPendsBeforeIt) {
   control::InstanceLimits few;
-  few.pending_command_count_max = 4;
+  few.pending_command_count_max = 3;
   restart({}, few);
+  const std::int64_t context = call("context", "create", {queue});
+  put(64, {1});
+  ASSERT_EQ(call("context", "append", {context, 64, 1}), 0);
+  const std::int64_t length = call("context", "truncate", {context, 0});
+  ASSERT_GT(length, 0);
+  const control::Command answered = control.commands.back();
+  control.commands.pop_back();
+  state->answer({answered.instance, answered.future, control::AnswerBody(control::ContextState{})});
+  ASSERT_EQ(call("context", "append", {context, 64, 1}), 0);
+  EXPECT_EQ(call("context", "append", {context, 64, 1}), minus(ErrorCode::QuotaExceeded));
+}
+
+TEST_F(HostCalls, PagesOutliveTheirQueueAndCanStillBeGivenBack) {
   ASSERT_EQ(call("allocate", "alloc-kvpage", {queue, 1, kBuffer}), 1);
   ASSERT_EQ(call("queue", "destroy-queue", {queue}), 0);
   EXPECT_EQ(call("queue", "synchronize", {queue}), minus(ErrorCode::NotFound));
-  answer(control::AnswerBody(control::Done{}));
-  EXPECT_TRUE(state->accounts.empty());
-  // The page outlives its queue and can still be given back.
   EXPECT_EQ(call("future", "drop", {number_at(kBuffer)}), 0);
-  answer(control::AnswerBody(control::Done{}));
-  EXPECT_TRUE(state->accounts.empty());
+  EXPECT_EQ(state->handles.count(HandleKind::Queue), 0u) << "the one made for it has gone too";
   EXPECT_EQ(state->handles.count(HandleKind::Page), 0u);
 }
 

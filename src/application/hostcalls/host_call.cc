@@ -145,8 +145,7 @@ Result<std::int32_t> submit_unqueued(HostCall& call, control::CommandBody body,
                                      std::uint64_t bytes) {
   TRY(call.guest.check_pending(bytes));
   TRY(call.guest.check_future_room());
-  return static_cast<std::int32_t>(
-      call.guest.submit_future(GuestHandle{}, std::move(body), bytes).handle);
+  return static_cast<std::int32_t>(call.guest.submit(std::move(body), bytes).handle);
 }
 
 }  // namespace quire::hostcalls

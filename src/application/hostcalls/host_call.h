@@ -166,7 +166,7 @@ Result<std::string> read_name(const HostCall& call, GuestList<std::uint8_t> name
 
 // Both of one model that gives distributions.
 Result<ModelView> check_output(const HostCall& call, GuestHandle queue, GuestHandle embed);
-Result<std::int32_t> submit_output(HostCall& call, GuestHandle queue, control::CommandBody body,
+Result<std::int32_t> submit_output(HostCall& call, control::CommandBody body,
                                    std::uint64_t bytes = 0);
 
 // A command with a future that is in no queue.

@@ -9,14 +9,15 @@ std::vector<LimitUse> own_limits(const GuestState& guest) {
   const auto handles = [&](const char* name, HandleKind kind, std::uint32_t maximum) {
     return LimitUse{name, maximum, guest.handles.count(kind)};
   };
+  const control::PendingCommands pending = guest.host.control.pending(guest.identity.instance);
   return {
       handles("future_count_max", HandleKind::Future, limits.future_count_max),
       handles("queue_count_max", HandleKind::Queue, control.queue_count_max),
       handles("embed_count_max", HandleKind::Embed, control.embed_count_max),
       handles("context_count_max", HandleKind::Context, control.context_count_max),
       handles("subscription_count_max", HandleKind::Subscription, limits.subscription_count_max),
-      {"pending_command_count_max", control.pending_command_count_max, guest.pending_commands()},
-      {"pending_bytes_max", limits.pending_bytes_max, guest.pending_bytes()},
+      {"pending_command_count_max", control.pending_command_count_max, pending.count},
+      {"pending_bytes_max", limits.pending_bytes_max, pending.bytes},
       {"queued_token_count_max", limits.queued_token_count_max, guest.queued_tokens()},
       {"held_result_bytes_max", limits.held_result_bytes_max, guest.futures.held_bytes()},
       {"outbox_message_count_max", limits.outbox_message_count_max,

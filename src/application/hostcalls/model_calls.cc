@@ -49,8 +49,7 @@ Result<std::string> read_text(const HostCall& call, GuestList<std::uint8_t> list
 Result<std::int32_t> submit_text(HostCall& call, control::CommandBody body, std::uint64_t bytes) {
   TRY(call.guest.check_pending(bytes));
   TRY(call.guest.check_future_room());
-  return static_cast<std::int32_t>(
-      call.guest.submit_future(GuestHandle{}, std::move(body), bytes).handle);
+  return static_cast<std::int32_t>(call.guest.submit(std::move(body), bytes).handle);
 }
 
 Result<std::int32_t> chat(HostCall& call, GuestHandle handle, GuestList<std::uint8_t> request,

@@ -21,11 +21,10 @@ Result<ModelView> check_output(const HostCall& call, GuestHandle queue, GuestHan
   return model;
 }
 
-Result<std::int32_t> submit_output(HostCall& call, GuestHandle queue, control::CommandBody body,
-                                   std::uint64_t bytes) {
+Result<std::int32_t> submit_output(HostCall& call, control::CommandBody body, std::uint64_t bytes) {
   TRY(call.guest.check_pending(bytes));
   TRY(call.guest.check_future_room());
-  return static_cast<std::int32_t>(call.guest.submit_future(queue, std::move(body), bytes).handle);
+  return static_cast<std::int32_t>(call.guest.submit(std::move(body), bytes).handle);
 }
 
 Result<std::int32_t> output_get_next_dist(HostCall& call, GuestHandle queue, GuestHandle embed,
@@ -33,10 +32,9 @@ Result<std::int32_t> output_get_next_dist(HostCall& call, GuestHandle queue, Gue
   const ModelView model = TRY(check_output(call, queue, embed));
   const std::uint32_t wanted = top_k == 0 ? kTopKDefault : top_k;
   return submit_output(
-      call, queue,
-      control::GetNextDist{.queue = object(queue),
-                           .embed = object(embed),
-                           .top_k = std::min(wanted, model.description.vocabulary_size)});
+      call, control::GetNextDist{.queue = object(queue),
+                                 .embed = object(embed),
+                                 .top_k = std::min(wanted, model.description.vocabulary_size)});
 }
 
 Result<std::int32_t> output_get_logits(HostCall& call, GuestHandle queue, GuestHandle embed) {
@@ -46,7 +44,7 @@ Result<std::int32_t> output_get_logits(HostCall& call, GuestHandle queue, GuestH
                  "get_logits needs a grant of the operator (quire run --allow-logits); "
                  "get_next_dist and get_logprobs need none");
   }
-  return submit_output(call, queue, control::GetLogits{object(queue), object(embed)});
+  return submit_output(call, control::GetLogits{object(queue), object(embed)});
 }
 
 Result<std::int32_t> output_get_logprobs(HostCall& call, GuestHandle queue, GuestHandle embed,
@@ -59,18 +57,18 @@ Result<std::int32_t> output_get_logprobs(HostCall& call, GuestHandle queue, Gues
   std::vector<std::uint32_t> tokens = TRY(call.memory.read(list, "tokens"));
   TRY(check_tokens(tokens, model));
   const std::uint64_t bytes = tokens.size() * sizeof(std::uint32_t);
-  return submit_output(
-      call, queue, control::GetLogprobs{object(queue), object(embed), std::move(tokens)}, bytes);
+  return submit_output(call, control::GetLogprobs{object(queue), object(embed), std::move(tokens)},
+                       bytes);
 }
 
 Result<std::int32_t> output_get_entropy(HostCall& call, GuestHandle queue, GuestHandle embed) {
   TRY(check_output(call, queue, embed));
-  return submit_output(call, queue, control::GetEntropy{object(queue), object(embed)});
+  return submit_output(call, control::GetEntropy{object(queue), object(embed)});
 }
 
 Result<std::int32_t> output_get_embedding(HostCall& call, GuestHandle queue, GuestHandle embed) {
   TRY(check_output(call, queue, embed));
-  return submit_output(call, queue, control::GetEmbedding{object(queue), object(embed)});
+  return submit_output(call, control::GetEmbedding{object(queue), object(embed)});
 }
 
 }  // namespace quire::hostcalls

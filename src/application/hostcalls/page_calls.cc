@@ -37,7 +37,7 @@ Result<std::int32_t> allocate_copy_kvpage(HostCall& call, GuestHandle queue, Gue
                                .from_slot = source_slot,
                                .to_slot = target_slot,
                                .slot_count = count};
-  return future_of(call.guest.submit_future(queue, body, 0));
+  return future_of(call.guest.submit(body, 0));
 }
 
 Result<std::int32_t> allocate_export_kvpage(HostCall& call, GuestHandle queue,
@@ -55,7 +55,7 @@ Result<std::int32_t> allocate_export_kvpage(HostCall& call, GuestHandle queue,
   const std::uint64_t bytes = std::uint64_t{4} * pages.count + name.count;
   TRY(call.guest.check_pending(bytes));
   TRY(call.guest.check_future_room());
-  return future_of(call.guest.submit_future(queue, std::move(body), bytes));
+  return future_of(call.guest.submit(std::move(body), bytes));
 }
 
 Result<std::int32_t> allocate_import_kvpage(HostCall& call, GuestHandle queue,
@@ -68,8 +68,8 @@ Result<std::int32_t> allocate_import_kvpage(HostCall& call, GuestHandle queue,
   TRY(call.guest.check_future_room());
   std::vector<control::ObjectId> objects =
       TRY(new_handles(call, HandleKind::Page, queue, "allocate", count, pages));
-  return future_of(call.guest.submit_future(
-      queue, control::ImportPages{object(queue), std::move(name), std::move(objects)}, bytes));
+  return future_of(call.guest.submit(
+      control::ImportPages{object(queue), std::move(name), std::move(objects)}, bytes));
 }
 
 Result<std::int32_t> allocate_unexport_kvpage(HostCall& call, GuestList<std::uint8_t> list) {
@@ -90,8 +90,8 @@ Result<std::int32_t> context_pages(HostCall& call, GuestHandle context, std::uin
   const GuestHandle queue = view.record.queue;
   std::vector<control::ObjectId> objects =
       TRY(new_handles(call, HandleKind::Page, queue, "forward", count, pages));
-  return future_of(call.guest.submit_future(
-      queue, control::ContextPages{object(context), first, std::move(objects)}, bytes));
+  return future_of(
+      call.guest.submit(control::ContextPages{object(context), first, std::move(objects)}, bytes));
 }
 
 Result<std::int32_t> context_from_pages(HostCall& call, GuestHandle queue,
@@ -118,7 +118,7 @@ Result<std::int32_t> context_from_pages(HostCall& call, GuestHandle queue,
   const GuestHandle child = TRY(guest.handles.add(HandleKind::ReservedContext, {.model = index}));
   guest.contexts[number(child)].queue = queue;
   body.context = object(child);
-  FutureRecord& future = guest.submit_future(queue, std::move(body), bytes);
+  FutureRecord& future = guest.submit(std::move(body), bytes);
   future.child = child;
   future.is_child_made = true;
   return future_of(future);

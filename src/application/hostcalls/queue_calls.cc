@@ -42,7 +42,6 @@ Result<std::int32_t> queue_create_queue(HostCall& call, GuestHandle handle,
   const control::Priority wanted = TRY(read_priority(priority));
   const auto index = static_cast<std::uint8_t>(model.index);
   const GuestHandle queue = TRY(guest.handles.add(HandleKind::Queue, {.model = index}));
-  guest.accounts[number(queue)] = {};
   guest.send(control::CreateQueue{object(queue), model.index, wanted});
   return static_cast<std::int32_t>(queue);
 }
@@ -50,9 +49,6 @@ Result<std::int32_t> queue_create_queue(HostCall& call, GuestHandle handle,
 Result<std::int32_t> queue_destroy_queue(HostCall& call, GuestHandle queue) {
   GuestState& guest = call.guest;
   TRY(guest.handles.find(queue, HandleKind::Queue));
-  // A barrier that the guest does not see says when the queue's commands no longer pend.
-  TRY(guest.check_future_room());
-  guest.submit_future(queue, control::Synchronize{object(queue)}, 0, FuturePurpose::Barrier);
   guest.send(control::DestroyQueue{object(queue)});
   guest.handles.remove(queue);
   return 0;
@@ -62,8 +58,7 @@ Result<std::int32_t> queue_synchronize(HostCall& call, GuestHandle queue) {
   GuestState& guest = call.guest;
   TRY(guest.handles.find(queue, HandleKind::Queue));
   TRY(guest.check_future_room());  // Never refused for what pends: it is the way out of that.
-  return static_cast<std::int32_t>(
-      guest.submit_future(queue, control::Synchronize{object(queue)}, 0).handle);
+  return static_cast<std::int32_t>(guest.submit(control::Synchronize{object(queue)}, 0).handle);
 }
 
 Result<std::int32_t> queue_set_queue_priority(HostCall& call, GuestHandle queue,
@@ -79,7 +74,7 @@ Result<std::int32_t> allocate_alloc_kvpage(HostCall& call, GuestHandle queue, st
       TRY(new_handles(call, HandleKind::Page, queue, "allocate", count, pages));
   if (objects.empty()) return 0;
   const std::uint64_t bytes = objects.size() * sizeof(control::ObjectId);
-  call.guest.submit(queue, control::AllocPages{object(queue), std::move(objects)}, bytes);
+  call.guest.send(control::AllocPages{object(queue), std::move(objects)}, bytes);
   return static_cast<std::int32_t>(count);
 }
 
@@ -88,7 +83,7 @@ Result<std::int32_t> allocate_dealloc_kvpage(HostCall& call, GuestHandle queue,
   std::vector<control::ObjectId> objects = TRY(release(call, HandleKind::Page, queue, pages));
   if (objects.empty()) return 0;
   const std::uint64_t bytes = objects.size() * sizeof(control::ObjectId);
-  call.guest.submit(queue, control::DeallocPages{object(queue), std::move(objects)}, bytes);
+  call.guest.send(control::DeallocPages{object(queue), std::move(objects)}, bytes);
   return 0;
 }
 
@@ -98,7 +93,7 @@ Result<std::int32_t> allocate_alloc_emb(HostCall& call, GuestHandle queue, std::
       TRY(new_handles(call, HandleKind::Embed, queue, "allocate", count, embeds));
   if (objects.empty()) return 0;
   const std::uint64_t bytes = objects.size() * sizeof(control::ObjectId);
-  call.guest.submit(queue, control::AllocEmbeds{object(queue), std::move(objects)}, bytes);
+  call.guest.send(control::AllocEmbeds{object(queue), std::move(objects)}, bytes);
   return static_cast<std::int32_t>(count);
 }
 
@@ -107,7 +102,7 @@ Result<std::int32_t> allocate_dealloc_emb(HostCall& call, GuestHandle queue,
   std::vector<control::ObjectId> objects = TRY(release(call, HandleKind::Embed, queue, embeds));
   if (objects.empty()) return 0;
   const std::uint64_t bytes = objects.size() * sizeof(control::ObjectId);
-  call.guest.submit(queue, control::DeallocEmbeds{object(queue), std::move(objects)}, bytes);
+  call.guest.send(control::DeallocEmbeds{object(queue), std::move(objects)}, bytes);
   return 0;
 }
 

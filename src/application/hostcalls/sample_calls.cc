@@ -41,15 +41,15 @@ Result<control::DrawRule> read_rule(const RuleArguments& given) {
 Result<std::int32_t> sample_forward_sample(HostCall& call, GuestHandle context, double temperature,
                                            std::uint32_t top_k, double top_p, double min_p,
                                            double random, std::uint32_t flags) {
-  const ContextView view = TRY(find_changing_context(call, context));
+  TRY(find_changing_context(call, context));
   if ((flags & ~kQueuesToken) != 0) {
     return Error(ErrorCode::InvalidArgument, "flags: " + std::to_string(flags) + " beyond 1");
   }
   const control::DrawRule rule = TRY(read_rule({temperature, top_p, min_p, random, top_k}));
   TRY(call.guest.check_step());
   const bool queues_token = (flags & kQueuesToken) != 0;
-  FutureRecord& future = call.guest.submit_future(
-      view.record.queue, control::ContextSample{object(context), rule, queues_token}, 0);
+  FutureRecord& future =
+      call.guest.submit(control::ContextSample{object(context), rule, queues_token}, 0);
   call.guest.note_sample(context, future, queues_token);
   return static_cast<std::int32_t>(future.handle);
 }
@@ -59,7 +59,7 @@ Result<std::int32_t> sample_draw_token(HostCall& call, GuestHandle queue, GuestH
                                        double min_p, double random) {
   TRY(check_output(call, queue, embed));
   const control::DrawRule rule = TRY(read_rule({temperature, top_p, min_p, random, top_k}));
-  return submit_output(call, queue, control::DrawToken{object(queue), object(embed), rule});
+  return submit_output(call, control::DrawToken{object(queue), object(embed), rule});
 }
 
 Result<std::int32_t> sample_generate(HostCall& call, GuestHandle context, double temperature,

@@ -25,8 +25,8 @@ Result<std::int32_t> open_snapshot(HostCall& call, GuestHandle queue, GuestList<
   const auto index = static_cast<std::uint8_t>(model.index);
   const GuestHandle child = TRY(guest.handles.add(HandleKind::ReservedContext, {.model = index}));
   guest.contexts[number(child)].queue = queue;
-  FutureRecord& future = guest.submit_future(
-      queue, control::ContextOpen{object(child), object(queue), std::move(name), takes}, bytes);
+  FutureRecord& future = guest.submit(
+      control::ContextOpen{object(child), object(queue), std::move(name), takes}, bytes);
   future.child = child;
   future.is_child_made = future.is_child_queued = true;
   future.is_child_taken = takes;
