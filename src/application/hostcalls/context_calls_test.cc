@@ -129,7 +129,6 @@ TEST_F(ContextCalls, ContextOfADestroyedQueueTakesNoCommandButIsASource) {
   const std::int64_t other_queue = call("queue", "create-queue", {model, 1});
   const std::int64_t other = call("context", "create", {other_queue});
   ASSERT_EQ(call("queue", "destroy-queue", {other_queue}), 0);
-  answer(control::AnswerBody(control::Done{}));
   EXPECT_EQ(call("context", "rewind", {other, 0}), minus(ErrorCode::NotFound));
   EXPECT_NE(state->last_error.find("the queue of the context"), std::string::npos);
   EXPECT_EQ(call("context", "hint", {other, 1, 0}), minus(ErrorCode::NotFound));
