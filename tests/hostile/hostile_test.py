@@ -32,7 +32,7 @@ MEMORY_SHARE = 1.05
 # Of modules, where that is more: the one of 99,000 functions runs to its end, and the server knows it from
 # there on, with its tables and the pages of its code that were run. Beside the default model it is less than
 # the share; beside the tiny one the engine itself is small. Compiling it takes far more.
-KNOWN_BYTES_MAX = 6 << 20
+KNOWN_BYTES_MAX = 8 << 20
 KIB = 1024
 
 # What it wants, how many of it at once, flags of its launches, and what the error says.

@@ -70,6 +70,7 @@ Result<void> check_list_length(const HostCall& call, std::uint32_t count, Handle
   if (kind == HandleKind::Page) {
     most = std::uint64_t{model.description.page_count} + (holes ? kHoleCountMax : 0);
   }
+  most = std::max<std::uint64_t>(most, call.guest.handles.count(kind));  // Some have no page yet.
   if (count <= most) return {};
   return Error(ErrorCode::TooLarge, std::string(what) + ": a list of " + std::to_string(count) +
                                         ", at most " + std::to_string(most) + " " +
