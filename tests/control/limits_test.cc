@@ -226,27 +226,6 @@ TEST(Limits, AnAllocationWaitsForAnInstanceThatMayFreeItsPagesThenGivesUp) {
   EXPECT_EQ(harness.error(guest.id, second), ErrorCode::NoFreePage);
 }
 
-// The older one has its batches all the while.
-TEST(Limits, AnAllocationGivesUpAlsoWhileOthersGoOn) {
-  Harness harness(small_pool(6));
-  const Guest older = guest_of(harness);
-  harness.pages(older.id, older.queue, 4);
-  const Guest guest = guest_of(harness);
-  const FutureId waits = harness.send(guest.id, AllocPages{guest.queue, harness.new_objects(3)});
-  for (int second = 0; second < 10; ++second) {
-    EXPECT_FALSE(harness.has(guest.id, waits)) << "after " << second << " s";
-    harness.send(older.id, ContextAppend{older.context, count_tokens(1)}, false);
-    harness.send(older.id, ContextFlush{older.context});
-    EXPECT_TRUE(harness.step());
-    harness.clock.advance_ns(1'000'000'000);
-  }
-  harness.send(older.id, ContextAppend{older.context, count_tokens(1)}, false);
-  harness.send(older.id, ContextFlush{older.context});
-  EXPECT_TRUE(harness.step());
-  ASSERT_TRUE(harness.has(guest.id, waits));
-  EXPECT_EQ(harness.error(guest.id, waits), ErrorCode::NoFreePage);
-}
-
 // Its pages are there after six seconds and its rows are not; then an older one takes the pages.
 TEST(Limits, WhoWaitedForPagesAndThenForRowsWaitsForPagesAnew) {
   Harness::Options options = small_pool(2);

@@ -146,7 +146,7 @@ bool Scheduler::dispatch() {
   is_building_ = false;
   tiers_.end_build();
   const bool is_submitted = submit_batch();
-  if (!fail_overdue_waiter() && !is_submitted) resolve_stuck();
+  if (!is_submitted) resolve_stuck();
   drain();
   counts_.build_ns += table_.clock.now_ns() - start_ns;
   if (is_submitted) look_ahead();
@@ -336,45 +336,20 @@ bool Scheduler::disk_may_free() const {
          opens_.count() > static_cast<std::size_t>(opens_that_wait);
 }
 
-namespace {
-
-// Its pages went to others, who give them back when they are done: it is not refused meanwhile.
-bool comes_back(const Operation& operation) {
-  const Context* context = operation.context;
-  return context != nullptr && (context->is_suspended || context->lost_count > 0);
-}
-
-}  // namespace
-
-// Also where batches go on without it. One a turn: to say who has the pages takes a walk.
-bool Scheduler::fail_overdue_waiter() {
-  if (waiters_.empty()) return false;
-  std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
-  const bool is_quiet = !is_in_flight_ && !has_progress_ && !has_suspended_ && !has_sliced_;
-  std::size_t longest = waiters_.size();
-  for (std::size_t index = 0; index < waiters_.size(); ++index) {
-    const Operation& each = *waiters_[index].get();
-    if (!is_quiet && comes_back(each)) continue;
-    if (longest == waiters_.size() || each.wait_since_ns < waiters_[longest].get()->wait_since_ns) {
-      longest = index;
-    }
-  }
-  if (longest == waiters_.size()) return false;
-  const std::uint64_t since_ns = waiters_[longest].get()->wait_since_ns;
-  if (table_.clock.now_ns() - since_ns < options_.page_wait_ns_max) return false;
-  fail_waiter(longest);
-  return true;
-}
-
+// Where others go on they give pages back, so whoever waits for them is refused only where this
+// turn built nothing.
 void Scheduler::resolve_stuck() {
+  std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
   // What was to be measured alone found nothing to do: the next build takes the rest.
   const bool goes_on = has_sliced_ || has_suspended_ || loser_ || is_probing_ ||
                        (has_spared_search_ && has_progress_);
   if (goes_on) table_.wakeup.notify();
   if (waiters_.empty() || has_progress_ || goes_on) return;
+  const std::uint64_t now_ns = table_.clock.now_ns();
   std::size_t last = 0;
   for (std::size_t index = 0; index < waiters_.size(); ++index) {
     const Operation& each = *waiters_[index].get();
+    if (now_ns - each.wait_since_ns >= options_.page_wait_ns_max) return fail_waiter(index);
     const Operation& chosen = *waiters_[last].get();
     if (importance_of(each) > importance_of(chosen)) last = index;
   }

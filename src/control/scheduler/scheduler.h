@@ -227,7 +227,6 @@ class Scheduler {
   void note_loads(bool is_of_tier);
   void complete_transfers(inference::Completion& completion);
   bool submit_batch();
-  bool fail_overdue_waiter();
   void resolve_stuck();
   bool others_may_free() const;
   bool disk_may_free() const;
