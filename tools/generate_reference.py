@@ -89,6 +89,27 @@ def costs():
     return out + "|---|---|---|---|\n" + "".join(f"| {name} | {row} |\n" for name, row in CLASSES.items())
 
 
+# What is so wherever a call takes such an argument, and therefore not said of each call.
+ERRORS = {
+    "out-of-range": "bytes that are not all inside the program's memory, whatever the length; a token that is not "
+    "in the vocabulary",
+    "invalid-argument": "text that is not UTF-8, flags that do not exist, a number that is not finite, a "
+    "handle named twice where it may be once",
+    "not-found": "a handle that was never given out, was dropped, or is of another kind",
+    "too-large": "a list, text or message longer than any may be; nothing of it is read",
+    "quota-exceeded": "a limit of the program or of its tenant, which the message names",
+    "not-supported": "a call of a trait that the model lacks",
+    "cancelled": "the result of a future whose work was given up with what it was for",
+}
+
+
+def errors():
+    out = "\n## Errors of any call\n\nA page names the errors that are a call's own. These come wherever a call takes such an"
+    out += " argument; the message (`runtime.last-error`) says which, and how much is allowed.\n\n| error | what was"
+    out += " wrong |\n|---|---|\n"
+    return out + "".join(f"| `{name}` | {row} |\n" for name, row in ERRORS.items())
+
+
 def given():
     names = ", ".join(f"`{each.split()[-1]}`" for each in GIVEN)
     out = "\n## Examples\n\nEach is a part of a coroutine that returns `Task<Result<void>>`, with `using namespace quire`, where a"
@@ -148,7 +169,7 @@ def index(pages):
     out += f"[What is tested of each]({TESTED}) is a table of its own.\n\n"
     for name, count in pages:
         out += f"- [{name}]({name}.md): {count} call{'s' * (count != 1)}\n"
-    return out + costs() + given()
+    return out + costs() + errors() + given()
 
 
 def write_examples(path):

@@ -77,15 +77,15 @@ namespace allocate {
 QUIRE_IMPORT("quire:core/allocate@1", "alloc-kvpage")
 std::int32_t alloc_kvpage(std::int32_t queue, std::uint32_t count, void* pages);
 // Gives pages back, behind the commands that were issued before; their handles end at once.
-// `not-found`: one of them is no page of this program. `invalid-argument`: one is named twice. Then
-// none is given back.
+// `not-found`: one of them is no page of this program. `invalid-argument`: one is named twice.
+// `too-large`: more than the model has pages and the program has handles. Then none is given back.
 QUIRE_IMPORT("quire:core/allocate@1", "dealloc-kvpage")
 std::int32_t dealloc_kvpage(std::int32_t queue, const std::int32_t* pages, std::uint32_t pages_count);
 // All `count` embeddings or none. Handles (s32) are valid at once; they hold nothing before embed-txt
 // or a forward pass writes them. `quota-exceeded`: embeddings are counted.
 QUIRE_IMPORT("quire:core/allocate@1", "alloc-emb")
 std::int32_t alloc_emb(std::int32_t queue, std::uint32_t count, void* embeds);
-// Gives embeddings back, as dealloc-kvpage does pages.
+// Gives embeddings back, as dealloc-kvpage does pages; `too-large`: more than the program may have.
 QUIRE_IMPORT("quire:core/allocate@1", "dealloc-emb")
 std::int32_t dealloc_emb(std::int32_t queue, const std::int32_t* embeds, std::uint32_t embeds_count);
 // Copies slots [source-slot, source-slot + count) of the page `source` to those of the page
@@ -103,10 +103,11 @@ std::int32_t copy_kvpage(std::int32_t queue, std::int32_t source, std::int32_t t
 // this program goes on writing its own. Masks are of a handle and not exported. Names are as those
 // of snapshots. Flags: bit 0 public, for all tenants: `permission-denied` without the grant.
 // `already-exists`: the tenant has an export of that name, or it is to be public and there is a
-// public one. `invalid-argument`: no pages. `no-free-page`: one was never allocated, or none is
-// left for a copy. `quota-exceeded`: exports and exported pages are counted for the tenant, each
-// page as often as it is exported. Those of all tenants may pin half of the pool, and of that half
-// each tenant as much as it leaves for the others. Result: empty.
+// public one. `invalid-argument`: no pages; `too-large`: more than the model has. `no-free-page`:
+// one was never allocated, or none is left for a copy. `quota-exceeded`: exports and exported
+// pages are counted for the tenant, each page as often as it is exported. Those of all tenants may
+// pin half of the pool, and of that half each tenant as much as it leaves for the others. Result:
+// empty.
 QUIRE_IMPORT("quire:core/allocate@1", "export-kvpage")
 std::int32_t export_kvpage(std::int32_t queue, const std::int32_t* pages, std::uint32_t pages_count, const std::uint8_t* name, std::uint32_t name_count, std::uint32_t flags);
 // The first `count` pages of the tenant's export of that name, or of a public one where it has
@@ -171,7 +172,7 @@ QUIRE_IMPORT("quire:core/context@1", "flush")
 std::int32_t flush(std::int32_t context);
 // Computes what is queued; the outputs of the last |oemb| queued tokens go to `oemb`. When
 // nothing is queued, |oemb| is 1 and something was computed before, the last token runs once more
-// without writing. Result as flush.
+// without writing. `too-large`: more embeddings than the program may have. Result as flush.
 QUIRE_IMPORT("quire:core/context@1", "forward")
 std::int32_t forward(std::int32_t context, const std::int32_t* oemb, std::uint32_t oemb_count);
 // A second context with the same content, sharing its pages. Result: s32 handle of the child.
@@ -343,7 +344,8 @@ std::int32_t embed_txt(std::int32_t queue, const std::int32_t* embeds, std::uint
 
 namespace tokenize {
 // Token ids (u32) of UTF-8 text. Flags: bit 0 parse special tokens, bit 1 this is the start of a
-// text: prepend begin-of-text where the files of the model ask for it.
+// text: prepend begin-of-text where the files of the model ask for it. `too-large`: more bytes than
+// text_bytes_max, as in all calls below; detokenize takes a quarter as many tokens.
 QUIRE_IMPORT("quire:core/tokenize@1", "tokenize")
 std::int32_t tokenize(std::int32_t model, const std::uint8_t* text, std::uint32_t text_count, std::uint32_t flags);
 // The bytes of tokens. Flags: bit 0 keep special tokens.
@@ -526,11 +528,12 @@ std::int32_t limits(void* buffer, std::uint32_t capacity);
 // Launches another instance: of this program (empty), or of one that the server has by that name.
 // Arguments are for each u32 bytes, then its bytes, nothing between. The child is of the same
 // tenant and gets `share` percent (1 to 100) of what this program has left of its pages, tokens,
-// HTTP calls and exchanges, children and memory for children, and lends it until it ends; processor
-// time that it uses is used up here too, at most that share. Its client is this program: what it sends comes to
-// receive-child, its log to this program's. It ends when this program does, or drops the handle.
-// `not-found`: no such program. `quota-exceeded`: nothing is left to share. `unavailable`: the
-// server is full, or the tenant has as many programs as it may.
+// HTTP calls and exchanges, children and memory for children, and lends it until it ends;
+// processor time that it uses is used up here too, at most that share. Its client is this program:
+// what it sends comes to receive-child, its log to this program's. It ends when this program does,
+// or drops the handle. `not-found`: no such program. `too-large`: arguments over
+// argument_bytes_max. `quota-exceeded`: nothing is left to share. `unavailable`: the server is
+// full, or the tenant has as many programs as it may.
 QUIRE_IMPORT("quire:core/runtime@1", "launch")
 std::int32_t launch(const std::uint8_t* program, std::uint32_t program_count, const std::uint8_t* arguments, std::uint32_t arguments_count, std::uint32_t share);
 // Ready when the child has ended. Result: u32 how (0 finished, 1 trapped, 2 beyond a limit, 3
@@ -562,7 +565,7 @@ std::int64_t clock_now();
 // Ready after `duration-ns`.
 QUIRE_IMPORT("quire:core/runtime@1", "sleep")
 std::int32_t sleep(std::int64_t duration_ns);
-// Fills `buffer` with random bytes.
+// Fills `buffer` with random bytes, at most 65,536 a call (`too-large`).
 QUIRE_IMPORT("quire:core/runtime@1", "random")
 std::int32_t random(void* buffer, std::uint32_t capacity);
 // The message of the last error that any call of this instance returned, as UTF-8.
@@ -586,7 +589,8 @@ std::int32_t draw_token(std::int32_t queue, std::int32_t embed, double temperatu
 // on with the context as if it had drawn itself. Until then the context may be read and forked,
 // not changed: `unavailable`. A generation goes on while the program waits for other things or
 // runs, but pauses while 4,096 tokens are not taken. Dropping it ends it.
-// `quota-exceeded`: queued-token limits, as for append, or 64 generations at once.
+// `quota-exceeded`: queued-token limits, as for append, or 64 generations at once. `too-large`: more
+// than 1,024 stop tokens.
 QUIRE_IMPORT("quire:core/sample@1", "generate")
 std::int32_t generate(std::int32_t context, double temperature, std::uint32_t top_k, double top_p, double min_p, std::uint64_t seed, std::uint32_t token_count_max, const std::uint32_t* stop_tokens, std::uint32_t stop_tokens_count);
 // Tokens not taken yet: ready when there are `count-min` (0 and 1: any), or it has ended. One at
