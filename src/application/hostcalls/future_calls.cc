@@ -66,9 +66,9 @@ Result<std::int32_t> future_take(HostCall& call, GuestHandle future, GuestAddres
   }
   const std::span<std::byte> into =
       TRY(call.memory.range<std::uint8_t>(buffer, capacity, "buffer"));
-  const std::size_t bytes = record->result.size();
+  const std::size_t bytes = record->result_bytes().size();
   if (bytes > into.size()) return count_result(bytes);  // The future stays.
-  if (bytes > 0) std::memcpy(into.data(), record->result.data(), bytes);
+  if (bytes > 0) std::memcpy(into.data(), record->result_bytes().data(), bytes);
   if (record->purpose == FuturePurpose::Pull) guest.mailbox.future_taken(*record);
   if (record->child != GuestHandle{}) guest.handles.publish_context(record->child);
   if (record->is_child_taken) guest.send(control::ContextKeep{object(record->child)});

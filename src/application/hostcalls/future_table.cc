@@ -46,7 +46,7 @@ void FutureTable::remove(FutureRecord& record) {
   if (record.purpose == FuturePurpose::Sleep && !record.ready) {
     deadlines_.erase({record.deadline_ns, index});
   }
-  held_bytes_ -= record.result.size();
+  held_bytes_ -= record.result_bytes().size();
   handles_.remove(record.handle);
   record = FutureRecord{};
   free_.push_back(index);
@@ -86,9 +86,20 @@ std::string FutureTable::give_up(FutureRecord& record) {
   return std::exchange(record.result, {});
 }
 
+SharedMessage FutureTable::give_up_shared(FutureRecord& record) {
+  held_bytes_ -= record.shared_result->size();
+  return std::exchange(record.shared_result, nullptr);
+}
+
 void FutureTable::make_ready(FutureRecord& record, std::string result) {
   held_bytes_ += result.size();
   record.result = std::move(result);
+  settle(record);
+}
+
+void FutureTable::make_ready(FutureRecord& record, SharedMessage result) {
+  held_bytes_ += result->size();
+  record.shared_result = std::move(result);
   settle(record);
 }
 
@@ -164,7 +175,7 @@ void FutureTable::verify() const {
   std::size_t sleeping = 0;
   for (std::uint32_t i = 0; i < records_.size(); ++i) {
     const FutureRecord& record = records_[i];
-    held += record.result.size();
+    held += record.result_bytes().size();
     if (record.purpose == FuturePurpose::Free) continue;
     ++used;
     Result<HandleTable::Entry> entry = handles_.find(record.handle, HandleKind::Future);

@@ -9,11 +9,15 @@
 // Invariants, all checked by verify():
 //   F1  Every future handle has one record, and every record in use has its handle.
 //   F2  A sleep that is not ready has its deadline in the set of deadlines, and no other has one.
-//   F3  held_bytes() is the sum of the results that were not taken, and of what hold() added.
+//   F3  held_bytes() is the sum of the results that were not taken, shared ones in full, and of
+//   what
+//       hold() added.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,6 +60,9 @@ inline bool is_http(FuturePurpose purpose) {
   return purpose >= FuturePurpose::HttpWhole && purpose <= FuturePurpose::HttpWrite;
 }
 
+// Bytes that many hold at once, as the subscribers of a topic do.
+using SharedMessage = std::shared_ptr<const std::string>;
+
 struct FutureRecord {
   FuturePurpose purpose = FuturePurpose::Free;
   bool ready = false;
@@ -74,7 +81,12 @@ struct FutureRecord {
   std::uint64_t covered_tokens = 0;  // Ever queued in `context` before this command.
   std::uint64_t deadline_ns = 0;     // Of a sleep.
   std::string result;
-  std::string message;  // Of the error.
+  SharedMessage shared_result;  // Not null: instead of `result`.
+  std::string message;          // Of the error.
+
+  std::string_view result_bytes() const {
+    return shared_result != nullptr ? std::string_view(*shared_result) : std::string_view(result);
+  }
 };
 
 class FutureTable {
@@ -100,8 +112,10 @@ class FutureTable {
   void hold(std::uint64_t bytes);
   void release(std::uint64_t bytes);
   void make_ready(FutureRecord& record, std::string result);
+  void make_ready(FutureRecord& record, SharedMessage result);
   // The result of one that will be removed: for whoever gets it instead.
   std::string give_up(FutureRecord& record);
+  SharedMessage give_up_shared(FutureRecord& record);
   void make_failed(FutureRecord& record, const Error& error);
 
   // The index of the first ready one of `handles`; NotFound names one that is no future.

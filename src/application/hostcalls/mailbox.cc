@@ -47,8 +47,8 @@ void Mailbox::leave() {
   broker_.leave(*this);
 }
 
-Result<std::uint32_t> Mailbox::broadcast(const std::string& topic, std::string_view message) {
-  return broker_.broadcast(tenant_, topic, message);
+Result<std::uint32_t> Mailbox::broadcast(const std::string& topic, std::string message) {
+  return broker_.broadcast(tenant_, topic, std::move(message));
 }
 
 Result<GuestHandle> Mailbox::subscribe(const std::string& topic) {
@@ -64,7 +64,7 @@ void Mailbox::unsubscribe(GuestHandle handle) {
   QUIRE_CHECK(found != subscriptions_.end(), "found by its handle");
   Subscription& subscription = found->second;
   broker_.unsubscribe(*this, subscription.topic, subscription.ticket);
-  for (const std::string& each : subscription.messages) bytes_ -= each.size();
+  for (const SharedMessage& each : subscription.messages) bytes_ -= each->size();
   message_count_ -= static_cast<std::uint32_t>(subscription.messages.size());
   for (const GuestHandle each : subscription.readers) {
     futures_.make_failed(*futures_.find_answered(each),
@@ -90,25 +90,25 @@ Result<void> Mailbox::check_room(std::uint32_t count, std::uint64_t bytes) const
   return {};
 }
 
-void Mailbox::deliver(GuestHandle handle, std::string message) {
+void Mailbox::deliver(GuestHandle handle, SharedMessage message) {
   Subscription& subscription = subscriptions_.at(key(handle));
   ++message_count_;
-  bytes_ += message.size();
+  bytes_ += message->size();
   subscription.messages.push_back(std::move(message));
   serve(subscription);
 }
 
 void Mailbox::serve(Subscription& subscription) {
   while (!subscription.messages.empty() && !subscription.readers.empty()) {
-    std::string& message = subscription.messages.front();
+    SharedMessage& message = subscription.messages.front();
     FutureRecord& reader = *futures_.find_answered(subscription.readers.front());
     subscription.readers.pop_front();
-    if (Result<void> room = futures_.check_held(message.size()); !room.ok()) {
+    if (Result<void> room = futures_.check_held(message->size()); !room.ok()) {
       futures_.make_failed(reader, room.error());  // The message stays where it is.
       continue;
     }
     --message_count_;
-    bytes_ -= message.size();
+    bytes_ -= message->size();
     futures_.make_ready(reader, std::move(message));
     subscription.messages.pop_front();
   }
@@ -180,8 +180,8 @@ void Mailbox::future_dropped(FutureRecord& record) {
   }
   if (record.error != ErrorCode{}) return;
   ++message_count_;
-  bytes_ += record.result.size();
-  subscription.messages.push_front(futures_.give_up(record));
+  bytes_ += record.shared_result->size();
+  subscription.messages.push_front(futures_.give_up_shared(record));
   serve(subscription);
 }
 
@@ -191,7 +191,7 @@ void Mailbox::verify() const {
   for (const auto& [handle, subscription] : subscriptions_) {
     QUIRE_CHECK(subscription.messages.empty() || subscription.readers.empty(), "L1");
     count += subscription.messages.size();
-    for (const std::string& each : subscription.messages) bytes += each.size();
+    for (const SharedMessage& each : subscription.messages) bytes += each->size();
   }
   QUIRE_CHECK(count == message_count_ && bytes == bytes_, "L2");
   QUIRE_CHECK(subscriptions_.size() == handles_.count(HandleKind::Subscription), "L2");

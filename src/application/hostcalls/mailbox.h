@@ -43,7 +43,7 @@ class Mailbox {
   void join();
   void leave();
 
-  Result<std::uint32_t> broadcast(const std::string& topic, std::string_view message);
+  Result<std::uint32_t> broadcast(const std::string& topic, std::string message);
   Result<GuestHandle> subscribe(const std::string& topic);
   Result<GuestHandle> next(GuestHandle subscription);
   // The handle was found before.
@@ -57,7 +57,7 @@ class Mailbox {
 
   // Of the broker. Whether so many messages of so many bytes each fit.
   Result<void> check_room(std::uint32_t count, std::uint64_t bytes) const;
-  void deliver(GuestHandle subscription, std::string message);
+  void deliver(GuestHandle subscription, SharedMessage message);
   // Whether the future may have a message of so many bytes; else it has failed, and pulls no more.
   bool may_pull(GuestHandle future, std::uint64_t bytes);
   void pulled(GuestHandle future, std::uint64_t order, std::string message);
@@ -68,7 +68,7 @@ class Mailbox {
   struct Subscription {
     std::string topic;
     MessageBroker::Ticket ticket = 0;
-    std::deque<std::string> messages;
+    std::deque<SharedMessage> messages;
     std::deque<GuestHandle> readers;  // Futures, oldest first.
   };
   struct Pull {

@@ -1,6 +1,7 @@
 #include "application/hostcalls/message_broker.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "application/hostcalls/mailbox.h"
@@ -30,7 +31,7 @@ void MessageBroker::leave(Mailbox& mailbox) {
 }
 
 Result<std::uint32_t> MessageBroker::broadcast(control::TenantId tenant, const std::string& topic,
-                                               std::string_view message) {
+                                               std::string message) {
   const auto& topics = tenants_.at(tenant).topics;
   const auto found = topics.find(topic);
   if (found == topics.end()) return 0u;
@@ -39,8 +40,9 @@ Result<std::uint32_t> MessageBroker::broadcast(control::TenantId tenant, const s
   for (const auto& [ticket, each] : found->second) {
     TRY(each.mailbox->check_room(++copies[each.mailbox], message.size()));
   }
+  const auto shared = std::make_shared<const std::string>(std::move(message));
   for (const auto& [ticket, each] : found->second) {
-    each.mailbox->deliver(each.subscription, std::string(message));
+    each.mailbox->deliver(each.subscription, shared);
     wake(*each.mailbox);
   }
   return static_cast<std::uint32_t>(found->second.size());

@@ -14,7 +14,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "application/hostcalls/handle_table.h"
@@ -45,8 +44,9 @@ class MessageBroker {
   void join(Mailbox& mailbox);
   void leave(Mailbox& mailbox);
 
+  // All who subscribed share the bytes.
   Result<std::uint32_t> broadcast(control::TenantId tenant, const std::string& topic,
-                                  std::string_view message);
+                                  std::string message);
   // The ticket by which it is undone.
   Ticket subscribe(Mailbox& mailbox, const std::string& topic, GuestHandle subscription);
   void unsubscribe(const Mailbox& mailbox, const std::string& topic, Ticket ticket);

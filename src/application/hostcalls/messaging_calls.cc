@@ -16,8 +16,8 @@ Result<std::string> read_message(const HostCall& call, GuestList<std::uint8_t> m
 Result<std::int32_t> messaging_broadcast(HostCall& call, GuestList<std::uint8_t> topic,
                                          GuestList<std::uint8_t> message) {
   const std::string name = TRY(read_name(call, topic, "topic"));
-  const std::string bytes = TRY(read_message(call, message));
-  return count_result(TRY(call.guest.mailbox.broadcast(name, bytes)));
+  std::string bytes = TRY(read_message(call, message));
+  return count_result(TRY(call.guest.mailbox.broadcast(name, std::move(bytes))));
 }
 
 Result<std::int32_t> messaging_subscribe(HostCall& call, GuestList<std::uint8_t> topic) {

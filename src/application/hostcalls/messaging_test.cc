@@ -85,6 +85,22 @@ TEST_F(Messaging, BroadcastReachesEverySubscriberOfTheTenantInOrderAndOnce) {
   EXPECT_EQ(broker.take_woken().size(), 2u);
 }
 
+// A thousand who listen would be a thousand copies of a megabyte, made in one call.
+TEST_F(Messaging, AllWhoHearABroadcastShareItsBytes) {
+  const auto one = member(11), two = member(12);
+  const std::int64_t first = one->call("next-message", {}, one->call("subscribe", {"news"}));
+  const std::int64_t second = two->call("next-message", {}, two->call("subscribe", {"news"}));
+  EXPECT_EQ(one->call("broadcast", {"news", "heard by two"}), 2);
+  const auto heard = [](Member& member, std::int64_t future) {
+    return (*member.state.futures.find(GuestHandle{static_cast<std::int32_t>(future)}).value())
+        .result_bytes()
+        .data();
+  };
+  EXPECT_EQ(heard(*one, first), heard(*two, second));
+  EXPECT_EQ(one->take(first), "heard by two");  // The other's stay where they are.
+  EXPECT_EQ(two->take(second), "heard by two");
+}
+
 TEST_F(Messaging, UnsubscribingEndsWhatWaits) {
   const auto one = member(11);
   const std::int64_t handle = one->call("subscribe", {"news"});
