@@ -50,11 +50,15 @@ void ChildTable::serve(Child& child) {
   if (child.end) tell_end(child);
 }
 
-void ChildTable::tell_end(Child& child) {
-  for (const GuestHandle each : std::exchange(child.readers, {})) {
-    futures_.make_failed(*futures_.find_answered(each),
-                         Error(ErrorCode::Unavailable, "the child has ended and said all"));
+template <typename Futures>
+void ChildTable::fail_all(Futures& futures, const Error& error) {
+  for (const GuestHandle each : std::exchange(futures, {})) {
+    futures_.make_failed(*futures_.find_answered(each), error);
   }
+}
+
+void ChildTable::tell_end(Child& child) {
+  fail_all(child.readers, Error(ErrorCode::Unavailable, "the child has ended and said all"));
   for (const GuestHandle each : std::exchange(child.waiters, {})) {
     FutureRecord& waiter = *futures_.find_answered(each);
     if (Result<void> room = futures_.check_held(child.end->size()); !room.ok()) {
@@ -103,12 +107,9 @@ void ChildTable::drop(GuestHandle handle) {
   for (const std::string& each : child.messages) bytes_ -= each.size();
   message_count_ -= static_cast<std::uint32_t>(child.messages.size());
   if (child.end) futures_.release(child.end->size());
-  const auto cancel = [&](GuestHandle future) {
-    futures_.make_failed(*futures_.find_answered(future),
-                         Error(ErrorCode::Cancelled, "the child was dropped"));
-  };
-  for (const GuestHandle each : child.readers) cancel(each);
-  for (const GuestHandle each : child.waiters) cancel(each);
+  const Error dropped(ErrorCode::Cancelled, "the child was dropped");
+  fail_all(child.readers, dropped);
+  fail_all(child.waiters, dropped);
   const control::InstanceId instance = child.instance;
   const bool runs = !child.end;
   children_.erase(found);
@@ -140,11 +141,7 @@ bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
                     bytes_ + bytes.size() <= limits_.inbox_bytes_max;
   // Beyond that, one may go straight to whoever waits for it.
   Result<void> held = fits ? Result<void>() : futures_.check_held(bytes.size());
-  if (!held.ok()) {
-    for (const GuestHandle each : std::exchange(child.readers, {})) {
-      futures_.make_failed(*futures_.find_answered(each), held.error());
-    }
-  }
+  if (!held.ok()) fail_all(child.readers, held.error());
   if (!fits && child.readers.empty()) {
     child.is_blocked = true;
     return false;
@@ -161,9 +158,7 @@ bool ChildTable::ended(GuestHandle handle, std::string record) {
   if (found == children_.end()) return true;
   Child& child = found->second;
   if (Result<void> room = futures_.check_held(record.size()); !room.ok()) {
-    for (const GuestHandle each : std::exchange(child.waiters, {})) {
-      futures_.make_failed(*futures_.find_answered(each), room.error());
-    }
+    fail_all(child.waiters, room.error());
     child.is_blocked = true;
     return false;
   }

@@ -132,12 +132,7 @@ Result<std::unique_ptr<Instance>> FakeRuntime::instantiate(std::shared_ptr<const
   const auto* own = dynamic_cast<const FakeProgram*>(program.get());
   QUIRE_CHECK(own != nullptr, "compiled by this runtime");
   const FakeModule& module = own->module();
-  if (module.memory_bytes_min > options.memory_bytes_max) {
-    return Error(ErrorCode::QuotaExceeded, "memory_bytes_max: the module begins with " +
-                                               std::to_string(module.memory_bytes_min) +
-                                               " bytes, the limit is " +
-                                               std::to_string(options.memory_bytes_max));
-  }
+  TRY(check_first_memory(module.memory_bytes_min, options.memory_bytes_max));
   return std::unique_ptr<Instance>(
       std::make_unique<FakeInstance>(module.make(), functions_, host_state, kFakeMemoryBytes));
 }

@@ -8,6 +8,7 @@
 
 #include "application/sandbox/body_check.h"
 #include "application/sandbox/module_reader.h"
+#include "application/sandbox/wasm_runtime.h"
 
 namespace quire::sandbox {
 namespace {
@@ -104,11 +105,7 @@ class Checker {
  private:
   Result<void> check_header() {
     static constexpr unsigned char kMagic[8] = {0, 'a', 's', 'm', 1, 0, 0, 0};
-    if (wasm_.size() > limits_.module_bytes_max) {
-      return Error(ErrorCode::TooLarge, "the module has " + std::to_string(wasm_.size()) +
-                                            " bytes, module_bytes_max is " +
-                                            std::to_string(limits_.module_bytes_max));
-    }
+    TRY(check_module_bytes(wasm_.size(), limits_.module_bytes_max));
     if (wasm_.size() < 8 || std::memcmp(wasm_.data(), kMagic, 4) != 0) {
       return Error(ErrorCode::InvalidArgument,
                    "not a Wasm module: it does not begin with \"\\0asm\"");

@@ -78,6 +78,12 @@ class Instance {
   virtual std::uint64_t memory_bytes() const = 0;       // Of the guest's linear memory.
 };
 
+// For implementations: QuotaExceeded where a module begins with more memory than `bytes_max`.
+Result<void> check_first_memory(std::uint64_t bytes, std::uint64_t bytes_max);
+
+// For implementations and whoever asks before: TooLarge over module_bytes_max.
+Result<void> check_module_bytes(std::uint64_t bytes, std::uint64_t bytes_max);
+
 class WasmRuntime {
  public:
   virtual ~WasmRuntime() = default;

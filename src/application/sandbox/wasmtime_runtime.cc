@@ -172,14 +172,9 @@ class WasmtimeRuntime final : public WasmRuntime {
                                                 const InstanceOptions& options) override {
     auto own = std::dynamic_pointer_cast<const WasmtimeProgram>(std::move(program));
     QUIRE_CHECK(own != nullptr, "compiled by this runtime");
-    const std::uint64_t memory_bytes = own->summary().memory_pages_min << 16;
     InstanceOptions bounded = options;
     bounded.memory_bytes_max = std::min(options.memory_bytes_max, options_.memory_bytes_max);
-    if (memory_bytes > bounded.memory_bytes_max) {
-      return Error(ErrorCode::QuotaExceeded,
-                   "memory_bytes_max: the module begins with " + std::to_string(memory_bytes) +
-                       " bytes, the limit is " + std::to_string(bounded.memory_bytes_max));
-    }
+    TRY(check_first_memory(own->summary().memory_pages_min << 16, bounded.memory_bytes_max));
     return std::unique_ptr<Instance>(
         std::make_unique<WasmtimeInstance>(ticker_, std::move(own), host_state, bounded));
   }
