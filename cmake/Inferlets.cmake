@@ -2,7 +2,7 @@
 # `quire build` uses (sdk/cpp/guest_flags.rsp). Names of functions stay, for backtraces; what
 # libraries carry for debuggers does not.
 #
-# quire_inferlet(SOURCE): compiles with ccache and a depfile, links, and adds to target `inferlets`.
+# quire_inferlet(SOURCE): adds it to target `inferlets`.
 find_program(QUIRE_GUEST_COMPILER NAMES clang++-22 DOC "clang for wasm32-wasi")
 set(QUIRE_GUEST_PACKAGES
   "clang-22 lld-22 wasi-libc libc++-22-dev-wasm32 libc++abi-22-dev-wasm32 libclang-rt-22-dev-wasm32")
@@ -31,21 +31,27 @@ function(quire_check_guest_compiler)
   set(QUIRE_GUEST_COMPILER_CHECKED ${QUIRE_GUEST_COMPILER} CACHE INTERNAL "links for wasm32-wasi")
 endfunction()
 
+# Adds the commands that make the module `wasm` of SOURCE; `object` lies between.
+function(quire_guest_module SOURCE object wasm)
+  cmake_parse_arguments(ARG "" "" "OPTIONS;NEEDS" ${ARGN})
+  get_filename_component(name ${SOURCE} NAME_WE)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -O2
+            -I${CMAKE_SOURCE_DIR}/sdk/cpp/include ${ARG_OPTIONS}
+            -MMD -MF ${object}.d -MT ${object} -c ${SOURCE} -o ${object}
+    DEPENDS ${SOURCE} ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp ${ARG_NEEDS}
+    DEPFILE ${object}.d VERBATIM COMMENT "Compiling guest ${name}")
+  add_custom_command(OUTPUT ${wasm}
+    COMMAND ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -mexec-model=reactor -Wl,--strip-debug ${object}
+            -o ${wasm}
+    DEPENDS ${object} VERBATIM COMMENT "Linking ${name}.wasm")
+endfunction()
+
 function(quire_inferlet SOURCE)
   get_filename_component(name ${SOURCE} NAME_WE)
   set(folder ${CMAKE_BINARY_DIR}/inferlets)
-  set(object ${folder}/objects/${name}.o)
-  add_custom_command(OUTPUT ${object}
-    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS}
-            -O2 -Wpedantic -Wshadow -Werror -Wno-gnu-statement-expression-from-macro-expansion
-            -I${CMAKE_SOURCE_DIR}/sdk/cpp/include
-            -MMD -MF ${object}.d -MT ${object} -c ${SOURCE} -o ${object}
-    DEPENDS ${SOURCE} ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp
-    DEPFILE ${object}.d VERBATIM COMMENT "Compiling inferlet ${name}")
-  add_custom_command(OUTPUT ${folder}/${name}.wasm
-    COMMAND ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -mexec-model=reactor -Wl,--strip-debug ${object}
-            -o ${folder}/${name}.wasm
-    DEPENDS ${object} VERBATIM COMMENT "Linking inferlets/${name}.wasm")
+  quire_guest_module(${SOURCE} ${folder}/objects/${name}.o ${folder}/${name}.wasm
+    OPTIONS -Wpedantic -Wshadow -Werror -Wno-gnu-statement-expression-from-macro-expansion)
   set_property(GLOBAL APPEND PROPERTY QUIRE_INFERLETS ${folder}/${name}.wasm)
 endfunction()
 
@@ -67,20 +73,16 @@ function(quire_test_guest SOURCE)
   cmake_parse_arguments(ARG "CALL_TABLE" "" "GENERATED" ${ARGN})
   get_filename_component(name ${SOURCE} NAME_WE)
   set(guest ${CMAKE_CURRENT_BINARY_DIR}/${name}.wasm)
-  set(includes -I${CMAKE_SOURCE_DIR}/sdk/cpp/include)
   set(needs ${ARG_GENERATED})
+  set(options "")
   if(ARG_CALL_TABLE OR ARG_GENERATED)
-    list(APPEND includes -I${CMAKE_BINARY_DIR}/generated/guests)
+    list(APPEND options -I${CMAKE_BINARY_DIR}/generated/guests)
   endif()
   if(ARG_CALL_TABLE)
     list(APPEND needs guest_call_table)
   endif()
-  add_custom_command(OUTPUT ${guest}
-    COMMAND ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -mexec-model=reactor -O2
-            -Wl,--strip-debug ${includes} -MMD -MF ${guest}.d
-            -MT ${guest} ${SOURCE} -o ${guest}
-    DEPENDS ${SOURCE} ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp ${needs} DEPFILE ${guest}.d VERBATIM
-    COMMENT "Compiling ${name}.wasm for tests")
+  quire_guest_module(${SOURCE} ${CMAKE_CURRENT_BINARY_DIR}/${name}.o ${guest}
+    OPTIONS ${options} NEEDS ${needs})
   set(guests ${guests} ${guest} PARENT_SCOPE)
 endfunction()
 
