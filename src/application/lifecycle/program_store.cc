@@ -9,6 +9,7 @@
 namespace quire::lifecycle {
 ProgramStore::~ProgramStore() {
   is_stopping_.store(true);
+  runtime_.stop_compiling();
   jobs_.close();
   if (helper_.joinable()) helper_.join();
 }
@@ -102,11 +103,10 @@ void ProgramStore::help() {
     std::optional<Job> job = is_tidy && waiting_.empty()
                                  ? jobs_.pop()
                                  : jobs_.pop_for(is_prepared ? limits_.quiet : limits_.breath);
+    if (is_stopping_.load()) return;  // Nobody wants what still waits.
     if (job) {
       compile(*std::move(job), sandbox::Effort::Quick);
       is_prepared = is_tidy = false;
-    } else if (is_stopping_.load()) {
-      return;
     } else if (!is_prepared) {
       runtime_.prepare();
       is_prepared = true;

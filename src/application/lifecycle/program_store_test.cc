@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "application/hostcalls/calls.h"
 #include "application/sandbox/fake_runtime.h"
 
@@ -11,6 +14,23 @@ namespace {
 class NoGuest final : public sandbox::FakeGuest {
  public:
   sandbox::FakeAction step(sandbox::FakeHost&) override { return {}; }
+};
+
+// Whose compiler is at its first module until it is stopped.
+class BusyRuntime final : public sandbox::FakeRuntime {
+ public:
+  using FakeRuntime::FakeRuntime;
+  Result<std::shared_ptr<const sandbox::Program>> compile(std::span<const std::byte>,
+                                                          sandbox::Effort,
+                                                          sandbox::Origin) override {
+    ++begun_count;
+    while (!is_stopped.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Error(ErrorCode::Unavailable, "stopped");
+  }
+  void stop_compiling() override { is_stopped.store(true); }
+
+  std::atomic<int> begun_count = 0;
+  std::atomic<bool> is_stopped = false;
 };
 
 class Programs : public testing::Test {
@@ -40,6 +60,20 @@ class Programs : public testing::Test {
   sandbox::FakeRuntime runtime{hostcalls::host_functions()};
   Wakeup wakeup;
 };
+
+// A server that is told to end would wait for a minute of processor time for each otherwise.
+TEST_F(Programs, AStoreThatGoesStopsTheCompilerAndBeginsNoneOfThoseThatWait) {
+  BusyRuntime busy(hostcalls::host_functions());
+  {
+    ProgramStore store(busy, wakeup);
+    for (const char* name : {"one", "two", "three"}) {
+      const std::vector<std::byte> bytes = bytes_of(name);
+      ASSERT_TRUE(store.request(bytes, sha256(bytes)).ok());
+    }
+    while (busy.begun_count == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(busy.begun_count, 1);
+}
 
 TEST_F(Programs, TheOneUsedLeastRecentlyIsForgottenAndWhatWasLoadedStays) {
   ProgramStore store(runtime, wakeup, {.count_max = 2, .bytes_max = 100});

@@ -47,6 +47,7 @@ class OneTier final : public sandbox::WasmRuntime {
   std::uint64_t module_bytes_max() const override { return all_->module_bytes_max(); }
   void interrupt() override { all_->interrupt(); }
   void prepare() override { all_->prepare(); }
+  void stop_compiling() override { all_->stop_compiling(); }
 
   std::optional<sandbox::Effort> last;  // Of the code of the last program.
 

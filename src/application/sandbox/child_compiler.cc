@@ -1,8 +1,26 @@
 #include "application/sandbox/child_compiler.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <utility>
 
 namespace quire::sandbox {
+
+ChildCompiler::ChildCompiler(std::vector<std::string> command, const CompilerSetup& setup,
+                             const CompileLimits& limits)
+    : command_(std::move(command)),
+      setup_(setup),
+      limits_(limits),
+      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+void ChildCompiler::stop() {
+  is_stopped_.store(true);
+  const std::uint64_t one = 1;
+  // It stays readable, so all that wait see it. A write that fails has one before it.
+  [[maybe_unused]] const ssize_t written = write(stop_event_.get(), &one, sizeof one);
+}
 
 Result<std::unique_ptr<CompileProcess>> ChildCompiler::start() const {
   return CompileProcess::start(command_, setup_, limits_);
@@ -24,14 +42,16 @@ void ChildCompiler::put_back(std::unique_ptr<CompileProcess> process) {
 }
 
 Result<CompiledCode> ChildCompiler::compile(std::span<const std::byte> wasm, Effort effort) {
+  if (is_stopped_.load()) return CompileProcess::stopped();
   if (std::unique_ptr<CompileProcess> process = take_idle()) {
-    Result<CompiledCode> code = process->compile(wasm, effort);
+    Result<CompiledCode> code = process->compile(wasm, effort, stop_event_.get());
     put_back(std::move(process));
     const bool has_died = !code.ok() && code.error().code() == ErrorCode::Unavailable;
-    if (!has_died) return code;  // Else it may have been of something that was before this module.
+    if (!has_died || is_stopped_.load())
+      return code;  // Else it may have been of something that was before this module.
   }
   std::unique_ptr<CompileProcess> process = TRY(start());
-  Result<CompiledCode> code = process->compile(wasm, effort);
+  Result<CompiledCode> code = process->compile(wasm, effort, stop_event_.get());
   put_back(std::move(process));
   return code;
 }

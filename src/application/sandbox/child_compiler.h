@@ -6,6 +6,7 @@
 //          has, since waiting for the end of a process that held much memory takes time.
 // Thread   any; each compilation is on its caller's thread. See CompileProcess on threads that end.
 // Errors   those of CompileProcess.
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -20,14 +21,16 @@ namespace quire::sandbox {
 class ChildCompiler {
  public:
   ChildCompiler(std::vector<std::string> command, const CompilerSetup& setup,
-                const CompileLimits& limits)
-      : command_(std::move(command)), setup_(setup), limits_(limits) {}
+                const CompileLimits& limits);
 
   Result<CompiledCode> compile(std::span<const std::byte> wasm, Effort effort);
 
   // Reaps what has ended and has a process wait for the next module; a process that cannot be
   // started is the next compilation's Error.
   void prepare();
+
+  // Ends what compiles now, and refuses what comes: both are Unavailable.
+  void stop();
 
  private:
   Result<std::unique_ptr<CompileProcess>> start() const;
@@ -37,6 +40,10 @@ class ChildCompiler {
   const std::vector<std::string> command_;
   const CompilerSetup setup_;
   const CompileLimits limits_;
+  // Readable once stopped; none where the system had no more, and then compilations run to their
+  // end.
+  const Descriptor stop_event_;
+  std::atomic<bool> is_stopped_{false};
   std::mutex mutex_;  // Of what follows.
   std::unique_ptr<CompileProcess> idle_;
   std::unique_ptr<CompileProcess> done_;

@@ -73,17 +73,20 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_;
 };
 
-// Reads until `into` is full; false where the other end is closed before, or at `deadline`.
-enum class ReadEnd : std::uint8_t { Full, Closed, Late };
-ReadEnd read_whole(int descriptor, std::span<std::byte> into, SteadyTime::time_point deadline) {
+// Reads until `into` is full, the other end is closed, `stop_event` can be read or it is
+// `deadline`.
+enum class ReadEnd : std::uint8_t { Full, Closed, Stopped, Late };
+ReadEnd read_whole(int descriptor, std::span<std::byte> into, int stop_event,
+                   SteadyTime::time_point deadline) {
   while (!into.empty()) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyTime::now()).count();
     if (left <= 0) return ReadEnd::Late;
-    pollfd polled = {descriptor, POLLIN, 0};
-    const int ready = poll(&polled, 1, static_cast<int>(left));
+    pollfd polled[] = {{descriptor, POLLIN, 0}, {stop_event, POLLIN, 0}};  // -1 is passed over.
+    const int ready = poll(polled, 2, static_cast<int>(left));
     if (ready == 0) return ReadEnd::Late;
     if (ready < 0 && errno == EINTR) continue;
+    if (polled[1].revents != 0) return ReadEnd::Stopped;
     const ssize_t count = read(descriptor, into.data(), into.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return ReadEnd::Closed;
@@ -227,7 +230,12 @@ Result<void> CompileProcess::send(std::span<const std::byte> wasm, Effort effort
                      "to the compiler's process");
 }
 
-Result<CompiledCode> CompileProcess::compile(std::span<const std::byte> wasm, Effort effort) {
+Error CompileProcess::stopped() {
+  return unavailable("was stopped: the server ends");
+}
+
+Result<CompiledCode> CompileProcess::compile(std::span<const std::byte> wasm, Effort effort,
+                                             int stop_event) {
   wasm_bytes_ = wasm.size();
   may_go_on_ = false;
   TRY(set_time_limit());
@@ -235,7 +243,11 @@ Result<CompiledCode> CompileProcess::compile(std::span<const std::byte> wasm, Ef
   CompileReply reply;
   const ReadEnd end =
       read_whole(parts_.replies.read_end.get(), std::as_writable_bytes(std::span(&reply, 1)),
-                 SteadyTime::now() + limits_.wall_max);
+                 stop_event, SteadyTime::now() + limits_.wall_max);
+  if (end == ReadEnd::Stopped) {
+    kill_and_reap();
+    return stopped();
+  }
   if (end == ReadEnd::Late) {
     kill_and_reap();
     return Error(ErrorCode::Timeout,

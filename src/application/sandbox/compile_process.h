@@ -55,7 +55,9 @@ class CompileProcess {
   // Whether it has ended, though nothing was asked of it.
   bool has_ended();
 
-  Result<CompiledCode> compile(std::span<const std::byte> wasm, Effort effort);
+  // Where `stop_event` can be read from, before or meanwhile, it is given up: stopped(). -1: never.
+  Result<CompiledCode> compile(std::span<const std::byte> wasm, Effort effort, int stop_event = -1);
+  static Error stopped();
 
   // Whether another module may follow.
   bool may_go_on() const { return may_go_on_; }

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <thread>
 
 #include "application/sandbox/child_compiler.h"
 #include "support/process.h"
@@ -94,6 +95,27 @@ TEST_F(CompilerProcess, ThatTakesTooLongIsKilled) {
   const auto begin = std::chrono::steady_clock::now();
   expect_error("exec /bin/sleep 600", ErrorCode::Timeout, "after 200 ms", {.wall_max = 200ms});
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 100s);
+}
+
+TEST_F(CompilerProcess, ThatIsStoppedEndsAtOnceAndNoOtherIsBegun) {
+  const test::TemporaryFolder folder;
+  const std::string begun = folder.file("begun");
+  ChildCompiler compiler(
+      {"/bin/sh", "-c", with_a_job("echo >> " + begun + "; exec /bin/sleep 600")}, {}, {});
+  std::thread stopper([&] {
+    while (!std::filesystem::exists(begun)) std::this_thread::sleep_for(1ms);
+    compiler.stop();
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  for (int time = 0; time < 2; ++time) {
+    const Result<CompiledCode> code = compiler.compile(module_bytes(), Effort::Best);
+    ASSERT_FALSE(code.ok());
+    EXPECT_EQ(code.error().code(), ErrorCode::Unavailable);
+    EXPECT_NE(code.error().message().find("the server ends"), std::string::npos);
+  }
+  stopper.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 100s);
+  EXPECT_EQ(std::filesystem::file_size(begun), 1u);
 }
 
 TEST_F(CompilerProcess, ThatTakesTooMuchProcessorTimeIsToldSo) {

@@ -66,7 +66,7 @@ struct FakeModule {
   std::uint64_t memory_bytes_min = 0;
 };
 
-class FakeRuntime final : public WasmRuntime {
+class FakeRuntime : public WasmRuntime {
  public:
   explicit FakeRuntime(std::span<const HostFunction> functions,
                        std::uint32_t instance_count_max = 1024)
@@ -86,6 +86,7 @@ class FakeRuntime final : public WasmRuntime {
   Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm, Effort effort,
                                                  Origin origin) override;
   void prepare() override {}
+  void stop_compiling() override {}
   Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,
                                                 void* host_state,
                                                 const InstanceOptions& options) override;

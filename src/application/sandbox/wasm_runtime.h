@@ -2,7 +2,7 @@
 // WasmRuntime compiles a guest's module and runs instances of it, each on a stack of its own, until
 // they wait. Two implementations: WasmtimeRuntime, and FakeRuntime whose guests are C++ functions.
 //
-// Thread   compile() and interrupt() from any thread; everything else on the engine thread.
+// Thread   compile(), stop_compiling() and interrupt() from any; all else on the engine thread.
 // Errors   What a module or a guest does wrong is an Error or a RunState, never a dead process.
 #include <cstdint>
 #include <memory>
@@ -95,6 +95,10 @@ class WasmRuntime {
   // Clears up after the last compilation of a client's module, and readies what the next would wait
   // for: some ms, when nothing else is to do. Any thread.
   virtual void prepare() = 0;
+
+  // No client's module is compiled in a process of its own any more: the one that is, and all that
+  // come, are Unavailable at once. Any thread.
+  virtual void stop_compiling() = 0;
 
   // `host_state` outlives the instance and is passed to every host function.
   virtual Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,

@@ -167,6 +167,10 @@ class WasmtimeRuntime final : public WasmRuntime {
     if (child_ != nullptr) child_->prepare();
   }
 
+  void stop_compiling() override {
+    if (child_ != nullptr) child_->stop();
+  }
+
   Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program,
                                                 void* host_state,
                                                 const InstanceOptions& options) override {
