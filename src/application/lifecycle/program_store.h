@@ -4,9 +4,8 @@
 // be launched, and once no more is requested for a while, again with all effort: instances that are
 // launched from then on run the better code.
 //
-// Owns     the compiled programs and the helper thread (started at the first request). When it
-// goes,
-//          what compiles for a client is stopped, and what waits is not begun.
+// Owns     the compiled programs and the helper thread (started at the first request). When the
+//          store goes, what compiles for a client is stopped, and what waits is not begun.
 // Bound    what was requested, by count and by bytes of code (of Wasm, until there is code): beyond
 //          that the program that was used least recently is forgotten, once it is compiled (its
 //          instances keep the code). What was loaded stays. Of

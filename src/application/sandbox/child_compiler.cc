@@ -47,8 +47,8 @@ Result<CompiledCode> ChildCompiler::compile(std::span<const std::byte> wasm, Eff
     Result<CompiledCode> code = process->compile(wasm, effort, stop_event_.get());
     put_back(std::move(process));
     const bool has_died = !code.ok() && code.error().code() == ErrorCode::Unavailable;
-    if (!has_died || is_stopped_.load())
-      return code;  // Else it may have been of something that was before this module.
+    // Else it may have died of something that was before this module.
+    if (!has_died || is_stopped_.load()) return code;
   }
   std::unique_ptr<CompileProcess> process = TRY(start());
   Result<CompiledCode> code = process->compile(wasm, effort, stop_event_.get());

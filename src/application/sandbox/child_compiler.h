@@ -40,8 +40,7 @@ class ChildCompiler {
   const std::vector<std::string> command_;
   const CompilerSetup setup_;
   const CompileLimits limits_;
-  // Readable once stopped; none where the system had no more, and then compilations run to their
-  // end.
+  // Readable once stopped. Where the system had none left, what compiles then runs to its end.
   const Descriptor stop_event_;
   std::atomic<bool> is_stopped_{false};
   std::mutex mutex_;  // Of what follows.

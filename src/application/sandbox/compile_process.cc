@@ -73,8 +73,7 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_;
 };
 
-// Reads until `into` is full, the other end is closed, `stop_event` can be read or it is
-// `deadline`.
+// Reads until `into` is full, the other end is closed, `stop_event` can be read, or `deadline`.
 enum class ReadEnd : std::uint8_t { Full, Closed, Stopped, Late };
 ReadEnd read_whole(int descriptor, std::span<std::byte> into, int stop_event,
                    SteadyTime::time_point deadline) {
