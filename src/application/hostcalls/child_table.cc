@@ -50,15 +50,9 @@ void ChildTable::serve(Child& child) {
   if (child.end) tell_end(child);
 }
 
-template <typename Futures>
-void ChildTable::fail_all(Futures& futures, const Error& error) {
-  for (const GuestHandle each : std::exchange(futures, {})) {
-    futures_.make_failed(*futures_.find_answered(each), error);
-  }
-}
-
 void ChildTable::tell_end(Child& child) {
-  fail_all(child.readers, Error(ErrorCode::Unavailable, "the child has ended and said all"));
+  futures_.fail_all(child.readers,
+                    Error(ErrorCode::Unavailable, "the child has ended and said all"));
   for (const GuestHandle each : std::exchange(child.waiters, {})) {
     FutureRecord& waiter = *futures_.find_answered(each);
     if (Result<void> room = futures_.check_held(child.end->size()); !room.ok()) {
@@ -108,8 +102,8 @@ void ChildTable::drop(GuestHandle handle) {
   message_count_ -= static_cast<std::uint32_t>(child.messages.size());
   if (child.end) futures_.release(child.end->size());
   const Error dropped(ErrorCode::Cancelled, "the child was dropped");
-  fail_all(child.readers, dropped);
-  fail_all(child.waiters, dropped);
+  futures_.fail_all(child.readers, dropped);
+  futures_.fail_all(child.waiters, dropped);
   const control::InstanceId instance = child.instance;
   const bool runs = !child.end;
   children_.erase(found);
@@ -141,7 +135,7 @@ bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
                     bytes_ + bytes.size() <= limits_.inbox_bytes_max;
   // Beyond that, one may go straight to whoever waits for it.
   Result<void> held = fits ? Result<void>() : futures_.check_held(bytes.size());
-  if (!held.ok()) fail_all(child.readers, held.error());
+  if (!held.ok()) futures_.fail_all(child.readers, held.error());
   if (!fits && child.readers.empty()) {
     child.is_blocked = true;
     return false;
@@ -158,7 +152,7 @@ bool ChildTable::ended(GuestHandle handle, std::string record) {
   if (found == children_.end()) return true;
   Child& child = found->second;
   if (Result<void> room = futures_.check_held(record.size()); !room.ok()) {
-    fail_all(child.waiters, room.error());
+    futures_.fail_all(child.waiters, room.error());
     child.is_blocked = true;
     return false;
   }

@@ -64,8 +64,6 @@ class ChildTable {
   Result<Child*> find(GuestHandle child);
   template <typename Futures>
   Result<GuestHandle> add_future(GuestHandle child, FuturePurpose purpose, Futures Child::* list);
-  template <typename Futures>
-  void fail_all(Futures& futures, const Error& error);
   void serve(Child& child);
   void tell_end(Child& child);
 

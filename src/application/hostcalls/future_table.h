@@ -117,6 +117,13 @@ class FutureTable {
   std::string give_up(FutureRecord& record);
   SharedMessage give_up_shared(FutureRecord& record);
   void make_failed(FutureRecord& record, const Error& error);
+  // All of a list of handles whose futures are not dropped; it is empty then.
+  template <typename Handles>
+  void fail_all(Handles& handles, const Error& error) {
+    for (const GuestHandle each : std::exchange(handles, {})) {
+      make_failed(*find_answered(each), error);
+    }
+  }
 
   // The index of the first ready one of `handles`; NotFound names one that is no future.
   Result<std::optional<std::int32_t>> first_ready(const std::vector<std::int32_t>& handles);

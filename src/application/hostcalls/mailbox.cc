@@ -66,10 +66,8 @@ void Mailbox::unsubscribe(GuestHandle handle) {
   broker_.unsubscribe(*this, subscription.topic, subscription.ticket);
   for (const SharedMessage& each : subscription.messages) bytes_ -= each->size();
   message_count_ -= static_cast<std::uint32_t>(subscription.messages.size());
-  for (const GuestHandle each : subscription.readers) {
-    futures_.make_failed(*futures_.find_answered(each),
-                         Error(ErrorCode::Cancelled, "the program has unsubscribed"));
-  }
+  futures_.fail_all(subscription.readers,
+                    Error(ErrorCode::Cancelled, "the program has unsubscribed"));
   subscriptions_.erase(found);
   handles_.remove(handle);
 }
