@@ -62,6 +62,7 @@ void be_thrifty(Knobs& knobs, Dice& dice) {
   limits.guest.child_handle_count_max = few();
   limits.guest.queued_token_count_max = dice.between(8, 64);
   limits.guest.http.exchange_count_max = 1;
+  limits.guest.pending_bytes_max = dice.between(256, 4096);
   limits.child_count_max = few();
   knobs.instance_slot_count = dice.between(1, 3);
   knobs.waiting_launch_count_max = dice.between(1, 4);

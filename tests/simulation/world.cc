@@ -313,6 +313,7 @@ void World::check_budgets() {
   struct Used {
     std::uint64_t page_count = 0;
     std::uint64_t token_count = 0;
+    std::uint64_t pending_bytes = 0;
   };
   std::map<InstanceNumber, Used> trees;
   for (const control::InstanceId each : control_.live()) {
@@ -320,6 +321,7 @@ void World::check_budgets() {
     Used& used = trees[root_of(each)];
     used.page_count += statistics.page_count;
     used.token_count += statistics.metered_token_count;
+    used.pending_bytes += control_.pending(each).bytes;
   }
   for (const auto& [instance, token_count] : control_.spent()) {
     trees[root_of(instance)].token_count += token_count;
@@ -334,6 +336,10 @@ void World::check_budgets() {
     if (used.token_count > limits.token_count_max) {
       findings_.add(name + "used " + std::to_string(used.token_count) + " tokens of " +
                     std::to_string(limits.token_count_max));
+    }
+    if (used.pending_bytes > knobs_.limits.guest.pending_bytes_max) {
+      findings_.add(name + "have commands of " + std::to_string(used.pending_bytes) +
+                    " bytes pending of " + std::to_string(knobs_.limits.guest.pending_bytes_max));
     }
   }
 }

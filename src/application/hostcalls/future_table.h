@@ -108,6 +108,7 @@ class FutureTable {
   // Whether a result of so many bytes may be held beside those that are; QuotaExceeded names
   // held_result_bytes_max. Asked where a program may gather results without calling for each.
   Result<void> check_held(std::uint64_t bytes) const;
+  void set_held_bytes_max(std::uint64_t maximum) { held_bytes_max_ = maximum; }
   // What other tables keep until the guest asks for it counts as results do.
   void hold(std::uint64_t bytes);
   void release(std::uint64_t bytes);
@@ -140,13 +141,14 @@ class FutureTable {
   std::optional<std::uint64_t> next_deadline_ns() const;
 
   std::uint64_t held_bytes() const { return held_bytes_; }
+  std::uint64_t held_bytes_max() const { return held_bytes_max_; }
   void verify() const;
 
  private:
   void settle(FutureRecord& record);
 
   HandleTable& handles_;
-  const std::uint64_t held_bytes_max_;
+  std::uint64_t held_bytes_max_;
   std::vector<FutureRecord> records_;
   std::vector<std::uint32_t> free_;
   std::set<std::pair<std::uint64_t, std::uint32_t>> deadlines_;  // (time, record)

@@ -33,6 +33,8 @@ Budget& Budget::operator+=(const Budget& more) {
   child_count += more.child_count;
   http_call_count += more.http_call_count;
   http_exchange_count += more.http_exchange_count;
+  held_result_bytes += more.held_result_bytes;
+  pending_bytes += more.pending_bytes;
   return *this;
 }
 
@@ -44,6 +46,8 @@ Budget& Budget::operator-=(const Budget& less) {
   take(child_count, less.child_count);
   take(http_call_count, less.http_call_count);
   take(http_exchange_count, less.http_exchange_count);
+  take(held_result_bytes, less.held_result_bytes);
+  take(pending_bytes, less.pending_bytes);
   return *this;
 }
 
@@ -54,7 +58,9 @@ Budget budget_of(const InstanceLimits& limits) {
           .page_count = limits.control.page_count_max,
           .child_count = limits.child_count_max,
           .http_call_count = limits.guest.http.call_count_max,
-          .http_exchange_count = limits.guest.http.exchange_count_max};
+          .http_exchange_count = limits.guest.http.exchange_count_max,
+          .held_result_bytes = limits.guest.held_result_bytes_max,
+          .pending_bytes = limits.guest.pending_bytes_max};
 }
 
 Result<ChildBudget> child_budget(const InstanceLimits& parent, const Budget& left,
@@ -63,16 +69,23 @@ Result<ChildBudget> child_budget(const InstanceLimits& parent, const Budget& lef
     return too_little("child_count_max", parent.child_count_max, "0");
   }
   ChildBudget out;
+  const auto share_beyond_kept = [percent](std::uint64_t count, std::uint64_t maximum) {
+    return share(count - std::min(count, maximum / kKeptPart), percent);
+  };
   const auto share_of = [percent](std::uint32_t count) {
     return static_cast<std::uint32_t>(share(count, percent));
   };
-  out.lent = {.memory_bytes = share(left.memory_bytes, percent),
-              .cpu_ns = share(left.cpu_ns, percent),
-              .token_count = share(left.token_count, percent),
-              .page_count = share_of(left.page_count),
-              .child_count = 1 + share_of(left.child_count - 1),
-              .http_call_count = share_of(left.http_call_count),
-              .http_exchange_count = share_of(left.http_exchange_count)};
+  out.lent = {
+      .memory_bytes = share(left.memory_bytes, percent),
+      .cpu_ns = share(left.cpu_ns, percent),
+      .token_count = share(left.token_count, percent),
+      .page_count = share_of(left.page_count),
+      .child_count = 1 + share_of(left.child_count - 1),
+      .http_call_count = share_of(left.http_call_count),
+      .http_exchange_count = share_of(left.http_exchange_count),
+      .held_result_bytes =
+          share_beyond_kept(left.held_result_bytes, parent.guest.held_result_bytes_max),
+      .pending_bytes = share_beyond_kept(left.pending_bytes, parent.guest.pending_bytes_max)};
   if (out.lent.memory_bytes < kWasmPageBytes) {
     return too_little("children_memory_bytes_max", parent.children_memory_bytes_max,
                       std::to_string(left.memory_bytes) + " bytes");
@@ -87,6 +100,8 @@ Result<ChildBudget> child_budget(const InstanceLimits& parent, const Budget& lef
   out.limits.control.page_count_max = out.lent.page_count;
   out.limits.guest.http.call_count_max = out.lent.http_call_count;
   out.limits.guest.http.exchange_count_max = out.lent.http_exchange_count;
+  out.limits.guest.held_result_bytes_max = out.lent.held_result_bytes;
+  out.limits.guest.pending_bytes_max = out.lent.pending_bytes;
   return out;
 }
 

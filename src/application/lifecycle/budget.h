@@ -3,7 +3,9 @@
 //
 // A child gets a share of what its parent has left, and while it lives its parent has so much less:
 // a tree of instances never holds or uses more than its root may. Processor time is not lent but
-// charged to all ancestors as it is used, so that a parent which lent all can still wait.
+// charged to all ancestors as it is used, so that a parent which lent all can still wait; and so
+// that it can still ask for something and hear what its children say, the last part of its room for
+// results and arguments (kKeptPart of its limit) is not lent.
 #include <cstdint>
 #include <string>
 
@@ -20,6 +22,8 @@ struct Budget {
   std::uint32_t child_count = 0;  // At once, with theirs.
   std::uint32_t http_call_count = 0;
   std::uint32_t http_exchange_count = 0;  // At once.
+  std::uint64_t held_result_bytes = 0;    // At once, and these.
+  std::uint64_t pending_bytes = 0;
 
   Budget& operator+=(const Budget& more);
   Budget& operator-=(const Budget& less);  // Stops at 0.
@@ -32,6 +36,8 @@ struct ChildBudget {
   Budget lent;            // What the parent has no more while the child lives.
   InstanceLimits limits;  // The child's.
 };
+// A parent keeps the `kKeptPart`th part of its own held_result_bytes_max and pending_bytes_max.
+inline constexpr std::uint64_t kKeptPart = 16;
 // `percent` (1 to 100) of what is `left` of the parent's budget. QuotaExceeded: it is too little.
 Result<ChildBudget> child_budget(const InstanceLimits& parent, const Budget& left,
                                  std::uint32_t percent);

@@ -38,7 +38,9 @@ Budget ChildPrograms::left_of(const InstanceRecord& record) const {
            .page_count = used.page_count + used.page_count_away,
            .child_count = 0,
            .http_call_count = record.state->http.call_count(),
-           .http_exchange_count = record.state->http.open_count()};
+           .http_exchange_count = record.state->http.open_count(),
+           .held_result_bytes = record.state->futures.held_bytes(),
+           .pending_bytes = control_.pending(record.id).bytes};
   return left;
 }
 
@@ -52,6 +54,7 @@ void ChildPrograms::tell_limits(const InstanceRecord& record) {
   limits.token_count_max = own.token_count;
   control_.set_limits(record.id, limits);
   record.state->http.set_own(own.http_call_count, own.http_exchange_count);
+  record.state->set_own(own.held_result_bytes, own.pending_bytes);
   // So that a call that asks for more is refused at once, and not what uses the pages later.
   record.state->handles.set_limit(hostcalls::HandleKind::Page, own.page_count);
 }
@@ -246,7 +249,9 @@ void ChildPrograms::verify(const std::vector<const InstanceRecord*>& instances) 
     QUIRE_CHECK(sum.memory_bytes == noted.memory_bytes && sum.page_count == noted.page_count &&
                     sum.token_count == noted.token_count && sum.child_count == noted.child_count &&
                     sum.http_call_count == noted.http_call_count &&
-                    sum.http_exchange_count == noted.http_exchange_count,
+                    sum.http_exchange_count == noted.http_exchange_count &&
+                    sum.held_result_bytes == noted.held_result_bytes &&
+                    sum.pending_bytes == noted.pending_bytes,
                 "K2");
   }
 }

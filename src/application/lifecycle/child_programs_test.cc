@@ -5,6 +5,8 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
+#include <string>
 
 #include "application/lifecycle/lifecycle_test_support.h"
 #include "application/lifecycle/scripted_guest.h"
@@ -167,6 +169,81 @@ TEST_F(Children, TreeNeverHasMoreThanItsRoot) {
   EXPECT_EQ(engine.control.limits_set.at(id).page_count_max, 500u);
   EXPECT_TRUE(engine.manager.kill(id, "done").ok());
   engine.settle();
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
+// Of 1,600 bytes a hundred are the parent's own whatever it lends, and of the 750 of `middle` 46.
+TEST_F(Children, ATreeHoldsNoMoreResultsAndArgumentsThanItsRootMay) {
+  std::map<std::string, std::string> seen;
+  const auto look = [&](FakeHost& host, const std::string& who) {
+    seen[who] =
+        limit_line(host, "held_result_bytes_max") + ", " + limit_line(host, "pending_bytes_max");
+  };
+  program("small", [&](FakeHost& host, int, std::int64_t&) {
+    look(host, "child of middle");
+    return sleep_for_ever(host);
+  });
+  program("middle", [&](FakeHost& host, int, std::int64_t&) {
+    EXPECT_GT(launch(host, "small", 100), 0);
+    look(host, "middle");
+    return sleep_for_ever(host);
+  });
+  program("other", [&](FakeHost& host, int, std::int64_t&) {
+    look(host, "other");
+    return sleep_for_ever(host);
+  });
+  const ProgramId root = program("root", [&](FakeHost& host, int turn, std::int64_t& middle) {
+    if (turn == 0) {
+      middle = launch(host, "middle", 50);
+      look(host, "root, one lent");
+      EXPECT_GT(launch(host, "other", 100), 0);
+      look(host, "root, both lent");
+      return wait_for(host, host.call("runtime", "sleep", {1000}).value);
+    }
+    EXPECT_EQ(host.call("future", "drop", {middle}).value, 0);
+    look(host, "root, one back");
+    return sleep_for_ever(host);
+  });
+  InstanceLimits limits;
+  limits.guest.held_result_bytes_max = 1600;
+  limits.guest.pending_bytes_max = 160;
+  const InstanceId id = engine.launch(root, {}, limits);
+  engine.settle();
+  clock.advance_ns(1000);
+  engine.settle();
+  EXPECT_EQ(seen, (std::map<std::string, std::string>{{"root, one lent", "1600 750, 160 75"},
+                                                      {"root, both lent", "1600 1500, 160 150"},
+                                                      {"middle", "750 704, 75 71"},
+                                                      {"child of middle", "704 0, 71 0"},
+                                                      {"other", "750 0, 75 0"},
+                                                      {"root, one back", "1600 750, 160 75"}}));
+  EXPECT_TRUE(engine.manager.kill(id, "done").ok());
+  engine.settle();
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
+TEST_F(Children, AParentThatLentAllHearsWhatItsChildSays) {
+  program("child", [](FakeHost& host, int, std::int64_t&) -> FakeAction {
+    send(host, std::string(4000, 'm'));
+    return {};
+  });
+  std::string message;
+  const ProgramId root =
+      program("root", [&](FakeHost& host, int turn, std::int64_t& kept) -> FakeAction {
+        if (turn == 0) {
+          const std::int64_t child = launch(host, "child", 100);
+          message = "not heard";
+          kept = host.call("runtime", "receive-child", {child}).value;
+          return wait_for(host, kept);
+        }
+        message = take(host, kept);
+        return {};
+      });
+  InstanceLimits limits;
+  limits.guest.held_result_bytes_max = 1u << 16;
+  engine.launch(root, {}, limits);
+  engine.settle();
+  EXPECT_EQ(message, std::string(4000, 'm'));
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 

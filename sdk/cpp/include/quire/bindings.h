@@ -528,12 +528,13 @@ std::int32_t limits(void* buffer, std::uint32_t capacity);
 // Launches another instance: of this program (empty), or of one that the server has by that name.
 // Arguments are for each u32 bytes, then its bytes, nothing between. The child is of the same
 // tenant and gets `share` percent (1 to 100) of what this program has left of its pages, tokens,
-// HTTP calls and exchanges, children and memory for children, and lends it until it ends;
-// processor time that it uses is used up here too, at most that share. Its client is this program:
-// what it sends comes to receive-child, its log to this program's. It ends when this program does,
-// or drops the handle. `not-found`: no such program. `too-large`: arguments over
-// argument_bytes_max. `quota-exceeded`: nothing is left to share. `unavailable`: the server is
-// full, or the tenant has as many programs as it may.
+// HTTP calls and exchanges, children, memory for children, and of the room for results and
+// arguments (held_result_bytes_max, pending_bytes_max: all but a sixteenth), and lends it until
+// it ends; processor time that it uses is used up here too, at most that share. Its client is
+// this program: what it sends comes to receive-child, its log to this program's. It ends when
+// this program does, or drops the handle. `not-found`: no such program. `too-large`: arguments
+// over argument_bytes_max. `quota-exceeded`: nothing is left to share. `unavailable`: the server
+// is full, or the tenant has as many programs as it may.
 QUIRE_IMPORT("quire:core/runtime@1", "launch")
 std::int32_t launch(const std::uint8_t* program, std::uint32_t program_count, const std::uint8_t* arguments, std::uint32_t arguments_count, std::uint32_t share);
 // Ready when the child has ended. Result: u32 how (0 finished, 1 trapped, 2 beyond a limit, 3
