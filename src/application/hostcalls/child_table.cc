@@ -37,10 +37,7 @@ void ChildTable::serve(Child& child) {
     std::string& message = child.messages.front();
     FutureRecord& reader = *futures_.find_answered(child.readers.front());
     child.readers.pop_front();
-    if (Result<void> room = futures_.check_held(message.size()); !room.ok()) {
-      futures_.make_failed(reader, room.error());  // The message stays where it is.
-      continue;
-    }
+    if (!futures_.admit(reader, message.size())) continue;  // The message stays where it is.
     --message_count_;
     bytes_ -= message.size();
     futures_.make_ready(reader, std::move(message));
@@ -55,11 +52,7 @@ void ChildTable::tell_end(Child& child) {
                     Error(ErrorCode::Unavailable, "the child has ended and said all"));
   for (const GuestHandle each : std::exchange(child.waiters, {})) {
     FutureRecord& waiter = *futures_.find_answered(each);
-    if (Result<void> room = futures_.check_held(child.end->size()); !room.ok()) {
-      futures_.make_failed(waiter, room.error());
-    } else {
-      futures_.make_ready(waiter, *child.end);
-    }
+    if (futures_.admit(waiter, child.end->size())) futures_.make_ready(waiter, *child.end);
   }
 }
 

@@ -71,6 +71,12 @@ Result<void> FutureTable::check_held(std::uint64_t bytes) const {
                    " are held by results that were not taken; take or drop some, then ask again");
 }
 
+bool FutureTable::admit(FutureRecord& record, std::uint64_t bytes) {
+  Result<void> room = check_held(bytes);
+  if (!room.ok()) make_failed(record, room.error());
+  return room.ok();
+}
+
 void FutureTable::hold(std::uint64_t bytes) {
   held_bytes_ += bytes;
   held_elsewhere_bytes_ += bytes;

@@ -108,6 +108,8 @@ class FutureTable {
   // Whether a result of so many bytes may be held beside those that are; QuotaExceeded names
   // held_result_bytes_max. Asked where a program may gather results without calling for each.
   Result<void> check_held(std::uint64_t bytes) const;
+  // The same for the result of `record`: where it has no room, the future has failed for it.
+  bool admit(FutureRecord& record, std::uint64_t bytes);
   void set_held_bytes_max(std::uint64_t maximum) { held_bytes_max_ = maximum; }
   // What other tables keep until the guest asks for it counts as results do.
   void hold(std::uint64_t bytes);

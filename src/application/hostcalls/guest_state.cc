@@ -97,11 +97,7 @@ void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
   } else {
     bytes = encode(std::move(body));
   }
-  if (Result<void> room = futures.check_held(bytes.size()); !room.ok()) {
-    futures.make_failed(record, room.error());
-  } else {
-    futures.make_ready(record, std::move(bytes));
-  }
+  if (futures.admit(record, bytes.size())) futures.make_ready(record, std::move(bytes));
 }
 
 // The result of fork, from_pages, open and take. The child stays reserved until the guest takes it.
@@ -230,11 +226,8 @@ void GuestState::serve_receivers() {
     FutureRecord* record = futures.find_answered(receivers.front());
     QUIRE_CHECK(record != nullptr, "a dropped receiver leaves the line");
     if (const std::optional<std::size_t> bytes = session.next_bytes()) {
-      if (Result<void> room = futures.check_held(*bytes); !room.ok()) {
-        futures.make_failed(*record, room.error());  // The message stays where it is.
-      } else {
-        futures.make_ready(*record, *session.pull());
-      }
+      // Without room the message stays where it is.
+      if (futures.admit(*record, *bytes)) futures.make_ready(*record, *session.pull());
     } else if (const std::optional<Error> ended = session.ended()) {
       futures.make_failed(*record, *ended);
     } else {

@@ -101,10 +101,7 @@ void Mailbox::serve(Subscription& subscription) {
     SharedMessage& message = subscription.messages.front();
     FutureRecord& reader = *futures_.find_answered(subscription.readers.front());
     subscription.readers.pop_front();
-    if (Result<void> room = futures_.check_held(message->size()); !room.ok()) {
-      futures_.make_failed(reader, room.error());  // The message stays where it is.
-      continue;
-    }
+    if (!futures_.admit(reader, message->size())) continue;  // The message stays where it is.
     --message_count_;
     bytes_ -= message->size();
     futures_.make_ready(reader, std::move(message));
@@ -141,11 +138,9 @@ Result<GuestHandle> Mailbox::pull(const std::string& name) {
 }
 
 bool Mailbox::may_pull(GuestHandle future, std::uint64_t bytes) {
-  Result<void> room = futures_.check_held(bytes);
-  if (room.ok()) return true;
-  pulls_.erase(key(future));
-  futures_.make_failed(*futures_.find_answered(future), room.error());
-  return false;
+  const bool may = futures_.admit(*futures_.find_answered(future), bytes);
+  if (!may) pulls_.erase(key(future));
+  return may;
 }
 
 void Mailbox::pulled(GuestHandle future, std::uint64_t order, std::string message) {
