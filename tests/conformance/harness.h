@@ -75,6 +75,7 @@ class Harness {
  public:
   // All of these are alive until `finish`.
   std::int32_t model = 0, queue = 0, page = 0, embed = 0, context = 0, subscription = 0;
+  int finish_wait_ms = 60'000;  // For commands that end and children that leave.
 
   Harness() {
     base_ = limits();
@@ -194,6 +195,7 @@ class Harness {
   }
   // What a child of the harness does.
   static std::int32_t be_neighbour();
+  static std::int32_t be_deaf();
 
  private:
   static const std::uint8_t* bytes(const char* text) {
@@ -319,6 +321,7 @@ class Harness {
   extern "C" std::int32_t run() {                                           \
     using namespace quire::conformance;                                     \
     if (Harness::argument() == "neighbour") return Harness::be_neighbour(); \
+    if (Harness::argument() == "deaf") return Harness::be_deaf();           \
     Harness t;                                                              \
     body(t);                                                                \
     return t.finish();                                                      \

@@ -35,6 +35,13 @@ inline std::int32_t Harness::be_neighbour() {
   return 0;
 }
 
+// A child that hears nothing, and waits to be killed.
+inline std::int32_t Harness::be_deaf() {
+  const std::int32_t night = abi::runtime::sleep(kPatienceNs);
+  abi::future::wait(&night, 1, -1);
+  return 0;
+}
+
 inline void Harness::begin_neighbour() {
   const char arguments[] = "\x09\0\0\0neighbour";
   neighbour_ = abi::runtime::launch(nullptr, 0, bytes(arguments), sizeof arguments - 1, 30);
@@ -199,8 +206,7 @@ inline std::int32_t Harness::finish() {
   for (const std::int32_t each : {neighbour_, subscription, context, embed, page, queue, model}) {
     abi::future::drop(each);
   }
-  // Commands end and children leave a little later.
-  for (int i = 0; i < 300 && limits() != base_; ++i) sleep_ms(10);
+  for (int ms = 0; ms < finish_wait_ms && limits() != base_; ms += 10) sleep_ms(10);
   check(limits() == base_,
         ("not all was given back; at first:\n" + base_ + "now:\n" + limits()).c_str());
   std::string text;
