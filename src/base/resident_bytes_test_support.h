@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <fstream>
 
+#include "base/sanitizer.h"
+
 namespace quire {
 
 // What is resident now, of everything in the process; 0 if the kernel does not tell.
@@ -14,6 +16,13 @@ inline std::size_t resident_bytes() {
   std::size_t resident = 0;
   file >> total >> resident;
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// By how much that has grown; under a sanitizer, which keeps what was freed and finds leaks by
+// itself, 0.
+inline std::size_t resident_growth(std::size_t since) {
+  const std::size_t now = resident_bytes();
+  return kUnderSanitizer || now < since ? 0 : now - since;
 }
 
 }  // namespace quire

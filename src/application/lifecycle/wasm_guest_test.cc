@@ -407,9 +407,7 @@ TEST_P(WasmGuest, NothingIsLeftOfTheGuestThatHadTheSlotBefore) {
 }
 
 TEST_P(WasmGuest, DeepStacksAreGivenBackWhenTheirGuestsEnd) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's own memory is resident too";
-#endif
+  if (kUnderSanitizer) GTEST_SKIP() << "a sanitizer's own memory is resident too";
   const ProgramId program = must_load(imports() + R"((memory (export "memory") 1)
     (func $wait_at (param $depth i32) (result i32)
       (if (result i32) (local.get $depth)

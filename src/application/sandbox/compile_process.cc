@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/sanitizer.h"
 #include "base/utf8.h"
 
 namespace quire::sandbox {
@@ -176,10 +177,8 @@ Result<void> CompileProcess::set_limit(int resource, std::uint64_t most) const {
 
 // From here, so that they hold whatever the child does. It has no module yet.
 Result<void> CompileProcess::set_limits() const {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   // A sanitizer's own tables take terabytes of it.
-  TRY(set_limit(RLIMIT_DATA, limits_.memory_bytes_max));
-#endif
+  if (!kUnderSanitizer) TRY(set_limit(RLIMIT_DATA, limits_.memory_bytes_max));
   TRY(set_limit(RLIMIT_FSIZE, limits_.code_bytes_max));
   TRY(set_limit(RLIMIT_NOFILE, limits_.file_count_max));
   return set_limit(RLIMIT_CORE, 0);
