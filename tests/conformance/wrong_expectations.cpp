@@ -13,7 +13,7 @@ void program(Harness& t) {
   t.result("output.get-entropy", t.queue, t.embed);                        // The future fails.
   t.fails("runtime.sleep", ErrorCode::Cancelled, abi::runtime::sleep(0));  // The future is well.
   abi::queue::create_queue(t.model, 1);                                    // Not given back.
-  t.finish_wait_ms = 1000;
+  t.finish_wait_ms = 1000;                                                 // For the latter.
 }
 
 }  // namespace

@@ -69,23 +69,21 @@ Result<ChildBudget> child_budget(const InstanceLimits& parent, const Budget& lef
     return too_little("child_count_max", parent.child_count_max, "0");
   }
   ChildBudget out;
-  const auto share_beyond_kept = [percent](std::uint64_t count, std::uint64_t maximum) {
-    return share(count - std::min(count, maximum / kKeptPart), percent);
-  };
+  Budget lendable = left;
+  lendable -= {.held_result_bytes = parent.guest.held_result_bytes_max / kKeptPart,
+               .pending_bytes = parent.guest.pending_bytes_max / kKeptPart};
   const auto share_of = [percent](std::uint32_t count) {
     return static_cast<std::uint32_t>(share(count, percent));
   };
-  out.lent = {
-      .memory_bytes = share(left.memory_bytes, percent),
-      .cpu_ns = share(left.cpu_ns, percent),
-      .token_count = share(left.token_count, percent),
-      .page_count = share_of(left.page_count),
-      .child_count = 1 + share_of(left.child_count - 1),
-      .http_call_count = share_of(left.http_call_count),
-      .http_exchange_count = share_of(left.http_exchange_count),
-      .held_result_bytes =
-          share_beyond_kept(left.held_result_bytes, parent.guest.held_result_bytes_max),
-      .pending_bytes = share_beyond_kept(left.pending_bytes, parent.guest.pending_bytes_max)};
+  out.lent = {.memory_bytes = share(left.memory_bytes, percent),
+              .cpu_ns = share(left.cpu_ns, percent),
+              .token_count = share(left.token_count, percent),
+              .page_count = share_of(left.page_count),
+              .child_count = 1 + share_of(left.child_count - 1),
+              .http_call_count = share_of(left.http_call_count),
+              .http_exchange_count = share_of(left.http_exchange_count),
+              .held_result_bytes = share(lendable.held_result_bytes, percent),
+              .pending_bytes = share(lendable.pending_bytes, percent)};
   if (out.lent.memory_bytes < kWasmPageBytes) {
     return too_little("children_memory_bytes_max", parent.children_memory_bytes_max,
                       std::to_string(left.memory_bytes) + " bytes");

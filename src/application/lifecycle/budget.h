@@ -27,6 +27,7 @@ struct Budget {
 
   Budget& operator+=(const Budget& more);
   Budget& operator-=(const Budget& less);  // Stops at 0.
+  bool operator==(const Budget&) const = default;
 };
 
 // All that the limits allow.
