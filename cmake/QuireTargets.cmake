@@ -1,7 +1,8 @@
 # quire_library(NAME [FOLDER f] [DEPS ...] [PUBLIC_LIBS ...] [TEST_LIBS ...] [NO_RECURSE])
 #   One static library from the .cc files of a folder (default: the current source folder), and,
 #   where there are *_test.cc files, one test program NAME_test whose cases are ctest tests.
-#   Where QUIRE_FUZZ is on, each X_fuzz.cc is a program of its own.
+#   Each X_fuzz.cc is a program of its own: a fuzzer where QUIRE_FUZZ is on, else a test with its seeds
+#   (tests/fuzz/X_fuzz).
 add_library(quire_options INTERFACE)
 target_include_directories(quire_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(quire_options INTERFACE
@@ -59,15 +60,20 @@ function(quire_library NAME)
   if(tests AND NOT QUIRE_FUZZ)
     quire_test(${NAME}_test SOURCES ${tests} DEPS ${NAME} ${ARG_TEST_DEPS})
   endif()
-  if(QUIRE_FUZZ)
-    foreach(file ${fuzzers})
-      get_filename_component(program ${file} NAME_WE)
-      add_executable(${program} ${file})
-      target_link_libraries(${program} PRIVATE ${NAME} ${ARG_TEST_DEPS} quire_test_support)
+  foreach(file ${fuzzers})
+    get_filename_component(program ${file} NAME_WE)
+    add_executable(${program} ${file})
+    target_link_libraries(${program} PRIVATE ${NAME} ${ARG_TEST_DEPS} quire_test_support)
+    if(QUIRE_FUZZ)
       target_link_options(${program} PRIVATE -fsanitize=fuzzer)
       add_dependencies(fuzzers ${program})
-    endforeach()
-  endif()
+    else()
+      target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/replay_seeds.cc)
+      target_compile_options(${program} PRIVATE $<$<CONFIG:Release>:-O1> ${QUIRE_BLIND_WARNINGS_OFF})
+      add_test(NAME ${program}_takes_its_seeds
+        COMMAND ${program} ${CMAKE_SOURCE_DIR}/tests/fuzz/${program})
+    endif()
+  endforeach()
 endfunction()
 
 # Readers of goldens and writers of model files that tests of several folders share (tests/support).

@@ -25,6 +25,13 @@ std::string_view take_part(std::string_view& rest) {
   return part;
 }
 
+HttpGrant any_host(GrantPorts ports) {
+  HttpGrant grant;
+  grant.hosts = GrantHosts::Any;
+  grant.ports = ports;
+  return grant;
+}
+
 void fuzz_url(std::string_view text, std::string_view location) {
   const quire::Result<Url> url = parse_url(text);
   if (!url.ok()) return;
@@ -34,7 +41,7 @@ void fuzz_url(std::string_view text, std::string_view location) {
   if (!next.ok()) return;
   const quire::Result<Url> same = parse_url(text_of(next.value()));
   require(same.ok() && same.value() == next.value());
-  (void)granted_reach(next.value(), {HttpGrant{.hosts = GrantHosts::Any}}).ok();
+  (void)granted_reach(next.value(), {any_host(GrantPorts::Usual)}).ok();
 }
 
 void fuzz_program(std::string_view headers, std::string_view pattern) {
@@ -78,7 +85,7 @@ void fuzz_response(std::string_view bytes, bool is_streamed, bool takes_raw) {
   request.hop.url = parse_url("http://9.9.9.9/a").value();
   if (takes_raw) request.hop.headers = {{"accept-encoding", "gzip"}};
   request.is_streamed = is_streamed;
-  request.grants = {HttpGrant{.hosts = GrantHosts::Any, .ports = GrantPorts::Any}};
+  request.grants = {any_host(GrantPorts::Any)};
   request.limits.response_header_bytes_max = 4096;
   Transfer transfer(std::move(request), classify, 1);
   require(!transfer.begin_hop(1));

@@ -36,7 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     std::abort();  // _start returns nothing.
   }
   if (!summary.ok() || engine() == nullptr) return 0;
-  const auto program = engine()->compile(module, Effort::Best, Origin::Operator);
+  const auto program =
+      engine()->compile(module, quire::sandbox::Effort::Best, quire::sandbox::Origin::Operator);
   if (!program.ok() || summary.value().memory_pages_min > 2048) return 0;
   const auto instance = engine()->instantiate(program.value(), nullptr, {});
   if (!instance.ok()) std::abort();  // It begins within its limit.
