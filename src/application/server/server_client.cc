@@ -71,7 +71,10 @@ struct ClientConnection {
   std::uint64_t send(wire::RequestBody body);
   // Reads a frame, once the last one was taken.
   void read_next();
-  // Tells the server that somebody is here, also while nothing is read.
+  // Tells the server that somebody is here, once in each stay_period: what it asks may stand behind
+  // megabytes that are read slowly.
+  void tell();
+  // The same while nothing is read and nobody runs `io`.
   void stay();
 
   const std::string url;
@@ -93,6 +96,7 @@ struct ClientConnection {
   bool is_writing = false;
   bool is_reading = false;
   bool is_telling = false;  // That it stays.
+  std::chrono::steady_clock::time_point told_at{};
   std::uint64_t last_id = 0;
 };
 
@@ -179,16 +183,22 @@ void ClientConnection::set_idle_time(std::chrono::steady_clock::duration time_ma
   stream.set_option(timeouts);
 }
 
+void ClientConnection::tell() {
+  const auto now = std::chrono::steady_clock::now();
+  if (error || is_telling || now - told_at < times.stay_period) return;
+  is_telling = true;
+  told_at = now;
+  stream.async_pong({}, [this](ErrorCodeOf failed) {
+    is_telling = false;
+    if (failed) fail(lost(failed.message()));
+  });
+}
+
 void ClientConnection::stay() {
   if (error) return;
   // While nothing is read, silence says nothing of the server.
   if (!is_reading) set_idle_time(websocket::stream_base::none());
-  if (!std::exchange(is_telling, true)) {
-    stream.async_pong({}, [this](ErrorCodeOf failed) {
-      is_telling = false;
-      if (failed) fail(lost(failed.message()));
-    });
-  }
+  tell();
   run_until(io, [&] { return !is_telling; }, std::chrono::steady_clock::now() + kPongTimeMax);
   io.restart();
   io.poll();
@@ -240,7 +250,6 @@ struct ServerClient::Implementation {
 
   asio::io_context io{1};
   ClientConnection connection;  // With its io, of who holds the mutex.
-  std::chrono::steady_clock::time_point received_at{};
   bool is_closing = false;
   std::mutex mutex;
   std::condition_variable closing;
@@ -252,10 +261,9 @@ void ServerClient::Implementation::keep() {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);  // Signals are the caller's.
-  const auto period = connection.times.stay_period;
   std::unique_lock lock(mutex);
-  while (!closing.wait_for(lock, period, [&] { return is_closing; })) {
-    if (std::chrono::steady_clock::now() - received_at >= period) connection.stay();
+  while (!closing.wait_for(lock, connection.times.stay_period, [&] { return is_closing; })) {
+    connection.stay();
   }
 }
 
@@ -286,10 +294,10 @@ Result<std::optional<wire::ServerFrame>> ServerClient::receive(std::chrono::nano
   const std::lock_guard lock(implementation_->mutex);
   ClientConnection& self = implementation_->connection;
   self.read_next();
+  self.tell();
   run_until(
       implementation_->io, [&] { return self.frame || self.error; },
       std::chrono::steady_clock::now() + time_max);
-  implementation_->received_at = std::chrono::steady_clock::now();
   if (!self.frame && self.error) return self.error->copy();
   return std::exchange(self.frame, std::nullopt);
 }
