@@ -262,7 +262,15 @@ class Client:
         self._instances[info.instance] = instance
         return instance
 
+    async def _keep(self) -> None:
+        """The server's pings wait behind what is not read yet: without a word it would close."""
+        with contextlib.suppress(ConnectionClosed):  # What came before is read all the same.
+            while True:
+                await asyncio.sleep(_STAY_SECONDS)
+                await self._socket.pong()
+
     async def _read(self) -> None:
+        keeper = asyncio.create_task(self._keep())
         try:
             async for message in self._socket:
                 self._handle(decode(message))
@@ -281,12 +289,13 @@ class Client:
             self._lose(ConnectionLost(f"the client of {self.url} has failed: {error!r}"))
             await self._socket.close()
         finally:  # Cancelled, or worse: nobody else would tell those who wait.
+            keeper.cancel()
             self._lose(ConnectionLost(f"the connection to {self.url} was closed"))
 
     async def _wait_for_room(self) -> None:
         self._room.clear()
         try:
-            await asyncio.wait_for(self._stay_until_room(), self._stall_seconds)
+            await asyncio.wait_for(self._room.wait(), self._stall_seconds)
             return
         except asyncio.TimeoutError:
             pass
@@ -301,19 +310,9 @@ class Client:
             if not each.done():
                 each.set_exception(self._stalled)
         try:
-            await self._stay_until_room()
+            await self._room.wait()
         finally:  # Cancelled by close(), too: a connection that is opened later has not stalled.
             self._stalled = None
-
-    async def _stay_until_room(self) -> None:
-        """The server's pings wait behind what is not read: without a word it would close."""
-        while True:
-            try:
-                await asyncio.wait_for(self._room.wait(), _STAY_SECONDS)
-                return
-            except asyncio.TimeoutError:
-                with contextlib.suppress(ConnectionClosed):  # What came before is read all the same.
-                    await self._socket.pong()
 
     def _handle(self, frame: Frame) -> None:
         head = frame.head

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 import unittest.mock
+from typing import AsyncIterator
 
 from serving import BUILD, ROOT, Server, guest
 
@@ -321,24 +322,37 @@ class Stalling(WithServer):
             (await self.soon(instance.result())).check()
 
     async def test_the_server_hears_of_a_client_that_has_no_room(self) -> None:
-        slow = quire.Client(self.server.url, buffer_bytes_max=1_000)
-        async with slow:
+        async with self.heard_client() as (slow, heard):
             instance = await slow.launch("echo")
-            heard = asyncio.Event()
-            pong = slow._socket.pong
-
-            async def pong_and_tell() -> None:
-                await pong()
-                heard.set()
-
-            with (
-                unittest.mock.patch("quire.client._STAY_SECONDS", 0.01),
-                unittest.mock.patch.object(slow._socket, "pong", pong_and_tell),
-            ):
-                await instance.send("again 100")
-                await self.soon(heard.wait())
+            await instance.send("again 100")
+            await self.soon(heard.wait())
             for number in range(1, 101):
                 self.assertEqual(await self.soon(instance.receive()), b"%d\n" % number)
+
+    async def test_the_server_hears_of_a_client_that_reads_slowly(self) -> None:
+        async with self.heard_client() as (slow, heard):
+            instance = await slow.launch("echo")
+            await instance.send("again 100")
+            for number in range(1, 101):
+                self.assertEqual(await self.soon(instance.receive()), b"%d\n" % number)
+                await asyncio.sleep(0.002)  # Less than until it speaks; soon there is room again.
+            self.assertTrue(heard.is_set())
+
+    @contextlib.asynccontextmanager
+    async def heard_client(self) -> AsyncIterator[tuple[quire.Client, asyncio.Event]]:
+        """One with little room, and whether it has said by itself that it is there."""
+        client = quire.Client(self.server.url, buffer_bytes_max=1_000)
+        heard = asyncio.Event()
+        with unittest.mock.patch("quire.client._STAY_SECONDS", 0.02):
+            async with client:
+                pong = client._socket.pong
+
+                async def pong_and_tell() -> None:
+                    await pong()
+                    heard.set()
+
+                with unittest.mock.patch.object(client._socket, "pong", pong_and_tell):
+                    yield client, heard
 
     async def test_a_stall_ends_with_its_connection(self) -> None:
         slow = quire.Client(self.server.url, buffer_bytes_max=1_000, stall_seconds=0.1)
