@@ -1,7 +1,12 @@
 #include "wire/frame_codec.h"
 
 #include <gtest/gtest.h>
+#include <quire_paths.h>
 
+#include <filesystem>
+#include <set>
+
+#include "base/file.h"
 #include "base/random.h"
 #include "base/seeds.h"
 #include "wire/random_frames.h"
@@ -192,6 +197,39 @@ TEST(FrameCodec, TextThatIsNoUtf8IsWrittenAsTextThatIs) {
   const Result<ServerFrame> frame = decode_server_frame(false, message.bytes);
   ASSERT_TRUE(frame.ok());
   EXPECT_EQ(std::get<ErrorEvent>(frame.value()).message, "bad \xef\xbf\xbd byte");
+}
+
+// Else it does not get far: a frame that was changed by chance is rarely one of another kind.
+TEST(FrameCodec, SeedsOfItsFuzzerAreFramesOfEveryKind) {
+  std::set<std::size_t> requests, frames, replies;
+  bool has_detail = false;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(QUIRE_SOURCE_DIR "/tests/fuzz/frame_codec_fuzz")) {
+    SCOPED_TRACE(entry.path().filename().string());
+    const Result<std::string> seed = read_file(entry.path().string(), 1u << 20);
+    ASSERT_TRUE(seed.ok() && !seed.value().empty());
+    // As the fuzzer takes it.
+    const bool is_binary = (seed.value()[0] & 1) != 0;
+    const std::string_view bytes = std::string_view(seed.value()).substr(1);
+    if ((seed.value()[0] & 2) == 0) {
+      const DecodedRequest decoded = decode_request(is_binary, bytes);
+      ASSERT_TRUE(decoded.request.ok()) << decoded.request.error().message();
+      requests.insert(decoded.request.value().body.index());
+      continue;
+    }
+    const Result<ServerFrame> frame = decode_server_frame(is_binary, bytes);
+    ASSERT_TRUE(frame.ok()) << frame.error().message();
+    frames.insert(frame.value().index());
+    if (const auto* reply = std::get_if<Reply>(&frame.value())) {
+      replies.insert(reply->body.index());
+      const auto* status = std::get_if<StatusReply>(&reply->body);
+      has_detail = has_detail || (status != nullptr && status->detail);
+    }
+  }
+  EXPECT_EQ(requests.size(), std::variant_size_v<RequestBody>);
+  EXPECT_EQ(frames.size(), std::variant_size_v<ServerFrame>);
+  EXPECT_EQ(replies.size(), std::variant_size_v<ReplyBody>);
+  EXPECT_TRUE(has_detail);
 }
 
 }  // namespace

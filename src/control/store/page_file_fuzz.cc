@@ -26,6 +26,25 @@ void repair(std::span<std::byte> block) {
   std::memcpy(block.data() + 32, sum.data(), sum.size());
 }
 
+// Where a file of another space is wanted, the error says what differs.
+void expect_others_refused(SimulatedFileSystem& files, const PageSpace& space) {
+  std::vector<PageSpace> others(6, space);
+  others[0].names.model[0] ^= 1;
+  others[1].names.numerics_id += "+";
+  others[2].names.kv_format = space.names.kv_format == quire::inference::KvFormat::F16
+                                  ? quire::inference::KvFormat::BF16
+                                  : quire::inference::KvFormat::F16;
+  others[3].names.page_size += 1;
+  others[4].names.adapter_scale = space.names.adapter_scale == 0.5f ? 1.0f : 0.5f;
+  others[5].page_bytes += 1;
+  for (const PageSpace& other : others) {
+    const Result<PageFile> opened = PageFile::open(files, kPath, other);
+    QUIRE_CHECK(!opened.ok() && opened.error().code() == quire::ErrorCode::NotSupported &&
+                    !opened.error().message().empty(),
+                "a file of another space does not open");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
@@ -50,6 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   SimulatedFileSystem files(SimulatedFileSystem::Image{{kPath, file}});
   const Result<PageFile> opened = PageFile::open(files, kPath, space.value());
   QUIRE_CHECK(opened.ok(), "a file of the space that it names opens");
+  expect_others_refused(files, space.value());
   for (std::uint64_t slot = 0; slot < 2; ++slot) {
     const Result<StoredPage> page = opened.value().read(slot, nullptr);
     if (!page.ok()) continue;
