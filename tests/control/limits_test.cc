@@ -226,6 +226,29 @@ TEST(Limits, AnAllocationWaitsForAnInstanceThatMayFreeItsPagesThenGivesUp) {
   EXPECT_EQ(harness.error(guest.id, second), ErrorCode::NoFreePage);
 }
 
+TEST(Limits, WhoWaitsForPagesOfOneThatGoesOnIsNotRefusedWhereThatThinksBetweenItsPasses) {
+  Harness harness(small_pool(4));
+  const Guest holder = guest_of(harness);
+  const auto pages = harness.pages(holder.id, holder.queue, 3);
+  const auto inputs = harness.embeds(holder.id, holder.queue, 4);
+  const Guest guest = guest_of(harness);
+  const FutureId waits = harness.send(guest.id, AllocPages{guest.queue, harness.new_objects(2)});
+  harness.run();
+  for (int pass = 0; pass < 24; ++pass) {
+    harness.send(holder.id, EmbedText{holder.queue, inputs, count_tokens(4), {0, 1, 2, 3}}, false);
+    const FutureId done =
+        harness.send(holder.id, Forward{holder.queue, {}, inputs, {}, {}, {}, false});
+    harness.run();
+    ASSERT_FALSE(harness.error(holder.id, done));
+    harness.clock.advance_ns(500'000'000);
+    harness.run();  // The holder has nothing to build yet.
+    ASSERT_FALSE(harness.has(guest.id, waits)) << "after " << pass + 1 << " half seconds";
+  }
+  harness.clock.advance_ns(1'000'000'000);
+  harness.run();
+  EXPECT_EQ(harness.error(guest.id, waits), ErrorCode::NoFreePage);
+}
+
 // Its pages are there after six seconds and its rows are not; then an older one takes the pages.
 TEST(Limits, WhoWaitedForPagesAndThenForRowsWaitsForPagesAnew) {
   Harness::Options options = small_pool(2);

@@ -156,7 +156,8 @@ TEST(EndToEndWhy, UnderFcfsKillTheLastToStartEndAndTheFirstGiveWhatTheyGiveAlone
             std::string::npos);
   EXPECT_EQ(text_of_first(killed), text_of_first(run(first, "fcfs-kill")));
   // Nobody ends by default.
-  EXPECT_EQ(run(all, "suspend").exit_code, 0);
+  const ProcessResult suspended = run(all, "suspend");
+  EXPECT_EQ(suspended.exit_code, 0) << suspended.err;
 }
 
 }  // namespace

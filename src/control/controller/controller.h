@@ -11,7 +11,8 @@
 //
 // dispatch() must be called at least once a second while idle() is false and it returns false: an
 // operation that waits for a page gives up after ControllerOptions::page_wait_ns_max, in the first
-// turn that has nothing for the device: while others go on, what they give back is waited for.
+// turn after a tenth of that in which nothing went on: while others go on, what they give back is
+// waited for.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -258,6 +258,7 @@ void Scheduler::complete(Completion completion) {
     }
   }
   is_in_flight_ = false;
+  went_on_at_ns_ = table_.clock.now_ns();
   taken_.clear();
   taken_.swap(ready_);
   for (const Candidate& each : taken_) {
@@ -337,19 +338,23 @@ bool Scheduler::disk_may_free() const {
 }
 
 // Where others go on they give pages back, so whoever waits for them is refused only where this
-// turn built nothing.
+// turn built nothing; and, for having waited long, where no turn did for a while: a program that
+// computes between its passes leaves turns with nothing to build.
 void Scheduler::resolve_stuck() {
   std::erase_if(waiters_, [](const Ref<Operation>& each) { return each.get() == nullptr; });
   // What was to be measured alone found nothing to do: the next build takes the rest.
   const bool goes_on = has_sliced_ || has_suspended_ || loser_ || is_probing_ ||
                        (has_spared_search_ && has_progress_);
   if (goes_on) table_.wakeup.notify();
-  if (waiters_.empty() || has_progress_ || goes_on) return;
   const std::uint64_t now_ns = table_.clock.now_ns();
+  if (has_progress_) went_on_at_ns_ = now_ns;
+  if (waiters_.empty() || has_progress_ || goes_on) return;
+  const bool went_on = now_ns - went_on_at_ns_ < options_.page_wait_ns_max / 10;
   std::size_t last = 0;
   for (std::size_t index = 0; index < waiters_.size(); ++index) {
     const Operation& each = *waiters_[index].get();
-    if (now_ns - each.wait_since_ns >= options_.page_wait_ns_max) return fail_waiter(index);
+    const bool waited_long = now_ns - each.wait_since_ns >= options_.page_wait_ns_max;
+    if (waited_long && !went_on) return fail_waiter(index);
     const Operation& chosen = *waiters_[last].get();
     if (importance_of(each) > importance_of(chosen)) last = index;
   }

@@ -71,8 +71,9 @@ struct SchedulerOptions {
   std::uint32_t decode_row_count_max = 16;    // An operation of at most so many rows is decoding.
   std::uint64_t aging_ns = 1'000'000'000;     // As of BatchOrder.
   std::uint32_t lookup_page_count_max = 512;  // Looked up in one build: 100 us.
-  std::uint64_t page_wait_ns_max =
-      10'000'000'000;           // Then NoFreePage, though others might free some.
+  // Then NoFreePage, though others might free some: unless they go on, with something built or done
+  // in the last tenth of it.
+  std::uint64_t page_wait_ns_max = 10'000'000'000;
   store::Disk* disk = nullptr;  // Null: snapshots are not supported, and no tier is on disk.
   PageTierOptions tiers{};      // page_bytes is the backend's.
   TierChoice tier_choice = TierChoice::Measured;
@@ -423,7 +424,9 @@ class Scheduler {
 
   // While a batch is built.
   bool is_building_ = false;
-  bool has_progress_ = false;       // Something finished without the device.
+  bool has_progress_ = false;  // Something finished without the device.
+  std::uint64_t went_on_at_ns_ =
+      0;                            // When a batch, or something without the device, last finished.
   bool has_sliced_ = false;         // A look-up goes on in the next build.
   bool has_suspended_ = false;      // Pages, or embed slots, will be free for the next build.
   bool has_spared_search_ = false;  // Something may be found that was not there the first time.
