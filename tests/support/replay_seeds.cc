@@ -2,9 +2,11 @@
 // kCutCount places, and nothing at all: what a fuzzer does first. So a build without libFuzzer
 // still compiles every fuzzer and runs what it checks. A finding ends the program, as under
 // libFuzzer.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "base/file.h"
@@ -17,8 +19,10 @@ constexpr std::size_t kCutCount = 16;
 constexpr std::size_t kSeedBytesMax = 16u << 20;
 
 void replay(const std::string& seed, std::size_t bytes) {
-  const std::string exact(seed, 0, bytes);  // Its own memory, so that a sanitizer sees its end.
-  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(exact.data()), exact.size());
+  // Its own memory, without a NUL behind it, so that a sanitizer sees its end.
+  const auto exact = std::make_unique<std::uint8_t[]>(bytes);
+  std::copy_n(seed.begin(), bytes, exact.get());
+  LLVMFuzzerTestOneInput(exact.get(), bytes);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class FloodedClient {
     client_->send(launch_of("flood"));
   }
 
-  // Up to one that has an id of `reply`, or to the next message, which are numbered. Empty, or why
+  // Takes frames up to that reply, or to the next message; messages are numbered. Empty, or why
   // there is none.
   std::string receive_until(std::optional<std::uint64_t> reply = std::nullopt) {
     while (true) {

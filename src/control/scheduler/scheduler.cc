@@ -346,9 +346,9 @@ void Scheduler::resolve_stuck() {
   const bool goes_on = has_sliced_ || has_suspended_ || loser_ || is_probing_ ||
                        (has_spared_search_ && has_progress_);
   if (goes_on) table_.wakeup.notify();
-  const std::uint64_t now_ns = table_.clock.now_ns();
-  if (has_progress_) went_on_at_ns_ = now_ns;
+  if (has_progress_) went_on_at_ns_ = table_.clock.now_ns();
   if (waiters_.empty() || has_progress_ || goes_on) return;
+  const std::uint64_t now_ns = table_.clock.now_ns();
   const bool went_on = now_ns - went_on_at_ns_ < options_.page_wait_ns_max / 10;
   std::size_t last = 0;
   for (std::size_t index = 0; index < waiters_.size(); ++index) {

@@ -421,12 +421,12 @@ class Scheduler {
   std::vector<Candidate> taken_;       // Of ready_, while it is worked through.
   Flight flight_;                      // Submitted and not complete,
   bool is_in_flight_ = false;          // if there is one.
+  // When a batch last finished, or a turn that built none finished something without the device.
+  std::uint64_t went_on_at_ns_ = 0;
 
   // While a batch is built.
   bool is_building_ = false;
-  bool has_progress_ = false;  // Something finished without the device.
-  std::uint64_t went_on_at_ns_ =
-      0;                            // When a batch, or something without the device, last finished.
+  bool has_progress_ = false;       // Something finished without the device.
   bool has_sliced_ = false;         // A look-up goes on in the next build.
   bool has_suspended_ = false;      // Pages, or embed slots, will be free for the next build.
   bool has_spared_search_ = false;  // Something may be found that was not there the first time.
