@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/sanitizer.h"
+
 namespace quire::test {
 
 struct ProcessResult {
@@ -28,7 +30,7 @@ struct ProcessResult {
 struct ProcessOptions {
   std::string input = {};
   std::vector<std::pair<std::string, std::string>> environment = {};  // Added to ours.
-  std::chrono::seconds limit{300};
+  std::chrono::seconds limit{kUnderSanitizer ? 1800 : 300};
   // Sends SIGINT, once, when so many bytes have come out; 0: never.
   std::size_t interrupt_after_bytes = 0;
 };
