@@ -5,6 +5,10 @@
 
 namespace quire {
 
+// In nanoseconds, as all times and durations are counted.
+inline constexpr std::uint64_t kMillisecond = 1'000'000;
+inline constexpr std::uint64_t kSecond = 1'000 * kMillisecond;
+
 class Clock {
  public:
   virtual ~Clock() = default;

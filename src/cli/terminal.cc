@@ -5,10 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/clock.h"
+
 namespace quire::cli {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kRedrawNs = kSecond / 5;
 constexpr std::uint64_t kLineNs = 10 * kSecond;
 

@@ -6,7 +6,7 @@
 namespace quire::cli {
 namespace {
 
-constexpr std::array<const char*, 3> kPolicies = {"default", "lru", "s3-fifo"};  // As the enum.
+constexpr std::array<const char*, 3> kPolicyNames = {"default", "lru", "s3-fifo"};  // As the enum.
 constexpr std::array<const char*, 2> kHints = {"none", "future"};
 
 template <std::size_t N>
@@ -73,7 +73,8 @@ Verb add_bench_pages(CLI::App& bench) {
       "tests/traces/mooncake_synthetic.txt --capacity "
       "5000\n  quire bench pages --trace trace.jsonl.gz --capacity 10000 --hints future --json");
   return {verb, [state]() -> Result<Request> {
-            const std::size_t policy = TRY(index_of("eviction policy", state->policy, kPolicies));
+            const std::size_t policy =
+                TRY(index_of("eviction policy", state->policy, kPolicyNames));
             state->options.policy = static_cast<PagePolicyChoice>(policy);
             const std::size_t hints = TRY(index_of("source of hints", state->hints, kHints));
             state->options.hints_from_future = hints == 1;

@@ -224,7 +224,7 @@ Result<ErrorCode> read_code(Fields& fields) {
   return fields.wrong("code", "is " + in_quotes(name) + ", no error code");
 }
 
-Result<InstanceReply> read_instance(Fields& fields) {
+Result<InstanceReply> read_one_instance(Fields& fields) {
   InstanceReply reply;
   reply.instance = TRY(fields.number("instance", 1));
   reply.name = TRY(fields.text("name", kNameBytesMax));
@@ -245,7 +245,7 @@ Result<ReplyBody> read_failure(Fields& fields) {
   return ReplyBody(std::move(failure));
 }
 
-Result<ReplyBody> read_program(Fields& fields) {
+Result<ReplyBody> read_program_reply(Fields& fields) {
   ProgramReply reply;
   reply.state = static_cast<ProgramState>(TRY(fields.choice("state", kProgramStates)));
   if (fields.has("program")) reply.program = TRY(fields.digest("program"));
@@ -254,7 +254,7 @@ Result<ReplyBody> read_program(Fields& fields) {
 }
 
 Result<ReplyBody> read_instance_reply(Fields& fields) {
-  return ReplyBody(TRY(read_instance(fields)));
+  return ReplyBody(TRY(read_one_instance(fields)));
 }
 
 Result<ReplyBody> read_instances(Fields& fields) {
@@ -263,7 +263,7 @@ Result<ReplyBody> read_instances(Fields& fields) {
   for (const Json& each : *array) {
     if (!each.is_object()) return fields.wrong("instances", "holds what is no object");
     Fields instance(each, "instances");
-    list.instances.push_back(TRY(read_instance(instance)));
+    list.instances.push_back(TRY(read_one_instance(instance)));
   }
   return ReplyBody(std::move(list));
 }
@@ -395,9 +395,12 @@ struct ReplyKind {
   Result<ReplyBody> (*read)(Fields& fields);
 };
 constexpr ReplyKind kReplies[] = {
-    {"done", read_done},           {"error", read_failure},
-    {"program", read_program},     {"instance", read_instance_reply},
-    {"instances", read_instances}, {"status", read_status},
+    {"done", read_done},
+    {"error", read_failure},
+    {"program", read_program_reply},
+    {"instance", read_instance_reply},
+    {"instances", read_instances},
+    {"status", read_status},
 };
 
 struct EventKind {

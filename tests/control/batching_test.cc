@@ -1,12 +1,12 @@
 // When batches are built, and of what: the policies, on the simulated device and clock.
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "control/conversation.h"
 
 namespace quire::control {
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr DispatchPolicy kEager{.kind = DispatchKind::Eager};
 
 DispatchPolicy k_only(std::uint32_t count) {

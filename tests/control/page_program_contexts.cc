@@ -10,7 +10,7 @@ using test::Sequence;
 
 namespace {
 
-constexpr std::uint32_t kPagesMax = 6;  // Of one context.
+constexpr std::uint32_t kChainPagesMax = 6;  // Of one context.
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void PageProgram::add(Chain& chain, const Sequence& tokens) {
 void PageProgram::append(Guest& guest) {
   Chain& chain = some_chain(guest);
   const Sequence tokens = some_tokens();
-  if (chain.length() + tokens.size() > kPagesMax * knobs_.page_size) return;
+  if (chain.length() + tokens.size() > kChainPagesMax * knobs_.page_size) return;
   machine_->send(guest.id, ContextAppend{chain.id, tokens}, false);
   add(chain, tokens);
 }
@@ -132,7 +132,7 @@ void PageProgram::splice(Guest& guest) {
   const Chain& source = some(guest.chains);
   const std::uint32_t begin = below(source.length() + 1);
   const std::uint32_t end = begin + below(source.length() + 2 - begin);
-  if (chain.length() + end - begin > kPagesMax * knobs_.page_size) return;
+  if (chain.length() + end - begin > kChainPagesMax * knobs_.page_size) return;
   const FutureId future = machine_->send(guest.id, ContextSplice{chain.id, source.id, begin, end});
   if (end > source.length()) return expect_refusal(guest, future, ErrorCode::OutOfRange);
   const Sequence tokens(source.content.tokens.begin() + begin, source.content.tokens.begin() + end);

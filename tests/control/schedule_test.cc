@@ -4,14 +4,13 @@
 
 #include <random>
 
+#include "base/clock.h"
 #include "base/seeds.h"
 #include "control/conversation.h"
 #include "control/schedule_program.h"
 
 namespace quire::control {
 namespace {
-
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 TEST(SchedulePrograms, KeepOrderSharesAndAnswers) {
   for (const std::uint64_t seed : campaign_seeds(1'000)) {

@@ -7,8 +7,6 @@
 namespace quire::test {
 namespace {
 
-const std::string kTiny = golden_path("tiny_llama");
-
 void expect_failure(const ProcessResult& result, int exit_code, const std::string& text) {
   EXPECT_EQ(result.exit_code, exit_code) << result.out << result.err;
   EXPECT_NE(result.err.find(text), std::string::npos) << "wanted: " << text << "\n" << result.err;

@@ -4,14 +4,14 @@
 namespace quire::test {
 namespace {
 
-nlohmann::json bench(std::vector<std::string> arguments) {
+nlohmann::json bench_tiny(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "bench");
-  arguments.insert(arguments.end(), {"--model", golden_path("tiny_llama"), "--json"});
+  arguments.insert(arguments.end(), {"--model", kTiny, "--json"});
   return output_json(run_quire(arguments));
 }
 
 TEST(EndToEndBenchContexts, RestoreTellsBothTimesAndHowColdTheFilesWere) {
-  const nlohmann::json json = bench({"restore", "--tokens", "100", "--repetitions", "2"});
+  const nlohmann::json json = bench_tiny({"restore", "--tokens", "100", "--repetitions", "2"});
   EXPECT_EQ(json["tokens"], 100);
   for (const char* key : {"recompute_s", "restore_cold_s", "restore_warm_s"}) {
     EXPECT_GT(json[key]["least"], 0.0) << key;
@@ -22,15 +22,15 @@ TEST(EndToEndBenchContexts, RestoreTellsBothTimesAndHowColdTheFilesWere) {
 }
 
 TEST(EndToEndBenchContexts, PressureRunsInAQuarterOfThePages) {
-  const nlohmann::json json = bench({"pressure", "--conversations", "8", "--prompt-tokens", "40",
-                                     "--decode-tokens", "24", "--repetitions", "1"});
+  const nlohmann::json json = bench_tiny({"pressure", "--conversations", "8", "--prompt-tokens",
+                                          "40", "--decode-tokens", "24", "--repetitions", "1"});
   EXPECT_EQ(json["roomy_page_count"], 32);
   EXPECT_EQ(json["tight_page_count"], 8);
   EXPECT_GT(json["ratio"], 0.0);
 }
 
 TEST(EndToEndBenchContexts, SinkHoldsAConstantNumberOfPages) {
-  const nlohmann::json json = bench({"sink", "--tokens", "3000"});
+  const nlohmann::json json = bench_tiny({"sink", "--tokens", "3000"});
   EXPECT_EQ(json["token_ms_by_fifth"].size(), 5u);
   // 4 slots, then 256 that begin anywhere in a page.
   EXPECT_EQ(json["page_count_least"], 17);
@@ -38,14 +38,14 @@ TEST(EndToEndBenchContexts, SinkHoldsAConstantNumberOfPages) {
 }
 
 TEST(EndToEndBenchContexts, KvLeavesRoomBehindTheLongestLengthAndRefusesOneThatIsLonger) {
-  const nlohmann::json rows = bench({"kv", "--lengths", "64,2048"});  // All of its context.
+  const nlohmann::json rows = bench_tiny({"kv", "--lengths", "64,2048"});  // All of its context.
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0]["tokens"], 64);
   EXPECT_EQ(rows[3]["tokens"], 2032);
   EXPECT_EQ(rows[3]["kv"], "paged");
   EXPECT_GT(rows[3]["decode_tokens_per_s"], 0.0);
-  const ProcessResult result = run_quire(
-      {"bench", "kv", "--lengths", "64,2049", "--model", golden_path("tiny_llama"), "--json"});
+  const ProcessResult result =
+      run_quire({"bench", "kv", "--lengths", "64,2049", "--model", kTiny, "--json"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("2049 tokens do not fit the context"), std::string::npos) << result.err;
 }
@@ -58,31 +58,31 @@ TEST(EndToEndBenchContexts, ReportsSayWherePagesWereAndWhyTokensWereComputed) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return result.out;
   };
-  bench({"pressure", "--conversations", "8", "--prompt-tokens", "40", "--decode-tokens", "24",
-         "--repetitions", "1", "--kv-report", report});
+  bench_tiny({"pressure", "--conversations", "8", "--prompt-tokens", "40", "--decode-tokens", "24",
+              "--repetitions", "1", "--kv-report", report});
   EXPECT_NE(words("why").find("all 8: "), std::string::npos) << words("why");
   EXPECT_NE(words("why").find("instance 7: "), std::string::npos) << words("why");
   EXPECT_NE(words("why").find(" from 0 on: "), std::string::npos) << words("why");
   EXPECT_NE(words("tree").find("pool of 8: "), std::string::npos) << words("tree");
-  bench({"restore", "--tokens", "100", "--repetitions", "1", "--kv-report", report});
+  bench_tiny({"restore", "--tokens", "100", "--repetitions", "1", "--kv-report", report});
   EXPECT_NE(words("why").find("instance 0: 1 token asked"), std::string::npos) << words("why");
   EXPECT_NE(words("tree").find("6 pages of 16 tokens known"), std::string::npos) << words("tree");
-  bench({"sink", "--tokens", "2000", "--kv-report", report});
+  bench_tiny({"sink", "--tokens", "2000", "--kv-report", report});
   EXPECT_NE(words("tree").find("without bytes"), std::string::npos) << words("tree");
   EXPECT_NE(words("tree").find("\nnone "), std::string::npos) << words("tree");
 }
 
 TEST(EndToEndBenchContexts, AReportThatCannotBeWrittenIsToldFirst) {
-  const ProcessResult result = run_quire({"bench", "sink", "--model", golden_path("tiny_llama"),
-                                          "--kv-report", "/nowhere/report.json"});
+  const ProcessResult result =
+      run_quire({"bench", "sink", "--model", kTiny, "--kv-report", "/nowhere/report.json"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("cannot write /nowhere/report.json"), std::string::npos) << result.err;
   EXPECT_EQ(result.out, "");
 }
 
 TEST(EndToEndBenchContexts, RestoreNeedsPages) {
-  const ProcessResult result = run_quire({"bench", "restore", "--kv", "basic", "--tokens", "64",
-                                          "--model", golden_path("tiny_llama")});
+  const ProcessResult result =
+      run_quire({"bench", "restore", "--kv", "basic", "--tokens", "64", "--model", kTiny});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("paged KV cache"), std::string::npos) << result.err;
 }

@@ -6,12 +6,12 @@
 namespace quire::test {
 namespace {
 
-std::vector<std::string> bench(std::vector<std::string> more) {
+std::vector<std::string> launch_bench(std::vector<std::string> more) {
   std::vector<std::string> arguments = {"bench",
                                         "launch",
                                         inferlet("text_completion"),
                                         "--model",
-                                        golden_path("tiny_llama"),
+                                        kTiny,
                                         "--kv-pages",
                                         "64",
                                         "--simultaneous",
@@ -26,7 +26,7 @@ std::vector<std::string> bench(std::vector<std::string> more) {
 
 TEST(EndToEndBenchLaunch, EveryModeIsMeasuredAndColdTakesLongerThanWarm) {
   const nlohmann::json json =
-      output_json(run_quire(bench({"--json", "--", "--acknowledge", "--prompt", "x"})));
+      output_json(run_quire(launch_bench({"--json", "--", "--acknowledge", "--prompt", "x"})));
   std::map<std::pair<std::string, int>, double> p50;
   for (const nlohmann::json& each : json["results"]) {
     EXPECT_GT(each["p50_ms"], 0.0) << each;
@@ -43,7 +43,7 @@ TEST(EndToEndBenchLaunch, EveryModeIsMeasuredAndColdTakesLongerThanWarm) {
 }
 
 TEST(EndToEndBenchLaunch, AProgramThatSaysNothingIsNamed) {
-  const ProcessResult silent = run_quire(bench({"--", "--no-such-flag"}));
+  const ProcessResult silent = run_quire(launch_bench({"--", "--no-such-flag"}));
   EXPECT_EQ(silent.exit_code, 1);
   EXPECT_NE(silent.err.find("the program ended before it sent a message"), std::string::npos)
       << silent.err;
@@ -51,10 +51,9 @@ TEST(EndToEndBenchLaunch, AProgramThatSaysNothingIsNamed) {
 }
 
 TEST(EndToEndBenchLaunch, AProgramThatAcknowledgesWaitsForItsClientsWord) {
-  const std::vector<std::string> run = {"run",          "--model",  golden_path("tiny_llama"),
-                                        "--kv-pages",   "64",       inferlet("text_completion"),
-                                        "--",           "--prompt", "a b",
-                                        "--max-tokens", "8"};
+  const std::vector<std::string> run = {
+      "run", "--model",  kTiny, "--kv-pages",   "64", inferlet("text_completion"),
+      "--",  "--prompt", "a b", "--max-tokens", "8"};
   const ProcessResult plain = run_quire(run);
   std::vector<std::string> told = run;
   told.push_back("--acknowledge");

@@ -11,7 +11,6 @@ namespace quire::test {
 namespace {
 
 namespace fs = std::filesystem;
-const std::string kTiny = golden_path("tiny_llama");
 
 // A store with `chat` and `notes`, whose first two pages are shared.
 class KvStore {

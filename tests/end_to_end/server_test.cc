@@ -5,7 +5,6 @@
 namespace quire::test {
 namespace {
 
-const std::string kTiny = golden_path("tiny_llama");
 const std::string kEcho = QUIRE_BINARY_DIR "/tests/end_to_end/echo.wasm";
 const std::string kFiles = QUIRE_BINARY_DIR "/tests/end_to_end/files.wasm";
 const std::string kParent = QUIRE_BINARY_DIR "/tests/end_to_end/parent.wasm";

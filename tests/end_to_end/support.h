@@ -17,6 +17,8 @@
 
 namespace quire::test {
 
+inline const std::string kTiny = golden_path("tiny_llama");
+
 inline std::string inferlet(const std::string& name) {
   return std::string(QUIRE_BINARY_DIR "/inferlets/") + name + ".wasm";
 }

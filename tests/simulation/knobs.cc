@@ -1,13 +1,12 @@
 #include "simulation/knobs.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "simulation/dice.h"
 
 namespace quire::simulation {
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
-constexpr std::uint64_t kSecond = 1'000 * kMillisecond;
 // Apart from what else is drawn from a seed.
 constexpr std::uint64_t kKnobsStream = 0x6b6e6f6273u;
 constexpr std::uint64_t kTenantsStream = 0x74656e616e74u;

@@ -6,6 +6,7 @@
 
 #include "application/hostcalls/calls.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "simulation/guest_bytes.h"
 
 namespace quire::simulation {
@@ -16,7 +17,6 @@ using Kind = FakeAction::Kind;
 
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
 // What nothing but this guest's own patience bounds: ten times what any device, disk, server or
 // wait for pages here takes at most.
 constexpr std::uint64_t kWaitNsMax = 600'000 * kMillisecond;

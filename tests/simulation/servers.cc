@@ -1,9 +1,10 @@
 #include "simulation/servers.h"
 
+#include "base/clock.h"
+
 namespace quire::simulation {
 namespace {
 
-constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kHour = 3'600'000 * kMillisecond;
 
 std::string long_text() {

@@ -6,6 +6,7 @@
 
 #include "application/hostcalls/calls.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/sha256.h"
 #include "simulation/servers.h"
 #include "support/verifying.h"
@@ -13,7 +14,6 @@
 namespace quire::simulation {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kJumpNsMax = 20 * kSecond;
 constexpr std::uint64_t kWallJumpMsMax = 100'000'000;
 constexpr std::uint32_t kIdleCountMax = 30;  // Seconds: longer than anything here waits.

@@ -7,7 +7,7 @@
 namespace quire::hostcalls {
 namespace {
 
-std::uint32_t key(GuestHandle handle) {
+std::uint32_t child_key(GuestHandle handle) {
   return static_cast<std::uint32_t>(handle);
 }
 
@@ -15,7 +15,7 @@ std::uint32_t key(GuestHandle handle) {
 
 Result<ChildTable::Child*> ChildTable::find(GuestHandle handle) {
   TRY(handles_.find(handle, HandleKind::Child));
-  return &children_.at(key(handle));
+  return &children_.at(child_key(handle));
 }
 
 Result<GuestHandle> ChildTable::launch(ChildLaunch launch) {
@@ -26,7 +26,7 @@ Result<GuestHandle> ChildTable::launch(ChildLaunch launch) {
     handles_.remove(handle);
     return std::move(launched).take_error();
   }
-  children_[key(handle)].instance = launched.value();
+  children_[child_key(handle)].instance = launched.value();
   return handle;
 }
 
@@ -88,7 +88,7 @@ Result<void> ChildTable::kill(GuestHandle handle) {
 }
 
 void ChildTable::drop(GuestHandle handle) {
-  const auto found = children_.find(key(handle));
+  const auto found = children_.find(child_key(handle));
   QUIRE_CHECK(found != children_.end(), "found by its handle");
   Child& child = found->second;
   for (const std::string& each : child.messages) bytes_ -= each.size();
@@ -105,7 +105,7 @@ void ChildTable::drop(GuestHandle handle) {
 }
 
 void ChildTable::future_dropped(FutureRecord& record) {
-  const auto found = children_.find(key(record.owner));
+  const auto found = children_.find(child_key(record.owner));
   if (found == children_.end()) return;
   Child& child = found->second;
   if (record.purpose == FuturePurpose::ChildEnd) {
@@ -121,7 +121,7 @@ void ChildTable::future_dropped(FutureRecord& record) {
 }
 
 bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
-  const auto found = children_.find(key(handle));
+  const auto found = children_.find(child_key(handle));
   if (found == children_.end()) return true;  // Nobody will hear it.
   Child& child = found->second;
   const bool fits = message_count_ < limits_.inbox_message_count_max &&
@@ -141,7 +141,7 @@ bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
 }
 
 bool ChildTable::ended(GuestHandle handle, std::string record) {
-  const auto found = children_.find(key(handle));
+  const auto found = children_.find(child_key(handle));
   if (found == children_.end()) return true;
   Child& child = found->second;
   if (Result<void> room = futures_.check_held(record.size()); !room.ok()) {

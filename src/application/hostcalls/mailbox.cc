@@ -10,7 +10,7 @@
 namespace quire::hostcalls {
 namespace {
 
-std::uint32_t key(GuestHandle handle) {
+std::uint32_t mailbox_key(GuestHandle handle) {
   return static_cast<std::uint32_t>(handle);
 }
 
@@ -53,14 +53,14 @@ Result<std::uint32_t> Mailbox::broadcast(const std::string& topic, std::string m
 
 Result<GuestHandle> Mailbox::subscribe(const std::string& topic) {
   const GuestHandle handle = TRY(handles_.add(HandleKind::Subscription, {}));
-  Subscription& subscription = subscriptions_[key(handle)];
+  Subscription& subscription = subscriptions_[mailbox_key(handle)];
   subscription.topic = topic;
   subscription.ticket = broker_.subscribe(*this, topic, handle);
   return handle;
 }
 
 void Mailbox::unsubscribe(GuestHandle handle) {
-  const auto found = subscriptions_.find(key(handle));
+  const auto found = subscriptions_.find(mailbox_key(handle));
   QUIRE_CHECK(found != subscriptions_.end(), "found by its handle");
   Subscription& subscription = found->second;
   broker_.unsubscribe(*this, subscription.topic, subscription.ticket);
@@ -89,7 +89,7 @@ Result<void> Mailbox::check_room(std::uint32_t count, std::uint64_t bytes) const
 }
 
 void Mailbox::deliver(GuestHandle handle, SharedMessage message) {
-  Subscription& subscription = subscriptions_.at(key(handle));
+  Subscription& subscription = subscriptions_.at(mailbox_key(handle));
   ++message_count_;
   bytes_ += message->size();
   subscription.messages.push_back(std::move(message));
@@ -115,7 +115,7 @@ Result<GuestHandle> Mailbox::next(GuestHandle handle) {
   FutureRecord& record = futures_.add(FuturePurpose::Message);
   record.owner = handle;
   const GuestHandle future = record.handle;
-  Subscription& subscription = subscriptions_.at(key(handle));
+  Subscription& subscription = subscriptions_.at(mailbox_key(handle));
   subscription.readers.push_back(future);
   serve(subscription);
   return future;
@@ -128,33 +128,33 @@ Result<void> Mailbox::push(const std::string& name, std::string message) {
 Result<GuestHandle> Mailbox::pull(const std::string& name) {
   TRY(handles_.check_room(HandleKind::Future, 1));
   const GuestHandle future = futures_.add(FuturePurpose::Pull).handle;
-  Pull& pull = pulls_[key(future)];
+  Pull& pull = pulls_[mailbox_key(future)];
   pull.name = name;
   Result<void> asked = broker_.pull(*this, name, future, pull.ticket);
   if (asked.ok()) return future;  // Also where it has failed for want of room.
-  pulls_.erase(key(future));
+  pulls_.erase(mailbox_key(future));
   futures_.remove(*futures_.find_answered(future));
   return std::move(asked).take_error();
 }
 
 bool Mailbox::may_pull(GuestHandle future, std::uint64_t bytes) {
   const bool may = futures_.admit(*futures_.find_answered(future), bytes);
-  if (!may) pulls_.erase(key(future));
+  if (!may) pulls_.erase(mailbox_key(future));
   return may;
 }
 
 void Mailbox::pulled(GuestHandle future, std::uint64_t order, std::string message) {
-  pulls_.at(key(future)).order = order;
+  pulls_.at(mailbox_key(future)).order = order;
   futures_.make_ready(*futures_.find_answered(future), std::move(message));
 }
 
 void Mailbox::future_taken(const FutureRecord& record) {
-  pulls_.erase(key(record.handle));
+  pulls_.erase(mailbox_key(record.handle));
 }
 
 void Mailbox::future_dropped(FutureRecord& record) {
   if (record.purpose == FuturePurpose::Pull) {
-    const auto node = pulls_.extract(key(record.handle));
+    const auto node = pulls_.extract(mailbox_key(record.handle));
     if (node.empty()) return;  // It had failed.
     const Pull& pull = node.mapped();
     if (record.ready) {
@@ -164,7 +164,7 @@ void Mailbox::future_dropped(FutureRecord& record) {
     }
     return;
   }
-  const auto found = subscriptions_.find(key(record.owner));
+  const auto found = subscriptions_.find(mailbox_key(record.owner));
   if (found == subscriptions_.end()) return;  // Unsubscribed: what waited is gone.
   Subscription& subscription = found->second;
   if (!record.ready) {

@@ -1,11 +1,11 @@
 // The calls of interface/net.wit as a guest sees them, with servers that are scripts.
 #include "application/hostcalls/hostcalls_fixture.h"
+#include "base/clock.h"
 
 namespace quire::hostcalls {
 namespace {
 
 constexpr std::uint32_t kUrl = 8192, kHeaders = 12288, kBody = 16384, kMethod = 32000;
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 class NetCalls : public HostCalls {
  protected:

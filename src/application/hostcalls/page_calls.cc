@@ -9,7 +9,7 @@ namespace quire::hostcalls {
 namespace {
 
 constexpr std::uint32_t kPublic = 1;
-constexpr const char* kName = "export name";
+constexpr const char* kExportName = "export name";
 
 std::int32_t future_of(const FutureRecord& record) {
   return static_cast<std::int32_t>(record.handle);
@@ -50,7 +50,7 @@ Result<std::int32_t> allocate_export_kvpage(HostCall& call, GuestHandle queue,
   control::ExportPages body;
   body.queue = object(queue);
   body.pages = TRY(find_objects(call, pages, HandleKind::Page, model, "pages"));
-  body.name = TRY(read_name(call, name, kName));
+  body.name = TRY(read_name(call, name, kExportName));
   body.is_public = (flags & kPublic) != 0;
   const std::uint64_t bytes = std::uint64_t{4} * pages.count + name.count;
   TRY(call.guest.check_pending(bytes));
@@ -62,7 +62,7 @@ Result<std::int32_t> allocate_import_kvpage(HostCall& call, GuestHandle queue,
                                             GuestList<std::uint8_t> list, std::uint32_t count,
                                             GuestAddress pages) {
   TRY(find_queue(call, queue, "allocate"));
-  std::string name = TRY(read_name(call, list, kName));
+  std::string name = TRY(read_name(call, list, kExportName));
   const std::uint64_t bytes = std::uint64_t{4} * count + list.count;
   TRY(call.guest.check_pending(bytes));
   TRY(call.guest.check_future_room());
@@ -73,7 +73,7 @@ Result<std::int32_t> allocate_import_kvpage(HostCall& call, GuestHandle queue,
 }
 
 Result<std::int32_t> allocate_unexport_kvpage(HostCall& call, GuestList<std::uint8_t> list) {
-  std::string name = TRY(read_name(call, list, kName));
+  std::string name = TRY(read_name(call, list, kExportName));
   return submit_unqueued(call, control::UnexportPages{std::move(name)}, list.count);
 }
 

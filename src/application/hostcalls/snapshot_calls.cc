@@ -9,13 +9,13 @@ namespace quire::hostcalls {
 namespace {
 
 constexpr std::uint32_t kOverwrite = 1;
-constexpr const char* kName = "snapshot name";
+constexpr const char* kSnapshotName = "snapshot name";
 
 Result<std::int32_t> open_snapshot(HostCall& call, GuestHandle queue, GuestList<std::uint8_t> list,
                                    bool takes) {
   GuestState& guest = call.guest;
   const ModelView model = TRY(find_queue(call, queue, "forward"));
-  std::string name = TRY(read_name(call, list, kName));
+  std::string name = TRY(read_name(call, list, kSnapshotName));
   const std::uint64_t bytes = name.size();
   TRY(check_context_room(guest));
   // How many tokens it has queued is known when it is open: at least one must fit.
@@ -42,7 +42,7 @@ Result<std::int32_t> context_save(HostCall& call, GuestHandle context, GuestList
     return Error(ErrorCode::InvalidArgument, "flags: " + std::to_string(flags) + " beyond 1");
   }
   control::ContextSave body{.context = object(context),
-                            .name = TRY(read_name(call, list, kName)),
+                            .name = TRY(read_name(call, list, kSnapshotName)),
                             .overwrites = (flags & kOverwrite) != 0};
   if (ttl_seconds > 0) {
     body.expires_unix_ms =
@@ -62,7 +62,7 @@ Result<std::int32_t> context_take(HostCall& call, GuestHandle queue, GuestList<s
 }
 
 Result<std::int32_t> context_delete(HostCall& call, GuestList<std::uint8_t> list) {
-  std::string name = TRY(read_name(call, list, kName));
+  std::string name = TRY(read_name(call, list, kSnapshotName));
   const std::uint64_t bytes = name.size();
   return submit_unqueued(call, control::SnapshotDelete{std::move(name)}, bytes);
 }

@@ -18,7 +18,7 @@ constexpr std::uint32_t kBufferCountMax = 1024;
 constexpr std::uint32_t kSubscriptionCountMax = 1024;
 constexpr std::uint32_t kSubscriptionBytes = 48;
 constexpr std::uint32_t kEventBytes = 32;
-constexpr std::uint64_t kRandomBytesMax = 1u << 20;
+constexpr std::uint64_t kWasiRandomBytesMax = 1u << 20;
 constexpr const char* kProgramName = "program";
 
 template <typename T>
@@ -107,7 +107,7 @@ Errno wasi_clock_time_get(HostCall& call, std::uint32_t clock, std::uint64_t, Gu
 }
 
 Errno wasi_random_get(HostCall& call, GuestAddress buffer, std::uint32_t bytes) {
-  if (bytes > kRandomBytesMax) return Errno::Invalid;
+  if (bytes > kWasiRandomBytesMax) return Errno::Invalid;
   Result<std::span<std::byte>> into = call.memory.range<std::uint8_t>(buffer, bytes, "buffer");
   if (!into.ok()) return Errno::Fault;
   call.guest.host.random.fill(into.value());

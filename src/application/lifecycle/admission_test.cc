@@ -4,13 +4,12 @@
 
 #include "application/lifecycle/lifecycle_test_support.h"
 #include "application/sandbox/fake_runtime.h"
+#include "base/clock.h"
 #include "base/seeds.h"
 #include "support/admission_program.h"
 
 namespace quire::lifecycle {
 namespace {
-
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 TEST(Admission, SaysWhenToTryAgainFromHowOftenOneLeft) {
   Admission admission({.instance_count_max = 1, .waiting_launch_count_max = 0});

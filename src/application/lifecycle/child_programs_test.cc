@@ -10,6 +10,7 @@
 
 #include "application/lifecycle/lifecycle_test_support.h"
 #include "application/lifecycle/scripted_guest.h"
+#include "base/clock.h"
 
 namespace quire::lifecycle {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 using sandbox::FakeAction;
 using sandbox::FakeHost;
 using Kind = FakeAction::Kind;
-
-constexpr std::uint64_t kSecond = 1'000'000'000;
 
 std::int64_t minus(ErrorCode code) {
   return -static_cast<std::int64_t>(code);

@@ -8,6 +8,7 @@
 
 #include "application/lifecycle/lifecycle_test_support.h"
 #include "application/lifecycle/scripted_guest.h"
+#include "base/clock.h"
 #include "base/seeds.h"
 
 namespace quire::lifecycle {
@@ -17,8 +18,6 @@ using sandbox::FakeAction;
 using sandbox::FakeGuest;
 using sandbox::FakeHost;
 using Kind = FakeAction::Kind;
-
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 class FakeGuests : public testing::Test {
  protected:

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <random>
 
+#include "base/clock.h"
 #include "base/seeds.h"
 
 namespace quire::lifecycle {
 namespace {
 
 using control::InstanceId;
-
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 TEST(FeedbackQueue, WhoIsCutOnceDoesNotWaitForManyThatOnlyCompute) {
   FeedbackQueue queue(4 * kMillisecond, 4);

@@ -8,12 +8,11 @@
 
 #include "application/lifecycle/lifecycle_test_support.h"
 #include "application/sandbox/wasmtime_runtime.h"
+#include "base/clock.h"
 #include "base/resident_bytes_test_support.h"
 
 namespace quire::lifecycle {
 namespace {
-
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 std::string imports() {
   return R"(

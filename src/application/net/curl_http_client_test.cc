@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "application/net/curl_test_support.h"
+#include "base/clock.h"
 #include "support/process.h"
 
 namespace quire::net {
@@ -17,8 +18,6 @@ namespace {
 
 using test::HttpConnection;
 using test::HttpServer;
-
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 class CurlClientTest : public testing::Test {
  protected:

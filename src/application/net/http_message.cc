@@ -9,7 +9,7 @@ namespace quire::net {
 namespace {
 
 constexpr std::size_t kHeaderCountMax = 256;
-constexpr std::size_t kQuotedBytesMax = 80;
+constexpr std::size_t kQuotedHeaderBytesMax = 80;
 constexpr std::string_view kMethods[] = {"GET",   "HEAD",   "POST",   "PUT",
                                          "PATCH", "DELETE", "OPTIONS"};
 // What says how the message is carried; a program that wrote these could make two messages of one.
@@ -25,7 +25,7 @@ bool contains(const std::string_view (&names)[N], std::string_view name) {
 }
 
 std::string quoted(std::string_view text) {
-  return "\"" + printable(text.substr(0, kQuotedBytesMax)) + "\"";
+  return "\"" + printable(text.substr(0, kQuotedHeaderBytesMax)) + "\"";
 }
 
 // RFC 9110: the bytes of a method or of the name of a header.

@@ -4,12 +4,11 @@
 #include <zlib.h>
 
 #include "application/net/net_test_support.h"
+#include "base/clock.h"
 #include "base/random.h"
 
 namespace quire::net {
 namespace {
-
-constexpr std::uint64_t kSecond = 1'000'000'000;
 
 std::string gzip(const std::string& text) {
   z_stream stream{};

@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::size_t kHostBytesMax = 253;
 constexpr std::size_t kLabelBytesMax = 63;
-constexpr std::size_t kQuotedBytesMax = 80;
+constexpr std::size_t kQuotedUrlBytesMax = 80;
 
 Error wrong(const std::string& what, std::string_view part) {
-  std::string quoted = printable(part.substr(0, kQuotedBytesMax));
-  if (part.size() > kQuotedBytesMax) quoted += "...";
+  std::string quoted = printable(part.substr(0, kQuotedUrlBytesMax));
+  if (part.size() > kQuotedUrlBytesMax) quoted += "...";
   return Error(ErrorCode::InvalidArgument, what + ": \"" + quoted + "\"");
 }
 

@@ -16,8 +16,8 @@
 namespace quire::sandbox {
 namespace {
 
-constexpr char kMagic[8] = {'Q', 'U', 'I', 'R', 'E', 'C', 'W', '1'};
-constexpr std::size_t kHeaderBytes = sizeof kMagic + sizeof(Digest);
+constexpr char kCacheMagic[8] = {'Q', 'U', 'I', 'R', 'E', 'C', 'W', '1'};
+constexpr std::size_t kHeaderBytes = sizeof kCacheMagic + sizeof(Digest);
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{512} << 20;
 
 Error io_error(const std::string& what, const std::string& path) {
@@ -67,8 +67,8 @@ Result<MemoryFile> CompiledCodeCache::read(const Digest& key) const {
     return file.read(offset, into);
   };
   SealedCopy code = TRY(sealed_copy(read_at, kHeaderBytes, file.bytes()));
-  const auto* written = header.data() + sizeof kMagic;
-  if (std::memcmp(header.data(), kMagic, sizeof kMagic) == 0 &&
+  const auto* written = header.data() + sizeof kCacheMagic;
+  if (std::memcmp(header.data(), kCacheMagic, sizeof kCacheMagic) == 0 &&
       std::memcmp(written, code.digest.data(), code.digest.size()) == 0) {
     return std::move(code.file);
   }
@@ -87,7 +87,7 @@ Result<void> CompiledCodeCache::store(const Digest& key, std::span<const std::by
   const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);  // Mode 0600.
   if (descriptor < 0) return io_error("cannot make", temporary);
   const Digest digest = sha256(code);
-  std::string header(kMagic, sizeof kMagic);
+  std::string header(kCacheMagic, sizeof kCacheMagic);
   header.append(reinterpret_cast<const char*>(digest.data()), digest.size());
   Result<void> written = write_whole(descriptor, bytes_of(header), temporary);
   if (written.ok()) written = write_whole(descriptor, code, temporary);

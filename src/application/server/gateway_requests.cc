@@ -5,6 +5,7 @@
 
 #include "application/server/gateway_parts.h"
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace quire::server {
 namespace {
@@ -15,7 +16,6 @@ constexpr std::size_t kNameBytes = 16;         // Random ones of an instance's n
 constexpr std::uint64_t kReceivedRetryMs = 20;
 constexpr std::uint64_t kSocketRetryMs = 100;
 constexpr std::uint64_t kCompiledRetryMs = 500;
-constexpr std::uint64_t kMillisecondNs = 1'000'000;
 
 std::string instance_name(RandomSource& random) {
   std::array<std::uint8_t, kNameBytes> bytes{};
@@ -238,7 +238,7 @@ wire::ReplyBody Gateway::launch(Client& client, lifecycle::ProgramId program, co
   launch_request.tenant = tenant;
   if (request.deadline_ms) {
     launch_request.deadline_in_ns =
-        std::min(*request.deadline_ms, UINT64_MAX / kMillisecondNs) * kMillisecondNs;
+        std::min(*request.deadline_ms, UINT64_MAX / kMillisecond) * kMillisecond;
   }
   launch_request.arguments = std::move(request.arguments);
   launch_request.limits = limits.value();

@@ -8,12 +8,11 @@
 #include <map>
 
 #include "application/server/server_test_support.h"
+#include "base/clock.h"
 #include "base/seeds.h"
 
 namespace quire::server {
 namespace {
-
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 class GatewayProgram {
  public:

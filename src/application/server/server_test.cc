@@ -8,35 +8,10 @@
 namespace quire::server {
 namespace {
 
-template <typename T>
-const T* as(const std::optional<wire::ReplyBody>& reply) {
-  return reply ? std::get_if<T>(&*reply) : nullptr;
-}
-// "not-found: ..." or what else it is.
-std::string refusal(const std::optional<wire::ReplyBody>& reply) {
-  if (!reply) return "no reply";
-  const auto* failure = std::get_if<wire::Failure>(&*reply);
-  if (failure == nullptr) return "no refusal";
-  return std::string(error_code_name(failure->code)) + ": " + failure->message;
-}
-bool is_done(const std::optional<wire::ReplyBody>& reply) {
-  return as<wire::Done>(reply) != nullptr;
-}
-
 ServerOptions quick_options() {
   ServerOptions options;
   options.service.grace = std::chrono::milliseconds(50);
   return options;
-}
-
-wire::InstanceReply launch(RawClient& client, std::string program,
-                           std::vector<std::string> arguments = {}, bool is_detached = false) {
-  wire::Launch request = launch_of(std::move(program), std::move(arguments));
-  request.detached = is_detached;
-  const std::optional<wire::ReplyBody> reply = client.ask(std::move(request));
-  const auto* instance = as<wire::InstanceReply>(reply);
-  EXPECT_NE(instance, nullptr) << refusal(reply);
-  return instance == nullptr ? wire::InstanceReply{} : *instance;
 }
 
 TEST(Server, AClientLaunchesTalksAndIsToldTheEnd) {

@@ -302,4 +302,33 @@ class RunningServer {
   std::thread thread_;
 };
 
+template <typename T>
+const T* as(const std::optional<wire::ReplyBody>& reply) {
+  return reply ? std::get_if<T>(&*reply) : nullptr;
+}
+
+// "not-found: ..." or what else it is.
+inline std::string refusal(const std::optional<wire::ReplyBody>& reply) {
+  if (!reply) return "no reply";
+  const auto* failure = std::get_if<wire::Failure>(&*reply);
+  if (failure == nullptr) return "no refusal";
+  return std::string(error_code_name(failure->code)) + ": " + failure->message;
+}
+
+inline bool is_done(const std::optional<wire::ReplyBody>& reply) {
+  return as<wire::Done>(reply) != nullptr;
+}
+
+// The reply; a failure of the test, and nobody, where it is refused.
+inline wire::InstanceReply launch(RawClient& client, std::string program,
+                                  std::vector<std::string> arguments = {},
+                                  bool is_detached = false) {
+  wire::Launch request = launch_of(std::move(program), std::move(arguments));
+  request.detached = is_detached;
+  const std::optional<wire::ReplyBody> reply = client.ask(std::move(request));
+  const auto* instance = as<wire::InstanceReply>(reply);
+  EXPECT_NE(instance, nullptr) << refusal(reply);
+  return instance == nullptr ? wire::InstanceReply{} : *instance;
+}
+
 }  // namespace quire::server

@@ -7,13 +7,6 @@
 namespace quire::server {
 namespace {
 
-wire::InstanceReply launch(RawClient& client, std::string program) {
-  const auto reply = client.ask(launch_of(std::move(program)));
-  const auto* instance = reply ? std::get_if<wire::InstanceReply>(&*reply) : nullptr;
-  EXPECT_NE(instance, nullptr);
-  return instance == nullptr ? wire::InstanceReply{} : *instance;
-}
-
 std::string get(std::uint16_t port, std::string_view target, std::string_view host = "localhost",
                 std::string_view extra = "") {
   RawClient client(port);

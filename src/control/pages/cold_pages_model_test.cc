@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/seeds.h"
 #include "control/pages/cold_pages.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::uint64_t kSeedCount = 80;
 constexpr std::uint32_t kEvictionCountMin = 200;  // Of each seed: a share may be one of them.
-constexpr std::uint64_t kSecond = 1'000'000'000;
 
 class Model {
  public:

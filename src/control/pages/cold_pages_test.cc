@@ -4,12 +4,12 @@
 
 #include <random>
 
+#include "base/clock.h"
 #include "control/pages/trace_replay.h"
 
 namespace quire::control {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr EvictionPolicyKind kKinds[] = {EvictionPolicyKind::Default, EvictionPolicyKind::Lru,
                                          EvictionPolicyKind::S3Fifo};
 bool no_fence(EntryId) {

@@ -8,12 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "control/pages/page_graph_text.h"
 
 namespace quire::control {
 namespace {
-
-constexpr std::uint64_t kSecond = 1'000'000'000;
 
 // A cache of pages of two tokens, and a watch that looks when told.
 class PageGraphTest : public testing::Test {

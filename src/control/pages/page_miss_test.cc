@@ -7,11 +7,12 @@
 #include <random>
 #include <set>
 
+#include "base/clock.h"
+
 namespace quire::control {
 namespace {
 
 constexpr std::uint32_t kSlots = 4;
-constexpr std::uint64_t kSecond = 1'000'000'000;
 
 PageCacheOptions options_of(std::uint32_t page_count) {
   PageCacheOptions options;

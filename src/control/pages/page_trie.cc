@@ -13,8 +13,8 @@ namespace {
 
 __extension__ typedef unsigned __int128 Wide;
 
-constexpr std::uint64_t kFirst = 0xa0761d6478bd642full;
-constexpr std::uint64_t kSecond = 0xe7037ed1a0b428dbull;
+constexpr std::uint64_t kMixFirst = 0xa0761d6478bd642full;
+constexpr std::uint64_t kMixSecond = 0xe7037ed1a0b428dbull;
 
 std::uint64_t mix(std::uint64_t left, std::uint64_t right) {
   const Wide product = static_cast<Wide>(left) * right;
@@ -60,7 +60,7 @@ NodeId PageTrie::add_root(const PageName& name) {
   node.hash = own_hash(root);
   name_of(root) = name;
   node.is_named = true;
-  if (kin_) kin_->add_root(root, kFirst);
+  if (kin_) kin_->add_root(root, kMixFirst);
   return root;
 }
 
@@ -89,22 +89,22 @@ std::span<const std::uint8_t> PageTrie::mask(NodeId node) const {
 }
 
 std::uint64_t PageTrie::hash_below(std::uint64_t parent, const PageContent& content) const {
-  std::uint64_t hash = mix(options_.hash_key ^ kFirst, parent ^ kSecond);
+  std::uint64_t hash = mix(options_.hash_key ^ kMixFirst, parent ^ kMixSecond);
   const auto slot = [&content](std::size_t index) {
     return (std::uint64_t{static_cast<std::uint32_t>(content.tokens[index])} << 32) |
            content.positions[index];
   };
   // Two slots for each multiplication: they wait for one another, and there are 8 in 16 slots.
-  const std::uint64_t key = kSecond ^ options_.hash_key;
+  const std::uint64_t key = kMixSecond ^ options_.hash_key;
   std::size_t index = 0;
   for (; index + 1 < content.tokens.size(); index += 2) {
     hash = mix(slot(index) ^ key, slot(index + 1) ^ hash);
   }
   if (index < content.tokens.size()) hash = mix(slot(index) ^ key, hash);
   for (const auto bytes : {content.mask, content.media}) {
-    for (const std::uint8_t byte : bytes) hash = mix(hash ^ byte, kFirst ^ options_.hash_key);
+    for (const std::uint8_t byte : bytes) hash = mix(hash ^ byte, kMixFirst ^ options_.hash_key);
   }
-  return cut(mix(hash, kFirst));
+  return cut(mix(hash, kMixFirst));
 }
 
 std::uint64_t PageTrie::cut(std::uint64_t hash) const {
@@ -113,7 +113,7 @@ std::uint64_t PageTrie::cut(std::uint64_t hash) const {
 
 // Of a node that nothing is known of: from which those below it descend.
 std::uint64_t PageTrie::own_hash(NodeId node) const {
-  return cut(mix(options_.hash_key ^ kSecond, static_cast<std::uint64_t>(node) ^ kFirst));
+  return cut(mix(options_.hash_key ^ kMixSecond, static_cast<std::uint64_t>(node) ^ kMixFirst));
 }
 
 bool PageTrie::holds(NodeId node, NodeId parent, const PageContent& content) const {

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
+
 namespace quire::control {
 namespace {
-
-constexpr std::uint64_t kMillisecond = 1'000'000;
 
 TEST(DispatchPolicy, AdaptiveAndEagerNeverWait) {
   for (const DispatchKind kind : {DispatchKind::Adaptive, DispatchKind::Eager}) {

@@ -14,7 +14,7 @@
 namespace quire::store {
 namespace {
 
-constexpr std::string_view kMagic = "QUIREKVX";
+constexpr std::string_view kExportMagic = "QUIREKVX";
 constexpr std::string_view kEndMagic = "QUIREEND";
 constexpr std::size_t kFrontBytes = 16;    // Magic, version, bytes of the description.
 constexpr std::size_t kTrailerBytes = 32;  // Magic, bytes before it, checksum of those.
@@ -99,7 +99,7 @@ std::vector<std::byte> encode_front(const SnapshotRecord& record) {
   description.block(encode_record(record));
   description.raw(checksum(description.bytes()));
   ByteWriter front;
-  front.raw(kMagic);
+  front.raw(kExportMagic);
   front.u32(kExportFileVersion);
   front.block(description.bytes());
   return std::move(front).take();
@@ -112,8 +112,8 @@ Result<Description> read_front(Reader& reader, const std::string& path) {
   std::array<std::byte, kFrontBytes> front;
   TRY(reader.fill(front));
   ByteReader front_reader(front);
-  const auto magic = front_reader.raw(kMagic.size());
-  if (!std::equal(magic.begin(), magic.end(), std::as_bytes(std::span(kMagic)).begin())) {
+  const auto magic = front_reader.raw(kExportMagic.size());
+  if (!std::equal(magic.begin(), magic.end(), std::as_bytes(std::span(kExportMagic)).begin())) {
     return damaged("it does not begin as an exported snapshot does");
   }
   const std::uint32_t version = front_reader.u32();

@@ -10,9 +10,9 @@
 namespace quire::store {
 namespace {
 
-constexpr std::string_view kMagic = "QUIREKVP";
+constexpr std::string_view kFileMagic = "QUIREKVP";
 constexpr std::uint64_t kBlockBytes = 4096;
-constexpr std::size_t kChecksumOffset = 32;
+constexpr std::size_t kFileChecksumOffset = 32;
 constexpr std::string_view kNamePrefix = "pages-";
 constexpr std::string_view kNameSuffix = ".quire";
 
@@ -23,9 +23,9 @@ Error damaged(const std::string& path, const std::string& what) {
 Checksum header_checksum(std::span<const std::byte> header) {
   static constexpr std::array<std::byte, sizeof(Checksum)> kZeros{};
   return Checksummer()
-      .add(header.first(kChecksumOffset))
+      .add(header.first(kFileChecksumOffset))
       .add(kZeros)
-      .add(header.subspan(kChecksumOffset + sizeof(Checksum)))
+      .add(header.subspan(kFileChecksumOffset + sizeof(Checksum)))
       .finish();
 }
 
@@ -45,7 +45,7 @@ bool is_page_file_name(const std::string& name) {
 
 std::vector<std::byte> encode_page_file_header(const PageSpace& space) {
   ByteWriter writer;
-  writer.raw(kMagic);
+  writer.raw(kFileMagic);
   writer.u32(kPageFileVersion);
   writer.u32(kPageHeaderBytes);
   writer.u64(slot_bytes_of(space));
@@ -56,7 +56,7 @@ std::vector<std::byte> encode_page_file_header(const PageSpace& space) {
   std::vector<std::byte> header = std::move(writer).take();
   const Checksum sum = header_checksum(header);
   const auto bytes = std::as_bytes(std::span(sum));
-  std::copy(bytes.begin(), bytes.end(), header.begin() + kChecksumOffset);
+  std::copy(bytes.begin(), bytes.end(), header.begin() + kFileChecksumOffset);
   return header;
 }
 
@@ -64,8 +64,8 @@ Result<PageSpace> decode_page_file_header(std::span<const std::byte> header,
                                           const std::string& path) {
   if (header.size() != kPageFileHeaderBytes) return damaged(path, "the header is cut short");
   ByteReader reader(header);
-  const auto magic = reader.raw(kMagic.size());
-  if (!std::equal(magic.begin(), magic.end(), std::as_bytes(std::span(kMagic)).begin())) {
+  const auto magic = reader.raw(kFileMagic.size());
+  if (!std::equal(magic.begin(), magic.end(), std::as_bytes(std::span(kFileMagic)).begin())) {
     return damaged(path, "it does not begin as a page file does");
   }
   const std::uint32_t version = reader.u32();
@@ -151,7 +151,7 @@ Result<void> PageFile::write(std::uint64_t slot, const StoredPage& page,
 }
 
 Result<bool> PageFile::is_blank(std::uint64_t slot) const {
-  std::array<std::byte, kMagic.size()> begin{};
+  std::array<std::byte, kFileMagic.size()> begin{};
   TRY(file_.read_some(offset_of(slot), begin));
   return std::all_of(begin.begin(), begin.end(),
                      [](std::byte each) { return each == std::byte{}; });

@@ -11,11 +11,11 @@
 namespace quire::store {
 namespace {
 
-constexpr std::string_view kMagic = "QUIREPGE";
+constexpr std::string_view kImageMagic = "QUIREPGE";
 constexpr std::uint32_t kFlagOpaque = 1;
 constexpr std::uint32_t kFlagTail = 2;
 constexpr std::uint32_t kFlagsKnown = kFlagOpaque | kFlagTail;
-constexpr std::size_t kChecksumOffset = 32;
+constexpr std::size_t kImageChecksumOffset = 32;
 constexpr std::size_t kFixedBytes = 144;  // Before the tokens.
 static_assert(kFixedBytes + 8 * inference::kPageSizeMax + kViewBytesMax <= kPageHeaderBytes);
 
@@ -27,9 +27,9 @@ Checksum checksum_of(const PageHeaderBytes& header, std::span<const std::byte> k
   static constexpr std::array<std::byte, sizeof(Checksum)> kZeros{};
   const std::span<const std::byte> bytes(header);
   return Checksummer()
-      .add(bytes.first(kChecksumOffset))
+      .add(bytes.first(kImageChecksumOffset))
       .add(kZeros)
-      .add(bytes.subspan(kChecksumOffset + sizeof(Checksum)))
+      .add(bytes.subspan(kImageChecksumOffset + sizeof(Checksum)))
       .add(kv)
       .finish();
 }
@@ -49,8 +49,9 @@ struct Fixed {
 
 Fixed read_fixed(ByteReader& reader) {
   Fixed fixed;
-  const auto magic = reader.raw(kMagic.size());
-  fixed.is_page = std::equal(magic.begin(), magic.end(), std::as_bytes(std::span(kMagic)).begin());
+  const auto magic = reader.raw(kImageMagic.size());
+  fixed.is_page =
+      std::equal(magic.begin(), magic.end(), std::as_bytes(std::span(kImageMagic)).begin());
   fixed.flags = reader.u32();
   fixed.token_count = reader.u32();
   fixed.written_count = reader.u32();
@@ -103,7 +104,7 @@ PageHeaderBytes encode_page_header(const StoredPage& stored, std::span<const std
                                    const Digest& space_digest) {
   const PageRecord& page = stored.page;
   ByteWriter writer;
-  writer.raw(kMagic);
+  writer.raw(kImageMagic);
   writer.u32((page.is_opaque ? kFlagOpaque : 0) | (stored.is_tail ? kFlagTail : 0));
   writer.u32(static_cast<std::uint32_t>(page.tokens.size()));
   writer.u32(stored.is_tail ? stored.written_count
@@ -122,7 +123,7 @@ PageHeaderBytes encode_page_header(const StoredPage& stored, std::span<const std
   std::copy(writer.bytes().begin(), writer.bytes().end(), header.begin());
   const Checksum sum = checksum_of(header, kv);
   const auto sum_bytes = std::as_bytes(std::span(sum));
-  std::copy(sum_bytes.begin(), sum_bytes.end(), header.begin() + kChecksumOffset);
+  std::copy(sum_bytes.begin(), sum_bytes.end(), header.begin() + kImageChecksumOffset);
   return header;
 }
 

@@ -9,7 +9,7 @@
 namespace quire::store {
 namespace {
 
-constexpr std::uint64_t kSectorBytes = 512;
+constexpr std::uint64_t kTornSectorBytes = 512;
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 30;
 
 }  // namespace
@@ -65,7 +65,8 @@ void SimulatedFileSystem::survive(File& file, CrashKeep keep, SeededRandom& rand
     }
     std::uint64_t begin = 0;
     while (begin < change.bytes.size()) {
-      const std::uint64_t left_in_sector = kSectorBytes - (change.offset + begin) % kSectorBytes;
+      const std::uint64_t left_in_sector =
+          kTornSectorBytes - (change.offset + begin) % kTornSectorBytes;
       const std::uint64_t end =
           std::min<std::uint64_t>(change.bytes.size(), begin + left_in_sector);
       if (random.next() % 2 == 0) {

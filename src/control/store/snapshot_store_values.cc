@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kShownKeyBytesMax = 64;
 
-std::string quoted(const std::string& key) {
+std::string quoted_key(const std::string& key) {
   const bool is_long = key.size() > kShownKeyBytesMax;
   return "\"" + printable(key.substr(0, kShownKeyBytesMax)) + (is_long ? "...\"" : "\"");
 }
@@ -40,7 +40,7 @@ Result<void> check_key(const std::string& key) {
 }
 
 Error no_value(const std::string& key) {
-  return Error(ErrorCode::NotFound, "no value under " + quoted(key));
+  return Error(ErrorCode::NotFound, "no value under " + quoted_key(key));
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Result<std::optional<ValueRow>> SnapshotStore::expected_value(const std::string&
     return no_value(key);
   }
   if (row->version == static_cast<std::uint64_t>(expected.version)) return row;
-  return Error(ErrorCode::AlreadyExists, "under " + quoted(key) + " is version " +
+  return Error(ErrorCode::AlreadyExists, "under " + quoted_key(key) + " is version " +
                                              std::to_string(row->version) + ", not " +
                                              std::to_string(expected.version));
 }
@@ -127,7 +127,7 @@ Result<StoredValue> SnapshotStore::get_value(const std::string& tenant, const st
   if (!row.has_value()) return no_value(key);
   if (row->checksum != checksum_of(*row)) {
     return Error(ErrorCode::Corrupted,
-                 "the value under " + quoted(key) + " is not what was put; put or delete it");
+                 "the value under " + quoted_key(key) + " is not what was put; put or delete it");
   }
   return StoredValue{.version = row->version, .bytes = std::move(row->value)};
 }
@@ -162,7 +162,7 @@ Result<void> SnapshotStore::check_values(std::vector<Damage>& damages) {
   return index_->each_value([&damages](const ValueRow& row) -> Result<void> {
     if (row.checksum != checksum_of(row)) {
       damages.push_back(
-          {"value " + quoted(row.key) + " of tenant \"" + printable(row.tenant) + "\"",
+          {"value " + quoted_key(row.key) + " of tenant \"" + printable(row.tenant) + "\"",
            "its bytes are not what was put"});
     }
     return {};

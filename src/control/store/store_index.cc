@@ -46,7 +46,7 @@ constexpr const char* kSchemaOfValues[] = {
 
 static_assert(kSnapshotRowBytes == 4096, "bytes_of_tenant says so in SQL");
 
-Error damaged(const std::string& what) {
+Error damaged_index(const std::string& what) {
   return Error(ErrorCode::Corrupted, "index: " + what);
 }
 
@@ -63,10 +63,10 @@ Result<PageRow> page_at(const Query& query) {
   if (!query.is_null(4)) row.slot = static_cast<std::uint64_t>(query.integer_at(4));
   row.link = query.blob_at(5);
   row.bytes = static_cast<std::uint64_t>(query.integer_at(6));
-  if (name.size() != row.name.size()) return damaged("a page's name is not 32 bytes");
+  if (name.size() != row.name.size()) return damaged_index("a page's name is not 32 bytes");
   std::memcpy(row.name.data(), name.data(), name.size());
   if (!row.slot.has_value() && row.link.size() != kPageHeaderBytes) {
-    return damaged("page " + hex(row.name) + " has neither a slot nor a link");
+    return damaged_index("page " + hex(row.name) + " has neither a slot nor a link");
   }
   return row;
 }
@@ -101,7 +101,7 @@ Result<std::unique_ptr<StoreIndex>> StoreIndex::open(SqliteVfs& vfs, const std::
 Result<void> StoreIndex::create_or_check_schema() {
   const auto number_of = [this](const char* pragma) -> Result<std::int64_t> {
     Query query = TRY(database_->query(pragma));
-    if (!TRY(query.step())) return damaged("no answer to a pragma");
+    if (!TRY(query.step())) return damaged_index("no answer to a pragma");
     return query.integer_at(0);
   };
   const std::int64_t version = TRY(number_of("PRAGMA user_version"));
@@ -118,7 +118,7 @@ Result<void> StoreIndex::create_or_check_schema() {
     for (const char* statement : kSchemaOfValues) TRY(database_->run(statement));
     return commit();
   }
-  if (application != kApplicationId) return damaged("the file is of another program");
+  if (application != kApplicationId) return damaged_index("the file is of another program");
   if (version != kSchemaVersion) {
     return Error(ErrorCode::NotSupported, "index: format version " + std::to_string(version) +
                                               "; this build reads " +
@@ -147,7 +147,8 @@ Result<std::vector<SpaceRow>> StoreIndex::spaces() {
     SpaceRow row{query.integer_at(0), decode_space(reader)};
     if (!reader.at_end() || !check_space(row.space).ok() ||
         !std::ranges::equal(digest, bytes_of(sha256(description)))) {
-      return damaged("the description of page space " + std::to_string(row.id) + " is damaged");
+      return damaged_index("the description of page space " + std::to_string(row.id) +
+                           " is damaged");
     }
     rows.push_back(std::move(row));
   }
@@ -219,15 +220,15 @@ Result<void> StoreIndex::delete_page(std::int64_t id) {
 Result<std::vector<PageRow>> StoreIndex::chain(std::int64_t last_page, std::uint64_t page_count) {
   std::vector<PageRow> rows;
   for (std::int64_t id = last_page; id != kNoRow;) {
-    if (rows.size() == page_count) return damaged("a snapshot has more pages than it should");
+    if (rows.size() == page_count) return damaged_index("a snapshot has more pages than it should");
     std::optional<PageRow> row = TRY(find_page(id));
-    if (!row.has_value()) return damaged("a snapshot has lost a page");
+    if (!row.has_value()) return damaged_index("a snapshot has lost a page");
     // Parents are inserted first, so that ids rise: anything else would be a circle.
-    if (row->parent >= row->id) return damaged("a page descends from a later one");
+    if (row->parent >= row->id) return damaged_index("a page descends from a later one");
     id = row->parent;
     rows.push_back(*std::move(row));
   }
-  if (rows.size() != page_count) return damaged("a snapshot has fewer pages than it should");
+  if (rows.size() != page_count) return damaged_index("a snapshot has fewer pages than it should");
   std::reverse(rows.begin(), rows.end());
   return rows;
 }
@@ -249,7 +250,7 @@ Result<std::uint64_t> StoreIndex::bytes_of_tenant(const std::string& tenant, std
         "?"}) {
     Query query = TRY(database_->query(sql));
     query.blob(tenant).integer(except);
-    if (!TRY(query.step())) return damaged("a sum without a row");
+    if (!TRY(query.step())) return damaged_index("a sum without a row");
     bytes += static_cast<std::uint64_t>(query.integer_at(0));
   }
   return bytes;

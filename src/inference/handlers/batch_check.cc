@@ -99,4 +99,10 @@ void check_batch(const Batch& batch, const BackendCapabilities& capabilities,
   }
 }
 
+Error unread(EmbedSlot slot) {
+  return Error(
+      ErrorCode::NotFound,
+      "embed slot " + std::to_string(static_cast<std::uint32_t>(slot)) + " holds no vector");
+}
+
 }  // namespace quire::inference

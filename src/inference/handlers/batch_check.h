@@ -1,5 +1,6 @@
 #pragma once
-// The limits that every Batch keeps, checked once where it enters a backend.
+// What every backend checks of a Batch: its limits, once where it enters, and the slots that it
+// reads.
 #include "inference/api/backend.h"
 #include "inference/memory/page_tables.h"
 
@@ -9,5 +10,8 @@ namespace quire::inference {
 // after the batch's own changes.
 void check_batch(const Batch& batch, const BackendCapabilities& capabilities,
                  const ModelInfo& model, const PageTables& tables);
+
+// What who reads a slot gets where nothing was written, or only what failed.
+Error unread(EmbedSlot slot);
 
 }  // namespace quire::inference

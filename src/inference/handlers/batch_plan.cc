@@ -4,17 +4,12 @@
 #include <string>
 
 #include "base/check.h"
+#include "inference/handlers/batch_check.h"
 
 namespace quire::inference {
 namespace {
 
 constexpr std::uint32_t kAttentionRows = 16;  // Rows of one attention task: they share its keys.
-
-Error unread(EmbedSlot slot) {
-  return Error(
-      ErrorCode::NotFound,
-      "embed slot " + std::to_string(static_cast<std::uint32_t>(slot)) + " holds no vector");
-}
 
 }  // namespace
 

@@ -47,12 +47,6 @@ bool visible_to(const Row& row, std::uint32_t own_end, const Seen& seen) {
   return seen.position < row.position || (seen.position == row.position && seen.slot < own_end);
 }
 
-Error unread(EmbedSlot slot) {
-  return Error(
-      ErrorCode::NotFound,
-      "embed slot " + std::to_string(static_cast<std::uint32_t>(slot)) + " holds no vector");
-}
-
 }  // namespace
 
 ModelInfo simulated_model() {

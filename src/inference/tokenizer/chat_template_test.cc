@@ -2,7 +2,6 @@
 #include "inference/tokenizer/chat_template.h"
 
 #include <gtest/gtest.h>
-#include <quire_paths.h>
 
 #include <cstdlib>
 #include <ctime>
@@ -10,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/file.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/tokenizer/utf8.h"
 #include "inference/tokenizer/vocabulary.h"
+#include "support/golden_files.h"
 
 #ifndef QUIRE_ENGINES
 TEST(ChatTemplate, NeedsEngines) {
@@ -26,21 +25,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::string kGolden = QUIRE_SOURCE_DIR "/tests/golden/";
-
-std::string read_or_fail(const std::string& path) {
-  Result<std::string> text = read_file(path, std::uint64_t{64} << 20);
-  EXPECT_TRUE(text.ok()) << text.error().message();
-  return text.ok() ? std::move(text).take() : std::string();
-}
-
-std::string environment_or(const char* name, const std::string& otherwise) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : otherwise;
-}
+using test::kGoldenFolder, test::read_or_fail;
 
 TEST(ChatTemplate, The35TemplatesOfLlamaCppGiveItsTexts) {
-  const Json cases = Json::parse(read_or_fail(kGolden + "chat_templates.json"));
+  const Json cases = Json::parse(read_or_fail(kGoldenFolder + "chat_templates.json"));
   ASSERT_EQ(cases.size(), 35u);
   for (const Json& each : cases) {
     const auto compiled =
@@ -53,17 +41,13 @@ TEST(ChatTemplate, The35TemplatesOfLlamaCppGiveItsTexts) {
 }
 
 TEST(ChatTemplate, PublishedTemplatesGiveWhatJinja2Gives) {
-  const auto folder =
-      std::filesystem::path(environment_or(
-          "QUIRE_CACHE",
-          environment_or("XDG_CACHE_HOME", environment_or("HOME", "") + "/.cache") + "/quire")) /
-      "goldens" / "templates";
+  const auto folder = test::fetched_golden("templates");
   if (!std::filesystem::exists(folder)) {
     GTEST_SKIP() << folder << " is missing: tools/fetch_tokenizer_goldens.sh fetches it";
   }
   setenv("TZ", "UTC", 1);
   tzset();
-  const Json golden = Json::parse(read_or_fail(kGolden + "chat_templates_jinja2.json"));
+  const Json golden = Json::parse(read_or_fail(kGoldenFolder + "chat_templates_jinja2.json"));
   for (const Json& each : golden["cases"]) {
     const auto name = each["name"].get<std::string>();
     const auto kind = each["conversation"].get<std::string>();

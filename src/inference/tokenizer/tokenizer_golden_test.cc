@@ -1,17 +1,16 @@
 // The tokenizers against the recorded answers of other implementations.
 #include <gtest/gtest.h>
-#include <quire_paths.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/byte_source.h"
 #include "inference/weights/gguf_file.h"
 #include "inference/weights/model_files.h"
 #include "support/default_model.h"
+#include "support/golden_files.h"
 
 #ifndef QUIRE_ENGINES
 TEST(PublishedTokenizer, NeedsEngines) {
@@ -22,26 +21,7 @@ TEST(PublishedTokenizer, NeedsEngines) {
 namespace quire::inference {
 namespace {
 
-const std::string kGolden = QUIRE_SOURCE_DIR "/tests/golden/";
-
-std::string environment_or(const char* name, const std::string& otherwise) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : otherwise;
-}
-
-// What tools/fetch_tokenizer_goldens.sh fetched, and whether it did.
-std::filesystem::path fetched(const std::string& name) {
-  const std::string cache = environment_or(
-      "QUIRE_CACHE",
-      environment_or("XDG_CACHE_HOME", environment_or("HOME", "") + "/.cache") + "/quire");
-  return std::filesystem::path(cache) / "goldens" / name;
-}
-
-std::string read_or_fail(const std::string& path) {
-  Result<std::string> text = read_file(path, std::uint64_t{64} << 20);
-  EXPECT_TRUE(text.ok()) << text.error().message();
-  return text.ok() ? std::move(text).take() : std::string();
-}
+using test::kGoldenFolder, test::read_or_fail;
 
 std::unique_ptr<TextCodec> codec_of_gguf(const std::filesystem::path& path) {
   Result<File> opened = File::open(path.string());
@@ -83,15 +63,15 @@ class PublishedTokenizer : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublishedTokenizer, GivesTheRecordedIdsAndDecodesThem) {
   const std::string name = GetParam();
-  const std::filesystem::path path = fetched(name + ".gguf");
+  const std::filesystem::path path = test::fetched_golden(name + ".gguf");
   if (!std::filesystem::exists(path)) {
     GTEST_SKIP() << path << " is missing: tools/fetch_tokenizer_goldens.sh fetches it";
   }
   const std::unique_ptr<TextCodec> codec = codec_of_gguf(path);
   ASSERT_NE(codec, nullptr);
   const auto texts =
-      split(read_or_fail(kGolden + "tokenizers/texts.inp"), "\n__ggml_vocab_test__\n");
-  const auto lines = split(read_or_fail(kGolden + "tokenizers/" + name + ".out"), "\n");
+      split(read_or_fail(kGoldenFolder + "tokenizers/texts.inp"), "\n__ggml_vocab_test__\n");
+  const auto lines = split(read_or_fail(kGoldenFolder + "tokenizers/" + name + ".out"), "\n");
   ASSERT_EQ(texts.size(), lines.size());
   ASSERT_GT(texts.size(), 40u);
   for (std::size_t index = 0; index < texts.size(); ++index) {
@@ -119,7 +99,7 @@ TEST(DefaultModel, GivesTheIdsOfAll49AwkwardStringsAndTheirBytesBack) {
   if (path.empty()) GTEST_SKIP() << "SmolLM2-135M-Instruct is not in the data folder: make model";
   const std::unique_ptr<TextCodec> codec = codec_of_gguf(path);
   ASSERT_NE(codec, nullptr);
-  const auto cases = nlohmann::json::parse(read_or_fail(kGolden + "smollm2_tokenizer.json"));
+  const auto cases = nlohmann::json::parse(read_or_fail(kGoldenFolder + "smollm2_tokenizer.json"));
   ASSERT_EQ(cases.size(), 49u);
   for (const auto& each : cases) {
     const auto text = each["text"].get<std::string>();
@@ -139,7 +119,7 @@ TEST(DefaultModel, GivesThePromptIdsOfTheGoldens) {
   if (path.empty()) GTEST_SKIP() << "SmolLM2-135M-Instruct is not in the data folder: make model";
   const std::unique_ptr<TextCodec> codec = codec_of_gguf(path);
   ASSERT_NE(codec, nullptr);
-  const auto golden = nlohmann::json::parse(read_or_fail(kGolden + "smollm2.json"));
+  const auto golden = nlohmann::json::parse(read_or_fail(kGoldenFolder + "smollm2.json"));
   ASSERT_EQ(golden["prompts"].size(), 8u);
   for (const auto& prompt : golden["prompts"]) {
     const auto text = prompt["prompt"].get<std::string>();
@@ -153,7 +133,7 @@ TEST(DefaultModel, GivesThePromptIdsOfTheGoldens) {
 
 TEST(Folder, TokenizerJsonEncodesAndDecodesItsOwnTokens) {
   for (const std::string name : {"tiny_llama", "tiny_qwen2", "tiny_qwen3"}) {
-    const auto model = open_model(kGolden + name);
+    const auto model = open_model(kGoldenFolder + name);
     ASSERT_TRUE(model.ok()) << model.error().message();
     const auto opened = open_text_codec(*model.value());
     ASSERT_TRUE(opened.ok()) << opened.error().message();
@@ -163,7 +143,8 @@ TEST(Folder, TokenizerJsonEncodesAndDecodesItsOwnTokens) {
     EXPECT_EQ(codec.vocabulary_size(), 1024u);
     EXPECT_EQ(codec.decode({TokenId{1023}}, true).value(), "");
     EXPECT_EQ(codec.decode({TokenId{1024}}, true).error().code(), ErrorCode::OutOfRange);
-    const std::string text = read_or_fail(kGolden + "text.txt") + "\n\t h\u00e9llo \U0001f600";
+    const std::string text =
+        read_or_fail(kGoldenFolder + "text.txt") + "\n\t h\u00e9llo \U0001f600";
     const auto ids = codec.encode(text + "<|end|>", {});
     ASSERT_TRUE(ids.ok()) << ids.error().message();
     EXPECT_EQ(ids.value().back(), codec.special("<|end|>").value());

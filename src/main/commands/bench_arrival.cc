@@ -13,7 +13,7 @@
 namespace quire {
 namespace {
 
-constexpr std::uint32_t kStreamPromptTokens = 16;
+constexpr std::uint32_t kDecodingPromptTokens = 16;
 constexpr std::uint32_t kTokensBefore = 64;   // Of each stream, until the prompt arrives;
 constexpr std::uint32_t kTokensSettling = 8;  // the first of them are not counted.
 
@@ -44,8 +44,8 @@ std::vector<StreamPlan> stream_plans(const cli::BenchOptions& options, Machine& 
   std::vector<StreamPlan> plans;
   for (std::uint32_t each = 0; each < options.streams.front(); ++each) {
     plans.push_back(
-        {.prompt = random_prompt(random, machine.model().vocabulary_size, kStreamPromptTokens),
-         .token_count = machine.model().context_length - kStreamPromptTokens});
+        {.prompt = random_prompt(random, machine.model().vocabulary_size, kDecodingPromptTokens),
+         .token_count = machine.model().context_length - kDecodingPromptTokens});
   }
   return plans;
 }

@@ -25,10 +25,10 @@
 namespace quire {
 namespace {
 
-constexpr const char* kGuestName = "bench/call_loop.wasm";
+constexpr const char* kCallGuestName = "bench/call_loop.wasm";
 constexpr std::size_t kSampleCountMin = 2'000;
 
-struct Figures {
+struct CallFigures {
   std::vector<double> call_us;
   std::vector<double> one_way_us;  // Device: from the call to the batch being the device's.
 };
@@ -42,7 +42,7 @@ class Scene {
     SimulatedMachine& machine = scene->machine_;
     scene->application_ = TRY(Application::build(
         {machine.control(), machine.answers(), machine.wakeup()}, scene->clock_, SandboxOptions{}));
-    scene->guests_.emplace(*scene->application_, kGuestName,
+    scene->guests_.emplace(*scene->application_, kCallGuestName,
                            [each = scene.get()](bool) { each->complete(); });
     const lifecycle::ProgramId program =
         TRY(scene->application_->manager().load_program_file(guest));
@@ -55,8 +55,8 @@ class Scene {
             {.page_count = 16, .sequence_count = count + 16, .embed_slot_count = 4 * count + 16},
             {.dispatch = {.kind = control::DispatchKind::Eager}}, clock_) {}
 
-  Result<Figures> measure(bool is_device) {
-    Figures figures;
+  Result<CallFigures> measure(bool is_device) {
+    CallFigures figures;
     const std::size_t count = guests_->instances().size();
     const std::size_t rounds = std::max<std::size_t>(kSampleCountMin / count, 3);
     for (std::size_t round = 0; round < rounds + 1; ++round) {
@@ -72,7 +72,7 @@ class Scene {
  private:
   // What the guest says: when it began on the server's clock, when it ended, how many calls it
   // made.
-  void note(Figures& figures, bool is_device, const std::string& times) const {
+  void note(CallFigures& figures, bool is_device, const std::string& times) const {
     char* rest = nullptr;
     const std::uint64_t begin_ns = std::strtoull(times.c_str(), &rest, 10);
     const std::uint64_t end_ns = std::strtoull(rest, &rest, 10);
@@ -115,7 +115,7 @@ void tell_counts(const nlohmann::json& counts) {
 
 Result<void> bench_calls(const cli::BenchOptions& options) {
   const bool is_text = options.output == cli::OutputStyle::Text;
-  const std::string guest = TRY(find_bench_guest(options.program, kGuestName));
+  const std::string guest = TRY(find_bench_guest(options.program, kCallGuestName));
   // What is missing for the second table is told before the first one is measured.
   if (options.decode_tokens > 0) TRY(find_model(options.engine.model));
   nlohmann::json rows = nlohmann::json::array();
@@ -124,7 +124,7 @@ Result<void> bench_calls(const cli::BenchOptions& options) {
     const bool is_device = kind == std::string("device");
     for (const std::uint32_t count : options.streams) {
       const std::unique_ptr<Scene> scene = TRY(Scene::build(guest, kind, count));
-      const Figures figures = TRY(scene->measure(is_device));
+      const CallFigures figures = TRY(scene->measure(is_device));
       nlohmann::json row = {{"instances", count},
                             {"kind", kind},
                             {"p50_us", percentile(figures.call_us, 0.5)},

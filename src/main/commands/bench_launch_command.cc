@@ -14,13 +14,13 @@
 #include "main/commands/launch_load.h"
 #include "main/commands/open_files.h"
 #include "main/commands/output.h"
+#include "main/commands/program_files.h"
 #include "main/machine/application.h"
 #include "main/machine/machine.h"
 
 namespace quire {
 namespace {
 
-constexpr std::uint64_t kProgramBytesMax = std::uint64_t{64} << 20;
 constexpr std::uint64_t kOtherFileCount = 768;  // Files that are open besides connections.
 // Few launches at once are repeated until there are about so many, so that a p99 means something.
 constexpr std::uint32_t kWarmLaunchCount = 1000;

@@ -23,7 +23,7 @@ namespace quire {
 namespace {
 
 constexpr std::uint32_t kPromptTokens = 16;
-constexpr const char* kGuestName = "bench/token_loop.wasm";
+constexpr const char* kTokenGuestName = "bench/token_loop.wasm";
 
 // `guest_way` is token_loop.cpp's; empty: not a guest.
 struct Way {
@@ -55,7 +55,7 @@ class Ladder {
     ladder->guest_machine_ = TRY(Machine::build(options.engine, ladder->clock_));
     ladder->application_ =
         TRY(Application::build(*ladder->guest_machine_, ladder->clock_, SandboxOptions{}));
-    const std::string guest = TRY(find_bench_guest(options.program, kGuestName));
+    const std::string guest = TRY(find_bench_guest(options.program, kTokenGuestName));
     ladder->program_ = TRY(ladder->application_->manager().load_program_file(guest));
     return ladder;
   }
@@ -93,11 +93,12 @@ class Ladder {
 
   // Seconds for the tokens of all, prompts left out.
   Result<double> run_guests(const char* way, std::uint32_t count, std::uint64_t seed) {
-    BenchGuests& guests = guests_.emplace_back(*application_, kGuestName, [this](bool was_busy) {
-      if (was_busy) return;
-      const std::uint64_t ns = application_->loop().sleep_ns();
-      guest_machine_->wakeup().wait_for(std::chrono::nanoseconds(ns));
-    });
+    BenchGuests& guests =
+        guests_.emplace_back(*application_, kTokenGuestName, [this](bool was_busy) {
+          if (was_busy) return;
+          const std::uint64_t ns = application_->loop().sleep_ns();
+          guest_machine_->wakeup().wait_for(std::chrono::nanoseconds(ns));
+        });
     for (std::uint32_t each = 0; each < count; ++each) {
       TRY(guests.launch(program_,
                         {way, std::to_string(seed * 1000 + each), std::to_string(kPromptTokens),
@@ -132,10 +133,10 @@ std::vector<const Way*> shuffled_ways(std::uint32_t round) {
 }
 
 // Milliseconds a token, of each round.
-using Figures = std::map<std::string, std::vector<double>>;
+using OverheadFigures = std::map<std::string, std::vector<double>>;
 
 // What one way takes over another, round by round: what the machine does meanwhile hits both.
-std::vector<double> differences(const Figures& figures, const char* way, const char* over) {
+std::vector<double> differences(const OverheadFigures& figures, const char* way, const char* over) {
   std::vector<double> added;
   const std::vector<double>& above = figures.at(way);
   const std::vector<double>& below = figures.at(over);
@@ -145,7 +146,8 @@ std::vector<double> differences(const Figures& figures, const char* way, const c
   return added;
 }
 
-void tell(const Figures& figures, std::uint32_t count, bool is_text, nlohmann::json& results) {
+void tell(const OverheadFigures& figures, std::uint32_t count, bool is_text,
+          nlohmann::json& results) {
   const double host_ms = spread_of(figures.at(kHost)).median;
   for (const Way& way : kWays) {
     const Spread spread = spread_of(figures.at(way.name));
@@ -188,7 +190,7 @@ Result<void> bench_overhead(const cli::BenchOptions& options) {
   }
   std::uint64_t seed = 0;
   for (const std::uint32_t count : options.streams) {
-    Figures figures;
+    OverheadFigures figures;
     for (std::uint32_t round = 0; round < options.repetitions; ++round) {
       for (const Way* way : shuffled_ways(round)) {
         figures[way->name].push_back(TRY(ladder->measure(*way, count, ++seed)));

@@ -12,7 +12,7 @@
 namespace quire {
 namespace {
 
-constexpr std::uint32_t kPromptTokens = 16;
+constexpr std::uint32_t kPromptTokensEach = 16;
 constexpr std::uint32_t kWarmUpSteps = 20;
 constexpr std::uint32_t kSteps = 200;
 constexpr double kBudgetUs = 5.0;  // DESIGN 10: 5 us + 0.1 us for each request.
@@ -44,11 +44,11 @@ void ask(control::ControlPort& control, Stream& stream, std::vector<std::uint32_
 
 StepTimes measure(std::uint32_t stream_count) {
   const SteadyClock clock;
-  const std::uint32_t pages_each = (kPromptTokens + kWarmUpSteps + kSteps) / 16 + 2;
+  const std::uint32_t pages_each = (kPromptTokensEach + kWarmUpSteps + kSteps) / 16 + 2;
   inference::SimulatedBackendOptions device{.page_count = pages_each * stream_count,
                                             .sequence_count = stream_count,
                                             .embed_slot_count = 4 * stream_count,
-                                            .row_count_max = kPromptTokens * stream_count};
+                                            .row_count_max = kPromptTokensEach * stream_count};
   SimulatedMachine machine(std::move(device), {}, clock);
   control::ControlPort& control = machine.control();
   SeededRandom random(stream_count);
@@ -62,7 +62,7 @@ StepTimes measure(std::uint32_t stream_count) {
     tell(control::CreateQueue{.queue = kQueue});
     tell(control::ContextCreate{.context = kContext, .queue = kQueue});
     tell(control::AllocEmbeds{.queue = kQueue, .embeds = {kOutput}});
-    ask(control, streams[each], random_prompt(random, 512, kPromptTokens));
+    ask(control, streams[each], random_prompt(random, 512, kPromptTokensEach));
   }
   std::vector<double> build_us;
   std::vector<double> complete_us;

@@ -3,10 +3,14 @@
 //
 // Owns     what was read and not yet taken, at most kBytesMax of it. A longer line comes in pieces.
 // Thread   the main thread.
+#include <chrono>
 #include <cstddef>
 #include <string>
 
 namespace quire {
+
+// Who waits for more than lines looks at them so often.
+inline constexpr std::chrono::milliseconds kInputPeriod{10};
 
 class InputLines {
  public:

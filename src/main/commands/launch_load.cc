@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "base/sha256.h"
+#include "main/commands/remote_times.h"
 
 namespace quire {
 namespace {
 
 using SteadyTime = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kConnectTimeMax{10'000};
 constexpr std::chrono::seconds kPatience{60};
 // The last bytes of a program, behind whose arrival all launch it.
 constexpr std::size_t kLastPartBytes = 16;

@@ -11,7 +11,6 @@
 namespace quire {
 namespace {
 
-constexpr std::uint64_t kProgramBytesMax = std::uint64_t{64} << 20;
 constexpr const char* kModuleEnding = ".wasm";
 
 Result<void> add_file(const std::filesystem::path& path, ProgramFiles& files) {

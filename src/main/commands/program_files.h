@@ -1,5 +1,6 @@
 #pragma once
 // Programs that have a name: modules that the command line gives, each under its file's name.
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "base/sha256.h"
 
 namespace quire {
+
+inline constexpr std::uint64_t kProgramBytesMax = std::uint64_t{64} << 20;  // Of a module's file.
 
 using ProgramFiles = std::map<std::string, std::string>;  // Path by name.
 

@@ -25,9 +25,6 @@
 namespace quire {
 namespace {
 
-// Standard input is looked at so often while nothing else happens.
-constexpr std::chrono::milliseconds kInputPeriod{10};
-
 // Files for every instance's `receive_file`.
 class LocalFiles {
  public:

@@ -16,6 +16,8 @@
 #include "main/commands/input_lines.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/output.h"
+#include "main/commands/program_files.h"
+#include "main/commands/remote_times.h"
 #include "main/commands/run_arguments.h"
 #include "main/commands/run_client.h"
 #include "main/commands/sent_files.h"
@@ -25,14 +27,10 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kConnectTimeMax{10'000};
-constexpr std::chrono::milliseconds kReplyTimeMax{30'000};
 constexpr std::chrono::milliseconds kCompileTimeMax{600'000};
-constexpr std::chrono::milliseconds kInputPeriod{10};
 // How long a full server is asked again while none of our programs runs.
 constexpr std::chrono::milliseconds kFullTimeMax{30'000};
 constexpr std::size_t kLaunchCountMax = 64;  // Whose replies have not come.
-constexpr std::uint64_t kProgramBytesMax = std::uint64_t{64} << 20;
 
 Error error_of(const wire::Failure& failure) {
   return Error(failure.code, failure.message);

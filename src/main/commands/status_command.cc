@@ -10,13 +10,12 @@
 #include "cli/terminal.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/output.h"
+#include "main/commands/remote_times.h"
 #include "wire/frame_codec.h"
 
 namespace quire {
 namespace {
 
-constexpr std::chrono::milliseconds kConnectTimeMax{10'000};
-constexpr std::chrono::milliseconds kReplyTimeMax{30'000};
 constexpr std::size_t kToldDigits = 12;  // Of a program's digest.
 
 using Rows = std::vector<std::vector<std::string>>;
