@@ -39,6 +39,18 @@ if(QUIRE_FUZZ)
   add_custom_target(fuzzers)
 endif()
 
+# quire_compile_together(TARGET): where QUIRE_UNITY is on, up to twelve of its files are compiled as
+# one, because most of a file's time goes to the headers that its neighbours read too. So a name in
+# an anonymous namespace is there once in a target; what a file includes, the other presets check.
+function(quire_compile_together TARGET)
+  if(NOT QUIRE_UNITY)
+    return()
+  endif()
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  # g++ means headers: there a member must not have a type that each reader has for itself.
+  target_compile_options(${TARGET} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
 function(quire_library NAME)
   cmake_parse_arguments(ARG "NO_RECURSE" "FOLDER" "DEPS;TEST_DEPS" ${ARGN})
   if(NOT ARG_FOLDER)
@@ -53,6 +65,15 @@ function(quire_library NAME)
   if(sources)
     add_library(${NAME} STATIC ${sources})
     target_link_libraries(${NAME} PUBLIC quire_options ${ARG_DEPS})
+    # A test program puts its own copies of those with planted faults before the library's
+    # (tests/control), so each must be a member of its own.
+    foreach(source ${sources})
+      file(STRINGS ${source} planted REGEX "is_planted\\(" LIMIT_COUNT 1)
+      if(planted)
+        set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endforeach()
+    quire_compile_together(${NAME})
   else()
     add_library(${NAME} INTERFACE)
     target_link_libraries(${NAME} INTERFACE quire_options ${ARG_DEPS})
