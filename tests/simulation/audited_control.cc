@@ -1,14 +1,6 @@
 #include "simulation/audited_control.h"
 
 namespace quire::simulation {
-namespace {
-
-std::uint64_t number(control::InstanceId id) {
-  return static_cast<std::uint64_t>(id);
-}
-
-}  // namespace
-
 std::string AuditedControl::name_of(const Question& question) const {
   return "future " + std::to_string(static_cast<std::uint32_t>(question.second)) + " of instance " +
          std::to_string(number(question.first));

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::uint64_t kPauseNsMax = 20'000'000;
 
-std::uint64_t resident_number(InstanceId id) {
-  return static_cast<std::uint64_t>(id);
-}
-
 }  // namespace
 
 // ---- As the command line.
@@ -63,7 +59,7 @@ void DirectClient::act() {
   if (draw < 20) {
     send_file(some);
   } else if (draw < 60) {
-    std::uint64_t& count = town_.residents[resident_number(some)].told_count;
+    std::uint64_t& count = town_.residents[number(some)].told_count;
     if (manager_.send_to(some, "client " + std::to_string(count)).ok()) ++count;
   } else if (draw < 70) {
     set_taking(!is_taking_);
@@ -118,7 +114,7 @@ bool DirectClient::takes(InstanceId instance) {
 bool DirectClient::message(InstanceId instance, std::string_view bytes) {
   if (!takes(instance)) return false;
   town_.trace.note({"client", number_}, "hears", static_cast<std::int64_t>(instance), bytes);
-  town_.heard(resident_number(instance), std::string(bytes));
+  town_.heard(number(instance), std::string(bytes));
   return true;
 }
 
@@ -132,8 +128,7 @@ bool DirectClient::log(InstanceId instance, lifecycle::LogSource, lifecycle::Log
 bool DirectClient::file(InstanceId instance, const hostcalls::FilePart& part) {
   if (!takes(instance)) return false;
   town_.trace.note({"client", number_}, "file", static_cast<std::int64_t>(instance), part.bytes);
-  if (!part.is_dropped)
-    town_.heard_part(resident_number(instance), part.file, part.offset, part.bytes);
+  if (!part.is_dropped) town_.heard_part(number(instance), part.file, part.offset, part.bytes);
   return true;
 }
 
@@ -141,11 +136,11 @@ bool DirectClient::ended(InstanceId instance, const lifecycle::EndRecord& record
   if (!takes(instance)) return false;
   town_.trace.note({"client", number_}, "ended", static_cast<std::int64_t>(instance),
                    record.message);
-  town_.ended(resident_number(instance), static_cast<std::uint8_t>(record.kind), record.exit_code,
+  town_.ended(number(instance), static_cast<std::uint8_t>(record.kind), record.exit_code,
               record.result);
-  const Resident& resident = town_.residents[resident_number(instance)];
+  const Resident& resident = town_.residents[number(instance)];
   if (resident.heard_count != resident.said_count) {
-    town_.findings.add("instance " + std::to_string(resident_number(instance)) + " said " +
+    town_.findings.add("instance " + std::to_string(number(instance)) + " said " +
                        std::to_string(resident.said_count) + " messages, its client heard " +
                        std::to_string(resident.heard_count));
   }

@@ -9,7 +9,6 @@ namespace {
 constexpr std::size_t kQueueCountMax = 3;
 constexpr std::size_t kContextCountMax = 5;
 constexpr std::uint32_t kTokenCountMax = 72;  // Of one context.
-constexpr std::uint32_t kTopCount = 4;
 constexpr std::size_t kCountersBytes = 20;
 constexpr std::uint32_t kQueuesToken = 1;
 constexpr std::int64_t kOverwrites = 1;

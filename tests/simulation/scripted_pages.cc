@@ -10,7 +10,6 @@ namespace {
 constexpr std::size_t kRunCountMax = 3;
 constexpr std::size_t kContextsOfRunsMax = 5;
 constexpr std::uint32_t kRunTokenCountMax = 40;
-constexpr std::uint32_t kPageTopCount = 4;
 
 }  // namespace
 
@@ -126,7 +125,7 @@ void ScriptedGuest::read_on(std::uint32_t key, std::uint32_t token_count) {
     ++run.pending_count;
     if (!run.is_imported) run.content = after;
     expect_top("low-level distribution",
-               call("output.get-next-dist", {run.queue, output, kPageTopCount}),
+               call("output.get-next-dist", {run.queue, output, kTopCount}),
                test::output_after(after));
   }
   free_embeds();

@@ -11,8 +11,14 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "control/api/types.h"
 
 namespace quire::simulation {
+
+// As events name an instance.
+inline std::uint64_t number(control::InstanceId id) {
+  return static_cast<std::uint64_t>(id);
+}
 
 class Trace {
  public:

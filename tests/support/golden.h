@@ -1,19 +1,15 @@
 #pragma once
 // The reference answers of the tiny models (tests/golden), as tests want them.
 #include <gtest/gtest.h>
-#include <quire_paths.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "support/golden_files.h"
 #include "support/npz.h"
 
 namespace quire::test {
-
-inline std::string golden_path(const std::string& name) {
-  return std::string(QUIRE_SOURCE_DIR "/tests/golden/") + name;
-}
 
 // One mask over the 64 tokens of expected.npz and the logits it gives.
 struct GoldenMask {

@@ -12,7 +12,9 @@
 
 namespace quire::test {
 
-inline const std::string kGoldenFolder = QUIRE_SOURCE_DIR "/tests/golden/";
+inline std::string golden_path(const std::string& name) {
+  return std::string(QUIRE_SOURCE_DIR "/tests/golden/") + name;
+}
 
 // Where a fetched one lies, whether or not it was fetched.
 inline std::filesystem::path fetched_golden(const std::string& name) {

@@ -5,17 +5,9 @@
 #include "base/check.h"
 
 namespace quire::hostcalls {
-namespace {
-
-std::uint32_t child_key(GuestHandle handle) {
-  return static_cast<std::uint32_t>(handle);
-}
-
-}  // namespace
-
 Result<ChildTable::Child*> ChildTable::find(GuestHandle handle) {
   TRY(handles_.find(handle, HandleKind::Child));
-  return &children_.at(child_key(handle));
+  return &children_.at(number(handle));
 }
 
 Result<GuestHandle> ChildTable::launch(ChildLaunch launch) {
@@ -26,7 +18,7 @@ Result<GuestHandle> ChildTable::launch(ChildLaunch launch) {
     handles_.remove(handle);
     return std::move(launched).take_error();
   }
-  children_[child_key(handle)].instance = launched.value();
+  children_[number(handle)].instance = launched.value();
   return handle;
 }
 
@@ -88,7 +80,7 @@ Result<void> ChildTable::kill(GuestHandle handle) {
 }
 
 void ChildTable::drop(GuestHandle handle) {
-  const auto found = children_.find(child_key(handle));
+  const auto found = children_.find(number(handle));
   QUIRE_CHECK(found != children_.end(), "found by its handle");
   Child& child = found->second;
   for (const std::string& each : child.messages) bytes_ -= each.size();
@@ -105,7 +97,7 @@ void ChildTable::drop(GuestHandle handle) {
 }
 
 void ChildTable::future_dropped(FutureRecord& record) {
-  const auto found = children_.find(child_key(record.owner));
+  const auto found = children_.find(number(record.owner));
   if (found == children_.end()) return;
   Child& child = found->second;
   if (record.purpose == FuturePurpose::ChildEnd) {
@@ -121,7 +113,7 @@ void ChildTable::future_dropped(FutureRecord& record) {
 }
 
 bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
-  const auto found = children_.find(child_key(handle));
+  const auto found = children_.find(number(handle));
   if (found == children_.end()) return true;  // Nobody will hear it.
   Child& child = found->second;
   const bool fits = message_count_ < limits_.inbox_message_count_max &&
@@ -141,7 +133,7 @@ bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
 }
 
 bool ChildTable::ended(GuestHandle handle, std::string record) {
-  const auto found = children_.find(child_key(handle));
+  const auto found = children_.find(number(handle));
   if (found == children_.end()) return true;
   Child& child = found->second;
   if (Result<void> room = futures_.check_held(record.size()); !room.ok()) {

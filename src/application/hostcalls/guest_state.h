@@ -148,9 +148,6 @@ class GuestState {
 // The limits that it keeps itself; the lifecycle and the control layer have others.
 std::vector<LimitUse> own_limits(const GuestState& guest);
 
-inline std::uint32_t number(GuestHandle handle) {
-  return static_cast<std::uint32_t>(handle);
-}
 inline control::ObjectId object(GuestHandle handle) {
   return control::ObjectId{number(handle)};
 }

@@ -29,6 +29,11 @@ using sandbox::GuestHandle;
 using sandbox::GuestList;
 using sandbox::GuestMemory;
 
+// A handle as keys of tables have it.
+inline std::uint32_t number(GuestHandle handle) {
+  return static_cast<std::uint32_t>(handle);
+}
+
 enum class HandleKind : std::uint8_t {
   None,
   Future,

@@ -10,10 +10,6 @@ namespace {
 
 using net::HttpEventKind;
 
-std::uint32_t key_of(GuestHandle handle) {
-  return static_cast<std::uint32_t>(handle);
-}
-
 GuestHandle handle_of(std::uint32_t key) {
   return GuestHandle{static_cast<std::int32_t>(key)};
 }
@@ -67,7 +63,7 @@ Result<GuestHandle> HttpTable::start(net::HttpRequest request) {
   exchange.is_whole = is_whole;
   exchange.takes_body = request.is_body_streamed;
   exchange.body_bytes = request.body_bytes;
-  request.owner = {static_cast<std::uint64_t>(instance_), key_of(handle)};
+  request.owner = {static_cast<std::uint64_t>(instance_), number(handle)};
   request.grants = limits_.http_grants;
   request.limits = limits_.http;
   Result<net::ExchangeId> id = client_->start(std::move(request));
@@ -80,7 +76,7 @@ Result<GuestHandle> HttpTable::start(net::HttpRequest request) {
     return std::move(id).take_error();
   }
   exchange.id = id.value();
-  exchanges_.emplace(key_of(handle), std::move(exchange));
+  exchanges_.emplace(number(handle), std::move(exchange));
   note_open();
   ++call_count_;
   return handle;
@@ -94,7 +90,7 @@ void HttpTable::note_open() {
 
 Result<HttpTable::Exchange*> HttpTable::find(GuestHandle handle) {
   TRY(handles_.find(handle, HandleKind::Exchange));
-  return &exchanges_.at(key_of(handle));
+  return &exchanges_.at(number(handle));
 }
 
 // Where an exchange notes who waits; null for what is none of its.
@@ -114,7 +110,7 @@ GuestHandle* HttpTable::waiting(Exchange& exchange, FuturePurpose purpose) {
 GuestHandle HttpTable::add_future(GuestHandle exchange, FuturePurpose purpose) {
   FutureRecord& record = futures_.add(purpose);
   record.owner = exchange;
-  return *waiting(exchanges_.at(key_of(exchange)), purpose) = record.handle;
+  return *waiting(exchanges_.at(number(exchange)), purpose) = record.handle;
 }
 
 // Whoever waits has it now. 0: the future was dropped, or there is none.
@@ -236,7 +232,7 @@ void HttpTable::end(Exchange& exchange) {
 }
 
 void HttpTable::drop(GuestHandle handle) {
-  const auto found = exchanges_.find(key_of(handle));
+  const auto found = exchanges_.find(number(handle));
   QUIRE_CHECK(found != exchanges_.end(), "N1");
   fail(found->second, Error(ErrorCode::Cancelled, "the exchange was dropped"));
   exchanges_.erase(found);
@@ -245,14 +241,14 @@ void HttpTable::drop(GuestHandle handle) {
 }
 
 void HttpTable::taken(const FutureRecord& record) {
-  const auto found = exchanges_.find(key_of(record.owner));
+  const auto found = exchanges_.find(number(record.owner));
   if (found == exchanges_.end()) return;  // The exchange went first.
   GuestHandle* known = waiting(found->second, record.purpose);
   if (known != nullptr && *known == record.handle) *known = {};
 }
 
 void HttpTable::drop_future(FutureRecord& record) {
-  const auto found = exchanges_.find(key_of(record.owner));
+  const auto found = exchanges_.find(number(record.owner));
   if (found == exchanges_.end()) return;
   Exchange& exchange = found->second;
   if (record.purpose == FuturePurpose::HttpWhole) {

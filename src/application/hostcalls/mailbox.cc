@@ -8,14 +8,6 @@
 #include "base/planted_fault.h"
 
 namespace quire::hostcalls {
-namespace {
-
-std::uint32_t mailbox_key(GuestHandle handle) {
-  return static_cast<std::uint32_t>(handle);
-}
-
-}  // namespace
-
 void Mailbox::join() {
   broker_.join(*this);
   is_member_ = true;
@@ -53,14 +45,14 @@ Result<std::uint32_t> Mailbox::broadcast(const std::string& topic, std::string m
 
 Result<GuestHandle> Mailbox::subscribe(const std::string& topic) {
   const GuestHandle handle = TRY(handles_.add(HandleKind::Subscription, {}));
-  Subscription& subscription = subscriptions_[mailbox_key(handle)];
+  Subscription& subscription = subscriptions_[number(handle)];
   subscription.topic = topic;
   subscription.ticket = broker_.subscribe(*this, topic, handle);
   return handle;
 }
 
 void Mailbox::unsubscribe(GuestHandle handle) {
-  const auto found = subscriptions_.find(mailbox_key(handle));
+  const auto found = subscriptions_.find(number(handle));
   QUIRE_CHECK(found != subscriptions_.end(), "found by its handle");
   Subscription& subscription = found->second;
   broker_.unsubscribe(*this, subscription.topic, subscription.ticket);
@@ -89,7 +81,7 @@ Result<void> Mailbox::check_room(std::uint32_t count, std::uint64_t bytes) const
 }
 
 void Mailbox::deliver(GuestHandle handle, SharedMessage message) {
-  Subscription& subscription = subscriptions_.at(mailbox_key(handle));
+  Subscription& subscription = subscriptions_.at(number(handle));
   ++message_count_;
   bytes_ += message->size();
   subscription.messages.push_back(std::move(message));
@@ -115,7 +107,7 @@ Result<GuestHandle> Mailbox::next(GuestHandle handle) {
   FutureRecord& record = futures_.add(FuturePurpose::Message);
   record.owner = handle;
   const GuestHandle future = record.handle;
-  Subscription& subscription = subscriptions_.at(mailbox_key(handle));
+  Subscription& subscription = subscriptions_.at(number(handle));
   subscription.readers.push_back(future);
   serve(subscription);
   return future;
@@ -128,33 +120,33 @@ Result<void> Mailbox::push(const std::string& name, std::string message) {
 Result<GuestHandle> Mailbox::pull(const std::string& name) {
   TRY(handles_.check_room(HandleKind::Future, 1));
   const GuestHandle future = futures_.add(FuturePurpose::Pull).handle;
-  Pull& pull = pulls_[mailbox_key(future)];
+  Pull& pull = pulls_[number(future)];
   pull.name = name;
   Result<void> asked = broker_.pull(*this, name, future, pull.ticket);
   if (asked.ok()) return future;  // Also where it has failed for want of room.
-  pulls_.erase(mailbox_key(future));
+  pulls_.erase(number(future));
   futures_.remove(*futures_.find_answered(future));
   return std::move(asked).take_error();
 }
 
 bool Mailbox::may_pull(GuestHandle future, std::uint64_t bytes) {
   const bool may = futures_.admit(*futures_.find_answered(future), bytes);
-  if (!may) pulls_.erase(mailbox_key(future));
+  if (!may) pulls_.erase(number(future));
   return may;
 }
 
 void Mailbox::pulled(GuestHandle future, std::uint64_t order, std::string message) {
-  pulls_.at(mailbox_key(future)).order = order;
+  pulls_.at(number(future)).order = order;
   futures_.make_ready(*futures_.find_answered(future), std::move(message));
 }
 
 void Mailbox::future_taken(const FutureRecord& record) {
-  pulls_.erase(mailbox_key(record.handle));
+  pulls_.erase(number(record.handle));
 }
 
 void Mailbox::future_dropped(FutureRecord& record) {
   if (record.purpose == FuturePurpose::Pull) {
-    const auto node = pulls_.extract(mailbox_key(record.handle));
+    const auto node = pulls_.extract(number(record.handle));
     if (node.empty()) return;  // It had failed.
     const Pull& pull = node.mapped();
     if (record.ready) {
@@ -164,7 +156,7 @@ void Mailbox::future_dropped(FutureRecord& record) {
     }
     return;
   }
-  const auto found = subscriptions_.find(mailbox_key(record.owner));
+  const auto found = subscriptions_.find(number(record.owner));
   if (found == subscriptions_.end()) return;  // Unsubscribed: what waited is gone.
   Subscription& subscription = found->second;
   if (!record.ready) {

@@ -25,10 +25,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-using test::kGoldenFolder, test::read_or_fail;
+using test::golden_path, test::read_or_fail;
 
 TEST(ChatTemplate, The35TemplatesOfLlamaCppGiveItsTexts) {
-  const Json cases = Json::parse(read_or_fail(kGoldenFolder + "chat_templates.json"));
+  const Json cases = Json::parse(read_or_fail(golden_path("chat_templates.json")));
   ASSERT_EQ(cases.size(), 35u);
   for (const Json& each : cases) {
     const auto compiled =
@@ -47,7 +47,7 @@ TEST(ChatTemplate, PublishedTemplatesGiveWhatJinja2Gives) {
   }
   setenv("TZ", "UTC", 1);
   tzset();
-  const Json golden = Json::parse(read_or_fail(kGoldenFolder + "chat_templates_jinja2.json"));
+  const Json golden = Json::parse(read_or_fail(golden_path("chat_templates_jinja2.json")));
   for (const Json& each : golden["cases"]) {
     const auto name = each["name"].get<std::string>();
     const auto kind = each["conversation"].get<std::string>();

@@ -21,7 +21,7 @@ TEST(PublishedTokenizer, NeedsEngines) {
 namespace quire::inference {
 namespace {
 
-using test::kGoldenFolder, test::read_or_fail;
+using test::golden_path, test::read_or_fail;
 
 std::unique_ptr<TextCodec> codec_of_gguf(const std::filesystem::path& path) {
   Result<File> opened = File::open(path.string());
@@ -70,8 +70,8 @@ TEST_P(PublishedTokenizer, GivesTheRecordedIdsAndDecodesThem) {
   const std::unique_ptr<TextCodec> codec = codec_of_gguf(path);
   ASSERT_NE(codec, nullptr);
   const auto texts =
-      split(read_or_fail(kGoldenFolder + "tokenizers/texts.inp"), "\n__ggml_vocab_test__\n");
-  const auto lines = split(read_or_fail(kGoldenFolder + "tokenizers/" + name + ".out"), "\n");
+      split(read_or_fail(golden_path("tokenizers/texts.inp")), "\n__ggml_vocab_test__\n");
+  const auto lines = split(read_or_fail(golden_path("tokenizers/" + name + ".out")), "\n");
   ASSERT_EQ(texts.size(), lines.size());
   ASSERT_GT(texts.size(), 40u);
   for (std::size_t index = 0; index < texts.size(); ++index) {
@@ -99,7 +99,7 @@ TEST(DefaultModel, GivesTheIdsOfAll49AwkwardStringsAndTheirBytesBack) {
   if (path.empty()) GTEST_SKIP() << "SmolLM2-135M-Instruct is not in the data folder: make model";
   const std::unique_ptr<TextCodec> codec = codec_of_gguf(path);
   ASSERT_NE(codec, nullptr);
-  const auto cases = nlohmann::json::parse(read_or_fail(kGoldenFolder + "smollm2_tokenizer.json"));
+  const auto cases = nlohmann::json::parse(read_or_fail(golden_path("smollm2_tokenizer.json")));
   ASSERT_EQ(cases.size(), 49u);
   for (const auto& each : cases) {
     const auto text = each["text"].get<std::string>();
@@ -119,7 +119,7 @@ TEST(DefaultModel, GivesThePromptIdsOfTheGoldens) {
   if (path.empty()) GTEST_SKIP() << "SmolLM2-135M-Instruct is not in the data folder: make model";
   const std::unique_ptr<TextCodec> codec = codec_of_gguf(path);
   ASSERT_NE(codec, nullptr);
-  const auto golden = nlohmann::json::parse(read_or_fail(kGoldenFolder + "smollm2.json"));
+  const auto golden = nlohmann::json::parse(read_or_fail(golden_path("smollm2.json")));
   ASSERT_EQ(golden["prompts"].size(), 8u);
   for (const auto& prompt : golden["prompts"]) {
     const auto text = prompt["prompt"].get<std::string>();
@@ -133,7 +133,7 @@ TEST(DefaultModel, GivesThePromptIdsOfTheGoldens) {
 
 TEST(Folder, TokenizerJsonEncodesAndDecodesItsOwnTokens) {
   for (const std::string name : {"tiny_llama", "tiny_qwen2", "tiny_qwen3"}) {
-    const auto model = open_model(kGoldenFolder + name);
+    const auto model = open_model(golden_path(name));
     ASSERT_TRUE(model.ok()) << model.error().message();
     const auto opened = open_text_codec(*model.value());
     ASSERT_TRUE(opened.ok()) << opened.error().message();
@@ -143,8 +143,7 @@ TEST(Folder, TokenizerJsonEncodesAndDecodesItsOwnTokens) {
     EXPECT_EQ(codec.vocabulary_size(), 1024u);
     EXPECT_EQ(codec.decode({TokenId{1023}}, true).value(), "");
     EXPECT_EQ(codec.decode({TokenId{1024}}, true).error().code(), ErrorCode::OutOfRange);
-    const std::string text =
-        read_or_fail(kGoldenFolder + "text.txt") + "\n\t h\u00e9llo \U0001f600";
+    const std::string text = read_or_fail(golden_path("text.txt")) + "\n\t h\u00e9llo \U0001f600";
     const auto ids = codec.encode(text + "<|end|>", {});
     ASSERT_TRUE(ids.ok()) << ids.error().message();
     EXPECT_EQ(ids.value().back(), codec.special("<|end|>").value());

@@ -1,17 +1,17 @@
 #include "inference/weights/model_files.h"
 
 #include <gtest/gtest.h>
-#include <quire_paths.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 
+#include "support/golden_files.h"
 #include "support/tiny_gguf.h"
 
 namespace quire::inference {
 namespace {
 
-const std::string kGolden = QUIRE_SOURCE_DIR "/tests/golden/";
+using test::golden_path;
 
 std::unique_ptr<ModelFiles> open_or_fail(const std::string& path) {
   Result<std::unique_ptr<ModelFiles>> opened = open_model(path);
@@ -20,7 +20,7 @@ std::unique_ptr<ModelFiles> open_or_fail(const std::string& path) {
 }
 
 TEST(ModelFiles, ReadsALlamaFolderWithLlama3Scaling) {
-  const auto model = open_or_fail(kGolden + "tiny_llama");
+  const auto model = open_or_fail(golden_path("tiny_llama"));
   ASSERT_NE(model, nullptr);
   const ModelSpec& spec = model->spec();
   EXPECT_EQ(spec.name, "tiny_llama");
@@ -49,7 +49,7 @@ TEST(ModelFiles, ReadsALlamaFolderWithLlama3Scaling) {
 }
 
 TEST(ModelFiles, ReadsTheSwitchesOfQwen2AndQwen3) {
-  const auto qwen2 = open_or_fail(kGolden + "tiny_qwen2");
+  const auto qwen2 = open_or_fail(golden_path("tiny_qwen2"));
   ASSERT_NE(qwen2, nullptr);
   EXPECT_TRUE(qwen2->spec().has_qkv_bias);
   EXPECT_FALSE(qwen2->spec().has_attention_output_bias);
@@ -58,7 +58,7 @@ TEST(ModelFiles, ReadsTheSwitchesOfQwen2AndQwen3) {
   EXPECT_NE(qwen2->weights().find(TensorRole::AttentionKBias, 1), nullptr);
   EXPECT_EQ(qwen2->weights().find(TensorRole::Output), nullptr);
 
-  const auto qwen3 = open_or_fail(kGolden + "tiny_qwen3");
+  const auto qwen3 = open_or_fail(golden_path("tiny_qwen3"));
   ASSERT_NE(qwen3, nullptr);
   EXPECT_TRUE(qwen3->spec().has_qk_norm);
   EXPECT_FALSE(qwen3->spec().has_qkv_bias);
@@ -71,7 +71,7 @@ TEST(ModelFiles, ReadsTheSwitchesOfQwen2AndQwen3) {
 // un-interleaving, factors, names and hyperparameters all came out the same.
 TEST(ModelFiles, GivesTheSameDigestFromGgufAsFromSafetensors) {
   for (const char* name : {"tiny_llama", "tiny_qwen2", "tiny_qwen3"}) {
-    const auto folder = open_or_fail(kGolden + name);
+    const auto folder = open_or_fail(golden_path(name));
     const std::string path = test::write_tiny_gguf(name);
     const auto gguf = open_or_fail(path);
     ASSERT_NE(folder, nullptr);
@@ -124,10 +124,10 @@ TEST(ModelFiles, RefusesWhatIsNoRegularFileAtOnce) {
 }
 
 TEST(ModelFiles, SaysWhichFileIsMissing) {
-  const auto missing = open_model(kGolden + "no_such_model");
+  const auto missing = open_model(golden_path("no_such_model"));
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().code(), ErrorCode::NotFound);
-  const auto empty = open_model(kGolden);
+  const auto empty = open_model(golden_path(""));
   ASSERT_FALSE(empty.ok());
   EXPECT_EQ(empty.error().code(), ErrorCode::NotFound);
   EXPECT_NE(empty.error().message().find("config.json"), std::string::npos);

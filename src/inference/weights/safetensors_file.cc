@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
 
-Error corrupted(const std::string& where, const std::string& what) {
-  return Error(ErrorCode::Corrupted, where + ": " + what);
-}
-
 Result<NumberFormat> number_format(const std::string& dtype, const std::string& where) {
   if (dtype == "F32") return NumberFormat::F32;
   if (dtype == "F16") return NumberFormat::F16;
@@ -29,14 +25,14 @@ Result<std::vector<std::uint64_t>> unsigned_list(const JsonObject& object, const
                                                  std::size_t count_max) {
   const Json* list = object.find(key);
   if (list == nullptr || !list->is_array() || list->size() > count_max) {
-    return corrupted(object.where(), std::string("\"") + key + "\" is no list of at most " +
-                                         std::to_string(count_max) + " numbers");
+    return corrupted_at(object.where(), std::string("\"") + key + "\" is no list of at most " +
+                                            std::to_string(count_max) + " numbers");
   }
   std::vector<std::uint64_t> numbers;
   for (const Json& each : *list) {
     if (!each.is_number_unsigned()) {
-      return corrupted(object.where(), std::string("\"") + key + "\" holds " + each.type_name() +
-                                           " that is no integer of at least 0");
+      return corrupted_at(object.where(), std::string("\"") + key + "\" holds " + each.type_name() +
+                                              " that is no integer of at least 0");
     }
     numbers.push_back(each.get<std::uint64_t>());
   }
@@ -47,7 +43,7 @@ Result<std::vector<std::uint64_t>> unsigned_list(const JsonObject& object, const
 Result<SafetensorsTensor> parse_tensor(const std::string& name, const Json& json,
                                        const std::string& source_name, std::uint64_t data_bytes) {
   const std::string where = source_name + ": tensor " + in_quotes(name);
-  if (!json.is_object()) return corrupted(where, "its description is no object");
+  if (!json.is_object()) return corrupted_at(where, "its description is no object");
   const JsonObject object(json, where);
   SafetensorsTensor tensor;
   tensor.name = name;
@@ -56,8 +52,8 @@ Result<SafetensorsTensor> parse_tensor(const std::string& name, const Json& json
   tensor.dimensions = TRY(unsigned_list(object, "shape", kSafetensorsDimensionCountMax));
   const std::vector<std::uint64_t> offsets = TRY(unsigned_list(object, "data_offsets", 2));
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes) {
-    return corrupted(where, "\"data_offsets\" are not two ascending offsets within the " +
-                                std::to_string(data_bytes) + " bytes of data");
+    return corrupted_at(where, "\"data_offsets\" are not two ascending offsets within the " +
+                                   std::to_string(data_bytes) + " bytes of data");
   }
   tensor.offset = offsets[0];
   tensor.bytes = offsets[1] - offsets[0];
@@ -67,8 +63,8 @@ Result<SafetensorsTensor> parse_tensor(const std::string& name, const Json& json
     overflows |= __builtin_mul_overflow(bytes, dimension, &bytes);
   }
   if (overflows || bytes != tensor.bytes) {
-    return corrupted(where, "\"data_offsets\" span " + std::to_string(tensor.bytes) +
-                                " bytes, which is not what \"shape\" takes");
+    return corrupted_at(where, "\"data_offsets\" span " + std::to_string(tensor.bytes) +
+                                   " bytes, which is not what \"shape\" takes");
   }
   return tensor;
 }
@@ -76,14 +72,14 @@ Result<SafetensorsTensor> parse_tensor(const std::string& name, const Json& json
 Result<Json> read_header(const ByteSource& source) {
   std::uint64_t length = 0;
   if (source.bytes() < kLengthBytes) {
-    return corrupted(source.name(), "byte 0: the file has " + std::to_string(source.bytes()) +
-                                        " bytes, fewer than its header's length takes");
+    return corrupted_at(source.name(), "byte 0: the file has " + std::to_string(source.bytes()) +
+                                           " bytes, fewer than its header's length takes");
   }
   TRY(source.read(0, std::as_writable_bytes(std::span(&length, 1))));
   if (length > source.bytes() - kLengthBytes) {
-    return corrupted(source.name(),
-                     "byte 0: the header says " + std::to_string(length) + " bytes, and " +
-                         std::to_string(source.bytes() - kLengthBytes) + " are left in the file");
+    return corrupted_at(
+        source.name(), "byte 0: the header says " + std::to_string(length) + " bytes, and " +
+                           std::to_string(source.bytes() - kLengthBytes) + " are left in the file");
   }
   if (length > kSafetensorsHeaderBytesMax) {
     return Error(ErrorCode::TooLarge, source.name() + ": byte 0: the header has " +
@@ -101,19 +97,19 @@ Result<void> check_tiling(const std::vector<SafetensorsTensor>& tensors, const s
   std::uint64_t end = 0;
   for (const SafetensorsTensor& tensor : tensors) {
     if (tensor.offset != end) {
-      return corrupted(name,
-                       "tensor " + in_quotes(tensor.name) + " begins at data byte " +
-                           std::to_string(tensor.offset) +
-                           (tensor.offset < end ? ", inside the tensor before it, which ends at "
-                                                : ", and the tensor before it ends at ") +
-                           std::to_string(end));
+      return corrupted_at(name,
+                          "tensor " + in_quotes(tensor.name) + " begins at data byte " +
+                              std::to_string(tensor.offset) +
+                              (tensor.offset < end ? ", inside the tensor before it, which ends at "
+                                                   : ", and the tensor before it ends at ") +
+                              std::to_string(end));
     }
     end += tensor.bytes;
   }
   if (end != data_bytes) {
-    return corrupted(name, "the tensors end at data byte " + std::to_string(end) +
-                               ", and the file has " + std::to_string(data_bytes) +
-                               " bytes of data");
+    return corrupted_at(name, "the tensors end at data byte " + std::to_string(end) +
+                                  ", and the file has " + std::to_string(data_bytes) +
+                                  " bytes of data");
   }
   return {};
 }
@@ -126,7 +122,7 @@ Result<SafetensorsFile> SafetensorsFile::parse(std::shared_ptr<const ByteSource>
   TRY(source->read(0, std::as_writable_bytes(std::span(&header_bytes, 1))));
   const std::uint64_t data_offset = kLengthBytes + header_bytes;
   const std::uint64_t data_bytes = source->bytes() - data_offset;
-  if (!header.is_object()) return corrupted(source->name(), "byte 8: the header is no object");
+  if (!header.is_object()) return corrupted_at(source->name(), "byte 8: the header is no object");
   if (header.size() > kSafetensorsTensorCountMax) {
     return Error(ErrorCode::TooLarge, source->name() + ": " + std::to_string(header.size()) +
                                           " tensors; at most " +

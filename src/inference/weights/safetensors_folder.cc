@@ -9,27 +9,22 @@
 namespace quire::inference {
 namespace {
 
-Error corrupted_index(const std::string& where, const std::string& what) {
-  return Error(ErrorCode::Corrupted, where + ": " + what);
-}
-
 // Which shard holds each tensor, by the index.
 Result<std::map<std::string, std::string>> read_index(const std::string& path) {
   const std::string text = TRY(read_file(path, kSafetensorsIndexBytesMax));
   const Json json = TRY(parse_json(text, path));
-  if (!json.is_object()) return corrupted_index(path, "the index is no JSON object");
+  if (!json.is_object()) return corrupted_at(path, "the index is no JSON object");
   const Json* map = JsonObject(json, path).find("weight_map");
   if (map == nullptr || !map->is_object() || map->empty()) {
-    return corrupted_index(path, "\"weight_map\" is no object with members");
+    return corrupted_at(path, "\"weight_map\" is no object with members");
   }
   std::map<std::string, std::string> shards;
   for (const auto& [tensor, file] : map->items()) {
     const std::string name = file.is_string() ? file.get<std::string>() : std::string();
     if (!name.ends_with(".safetensors") || name.find('/') != std::string::npos ||
         name.find('\0') != std::string::npos) {
-      return corrupted_index(path,
-                             "tensor " + in_quotes(tensor) + " lies in " + in_quotes(name) +
-                                 ", which is no name of a .safetensors file beside the index");
+      return corrupted_at(path, "tensor " + in_quotes(tensor) + " lies in " + in_quotes(name) +
+                                    ", which is no name of a .safetensors file beside the index");
     }
     shards.emplace(tensor, name);
   }
@@ -53,16 +48,16 @@ Result<SafetensorsFile> open_shards(const std::string& folder, const std::string
     for (SafetensorsTensor& tensor : part.tensors) {
       const auto entry = shards.find(tensor.name);
       if (entry == shards.end() || entry->second != shard) {
-        return corrupted_index(index_path, "tensor " + in_quotes(tensor.name) + " lies in " +
-                                               in_quotes(shard) + ", which the index does not say");
+        return corrupted_at(index_path, "tensor " + in_quotes(tensor.name) + " lies in " +
+                                            in_quotes(shard) + ", which the index does not say");
       }
       all.tensors.push_back(std::move(tensor));
     }
   }
   if (all.tensors.size() != shards.size()) {
-    return corrupted_index(index_path, "the index names " + std::to_string(shards.size()) +
-                                           " tensors, and the shards hold " +
-                                           std::to_string(all.tensors.size()));
+    return corrupted_at(index_path, "the index names " + std::to_string(shards.size()) +
+                                        " tensors, and the shards hold " +
+                                        std::to_string(all.tensors.size()));
   }
   return all;
 }

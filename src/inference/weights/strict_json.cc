@@ -4,14 +4,18 @@
 
 namespace quire::inference {
 
+Error corrupted_at(const std::string& where, const std::string& what) {
+  return Error(ErrorCode::Corrupted, where + ": " + what);
+}
+
 const Json* JsonObject::find(const char* key) const {
   const auto found = object_.find(key);
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
 Error JsonObject::wrong_type(const char* key, const char* wanted) const {
-  return Error(ErrorCode::Corrupted, where_ + ": \"" + key + "\" is " + find(key)->type_name() +
-                                         " where " + wanted + " was expected");
+  return corrupted_at(where_, std::string("\"") + key + "\" is " + find(key)->type_name() +
+                                  " where " + wanted + " was expected");
 }
 
 Error JsonObject::missing(const char* key) const {

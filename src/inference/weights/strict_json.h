@@ -11,6 +11,9 @@
 
 namespace quire::inference {
 
+// "WHERE: WHAT".
+Error corrupted_at(const std::string& where, const std::string& what);
+
 // Reads members of one JSON object. A null counts as missing. Errors name the member.
 class JsonObject {
  public:
