@@ -39,16 +39,38 @@ if(QUIRE_FUZZ)
   add_custom_target(fuzzers)
 endif()
 
-# quire_compile_together(TARGET): where QUIRE_UNITY is on, up to twelve of its files are compiled as
-# one, because most of a file's time goes to the headers that its neighbours read too. So a name in
-# an anonymous namespace is there once in a target; what a file includes, the other presets check.
-function(quire_compile_together TARGET)
+# quire_together(RESULT NAME SOURCE...): where QUIRE_UNITY is on, files that include up to twelve of the
+# sources each, instead of those, because most of a file's time goes to the headers that its
+# neighbours read too; else the sources. So a name in an anonymous namespace is there once in a
+# target; what a file includes, the other presets check. CMake's own UNITY_BUILD writes absolute
+# paths, with which nothing is found in the compiler cache from a second checkout.
+function(quire_together RESULT NAME)
   if(NOT QUIRE_UNITY)
+    set(${RESULT} ${ARGN} PARENT_SCOPE)
     return()
   endif()
-  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  set(folder ${CMAKE_BINARY_DIR}/generated/together)
   # g++ means headers: there a member must not have a type that each reader has for itself.
-  target_compile_options(${TARGET} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  set(begin "#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"
+#endif
+")
+  set(rest ${ARGN})
+  set(number 0)
+  set(files)
+  while(rest)
+    list(SUBLIST rest 0 12 some)
+    list(REMOVE_ITEM rest ${some})
+    set(text "${begin}")
+    foreach(source ${some})
+      file(RELATIVE_PATH path ${folder} ${source})
+      string(APPEND text "#include \"${path}\"\n")
+    endforeach()
+    file(CONFIGURE OUTPUT ${folder}/${NAME}_${number}.cc CONTENT "${text}" @ONLY)
+    list(APPEND files ${folder}/${NAME}_${number}.cc)
+    math(EXPR number "${number} + 1")
+  endwhile()
+  set(${RESULT} ${files} PARENT_SCOPE)
 endfunction()
 
 function(quire_library NAME)
@@ -63,19 +85,21 @@ function(quire_library NAME)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
   if(sources)
-    add_library(${NAME} STATIC ${sources})
-    target_link_libraries(${NAME} PUBLIC quire_options ${ARG_DEPS})
-    quire_compile_together(${NAME})
+    # A test program puts its own copies of those with planted faults before the library's
+    # (tests/control), so each must be a member of its own.
+    set(apart)
     if(QUIRE_UNITY)
-      # A test program puts its own copies of those with planted faults before the library's
-      # (tests/control), so each must be a member of its own.
       foreach(source ${sources})
         file(STRINGS ${source} planted REGEX "is_planted\\(" LIMIT_COUNT 1)
         if(planted)
-          set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+          list(APPEND apart ${source})
         endif()
       endforeach()
+      list(REMOVE_ITEM sources ${apart})
     endif()
+    quire_together(together ${NAME} ${sources})
+    add_library(${NAME} STATIC ${together} ${apart})
+    target_link_libraries(${NAME} PUBLIC quire_options ${ARG_DEPS})
   else()
     add_library(${NAME} INTERFACE)
     target_link_libraries(${NAME} INTERFACE quire_options ${ARG_DEPS})
