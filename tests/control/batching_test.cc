@@ -1,6 +1,8 @@
 // When batches are built, and of what: the policies, on the simulated device and clock.
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "base/clock.h"
 #include "control/conversation.h"
 
@@ -148,6 +150,21 @@ TEST(Batching, TOnlyWaitsForItsTicks) {
   ask(harness, talks[0]);
   EXPECT_FALSE(harness.controller->dispatch());
   EXPECT_EQ(harness.controller->next_dispatch_in_ns(), 8 * kMillisecond);
+}
+
+// The answer waits for the loop's next turn, and nothing else would wake it.
+TEST(Batching, WhatATickFinishesWithoutABatchWakesTheEngine) {
+  Harness harness(options_of(t_only(10 * kMillisecond)));
+  const InstanceId guest = harness.start();
+  const ObjectId queue = harness.queue(guest);
+  const FutureId read = harness.send(guest, GetNextDist{queue, harness.embeds(guest, queue, 1)[0]});
+  harness.clock.advance_ns(10 * kMillisecond);
+  harness.wakeup.wait_for({});  // What was notified so far is over.
+  EXPECT_FALSE(harness.controller->dispatch());
+  EXPECT_EQ(harness.error(guest, read), ErrorCode::InvalidArgument) << "nothing was put into it";
+  const auto begun = std::chrono::steady_clock::now();
+  harness.wakeup.wait_for(std::chrono::seconds(20));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
 }
 
 // A pool of a few pages and a tier: what waits for pages and what moves them goes under any policy.

@@ -137,6 +137,34 @@ TEST_F(DiskWaits, AQueueDestroyedBehindASaveIsGoneWithIt) {
   EXPECT_FALSE(harness.error(guest.id, destroyed));
 }
 
+// More than the disk has room for, of either kind; what another tenant wants of it is not refused.
+TEST_F(DiskWaits, WhoOpensAndSavesMoreThanTheDiskHasRoomForKeepsNobodyFromIt) {
+  constexpr std::size_t kMany = store::kDiskJobCountMax + 44;
+  PageGuest many(harness, kTenant);
+  const ObjectId context = context_of(many, 16);
+  EXPECT_FALSE(outcome(many, many.send(ContextSave{context, "it", false, {}})));
+  for (const bool opens : {true, false}) {
+    std::vector<FutureId> wanted;
+    std::vector<ObjectId> made;
+    for (std::size_t each = 0; each < kMany; ++each) {
+      made.push_back(harness.new_object());
+      wanted.push_back(opens ? many.send(ContextOpen{made.back(), many.queue, "it", false})
+                             : many.send(ContextSave{context, std::to_string(each), false, {}}));
+    }
+    run_without_disk();
+    PageGuest other(harness, TenantId{2});
+    const FutureId value = other.send(PutValue{"key", "value", -1});
+    run_without_disk();
+    EXPECT_FALSE(harness.has(other.id, value)) << "nobody has asked the disk yet";
+    EXPECT_FALSE(outcome(other, value));
+    for (const FutureId each : wanted) EXPECT_FALSE(outcome(many, each));
+    for (const ObjectId each : made) {
+      if (opens) many.send(ContextDrop{each});
+    }
+    harness.run();
+  }
+}
+
 // An open that waits for pages itself frees none.
 TEST_F(DiskWaits, OpensThatWaitForPagesKeepNobody) {
   PageGuest older(harness, kTenant);

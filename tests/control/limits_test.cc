@@ -488,6 +488,30 @@ TEST(Limits, PagesOfAllModelsAreOfOneQuota) {
   EXPECT_FALSE(harness.error(guest.id, one));
 }
 
+TEST(Limits, WhoLentPagesAndTokensIsToldThatItsChildrenHaveThem) {
+  Harness harness;
+  const Guest guest = guest_of(harness, {.page_count_max = 3,
+                                         .token_count_max = 40,
+                                         .childrens_page_count = 5,
+                                         .childrens_token_count = 60});
+  const FutureId pages =
+      harness.send(guest.id, AllocPages{harness.queue(guest.id), harness.new_objects(4)});
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(41)}, false);
+  const FutureId tokens = harness.send(guest.id, ContextFlush{guest.context});
+  harness.run();
+  EXPECT_EQ(harness.message(guest.id, pages),
+            "page_count_max: 4 more wanted, 0 of 8 held, 5 are its children's");
+  EXPECT_EQ(harness.message(guest.id, tokens),
+            "token_count_max: 41 more wanted, 0 of 100 used, 60 are its children's");
+  harness.send(guest.id, AllocPages{harness.queue(guest.id), harness.new_objects(3)}, false);
+  const ObjectId context = harness.context(guest.id, harness.queue(guest.id));
+  harness.send(guest.id, ContextAppend{context, count_tokens(20)}, false);
+  const FutureId held = harness.send(guest.id, ContextFlush{context});
+  harness.run();
+  EXPECT_EQ(harness.message(guest.id, held),
+            "page_count_max: 2 more wanted, 3 of 8 held, 5 are its children's");
+}
+
 TEST(Limits, ACommandThatNobodyWaitsForIsNotLostForWhatPends) {
   Harness harness;
   const Guest guest = guest_of(harness, {.pending_command_count_max = 1});

@@ -97,6 +97,28 @@ Result<void> leave_unheard() {
   }
 }
 
+// Reads of one output, each of the whole vocabulary and for nobody. The device is at it for a
+// while.
+Result<void> read_for_nobody(std::int32_t queue) {
+  constexpr std::uint32_t kAll = 1u << 30;
+  std::int32_t embed = 0;
+  const std::uint32_t token = 1;
+  const std::uint32_t position = 0;
+  if (abi::allocate::alloc_emb(queue, 1, &embed) < 0 ||
+      abi::input::embed_txt(queue, &embed, 1, &token, 1, &position, 1) < 0) {
+    return Error{ErrorCode::Internal, last_error()};
+  }
+  wait_for(
+      abi::forward::forward(queue, nullptr, 0, &embed, 1, nullptr, 0, &embed, 1, nullptr, 0, 0));
+  const Result<void> stopped = until_refused(10'000'000, [&](std::uint64_t) {
+    const std::int32_t read = abi::output::get_next_dist(queue, embed, kAll);
+    if (read >= 0) abi::future::drop(read);
+    return read;
+  });
+  abi::future::wait(nullptr, 0, 500'000'000);
+  return stopped;
+}
+
 Result<void> flood_sleeper() {
   const std::uint8_t arguments[] = "\5\0\0\0sleep";
   const std::int32_t child = abi::runtime::launch(nullptr, 0, arguments, sizeof arguments - 1, 50);
@@ -160,6 +182,7 @@ Result<void> want(const std::string& what, const std::string& url) {
   const std::int32_t model = abi::models::get_model(nullptr, 0);
   const std::int32_t queue = abi::queue::create_queue(model, 2);
   if (what == "pages") return hoard(queue);
+  if (what == "reads") return read_for_nobody(queue);
   if (what == "contexts") {
     return until_refused(1'000'000, [&](std::uint64_t) { return abi::context::create(queue); });
   }

@@ -4,7 +4,7 @@
     hostile_test.py BUILD [--model FILE]
                                       each is stopped by its own limit, which its error names; the victim's
                                       tokens are those that it gives alone; memory comes back
-    hostile_test.py BUILD --measure [--model FILE] [--rounds N]
+    hostile_test.py BUILD --measure [--model FILE] [--rounds N] [--only NAME,...]
                                       prints how long the victim waits between tokens, in turns alone and
                                       beside each, as medians of the rounds
 
@@ -43,6 +43,7 @@ PROGRAMS = [
     ("contexts", 1, [], "context_count_max"),
     ("tokens", 1, [], "queued_token_count_max"),
     ("pages", 1, ["--pages-max", "60"], "page_count_max"),
+    ("reads", 1, [], "pending_command_count_max"),
     ("spawn", 1, [], "child_count_max"),
     ("messages", 1, [], "inbox_message_count_max"),
     ("mailbox", 1, [], "mailbox_message_count_max"),
@@ -92,8 +93,10 @@ class Run:
         self.expect(self.server.is_alive(), f"{name}: the server has gone")
         return victim, ends
 
-    def programs(self):
+    def programs(self, only=None):
         for name, count, flags, error in PROGRAMS:
+            if only and name not in only:
+                continue
             started = [self.server.start(beside.guest(self.build, "hostile"), [name, self.url], flags)
                        for _ in range(count)]
             victim, ends = self.beside_victim(name, started)
@@ -102,10 +105,12 @@ class Run:
                             f"{name}: no end that names {error}: {code} {said[-500:]}")
             yield name, victim
 
-    def modules(self, folder):
+    def modules(self, folder, only=None):
         """Modules of which no server has code from an earlier run."""
         number = random.getrandbits(32)
         for name, make, error in MODULES:
+            if only and name not in only:
+                continue
             file = folder / "module.wasm"
             file.write_bytes(modules.numbered(make(), number))
             victim, [(code, _, said)] = self.beside_victim(name, [self.server.start(file)])
@@ -133,6 +138,7 @@ def check(build, model):
     memory_counts = not is_sanitized(build)
     with beside.Server(build, ["--allow-http", f"127.0.0.1:{port}"], model=model) as server:
         run = Run(build, server, f"http://127.0.0.1:{port}/silent")
+        alone = server.quiet_resident_bytes()
         # Slots keep a few pages of what was needed once; what comes after that finds them, so that
         # nothing more stays.
         for _ in range(3):
@@ -143,7 +149,7 @@ def check(build, model):
             now = beside.settled(server.resident_bytes, base * MEMORY_SHARE) if memory_counts else 0
             run.expect(now <= base * MEMORY_SHARE,
                        f"{name}: {now // KIB} KiB are resident, {base // KIB} KiB were")
-        print(f"memory: {base // KIB} KiB after three rounds, "
+        print(f"memory: {alone // KIB} KiB after the victim alone, {base // KIB} KiB after three rounds, "
               f"{server.quiet_resident_bytes() // KIB} KiB after four")
         known = max(base * MEMORY_SHARE, base + KNOWN_BYTES_MAX)
         for name, _ in run.modules(folder):
@@ -162,14 +168,14 @@ def check(build, model):
     return not run.failures
 
 
-def measure(build, model, round_count):
+def measure(build, model, round_count, only):
     peer, port = http_peer.start()
     flags = ["--allow-http", f"127.0.0.1:{port}"]
     gaps = {}  # Those alone, and beside it.
     with beside.Server(build, flags, PAGE_COUNT, model, CLIENT_NICENESS) as server:
         run = Run(build, server, f"http://127.0.0.1:{port}/silent")
         for _ in range(round_count):
-            for name, victim in itertools.chain(run.programs(), run.modules(build / "tests" / "hostile")):
+            for name, victim in itertools.chain(run.programs(only), run.modules(build / "tests" / "hostile", only)):
                 gaps.setdefault(name, []).append((gaps_of(run.victim()), gaps_of(victim)))
     peer.shutdown()
     print(f"{'':20} {'alone: p50 us':>16} {'p99 us':>8} {'beside: p50 us':>16} {'p99 us':>8} {'max us':>8}"
@@ -190,9 +196,12 @@ def main():
     parser.add_argument("--measure", action="store_true")
     parser.add_argument("--model", default=beside.TINY)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", type=lambda names: names.split(","), help="of the programs and modules, by name")
     options = parser.parse_args()
     build = options.build.resolve()
-    return measure(build, options.model, options.rounds) if options.measure else check(build, options.model)
+    if options.measure:
+        return measure(build, options.model, options.rounds, options.only)
+    return check(build, options.model)
 
 
 if __name__ == "__main__":

@@ -64,11 +64,12 @@ void FutureTable::settle(FutureRecord& record) {
 }
 
 Result<void> FutureTable::check_held(std::uint64_t bytes) const {
-  if (bytes <= kSmallResultBytes || held_bytes_ + bytes <= held_bytes_max_) return {};
+  if (bytes <= kSmallResultBytes || held_bytes_ + bytes <= held_bytes_max_.own) return {};
   return Error(ErrorCode::QuotaExceeded,
                "held_result_bytes_max: " + std::to_string(bytes) + " bytes wanted, " +
-                   std::to_string(held_bytes_) + " of " + std::to_string(held_bytes_max_) +
-                   " are held by results that were not taken; take or drop some, then ask again");
+                   std::to_string(held_bytes_) + " of " +
+                   held_bytes_max_.text("are held by results that were not taken") +
+                   "; take or drop some, then ask again");
 }
 
 bool FutureTable::admit(FutureRecord& record, std::uint64_t bytes) {

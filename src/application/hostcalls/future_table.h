@@ -23,6 +23,7 @@
 
 #include "application/hostcalls/handle_table.h"
 #include "base/result.h"
+#include "base/split_limit.h"
 
 namespace quire::hostcalls {
 
@@ -95,7 +96,7 @@ class FutureTable {
   static constexpr std::uint64_t kSmallResultBytes = 4096;
 
   FutureTable(HandleTable& handles, std::uint64_t held_bytes_max)
-      : handles_(handles), held_bytes_max_(held_bytes_max) {}
+      : handles_(handles), held_bytes_max_{.own = held_bytes_max} {}
 
   // A new future that is not ready; the caller checked room.
   FutureRecord& add(FuturePurpose purpose);
@@ -110,7 +111,7 @@ class FutureTable {
   Result<void> check_held(std::uint64_t bytes) const;
   // The same for the result of `record`: where it has no room, the future has failed for it.
   bool admit(FutureRecord& record, std::uint64_t bytes);
-  void set_held_bytes_max(std::uint64_t maximum) { held_bytes_max_ = maximum; }
+  void set_held_bytes_max(SplitLimit maximum) { held_bytes_max_ = maximum; }
   // What other tables keep until the guest asks for it counts as results do.
   void hold(std::uint64_t bytes);
   void release(std::uint64_t bytes);
@@ -143,14 +144,14 @@ class FutureTable {
   std::optional<std::uint64_t> next_deadline_ns() const;
 
   std::uint64_t held_bytes() const { return held_bytes_; }
-  std::uint64_t held_bytes_max() const { return held_bytes_max_; }
+  const SplitLimit& held_bytes_max() const { return held_bytes_max_; }
   void verify() const;
 
  private:
   void settle(FutureRecord& record);
 
   HandleTable& handles_;
-  std::uint64_t held_bytes_max_;
+  SplitLimit held_bytes_max_;
   std::vector<FutureRecord> records_;
   std::vector<std::uint32_t> free_;
   std::set<std::pair<std::uint64_t, std::uint32_t>> deadlines_;  // (time, record)

@@ -18,7 +18,7 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
       mailbox(parts.broker, identity.instance, identity.tenant, identity.limits, handles, futures),
       children(parts.launcher, identity.instance, identity.limits, handles, futures),
       files(identity.limits, output, handles, futures),
-      own_pending_bytes_max_(identity.limits.pending_bytes_max) {
+      pending_bytes_max_{.own = identity.limits.pending_bytes_max} {
   mailbox.join();
   const control::InstanceLimits& control = identity.control_limits;
   handles.set_limit(HandleKind::Future, identity.limits.future_count_max);
@@ -44,20 +44,19 @@ Result<void> GuestState::check_pending(std::uint64_t bytes) const {
                      std::to_string(count_max) +
                      " pending; wait for some, or for a synchronize of their queue");
   }
-  if (pending.bytes + bytes > own_pending_bytes_max_) {
+  if (pending.bytes + bytes > pending_bytes_max_.own) {
     return Error(ErrorCode::QuotaExceeded, "pending_bytes_max: " + std::to_string(bytes) +
                                                " bytes wanted, " + std::to_string(pending.bytes) +
-                                               " of " + std::to_string(own_pending_bytes_max_) +
-                                               " pending");
+                                               " of " + pending_bytes_max_.text("pending"));
   }
   return {};
 }
 
 Result<void> GuestState::check_future_room() const {
-  if (futures.held_bytes() > futures.held_bytes_max()) {
+  if (futures.held_bytes() > futures.held_bytes_max().own) {
     return Error(ErrorCode::QuotaExceeded,
                  "held_result_bytes_max: " + std::to_string(futures.held_bytes()) + " of " +
-                     std::to_string(futures.held_bytes_max()) + " bytes of results were not taken");
+                     futures.held_bytes_max().text("bytes of results were not taken"));
   }
   return handles.check_room(HandleKind::Future, 1);
 }

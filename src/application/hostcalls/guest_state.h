@@ -86,11 +86,11 @@ class GuestState {
   std::int32_t end_wait();  // What the suspended call returns.
 
   // What the instance may have itself, now that it has lent the rest to its children.
-  void set_own(std::uint64_t held_result_bytes_max, std::uint64_t pending_bytes_max) {
+  void set_own(SplitLimit held_result_bytes_max, SplitLimit pending_bytes_max) {
     futures.set_held_bytes_max(held_result_bytes_max);
-    own_pending_bytes_max_ = pending_bytes_max;
+    pending_bytes_max_ = pending_bytes_max;
   }
-  std::uint64_t own_pending_bytes_max() const { return own_pending_bytes_max_; }
+  const SplitLimit& pending_bytes_max() const { return pending_bytes_max_; }
 
   // For the host calls.
   Result<void> check_pending(std::uint64_t bytes) const;
@@ -142,7 +142,7 @@ class GuestState {
   void fail_answered(FutureRecord& record, const Error& error);
 
   std::uint64_t queued_tokens_ = 0;
-  std::uint64_t own_pending_bytes_max_;
+  SplitLimit pending_bytes_max_;
 };
 
 // The limits that it keeps itself; the lifecycle and the control layer have others.

@@ -344,6 +344,24 @@ TEST_F(HostCalls, AnsweredReceivesAreBoundedInBytesAndLoseNoMessage) {
   EXPECT_EQ(state->futures.held_bytes(), 0u);
 }
 
+TEST_F(HostCalls, WhoLentRoomIsToldThatItsChildrenHaveIt) {
+  state->set_own({.own = 5000, .childrens = 1000}, {.own = 10, .childrens = 90});
+  const std::int64_t first = call("session", "receive", {});
+  const std::int64_t second = call("session", "receive", {});
+  for (const char each : {'a', 'b'}) {
+    ASSERT_TRUE(state->push_message(std::string(4999, each)).ok());
+  }
+  EXPECT_EQ(call("future", "take", {second, kBuffer, 8000}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(state->last_error,
+            "held_result_bytes_max: 4999 bytes wanted, 4999 of 6000 are held by results that were "
+            "not taken, 1000 are its children's; take or drop some, then ask again");
+  EXPECT_EQ(call("future", "take", {first, kBuffer, 8000}), 4999);
+  const Result<void> pending = state->check_pending(11);
+  ASSERT_FALSE(pending.ok());
+  EXPECT_EQ(pending.error().message(),
+            "pending_bytes_max: 11 bytes wanted, 0 of 100 pending, 90 are its children's");
+}
+
 TEST_F(HostCalls, AnAnswerThatIsNotToBeHeldIsAnErrorToWhoWaitsForIt) {
   GuestLimits limits;
   limits.held_result_bytes_max = 5'000;

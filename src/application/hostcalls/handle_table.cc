@@ -51,11 +51,11 @@ Error not_found(GuestHandle handle, HandleKind wanted) {
 
 Result<void> HandleTable::check_room(HandleKind kind, std::uint32_t count) const {
   const std::uint32_t held = counts_[index(kind)];
-  if (std::uint64_t{held} + count > limits_[index(kind)]) {  // More may be held: see set_limit().
-    return Error(ErrorCode::QuotaExceeded, std::string(handle_kind_name(kind)) +
-                                               "_count_max: " + std::to_string(count) +
-                                               " wanted, " + std::to_string(held) + " of " +
-                                               std::to_string(limits_[index(kind)]) + " held");
+  const SplitLimit& limit = limits_[index(kind)];
+  if (std::uint64_t{held} + count > limit.own) {  // More may be held: see set_limit().
+    return Error(ErrorCode::QuotaExceeded,
+                 std::string(handle_kind_name(kind)) + "_count_max: " + std::to_string(count) +
+                     " wanted, " + std::to_string(held) + " of " + limit.text("held"));
   }
   const std::size_t free_count = free_.size() + (kSlotCountMax - slots_.size());
   if (count + (kind == HandleKind::Future ? 0 : kFutureSlots) > free_count) {

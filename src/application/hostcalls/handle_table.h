@@ -21,6 +21,7 @@
 
 #include "application/sandbox/guest_memory.h"
 #include "base/result.h"
+#include "base/split_limit.h"
 
 namespace quire::hostcalls {
 
@@ -68,7 +69,8 @@ class HandleTable {
   };
 
   // At most so many of a kind at once; the default is none. What is held beyond it stays.
-  void set_limit(HandleKind kind, std::uint32_t count_max) { limits_[index(kind)] = count_max; }
+  void set_limit(HandleKind kind, SplitLimit count_max) { limits_[index(kind)] = count_max; }
+  void set_limit(HandleKind kind, std::uint32_t count_max) { set_limit(kind, {.own = count_max}); }
 
   // Whether `count` more of the kind fit; names the limit when not.
   Result<void> check_room(HandleKind kind, std::uint32_t count) const;
@@ -102,7 +104,7 @@ class HandleTable {
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
   std::array<std::uint32_t, kHandleKindCount> counts_{};
-  std::array<std::uint32_t, kHandleKindCount> limits_{};
+  std::array<SplitLimit, kHandleKindCount> limits_{};
 };
 
 }  // namespace quire::hostcalls

@@ -29,6 +29,9 @@ TEST(HandleTable, NamesTheLimitWhenItIsReached) {
   EXPECT_EQ(third.error().code(), ErrorCode::QuotaExceeded);
   EXPECT_EQ(third.error().message(), "page_count_max: 1 wanted, 2 of 2 held");
   EXPECT_FALSE(table.check_room(HandleKind::Queue, 0xffffffffu).ok());
+  table.set_limit(HandleKind::Page, {.own = 2, .childrens = 5});
+  EXPECT_EQ(table.check_room(HandleKind::Page, 1).error().message(),
+            "page_count_max: 1 wanted, 2 of 7 held, 5 are its children's");
 }
 
 TEST(HandleTable, TheLastSlotsAreForFuturesSoThatACallThatAskedForOneGetsIt) {

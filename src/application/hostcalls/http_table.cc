@@ -26,23 +26,17 @@ Error reads_no_more() {
 }  // namespace
 
 Result<void> HttpTable::check_room() const {
-  const net::HttpLimits& http = limits_.http;
-  const auto lent = [](std::uint32_t all, std::uint32_t own) {
-    return own == all ? "" : ", " + std::to_string(all - own) + " are its children's";
-  };
-  if (open_count() >= own_exchange_count_max_) {
+  if (open_count() >= exchange_count_max_.own) {
     return Error(ErrorCode::QuotaExceeded,
                  "http.exchange_count_max: " + std::to_string(open_count()) + " of " +
-                     std::to_string(http.exchange_count_max) + " exchanges are open" +
-                     lent(http.exchange_count_max, own_exchange_count_max_) +
+                     exchange_count_max_.text("exchanges are open") +
                      "; wait for one, or drop one");
   }
   if (gauge_ != nullptr) TRY(gauge_->check_exchange());
-  if (call_count_ >= own_call_count_max_) {
-    return Error(ErrorCode::QuotaExceeded, "http.call_count_max: " + std::to_string(call_count_) +
-                                               " of " + std::to_string(http.call_count_max) +
-                                               " calls of this program were made" +
-                                               lent(http.call_count_max, own_call_count_max_));
+  if (call_count_ >= call_count_max_.own) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "http.call_count_max: " + std::to_string(call_count_) + " of " +
+                     call_count_max_.text("calls of this program were made"));
   }
   return {};
 }

@@ -36,16 +36,16 @@ class HttpTable {
         gauge_(gauge),
         handles_(handles),
         futures_(futures),
-        own_call_count_max_(limits.http.call_count_max),
-        own_exchange_count_max_(limits.http.exchange_count_max) {}
+        call_count_max_{.own = limits.http.call_count_max},
+        exchange_count_max_{.own = limits.http.exchange_count_max} {}
   ~HttpTable() { close_all(); }
   HttpTable(const HttpTable&) = delete;
   HttpTable& operator=(const HttpTable&) = delete;
 
   // What the instance may have itself, now that it has lent the rest to its children.
-  void set_own(std::uint32_t call_count_max, std::uint32_t exchange_count_max) {
-    own_call_count_max_ = call_count_max;
-    own_exchange_count_max_ = exchange_count_max;
+  void set_own(SplitLimit call_count_max, SplitLimit exchange_count_max) {
+    call_count_max_ = call_count_max;
+    exchange_count_max_ = exchange_count_max;
   }
   std::uint32_t call_count() const { return call_count_; }  // Ever.
   std::uint32_t open_count() const { return static_cast<std::uint32_t>(exchanges_.size()); }
@@ -109,8 +109,8 @@ class HttpTable {
   FutureTable& futures_;
   std::map<std::uint32_t, Exchange> exchanges_;  // By handle; whole ones by their future's.
   std::uint32_t call_count_ = 0;
-  std::uint32_t own_call_count_max_;
-  std::uint32_t own_exchange_count_max_;
+  SplitLimit call_count_max_;
+  SplitLimit exchange_count_max_;
 };
 
 }  // namespace quire::hostcalls

@@ -19,11 +19,10 @@ std::vector<LimitUse> own_limits(const GuestState& guest) {
       {"pending_command_count_max", control.pending_command_count_max, pending.count},
       // What is lent to children counts as used.
       {"pending_bytes_max", limits.pending_bytes_max,
-       pending.bytes + (limits.pending_bytes_max - guest.own_pending_bytes_max())},
+       pending.bytes + guest.pending_bytes_max().childrens},
       {"queued_token_count_max", limits.queued_token_count_max, guest.queued_tokens()},
       {"held_result_bytes_max", limits.held_result_bytes_max,
-       guest.futures.held_bytes() +
-           (limits.held_result_bytes_max - guest.futures.held_bytes_max())},
+       guest.futures.held_bytes() + guest.futures.held_bytes_max().childrens},
       {"outbox_message_count_max", limits.outbox_message_count_max,
        guest.session.outbox_message_count()},
       {"outbox_bytes_max", limits.outbox_bytes_max, guest.session.outbox_bytes()},

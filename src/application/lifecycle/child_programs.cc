@@ -6,6 +6,7 @@
 #include "application/lifecycle/tenant_meter.h"
 #include "base/check.h"
 #include "base/planted_fault.h"
+#include "base/split_limit.h"
 
 namespace quire::lifecycle {
 namespace {
@@ -46,17 +47,21 @@ Budget ChildPrograms::left_of(const InstanceRecord& record) const {
 
 // Who counts what this one holds and uses itself: what it lent is not its own now.
 void ChildPrograms::tell_limits(const InstanceRecord& record) {
-  Budget own = budget_of(record.limits);
+  const Budget all = budget_of(record.limits);
+  Budget own = all;
   if (!is_planted(Fault::BudgetNotLent)) own -= record.lent;
   own -= record.spent_by_children;
+  const auto split = [&](auto Budget::* of) { return SplitLimit{own.*of, all.*of - own.*of}; };
   control::InstanceLimits limits = record.limits.control;
   limits.page_count_max = own.page_count;
+  limits.childrens_page_count = all.page_count - own.page_count;
   limits.token_count_max = own.token_count;
+  limits.childrens_token_count = all.token_count - own.token_count;
   control_.set_limits(record.id, limits);
-  record.state->http.set_own(own.http_call_count, own.http_exchange_count);
-  record.state->set_own(own.held_result_bytes, own.pending_bytes);
+  record.state->http.set_own(split(&Budget::http_call_count), split(&Budget::http_exchange_count));
+  record.state->set_own(split(&Budget::held_result_bytes), split(&Budget::pending_bytes));
   // So that a call that asks for more is refused at once, and not what uses the pages later.
-  record.state->handles.set_limit(hostcalls::HandleKind::Page, own.page_count);
+  record.state->handles.set_limit(hostcalls::HandleKind::Page, split(&Budget::page_count));
 }
 
 Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId parent_id,

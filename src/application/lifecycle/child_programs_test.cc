@@ -166,6 +166,7 @@ TEST_F(Children, TreeNeverHasMoreThanItsRoot) {
   EXPECT_EQ(third, minus(ErrorCode::QuotaExceeded));
   EXPECT_EQ(seen, (std::vector<std::string>{"500 0", "50 0", "1 0"}));
   EXPECT_EQ(engine.control.limits_set.at(id).page_count_max, 500u);
+  EXPECT_EQ(engine.control.limits_set.at(id).childrens_page_count, 500u);
   EXPECT_TRUE(engine.manager.kill(id, "done").ok());
   engine.settle();
   EXPECT_EQ(engine.manager.live_count(), 0u);

@@ -67,6 +67,9 @@ struct InstanceLimits {
   bool may_export_publicly = false;            // The grant for what other tenants may import.
   // Ever asked to compute, whether they were found, computed or lost to a suspension.
   std::uint64_t token_count_max = std::uint64_t{1} << 40;
+  // What its children have of the two: no longer in the maximum, and told by the errors.
+  std::uint32_t childrens_page_count = 0;
+  std::uint64_t childrens_token_count = 0;
   // On the engine's clock: work of instances of one tenant and equal priority goes in this order.
   // It promises nothing, and nothing ends when it is over.
   std::uint64_t deadline_ns = kNoDeadline;

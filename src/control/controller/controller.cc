@@ -99,6 +99,8 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
     scheduling.prefill_row_budget = options.prefill_row_budget;
     scheduling.aging_ns = options.aging_ns;
     scheduling.page_wait_ns_max = options.page_wait_ns_max;
+    scheduling.rowless_count_max = options.rowless_count_max;
+    scheduling.answer_bytes_max = options.answer_bytes_max;
     scheduling.when_full = options.when_full;
     scheduling.miss_count_max = options.miss_count_max;
     scheduling.disk = options.disk;

@@ -47,6 +47,8 @@ struct ControllerOptions {
   std::uint32_t prefill_row_budget = 0;    // Of a batch that also decodes; 0: measured.
   std::uint64_t aging_ns = 1'000'000'000;  // As of BatchOrder.
   std::uint64_t page_wait_ns_max = 10'000'000'000;
+  std::uint32_t rowless_count_max = 32;        // As of the scheduler.
+  std::uint64_t answer_bytes_max = 64u << 20;  // Likewise.
   EvictionPolicyKind eviction = EvictionPolicyKind::Default;
   WhenFull when_full = WhenFull::Suspend;
   // Misses of look-ups that each model remembers with their reasons, for whoever runs the engine;

@@ -3,6 +3,7 @@
 // objects. Engine thread.
 #include <string>
 
+#include "base/split_limit.h"
 #include "control/controller/controller.h"
 
 namespace quire::control {
@@ -30,10 +31,15 @@ inline Error no_such(ObjectKind kind, ObjectId id) {
 }
 
 inline Error beyond(const char* limit, std::uint64_t wanted, std::uint64_t held,
-                    std::uint64_t maximum) {
+                    SplitLimit maximum) {
   return Error(ErrorCode::QuotaExceeded, std::string(limit) + ": " + std::to_string(wanted) +
                                              " more wanted, " + std::to_string(held) + " of " +
-                                             std::to_string(maximum) + " held");
+                                             maximum.text("held"));
+}
+
+inline Error beyond(const char* limit, std::uint64_t wanted, std::uint64_t held,
+                    std::uint64_t maximum) {
+  return beyond(limit, wanted, held, SplitLimit{.own = maximum});
 }
 
 inline Result<void> check_is_paged(const Scheduler& model, const char* what) {

@@ -318,6 +318,8 @@ struct alignas(64) Instance {
   boost::container::small_vector<FairShare*, 1> shares;  // Its tenant's, of each model's device.
   std::vector<PageLedger> ledgers;                       // By model.
   TenantPages* tenant_pages = nullptr;                   // Of its tenant; the controller's.
+  std::uint32_t rowless_batch = 0;                       // That latest took a read or a copy,
+  std::uint32_t rowless_count = 0;                       // and how many it took.
   InstanceLimits limits;
   InstanceStatistics statistics;
   FlatMap<ObjectEntry> objects;     // By ObjectId.

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
+#include "base/split_limit.h"
 #include "control/resources/away_pages.h"
 #include "control/resources/context_suspend.h"
 #include "control/resources/context_swap.h"
@@ -278,6 +279,7 @@ Scheduler::Attempt Scheduler::splice(Operation& operation) {
 }
 
 Scheduler::Attempt Scheduler::save(Operation& operation) {
+  if (!saves_.has_room()) return Attempt::Later;
   Context* shadow = table_.contexts.make();
   shadow->model = this;
   shadow->instance = operation.instance;
@@ -453,9 +455,10 @@ Result<void> Scheduler::meter_tokens(Instance& instance, std::uint64_t count) {
   std::uint64_t& metered = instance.statistics.metered_token_count;
   const std::uint64_t maximum = instance.limits.token_count_max;
   if (metered + count > maximum) {
+    const SplitLimit limit = {.own = maximum, .childrens = instance.limits.childrens_token_count};
     return Error(ErrorCode::QuotaExceeded, "token_count_max: " + std::to_string(count) +
                                                " more wanted, " + std::to_string(metered) + " of " +
-                                               std::to_string(maximum) + " used");
+                                               limit.text("used"));
   }
   metered += count;
   return {};
@@ -499,8 +502,9 @@ Error Scheduler::beyond_quota(Instance& instance, std::uint32_t count) {
   const std::uint32_t own_quota = own_quota_of(instance);
   if (quota_of(instance) < own_quota) return beyond_tenant_quota(instance, count);
   const std::uint32_t elsewhere = maximum - own_quota;
+  const SplitLimit limit = {.own = maximum, .childrens = instance.limits.childrens_page_count};
   std::string message = "page_count_max: " + std::to_string(count) + " more wanted, " +
-                        std::to_string(held) + " of " + std::to_string(maximum) + " held";
+                        std::to_string(held) + " of " + limit.text("held");
   if (elsewhere > 0) message += ", " + std::to_string(elsewhere) + " of other models";
   if (away > 0) message += ", " + std::to_string(away) + " of suspended contexts to come back";
   return Error(ErrorCode::QuotaExceeded, std::move(message));
@@ -598,6 +602,25 @@ void Scheduler::describe(const Operation& operation,
 
 namespace {
 
+std::uint64_t answer_bytes(const inference::DistributionRequest& request,
+                           const inference::ModelInfo& model) {
+  using Kind = inference::DistributionKind;
+  switch (request.kind) {
+    case Kind::TopK:
+      return std::uint64_t{request.top_k} * (sizeof(TokenId) + sizeof(float));
+    case Kind::Logits:
+      return std::uint64_t{model.vocabulary_size} * sizeof(float);
+    case Kind::Logprobs:
+      return request.tokens.size() * sizeof(float);
+    case Kind::Vector:
+      return std::uint64_t{model.embedding_width} * sizeof(float);
+    case Kind::Entropy:
+    case Kind::Draw:
+      return sizeof(float);
+  }
+  return 0;
+}
+
 Error unwritten(const EmbedObject& embed) {
   return Error(ErrorCode::InvalidArgument,
                embed.state == EmbedState::Empty
@@ -611,8 +634,16 @@ Scheduler::Attempt Scheduler::distribution(Operation& operation) {
   EmbedObject& embed = *operation.input_embeds.front();
   if (embed.state == EmbedState::Failed) return fail(operation, embed.error->copy());
   if (embed.state != EmbedState::Output) return fail(operation, unwritten(embed));
+  if (!has_rowless_room(*operation.instance)) return Attempt::Later;
   inference::DistributionRequest& request = batch_.distributions.emplace_back();
   describe(operation, request);
+  const std::uint64_t bytes = answer_bytes(request, resources_.model);
+  if (building_.answer_bytes > 0 && building_.answer_bytes + bytes > options_.answer_bytes_max) {
+    batch_.distributions.pop_back();
+    return Attempt::Later;
+  }
+  building_.answer_bytes += bytes;
+  note_rowless(*operation.instance);
   std::uint32_t pass = inference::kNoSlot;
   if (embed.batch == static_cast<std::uint64_t>(batch_.id)) {
     request.row = embed.row;

@@ -27,7 +27,11 @@ Scheduler::Attempt Scheduler::copy_page(Operation& operation) {
   if (is_being_written(from) || (overwrites && (is_read || is_being_written(to)))) {
     return Attempt::Later;
   }
-  if (body.slot_count > 0) batch_.copies.push_back(copy_slots(from, to, body));
+  if (body.slot_count > 0) {
+    if (!has_rowless_room(*operation.instance)) return Attempt::Later;
+    note_rowless(*operation.instance);
+    batch_.copies.push_back(copy_slots(from, to, body));
+  }
   table_.finish(operation, AnswerBody(Done{}));
   return Attempt::Done;
 }

@@ -105,6 +105,22 @@ std::uint32_t Scheduler::device_row_limit() const {
   return resources_.device.row_count_max + (is_planted(Fault::BatchOverLimit) ? 1 : 0);
 }
 
+// For a read or a copy: each can make the next one ready, and so all of them come into one batch.
+bool Scheduler::has_rowless_room(Instance& instance) {
+  const auto batch = static_cast<std::uint32_t>(batch_.id);
+  if (instance.rowless_batch != batch) {
+    instance.rowless_batch = batch;
+    instance.rowless_count = 0;
+  }
+  return instance.rowless_count < options_.rowless_count_max &&
+         building_.rowless_count < device_row_limit();
+}
+
+void Scheduler::note_rowless(Instance& instance) {
+  ++instance.rowless_count;
+  ++building_.rowless_count;
+}
+
 // Everything that is ready, and what prefill may have beside it.
 void Scheduler::collect() {
   taken_.clear();

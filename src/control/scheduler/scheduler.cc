@@ -345,7 +345,8 @@ void Scheduler::resolve_stuck() {
   // What was to be measured alone found nothing to do: the next build takes the rest.
   const bool goes_on = has_sliced_ || has_suspended_ || loser_ || is_probing_ ||
                        (has_spared_search_ && has_progress_);
-  if (goes_on) table_.wakeup.notify();
+  // What finished has its answer, or makes another one ready, and no batch comes to wake anybody.
+  if (goes_on || has_progress_) table_.wakeup.notify();
   if (has_progress_) went_on_at_ns_ = table_.clock.now_ns();
   if (waiters_.empty() || has_progress_ || goes_on) return;
   const std::uint64_t now_ns = table_.clock.now_ns();

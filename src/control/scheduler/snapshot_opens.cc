@@ -241,6 +241,7 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayH
   if (open.error) return std::move(*std::exchange(open.error, {}));
   if (open.waits) return Step{};
   if (!open.is_started) {
+    if (!has_disk_room()) return Step{.end = StepEnd::Again};
     TRY(begin(open, operation));
     return Step{};
   }
@@ -259,6 +260,7 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayH
       return Step{.end = StepEnd::Again};
     }
     if (open.read.empty()) {
+      if (!has_disk_room()) return Step{.end = StepEnd::Again};
       TRY(read_more(open));
       return Step{};
     }

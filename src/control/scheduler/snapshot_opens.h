@@ -29,12 +29,16 @@ namespace quire::control {
 
 class SnapshotOpens {
  public:
+  // The disk has room for so many jobs of all kinds; these are opens, so that who opens much keeps
+  // nobody from it.
+  static constexpr std::size_t kOnDiskCountMax = 48;
+
   SnapshotOpens(ModelResources& resources, OperationTable& table, SnapshotDisk& disk)
       : resources_(resources), table_(table), disk_(disk) {}
 
   enum class StepEnd : std::uint8_t {
     Waits,       // For the disk or for the batch under way.
-    Again,       // For a page that another brings: look again after the next batch.
+    Again,       // For a page that another brings, or for the disk: look again in the next build.
     WantsPages,  // So many as wanted_page_count() says.
     Done,
   };
@@ -85,6 +89,7 @@ class SnapshotOpens {
   Result<void> accept(Open& open, Operation& operation);
   Result<void> check(const Open& open, const Context& context, std::size_t offset) const;
   Result<std::size_t> count_loads(const Open& open, const Context& context) const;
+  bool has_disk_room() const { return open_of_job_.size() < kOnDiskCountMax; }
   bool is_dropped(const Open& open, std::size_t index) const;
   void attach(Open& open, Operation& operation, NodeId node);
   static void pass(Open& open);

@@ -24,6 +24,10 @@ namespace quire::control {
 
 class SnapshotSaves {
  public:
+  // Under way at once, each with one job of the disk at most: as of SnapshotOpens.
+  static constexpr std::size_t kCountMax = 48;
+
+  bool has_room() const { return saves_.size() < kCountMax; }
   SnapshotSaves(ModelResources& resources, OperationTable& table, SnapshotDisk& disk)
       : resources_(resources), table_(table), disk_(disk) {}
 

@@ -1,0 +1,22 @@
+#pragma once
+// SplitLimit: a limit of which a part is the children's of who has it.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace quire {
+
+struct SplitLimit {
+  std::uint64_t own = 0;
+  std::uint64_t childrens = 0;  // Lent to them, or used up by them.
+
+  std::uint64_t maximum() const { return own + childrens; }
+  // For an error, behind "3 of ": "8 held", or "8 held, 4 are its children's".
+  std::string text(std::string_view what) const {
+    std::string out = std::to_string(maximum()).append(" ").append(what);
+    if (childrens > 0) out += ", " + std::to_string(childrens) + " are its children's";
+    return out;
+  }
+};
+
+}  // namespace quire
