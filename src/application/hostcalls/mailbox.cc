@@ -45,9 +45,14 @@ Result<std::uint32_t> Mailbox::broadcast(const std::string& topic, std::string m
 
 Result<GuestHandle> Mailbox::subscribe(const std::string& topic) {
   const GuestHandle handle = TRY(handles_.add(HandleKind::Subscription, {}));
+  const Result<MessageBroker::Ticket> ticket = broker_.subscribe(*this, topic, handle);
+  if (!ticket.ok()) {
+    handles_.remove(handle);
+    return ticket.error().copy();
+  }
   Subscription& subscription = subscriptions_[number(handle)];
   subscription.topic = topic;
-  subscription.ticket = broker_.subscribe(*this, topic, handle);
+  subscription.ticket = ticket.value();
   return handle;
 }
 

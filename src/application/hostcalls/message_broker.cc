@@ -48,10 +48,19 @@ Result<std::uint32_t> MessageBroker::broadcast(control::TenantId tenant, const s
   return static_cast<std::uint32_t>(found->second.size());
 }
 
-MessageBroker::Ticket MessageBroker::subscribe(Mailbox& mailbox, const std::string& topic,
-                                               GuestHandle subscription) {
+Result<MessageBroker::Ticket> MessageBroker::subscribe(Mailbox& mailbox, const std::string& topic,
+                                                       GuestHandle subscription) {
+  auto& topics = tenants_.at(mailbox.tenant()).topics;
+  const auto found = topics.find(topic);
+  const std::size_t count = found == topics.end() ? 0 : found->second.size();
+  if (count >= limits_.topic_subscription_count_max) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "topic_subscription_count_max: " + std::to_string(count) + " of " +
+                     std::to_string(limits_.topic_subscription_count_max) +
+                     " subscriptions of the tenant's programs to this topic");
+  }
   const Ticket ticket = ++next_ticket_;
-  tenants_.at(mailbox.tenant()).topics[topic].emplace(ticket, Subscriber{&mailbox, subscription});
+  topics[topic].emplace(ticket, Subscriber{&mailbox, subscription});
   return ticket;
 }
 

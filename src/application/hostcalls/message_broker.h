@@ -29,6 +29,7 @@ struct BrokerLimits {
   std::uint32_t queue_count_max = 1024;
   std::uint32_t queued_message_count_max = 1u << 14;  // In all its queues.
   std::uint64_t queued_bytes_max = 16u << 20;
+  std::uint32_t topic_subscription_count_max = 4096;  // Each takes a broadcast 0.1 us.
 };
 
 class MessageBroker {
@@ -48,7 +49,7 @@ class MessageBroker {
   Result<std::uint32_t> broadcast(control::TenantId tenant, const std::string& topic,
                                   std::string message);
   // The ticket by which it is undone.
-  Ticket subscribe(Mailbox& mailbox, const std::string& topic, GuestHandle subscription);
+  Result<Ticket> subscribe(Mailbox& mailbox, const std::string& topic, GuestHandle subscription);
   void unsubscribe(const Mailbox& mailbox, const std::string& topic, Ticket ticket);
 
   Result<void> push(control::TenantId tenant, const std::string& name, std::string message);

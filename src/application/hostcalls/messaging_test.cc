@@ -209,7 +209,8 @@ TEST_F(Messaging, ManyWhoWaitInOneLineLeaveItAtOnce) {
     members.push_back(member(id));
     Mailbox& mailbox = members.back()->state.mailbox;
     for (int each = 0; each < 4000; ++each) ASSERT_TRUE(mailbox.pull("line").ok());
-    for (int each = 0; each < 250; ++each) ASSERT_TRUE(mailbox.subscribe("topic").ok());
+    const std::string topic = "topic " + std::to_string(id);
+    for (int each = 0; each < 250; ++each) ASSERT_TRUE(mailbox.subscribe(topic).ok());
   }
   const auto last = member(84);
   while (members.size() > 1) members.pop_back();
@@ -222,7 +223,10 @@ TEST_F(Messaging, ManyWhoWaitInOneLineLeaveItAtOnce) {
 }
 
 TEST_F(Messaging, QueuesAreBoundedAndGoWithTheTenantsLastProgram) {
-  MessageBroker small({.queue_count_max = 2, .queued_message_count_max = 3, .queued_bytes_max = 8});
+  MessageBroker small({.queue_count_max = 2,
+                       .queued_message_count_max = 3,
+                       .queued_bytes_max = 8,
+                       .topic_subscription_count_max = 2});
   const HostParts own{control, clock, wall_clock, random, small, launcher, 0, nullptr};
   auto one = std::make_unique<Member>(own, 11, TenantId{1});
   EXPECT_EQ(one->call("push", {"a", "12345678"}), 0);
@@ -234,6 +238,16 @@ TEST_F(Messaging, QueuesAreBoundedAndGoWithTheTenantsLastProgram) {
   EXPECT_EQ(one->call("push", {"b", ""}), 0);
   EXPECT_EQ(one->call("push", {"b", ""}), minus(ErrorCode::QuotaExceeded));
   EXPECT_EQ(one->call("push", {"..", "x"}), minus(ErrorCode::InvalidArgument));
+  EXPECT_GT(one->call("subscribe", {"t"}), 0);
+  const std::int64_t last = one->call("subscribe", {"t"});
+  EXPECT_EQ(one->call("subscribe", {"t"}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(one->state.last_error,
+            "topic_subscription_count_max: 2 of 2 subscriptions of the tenant's programs to this "
+            "topic");
+  EXPECT_GT(one->call("subscribe", {"u"}), 0);
+  one->drop(last);
+  EXPECT_GT(one->call("subscribe", {"t"}), 0);
+  EXPECT_EQ(one->call("broadcast", {"t", "m"}), 2);
   one.reset();
   EXPECT_EQ(small.counts().tenant_count, 0u);
 }

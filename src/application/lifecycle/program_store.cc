@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/start_thread.h"
 
 namespace quire::lifecycle {
 ProgramStore::~ProgramStore() {
@@ -68,7 +69,9 @@ Result<ProgramId> ProgramStore::request(std::vector<std::byte> wasm, const Diges
                  std::to_string(requested_) + " programs of " + std::to_string(compiling_bytes_) +
                      " bytes wait to be compiled; try again when they are");
   }
-  if (!helper_.joinable()) helper_ = std::thread([this] { help(); });
+  if (!helper_.joinable()) {
+    helper_ = TRY(start_thread("compiling programs", [this] { help(); }));
+  }
   make_room(1, wasm.size());
   const ProgramId id{next_id_++};
   add(id, digest, wasm.size());

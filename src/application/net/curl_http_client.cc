@@ -17,6 +17,7 @@
 #include "application/net/transfer.h"
 #include "base/bounded_queue.h"
 #include "base/check.h"
+#include "base/start_thread.h"
 
 namespace quire::net {
 namespace {
@@ -534,7 +535,9 @@ Result<ExchangeId> CurlHttpClient::start(HttpRequest request) {
                                              " HTTP exchanges of the server are in use; try again "
                                              "later");
   }
-  if (!self.thread.joinable()) self.thread = std::thread([&self] { self.run(); });
+  if (!self.thread.joinable()) {
+    self.thread = TRY(start_thread("HTTP to the outside", [&self] { self.run(); }));
+  }
   const ExchangeId id{++self.last_id};
   ++self.slot_count;
   self.open.insert(id);

@@ -112,6 +112,10 @@ TEST(Url, IsTakenApartAndPutTogether) {
   EXPECT_EQ(text("http://[2001:DB8::1]:81/x"), "http://[2001:db8::1]:81/x");
   EXPECT_EQ(text("http://9.9.9.9/%7Ename/\xc3\xa9?\xff"), "http://9.9.9.9:80/%7Ename/%C3%A9?%FF");
   EXPECT_EQ(text("http://a_b.example-1.org/"), "http://a_b.example-1.org:80/");
+  // libcurl takes a list of addresses that begins with a hyphen for one to be forgotten.
+  for (const char* each : {"http://-a.com/", "http://a-.com/", "http://a.-b.com/", "http://-/"}) {
+    EXPECT_NE(text(each).find("begins or ends with \"-\""), std::string::npos) << each;
+  }
   EXPECT_NE(text("http://" + std::string(64, 'a') + ".com/").find("63 bytes"), std::string::npos);
   std::string longest;
   while (longest.size() < 250) longest += "a.";
@@ -126,6 +130,9 @@ TEST(Url, EveryByteThatIsNoPartOfOneIsRefused) {
     // These end the host, or its port begins.
     const bool ends = each == '/' || each == '?' || each == '#';
     EXPECT_EQ(parse_url(std::string("http://a") + each + "b.com/").ok(), is_host || ends) << byte;
+    EXPECT_EQ(parse_url(std::string("http://a") + each).ok(),
+              (is_host && each != '-' && each != '.') || ends)
+        << byte;
     const bool is_path = byte > 0x20 && byte != 0x7f && each != '\\';
     EXPECT_EQ(parse_url(std::string("http://a.com/b") + each + "c").ok(), is_path) << byte;
   }

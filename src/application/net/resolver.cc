@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/start_thread.h"
+
 namespace quire::net {
 namespace {
 
@@ -115,8 +117,15 @@ Result<std::shared_ptr<Lookup>> LookupPool::begin(std::string name, std::uint64_
   }
   shared_->waiting.push_back(lookup);
   if (shared_->idle_count < shared_->waiting.size() && shared_->thread_count < kThreadCountMax) {
-    ++shared_->thread_count;
-    std::thread([shared = shared_] { work(shared); }).detach();
+    Result<std::thread> thread =
+        start_thread("looking up names", [shared = shared_] { work(shared); });
+    if (thread.ok()) {
+      thread.value().detach();
+      ++shared_->thread_count;
+    } else if (shared_->thread_count == 0) {  // Else those that there are come to it.
+      shared_->waiting.pop_back();
+      return std::move(thread).take_error();
+    }
   }
   shared_->changed.notify_one();
   return lookup;

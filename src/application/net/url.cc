@@ -40,6 +40,9 @@ Result<void> check_label(std::string_view label, std::string_view host) {
     return wrong("a label of the host has more than " + std::to_string(kLabelBytesMax) + " bytes",
                  host);
   }
+  if (label.front() == '-' || label.back() == '-') {
+    return wrong("a label of the host begins or ends with \"-\"", host);
+  }
   for (const char each : label) {
     if (is_letter(each) || is_digit(each) || each == '-' || each == '_') continue;
     if (static_cast<unsigned char>(each) >= 0x80) {

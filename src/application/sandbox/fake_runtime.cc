@@ -116,6 +116,7 @@ void FakeRuntime::add_program(std::string name, std::function<std::unique_ptr<Fa
 
 Result<std::shared_ptr<const Program>> FakeRuntime::compile(std::span<const std::byte> wasm,
                                                             Effort effort, Origin) {
+  if (before_compiling) before_compiling();
   ++(effort == Effort::Quick ? quick_count : best_count);
   const std::string name(reinterpret_cast<const char*>(wasm.data()), wasm.size());
   const auto found = programs_.find(name);

@@ -78,6 +78,7 @@ class FakeRuntime : public WasmRuntime {
   std::atomic<std::uint32_t> best_count{0};
   std::atomic<std::uint64_t> code_bytes{0};  // Of what is compiled next.
   std::uint64_t module_bytes = 16u << 20;    // At most.
+  std::function<void()> before_compiling;    // On the thread that compiles; set before it does.
 
   // The "module" of a program is its name. It cannot be instantiated with less memory than given.
   void add_program(std::string name, std::function<std::unique_ptr<FakeGuest>()> make,

@@ -5,6 +5,7 @@
 
 #include "application/server/gateway_parts.h"
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace quire::server {
 namespace {
@@ -313,6 +314,15 @@ static_assert(static_cast<int>(wire::EndKind::NotStarted) ==
 
 constexpr std::size_t kEndMessageBytesMax = 16u << 10;
 
+// What is escaped in the frame takes twice as many bytes there at most, and fits its header.
+std::string beginning_of(const std::string& message) {
+  std::string text = printable_lines(message.substr(0, kEndMessageBytesMax));
+  std::size_t end = std::min(text.size(), kEndMessageBytesMax);
+  while (end > 0 && utf8_valid_bytes(std::string_view(text).substr(0, end)) < end) --end;
+  text.resize(end);
+  return text;
+}
+
 wire::EndedEvent event_of(lifecycle::InstanceId id, const lifecycle::EndRecord& record) {
   const auto since_launch = [&](std::uint64_t at_ns) {
     return at_ns > record.launched_ns ? at_ns - record.launched_ns : 0;
@@ -321,7 +331,7 @@ wire::EndedEvent event_of(lifecycle::InstanceId id, const lifecycle::EndRecord& 
   event.instance = static_cast<std::uint64_t>(id);
   event.kind = static_cast<wire::EndKind>(record.kind);
   event.exit_code = record.exit_code;
-  event.message = record.message.substr(0, kEndMessageBytesMax);
+  event.message = beginning_of(record.message);
   event.limit = record.limit;
   event.result = record.result;
   event.duration_ns = since_launch(record.ended_ns);

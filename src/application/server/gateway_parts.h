@@ -36,6 +36,13 @@ struct Gateway::Waiting {
   lifecycle::ProgramId program{};
   Digest digest{};
   std::optional<wire::Launch> launch;  // None: the program's own upload.
+
+  std::uint64_t argument_bytes() const {
+    if (!launch) return 0;
+    std::uint64_t bytes = 0;
+    for (const std::string& each : launch->arguments) bytes += sizeof each + each.size();
+    return bytes;
+  }
 };
 
 inline wire::ReplyBody failure(const Error& error,

@@ -137,6 +137,16 @@ Gateway::Outcome Gateway::park(Waiting waiting) {
                              " requests wait for programs to be compiled"),
                    kCompiledRetryMs);
   }
+  std::uint64_t bytes = waiting.argument_bytes();
+  for (const Waiting& each : waiting_) bytes += each.argument_bytes();
+  if (bytes > limits_.waiting_request_bytes_max) {
+    return failure(Error(ErrorCode::Unavailable,
+                         "waiting_request_bytes_max: the arguments of launches that wait for "
+                         "programs to be compiled would have " +
+                             std::to_string(bytes) + " bytes of " +
+                             std::to_string(limits_.waiting_request_bytes_max)),
+                   kCompiledRetryMs);
+  }
   waiting_.push_back(std::move(waiting));
   return std::nullopt;
 }

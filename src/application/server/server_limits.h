@@ -34,9 +34,10 @@ struct ServiceLimits {
   std::chrono::milliseconds grace{10'000};
   // How long the last words of a detached instance are kept after its end.
   std::chrono::milliseconds keep{600'000};
-  std::uint32_t waiting_request_count_max = 4096;  // For a program that compiles.
-  std::uint32_t program_name_count_max = 1024;     // Of programs, the operator's names included.
-  lifecycle::InstanceLimits instance = {};         // What a launch gets, and at most.
+  std::uint32_t waiting_request_count_max = 4096;       // For a program that compiles.
+  std::uint64_t waiting_request_bytes_max = 64u << 20;  // Of the arguments of these.
+  std::uint32_t program_name_count_max = 1024;  // Of programs, the operator's names included.
+  lifecycle::InstanceLimits instance = {};      // What a launch gets, and at most.
 };
 
 }  // namespace quire::server

@@ -3,10 +3,21 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "application/server/server_test_support.h"
 
 namespace quire::server {
 namespace {
+
+class TrappingGuest final : public TalkingGuest {
+ public:
+  explicit TrappingGuest(std::string message) : message_(std::move(message)) {}
+  FakeAction step(FakeHost&) override { return {FakeAction::Kind::Trap, 0, message_}; }
+
+ private:
+  const std::string message_;
+};
 
 ServerOptions quick_options() {
   ServerOptions options;
@@ -246,6 +257,50 @@ TEST(Server, AProgramThatDoesNotCompileIsToldAtTheUpload) {
   client.send({1002, wire::Launch{by_digest(other), {}, {}, false}});
   EXPECT_NE(as<wire::Failure>(client.reply_to(1001)), nullptr);
   EXPECT_NE(as<wire::Failure>(client.reply_to(1002)), nullptr);
+}
+
+TEST(Server, LaunchesThatWaitForTheCompilerAreBoundedInBytes) {
+  ServerOptions options = quick_options();
+  options.service.waiting_request_bytes_max = 10'000;
+  RunningServer server(options);
+  const std::string name = "slow to compile";
+  server.served().runtime.add_program(name, [] { return std::make_unique<SayGuest>(0); });
+  std::promise<void> may_compile;
+  server.served().runtime.before_compiling = [&] { may_compile.get_future().wait(); };
+  RawClient client = server.connect();
+  client.send({1001, wire::Upload{sha256(bytes_of(name)), name.size(), 0, name}});
+  const wire::Launch large{by_digest(name), {std::string(6'000, 'x')}, {}, false};
+  client.send({1002, large});
+  client.send({1003, large});
+  const auto refused = client.reply_to(1003);
+  EXPECT_EQ(refusal(refused).substr(0, 39), "unavailable: waiting_request_bytes_max:");
+  EXPECT_TRUE(as<wire::Failure>(refused)->retry_after_ms);
+  may_compile.set_value();
+  EXPECT_NE(as<wire::InstanceReply>(client.reply_to(1002)), nullptr);
+  EXPECT_NE(as<wire::InstanceReply>(client.ask(large)), nullptr) << "the room is there again";
+}
+
+// A program chooses the names of its functions, which the message of its trap tells.
+TEST(Server, WhateverAProgramEndsWithItsClientCanRead) {
+  RunningServer server;
+  const std::string ends[] = {std::string(20'000, '\x01'), std::string(20'000, '"'),
+                              std::string(20'000, '\n'), "x" + std::string(20'000, '\xc3'), ""};
+  std::string letters = "x";  // Cut behind 16 KiB, the last one would be half.
+  while (letters.size() < 20'000) letters += "\xc3\xa9";
+  for (std::string end : ends) {
+    if (end.empty()) end = letters;
+    const std::string name = "ends with " + std::to_string(end[1]);
+    server.served().runtime.add_program(name,
+                                        [end] { return std::make_unique<TrappingGuest>(end); });
+    RawClient client = server.connect();
+    client.ask(wire::Upload{sha256(bytes_of(name)), name.size(), 0, name});
+    client.send({1001, wire::Launch{by_digest(name), {}, {}, false}});
+    EXPECT_NE(as<wire::InstanceReply>(client.reply_to(1001)), nullptr);
+    const auto ended = client.event<wire::EndedEvent>();
+    ASSERT_TRUE(ended) << "the connection is gone";
+    EXPECT_EQ(ended->kind, wire::EndKind::Trapped);
+    EXPECT_GT(ended->message.size(), 16'000u);
+  }
 }
 
 TEST(Server, RefusalsNameWhatWasWrong) {
