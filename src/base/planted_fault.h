@@ -2,9 +2,9 @@
 // Mistakes that tests plant to see whether they would notice them.
 //
 // Shipped code has none: is_planted() is a constant there, and what it guards is not compiled. The
-// tests of planted faults (tests/control, tests/simulation) compile the files that ask for
-// is_planted() a second time, with QUIRE_PLANTED_FAULTS, and switch on one fault after another.
-// Ask for it in .cc files only: a header would be compiled in two ways in one program.
+// tests of planted faults (tests/control, tests/simulation, tests/sandbox) compile the files that
+// ask for is_planted() a second time, with QUIRE_PLANTED_FAULTS, and switch on one fault after
+// another. Ask for it in .cc files only: a header would be compiled in two ways in one program.
 #include <cstdint>
 
 namespace quire {
@@ -53,10 +53,15 @@ enum class Fault : std::uint8_t {
   BudgetNotLent,         // What a child may use, its parent may use as well.
   GenerationNotChecked,  // A handle that stands for nothing reaches what has its place now.
   PageKeptBehindEnd,     // Of a program that ends while the device works for it.
+  // What a guest on the Wasm engine is to notice.
+  EpochNotArmed,  // Who computes and never waits is not cut.
 };
 // Of single parts, which random programs of their own are to notice (tests/control).
 inline constexpr std::uint8_t kPartFaultCount = static_cast<std::uint8_t>(Fault::AdmissionForgets);
-inline constexpr std::uint8_t kFaultCount = static_cast<std::uint8_t>(Fault::PageKeptBehindEnd);
+inline constexpr std::uint8_t kWorldFaultCount =
+    static_cast<std::uint8_t>(Fault::PageKeptBehindEnd) - kPartFaultCount;
+inline constexpr std::uint8_t kSandboxFaultCount =
+    static_cast<std::uint8_t>(Fault::EpochNotArmed) - kPartFaultCount - kWorldFaultCount;
 
 #ifdef QUIRE_PLANTED_FAULTS
 // The one global that may change: it exists in those tests, which set it in processes of their

@@ -39,7 +39,7 @@ constexpr test::Plant kPlants[] = {
     {Fault::GenerationNotChecked, "handle generation not checked", kWorlds},
     {Fault::PageKeptBehindEnd, "page kept after trap", kWorlds},
 };
-static_assert(std::size(kPlants) == kFaultCount - kPartFaultCount, "all that are not of one part");
+static_assert(std::size(kPlants) == kWorldFaultCount, "all that are not of one part");
 
 TEST_F(PlantedFaults, OfTheWholeEngineAreAllNoticedWithinAThousandWorlds) {
   std::string missed;

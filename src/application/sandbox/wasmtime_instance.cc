@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_fault.h"
 
 namespace quire::sandbox {
 namespace {
@@ -15,6 +16,8 @@ static_assert(sizeof(RawValue) == sizeof(wasmtime_val_raw_t));
 static_assert(alignof(RawValue) == alignof(wasmtime_val_raw_t));
 
 constexpr std::size_t kSuspendingArgumentCountMax = 8;
+constexpr std::uint64_t kNextEpoch = 1;
+constexpr std::uint64_t kNoEpoch = std::uint64_t{1} << 62;  // Of the planted fault.
 
 wasm_trap_t* end_guest() {
   static constexpr char kMessage[] = "the program ended itself";
@@ -40,7 +43,8 @@ WasmtimeInstance::WasmtimeInstance(EpochTicker& ticker,
       store_(wasmtime_store_new(program_->engine(), this, nullptr)),
       context_(wasmtime_store_context(store_.get())) {
   quire_store_limits(store_.get(), options.memory_bytes_max, options.table_element_count_max);
-  wasmtime_context_set_epoch_deadline(context_, 1);
+  wasmtime_context_set_epoch_deadline(context_,
+                                      is_planted(Fault::EpochNotArmed) ? kNoEpoch : kNextEpoch);
   wasmtime_store_epoch_deadline_callback(store_.get(), &epoch_reached, this, nullptr);
 }
 
