@@ -12,6 +12,7 @@ import re
 import sys
 
 import generate_interface as interface_files
+import generate_reference as reference
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "conformance"))
@@ -27,14 +28,15 @@ TEXT = """\
 
 A program for each interface ([tests/conformance](../../tests/conformance/README.md)) makes every call
 of it, in Wasm and over `quire run`: as it is meant, with every argument wrong in every way that its type
-allows, and so that it gives its own errors. This table is what the programs saw. In the last column
-are errors that the page of the call names and that need more than one program to bring about (a full
-server, a bad disk, a second model): unit tests and the simulation do.
+allows, and so that it gives its own errors. This table is what the programs saw, and the pages of the
+calls list it. In the last column are errors that the page of the call names and no program of these brings
+about, most because they need more than one (a full server, a bad disk, a second model): unit tests and the
+simulation do. An error that a program sees and no text explains fails the test that compares this page.
 """
 
 
 def documented(function, codes):
-    return {each for each in re.findall(r"`([a-z-]+)`", " ".join(function.documentation.meaning)) if each in codes}
+    return reference.named_errors(function.documentation.meaning, codes)
 
 
 def names(outcomes):
@@ -62,6 +64,8 @@ def untested(interfaces, tested, codes):
              for function in interface.functions}
     lines = [f"{call}: a program tests it, and interface/*.wit has it not"
              for call in sorted(set(tested) - known)]
+    of_all = {name: reference.named_errors(reference.preamble(text), codes) | set(reference.ERRORS)
+              for name, text in reference.interface_texts()}
     for interface in interfaces:
         for function in interface.functions:
             call = f"{interface.name}.{function.name}"
@@ -69,6 +73,9 @@ def untested(interfaces, tested, codes):
             wanted = "not-supported" if interface.name in ABSENT else "ok"
             if wanted not in seen:
                 lines.append(f"{call}: no program of tests/conformance sees {wanted}")
+            lines += [f"{call}: a program sees {error}, and neither its comment nor its interface's in interface/*.wit"
+                      f" says when that comes, nor does ERRORS of tools/generate_reference.py"
+                      for error in sorted(seen - {"ok"} - documented(function, codes) - of_all[interface.name])]
             can_fail = function.parameters or documented(function, codes)
             if can_fail and not seen - {"ok"}:
                 lines.append(f"{call}: no program of tests/conformance sees an error of it")
@@ -77,7 +84,7 @@ def untested(interfaces, tested, codes):
 
 def main(build, check):
     interfaces = interface_files.parse(ROOT / "interface")
-    codes = {case for each in interfaces for case, _ in each.enums.get("error-code", [])}
+    codes = reference.error_codes(interfaces)
     tested, wrong = programs.outcomes(build)
     wrong += untested(interfaces, tested, codes)
     text = page(interfaces, tested, codes)

@@ -6,7 +6,8 @@
     generate_reference.py --examples FILE.h
                                     writes the examples of all calls as functions, to be compiled and run
 
-What a page says of a call is the comment above it in the WIT, so there is one text to keep true.
+What a page says of a call is the comment above it in the WIT, so there is one text to keep true; and the
+errors that tests saw of it, as docs/reference/conformance.md has them.
 """
 import pathlib
 import re
@@ -92,22 +93,54 @@ def costs():
 # What is so wherever a call takes such an argument, and therefore not said of each call.
 ERRORS = {
     "out-of-range": "bytes that are not all inside the program's memory, whatever the length; a token that is not "
-    "in the vocabulary",
+    "in the vocabulary; a position, index or count beyond what there is, as positions are beyond the context length "
+    "of the model where a context does not allow them, or its memory has no free slot",
     "invalid-argument": "text that is not UTF-8, flags that do not exist, a number that is not finite, a "
-    "handle named twice where it may be once",
+    "handle named twice where it may be once; a value that stands for nothing (a level, a priority, a hint, a time "
+    "below 0); lists whose lengths do not fit one another, a mask of another size; an embedding that nobody wrote",
     "not-found": "a handle that was never given out, was dropped, or is of another kind",
     "too-large": "a list, text or message longer than any may be; nothing of it is read",
     "quota-exceeded": "a limit of the program or of its tenant, which the message names",
-    "not-supported": "a call of a trait that the model lacks",
+    "not-supported": "a call of a trait that the model lacks; a part that the server runs without",
+    "no-free-page": "what is to be computed needs a page, and none came free in the time that the server waits",
+    "unavailable": "a context that a generation extends and that only it may change (`sample.generate`)",
     "cancelled": "the result of a future whose work was given up with what it was for",
 }
 
 
 def errors():
-    out = "\n## Errors of any call\n\nA page names the errors that are a call's own. These come wherever a call takes such an"
-    out += " argument; the message (`runtime.last-error`) says which, and how much is allowed.\n\n| error | what was"
+    out = "\n## Errors of any call\n\nA page lists the errors of each call, and says when its own come. These come wherever a call"
+    out += " takes such an argument; the message (`runtime.last-error`) says which, and how much is allowed.\n\n| error | what was"
     out += " wrong |\n|---|---|\n"
     return out + "".join(f"| `{name}` | {row} |\n" for name, row in ERRORS.items())
+
+
+def error_codes(interfaces):
+    return {case for each in interfaces for case, _ in each.enums.get("error-code", [])} - {"ok"}
+
+
+def tested_errors():
+    """What docs/reference/conformance.md has of each call, "interface.call": names of errors."""
+    rows = re.findall(r"^\| \[([a-z-]+)\]\(([a-z-]+)\.md#\S+\) \| [^|]* \| ([^|]*) \|",
+                      (FOLDER / TESTED).read_text(), re.M)
+    return {f"{interface}.{call}": set(re.findall(r"`([a-z-]+)`", errors)) for call, interface, errors in rows}
+
+
+def named_errors(comment, codes):
+    """Those of which the lines of a comment speak."""
+    return {each for each in re.findall(r"`([a-z-]+)`", " ".join(comment)) if each in codes}
+
+
+def preamble(text):
+    """The lines of an interface that are no call's."""
+    return [line for comment, call in blocks_of(text) if call is None for line in comment]
+
+
+def interface_texts():
+    """The name and text of each interface, in the order of the files."""
+    for path in sorted((ROOT / "interface").glob("*.wit")):
+        for match in re.finditer(r"^interface ([a-z-]+) \{.*?^\}", path.read_text(), re.M | re.S):
+            yield match.group(1), match.group()
 
 
 def given():
@@ -143,7 +176,7 @@ def paragraphs(comment):
     return re.sub(r"\n{2,}", "\n\n", text) + "\n" if text else ""
 
 
-def page(name, text):
+def page(name, text, tested, codes):
     out = NOTE.format(name=name) + f"# {name}\n\nImport module `quire:core/{name}@1`. {TYPES}\n"
     blocks = blocks_of(text)
     functions = [call for _, call in blocks if call]
@@ -156,6 +189,9 @@ def page(name, text):
         documentation = Documentation(comment)
         if documentation.meaning:
             out += "\n" + paragraphs(documentation.meaning)
+        errors_of_it = sorted(tested.get(f"{name}.{call[0]}", set()) | named_errors(documentation.meaning, codes))
+        if errors_of_it:
+            out += "\n[Errors](README.md#errors-of-any-call): " + ", ".join(f"`{each}`" for each in errors_of_it) + ".\n"
         words = f"; {documentation.cost_words}" if documentation.cost_words else ""
         out += f"\nCost: [{documentation.cost}](README.md#what-a-call-costs){words.removesuffix('.')}.\n"
         if documentation.example:
@@ -179,15 +215,13 @@ def write_examples(path):
 
 def main(check):
     wanted, counts = {}, []
-    for path in sorted((ROOT / "interface").glob("*.wit")):
-        text = path.read_text()
-        for match in re.finditer(r"^interface ([a-z-]+) \{.*?^\}", text, re.M | re.S):
-            name = match.group(1)
-            count = sum(1 for _, call in blocks_of(match.group()) if call)
-            if count == 0:
-                continue
-            wanted[FOLDER / f"{name}.md"] = page(name, match.group())
-            counts.append((name, count))
+    tested, codes = tested_errors(), error_codes(parse(ROOT / "interface"))
+    for name, text in interface_texts():
+        count = sum(1 for _, call in blocks_of(text) if call)
+        if count == 0:
+            continue
+        wanted[FOLDER / f"{name}.md"] = page(name, text, tested, codes)
+        counts.append((name, count))
     wanted[FOLDER / "README.md"] = index(sorted(counts))
     stale = [p for p in FOLDER.glob("*.md") if p not in wanted and p.name != TESTED]
     changed = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]

@@ -81,12 +81,16 @@ void what_cannot_be_written(Harness& t) {
 // Further from the oldest visible token than the model's context length, unless the flag allows.
 void positions(Harness& t) {
   const Handles pages = written_pages(t, 4);
-  for (const std::uint32_t position : {2048u, 5000u}) {
+  for (const std::uint32_t position : {2048u, 5000u, (1u << 31) - 1, 1u << 31, 0xffffffffu}) {
     const Handles far = embedded(t, 1, position);
     t.refused("forward.forward", ErrorCode::OutOfRange, t.queue, pages, far, kNone, kNone, kNoMask,
               0);
     t.result("forward.forward", t.queue, pages, far, kNone, kNone, kNoMask, 1);
-    give_back(t, far);
+    // Alone it is as far from the oldest as any: from itself. What it writes is seen from there.
+    const Handles own = pages_of(t, 1);
+    t.result("forward.forward", t.queue, kNone, far, own, kNone, kNoMask, 0);
+    t.result("forward.forward", t.queue, own, far, kNone, kNone, kNoMask, 0);
+    for (const Handles& each : {far, own}) give_back(t, each);
   }
   // The same position twice: the earlier slot is seen by the later one.
   const Handles twice = embeds_of(t, 2);
