@@ -32,6 +32,7 @@ struct ServeOptions {
   // Of a compilation of what a client uploaded.
   std::uint64_t compile_memory_bytes_max = std::uint64_t{1} << 30;
   std::uint32_t compile_seconds_max = 60;  // Of processor time.
+  bool has_cranelift_only = false;         // Of wasmtime's two compilers.
   double grace_seconds = 10.0;  // That an instance outlives its client, and the server its end.
   double keep_seconds = 600.0;  // That last words wait for who attaches.
   OutputStyle output = OutputStyle::Text;

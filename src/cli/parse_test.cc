@@ -127,10 +127,12 @@ TEST(Parse, ServeTakesProgramsAndEveryFlagOfItsContract) {
 }
 
 TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
-  const auto options = parsed_as<ServeOptions>(
-      {"serve", "--compile-memory-max", "512MiB", "--compile-seconds-max", "7"});
+  const auto options = parsed_as<ServeOptions>({"serve", "--compile-memory-max", "512MiB",
+                                                "--compile-seconds-max", "7", "--cranelift-only"});
   EXPECT_EQ(options.compile_memory_bytes_max, std::uint64_t{512} << 20);
   EXPECT_EQ(options.compile_seconds_max, 7u);
+  EXPECT_TRUE(options.has_cranelift_only);
+  EXPECT_FALSE(parsed_as<ServeOptions>({"serve"}).has_cranelift_only);
   EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).compile_memory_bytes_max, std::uint64_t{1} << 30);
   EXPECT_EQ(first_line_of_usage_error({"serve", "--compile-memory-max", "1MiB"}),
             "--compile-memory-max 1MiB: the compiler alone needs 64MiB");

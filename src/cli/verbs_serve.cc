@@ -157,6 +157,11 @@ Verb add_serve(CLI::App& app) {
       ->type_name("S")
       ->check(CLI::Range(1u, 86400u))
       ->capture_default_str();
+  verb->add_flag("--cranelift-only", options.has_cranelift_only,
+                 "Compile what clients upload with Cranelift alone, not first with Winch, which is "
+                 "quicker (0.03 s for 0.2 s) and has the worse security record: for programs of "
+                 "people you do not trust")
+      ->envname("QUIRE_CRANELIFT_ONLY");
   state->instance.add_all(*verb, 3600.0,
                           "a quarter of the pool, or what holds 2,048 tokens where that is more");
   state->engine.add_models(*verb);

@@ -18,11 +18,13 @@ namespace quire::test {
 class ServerProcess {
  public:
   // On a free port; returns when the line with the address was printed, or the process has ended.
-  explicit ServerProcess(std::vector<std::string> arguments) {
+  explicit ServerProcess(std::vector<std::string> arguments,
+                         const decltype(ProcessOptions::environment)& environment = {}) {
     arguments.insert(arguments.begin(),
                      {QUIRE_BINARY_DIR "/quire", "serve", "--listen", "127.0.0.1:0"});
     ProcessOptions options;
-    options.environment = {{"QUIRE_NO_STORE", "1"}};
+    options.environment = environment;
+    options.environment.emplace_back("QUIRE_NO_STORE", "1");
     detail::Pipe in;
     process_ = fork();
     if (process_ == 0) detail::become(arguments, options, in, out_, err_);

@@ -2,6 +2,8 @@
 #include "application/server/server_client.h"
 #include "end_to_end/server_process.h"
 
+#include <filesystem>
+
 namespace quire::test {
 namespace {
 
@@ -287,6 +289,17 @@ TEST(EndToEndServer, WhoFindsNoServerIsToldHowToGetOne) {
   EXPECT_NE(result.err.find("quire serve"), std::string::npos) << result.err;
   result = run_quire({"run", "--server", "127.0.0.1:1", kEcho});
   EXPECT_NE(result.err.find("ws://HOST:PORT"), std::string::npos) << result.err;
+}
+
+// Code of Cranelift is kept; otherwise it comes a second after the program, whose first run is
+// over.
+TEST(EndToEndServer, WithCraneliftOnlyTheFirstLaunchOfAProgramRunsItsCode) {
+  const TemporaryFolder cache;
+  ServerProcess server(tiny({"--cranelift-only"}), {{"QUIRE_CACHE", cache.file("")}});
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  const ProcessResult result = run_there(server, {inferlet("hello")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_FALSE(std::filesystem::is_empty(cache.file("compiled")));
 }
 
 TEST(EndToEndServer, AnAddressForOthersIsRefusedBeforeAModelIsLoaded) {

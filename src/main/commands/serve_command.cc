@@ -128,7 +128,8 @@ Result<int> serve(const cli::ServeOptions& options) {
                              {.instance_count_max = options.instance_count_max,
                               .waiting_launch_count_max = options.waiting_launch_count_max,
                               .memory_bytes_max = options.instance.memory_bytes_max,
-                              .compile = compile_limits(options)}));
+                              .compile = compile_limits(options),
+                              .has_quick_compiler = !options.has_cranelift_only}));
   name_tenants(options.tenants, application->manager());
   if (options.instance.page_count_max == 0) {
     limits.value().control.page_count_max = shared_page_count_max(machine->control().models());

@@ -83,6 +83,7 @@ Result<std::unique_ptr<Application>> Application::build(const ApplicationBase& b
   wasm.instance_count_max = options.instance_count_max;
   wasm.memory_bytes_max = options.memory_bytes_max;
   wasm.cache_folder = compiled_code_folder();
+  wasm.has_quick = options.has_quick_compiler;
   if (options.compile) {
     wasm.compiler_command = {kThisProgram, sandbox::kCompileVerb};
     wasm.compile = *options.compile;
