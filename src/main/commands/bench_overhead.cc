@@ -43,7 +43,8 @@ constexpr Way kWays[] = {
     {"distribution", "distribution", "context", "returning a distribution of 256"},
     {"by hand", "by-hand", "context", "pages, embeds and positions by hand"},
     {"separate sampling", "separate-sampling", "by hand", "a step of its own for the distribution"},
-    {"separate embedding", "separate-embedding", "by hand", "a step of its own for the embedding"},
+    {"separate embedding", "separate-embedding", "by hand",
+     "a wait of its own for the embedding, which the host does"},
 };
 
 // The engine twice, for the host's loop and for guests, with a device each: they take turns.
