@@ -643,7 +643,7 @@ Scheduler::Attempt Scheduler::distribution(Operation& operation) {
     return Attempt::Later;
   }
   building_.answer_bytes += bytes;
-  note_rowless(*operation.instance);
+  note_rowless(*operation.instance, bytes);
   std::uint32_t pass = inference::kNoSlot;
   if (embed.batch == static_cast<std::uint64_t>(batch_.id)) {
     request.row = embed.row;

@@ -71,8 +71,9 @@ struct SchedulerOptions {
   std::uint32_t decode_row_count_max = 16;    // An operation of at most so many rows is decoding.
   std::uint64_t aging_ns = 1'000'000'000;     // As of BatchOrder.
   std::uint32_t lookup_page_count_max = 512;  // Looked up in one build: 100 us.
-  // What has no row takes the device's time too: reads and copies of one instance in a batch; of
-  // all, as many as rows. And what the answers of a batch may take; one has room however long.
+  // What has no row takes the device's time too: reads and copies of one instance in a batch, long
+  // answers counting more than once; of all, as many as rows. And what the answers of a batch may
+  // take; one has room however long.
   std::uint32_t rowless_count_max = 32;
   std::uint64_t answer_bytes_max = 64u << 20;
   // Then NoFreePage, though others might free some: unless they go on, with something built or done
@@ -256,7 +257,7 @@ class Scheduler {
   }
   std::uint32_t device_row_limit() const;
   bool has_rowless_room(Instance& instance);
-  void note_rowless(Instance& instance);
+  void note_rowless(Instance& instance, std::uint64_t answer_bytes = 0);
   std::uint32_t take(Operation& operation, bool is_prefill, std::uint32_t rows_max);
   void collect();
   void serve_waiters();
