@@ -104,7 +104,8 @@ TEST_F(CompilerProcess, ThatIsStoppedEndsAtOnceAndNoOtherIsBegun) {
   ChildCompiler compiler(
       {"/bin/sh", "-c", with_a_job("echo >> " + begun + "; exec /bin/sleep 600")}, {}, {});
   std::thread stopper([&] {
-    while (!std::filesystem::exists(begun)) std::this_thread::sleep_for(1ms);
+    std::error_code not_yet;  // The shell makes the file before it writes into it.
+    while (std::filesystem::file_size(begun, not_yet) != 1u) std::this_thread::sleep_for(1ms);
     compiler.stop();
   });
   const auto begin = std::chrono::steady_clock::now();
