@@ -317,9 +317,7 @@ constexpr std::size_t kEndMessageBytesMax = 16u << 10;
 // What is escaped in the frame takes twice as many bytes there at most, and fits its header.
 std::string beginning_of(const std::string& message) {
   std::string text = printable_lines(message.substr(0, kEndMessageBytesMax));
-  std::size_t end = std::min(text.size(), kEndMessageBytesMax);
-  while (end > 0 && utf8_valid_bytes(std::string_view(text).substr(0, end)) < end) --end;
-  text.resize(end);
+  text.resize(utf8_valid_bytes(std::string_view(text).substr(0, kEndMessageBytesMax)));
   return text;
 }
 

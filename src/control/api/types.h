@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/sha256.h"
+#include "base/split_limit.h"
 
 namespace quire::control {
 
@@ -73,6 +74,9 @@ struct InstanceLimits {
   // On the engine's clock: work of instances of one tenant and equal priority goes in this order.
   // It promises nothing, and nothing ends when it is over.
   std::uint64_t deadline_ns = kNoDeadline;
+
+  SplitLimit page_limit() const { return {page_count_max, childrens_page_count}; }
+  SplitLimit token_limit() const { return {token_count_max, childrens_token_count}; }
 };
 
 inline constexpr std::uint32_t kNoPageCountMax = ~std::uint32_t{0};

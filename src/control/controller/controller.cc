@@ -12,6 +12,11 @@
 namespace quire::control {
 namespace {
 
+static_assert(StoreJobs::kOnDiskCountMax +
+                      2 * (SnapshotOpens::kOnDiskCountMax + SnapshotSaves::kCountMax) <
+                  store::kDiskJobCountMax,
+              "also with two models, no kind of job takes the disk's last place");
+
 ModelDescription describe(const ServedModel& served) {
   const inference::ModelInfo& info = served.backend->model();
   const inference::BackendCapabilities& device = served.backend->capabilities();

@@ -20,9 +20,7 @@ Result<void> Controller::check_new_pages(Instance& instance, const std::vector<O
   TRY(check_new(instance, ids));
   const std::uint64_t held = instance.page_object_count;
   if (held + ids.size() <= instance.limits.page_count_max) return {};
-  return beyond(
-      "page_count_max", ids.size(), held,
-      {.own = instance.limits.page_count_max, .childrens = instance.limits.childrens_page_count});
+  return beyond("page_count_max", ids.size(), held, instance.limits.page_limit());
 }
 
 void Controller::make_pages(Operation& operation, const std::vector<ObjectId>& ids) {

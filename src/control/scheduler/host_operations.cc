@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/planted_fault.h"
-#include "base/split_limit.h"
 #include "control/resources/away_pages.h"
 #include "control/resources/context_suspend.h"
 #include "control/resources/context_swap.h"
@@ -455,10 +454,9 @@ Result<void> Scheduler::meter_tokens(Instance& instance, std::uint64_t count) {
   std::uint64_t& metered = instance.statistics.metered_token_count;
   const std::uint64_t maximum = instance.limits.token_count_max;
   if (metered + count > maximum) {
-    const SplitLimit limit = {.own = maximum, .childrens = instance.limits.childrens_token_count};
     return Error(ErrorCode::QuotaExceeded, "token_count_max: " + std::to_string(count) +
                                                " more wanted, " + std::to_string(metered) + " of " +
-                                               limit.text("used"));
+                                               instance.limits.token_limit().text("used"));
   }
   metered += count;
   return {};
@@ -502,9 +500,8 @@ Error Scheduler::beyond_quota(Instance& instance, std::uint32_t count) {
   const std::uint32_t own_quota = own_quota_of(instance);
   if (quota_of(instance) < own_quota) return beyond_tenant_quota(instance, count);
   const std::uint32_t elsewhere = maximum - own_quota;
-  const SplitLimit limit = {.own = maximum, .childrens = instance.limits.childrens_page_count};
   std::string message = "page_count_max: " + std::to_string(count) + " more wanted, " +
-                        std::to_string(held) + " of " + limit.text("held");
+                        std::to_string(held) + " of " + instance.limits.page_limit().text("held");
   if (elsewhere > 0) message += ", " + std::to_string(elsewhere) + " of other models";
   if (away > 0) message += ", " + std::to_string(away) + " of suspended contexts to come back";
   return Error(ErrorCode::QuotaExceeded, std::move(message));

@@ -27,9 +27,10 @@ class SnapshotSaves {
   // Under way at once, each with one job of the disk at most: as of SnapshotOpens.
   static constexpr std::size_t kCountMax = 48;
 
-  bool has_room() const { return saves_.size() < kCountMax; }
   SnapshotSaves(ModelResources& resources, OperationTable& table, SnapshotDisk& disk)
       : resources_(resources), table_(table), disk_(disk) {}
+
+  bool has_room() const { return saves_.size() < kCountMax; }
 
   // `operation` is a ContextSave, `operation.child` its shadow. Answers it in the end.
   void start(Operation& operation);
