@@ -477,6 +477,8 @@ std::uint32_t Scheduler::quota_of(Instance& instance) {
   const std::uint64_t maximum = tenant.options.page_count_max;
   if (maximum == kNoPageCountMax) return quota;
   const std::uint64_t left = maximum - std::min(maximum, tenant.page_count);
+  // Mostly; what is away need not be counted for it.
+  if (quota <= ledger(instance).page_count() + left) return quota;
   const std::uint64_t held = charge_of(ledger(instance), resources_, 0).page_count;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(quota, held + left));
 }
