@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace quire::simulation {
 
 using lifecycle::InstanceId;
@@ -10,6 +12,7 @@ using lifecycle::InstanceId;
 namespace {
 
 constexpr std::uint64_t kPauseNsMax = 20'000'000;
+constexpr std::uint64_t kDeadlineNsMax = kSecond;
 
 }  // namespace
 
@@ -34,6 +37,8 @@ void DirectClient::launch() {
   request.tenant = control::TenantId{1 + dice_.below(town_.knobs.tenant_count)};
   request.arguments = {std::to_string(dice_.next())};
   request.limits = town_.knobs.limits;
+  // Promises nothing: an order among equals, and some are over before they begin.
+  if (dice_.one_in(3)) request.deadline_in_ns = 1 + dice_.time_ns(kDeadlineNsMax);
   const Result<InstanceId> launched = manager_.launch(std::move(request), *this);
   if (!launched.ok()) {
     town_.trace.note({"client", number_}, "refused",

@@ -129,7 +129,6 @@ Knobs Knobs::of(Scenario scenario, std::uint64_t seed) {
   knobs.scenario = scenario;
   knobs.model_count = dice.one_in(3) ? 2 : 1;
   knobs.page_size = 4u << dice.below(3);
-  knobs.inflight_max = dice.between(1, 2);
   knobs.has_disk = !dice.one_in(4);
   knobs.has_helper = !dice.one_in(4);
   knobs.tenant_count = dice.between(1, 3);
@@ -140,6 +139,8 @@ Knobs Knobs::of(Scenario scenario, std::uint64_t seed) {
   knobs.control.prefill_row_budget = dice.between(4, 64);
   knobs.control.page_wait_ns_max = dice.between(1, 1'000) * kMillisecond;
   knobs.control.hash_bits = dice.one_in(4) ? 8 : 64;
+  knobs.control.rowless_count_max = dice.one_in(3) ? dice.between(1, 4) : 32;
+  knobs.control.answer_bytes_max = dice.one_in(3) ? dice.between(1, 2'000) : 64u << 20;
   knobs.control.miss_count_max = dice.one_in(4) ? 64 : 0;
   knobs.control.eviction = static_cast<control::EvictionPolicyKind>(dice.below(3));
   set_limits(knobs.limits, dice);

@@ -28,7 +28,6 @@ struct Knobs {
   std::uint32_t row_count_max = 64;
   std::uint32_t sequence_count = 64;
   std::uint32_t embed_slot_count = 256;
-  std::uint32_t inflight_max = 2;
   std::uint32_t instance_slot_count = 16;        // Of the runtime; further launches wait,
   std::uint32_t waiting_launch_count_max = 256;  // so many at once.
   bool has_disk = true;

@@ -41,7 +41,6 @@ inference::SimulatedBackendOptions Device::options(const Knobs& knobs) {
   options.sequence_count = knobs.sequence_count;
   options.embed_slot_count = knobs.embed_slot_count;
   options.row_count_max = knobs.row_count_max;
-  options.inflight_max = knobs.inflight_max;
   options.manual = true;
   options.fail_pass = [this](const inference::Batch&, std::size_t) { return failure("pass"); };
   options.fail_load = [this](const inference::Batch&, std::size_t) { return failure("load"); };

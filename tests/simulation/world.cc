@@ -73,14 +73,12 @@ World::World(const WorldOptions& options)
                sockets_, service_),
       peers_(town_, link_, seeds_.next()) {
   link_.wake_io = [] {};
-  for (std::uint32_t tenant = 0; tenant <= knobs_.tenant_count; ++tenant) {
-    control_.set_tenant(control::TenantId{tenant}, {.weight = dice_.between(1, 4) * 0.5});
-  }
   loop_.set_door(&gateway_);
   add_servers(http_);
   add_programs();
   for (std::uint32_t tenant = 0; tenant <= knobs_.tenant_count; ++tenant) {
-    manager_.name_tenant(control::TenantId{tenant}, 1, knobs_.tenant_limits);
+    const auto weight = static_cast<std::uint32_t>(dice_.between(1, 4));
+    manager_.name_tenant(control::TenantId{tenant}, weight, knobs_.tenant_limits);
   }
   for (std::uint32_t number = 0; number < knobs_.direct_count; ++number) {
     direct_.push_back(

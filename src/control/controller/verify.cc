@@ -138,7 +138,10 @@ void Controller::verify() const {
     QUIRE_CHECK(instance->argument_bytes == bytes, "J3, O3");
     TenantPages& sum = tenants[instance->tenant_pages];
     sum.instance_count += 1;
-    for (const PageLedger& ledger : instance->ledgers) sum.page_count += ledger.page_count();
+    std::uint64_t page_count = 0;
+    for (const PageLedger& ledger : instance->ledgers) page_count += ledger.page_count();
+    QUIRE_CHECK(page_count <= instance->limits.page_count_max, "S5");
+    sum.page_count += page_count;
   }
   for (const auto& [id, tenant] : tenants_) {
     const TenantPages& sum = tenants[&tenant.pages];

@@ -5,7 +5,9 @@
 //
 // A page counts once, whether it is held or several contexts of the instance are to have it back.
 // Pages of tails have no names, so those count for each context: forks that shared one have a copy
-// each when they are back.
+// each when they are back. So held and away may be more than the quota, by a page for each such
+// fork; what is held never is: the fork that has no room left for its copy is refused it, as one
+// that stayed and writes is.
 //
 // The PageLedger knows which contexts these are. One that has all its pages again stays known until
 // the next count.

@@ -23,13 +23,12 @@
 //
 // Invariants, checked by verify():
 //   S1  A page, an embed slot or a sequence that the batch under way touches is given to nobody
-//   else
-//       before it completes.
+//       else before it completes.
 //   S2  What a pass of this batch made is read in this batch only where the device's order allows
-//   it:
-//       keys and values by passes, outputs by distributions.
+//       it: keys and values by passes, outputs by distributions.
 //   S3  Ledgers and holds of pages equal a recount from all objects (I2).
 //   S4  Each instance and each tenant counts the embeds whose outputs have a slot.
+//   S5  An instance holds no more pages than its limit; who sets the limit leaves it what it holds.
 #include <compare>
 #include <cstdint>
 #include <memory>
