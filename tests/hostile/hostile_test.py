@@ -51,8 +51,8 @@ PROGRAMS = [
     ("output", 1, [], "outbox_bytes_max"),
     ("log", 1, [], "log_bytes_max"),
     ("unheard", 1, [], "child_count_max"),
-    ("loop", 64, ["--cpu-seconds-max", "0.1"], "cpu_ns_max"),
-    ("naps", 64, ["--cpu-seconds-max", "0.1"], "cpu_ns_max"),
+    ("loop", 64, ["--cpu-seconds-max", "0.05"], "cpu_ns_max"),
+    ("naps", 64, ["--cpu-seconds-max", "0.05"], "cpu_ns_max"),
 ]
 # Modules, and what is said of them; nothing where they are compiled and run.
 MODULES = [

@@ -254,7 +254,7 @@ class Detaching(WithServer):
 
 
 class Full(WithServer):
-    arguments = ("--instances", "2", "--launch-queue", "0", "--connections", "2")
+    arguments = ("--grace", "0.2", "--instances", "2", "--launch-queue", "0", "--connections", "2")
 
     async def test_a_full_server_says_when_to_try_again(self) -> None:
         await self.client.launch("echo")

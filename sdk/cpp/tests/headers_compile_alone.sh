@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# headers_compile_alone.sh SDK GUEST_COMPILER HOST_COMPILER: fails when a header needs another one
-# to be included first, or warns.
+# headers_compile_alone.sh SDK FOLDER GUEST_COMPILER HOST_COMPILER [LAUNCHER]: fails when a header
+# needs another one to be included first, or warns. What it compiles lies in FOLDER, by the same
+# names each time, so that a LAUNCHER that remembers (ccache) knows what has not changed.
 set -euo pipefail
-sdk=$1 guest=$2 host=$3
+sdk=$1 folder=$2 guest=$3 host=$4 launcher=("${@:5}")
 mapfile -t flags <"$sdk/guest_flags.rsp"
+mkdir -p "$folder"
 check() {  # NAME COMPILER...
-  local name=$1
+  local name=$1 source
   shift
-  echo "#include \"quire/$name\"" |
-    "$@" -I"$sdk/include" -Wall -Wextra -Wshadow -Werror -std=c++20 -fsyntax-only -x c++ - ||
+  source=$folder/$(basename "$1")_$name.cpp
+  echo "#include \"quire/$name\"" >"$source"
+  "${launcher[@]}" "$@" -I"$sdk/include" -Wall -Wextra -Wshadow -Werror -std=c++20 -c "$source" \
+    -o "$source.o" ||
     { echo "quire/$name does not compile alone with: $*"; return 1; }
 }
 jobs=()
