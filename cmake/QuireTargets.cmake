@@ -143,6 +143,12 @@ function(quire_test NAME)
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} quire_test_support GTest::gtest GTest::gtest_main Threads::Threads)
   # Compiling tests is nearly half of a cold build, and a quarter of that is -O2.
   target_compile_options(${NAME} PRIVATE $<$<CONFIG:Release>:-O1> ${QUIRE_BLIND_WARNINGS_OFF})
-  gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" RUN_SERIAL ${ARG_ALONE})
+  set(properties TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_LABELS)  # An empty one would be lost, and the next name taken for it.
+    list(APPEND properties LABELS "${ARG_LABELS}")
+  endif()
+  if(ARG_ALONE)
+    list(APPEND properties RUN_SERIAL ON)
+  endif()
+  gtest_discover_tests(${NAME} DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()

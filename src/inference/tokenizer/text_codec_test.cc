@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/sanitizer.h"
 #include "inference/tokenizer/engine_encoder.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/tokenizer/utf8.h"
@@ -329,7 +330,7 @@ TEST(TextCodec, LoadsAVocabularyOf150000TokensWithinASecond) {
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   ASSERT_NE(codec, nullptr);
   EXPECT_EQ(codec->vocabulary_size(), 150000u);
-  EXPECT_LT(seconds, 1.0);
+  EXPECT_LT(seconds, kUnderSanitizer ? 5.0 : 1.0);
 }
 
 }  // namespace
