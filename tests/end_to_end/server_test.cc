@@ -363,5 +363,22 @@ TEST(EndToEndServer, ARealGuestWhoseClientVanishesLeavesNothing) {
   EXPECT_EQ(status_of(server).launched_count, 20u);
 }
 
+TEST(EndToEndServer, ModelsDivideOneBudgetOfMemoryWhateverAPageOfEachTakes) {
+  const auto page_count_of = [](const std::vector<std::string>& models, const char* memory) {
+    std::vector<std::string> arguments = {"--kv-memory", memory};
+    for (const std::string& model : models) {
+      arguments.insert(arguments.end(), {"--model", golden_path(model)});
+    }
+    ServerProcess server(arguments);
+    EXPECT_FALSE(server.url().empty()) << server.err;
+    return server.url().empty() ? 0 : status_of(server).page_count;
+  };
+  const std::uint64_t llama = page_count_of({"tiny_llama"}, "1MiB");
+  const std::uint64_t qwen = page_count_of({"tiny_qwen3"}, "1MiB");
+  EXPECT_GT(llama, 0u);
+  EXPECT_NE(llama, qwen);
+  EXPECT_EQ(page_count_of({"tiny_llama", "tiny_qwen3"}, "2MiB"), llama + qwen);
+}
+
 }  // namespace
 }  // namespace quire::test
