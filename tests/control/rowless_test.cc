@@ -27,9 +27,9 @@ class Rowless : public testing::Test {
     return options;
   }
   // With outputs that a pass wrote.
-  Guest start(std::uint32_t output_count = 1) {
+  Guest start(std::uint32_t output_count = 1, TenantId tenant = TenantId{1}) {
     Guest guest;
-    guest.id = harness.start();
+    guest.id = harness.start(tenant);
     guest.queue = harness.queue(guest.id);
     guest.outputs = harness.embeds(guest.id, guest.queue, output_count);
     const ObjectId context = harness.context(guest.id, guest.queue);
@@ -88,6 +88,59 @@ TEST_F(Rowless, ReadsOfAllAreAsManyAsRowsAtMost) {
   EXPECT_EQ(all(), kRowsMax);
   EXPECT_TRUE(harness.step());
   EXPECT_EQ(all(), 4 * kOfOne);
+}
+
+// Nobody is charged rows for a read, and still a tenant that does nothing else goes first only as
+// often as its share says: whoever decodes beside it has each of its tokens with the next batch or
+// the one behind that.
+TEST_F(Rowless, ATenantThatOnlyReadsKeepsNoOtherFromItsTokens) {
+  std::vector<Guest> readers;
+  for (std::uint32_t each = 0; each < kRowsMax; ++each) readers.push_back(start());
+  const Guest other = start(1, TenantId{2});
+  const ObjectId context = harness.context(other.id, other.queue);
+  for (const Guest& each : readers) read(each, 100);
+  constexpr std::size_t kTokenCount = 20;
+  std::size_t batch_count = 0;
+  for (std::uint32_t token = 0; token < kTokenCount; ++token) {
+    harness.send(other.id, ContextAppend{context, count_tokens(1, token + 1)}, false);
+    harness.send(other.id, ContextForward{context, other.outputs}, false);
+    const auto next = read(other, 1);
+    for (; answered(other, next) == 0 && batch_count < 2 * kTokenCount; ++batch_count) {
+      EXPECT_TRUE(harness.step());
+    }
+    ASSERT_EQ(answered(other, next), 1u) << "token " << token << " after " << batch_count;
+  }
+}
+
+// All pages but the first are of another context than the chain that the first one begins.
+TEST_F(Rowless, PagesThatAContextIsMadeOfByCopyingCountAsReads) {
+  constexpr std::uint32_t kPageSize = 16;
+  const Guest guest = start();
+  std::vector<ObjectId> pages;
+  for (const std::uint32_t first : {100u, 300u}) {
+    const ObjectId context = harness.context(guest.id, guest.queue);
+    harness.send(guest.id, ContextAppend{context, count_tokens(3 * kPageSize, first)}, false);
+    harness.send(guest.id, ContextFlush{context}, false);
+    std::vector<ObjectId> of_one = harness.new_objects(3);
+    harness.send(guest.id, ContextPages{context, 0, of_one}, false);
+    pages.insert(pages.end(), of_one.begin(), of_one.end());
+  }
+  harness.run();
+  // One page of its own, two that are copied: two of these, and the third has no room.
+  const std::vector<ObjectId> mixed{pages[0], pages[4], pages[5]};
+  std::vector<std::uint32_t> tokens = count_tokens(kPageSize, 100);
+  const std::vector<std::uint32_t> others = count_tokens(3 * kPageSize, 300);
+  tokens.insert(tokens.end(), others.begin() + kPageSize, others.end());
+  std::vector<FutureId> made;
+  for (std::uint32_t each = 0; each < 3; ++each) {
+    made.push_back(
+        harness.send(guest.id, ContextFromPages{harness.new_object(), guest.queue, mixed, tokens}));
+  }
+  EXPECT_TRUE(harness.step());
+  EXPECT_EQ(answered(guest, made), 2u);
+  EXPECT_TRUE(harness.step());
+  ASSERT_EQ(answered(guest, made), 3u);
+  for (const FutureId each : made) EXPECT_FALSE(harness.error(guest.id, each));
 }
 
 // 200 bytes are three of eight tokens and their probabilities.

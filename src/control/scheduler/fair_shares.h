@@ -4,10 +4,12 @@
 //
 // A tenant's time is the rows that it was given, over its weight; whoever has the smallest goes
 // first, so that tenants that always have something waiting get rows in proportion to their
-// weights, to within one batch. A tenant that had nothing waiting may not save up for ever: it
-// enters at the time of those who waited, less kCreditBatchCount full batches. What found room at
-// once is charged too, though it takes nothing from anybody: so nobody may owe more than
-// kDebtBatchCount full batches, and whoever used what was left over is held back for so long only.
+// weights, to within one batch. What has no row is charged as a part of one (kRowsOfRowless), or a
+// tenant that only reads outputs would go first for ever. A tenant that had nothing waiting may not
+// save up for ever: it enters at the time of those who waited, less kCreditBatchCount full batches.
+// What found room at once is charged too, though it takes nothing from anybody: so nobody may owe
+// more than kDebtBatchCount full batches, and whoever used what was left over is held back for so
+// long only.
 //
 // A round is one batch that is built. Who is left waiting at its end decides the common time.
 //
@@ -43,6 +45,8 @@ class FairShares {
  public:
   static constexpr double kCreditBatchCount = 1;
   static constexpr double kDebtBatchCount = 4;
+  // To read an output or to copy a page: 0.1 ms, where a row of the smallest model takes 0.8.
+  static constexpr double kRowsOfRowless = 0.125;
 
   // `batch_row_count`: of a full batch.
   explicit FairShares(std::uint32_t batch_row_count) : batch_rows_(batch_row_count) {}
@@ -60,7 +64,7 @@ class FairShares {
   bool is_in_turn(const FairShare& share) const {
     return share.time <= time_ + batch_rows_ / share.weight;
   }
-  void charge(FairShare& share, std::uint32_t row_count) { share.time += row_count / share.weight; }
+  void charge(FairShare& share, double row_count) { share.time += row_count / share.weight; }
   // Something of it was ready and found no room in this round.
   void leave_waiting(FairShare& share) { share.waiting_round = round_; }
   // `least_waiting` is the smallest time of those left waiting, `most_served` the largest of all

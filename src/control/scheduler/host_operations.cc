@@ -601,6 +601,10 @@ void Scheduler::describe(const Operation& operation,
 
 namespace {
 
+// To choose and sort takes as long as what is chosen is: the whole of a vocabulary of 49,152 takes
+// 8 ms, and 256 of it a tenth of one.
+constexpr std::uint64_t kBytesOfOneRead = 8u << 10;
+
 std::uint64_t answer_bytes(const inference::DistributionRequest& request,
                            const inference::ModelInfo& model) {
   using Kind = inference::DistributionKind;
@@ -633,16 +637,17 @@ Scheduler::Attempt Scheduler::distribution(Operation& operation) {
   EmbedObject& embed = *operation.input_embeds.front();
   if (embed.state == EmbedState::Failed) return fail(operation, embed.error->copy());
   if (embed.state != EmbedState::Output) return fail(operation, unwritten(embed));
-  if (!has_rowless_room(*operation.instance)) return Attempt::Later;
+  if (!has_rowless_room(operation)) return Attempt::Later;
   inference::DistributionRequest& request = batch_.distributions.emplace_back();
   describe(operation, request);
   const std::uint64_t bytes = answer_bytes(request, resources_.model);
   if (building_.answer_bytes > 0 && building_.answer_bytes + bytes > options_.answer_bytes_max) {
     batch_.distributions.pop_back();
+    shares_.leave_waiting(share_of(operation));
     return Attempt::Later;
   }
   building_.answer_bytes += bytes;
-  note_rowless(*operation.instance, bytes);
+  note_rowless(operation, static_cast<std::uint32_t>(1 + bytes / kBytesOfOneRead));
   std::uint32_t pass = inference::kNoSlot;
   if (embed.batch == static_cast<std::uint64_t>(batch_.id)) {
     request.row = embed.row;

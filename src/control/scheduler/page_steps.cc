@@ -28,8 +28,8 @@ Scheduler::Attempt Scheduler::copy_page(Operation& operation) {
     return Attempt::Later;
   }
   if (body.slot_count > 0) {
-    if (!has_rowless_room(*operation.instance)) return Attempt::Later;
-    note_rowless(*operation.instance);
+    if (!has_rowless_room(operation)) return Attempt::Later;
+    note_rowless(operation, 1);
     batch_.copies.push_back(copy_slots(from, to, body));
   }
   table_.finish(operation, AnswerBody(Done{}));
@@ -61,7 +61,9 @@ Scheduler::Attempt Scheduler::export_pages(Operation& operation) {
                   [&](const PageObject* page) { return is_being_written(*page); })) {
     return Attempt::Later;
   }
+  if (copy_count > 0 && !has_rowless_room(operation)) return Attempt::Later;
   if (!can_take(operation, copy_count)) return want_pages(operation, copy_count);
+  note_rowless(operation, copy_count);
   std::vector<PageId> copies;
   QUIRE_CHECK(resources_.cache.take(copy_count, copies), "make_room() made too little");
   for (PageObject* page : operation.input_pages) {
@@ -176,7 +178,9 @@ Scheduler::Attempt Scheduler::make_from_pages(Operation& operation) {
   if (Result<void> quota = check_quota(instance, wanted); !quota.ok()) {
     return fail(operation, std::move(quota).take_error());
   }
+  if (wanted > 0 && !has_rowless_room(operation)) return Attempt::Later;
   if (!can_take(operation, wanted)) return want_pages(operation, wanted);
+  note_rowless(operation, wanted);
   adopt_pages(context, resources_, ledger(instance), operation.input_pages, body.tokens,
               batch_.copies);
   table_.finish(operation,

@@ -106,23 +106,23 @@ std::uint32_t Scheduler::device_row_limit() const {
 }
 
 // For a read or a copy: each can make the next one ready, and so all of them come into one batch.
-bool Scheduler::has_rowless_room(Instance& instance) {
+bool Scheduler::has_rowless_room(const Operation& operation) {
+  Instance& instance = *operation.instance;
   const auto batch = static_cast<std::uint32_t>(batch_.id);
   if (instance.rowless_batch != batch) {
     instance.rowless_batch = batch;
     instance.rowless_count = 0;
   }
-  return instance.rowless_count < options_.rowless_count_max &&
-         building_.rowless_count < device_row_limit();
+  if (instance.rowless_count >= options_.rowless_count_max) return false;
+  if (building_.rowless_count < device_row_limit()) return true;
+  shares_.leave_waiting(share_of(operation));
+  return false;
 }
 
-// To choose and sort takes as long as what is chosen is: the whole of a vocabulary of 49,152 takes
-// 8 ms, and 256 of it a tenth of one.
-void Scheduler::note_rowless(Instance& instance, std::uint64_t answer_bytes) {
-  constexpr std::uint64_t kBytesOfOne = 8u << 10;
-  const auto count = static_cast<std::uint32_t>(1 + answer_bytes / kBytesOfOne);
-  instance.rowless_count += count;
+void Scheduler::note_rowless(const Operation& operation, std::uint32_t count) {
+  operation.instance->rowless_count += count;
   building_.rowless_count += count;
+  shares_.charge(share_of(operation), FairShares::kRowsOfRowless * count);
 }
 
 // Everything that is ready, and what prefill may have beside it.

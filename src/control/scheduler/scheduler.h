@@ -70,9 +70,9 @@ struct SchedulerOptions {
   std::uint32_t decode_row_count_max = 16;    // An operation of at most so many rows is decoding.
   std::uint64_t aging_ns = 1'000'000'000;     // As of BatchOrder.
   std::uint32_t lookup_page_count_max = 512;  // Looked up in one build: 100 us.
-  // What has no row takes the device's time too: reads and copies of one instance in a batch, long
-  // answers counting more than once; of all, as many as rows. And what the answers of a batch may
-  // take; one has room however long.
+  // What has no row takes the device's time too: reads and copied pages of one instance in a batch,
+  // long answers counting more than once; of all, as many as rows. And what the answers of a batch
+  // may take. One has room, however long its answer and however many pages it copies.
   std::uint32_t rowless_count_max = 32;
   std::uint64_t answer_bytes_max = 64u << 20;
   // Then NoFreePage, though others might free some: unless they go on, with something built or done
@@ -197,7 +197,7 @@ class Scheduler {
     StepModel::Step step;               // Without its time.
     std::vector<bool> load_is_of_tier;  // For each load of the batch; the others are of opens.
     std::uint32_t tier_save_count = 0;  // Saves before those of snapshots.
-    std::uint32_t rowless_count = 0;    // Reads and copies.
+    std::uint32_t rowless_count = 0;    // Reads and copied pages.
     std::uint64_t answer_bytes = 0;     // Of the reads.
     std::uint32_t last_pass() const { return static_cast<std::uint32_t>(passes.size()) - 1; }
     std::uint32_t row_count() const { return step.decode_row_count + step.prefill_row_count; }
@@ -255,8 +255,8 @@ class Scheduler {
            batch_.copies.size();
   }
   std::uint32_t device_row_limit() const;
-  bool has_rowless_room(Instance& instance);
-  void note_rowless(Instance& instance, std::uint64_t answer_bytes = 0);
+  bool has_rowless_room(const Operation& operation);
+  void note_rowless(const Operation& operation, std::uint32_t count);
   std::uint32_t take(Operation& operation, bool is_prefill, std::uint32_t rows_max);
   void collect();
   void serve_waiters();
