@@ -165,6 +165,39 @@ TEST_F(DiskWaits, WhoOpensAndSavesMoreThanTheDiskHasRoomForKeepsNobodyFromIt) {
   }
 }
 
+// A tenant that has all its contexts saved again and again leaves places for another's save and
+// open.
+TEST_F(DiskWaits, WhoSavesAndOpensWithoutEndKeepsNoOtherTenantFromIt) {
+  constexpr std::size_t kMany = 4 * SnapshotSaves::kCountMax;
+  PageGuest many(harness, kTenant);
+  const ObjectId context = context_of(many, 16);
+  EXPECT_FALSE(outcome(many, many.send(ContextSave{context, "it", false, {}})));
+  PageGuest other(harness, TenantId{2});
+  const ObjectId others = context_of(other, 16);
+  EXPECT_FALSE(outcome(other, other.send(ContextSave{others, "its", false, {}})));
+  for (const bool opens : {true, false}) {
+    for (std::size_t each = 0; each < kMany; ++each) {
+      if (opens) {
+        many.send(ContextOpen{harness.new_object(), many.queue, "it", false});
+      } else {
+        many.send(ContextSave{context, "it", true, {}});
+      }
+    }
+    run_without_disk();
+    const FutureId wanted =
+        opens ? other.send(ContextOpen{harness.new_object(), other.queue, "its", false})
+              : other.send(ContextSave{others, "its", true, {}});
+    std::size_t job_count = 0;
+    for (; !harness.has(other.id, wanted) && job_count < kMany; ++job_count) {
+      run_without_disk();
+      if (!harness.disk->run_one()) break;
+    }
+    ASSERT_TRUE(harness.has(other.id, wanted)) << "behind " << job_count << " jobs of the disk";
+    EXPECT_FALSE(harness.error(other.id, wanted));
+    harness.run();
+  }
+}
+
 // An open that waits for pages itself frees none.
 TEST_F(DiskWaits, OpensThatWaitForPagesKeepNobody) {
   PageGuest older(harness, kTenant);

@@ -13,7 +13,8 @@ namespace quire::control {
 namespace {
 
 static_assert(StoreJobs::kOnDiskCountMax +
-                      2 * (SnapshotOpens::kOnDiskCountMax + SnapshotSaves::kCountMax) <
+                      2 * (SnapshotOpens::kOnDiskCountMax + SnapshotSaves::kCountMax +
+                           TierTransfers::kReadJobCountMax + TierTransfers::kWriteJobCountMax) <
                   store::kDiskJobCountMax,
               "also with two models, no kind of job takes the disk's last place");
 

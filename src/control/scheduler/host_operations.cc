@@ -278,7 +278,7 @@ Scheduler::Attempt Scheduler::splice(Operation& operation) {
 }
 
 Scheduler::Attempt Scheduler::save(Operation& operation) {
-  if (!saves_.has_room()) return Attempt::Later;
+  if (!saves_.has_room(operation.instance->tenant)) return Attempt::Later;
   Context* shadow = table_.contexts.make();
   shadow->model = this;
   shadow->instance = operation.instance;

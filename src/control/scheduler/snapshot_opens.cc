@@ -66,9 +66,11 @@ void SnapshotOpens::forget(Operation& operation) {
   opens_.erase(found);
 }
 
-Result<void> SnapshotOpens::submit(Open& open, store::DiskJob job) {
+Result<void> SnapshotOpens::submit(Open& open, const Operation& operation, store::DiskJob job) {
   const store::DiskJobId id = TRY(disk_.submit(std::move(job)));
-  open_of_job_.emplace(static_cast<std::uint64_t>(id), open.key);
+  const TenantId tenant = operation.instance->tenant;
+  open_of_job_.emplace(static_cast<std::uint64_t>(id), OnDisk{open.key, tenant});
+  on_disk_.take(tenant, 1);
   open.waits = true;
   return {};
 }
@@ -76,7 +78,8 @@ Result<void> SnapshotOpens::submit(Open& open, store::DiskJob job) {
 bool SnapshotOpens::deliver(store::DiskAnswer& answer, std::vector<Ref<Operation>>& ready) {
   const auto job = open_of_job_.find(static_cast<std::uint64_t>(answer.id));
   if (job == open_of_job_.end()) return false;
-  const auto found = opens_.find(job->second);
+  on_disk_.give(job->second.tenant, 1);
+  const auto found = opens_.find(job->second.open);
   open_of_job_.erase(job);
   if (found == opens_.end()) return true;
   Open& open = *found->second;
@@ -116,10 +119,11 @@ bool SnapshotOpens::is_dropped(const Open& open, std::size_t index) const {
 Result<void> SnapshotOpens::begin(Open& open, Operation& operation) {
   const ContextOpen& body = std::get<ContextOpen>(operation.body);
   open.is_started = true;
-  return submit(open, store::OpenJob{.tenant = tenant_name(operation.instance->tenant),
-                                     .name = body.name,
-                                     .wanted = disk_.space(),
-                                     .takes = body.takes});
+  return submit(open, operation,
+                store::OpenJob{.tenant = tenant_name(operation.instance->tenant),
+                               .name = body.name,
+                               .wanted = disk_.space(),
+                               .takes = body.takes});
 }
 
 // The answer of the store, before anything of it is used.
@@ -227,13 +231,14 @@ void SnapshotOpens::pass(Open& open) {
   if (!open.read.empty()) open.read.erase(open.read.begin());
 }
 
-Result<void> SnapshotOpens::read_more(Open& open) {
+Result<void> SnapshotOpens::read_more(Open& open, const Operation& operation) {
   std::vector<PageName> names;
   for (std::size_t index = open.next;
        index < open.opened.chain.size() && names.size() < kPagesPerRead; ++index) {
     names.push_back(open.opened.chain[index]);
   }
-  return submit(open, store::ReadPagesJob{.space = disk_.space(), .names = std::move(names)});
+  return submit(open, operation,
+                store::ReadPagesJob{.space = disk_.space(), .names = std::move(names)});
 }
 
 Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayHold& may_hold) {
@@ -241,7 +246,7 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayH
   if (open.error) return std::move(*std::exchange(open.error, {}));
   if (open.waits) return Step{};
   if (!open.is_started) {
-    if (!has_disk_room()) return Step{.end = StepEnd::Again};
+    if (!has_disk_room(operation)) return Step{.end = StepEnd::Again};
     TRY(begin(open, operation));
     return Step{};
   }
@@ -260,8 +265,8 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayH
       return Step{.end = StepEnd::Again};
     }
     if (open.read.empty()) {
-      if (!has_disk_room()) return Step{.end = StepEnd::Again};
-      TRY(read_more(open));
+      if (!has_disk_room(operation)) return Step{.end = StepEnd::Again};
+      TRY(read_more(open, operation));
       return Step{};
     }
     TRY(check(open, context, 0));

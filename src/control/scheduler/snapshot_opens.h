@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "control/pages/tenant_shares.h"
 #include "control/resources/context.h"
 #include "control/resources/model_resources.h"
 #include "control/scheduler/operation_table.h"
@@ -29,8 +30,8 @@ namespace quire::control {
 
 class SnapshotOpens {
  public:
-  // The disk has room for so many jobs of all kinds; these are opens, so that who opens much keeps
-  // nobody from it.
+  // The disk has room for so many jobs of all kinds; these are opens, each tenant's half of what
+  // the others leave (TenantShares), so that who opens much keeps nobody from it.
   static constexpr std::size_t kOnDiskCountMax = 48;
 
   SnapshotOpens(ModelResources& resources, OperationTable& table, SnapshotDisk& disk)
@@ -89,15 +90,17 @@ class SnapshotOpens {
   Result<void> accept(Open& open, Operation& operation);
   Result<void> check(const Open& open, const Context& context, std::size_t offset) const;
   Result<std::size_t> count_loads(const Open& open, const Context& context) const;
-  bool has_disk_room() const { return open_of_job_.size() < kOnDiskCountMax; }
+  bool has_disk_room(const Operation& operation) const {
+    return on_disk_.may_take(operation.instance->tenant, 1);
+  }
   bool is_dropped(const Open& open, std::size_t index) const;
   void attach(Open& open, Operation& operation, NodeId node);
   static void pass(Open& open);
   void commit_loaded(Open& open, Operation& operation, std::size_t count);
-  Result<void> read_more(Open& open);
+  Result<void> read_more(Open& open, const Operation& operation);
   void load(Operation& operation, inference::Batch& batch, std::uint32_t count);
   void finish_tail(Open& open, Operation& operation);
-  Result<void> submit(Open& open, store::DiskJob job);
+  Result<void> submit(Open& open, const Operation& operation, store::DiskJob job);
   Open& open_of(Operation& operation);
   PageLedger& ledger(Operation& operation) const;
 
@@ -105,7 +108,12 @@ class SnapshotOpens {
   OperationTable& table_;
   SnapshotDisk& disk_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Open>> opens_;  // By the operation's age.
-  std::unordered_map<std::uint64_t, std::uint64_t> open_of_job_;
+  struct OnDisk {
+    std::uint64_t open = 0;  // Its key.
+    TenantId tenant{};
+  };
+  std::unordered_map<std::uint64_t, OnDisk> open_of_job_;
+  TenantShares on_disk_{kOnDiskCountMax};  // Jobs.
   std::vector<std::uint64_t> in_batch_;
 };
 

@@ -33,6 +33,8 @@ void SnapshotSaves::start(Operation& operation) {
   const Iterator made = saves_.emplace(key, std::make_unique<Save>()).first;
   Save& save = *made->second;
   save.operation = Ref<Operation>(&operation);
+  save.tenant = operation.instance->tenant;
+  shares_.take(save.tenant, 1);
   save.options.overwrite = body.overwrites;
   save.chain.resize(shadow.committed_count);
   NodeId node = shadow.head;
@@ -92,6 +94,11 @@ void SnapshotSaves::abandon(const Operation& operation) {
   // One that waits is cleared away by what it waits for; for a batch to come, nobody would ask.
   if (save.waits_for_disk || save.reading_count > 0 || save.reads_tail) return;
   if (save.options.ticket != store::kNoTicket) disk_.release(save.options.ticket);
+  erase(found);
+}
+
+void SnapshotSaves::erase(Iterator found) {
+  shares_.give(found->second->tenant, 1);
   saves_.erase(found);
 }
 
@@ -229,7 +236,7 @@ void SnapshotSaves::end(Iterator found, Result<AnswerBody> answer) {
     table_.contexts.destroy(shadow);
     table_.finish(*operation, std::move(answer));
   }
-  saves_.erase(found);
+  erase(found);
 }
 
 }  // namespace quire::control

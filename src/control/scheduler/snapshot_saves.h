@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "control/pages/tenant_shares.h"
 #include "control/resources/context.h"
 #include "control/resources/model_resources.h"
 #include "control/scheduler/operation_table.h"
@@ -24,13 +25,13 @@ namespace quire::control {
 
 class SnapshotSaves {
  public:
-  // Under way at once, each with one job of the disk at most: as of SnapshotOpens.
+  // Under way at once, each with one job of the disk at most; shared as the opens of SnapshotOpens.
   static constexpr std::size_t kCountMax = 48;
 
   SnapshotSaves(ModelResources& resources, OperationTable& table, SnapshotDisk& disk)
       : resources_(resources), table_(table), disk_(disk) {}
 
-  bool has_room() const { return saves_.size() < kCountMax; }
+  bool has_room(TenantId tenant) const { return shares_.may_take(tenant, 1); }
 
   // `operation` is a ContextSave, `operation.child` its shadow. Answers it in the end.
   void start(Operation& operation);
@@ -49,6 +50,7 @@ class SnapshotSaves {
  private:
   struct Save {
     Ref<Operation> operation;
+    TenantId tenant{};
     store::SnapshotRecord record;
     store::SaveOptions options;
     std::vector<NodeId> chain;  // Root first; held by the shadow.
@@ -68,11 +70,13 @@ class SnapshotSaves {
   Result<void> take_pages_read(Save& save, std::uint64_t key,
                                std::vector<Result<inference::PageBytes>> pages);
   void end(Iterator found, Result<AnswerBody> answer);
+  void erase(Iterator found);
 
   ModelResources& resources_;
   OperationTable& table_;
   SnapshotDisk& disk_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Save>> saves_;
+  TenantShares shares_{kCountMax};  // Of saves_.
   std::unordered_map<std::uint64_t, std::uint64_t> save_of_job_;
   std::vector<std::uint64_t> in_batch_;  // Saves whose pages the batch reads, in its order.
   std::uint64_t count_ = 0;

@@ -11,14 +11,13 @@ namespace quire::control {
 namespace {
 
 constexpr std::uint32_t kPagesPerJob = 16;
-constexpr std::size_t kWriteJobCountMax = 2;  // So that who reads does not wait for many writes.
 
 }  // namespace
 
 bool TierTransfers::read(const std::vector<NodeId>& nodes) {
   PageTiers& tiers = resources_.tiers;
   bool has_any = false;
-  for (std::size_t next = 0; next < nodes.size();) {
+  for (std::size_t next = 0; next < nodes.size() && may_read();) {
     store::ReadCachedJob job{.space = disk_.space(), .names = {}};
     std::vector<Moving> moving;
     for (; next < nodes.size() && moving.size() < kPagesPerJob; ++next) {

@@ -74,7 +74,8 @@ TierTransfers::Fetch TierTransfers::look(const std::vector<NodeId>& run) {
     cost.read_count += tiers.is_to_be_read(node);
   }
   if (run.empty() || !costs_.should_restore(cost)) return {};
-  const bool waits = !tiers.is_ready(run.front()) && !tiers.is_to_be_read(run.front());
+  const bool is_read = !tiers.is_ready(run.front()) && !tiers.is_to_be_read(run.front());
+  const bool waits = is_read || (cost.read_count > 0 && !may_read());
   const bool reads = cost.read_count > 0 && read(run);
   if (const std::uint32_t ready = ready_count(run); ready > 0) {
     return {.end = FetchEnd::WantsPages, .page_count = ready};

@@ -45,6 +45,9 @@ class TierTransfers final : public EvictionSink {
  public:
   static constexpr std::uint32_t kSavesPerBatch = 64;
   static constexpr std::uint32_t kLoadsPerBatch = 64;
+  // Jobs of the disk at once, which has room for so many of all kinds.
+  static constexpr std::size_t kReadJobCountMax = 12;
+  static constexpr std::size_t kWriteJobCountMax = 2;  // Who reads does not wait for many writes.
 
   TierTransfers(ModelResources& resources, OperationTable& table, SnapshotDisk& disk,
                 CostModel costs)
@@ -147,6 +150,7 @@ class TierTransfers final : public EvictionSink {
     TransferId transfer = kNoTransfer;
   };
 
+  bool may_read() const { return reads_.size() < kReadJobCountMax; }
   bool keeps(NodeId node);
   bool begin_load(NodeId node, PageId page, SwapIn* swap, inference::Batch& batch);
   // Asks the disk for those of `nodes` that only it has. False: nothing is on its way.
