@@ -75,6 +75,30 @@ TEST(PageShortage, SaysThatTheTiersHaveNoRoomWhereThereAreSome) {
       "that dropped slots (no tier has room for them: more --kv-host or --kv-disk gives it)");
 }
 
+// Whoever goes on need not free a page, and meanwhile nobody who is less important takes one.
+TEST(PageShortage, EndsTheWaitOfOneForWhomThereIsNoPageHoweverMuchOthersDo) {
+  Harness harness(pool_of(8));
+  PageGuest first(harness, TenantId{1});
+  first.alloc(1);
+  PageGuest hoarder(harness, TenantId{1});
+  const std::vector<ObjectId> held = hoarder.alloc(5);
+  PageGuest younger(harness, TenantId{2});
+  harness.run();
+  const FutureId wanted = first.send(AllocPages{first.queue, harness.new_objects(3)});
+  const FutureId behind = younger.send(AllocPages{younger.queue, harness.new_objects(1)});
+  constexpr std::uint64_t kThoughtNs = 900'000'000;
+  std::uint64_t waited_ns = 0;
+  for (; !harness.has(younger.id, behind) && waited_ns < 70'000'000'000; waited_ns += kThoughtNs) {
+    hoarder.begin_probe({held[0]}, kPageSize);
+    for (int turn = 0; turn < 3; ++turn) harness.step();
+    harness.clock.advance_ns(kThoughtNs);
+  }
+  EXPECT_EQ(harness.error(first.id, wanted), ErrorCode::NoFreePage);
+  ASSERT_TRUE(harness.has(younger.id, behind));
+  EXPECT_FALSE(harness.error(younger.id, behind));
+  EXPECT_GT(waited_ns, 59'000'000'000u) << "as long as others may free some, it waits";
+}
+
 TEST(PageShortage, NamesOpaquePages) {
   Harness harness(pool_of(8));
   PageGuest author(harness, TenantId{1});

@@ -257,6 +257,13 @@ struct alignas(64) Operation {
   std::vector<PageObject*> output_pages;
   std::uint64_t wait_since_ns = 0;  // For pages.
 
+  // Its context was suspended: what it had done is lost.
+  void begin_anew() {
+    is_started = false;
+    done_count = 0;
+    requeries.clear();
+    output_tokens.clear();
+  }
   void recycle() {
     instance = nullptr;
     model = nullptr;

@@ -17,6 +17,9 @@ using inference::Row;
 Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
   Context& context = *operation.context;
   if (context.is_in_flight) return Attempt::Later;
+  // Not when it is suspended: that would look through all operations of an instance for each of its
+  // contexts. No other operation brings the context back before this one, which is first on it.
+  if (context.is_suspended && operation.is_started) operation.begin_anew();
   // What it gave up may be there still, so that it would need no other page: but it was given up
   // for somebody.
   if (context.is_suspended && gives_way(operation)) {

@@ -146,6 +146,7 @@ bool Scheduler::dispatch() {
   is_building_ = false;
   tiers_.end_build();
   const bool is_submitted = submit_batch();
+  refuse_overdue();
   if (!is_submitted) resolve_stuck();
   drain();
   counts_.build_ns += table_.clock.now_ns() - start_ns;
@@ -360,6 +361,19 @@ void Scheduler::resolve_stuck() {
     if (importance_of(each) > importance_of(chosen)) last = index;
   }
   if (!others_may_free() && !disk_may_free()) fail_waiter(last);
+}
+
+// However much others do: it need not free a page, and those behind the one that waits wait as
+// well.
+void Scheduler::refuse_overdue() {
+  if (waiters_.empty()) return;
+  const std::uint64_t most_ns = options_.page_wait_ns_max * options_.page_wait_count_max;
+  const std::uint64_t now_ns = table_.clock.now_ns();
+  const auto overdue =
+      std::find_if(waiters_.begin(), waiters_.end(), [&](const Ref<Operation>& each) {
+        return each.get() != nullptr && now_ns - each.get()->wait_since_ns >= most_ns;
+      });
+  if (overdue != waiters_.end()) fail_waiter(static_cast<std::size_t>(overdue - waiters_.begin()));
 }
 
 void Scheduler::fail_waiter(std::size_t index) {

@@ -76,8 +76,10 @@ struct SchedulerOptions {
   std::uint32_t rowless_count_max = 32;
   std::uint64_t answer_bytes_max = 64u << 20;
   // Then NoFreePage, though others might free some: unless they go on, with something built or done
-  // in the last tenth of it.
+  // in the last tenth of it. Behind so many times as long, whatever they do: nobody who is less
+  // important takes a page meanwhile.
   std::uint64_t page_wait_ns_max = 10'000'000'000;
+  std::uint32_t page_wait_count_max = 6;
   store::Disk* disk = nullptr;  // Null: snapshots are not supported, and no tier is on disk.
   PageTierOptions tiers{};      // page_bytes is the backend's.
   TierChoice tier_choice = TierChoice::Measured;
@@ -236,6 +238,7 @@ class Scheduler {
   void complete_transfers(inference::Completion& completion);
   bool submit_batch();
   void resolve_stuck();
+  void refuse_overdue();
   bool others_may_free() const;
   bool disk_may_free() const;
   void fail_waiter(std::size_t index);

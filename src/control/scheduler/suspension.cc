@@ -101,14 +101,6 @@ void Scheduler::suspend(Context& context) {
     ++counts_.swap_count;
   }
   ++counts_.suspension_count;
-  // What was on its way in it begins anew when the context is back.
-  for (Operation* each = context.instance->first; each != nullptr; each = each->instance_next) {
-    if (each->context != &context || !each->is_started) continue;
-    each->is_started = false;
-    each->done_count = 0;
-    each->requeries.clear();
-    each->output_tokens.clear();
-  }
 }
 
 void Scheduler::resume(Context& context) {
