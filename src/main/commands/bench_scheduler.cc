@@ -23,6 +23,15 @@ struct StepTimes {
   Spread complete_us;  // Of taking in what it did, up to the last answer.
 };
 
+// How a stream asks for its next token.
+enum class Ask : std::uint8_t {
+  Sample,  // forward_sample: one command, as of text_completion and generate.
+  Read,    // context.forward and get_next_dist: two, and the token comes from the program.
+};
+const char* name_of(Ask how) {
+  return how == Ask::Sample ? "forward_sample" : "get_next_dist";
+}
+
 // One stream: a context that grows by a token a step.
 struct Stream {
   control::InstanceId instance{};
@@ -32,17 +41,32 @@ constexpr control::ObjectId kQueue{1};
 constexpr control::ObjectId kContext{2};
 constexpr control::ObjectId kOutput{3};
 
-void ask(control::ControlPort& control, Stream& stream, std::vector<std::uint32_t> tokens) {
+// The token behind `tokens`, which may be none where the last one is queued already.
+void ask(control::ControlPort& control, Ask how, Stream& stream,
+         std::vector<std::uint32_t> tokens) {
   const auto tell = [&](control::CommandBody body) {
     control.submit({stream.instance, control::kNoFuture, std::move(body)});
   };
-  tell(control::ContextAppend{.context = kContext, .tokens = std::move(tokens)});
-  tell(control::ContextForward{.context = kContext, .output_embeds = {kOutput}});
-  control.submit({stream.instance, control::FutureId{++stream.future},
-                  control::GetNextDist{.queue = kQueue, .embed = kOutput, .top_k = 1}});
+  const auto expect = [&](control::CommandBody body) {
+    control.submit({stream.instance, control::FutureId{++stream.future}, std::move(body)});
+  };
+  if (!tokens.empty()) tell(control::ContextAppend{kContext, std::move(tokens)});
+  if (how == Ask::Sample) {
+    expect(control::ContextSample{.context = kContext, .queues_token = true});
+  } else {
+    tell(control::ContextForward{.context = kContext, .output_embeds = {kOutput}});
+    expect(control::GetNextDist{.queue = kQueue, .embed = kOutput, .top_k = 1});
+  }
 }
 
-StepTimes measure(std::uint32_t stream_count) {
+// What the program has to append before it asks again.
+std::vector<std::uint32_t> tokens_of(const control::AnswerBody& body) {
+  const auto* next = std::get_if<control::NextDistribution>(&body);
+  if (next == nullptr) return {};
+  return {next->tokens.front()};
+}
+
+StepTimes measure(std::uint32_t stream_count, Ask how) {
   const SteadyClock clock;
   const std::uint32_t pages_each = (kPromptTokensEach + kWarmUpSteps + kSteps) / 16 + 2;
   inference::SimulatedBackendOptions device{.page_count = pages_each * stream_count,
@@ -62,7 +86,7 @@ StepTimes measure(std::uint32_t stream_count) {
     tell(control::CreateQueue{.queue = kQueue});
     tell(control::ContextCreate{.context = kContext, .queue = kQueue});
     tell(control::AllocEmbeds{.queue = kQueue, .embeds = {kOutput}});
-    ask(control, streams[each], random_prompt(random, 512, kPromptTokensEach));
+    ask(control, how, streams[each], random_prompt(random, 512, kPromptTokensEach));
   }
   std::vector<double> build_us;
   std::vector<double> complete_us;
@@ -78,7 +102,7 @@ StepTimes measure(std::uint32_t stream_count) {
     for (control::Answer& answer : answers) {
       Stream& stream = streams[static_cast<std::size_t>(answer.instance) - 1];
       const auto body = std::move(answer.body).take();
-      ask(control, stream, {std::get<control::NextDistribution>(body).tokens.front()});
+      ask(control, how, stream, tokens_of(body));
     }
     if (step < kWarmUpSteps) continue;
     build_us.push_back(static_cast<double>(built_ns - before_ns) * 1e-3);
@@ -93,29 +117,36 @@ Result<void> bench_scheduler(const cli::BenchOptions& options) {
   const bool is_text = options.output == cli::OutputStyle::Text;
   nlohmann::json rows = nlohmann::json::array();
   if (is_text) {
-    print("requests   build us (least)   budget us   ns/request   completion us (least)\n");
+    print(
+        "request         requests   build us (least)   budget us   ns/request   completion us "
+        "(least)\n");
   }
-  for (const std::uint32_t count : options.streams) {
-    const StepTimes times = measure(std::max(count, 1u));
+  const auto add = [&](std::uint32_t count, Ask how) {
+    const StepTimes times = measure(std::max(count, 1u), how);
     const double budget_us = kBudgetUs + kBudgetUsPerRequest * count;
-    rows.push_back({{"requests", count},
+    rows.push_back({{"request", name_of(how)},
+                    {"requests", count},
                     {"build_us", times.build_us.median},
                     {"build_us_least", times.build_us.least},
                     {"budget_us", budget_us},
                     {"complete_us", times.complete_us.median},
                     {"complete_us_least", times.complete_us.least}});
-    if (!is_text) continue;
+    if (!is_text) return;
     char line[160];
-    std::snprintf(line, sizeof line, "%8u %10.1f (%5.1f) %11.1f %12.0f %14.1f (%5.1f)\n", count,
-                  times.build_us.median, times.build_us.least, budget_us,
+    std::snprintf(line, sizeof line, "%-15s %8u %10.1f (%5.1f) %11.1f %12.0f %14.1f (%5.1f)\n",
+                  name_of(how), count, times.build_us.median, times.build_us.least, budget_us,
                   times.build_us.median * 1e3 / count, times.complete_us.median,
                   times.complete_us.least);
     print(line);
+  };
+  for (const Ask how : {Ask::Sample, Ask::Read}) {
+    for (const std::uint32_t count : options.streams) add(count, how);
   }
   if (is_text) {
     print("build: from the device being free to the next batch submitted, median of " +
           std::to_string(kSteps) +
-          " steps; a request is a stream's token: its forward pass and its distribution\n");
+          " steps; a request is a stream's token, asked for with one command (forward_sample, as "
+          "text_completion\nand generate do) or with two (context.forward and get_next_dist)\n");
   } else {
     print(nlohmann::json{{"results", rows}}.dump() + "\n");
   }
