@@ -1,7 +1,8 @@
 #include "base/json.h"
 
+#include <cstddef>
 #include <optional>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/utf8.h"
@@ -29,37 +30,85 @@ std::optional<std::size_t> too_deep_at(std::string_view text) {
   return std::nullopt;
 }
 
+// Builds the value, and stops at a key that its object has already. nlohmann's own parser tells of
+// keys through a callback, with which it looks through all that an array holds at the end of each
+// object in it.
+class Builder final : public Json::json_sax_t {
+ public:
+  // What is wrong with the text; once parsing has stopped.
+  struct Wrong {
+    std::optional<std::size_t> byte;
+    std::string what;
+  };
+  const Wrong& wrong() const { return wrong_; }
+  Json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr) != nullptr; }
+  bool boolean(bool value) override { return add(value) != nullptr; }
+  bool number_integer(std::int64_t value) override { return add(value) != nullptr; }
+  bool number_unsigned(std::uint64_t value) override { return add(value) != nullptr; }
+  bool number_float(double value, const std::string&) override { return add(value) != nullptr; }
+  bool string(std::string& value) override { return add(std::move(value)) != nullptr; }
+  bool binary(Json::binary_t&) override { return false; }  // Not in text.
+  bool start_object(std::size_t) override { return open(Json::value_t::object); }
+  bool start_array(std::size_t) override { return open(Json::value_t::array); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(std::string& name) override {
+    const auto [member, is_new] = open_.back()->emplace(name, nullptr);
+    member_ = &*member;
+    if (!is_new) wrong_.what = "the JSON key " + in_quotes(name) + " appears twice";
+    return is_new;
+  }
+  bool parse_error(std::size_t byte, const std::string&, const Json::exception& error) override {
+    const bool is_syntax = dynamic_cast<const Json::parse_error*>(&error) != nullptr;
+    if (is_syntax) wrong_.byte = byte;
+    wrong_.what = is_syntax ? "not valid JSON" : "not valid JSON: " + in_quotes(error.what());
+    return false;
+  }
+
+ private:
+  // Where the next value belongs: the member whose key came last, the end of an array, the root.
+  Json* add(Json value) {
+    Json* place = &root_;
+    if (!open_.empty() && open_.back()->is_object()) {
+      place = member_;
+    } else if (!open_.empty()) {
+      place = &open_.back()->emplace_back();
+    }
+    *place = std::move(value);
+    return place;
+  }
+  bool open(Json::value_t type) {
+    open_.push_back(add(type));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Json root_;
+  std::vector<Json*> open_;  // From the root down. Nothing is added beside one that is open.
+  Json* member_ = nullptr;
+  Wrong wrong_;
+};
+
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const std::string& source, std::uint64_t offset) {
-  if (const auto at = too_deep_at(text)) {
-    return Error(ErrorCode::Corrupted, source + ": byte " + std::to_string(offset + *at) +
-                                           ": JSON nested deeper than " +
-                                           std::to_string(kJsonDepthMax));
-  }
-  std::vector<std::set<std::string>> open_objects;
-  std::string repeated;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == Json::parse_event_t::key && repeated.empty() &&
-        !open_objects.back().insert(parsed.get<std::string>()).second) {
-      repeated = in_quotes(parsed.get<std::string>());
-    }
-    return true;
+  const auto at_byte = [&](std::size_t byte) {
+    return source + ": byte " + std::to_string(offset + byte) + ": ";
   };
-  try {
-    Json value = Json::parse(text, watch);
-    if (!repeated.empty()) {
-      return Error(ErrorCode::Corrupted, source + ": the JSON key " + repeated + " appears twice");
-    }
-    return value;
-  } catch (const Json::parse_error& error) {
+  if (const auto at = too_deep_at(text)) {
     return Error(ErrorCode::Corrupted,
-                 source + ": byte " + std::to_string(offset + error.byte) + ": not valid JSON");
-  } catch (const Json::exception& error) {
-    return Error(ErrorCode::Corrupted, source + ": not valid JSON: " + in_quotes(error.what()));
+                 at_byte(*at) + "JSON nested deeper than " + std::to_string(kJsonDepthMax));
   }
+  Builder builder;
+  if (Json::sax_parse(text, &builder)) return builder.take();
+  const Builder::Wrong& wrong = builder.wrong();
+  return Error(ErrorCode::Corrupted,
+               (wrong.byte ? at_byte(*wrong.byte) : source + ": ") + wrong.what);
 }
 
 }  // namespace quire

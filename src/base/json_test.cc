@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 namespace quire {
 namespace {
 
@@ -22,6 +24,32 @@ TEST(ParseJson, RefusesDepthRepeatsAndWhatIsNoJson) {
 TEST(ParseJson, BracketsInStringsAreNoDepth) {
   EXPECT_EQ(error_of("[\"" + std::string(100, '[') + "\\\"" + std::string(100, '{') + "\"]"), "");
   EXPECT_EQ(error_of(std::string(64, '[') + std::string(64, ']')), "");
+}
+
+TEST(ParseJson, GivesWhatIsWritten) {
+  for (const char* text :
+       {"null", "true", "-7", "18446744073709551615", "0.25", R"("a\u00e9\n")", "[]", "{}",
+        R"([{}, [], [[1], {"a": [2, {"b": null}], "c": {}}], "x"])",
+        R"({"a": {"b": [1, {"c": 2}, 3], "d": false}, "b": [{"a": 1}, {"a": 2}]})"}) {
+    const Result<Json> json = parse_json(text, "here");
+    ASSERT_TRUE(json.ok()) << text;
+    EXPECT_EQ(json.value(), Json::parse(text)) << text;
+  }
+  EXPECT_EQ(error_of("[1e999]").substr(0, 22), "here: not valid JSON: ");
+}
+
+// Of what a client may send as one frame. The whole array was looked through for each of its
+// objects: 700,000 of them took minutes.
+TEST(ParseJson, TakesTimeInProportionToTheText) {
+  constexpr std::size_t kCount = 700'000;
+  std::string text = "[{}";
+  for (std::size_t each = 1; each < kCount; ++each) text += ",{}";
+  const std::clock_t begin = std::clock();
+  const Result<Json> json = parse_json(text + "]", "here");
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json.value().size(), kCount);
+  EXPECT_LT(seconds, 5) << "of processor time";
 }
 
 }  // namespace
