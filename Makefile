@@ -38,7 +38,7 @@ lint: ## check the layout of the code and the arrows between layers
 format: ## let clang-format settle the layout of the code
 	@tools/lint.sh --fix
 
-bench: ## measure: kernels, generation speed, paged against basic
+bench: ## measure all that docs/benchmarks.md tells of this engine, a quarter of an hour
 	@tools/setup.sh packages engines model build
 	@tools/bench.sh
 

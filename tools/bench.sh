@@ -1,16 +1,26 @@
 #!/usr/bin/env bash
-# bench.sh: measures this machine: generation speed, then paged against basic. Nothing else should run.
+# bench.sh [OPTION...]: measures this machine, every `quire bench` in turn, each under the command that
+# it is: generation and the page store, then scheduling and programs. A quarter of an hour; nothing
+# else should run. The options go to those that load a model.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 quire=build/release/quire
+bench() {
+  echo
+  echo "quire bench $*"
+  "$quire" bench "$@"
+}
 "$quire" doctor | sed -n '2,4p'
-echo
-"$quire" bench generate "$@"
-echo
-"$quire" bench kv "$@"
-echo
-"$quire" bench restore
-echo
-"$quire" bench pressure
-echo
-"$quire" bench sink
+bench generate "$@"
+bench kv "$@"
+bench restore "$@"
+bench pressure "$@"
+bench sink "$@"
+bench pages
+bench scheduler
+bench batching --device simulated
+bench batching --device cpu "$@"
+bench arrival "$@"
+bench calls "$@"
+bench overhead "$@"
+bench launch "$@" build/release/inferlets/text_completion.wasm -- --acknowledge --prompt x
