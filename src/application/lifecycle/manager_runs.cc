@@ -163,6 +163,11 @@ void InstanceManager::Implementation::after_run(InstanceRecord& record, sandbox:
     case sandbox::RunState::Trapped:
       end_trapped(record);
       return;
+    case sandbox::RunState::Overrun:
+      if (over_cpu_limit(record)) return;
+      end(record, EndKind::LimitExceeded, "cpu_ns_uncut_max: " + record.instance->trap_message(),
+          "cpu_ns_uncut_max");
+      return;
   }
 }
 

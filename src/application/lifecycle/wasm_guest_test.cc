@@ -2,6 +2,8 @@
 // commands. The guests are hand-written in the text format.
 #include <gtest/gtest.h>
 
+#include <time.h>
+
 #include <span>
 #include <string>
 #include <vector>
@@ -279,6 +281,74 @@ TEST_P(WasmGuest, KillEndsALoopAtOnce) {
   EXPECT_EQ(only_end().kind, EndKind::Killed);
   EXPECT_EQ(only_end().message, "no longer wanted");
   EXPECT_EQ(engine->manager.kill(id, "again").error().code(), ErrorCode::NotFound);
+}
+
+// Host functions that keep the processor busy for 5 ms: one that suspends, and never needs to, and
+// one that cannot.
+sandbox::CallOutcome be_busy(void*, sandbox::GuestMemory, sandbox::RawValue* values) noexcept {
+  const auto cpu_ns = [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+  };
+  const std::uint64_t start_ns = cpu_ns();
+  while (cpu_ns() - start_ns < 5 * kMillisecond) {
+  }
+  values[0].set(std::int32_t{0});
+  return sandbox::CallOutcome::Return;
+}
+constexpr sandbox::HostFunction kBusyFunctions[] = {
+    {"test", "busy", ">i", false, &be_busy}, {"test", "suspending-busy", ">i", true, &be_busy}};
+
+std::string call_busy(const std::string& name, std::size_t count) {
+  std::string calls;
+  for (std::size_t i = 0; i < count; ++i) calls += "(drop (call $busy))";
+  return "(import \"test\" \"" + name + "\" (func $busy (result i32))) (func (export \"run\") " +
+         calls + ")";
+}
+
+TEST_P(WasmGuest, HostCallsInAStraightLineEndByTheirLimit) {
+  open({.instance_count_max = 4}, kBusyFunctions);
+  engine->launch(must_load(call_busy("busy", 1000)));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::LimitExceeded);
+  EXPECT_EQ(only_end().limit, "cpu_ns_uncut_max");
+  EXPECT_NE(only_end().message.find("cpu_ns_uncut_max"), std::string::npos) << only_end().message;
+  EXPECT_LT(only_end().cpu_ns, 3'000 * kMillisecond);
+}
+
+TEST_P(WasmGuest, HostCallsInAStraightLineEndByALowerCpuLimitAsThat) {
+  open({.instance_count_max = 4}, kBusyFunctions);
+  InstanceLimits limits;
+  limits.cpu_ns_max = 60 * kMillisecond;
+  engine->launch(must_load(call_busy("busy", 1000)), {}, limits);
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::LimitExceeded);
+  EXPECT_EQ(only_end().limit, "cpu_ns_max");
+}
+
+TEST_P(WasmGuest, HostCallsInALoopAreCutAndGoOn) {
+  open({.instance_count_max = 4}, kBusyFunctions);
+  engine->launch(must_load(R"((import "test" "busy" (func $busy (result i32)))
+    (func (export "run") (result i32) (local $left i32)
+      (local.set $left (i32.const 200))
+      (loop $again
+        (drop (call $busy))
+        (br_if $again (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
+      (i32.const 6)))"));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Finished) << only_end().message;
+  EXPECT_EQ(only_end().exit_code, 6);
+}
+
+TEST_P(WasmGuest, WaitsInAStraightLineThatAreOverAreCutToo) {
+  open({.instance_count_max = 4}, kBusyFunctions);
+  engine->launch(must_load(call_busy("suspending-busy", 200)));
+  int turn_count = 0;
+  for (; engine->client.ends.empty(); ++turn_count) engine->loop.step();
+  EXPECT_EQ(only_end().kind, EndKind::Finished) << only_end().message;
+  EXPECT_GE(turn_count, 100);  // 5 ms are several slices.
 }
 
 TEST_P(WasmGuest, GrowingPastTheMemoryLimitEndsTheInstance) {

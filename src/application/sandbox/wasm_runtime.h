@@ -36,6 +36,7 @@ enum class RunState : std::uint8_t {
   Cut,       // Its time slice was over; resume() goes on.
   Finished,  // The entry returned, or the guest asked to end.
   Trapped,   // See trap_message().
+  Overrun,   // It was ended, since it could not be cut: see trap_message().
 };
 
 struct InstanceOptions {
@@ -68,14 +69,17 @@ class Instance {
 
   // Runs the guest until it waits, ends or has used `slice_ticks` (about 1 ms each; interrupt()
   // counts as one). Only in the states before Finished, and not while a wait has no result.
+  // A guest is cut where a loop or a function begins, and in a suspending call. One that makes
+  // other host calls, and comes to no such place for half a second of processor time, is ended.
   virtual RunState resume(std::uint32_t slice_ticks) = 0;
 
   // The result of the call in which the guest waits; before the next resume().
   virtual void finish_wait(std::int32_t result) = 0;
 
-  virtual std::int32_t exit_code() const = 0;           // After Finished.
-  virtual const std::string& trap_message() const = 0;  // After Trapped; with function names.
-  virtual std::uint64_t memory_bytes() const = 0;       // Of the guest's linear memory.
+  virtual std::int32_t exit_code() const = 0;  // After Finished.
+  // After Trapped, with function names; after Overrun.
+  virtual const std::string& trap_message() const = 0;
+  virtual std::uint64_t memory_bytes() const = 0;  // Of the guest's linear memory.
 };
 
 // For implementations: QuotaExceeded where a module begins with more memory than `bytes_max`.

@@ -2,6 +2,7 @@
 #include "application/sandbox/wasmtime_instance.h"
 
 #include <quire_engines.h>
+#include <time.h>
 
 #include <cstring>
 #include <utility>
@@ -19,8 +20,21 @@ constexpr std::size_t kSuspendingArgumentCountMax = 8;
 constexpr std::uint64_t kNextEpoch = 1;
 constexpr std::uint64_t kNoEpoch = std::uint64_t{1} << 62;  // Of the planted fault.
 
+// No epoch cuts a guest between one host call and the next, so the calls themselves see that it
+// comes to no place where it could be cut. They count ticks, which cost a load; the clock, which
+// goes on for this thread only, says whether the guest had the processor all the while.
+constexpr std::uint64_t kOverdueTicks = 32;  // After its slice, and from look to look.
+constexpr std::uint64_t kUncutNsMax = 500'000'000;
+
+std::uint64_t thread_cpu_ns() {
+  timespec now{};
+  QUIRE_CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0, "Linux has this clock");
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 wasm_trap_t* end_guest() {
-  static constexpr char kMessage[] = "the program ended itself";
+  static constexpr char kMessage[] = "the program ended";
   return wasmtime_trap_new(kMessage, sizeof kMessage - 1);
 }
 
@@ -80,6 +94,18 @@ std::uint64_t WasmtimeInstance::memory_bytes() const {
   return has_memory_ ? wasmtime_memory_data_size(context_, &memory_) : 0;
 }
 
+// After a host call that returns: null, or the trap.
+wasm_trap_t* WasmtimeInstance::end_if_overrun() {
+  const std::uint64_t tick = ticker_.ticks();
+  if (tick < overdue_tick_) return nullptr;
+  overdue_tick_ = tick + kOverdueTicks;
+  const std::uint64_t now_ns = thread_cpu_ns();
+  if (!overdue_since_ns_) overdue_since_ns_ = now_ns;
+  if (now_ns - *overdue_since_ns_ < kUncutNsMax) return nullptr;
+  overran_ = true;
+  return end_guest();
+}
+
 wasm_trap_t* WasmtimeInstance::call_host(void* environment, wasmtime_caller_t* caller,
                                          wasmtime_val_raw_t* values, std::size_t) noexcept {
   const auto& function = *static_cast<const HostFunction*>(environment);
@@ -87,7 +113,7 @@ wasm_trap_t* WasmtimeInstance::call_host(void* environment, wasmtime_caller_t* c
   auto& self = *static_cast<WasmtimeInstance*>(wasmtime_context_get_data(context));
   auto* raw = reinterpret_cast<RawValue*>(values);
   const CallOutcome outcome = function.call(self.host_state_, self.memory(context), raw);
-  if (outcome == CallOutcome::Return) return nullptr;
+  if (outcome == CallOutcome::Return) return self.end_if_overrun();
   QUIRE_CHECK(outcome == CallOutcome::End, "only suspending calls suspend");
   self.exited_ = true;
   self.exit_code_ = raw[0].as<std::int32_t>();
@@ -96,7 +122,7 @@ wasm_trap_t* WasmtimeInstance::call_host(void* environment, wasmtime_caller_t* c
 
 bool WasmtimeInstance::wait_finished(void* data) noexcept {
   auto& self = *static_cast<WasmtimeInstance*>(data);
-  if (!self.waiting_) return true;
+  if (!self.waiting_) return !std::exchange(self.yields_, false);
   if (!self.wait_result_) return false;
   *self.wait_slot_ = *self.wait_result_;
   self.wait_result_.reset();
@@ -128,6 +154,7 @@ void WasmtimeInstance::call_suspending_host(void* environment, wasmtime_caller_t
   switch (function.call(self.host_state_, self.memory(context), values)) {
     case CallOutcome::Return:
       results[0].of.i32 = values[0].as<std::int32_t>();
+      self.yields_ = self.ticker_.ticks() - self.slice_start_ >= self.slice_ticks_;
       return;
     case CallOutcome::Suspend:
       self.waiting_ = true;
@@ -180,6 +207,11 @@ RunState WasmtimeInstance::end_stage() {
     stage_ = Stage::Ended;
     return RunState::Finished;
   }
+  if (overran_) {
+    trapped("the program called the host for " + std::to_string(kUncutNsMax / 1'000'000) +
+            " ms without a loop or a function of its own between, where it could be cut");
+    return RunState::Overrun;
+  }
   if (trap != nullptr) return trapped(message_of(trap.get()));
   if (error != nullptr) return trapped(message_of(error.get()));
   if (stage_ == Stage::Instantiate) {
@@ -205,6 +237,8 @@ RunState WasmtimeInstance::resume(std::uint32_t slice_ticks) {
   QUIRE_CHECK(!waiting_ || wait_result_, "the guest waits");
   slice_start_ = ticker_.ticks();
   slice_ticks_ = slice_ticks;
+  overdue_tick_ = slice_start_ + slice_ticks + kOverdueTicks;
+  overdue_since_ns_.reset();
   ticker_.begin();
   RunState state = RunState::Cut;
   while (stage_ != Stage::Ended) {

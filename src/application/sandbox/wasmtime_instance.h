@@ -67,6 +67,7 @@ class WasmtimeInstance final : public Instance {
   static wasmtime_error_t* epoch_reached(wasmtime_context_t* context, void* data,
                                          std::uint64_t* delta,
                                          wasmtime_update_deadline_kind_t* kind) noexcept;
+  wasm_trap_t* end_if_overrun();
   static bool wait_finished(void* data) noexcept;
 
   WasmFuture start_stage();
@@ -85,6 +86,10 @@ class WasmtimeInstance final : public Instance {
   std::int32_t* wait_slot_ = nullptr;  // Where wasmtime wants the result; on no guest's memory.
   std::uint64_t slice_start_ = 0;
   std::uint32_t slice_ticks_ = 1;
+  bool yields_ = false;             // In a suspending call that is over, as its slice is.
+  std::uint64_t overdue_tick_ = 0;  // When a host call looks at the clock, for want of a cut.
+  std::optional<std::uint64_t> overdue_since_ns_;  // Processor time of this thread.
+  bool overran_ = false;
   bool exited_ = false;
   std::int32_t exit_code_ = 0;
   std::string trap_message_;
