@@ -351,6 +351,36 @@ TEST_P(WasmGuest, WaitsInAStraightLineThatAreOverAreCutToo) {
   EXPECT_GE(turn_count, 100);  // 5 ms are several slices.
 }
 
+// The whole of its memory, so often.
+std::string fills(std::size_t count, std::uint32_t page_count) {
+  const std::string bytes = std::to_string(page_count << 16);
+  std::string all = "(memory (export \"memory\") " + std::to_string(page_count) +
+                    ") (func (export \"run\") (local $bytes i32) (local.set $bytes (i32.const " +
+                    bytes + "))";
+  for (std::size_t i = 0; i < count; ++i) {
+    all += "(memory.fill (i32.const 0) (i32.const 1) (local.get $bytes))";
+  }
+  return all + ")";
+}
+
+TEST_P(WasmGuest, FillsInAStraightLineAreCutByTheirCpuLimit) {
+  InstanceLimits limits;
+  limits.cpu_ns_between_waits_max = 60 * kMillisecond;
+  const ProgramId program = must_load(fills(1000, 2048));
+  engine->launch(program, {}, limits);
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::LimitExceeded);
+  EXPECT_EQ(only_end().limit, "cpu_ns_between_waits_max");
+  EXPECT_LT(only_end().cpu_ns, 1'000 * kMillisecond);
+}
+
+TEST_P(WasmGuest, FunctionsWithFewFillsAreQuickCodeAndWithManyTheBest) {
+  must_load(fills(48, 1));
+  EXPECT_EQ(only_tier->last, GetParam());
+  must_load(fills(49, 1));
+  EXPECT_EQ(only_tier->last, sandbox::Effort::Best);
+}
+
 TEST_P(WasmGuest, GrowingPastTheMemoryLimitEndsTheInstance) {
   InstanceLimits limits;
   limits.memory_bytes_max = 4u << 20;

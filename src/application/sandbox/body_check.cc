@@ -1,6 +1,8 @@
 #include "application/sandbox/body_check.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace quire::sandbox {
@@ -14,6 +16,7 @@ enum Instruction : std::uint8_t {
   kBranchTable = 0x0e,
   kCallIndirect = 0x11,
   kSelectTyped = 0x1c,
+  kConstI32 = 0x41,
   kConstF32 = 0x43,
   kConstF64 = 0x44,
   kNullReference = 0xd0,
@@ -40,49 +43,68 @@ Result<void> skip_block_type(ModuleReader& body) {
   return {};
 }
 
-// False: of a proposal that is off, which the compiler refuses.
-Result<bool> skip_misc(ModuleReader& body) {
+enum class Step : std::uint8_t {
+  Plain,
+  Bytes,     // Of a memory, as many as its last operand says,
+  Elements,  // or of a table, each of which takes longer.
+  Unknown,   // Of a proposal that is off, which the compiler refuses.
+};
+
+Result<Step> skip_misc(ModuleReader& body) {
   const std::uint32_t number = TRY(body.count());
-  if (number <= 7) return true;  // Conversions that saturate.
-  if (number > 17) return false;
+  if (number <= 7) return Step::Plain;  // Conversions that saturate.
+  if (number > 17) return Step::Unknown;
   const bool takes_two = number == 8 || number == 10 || number == 12 || number == 14;
   TRY(skip_numbers(body, takes_two ? 2 : 1));
-  return true;
+  if (number == 9 || number == 13 || number == 16) return Step::Plain;  // Drops, a table's size.
+  return number <= 11 ? Step::Bytes : Step::Elements;
 }
 
-Result<bool> skip_vector(ModuleReader& body) {
+// Behind i32.const. Whether it is a length that a memory is soon done with: 0 to 4,096, in no
+// more bytes than that takes.
+Result<bool> is_short_length(ModuleReader& body) {
+  constexpr std::uint32_t kShort = 4096;
+  const std::uint32_t first = TRY(body.byte());
+  if (first < 0x80) return first < 0x40;  // Bit 6 of the last byte is the sign.
+  const std::uint32_t second = TRY(body.byte());
+  if (second < 0x80) return second < 0x40 && ((first & 0x7f) | (second << 7)) <= kShort;
+  TRY(body.skip_number());
+  return false;
+}
+
+Result<Step> skip_vector(ModuleReader& body) {
   constexpr std::uint32_t kLast = 0x113;
   const std::uint32_t number = TRY(body.count());
-  if (number > kLast) return false;
+  if (number > kLast) return Step::Unknown;
   const bool has_lane = (number >= 84 && number <= 91) || (number >= 21 && number <= 34);
   const bool has_address = number <= 11 || (number >= 84 && number <= 93);
   if (has_address) TRY(skip_address(body));
   if (has_lane) TRY(body.skip(1));
   if (number == 12 || number == 13) TRY(body.skip(16));  // A constant, a shuffle.
-  return true;
+  return Step::Plain;
 }
 
 // What stands behind any instruction that neither begins nor ends a block.
-Result<bool> skip_operands(ModuleReader& body, std::uint8_t instruction) {
+Result<Step> skip_operands(ModuleReader& body, std::uint8_t instruction) {
   switch (instruction) {
     case kBranchTable:
       // One target more, for all other numbers.
       for (std::uint64_t left = std::uint64_t{TRY(body.count())} + 1; left > 0; --left) {
         TRY(body.skip_number());
       }
-      return true;
+      return Step::Plain;
     case kCallIndirect:
       TRY(skip_numbers(body, 2));
-      return true;
+      return Step::Plain;
     case kSelectTyped:
       for (std::uint32_t left = TRY(body.count()); left > 0; --left) TRY(skip_block_type(body));
-      return true;
+      return Step::Plain;
     case kConstF32:
       TRY(body.skip(4));
-      return true;
+      return Step::Plain;
     case kConstF64:
       TRY(body.skip(8));
-      return true;
+      return Step::Plain;
     case kMisc:
       return skip_misc(body);
     case kVector:
@@ -95,7 +117,7 @@ Result<bool> skip_operands(ModuleReader& body, std::uint8_t instruction) {
   };
   if (between(0x28, 0x3e)) {  // Loads and stores.
     TRY(skip_address(body));
-    return true;
+    return Step::Plain;
   }
   // Branches, calls, variables, tables, the memory's size, whole numbers, references.
   const bool has_number = between(0x0c, 0x0d) || instruction == 0x10 || between(0x20, 0x26) ||
@@ -103,21 +125,26 @@ Result<bool> skip_operands(ModuleReader& body, std::uint8_t instruction) {
                           instruction == kFunctionReference;
   if (has_number) {
     TRY(body.skip_number());
-    return true;
+    return Step::Plain;
   }
-  return between(0x00, 0x01) || instruction == 0x05 || instruction == 0x0f || between(0x1a, 0x1b) ||
-         between(0x45, 0xc4) || instruction == 0xd1;
+  const bool is_alone = between(0x00, 0x01) || instruction == 0x05 || instruction == 0x0f ||
+                        between(0x1a, 0x1b) || between(0x45, 0xc4) || instruction == 0xd1;
+  return is_alone ? Step::Plain : Step::Unknown;
 }
 
-Result<void> check_body(ModuleReader& body, std::uint32_t function, std::uint32_t loop_depth_max) {
+Result<std::uint32_t> check_body(ModuleReader& body, std::uint32_t function,
+                                 std::uint32_t loop_depth_max) {
   for (std::uint32_t left = TRY(body.count()); left > 0; --left) {  // Local variables.
     (void)TRY(body.count());
     TRY(skip_block_type(body));
   }
   std::vector<bool> blocks;  // Those that are open; true for a loop.
   std::uint32_t loop_depth = 0;
+  std::uint32_t bulk_count = 0;
+  bool is_short = false;  // What the instruction before has put on top of the stack.
   while (!body.done()) {
     const std::uint8_t instruction = TRY(body.byte());
+    const bool was_short = std::exchange(is_short, false);
     if (instruction == kBlock || instruction == kLoop || instruction == kIf) {
       TRY(skip_block_type(body));
       blocks.push_back(instruction == kLoop);
@@ -129,26 +156,32 @@ Result<void> check_body(ModuleReader& body, std::uint32_t function, std::uint32_
                                               std::to_string(loop_depth_max));
       }
     } else if (instruction == kEnd) {
-      if (blocks.empty()) return {};
+      if (blocks.empty()) return bulk_count;
       loop_depth -= blocks.back() ? 1 : 0;
       blocks.pop_back();
-    } else if (!TRY(skip_operands(body, instruction))) {
-      return {};  // The compiler comes to it before all that follows.
+    } else if (instruction == kConstI32) {
+      is_short = TRY(is_short_length(body));
+    } else {
+      const Step step = TRY(skip_operands(body, instruction));
+      // The compiler comes to it before all that follows.
+      if (step == Step::Unknown) return bulk_count;
+      if (step == Step::Elements || (step == Step::Bytes && !was_short)) ++bulk_count;
     }
   }
-  return {};
+  return bulk_count;
 }
 
 }  // namespace
 
-Result<void> check_bodies(ModuleReader& section, std::uint32_t loop_depth_max) {
+Result<std::uint32_t> check_bodies(ModuleReader& section, std::uint32_t loop_depth_max) {
+  std::uint32_t most = 0;
   const std::uint32_t count = TRY(section.count());
   for (std::uint32_t function = 0; function < count; ++function) {
     const std::uint32_t bytes = TRY(section.count());
     ModuleReader body = TRY(section.part(bytes));
-    TRY(check_body(body, function, loop_depth_max));
+    most = std::max(most, TRY(check_body(body, function, loop_depth_max)));
   }
-  return {};
+  return most;
 }
 
 }  // namespace quire::sandbox

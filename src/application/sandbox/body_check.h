@@ -1,7 +1,8 @@
 #pragma once
 // What a compiler would take too long over: bodies whose loops nest so deep that no program was
 // ever written so. Cranelift's time grows with the square of that depth (3 s for 5,000 loops in 15
-// KB), and a compilation that has begun cannot be stopped.
+// KB), and a compilation that has begun cannot be stopped. And what code would take too long over
+// where nothing cuts it: operations on whole memories and tables, one after another.
 //
 // Thread   any; nothing is kept.
 // Errors   TooLarge names the limit; InvalidArgument for a body that is cut short.
@@ -12,7 +13,9 @@
 
 namespace quire::sandbox {
 
-// `section`: the code section.
-Result<void> check_bodies(ModuleReader& section, std::uint32_t loop_depth_max);
+// `section`: the code section. Gives the count of bulk operations of the function that has most:
+// fills, copies and the like, but not those of a memory whose length stands before them and is at
+// most 4,096.
+Result<std::uint32_t> check_bodies(ModuleReader& section, std::uint32_t loop_depth_max);
 
 }  // namespace quire::sandbox

@@ -131,10 +131,15 @@ class Checker {
       case kExport:
         return read_exports(section);
       case kCode:
-        return check_bodies(section, limits_.loop_depth_max);
+        return read_bodies(section);
       default:
         return {};
     }
+  }
+
+  Result<void> read_bodies(Reader& section) {
+    summary_.bulk_operation_count = TRY(check_bodies(section, limits_.loop_depth_max));
+    return {};
   }
 
   Result<std::uint32_t> read_count(Reader& section, std::uint32_t count_max, const char* what) {

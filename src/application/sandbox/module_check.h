@@ -1,7 +1,7 @@
 #pragma once
 // What can be said of a module before it is compiled: that it is Wasm, small enough, imports only
-// what is offered, under the right types, has an entry, and no loops that would hold a compiler up.
-// The compiler validates the rest.
+// what is offered, under the right types, has an entry, and no loops that would hold a compiler up;
+// and how long its code could go on where nothing cuts it. The compiler validates the rest.
 //
 // Thread   any; nothing is kept.
 // Errors   InvalidArgument names what is wrong and at which byte; NotSupported names the import;
@@ -33,7 +33,8 @@ struct ModuleSummary {
   bool has_initialize = false;      // `_initialize`, which a reactor wants called first.
   bool has_memory = false;          // Exports "memory".
   std::uint64_t memory_pages_min = 0;
-  std::uint32_t function_count = 0;  // Defined, not imported.
+  std::uint32_t function_count = 0;        // Defined, not imported.
+  std::uint32_t bulk_operation_count = 0;  // Of the function that has most: see check_bodies().
 };
 
 Result<ModuleSummary> check_module(std::span<const std::byte> wasm,

@@ -119,6 +119,29 @@ TEST(ModuleCheck, LoopsAreFoundBehindEveryKindOfInstruction) {
   EXPECT_FALSE(check(with_body("\x43\x01")).ok());  // Cut short.
 }
 
+TEST(ModuleCheck, CountsWhatTakesLongOfTheFunctionThatHasMostOfIt) {
+  const auto count = [](const std::string& instructions) {
+    return check(with_body(instructions)).value().bulk_operation_count;
+  };
+  EXPECT_EQ(check(kModule).value().bulk_operation_count, 0u);
+  const std::string fill = std::string("\xfc\x0b\0", 3);
+  EXPECT_EQ(count(repeated(fill, 7)), 7u);
+  EXPECT_EQ(count("\x03\x40" + repeated(fill, 7) + "\x0b" + fill), 8u);
+  const std::string all = std::string("\xfc\x08\0\0\xfc\x0a\0\0\xfc\x0b\0", 11) +
+                          std::string("\xfc\x0c\0\0\xfc\x0e\0\0\xfc\x0f\0\xfc\x11\0", 14);
+  EXPECT_EQ(count(all), 7u);
+  // Conversions, dropping a segment, a table's size.
+  EXPECT_EQ(count(std::string("\xfc\x00\xfc\x09\0\xfc\x0d\0\xfc\x10\0", 11)), 0u);
+  // A length that stands there, 4,096 and 4,097, is of that operation only.
+  EXPECT_EQ(count("\x41\x80\x20" + fill), 0u);
+  EXPECT_EQ(count("\x41\x81\x20" + fill), 1u);
+  EXPECT_EQ(count("\x41\x7f" + fill), 1u);  // -1
+  EXPECT_EQ(count("\x41\x10" + fill + fill), 1u);
+  EXPECT_EQ(count("\x02\x7f\x41\x10\x0b" + fill), 1u);
+  EXPECT_EQ(count("\x42\x10" + fill), 1u);
+  EXPECT_EQ(count(std::string("\x41\x10\xfc\x11\0", 5)), 1u);  // Of a table.
+}
+
 TEST(ModuleCheck, AnyByteMayLieWithoutHarm) {
   for (std::size_t at = 0; at < kModule.size(); ++at) {
     for (int value = 0; value < 256; ++value) {

@@ -45,7 +45,7 @@ struct InstanceOptions {
 };
 
 enum class Effort : std::uint8_t {
-  Quick,  // Ready soon, and runs slower; what is at hand already may be better.
+  Quick,  // Ready soon, and runs slower; what is at hand already, or safer, may be better.
   Best,
 };
 

@@ -29,6 +29,11 @@ constexpr std::size_t kTableKeptBytes = 8u << 10;
 // Of its stack, on which host calls run too. Deep recursion would keep 0.5 MB for each slot else.
 constexpr std::size_t kStackKeptBytes = 16u << 10;
 
+// Winch's code is cut where a loop or a function begins, Cranelift's before each operation on a
+// memory or a table too. One of all of a memory takes some 5 ms, so that many in a row would hold
+// the engine up for hours. What compilers of C++ make has 32 in a function at most.
+constexpr std::uint32_t kQuickBulkOperationCountMax = 48;
+
 std::string describe(const PoolPlan& plan, const WasmtimeOptions& options) {
   return "wasmtime " WASMTIME_VERSION " cranelift speed reservation=" +
          std::to_string(plan.memory_reservation_bytes) +
@@ -145,6 +150,7 @@ class WasmtimeRuntime final : public WasmRuntime {
   Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm, Effort effort,
                                                  Origin origin) override {
     const ModuleSummary summary = TRY(check_module(wasm, functions_, options_.module));
+    if (summary.bulk_operation_count > kQuickBulkOperationCountMax) effort = Effort::Best;
     Digest key{};
     if (cache_) {
       key = cache_->key(wasm);
