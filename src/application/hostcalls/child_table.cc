@@ -147,6 +147,17 @@ bool ChildTable::ended(GuestHandle handle, std::string record) {
   return true;
 }
 
+void ChildTable::drop_messages() {
+  for (auto& [handle, child] : children_) {
+    child.messages = {};
+    if (!child.end) continue;
+    futures_.release(child.end->size());
+    *child.end = std::string();
+  }
+  message_count_ = 0;
+  bytes_ = 0;
+}
+
 std::vector<control::InstanceId> ChildTable::take_unblocked() {
   return std::exchange(unblocked_, {});
 }

@@ -48,6 +48,8 @@ class ChildTable {
   bool message(GuestHandle child, std::string_view bytes);
   bool ended(GuestHandle child, std::string record);
 
+  void drop_messages();  // What children said, and how they ended: their parent has ended too.
+
   // Children that may have been told that there is no room, and now there is.
   std::vector<control::InstanceId> take_unblocked();
   void verify() const;

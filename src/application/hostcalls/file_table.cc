@@ -202,6 +202,11 @@ Result<void> FileTable::push(ClientFilePart part) {
   return {};
 }
 
+void FileTable::drop_inbox() {
+  for (auto& [number, file] : incoming_) file.parts = {};
+  in_bytes_ = 0;
+}
+
 void FileTable::set_absence(std::optional<Error> absence) {
   absence_ = std::move(absence);
   if (!absence_) return;

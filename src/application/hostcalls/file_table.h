@@ -76,6 +76,7 @@ class FileTable {
 
   // What the client sends.
   Result<void> push(ClientFilePart part);
+  void drop_inbox();
   bool has_room() const { return in_bytes_ < limits_.file_inbox_bytes_max; }
   // Why no part comes, or none for now; empty: one may.
   void set_absence(std::optional<Error> absence);

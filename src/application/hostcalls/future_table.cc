@@ -176,6 +176,15 @@ std::optional<std::uint64_t> FutureTable::next_deadline_ns() const {
   return next;
 }
 
+void FutureTable::drop_results() {
+  for (FutureRecord& record : records_) {
+    held_bytes_ -= record.result_bytes().size();
+    record.result = std::string();  // Not clear(), which keeps the bytes.
+    record.shared_result = nullptr;
+    record.message = std::string();
+  }
+}
+
 void FutureTable::verify() const {
   std::uint64_t held = 0;
   std::size_t used = 0;

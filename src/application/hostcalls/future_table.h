@@ -143,6 +143,8 @@ class FutureTable {
   void fire(std::uint64_t now_ns);
   std::optional<std::uint64_t> next_deadline_ns() const;
 
+  void drop_results();  // Their guest has ended.
+
   std::uint64_t held_bytes() const { return held_bytes_; }
   const SplitLimit& held_bytes_max() const { return held_bytes_max_; }
   void verify() const;

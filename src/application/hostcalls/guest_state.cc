@@ -268,6 +268,15 @@ std::int32_t GuestState::end_wait() {
   return -static_cast<std::int32_t>(ErrorCode::Timeout);
 }
 
+void GuestState::drop_untaken() {
+  http.close_all();
+  mailbox.leave();  // Gives back what it pulled, which are results.
+  futures.drop_results();
+  session.drop_inbox();
+  files.drop_inbox();
+  children.drop_messages();
+}
+
 void GuestState::end_future(FutureRecord& record) {
   const bool pending = !record.ready;
   if (record.purpose == FuturePurpose::Receive) {

@@ -84,6 +84,8 @@ class GuestState {
   void client_back();
   bool wait_over() const { return futures.wait_over(host.clock.now_ns()); }
   std::int32_t end_wait();  // What the suspended call returns.
+  // It has ended: of what only it could have taken nothing stays, of what it said all.
+  void drop_untaken();
 
   // What the instance may have itself, now that it has lent the rest to its children.
   void set_own(SplitLimit held_result_bytes_max, SplitLimit pending_bytes_max) {

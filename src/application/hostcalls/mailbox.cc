@@ -15,9 +15,12 @@ void Mailbox::join() {
 
 void Mailbox::leave() {
   if (!std::exchange(is_member_, false)) return;
-  for (const auto& [handle, subscription] : subscriptions_) {
+  for (auto& [handle, subscription] : subscriptions_) {
     broker_.unsubscribe(*this, subscription.topic, subscription.ticket);
+    subscription.messages = {};
   }
+  message_count_ = 0;
+  bytes_ = 0;
   // It gets no more before it gives back what it got.
   std::vector<std::pair<const Pull*, FutureRecord*>> untaken;
   for (const auto& [handle, pull] : pulls_) {

@@ -39,7 +39,8 @@ class Mailbox {
   std::uint32_t message_count() const { return message_count_; }
   std::uint64_t bytes() const { return bytes_; }
 
-  // Between the two the instance sends and receives. What it pulled and did not take goes back.
+  // Between the two the instance sends and receives. What it pulled and did not take goes back, and
+  // what waits in its subscriptions is gone.
   void join();
   void leave();
 

@@ -71,6 +71,11 @@ void SessionBox::put_back(std::string message) {
   inbox_.push_front(std::move(message));
 }
 
+void SessionBox::drop_inbox() {
+  inbox_ = {};
+  inbox_bytes_ = 0;
+}
+
 std::optional<Error> SessionBox::ended() const {
   return inbox_.empty() ? absence() : std::nullopt;
 }

@@ -39,6 +39,7 @@ class SessionBox {
   std::optional<std::size_t> next_bytes() const;
   std::optional<std::string> pull();
   void put_back(std::string message);  // Pulled for a future that was dropped.
+  void drop_inbox();
   void client_left(std::string why) { away_ = std::move(why); }
   void client_back() { away_.reset(); }
   // Why nothing comes from the client, or nothing for now; empty while something may.

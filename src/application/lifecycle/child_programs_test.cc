@@ -430,6 +430,62 @@ TEST_F(Children, AChildThatEndedKeepsItsPlaceUntilItsParentHasHeardIt) {
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 
+// What only the program itself could have taken goes with it: results, messages to it, the end of a
+// child of its own. Else its parent lends the room for that again, as often as it may have
+// children.
+TEST_F(Children, AChildThatEndedUnheardHoldsOnlyWhatItSaid) {
+  program("last word", [](FakeHost& host, int, std::int64_t&) -> FakeAction {
+    send(host, std::string(3000, 'w'));
+    return {};
+  });
+  program("hoarder", [](FakeHost& host, int turn, std::int64_t&) -> FakeAction {
+    if (turn == 0) {
+      launch(host, "last word", 10);
+      const std::int64_t topic = host.put(kName, "topic");
+      const std::int64_t subscription = host.call("messaging", "subscribe", {topic, 5}).value;
+      for (int each = 0; each < 8; ++each) {
+        if (each % 2 == 0) host.call("messaging", "next-message", {subscription});
+        EXPECT_EQ(host.call("messaging", "broadcast", {topic, 5, kBuffer, 5000}).value, 1);
+      }
+      return wait_for(host, host.call("runtime", "sleep", {100}).value);
+    }
+    send(host, "not heard");
+    return {};
+  });
+  const ProgramId root = program("root", [](FakeHost& host, int turn, std::int64_t&) {
+    if (turn < 3) {
+      const std::int64_t child = launch(host, "hoarder", 50);
+      EXPECT_GT(child, 0) << turn;
+      host.call("runtime", "send-child", {child, kBuffer, 4000});
+    }
+    return wait_for(host, host.call("runtime", "sleep", {1000}).value);
+  });
+  InstanceLimits limits;
+  limits.guest.inbox_message_count_max = 1;
+  const InstanceId id = engine.launch(root, {}, limits);
+  for (int turn = 0; turn < 10; ++turn) {
+    engine.settle();
+    clock.advance_ns(500);
+  }
+  const Usage usage = engine.manager.usage(100);
+  EXPECT_EQ(usage.ended_count, 2u);  // The first one's words were heard.
+  for (const InstanceUsage& each : usage.instances) {
+    if (each.stage != Stage::Ended) continue;
+    for (const hostcalls::LimitUse& figure : each.figures) {
+      const bool is_held = figure.name == "held_result_bytes_max" ||
+                           figure.name == "inbox_bytes_max" || figure.name == "mailbox_bytes_max";
+      EXPECT_FALSE(is_held) << figure.name << " " << figure.used;
+    }
+  }
+  for (const hostcalls::LimitUse& figure : usage.tenants.at(0).figures) {
+    if (figure.name != "held_bytes") continue;
+    EXPECT_EQ(figure.used, 2 * std::string("not heard").size() + 16);  // And how the first ended.
+  }
+  EXPECT_TRUE(engine.manager.kill(id, "done").ok());
+  engine.settle();
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
 TEST_F(Children, ThatCannotBeStartedGivesItsShareBack) {
   InstanceLimits limits;
   limits.control.page_count_max = 1000;

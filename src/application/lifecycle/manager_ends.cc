@@ -71,8 +71,7 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
   record.end.ended_ns = parts.clock.now_ns();
   record.end.calls = record.state->calls;
   record.state->session.flush_streams();
-  record.state->http.close_all();
-  record.state->mailbox.leave();
+  record.state->drop_untaken();
   if (record.limits.wall_ns_max > 0) {
     wall_ends.erase({record.end.launched_ns + record.limits.wall_ns_max, record.id});
   }

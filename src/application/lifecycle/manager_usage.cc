@@ -137,12 +137,12 @@ Usage InstanceManager::usage(std::size_t instance_count_max) const {
   std::vector<InstanceId> ids;
   for (const auto& [id, record] : self.records) {
     ids.push_back(id);
+    TenantSums& sum = sums[record->tenant];
+    sum.held_bytes += held_bytes(*record->state);  // Of one that has ended, what it said.
     if (record->stage != Stage::Ended) {
-      TenantSums& sum = sums[record->tenant];
       sum.use += self.use_of(*record);
       sum.page_count += self.parts.control.statistics(id).page_count;
       if (record->instance != nullptr) sum.memory_bytes += record->instance->memory_bytes();
-      sum.held_bytes += held_bytes(*record->state);
     }
     count_stage(usage, record->stage);
   }
