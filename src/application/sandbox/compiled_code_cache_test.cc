@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 namespace quire::sandbox {
 namespace {
@@ -24,8 +26,18 @@ class CompiledCode : public testing::Test {
     fs::remove_all(folder);
   }
   void TearDown() override { fs::remove_all(folder); }
-  CompiledCodeCache open(const std::string& configuration = "a") {
-    return CompiledCodeCache::open(folder.string(), configuration).take();
+  CompiledCodeCache open(const std::string& configuration = "a", const CacheLimits& limits = {}) {
+    return CompiledCodeCache::open(folder.string(), configuration, limits).take();
+  }
+  // As if it had been used so many seconds ago.
+  static void age(const fs::path& file, int seconds) {
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
+  }
+  fs::path file_of(const Digest& key) { return folder / (hex(key) + ".cwasm"); }
+  std::uint64_t bytes_on_disk() {
+    std::uint64_t bytes = 0;
+    for (const auto& each : fs::directory_iterator(folder)) bytes += fs::file_size(each);
+    return bytes;
   }
   static std::string text_of(const std::optional<MemoryFile>& file) {
     if (!file) return "(none)";
@@ -66,6 +78,68 @@ TEST_F(CompiledCode, ChangedOrCutFilesAreNotThere) {
   }
   ASSERT_TRUE(cache.store(key, bytes_of(code)).ok());
   EXPECT_EQ(text_of(cache.find(key)), code);
+}
+
+TEST_F(CompiledCode, TakesNoMoreOfTheDiskThanItMayWhateverIsStored) {
+  const CompiledCodeCache cache = open("a", {.bytes_max = 10'000});
+  for (int module = 0; module < 100; ++module) {
+    const Digest key = cache.key(bytes_of("module " + std::to_string(module)));
+    ASSERT_TRUE(cache.store(key, bytes_of(std::string(900, 'c'))).ok());
+    EXPECT_LE(bytes_on_disk(), 10'000u);
+    EXPECT_TRUE(cache.find(key).has_value());
+  }
+  EXPECT_GE(bytes_on_disk(), 9'000u);
+  const Digest large = cache.key(bytes_of("large"));
+  EXPECT_EQ(cache.store(large, bytes_of(std::string(10'000, 'c'))).error().code(),
+            ErrorCode::TooLarge);
+  EXPECT_GE(bytes_on_disk(), 9'000u);  // Nothing made room for it.
+}
+
+TEST_F(CompiledCode, CountsItsFilesToo) {
+  const CompiledCodeCache cache = open("a", {.file_count_max = 3});
+  for (int module = 0; module < 10; ++module) {
+    const Digest key = cache.key(bytes_of("module " + std::to_string(module)));
+    ASSERT_TRUE(cache.store(key, bytes_of(code)).ok());
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 3);
+}
+
+TEST_F(CompiledCode, WhatWasNotUsedForLongestGoesFirst) {
+  const CompiledCodeCache cache = open("a", {.bytes_max = 3'500});
+  const auto store = [&](const std::string& module) {
+    const Digest key = cache.key(bytes_of(module));
+    EXPECT_TRUE(cache.store(key, bytes_of(std::string(900, 'c'))).ok());
+    return key;
+  };
+  const Digest first = store("first"), second = store("second"), third = store("third");
+  age(file_of(first), 300);
+  age(file_of(second), 200);
+  age(file_of(third), 100);
+  EXPECT_TRUE(cache.find(first).has_value());  // Used now.
+  const Digest fourth = store("fourth");
+  EXPECT_FALSE(cache.find(second).has_value());
+  for (const Digest& each : {first, third, fourth}) EXPECT_TRUE(cache.find(each).has_value());
+}
+
+TEST_F(CompiledCode, OpeningTakesAwayWhatACrashLeftHalfWrittenAndWhatIsTooMuch) {
+  Digest key{};
+  {
+    const CompiledCodeCache cache = open();
+    key = cache.key(bytes_of("module"));
+    ASSERT_TRUE(cache.store(key, bytes_of(code)).ok());
+  }
+  const fs::path stale = file_of(key).string() + ".aB3xYz";
+  const fs::path fresh = file_of(key).string() + ".another";
+  const fs::path other = folder / "notes.txt";
+  for (const fs::path& each : {stale, fresh, other}) std::ofstream(each) << "half";
+  age(stale, 7200);
+  age(other, 7200);
+  (void)open();
+  EXPECT_FALSE(fs::exists(stale));
+  EXPECT_TRUE(fs::exists(fresh));  // Another process may be at it.
+  EXPECT_TRUE(fs::exists(other));  // Not ours.
+  EXPECT_TRUE(open().find(key).has_value());
+  EXPECT_FALSE(open("a", {.bytes_max = 10}).find(key).has_value());
 }
 
 TEST_F(CompiledCode, FolderThatOthersMayReadIsRefused) {
