@@ -1,5 +1,6 @@
 #include "application/hostcalls/child_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -22,7 +23,7 @@ Result<GuestHandle> ChildTable::launch(ChildLaunch launch) {
   return handle;
 }
 
-void ChildTable::serve(Child& child) {
+void ChildTable::serve(GuestHandle handle, Child& child) {
   // Whoever waits for a message, or for the end, makes room for it.
   const bool is_wanted = !child.readers.empty() || !child.waiters.empty();
   while (!child.messages.empty() && !child.readers.empty()) {
@@ -35,8 +36,23 @@ void ChildTable::serve(Child& child) {
     futures_.make_ready(reader, std::move(message));
     child.messages.pop_front();
   }
-  if (is_wanted && std::exchange(child.is_blocked, false)) unblocked_.push_back(child.instance);
+  if (is_wanted && std::erase(blocked_, handle) > 0) unblocked_.push_back(child.instance);
   if (child.end) tell_end(child);
+}
+
+void ChildTable::block(GuestHandle handle) {
+  if (std::find(blocked_.begin(), blocked_.end(), handle) == blocked_.end()) {
+    blocked_.push_back(handle);
+  }
+}
+
+// For whichever children are waited for: how many are blocked, child_count_max bounds.
+void ChildTable::room_made() {
+  std::erase_if(blocked_, [&](GuestHandle handle) {
+    const Child& child = children_.at(number(handle));
+    if (!child.waiters.empty()) unblocked_.push_back(child.instance);
+    return !child.waiters.empty();
+  });
 }
 
 void ChildTable::tell_end(Child& child) {
@@ -64,7 +80,9 @@ Result<GuestHandle> ChildTable::add_future(GuestHandle handle, FuturePurpose pur
   record.owner = handle;
   const GuestHandle future = record.handle;
   (child.*list).push_back(future);
-  serve(child);
+  const std::uint32_t message_count = message_count_;
+  serve(handle, child);
+  if (message_count_ < message_count) room_made();
   return future;
 }
 
@@ -92,7 +110,9 @@ void ChildTable::drop(GuestHandle handle) {
   const control::InstanceId instance = child.instance;
   const bool runs = !child.end;
   children_.erase(found);
+  std::erase(blocked_, handle);
   handles_.remove(handle);
+  room_made();
   if (runs) launcher_.drop_child(instance);
 }
 
@@ -108,7 +128,7 @@ void ChildTable::future_dropped(FutureRecord& record) {
     ++message_count_;
     bytes_ += record.result.size();
     child.messages.push_front(futures_.give_up(record));
-    serve(child);
+    serve(record.owner, child);
   }
 }
 
@@ -122,13 +142,13 @@ bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
   Result<void> held = fits ? Result<void>() : futures_.check_held(bytes.size());
   if (!held.ok()) futures_.fail_all(child.readers, held.error());
   if (!fits && child.readers.empty()) {
-    child.is_blocked = true;
+    block(handle);
     return false;
   }
   ++message_count_;
   bytes_ += bytes.size();
   child.messages.emplace_back(bytes);
-  serve(child);
+  serve(handle, child);
   return true;
 }
 
@@ -138,12 +158,12 @@ bool ChildTable::ended(GuestHandle handle, std::string record) {
   Child& child = found->second;
   if (Result<void> room = futures_.check_held(record.size()); !room.ok()) {
     futures_.fail_all(child.waiters, room.error());
-    child.is_blocked = true;
+    block(handle);
     return false;
   }
   futures_.hold(record.size());
   child.end = std::move(record);
-  serve(child);
+  serve(handle, child);
   return true;
 }
 
@@ -171,6 +191,10 @@ void ChildTable::verify() const {
     for (const std::string& each : child.messages) bytes += each.size();
     QUIRE_CHECK(child.messages.empty() || child.readers.empty(), "C3");
     QUIRE_CHECK(!child.end || (child.readers.empty() && child.waiters.empty()), "C3");
+  }
+  for (const GuestHandle each : blocked_) {
+    QUIRE_CHECK(children_.contains(number(each)), "C4");
+    QUIRE_CHECK(std::count(blocked_.begin(), blocked_.end(), each) == 1, "C4");
   }
   QUIRE_CHECK(count == message_count_ && bytes == bytes_, "C2");
 }

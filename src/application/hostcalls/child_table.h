@@ -10,6 +10,7 @@
 //   C2  The figures are the sums over the children; what children said last is held (FutureTable).
 //   C3  A child has messages or readers, never both; one that has ended has neither readers nor
 //       waiters.
+//   C4  Who was told that there is no room is blocked, once, until there may be some.
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -61,12 +62,13 @@ class ChildTable {
     std::deque<GuestHandle> readers;  // Futures, oldest first.
     std::vector<GuestHandle> waiters;
     std::optional<std::string> end;
-    bool is_blocked = false;
   };
   Result<Child*> find(GuestHandle child);
   template <typename Futures>
   Result<GuestHandle> add_future(GuestHandle child, FuturePurpose purpose, Futures Child::* list);
-  void serve(Child& child);
+  void serve(GuestHandle handle, Child& child);
+  void block(GuestHandle child);
+  void room_made();
   void tell_end(Child& child);
 
   Launcher& launcher_;
@@ -77,6 +79,7 @@ class ChildTable {
   std::unordered_map<std::uint32_t, Child> children_;
   std::uint32_t message_count_ = 0;
   std::uint64_t bytes_ = 0;
+  std::vector<GuestHandle> blocked_;
   std::vector<control::InstanceId> unblocked_;
 };
 

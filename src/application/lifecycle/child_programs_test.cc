@@ -387,6 +387,52 @@ TEST_F(Children, AChildThatFoundNoRoomIsHeardWhenItsParentAsksForIt) {
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 
+// One child fills what the parent may hold; another, which is waited for, cannot say its last word.
+TEST_F(Children, AChildThatIsWaitedForIsHeardWhenAnotherOneMadeRoom) {
+  program("filler", [](FakeHost& host, int turn, std::int64_t&) {
+    for (int each = 0; turn == 0 && each < 4; ++each) send(host, "a message");
+    return sleep_for_ever(host);
+  });
+  program("last", [](FakeHost& host, int, std::int64_t&) -> FakeAction {
+    send(host, "the last word");
+    return {};
+  });
+  for (const bool is_dropped : {false, true}) {
+    SCOPED_TRACE(is_dropped);
+    std::string heard;
+    std::int64_t filler = 0, last = 0;
+    const ProgramId root =
+        program("root", [&](FakeHost& host, int turn, std::int64_t& end) -> FakeAction {
+          if (turn < 2) {
+            (turn == 0 ? filler : last) = launch(host, turn == 0 ? "filler" : "last", 30);
+            if (turn == 1) end = host.call("runtime", "wait-child", {last}).value;
+            return wait_for(host, host.call("runtime", "sleep", {100}).value);
+          }
+          if (turn == 2) {
+            if (is_dropped) host.call("future", "drop", {filler});
+            for (int each = 0; !is_dropped && each < 4; ++each) {
+              EXPECT_EQ(take(host, host.call("runtime", "receive-child", {filler}).value),
+                        "a message");
+            }
+            return wait_for(host, end);
+          }
+          heard = take(host, host.call("runtime", "receive-child", {last}).value);
+          return {};
+        });
+    InstanceLimits limits;
+    limits.guest.inbox_message_count_max = 4;
+    const InstanceId id = engine.launch(root, {}, limits);
+    for (int turn = 0; turn < 3; ++turn) {
+      engine.settle();
+      clock.advance_ns(100);
+    }
+    EXPECT_EQ(heard, "the last word");
+    (void)engine.manager.kill(id, "done").ok();  // Where it still waits.
+    engine.settle();
+    EXPECT_EQ(engine.manager.live_count(), 0u);
+  }
+}
+
 // Each says more than its parent's inbox takes and ends; nobody listens.
 TEST_F(Children, AChildThatEndedKeepsItsPlaceUntilItsParentHasHeardIt) {
   program("talker", [](FakeHost& host, int, std::int64_t&) -> FakeAction {
