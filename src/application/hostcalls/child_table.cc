@@ -27,14 +27,15 @@ void ChildTable::serve(GuestHandle handle, Child& child) {
   // Whoever waits for a message, or for the end, makes room for it.
   const bool is_wanted = !child.readers.empty() || !child.waiters.empty();
   while (!child.messages.empty() && !child.readers.empty()) {
-    std::string& message = child.messages.front();
+    const std::size_t bytes = child.messages.front().size();
     FutureRecord& reader = *futures_.find_answered(child.readers.front());
     child.readers.pop_front();
-    if (!futures_.admit(reader, message.size())) continue;  // The message stays where it is.
+    if (!futures_.admit(reader, bytes)) continue;  // The message stays where it is.
     --message_count_;
-    bytes_ -= message.size();
-    futures_.make_ready(reader, std::move(message));
-    child.messages.pop_front();
+    bytes_ -= bytes;
+    auto message = child.messages.pop();
+    reader.order = message.order;
+    futures_.make_ready(reader, std::move(message.value));
   }
   if (is_wanted && std::erase(blocked_, handle) > 0) unblocked_.push_back(child.instance);
   if (child.end) tell_end(child);
@@ -101,7 +102,7 @@ void ChildTable::drop(GuestHandle handle) {
   const auto found = children_.find(number(handle));
   QUIRE_CHECK(found != children_.end(), "found by its handle");
   Child& child = found->second;
-  for (const std::string& each : child.messages) bytes_ -= each.size();
+  for (const auto& each : child.messages) bytes_ -= each.value.size();
   message_count_ -= static_cast<std::uint32_t>(child.messages.size());
   if (child.end) futures_.release(child.end->size());
   const Error dropped(ErrorCode::Cancelled, "the child was dropped");
@@ -127,7 +128,7 @@ void ChildTable::future_dropped(FutureRecord& record) {
   } else if (record.error == ErrorCode{}) {
     ++message_count_;
     bytes_ += record.result.size();
-    child.messages.push_front(futures_.give_up(record));
+    child.messages.put_back({record.order, futures_.give_up(record)});
     serve(record.owner, child);
   }
 }
@@ -147,7 +148,7 @@ bool ChildTable::message(GuestHandle handle, std::string_view bytes) {
   }
   ++message_count_;
   bytes_ += bytes.size();
-  child.messages.emplace_back(bytes);
+  child.messages.push(std::string(bytes));
   serve(handle, child);
   return true;
 }
@@ -188,7 +189,8 @@ void ChildTable::verify() const {
   std::uint64_t bytes = 0;
   for (const auto& [handle, child] : children_) {
     count += child.messages.size();
-    for (const std::string& each : child.messages) bytes += each.size();
+    child.messages.verify();
+    for (const auto& each : child.messages) bytes += each.value.size();
     QUIRE_CHECK(child.messages.empty() || child.readers.empty(), "C3");
     QUIRE_CHECK(!child.end || (child.readers.empty() && child.waiters.empty()), "C3");
   }

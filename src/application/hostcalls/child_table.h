@@ -22,6 +22,7 @@
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/launcher.h"
+#include "application/hostcalls/ordered_queue.h"
 
 namespace quire::hostcalls {
 
@@ -58,7 +59,7 @@ class ChildTable {
  private:
   struct Child {
     control::InstanceId instance{};
-    std::deque<std::string> messages;
+    OrderedQueue<std::string> messages;
     std::deque<GuestHandle> readers;  // Futures, oldest first.
     std::vector<GuestHandle> waiters;
     std::optional<std::string> end;

@@ -343,7 +343,8 @@ void FileTable::put_back(GuestHandle handle) {
   const std::uint32_t number = entry.value().payload;
   handles_.remove(handle);
   incoming_.at(number).handle = GuestHandle{};
-  unreceived_.push_front(number);
+  // Files are numbered as they come.
+  unreceived_.insert(std::lower_bound(unreceived_.begin(), unreceived_.end(), number), number);
   serve_receivers();
 }
 

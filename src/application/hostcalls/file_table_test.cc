@@ -272,6 +272,15 @@ TEST_F(Files, AFutureThatIsDroppedGivesBackWhatItHeld) {
   EXPECT_EQ(taken(waits), "cancelled");
 }
 
+TEST_F(Files, DroppedFuturesGiveTheirFilesBackInTheOrderInWhichTheyCame) {
+  for (const char* each : {"a", "b", "c"}) ASSERT_TRUE(push(each, 0, each, 1).ok());
+  const std::int64_t first = call("session", "receive-file", {});
+  const std::int64_t second = call("session", "receive-file", {});
+  EXPECT_EQ(drop(first), 0);
+  EXPECT_EQ(drop(second), 0);
+  for (const char* each : {"a", "b", "c"}) EXPECT_EQ(read(receive()), each);
+}
+
 TEST_F(Files, AProgramsOwnProgramHasNoFiles) {
   GuestLimits limits;
   limits.has_file_client = false;

@@ -78,9 +78,11 @@ struct FutureRecord {
   bool is_child_queued = false;  // It comes with queued tokens, as many as its answer says.
   bool is_child_taken = false;   // From a snapshot that goes when the guest has the result.
   QueueEffect effect = QueueEffect::None;
-  std::uint32_t effect_count = 0;    // Of Truncates, Rewinds (a length) and Splices.
-  std::uint64_t covered_tokens = 0;  // Ever queued in `context` before this command.
-  std::uint64_t deadline_ns = 0;     // Of a sleep.
+  std::uint32_t effect_count = 0;           // Of Truncates, Rewinds (a length) and Splices.
+  std::uint64_t covered_tokens = 0;         // Ever queued in `context` before this command.
+  std::uint64_t deadline_ns = 0;            // Of a sleep.
+  std::uint64_t order = 0;                  // Of its message in the queue that it came from.
+  std::vector<std::uint32_t> token_orders;  // The same of the tokens of a generation.
   std::string result;
   SharedMessage shared_result;  // Not null: instead of `result`.
   std::string message;          // Of the error.

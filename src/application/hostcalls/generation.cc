@@ -70,7 +70,7 @@ void GenerationTable::answered(GuestHandle handle, const Result<control::AnswerB
   if (generation.has_ended()) return;  // Its context was dropped.
   if (answer.ok()) {
     const control::Drawn drawn = std::get<control::Sampled>(answer.value()).drawn;
-    generation.untaken.push_back(drawn);
+    generation.untaken.push(drawn);
     ++generation.drawn_count;
     const std::vector<std::uint32_t>& stops = generation.options.stop_tokens;
     if (std::find(stops.begin(), stops.end(), drawn.token) != stops.end()) {
@@ -100,7 +100,7 @@ Result<GuestHandle> GenerationTable::read(GuestHandle handle, std::uint32_t coun
 }
 
 // u32 end, u32 count, (u32 token, f32 probability) x count.
-std::string GenerationTable::take_record(Generation& generation) {
+std::string GenerationTable::take_record(Generation& generation, FutureRecord& record) {
   std::string out;
   const auto append = [&](const void* from, std::size_t bytes) {
     out.append(static_cast<const char*>(from), bytes);
@@ -108,11 +108,13 @@ std::string GenerationTable::take_record(Generation& generation) {
   const std::uint32_t head[2] = {static_cast<std::uint32_t>(generation.end),
                                  static_cast<std::uint32_t>(generation.untaken.size())};
   append(head, sizeof head);
-  for (const control::Drawn& each : generation.untaken) {
-    append(&each.token, sizeof each.token);
-    append(&each.probability, sizeof each.probability);
+  record.token_orders.reserve(generation.untaken.size());
+  while (!generation.untaken.empty()) {
+    const auto [order, drawn] = generation.untaken.pop();
+    append(&drawn.token, sizeof drawn.token);
+    append(&drawn.probability, sizeof drawn.probability);
+    record.token_orders.push_back(static_cast<std::uint32_t>(order));  // Of at most 2^32 - 1.
   }
-  generation.untaken.clear();
   return out;
 }
 
@@ -124,7 +126,7 @@ void GenerationTable::serve_reader(Generation& generation) {
   if (generation.error && generation.untaken.empty()) {
     guest_.futures.make_failed(record, *generation.error);
   } else {
-    guest_.futures.make_ready(record, take_record(generation));
+    guest_.futures.make_ready(record, take_record(generation, record));
   }
 }
 
@@ -138,11 +140,13 @@ void GenerationTable::reader_dropped(const FutureRecord& record) {
   }
   // What it was given is the next one's.
   constexpr std::size_t kHeadBytes = 8;
-  for (std::size_t end = record.result.size(); end > kHeadBytes; end -= sizeof(control::Drawn)) {
-    control::Drawn drawn;
-    std::memcpy(&drawn, record.result.data() + end - sizeof drawn, sizeof drawn);
-    generation.untaken.push_front(drawn);
+  std::vector<OrderedQueue<control::Drawn>::Element> given(record.token_orders.size());
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    given[i].order = record.token_orders[i];
+    std::memcpy(&given[i].value, record.result.data() + kHeadBytes + i * sizeof(control::Drawn),
+                sizeof(control::Drawn));
   }
+  generation.untaken.put_back(std::move(given));
   serve_reader(generation);
 }
 
@@ -202,6 +206,7 @@ void GenerationTable::verify() const {
       QUIRE_CHECK(number(context.generation) == handle, "N1");
       QUIRE_CHECK(generation.has_step || generation.untaken.size() >= kUntakenCountMax, "N2");
     }
+    generation.untaken.verify();
     QUIRE_CHECK(generation.untaken.size() <= 2 * kUntakenCountMax, "N2");
     if (generation.reader == GuestHandle{}) continue;
     QUIRE_CHECK(!generation.has_ended() && generation.untaken.size() < generation.count_min, "N3");

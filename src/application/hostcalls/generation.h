@@ -13,13 +13,13 @@
 //   N3  A reader waits only for tokens that are not there yet.
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/handle_table.h"
+#include "application/hostcalls/ordered_queue.h"
 #include "base/result.h"
 #include "control/api/command.h"
 #include "quire/sampling.h"
@@ -67,7 +67,7 @@ class GenerationTable {
     GenerateOptions options;
     sampling::Random random{0};
     std::uint32_t drawn_count = 0;
-    std::deque<control::Drawn> untaken;
+    OrderedQueue<control::Drawn> untaken;
     bool has_step = false;
     bool is_stopping = false;
     GenerationEnd end = GenerationEnd::NotYet;
@@ -82,7 +82,7 @@ class GenerationTable {
   Result<void> send_step(GuestHandle handle, Generation& generation);
   void finish(Generation& generation);
   void serve_reader(Generation& generation);
-  static std::string take_record(Generation& generation);
+  static std::string take_record(Generation& generation, FutureRecord& record);
 
   GuestState& guest_;
   std::unordered_map<std::uint32_t, Generation> generations_;

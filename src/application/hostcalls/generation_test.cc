@@ -126,6 +126,22 @@ TEST_F(Generations, TokensOfADroppedReaderAreTheNextOnes) {
   EXPECT_EQ(taken(next(generation, 1)), (std::vector{2, 4, 5, 6}));
 }
 
+TEST_F(Generations, TokensOfDroppedReadersComeInTheOrderInWhichTheyWereDrawn) {
+  const std::int64_t generation = generate(5);
+  const auto drawn = [&](std::uint32_t token) {
+    draw(token);
+    return next(generation, 1);
+  };
+  const std::int64_t first = drawn(4), second = drawn(5), third = drawn(6);
+  EXPECT_EQ(call("future", "drop", {first}), 0);
+  const std::int64_t around = drawn(7);  // The first token and the fourth.
+  EXPECT_EQ(call("future", "drop", {third}), 0);
+  EXPECT_EQ(call("future", "drop", {around}), 0);
+  EXPECT_EQ(call("future", "drop", {second}), 0);
+  draw(8);
+  EXPECT_EQ(taken(next(generation, 1)), (std::vector{2, 4, 5, 6, 7, 8}));
+}
+
 TEST_F(Generations, PauseWhileTooManyTokensAreNotTaken) {
   const std::int64_t generation = generate(10'000);
   for (std::size_t drawn = 0; drawn < GenerationTable::kUntakenCountMax; ++drawn) {

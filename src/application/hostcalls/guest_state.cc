@@ -226,7 +226,11 @@ void GuestState::serve_receivers() {
     QUIRE_CHECK(record != nullptr, "a dropped receiver leaves the line");
     if (const std::optional<std::size_t> bytes = session.next_bytes()) {
       // Without room the message stays where it is.
-      if (futures.admit(*record, *bytes)) futures.make_ready(*record, *session.pull());
+      if (futures.admit(*record, *bytes)) {
+        auto message = std::move(*session.pull());
+        record->order = message.order;
+        futures.make_ready(*record, std::move(message.value));
+      }
     } else if (const std::optional<Error> ended = session.ended()) {
       futures.make_failed(*record, *ended);
     } else {
@@ -283,7 +287,7 @@ void GuestState::end_future(FutureRecord& record) {
     if (pending) {
       receivers.erase(std::find(receivers.begin(), receivers.end(), record.handle));
     } else if (record.error == ErrorCode{}) {
-      session.put_back(futures.give_up(record));
+      session.put_back(record.order, futures.give_up(record));
       serve_receivers();  // Another future may wait for one.
     }
   } else if (record.purpose == FuturePurpose::Message || record.purpose == FuturePurpose::Pull) {
@@ -314,6 +318,7 @@ void GuestState::verify() const {
   futures.verify();
   generations.verify();
   http.verify();
+  session.verify();
   mailbox.verify();
   children.verify();
   files.verify();

@@ -278,6 +278,39 @@ TEST_F(HostCalls, DroppedReceiveGivesItsMessageToTheOneThatWaits) {
   EXPECT_EQ(host->get(kBuffer, 5), "hello");
 }
 
+TEST_F(HostCalls, DroppedReceivesGiveTheirMessagesBackInTheOrderInWhichTheyCame) {
+  const auto received = [&] {
+    const std::int64_t bytes = take(call("session", "receive", {}));
+    return bytes < 0 ? "" : host->get(kBuffer, static_cast<std::uint32_t>(bytes));
+  };
+  for (const bool oldest_first : {true, false}) {
+    std::vector<std::int64_t> futures;
+    for (int each = 0; each < 3; ++each) futures.push_back(call("session", "receive", {}));
+    for (const char* each : {"a", "b", "c", "d"}) ASSERT_TRUE(state->push_message(each).ok());
+    EXPECT_EQ(call("future", "drop", {futures[oldest_first ? 0 : 2]}), 0);
+    EXPECT_EQ(call("future", "drop", {futures[1]}), 0);
+    EXPECT_EQ(call("future", "drop", {futures[oldest_first ? 2 : 0]}), 0);
+    for (const char* each : {"a", "b", "c", "d"}) EXPECT_EQ(received(), each);
+    EXPECT_EQ(state->session.inbox_bytes(), 0u);
+  }
+}
+
+TEST_F(HostCalls, DroppedReceivesOfAChildGiveItsMessagesBackInTheOrderInWhichTheyCame) {
+  host->put(64, "child");
+  const std::int64_t child = call("runtime", "launch", {64, 5, 0, 0, 50});
+  ASSERT_GT(child, 0);
+  const std::int64_t first = call("runtime", "receive-child", {child});
+  const std::int64_t second = call("runtime", "receive-child", {child});
+  const GuestHandle handle{static_cast<std::int32_t>(child)};
+  for (const char* each : {"a", "b", "c"}) ASSERT_TRUE(state->children.message(handle, each));
+  EXPECT_EQ(call("future", "drop", {first}), 0);
+  EXPECT_EQ(call("future", "drop", {second}), 0);
+  for (const char* each : {"a", "b", "c"}) {
+    EXPECT_EQ(take(call("runtime", "receive-child", {child})), 1);
+    EXPECT_EQ(host->get(kBuffer, 1), each);
+  }
+}
+
 TEST_F(HostCalls, LimitsOfTheSessionAreNamed) {
   GuestLimits few;
   few.outbox_message_count_max = 2;

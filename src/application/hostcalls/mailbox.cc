@@ -33,10 +33,10 @@ void Mailbox::leave() {
   }
   // The first one first: whoever waits gets it at once.
   std::sort(untaken.begin(), untaken.end(), [](const auto& left, const auto& right) {
-    return left.first->order < right.first->order;
+    return left.second->order < right.second->order;
   });
   for (const auto& [pull, record] : untaken) {
-    broker_.put_back(tenant_, pull->name, pull->order, record->result);
+    broker_.put_back(tenant_, pull->name, record->order, record->result);
   }
   pulls_.clear();
   broker_.leave(*this);
@@ -64,7 +64,7 @@ void Mailbox::unsubscribe(GuestHandle handle) {
   QUIRE_CHECK(found != subscriptions_.end(), "found by its handle");
   Subscription& subscription = found->second;
   broker_.unsubscribe(*this, subscription.topic, subscription.ticket);
-  for (const SharedMessage& each : subscription.messages) bytes_ -= each->size();
+  for (const auto& each : subscription.messages) bytes_ -= each.value->size();
   message_count_ -= static_cast<std::uint32_t>(subscription.messages.size());
   futures_.fail_all(subscription.readers,
                     Error(ErrorCode::Cancelled, "the program has unsubscribed"));
@@ -92,20 +92,21 @@ void Mailbox::deliver(GuestHandle handle, SharedMessage message) {
   Subscription& subscription = subscriptions_.at(number(handle));
   ++message_count_;
   bytes_ += message->size();
-  subscription.messages.push_back(std::move(message));
+  subscription.messages.push(std::move(message));
   serve(subscription);
 }
 
 void Mailbox::serve(Subscription& subscription) {
   while (!subscription.messages.empty() && !subscription.readers.empty()) {
-    SharedMessage& message = subscription.messages.front();
+    const std::size_t bytes = subscription.messages.front()->size();
     FutureRecord& reader = *futures_.find_answered(subscription.readers.front());
     subscription.readers.pop_front();
-    if (!futures_.admit(reader, message->size())) continue;  // The message stays where it is.
+    if (!futures_.admit(reader, bytes)) continue;  // The message stays where it is.
     --message_count_;
-    bytes_ -= message->size();
-    futures_.make_ready(reader, std::move(message));
-    subscription.messages.pop_front();
+    bytes_ -= bytes;
+    auto message = subscription.messages.pop();
+    reader.order = message.order;
+    futures_.make_ready(reader, std::move(message.value));
   }
 }
 
@@ -144,8 +145,9 @@ bool Mailbox::may_pull(GuestHandle future, std::uint64_t bytes) {
 }
 
 void Mailbox::pulled(GuestHandle future, std::uint64_t order, std::string message) {
-  pulls_.at(number(future)).order = order;
-  futures_.make_ready(*futures_.find_answered(future), std::move(message));
+  FutureRecord& record = *futures_.find_answered(future);
+  record.order = order;
+  futures_.make_ready(record, std::move(message));
 }
 
 void Mailbox::future_taken(const FutureRecord& record) {
@@ -158,7 +160,7 @@ void Mailbox::future_dropped(FutureRecord& record) {
     if (node.empty()) return;  // It had failed.
     const Pull& pull = node.mapped();
     if (record.ready) {
-      broker_.put_back(tenant_, pull.name, pull.order, futures_.give_up(record));
+      broker_.put_back(tenant_, pull.name, record.order, futures_.give_up(record));
     } else {
       broker_.cancel_pull(*this, pull.name, pull.ticket);
     }
@@ -174,7 +176,7 @@ void Mailbox::future_dropped(FutureRecord& record) {
   if (record.error != ErrorCode{}) return;
   ++message_count_;
   bytes_ += record.shared_result->size();
-  subscription.messages.push_front(futures_.give_up_shared(record));
+  subscription.messages.put_back({record.order, futures_.give_up_shared(record)});
   serve(subscription);
 }
 
@@ -184,7 +186,8 @@ void Mailbox::verify() const {
   for (const auto& [handle, subscription] : subscriptions_) {
     QUIRE_CHECK(subscription.messages.empty() || subscription.readers.empty(), "L1");
     count += subscription.messages.size();
-    for (const SharedMessage& each : subscription.messages) bytes += each->size();
+    subscription.messages.verify();
+    for (const auto& each : subscription.messages) bytes += each.value->size();
   }
   QUIRE_CHECK(count == message_count_ && bytes == bytes_, "L2");
   QUIRE_CHECK(subscriptions_.size() == handles_.count(HandleKind::Subscription), "L2");

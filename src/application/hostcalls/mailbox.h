@@ -17,6 +17,7 @@
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/message_broker.h"
+#include "application/hostcalls/ordered_queue.h"
 
 namespace quire::hostcalls {
 
@@ -69,13 +70,12 @@ class Mailbox {
   struct Subscription {
     std::string topic;
     MessageBroker::Ticket ticket = 0;
-    std::deque<SharedMessage> messages;
+    OrderedQueue<SharedMessage> messages;
     std::deque<GuestHandle> readers;  // Futures, oldest first.
   };
   struct Pull {
     std::string name;
     MessageBroker::Ticket ticket = 0;
-    std::uint64_t order = 0;  // Of the message, once it is there.
   };
   void serve(Subscription& subscription);
 

@@ -101,6 +101,19 @@ TEST_F(Messaging, AllWhoHearABroadcastShareItsBytes) {
   EXPECT_EQ(two->take(second), "heard by two");
 }
 
+TEST_F(Messaging, DroppedFuturesGiveTheirMessagesBackInTheOrderInWhichTheyCame) {
+  const auto one = member(11);
+  const std::int64_t news = one->call("subscribe", {"news"});
+  const std::int64_t first = one->call("next-message", {}, news);
+  const std::int64_t second = one->call("next-message", {}, news);
+  for (const char* each : {"a", "b", "c"}) EXPECT_EQ(one->call("broadcast", {"news", each}), 1);
+  one->drop(first);
+  one->drop(second);
+  for (const char* each : {"a", "b", "c"}) {
+    EXPECT_EQ(one->take(one->call("next-message", {}, news)), each);
+  }
+}
+
 TEST_F(Messaging, UnsubscribingEndsWhatWaits) {
   const auto one = member(11);
   const std::int64_t handle = one->call("subscribe", {"news"});

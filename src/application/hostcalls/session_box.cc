@@ -50,7 +50,7 @@ Result<void> SessionBox::push(std::string message) {
                      std::to_string(inbox_bytes_) + " bytes");
   }
   inbox_bytes_ += message.size();
-  inbox_.push_back(std::move(message));
+  inbox_.push(std::move(message));
   return {};
 }
 
@@ -58,17 +58,16 @@ std::optional<std::size_t> SessionBox::next_bytes() const {
   return inbox_.empty() ? std::nullopt : std::optional(inbox_.front().size());
 }
 
-std::optional<std::string> SessionBox::pull() {
+std::optional<OrderedQueue<std::string>::Element> SessionBox::pull() {
   if (inbox_.empty()) return std::nullopt;
-  std::string message = std::move(inbox_.front());
-  inbox_.pop_front();
-  inbox_bytes_ -= message.size();
+  OrderedQueue<std::string>::Element message = inbox_.pop();
+  inbox_bytes_ -= message.value.size();
   return message;
 }
 
-void SessionBox::put_back(std::string message) {
+void SessionBox::put_back(std::uint64_t order, std::string message) {
   inbox_bytes_ += message.size();
-  inbox_.push_front(std::move(message));
+  inbox_.put_back({order, std::move(message)});
 }
 
 void SessionBox::drop_inbox() {

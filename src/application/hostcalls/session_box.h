@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "application/hostcalls/guest_limits.h"
+#include "application/hostcalls/ordered_queue.h"
 #include "application/hostcalls/output_meter.h"
 #include "base/lazy_deque.h"
 #include "base/result.h"
@@ -37,8 +38,9 @@ class SessionBox {
   void close() { closed_ = true; }
   // Of the message that pull() gives next; empty: there is none.
   std::optional<std::size_t> next_bytes() const;
-  std::optional<std::string> pull();
-  void put_back(std::string message);  // Pulled for a future that was dropped.
+  std::optional<OrderedQueue<std::string>::Element> pull();
+  // Pulled for a future that was dropped.
+  void put_back(std::uint64_t order, std::string message);
   void drop_inbox();
   void client_left(std::string why) { away_ = std::move(why); }
   void client_back() { away_.reset(); }
@@ -60,6 +62,7 @@ class SessionBox {
   std::uint64_t log_bytes() const { return log_bytes_; }
   std::size_t inbox_message_count() const { return inbox_.size(); }
   std::uint64_t inbox_bytes() const { return inbox_bytes_; }
+  void verify() const { inbox_.verify(); }
 
  private:
   Result<void> charge_log(std::size_t bytes, std::size_t line_count);
@@ -68,7 +71,7 @@ class SessionBox {
   const GuestLimits& limits_;
   OutputMeter& output_;
   LazyDeque<std::string> outbox_;
-  LazyDeque<std::string> inbox_;
+  OrderedQueue<std::string> inbox_;
   std::uint64_t outbox_bytes_ = 0;
   std::uint64_t inbox_bytes_ = 0;
   bool closed_ = false;
