@@ -191,11 +191,13 @@ Result<FrameParts> take_apart(bool is_binary, std::string_view bytes) {
                  "binary frame: a header of " + std::to_string(header_bytes) +
                      " bytes was announced, " + std::to_string(bytes.size()) + " are there");
   }
-  const std::string_view payload = bytes.substr(header_bytes);
-  if (payload.size() > kPayloadBytesMax) {
-    return too_large("payload", payload.size(), kPayloadBytesMax);
-  }
-  return FrameParts{TRY(parse_object(bytes.substr(0, header_bytes))), payload};
+  Json header = TRY(parse_object(bytes.substr(0, header_bytes)));
+  return FrameParts{std::move(header), bytes.substr(header_bytes)};
+}
+
+Result<void> check_payload(const FrameParts& parts) {
+  if (parts.payload.size() <= kPayloadBytesMax) return {};
+  return too_large("payload", parts.payload.size(), kPayloadBytesMax);
 }
 
 Message text_message(const OrderedJson& header) {

@@ -52,12 +52,14 @@ class Fields {
   std::vector<std::string_view> seen_;
 };
 
-// A message taken apart: `payload` points into the bytes that were given.
+// A message taken apart: `payload` points into the bytes that were given, and may be too large, of
+// which the header tells whose it is.
 struct FrameParts {
   Json header;
   std::string_view payload;
 };
 Result<FrameParts> take_apart(bool is_binary, std::string_view bytes);
+Result<void> check_payload(const FrameParts& parts);
 
 Result<FilePart> read_file_part(Fields& fields, std::string_view payload);
 

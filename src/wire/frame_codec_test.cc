@@ -127,6 +127,23 @@ TEST(FrameCodec, AnIdIsToldEvenIfTheRestIsWrong) {
   }
 }
 
+TEST(FrameCodec, AnIdIsToldOfARequestWithTooManyBytes) {
+  const std::string too_many(kPayloadBytesMax + 1, 'x');
+  const DecodedRequest decoded = decode(binary(R"({"verb":"send","id":7,"instance":2})", too_many));
+  EXPECT_EQ(decoded.id, 7u);
+  ASSERT_FALSE(decoded.request.ok());
+  EXPECT_EQ(decoded.request.error().code(), ErrorCode::TooLarge);
+  EXPECT_EQ(decode(binary(R"({"verb":"send","instance":2})", too_many)).id, 0u);
+}
+
+TEST(FrameCodec, AServerFrameWithTooManyBytesIsRefused) {
+  const Message message =
+      binary(R"({"event":"message","instance":2})", std::string(kPayloadBytesMax + 1, 'x'));
+  const Result<ServerFrame> frame = decode_server_frame(message.is_binary, message.bytes);
+  ASSERT_FALSE(frame.ok());
+  EXPECT_EQ(frame.error().message(), "payload of 1048577 bytes; at most 1048576 are allowed");
+}
+
 TEST(FrameCodec, SizesAreBounded) {
   const std::string long_name(256, 'x');
   EXPECT_EQ(refusal(text(R"({"verb":"attach","id":1,"name":")" + long_name + "\"}")),

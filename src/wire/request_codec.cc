@@ -213,6 +213,7 @@ constexpr auto kVerbNames = [] {
 }();
 
 Result<Request> read_request(bool is_binary, const FrameParts& parts, std::uint64_t id) {
+  TRY(check_payload(parts));
   Fields head(parts.header, "request");
   const Verb& verb = kVerbs[TRY(head.choice("verb", kVerbNames))];
   if (verb.has_bytes != is_binary) {

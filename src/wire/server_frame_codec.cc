@@ -437,6 +437,7 @@ Message encode(const ServerFrame& frame) {
 
 Result<ServerFrame> decode_server_frame(bool is_binary, std::string_view bytes) {
   const FrameParts parts = TRY(take_apart(is_binary, bytes));
+  TRY(check_payload(parts));
   Fields fields(parts.header, "frame");
   if (fields.has("reply")) {
     const ReplyKind& kind = kReplies[TRY(fields.choice("reply", kReplyNames))];

@@ -324,6 +324,17 @@ TEST(Server, RefusalsNameWhatWasWrong) {
   EXPECT_NE(as<wire::StatusReply>(client.ask(wire::Status{})), nullptr);
 }
 
+TEST(Server, AMessageThatIsTooLargeCostsNobodyTheConnection) {
+  RunningServer server;
+  RawClient client = server.connect();
+  const wire::InstanceReply instance = launch(client, "echo");
+  const std::string too_large(wire::kPayloadBytesMax + 1, 'x');
+  EXPECT_EQ(refusal(client.ask(wire::Send{instance.instance, too_large})),
+            "too-large: payload of 1048577 bytes; at most 1048576 are allowed");
+  EXPECT_TRUE(is_done(client.ask(wire::Send{instance.instance, "still here"})));
+  EXPECT_EQ(client.event<wire::MessageEvent>()->bytes, "still here");
+}
+
 TEST(Server, AFullServerSaysWhenToTryAgain) {
   RunningServer server({}, {.instance_count_max = 2, .waiting_launch_count_max = 0});
   RawClient client = server.connect();
