@@ -215,11 +215,11 @@ class Client:
             raise self._lost
         self._last_id += 1
         request_id = self._last_id
+        message = encode(Frame({"verb": head["verb"], "id": request_id, **head}, payload))
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._pending[request_id] = _Asked(reply, convert, undo)
-        frame = Frame({"verb": head["verb"], "id": request_id, **head}, payload)
         try:
-            await self._socket.send(encode(frame))
+            await self._socket.send(message)
         except ConnectionClosed as error:
             self._lose(_loss(self.url, error))
         try:

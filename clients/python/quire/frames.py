@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from .errors import InvalidArgument
+from .errors import InvalidArgument, TooLarge
 
 SUBPROTOCOL = "quire.1"
+HEADER_BYTES_MAX = 64 << 10  # Of a binary message.
 PAYLOAD_BYTES_MAX = 1 << 20
 FRAME_BYTES_MAX = 2 << 20
 _LENGTH_BYTES = 4
@@ -20,11 +21,20 @@ class Frame(NamedTuple):
     payload: bytes | None = None  # None: a text message.
 
 
+def _check_size(what: str, size: int, size_max: int) -> None:
+    if size > size_max:
+        raise TooLarge(f"{what} of {size} bytes; at most {size_max} are allowed")
+
+
 def encode(frame: Frame) -> str | bytes:
+    """TooLarge: a server would not read it, and might close the connection for it."""
     text = json.dumps(frame.head, ensure_ascii=False, separators=(",", ":"))
-    if frame.payload is None:
-        return text
     head = text.encode()
+    if frame.payload is None:
+        _check_size("text frame", len(head), FRAME_BYTES_MAX)
+        return text
+    _check_size("header of a binary frame", len(head), HEADER_BYTES_MAX)
+    _check_size("payload", len(frame.payload), PAYLOAD_BYTES_MAX)
     return len(head).to_bytes(_LENGTH_BYTES, "little") + head + frame.payload
 
 

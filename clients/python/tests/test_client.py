@@ -100,6 +100,24 @@ class Talking(WithServer):
         self.assertIs(failed.exception.end, end)
         self.assertIn("trapped: ", str(failed.exception))
 
+    async def test_what_is_too_large_is_refused_and_costs_nobody_the_connection(self) -> None:
+        instance = await self.client.launch("echo")
+        with self.assertRaises(quire.TooLarge):
+            await self.soon(instance.send(b"x" * ((1 << 20) + 1)))
+        with self.assertRaises(quire.TooLarge):
+            await self.soon(instance.send_file(b"x", "x" * (64 << 10)))
+        with self.assertRaises(quire.TooLarge):
+            await self.soon(self.client.launch("echo", ["x" * (3 << 20)]))
+        with self.assertRaises(quire.TooLarge) as refused:  # The server's word.
+            await self.soon(self.client.launch("echo", ["x" * ((1 << 20) + 1)]))
+        self.assertIn("argument_bytes_max", str(refused.exception))
+        with self.assertRaises(UnicodeEncodeError):
+            await self.soon(self.client.launch("echo", ["\ud800"]))
+        self.assertEqual(self.client._pending, {})
+        await instance.send("still here")
+        self.assertEqual(await self.soon(instance.receive()), b"still here\n")
+        await instance.abort()
+
     async def test_abort_stops_what_would_run_for_ever(self) -> None:
         instance = await self.client.launch("echo")
         await instance.send("again 100000000")

@@ -20,6 +20,18 @@ class Frames(unittest.TestCase):
             with self.assertRaises(errors.InvalidArgument, msg=repr(wrong)):
                 frames.decode(wrong)
 
+    def test_what_no_server_would_read_is_not_made(self) -> None:
+        send = {"verb": "send", "id": 1, "instance": 2}
+        frames.encode(frames.Frame(send, b"x" * frames.PAYLOAD_BYTES_MAX))
+        for frame, what in (
+            (frames.Frame(send, b"x" * (frames.PAYLOAD_BYTES_MAX + 1)), "payload of 1048577 bytes"),
+            (frames.Frame({"name": "é" * (32 << 10)}, b""), "header of a binary frame of 65547"),
+            (frames.Frame({"arguments": ["é" * (1 << 20)]}), "text frame of 2097170 bytes"),
+        ):
+            with self.assertRaises(errors.TooLarge) as refused:
+                frames.encode(frame)
+            self.assertIn(what, str(refused.exception))
+
     def test_every_code_has_its_exception_and_new_ones_have_the_base(self) -> None:
         full = errors.error_of("unavailable", "full", 1500)
         self.assertIsInstance(full, errors.Unavailable)
