@@ -8,8 +8,9 @@
 namespace quire::lifecycle {
 namespace {
 
-constexpr std::uint32_t kSliceTicks = 2;            // 1 to 2 ms.
-constexpr std::uint32_t kBackgroundSliceTicks = 1;  // So that a bump of the epoch ends it at once.
+constexpr std::uint32_t kSliceTicks = 2;  // 1 to 2 ms.
+// Up to 1 ms: what the device completes meanwhile waits for so long.
+constexpr std::uint32_t kBackgroundSliceTicks = 1;
 // One that has run so much longer than it has waited, or runs so long from wait to wait, only
 // computes, however often it waits.
 constexpr std::uint64_t kOwedNsMax = 2'000'000;

@@ -46,7 +46,6 @@ class OneTier final : public sandbox::WasmRuntime {
   }
   std::uint32_t instance_count_max() const override { return all_->instance_count_max(); }
   std::uint64_t module_bytes_max() const override { return all_->module_bytes_max(); }
-  void interrupt() override { all_->interrupt(); }
   void prepare() override { all_->prepare(); }
   void stop_compiling() override { all_->stop_compiling(); }
 

@@ -23,11 +23,6 @@ EpochTicker::~EpochTicker() {
   thread_.join();
 }
 
-void EpochTicker::bump() {
-  ticks_.fetch_add(1, std::memory_order_relaxed);
-  on_tick_();
-}
-
 // begin() stores running and then looks whether the thread sleeps; the thread stores sleeping and
 // then looks whether a guest runs. With one order of these four, one of them sees the other.
 void EpochTicker::begin() {
@@ -47,7 +42,8 @@ void EpochTicker::run() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     changed_.wait_for(lock, kTick, [this] { return stop_; });
-    bump();
+    ticks_.fetch_add(1, std::memory_order_relaxed);
+    on_tick_();
     idle_ticks = running_.load(std::memory_order_seq_cst) ? 0 : idle_ticks + 1;
     if (idle_ticks < kIdleTicksMax) continue;
     idle_ticks = 0;

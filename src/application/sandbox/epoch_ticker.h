@@ -3,7 +3,7 @@
 // cut. It sleeps while none runs.
 //
 // Owns     the ticker thread.
-// Thread   ticks() and bump() from any thread; begin() and end() on the engine thread.
+// Thread   ticks() from any thread; begin() and end() on the engine thread.
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -15,14 +15,13 @@ namespace quire::sandbox {
 
 class EpochTicker {
  public:
-  // `on_tick` is called from the ticker's thread and from bump(); it must not block.
+  // `on_tick` is called from the ticker's thread; it must not block.
   explicit EpochTicker(std::function<void()> on_tick);
   ~EpochTicker();
   EpochTicker(const EpochTicker&) = delete;
   EpochTicker& operator=(const EpochTicker&) = delete;
 
   std::uint64_t ticks() const { return ticks_.load(std::memory_order_relaxed); }
-  void bump();   // One tick now.
   void begin();  // A guest starts to run.
   void end();
 

@@ -34,13 +34,6 @@ TEST(EpochTicker, TicksWhileAGuestRunsAndStopsWhenNoneDoes) {
   EXPECT_EQ(calls.load(), ticker.ticks());
 }
 
-TEST(EpochTicker, BumpIsATickAtOnce) {
-  EpochTicker ticker([] {});
-  const std::uint64_t before = ticker.ticks();
-  ticker.bump();
-  EXPECT_GE(ticker.ticks(), before + 1);
-}
-
 TEST(EpochTicker, BeginAndEndInterleaveWithSleepWithoutALostWakeup) {
   EpochTicker ticker([] {});
   for (int i = 0; i < 200; ++i) {

@@ -93,7 +93,6 @@ class FakeRuntime : public WasmRuntime {
                                                 const InstanceOptions& options) override;
   std::uint32_t instance_count_max() const override { return instance_count_max_; }
   std::uint64_t module_bytes_max() const override { return module_bytes; }
-  void interrupt() override {}
 
  private:
   const std::span<const HostFunction> functions_;

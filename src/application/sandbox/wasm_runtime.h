@@ -2,7 +2,7 @@
 // WasmRuntime compiles a guest's module and runs instances of it, each on a stack of its own, until
 // they wait. Two implementations: WasmtimeRuntime, and FakeRuntime whose guests are C++ functions.
 //
-// Thread   compile(), stop_compiling() and interrupt() from any; all else on the engine thread.
+// Thread   compile() and stop_compiling() from any; all else on the engine thread.
 // Errors   What a module or a guest does wrong is an Error or a RunState, never a dead process.
 #include <cstdint>
 #include <memory>
@@ -67,10 +67,10 @@ class Instance {
   // Destroying a parked instance ends it: its stack is unwound without running the guest.
   virtual ~Instance() = default;
 
-  // Runs the guest until it waits, ends or has used `slice_ticks` (about 1 ms each; interrupt()
-  // counts as one). Only in the states before Finished, and not while a wait has no result.
-  // A guest is cut where a loop or a function begins, and in a suspending call. One that makes
-  // other host calls, and comes to no such place for half a second of processor time, is ended.
+  // Runs the guest until it waits, ends or has used `slice_ticks` (1 ms each, of which one has
+  // begun already). Only in the states before Finished, and not while a wait has no result. A guest
+  // is cut where a loop or a function begins, and in a suspending call. One that makes other host
+  // calls, and comes to no such place for half a second of processor time, is ended.
   virtual RunState resume(std::uint32_t slice_ticks) = 0;
 
   // The result of the call in which the guest waits; before the next resume().
@@ -111,9 +111,6 @@ class WasmRuntime {
 
   virtual std::uint32_t instance_count_max() const = 0;  // At once.
   virtual std::uint64_t module_bytes_max() const = 0;    // Of Wasm that compile() may take.
-
-  // Shortens the slice of the guest that runs now, if one does.
-  virtual void interrupt() = 0;
 };
 
 }  // namespace quire::sandbox

@@ -191,7 +191,6 @@ class WasmtimeRuntime final : public WasmRuntime {
 
   std::uint32_t instance_count_max() const override { return plan_.instance_count; }
   std::uint64_t module_bytes_max() const override { return options_.module.module_bytes_max; }
-  void interrupt() override { ticker_.bump(); }
 
  private:
   static Result<std::shared_ptr<const Program>> link(const Tier& tier, WasmModule module,
