@@ -5,6 +5,7 @@ namespace quire::conformance {
 namespace {
 
 constexpr std::uint32_t kQueuedTokenCountMax = 1u << 22;
+constexpr std::uint32_t kAppendCountMax = 1u << 18;
 
 struct Counters {
   std::uint32_t seq_len, committed, working_pages, working_tokens, found;
@@ -38,8 +39,14 @@ void computes(Harness& t) {
 
   t.refused("context.append", ErrorCode::OutOfRange, context, Tokens{1, kVocabulary});
   t.refused("context.append", ErrorCode::OutOfRange, context, Tokens{0xFFFF'FFFF});
-  t.refused("context.append", ErrorCode::QuotaExceeded, context,
-            Tokens(kQueuedTokenCountMax + 1, 1));
+  t.refused("context.append", ErrorCode::TooLarge, context, Tokens(kAppendCountMax + 1, 1));
+  const std::int32_t full = t.ok("context.create", t.queue);
+  const Tokens many(kAppendCountMax, 1);
+  for (std::uint32_t queued = 0; queued < kQueuedTokenCountMax; queued += kAppendCountMax) {
+    t.ok("context.append", full, many);
+  }
+  t.refused("context.append", ErrorCode::QuotaExceeded, full, Tokens{1});
+  t.ok("future.drop", full);
   t.mistakes("context.create", t.queue);
   t.mistakes("context.append", context, Tokens{1, 2});
   t.edges("context.append", empty, Tokens{1, 2});

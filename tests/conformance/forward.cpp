@@ -6,6 +6,7 @@ namespace {
 
 const Handles kNone;
 const Bytes kNoMask;
+constexpr std::size_t kMaskBytesMax = 4u << 20;
 
 void passes(Harness& t) {
   const Handles pages = written_pages(t, 20);
@@ -36,6 +37,8 @@ void passes(Harness& t) {
   }
   t.refused("forward.forward", ErrorCode::InvalidArgument, t.queue, pages, next, kNone, output,
             Bytes(3 * 32, 0xFF), 0);
+  t.refused("forward.forward", ErrorCode::TooLarge, t.queue, pages, next, kNone, output,
+            Bytes(kMaskBytesMax + 1, 1), 0);
   t.refused("forward.forward", ErrorCode::InvalidArgument, t.queue, pages, kNone, kNone, kNone,
             kNoMask, 0);
   t.refused("forward.forward", ErrorCode::InvalidArgument, t.queue, pages, Handles{next[0]}, kNone,

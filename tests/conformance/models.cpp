@@ -27,9 +27,11 @@ void program(Harness& t) {
   t.check(t.ok("models.model-name", model, kNull, 0) > 0, "a length can be asked for");
 
   t.refused("models.get-model", ErrorCode::NotFound, "nobody");
-  t.refused("models.get-model", ErrorCode::TooLarge, std::string(kTextBytesMax + 1, 'a'));
+  t.refused("models.get-model", ErrorCode::TooLarge, std::string(256, 'a'));
+  t.refused("models.get-model", ErrorCode::NotFound, std::string(255, 'a'));
   t.refused("models.trait-version", ErrorCode::NotFound, model, "telepathy");
   t.refused("models.trait-version", ErrorCode::NotFound, model, "");
+  t.refused("models.trait-version", ErrorCode::TooLarge, model, std::string(256, 'a'));
   t.refused("models.trait-version", ErrorCode::NotSupported, model, "adapter");
   t.mistakes("models.available-models", static_cast<void*>(text), 512);
   t.mistakes("models.get-model", "");

@@ -201,6 +201,21 @@ TEST_F(ContextTest, ForksGoOnByThemselvesAndSideBySide) {
   EXPECT_TRUE(run(program()).ok());
 }
 
+TEST_F(ContextTest, AppendsALongListInParts) {
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    std::vector<std::uint32_t> tokens(600'000);
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::uint32_t>(i % 97);
+    CO_TRY(context.append(tokens));
+    CO_TRY(context.append(std::span<const std::uint32_t>()));
+    EXPECT_EQ(context.tokens(), tokens);
+    EXPECT_EQ(host.contexts.begin()->second.queued, tokens);
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
 TEST_F(ContextTest, TruncateDropsTheLastTokensAndSaysWhenItCannot) {
   const auto program = [&]() -> Task<Result<void>> {
     const Model model = CO_TRY(Model::open());

@@ -569,6 +569,7 @@ std::int32_t create(std::int32_t queue) {
 }
 std::int32_t append(std::int32_t context, const std::uint32_t* tokens, std::uint32_t count) {
   if (!host.contexts.contains(context)) return unknown("context");
+  if (count > 262'144) return host.refuse(ErrorCode::TooLarge, "append in parts");
   auto& queued = host.contexts[context].queued;
   queued.insert(queued.end(), tokens, tokens + count);
   return 0;

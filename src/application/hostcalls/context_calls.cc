@@ -8,6 +8,8 @@
 namespace quire::hostcalls {
 namespace {
 
+constexpr std::uint32_t kAppendCountMax = 262'144;  // A mebibyte, read and checked in the call.
+
 // Computes all that is queued.
 Result<std::int32_t> submit_compute(HostCall& call, GuestHandle context, const ContextView& view,
                                     control::CommandBody body, std::uint64_t bytes) {
@@ -33,6 +35,11 @@ Result<std::int32_t> context_create(HostCall& call, GuestHandle queue) {
 Result<std::int32_t> context_append(HostCall& call, GuestHandle context,
                                     GuestList<std::uint32_t> list) {
   const ContextView view = TRY(find_changing_context(call, context));
+  if (list.count > kAppendCountMax) {
+    return Error(ErrorCode::TooLarge, "tokens: " + std::to_string(list.count) + " of at most " +
+                                          std::to_string(kAppendCountMax) +
+                                          " a call; append in parts");
+  }
   TRY(call.guest.check_queued_tokens(list.count));
   std::vector<std::uint32_t> tokens = TRY(call.memory.read(list, "tokens"));
   TRY(check_tokens(tokens, view.model));

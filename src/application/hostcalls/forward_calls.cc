@@ -8,6 +8,7 @@ namespace quire::hostcalls {
 namespace {
 
 constexpr std::uint32_t kBeyondContext = 1;
+constexpr std::uint32_t kMaskBytesMax = 4u << 20;  // Each is read and looked at in the call.
 
 // One byte for each element, 0 or 1.
 Result<std::vector<std::uint8_t>> read_flags(const HostCall& call, GuestList<std::uint8_t> list,
@@ -64,6 +65,10 @@ Result<std::int32_t> forward_forward(HostCall& call, GuestHandle queue, GuestLis
     return Error(ErrorCode::InvalidArgument, "forward: outputs of the last " +
                                                  std::to_string(oemb.count) + " of " +
                                                  std::to_string(iemb.count) + " tokens");
+  }
+  if (mask.count > kMaskBytesMax) {
+    return Error(ErrorCode::TooLarge, "mask: " + std::to_string(mask.count) + " bytes of at most " +
+                                          std::to_string(kMaskBytesMax) + " a call");
   }
   const std::uint64_t bytes =
       std::uint64_t{4} * (std::uint64_t{ikv.count} + iemb.count + okv.count + oemb.count) +

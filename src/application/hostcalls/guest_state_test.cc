@@ -98,6 +98,22 @@ TEST_F(HostCalls, AListOfMoreThanThereCanBeIsRefusedUnread) {
             minus(ErrorCode::TooLarge));
 }
 
+// Sixteen mebibytes that may be sent are milliseconds to read and to check.
+TEST_F(HostCalls, WhatOneCallWouldReadForLongIsRefusedUnread) {
+  const std::int64_t context = call("context", "create", {queue});
+  EXPECT_EQ(call("context", "append", {context, 64, 262'145}), minus(ErrorCode::TooLarge));
+  EXPECT_EQ(state->last_error, "tokens: 262145 of at most 262144 a call; append in parts");
+  ASSERT_EQ(call("allocate", "alloc-emb", {queue, 1, 64}), 1);
+  EXPECT_EQ(call("forward", "forward", {queue, 0, 0, 64, 1, 0, 0, 0, 0, 128, (4 << 20) + 1, 0}),
+            minus(ErrorCode::TooLarge));
+  EXPECT_EQ(state->last_error, "mask: 4194305 bytes of at most 4194304 a call");
+  host->put(128, std::string(256, 'a'));
+  EXPECT_EQ(call("models", "get-model", {128, 256}), minus(ErrorCode::TooLarge));
+  EXPECT_EQ(state->last_error, "name: 256 bytes of at most 255");
+  EXPECT_EQ(call("models", "trait-version", {model, 128, 256}), minus(ErrorCode::TooLarge));
+  EXPECT_EQ(call("models", "get-model", {128, 255}), minus(ErrorCode::NotFound));
+}
+
 TEST_F(HostCalls, HolesAreKeptInTheInputPages) {
   ASSERT_EQ(call("allocate", "alloc-emb", {queue, 1, 64}), 1);
   ASSERT_EQ(call("allocate", "alloc-kvpage", {queue, 1, 128}), 1);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "application/hostcalls/calls.h"
+#include "base/guest_name.h"
 #include "base/utf8.h"
 
 namespace quire::hostcalls {
@@ -46,6 +47,15 @@ Result<std::string> read_text(const HostCall& call, GuestList<std::uint8_t> list
   return text;
 }
 
+// Of a model or a trait; no name is longer.
+Result<std::string> read_known_name(const HostCall& call, GuestList<std::uint8_t> list) {
+  if (list.count > kGuestNameBytesMax) {
+    return Error(ErrorCode::TooLarge, "name: " + std::to_string(list.count) + " bytes of at most " +
+                                          std::to_string(kGuestNameBytesMax));
+  }
+  return read_text(call, list, "name");
+}
+
 Result<std::int32_t> submit_text(HostCall& call, control::CommandBody body, std::uint64_t bytes) {
   TRY(call.guest.check_pending(bytes));
   TRY(call.guest.check_future_room());
@@ -80,7 +90,7 @@ Result<std::int32_t> models_available_models(HostCall& call, GuestAddress buffer
 }
 
 Result<std::int32_t> models_get_model(HostCall& call, GuestList<std::uint8_t> list) {
-  const std::string name = TRY(read_text(call, list, "name"));
+  const std::string name = TRY(read_known_name(call, list));
   const std::vector<control::ModelDescription>& models = call.guest.models();
   const auto found = std::find_if(models.begin(), models.end(), [&](const auto& model) {
     return name.empty() || model.name == name;
@@ -102,7 +112,7 @@ Result<std::int32_t> models_available_traits(HostCall& call, GuestHandle handle,
 Result<std::int32_t> models_trait_version(HostCall& call, GuestHandle handle,
                                           GuestList<std::uint8_t> list) {
   TRY(find_model(call, handle, nullptr));
-  const std::string name = TRY(read_text(call, list, "name"));
+  const std::string name = TRY(read_known_name(call, list));
   const auto* found = std::find_if(std::begin(kTraits), std::end(kTraits),
                                    [&](const TraitVersion& each) { return name == each.name; });
   if (found == std::end(kTraits)) {

@@ -64,10 +64,15 @@ class Context {
   Context(Context&&) = default;
   Context& operator=(Context&&) = default;
 
-  // Queues tokens behind what is there.
+  // Queues tokens behind what is there. Where more than one call takes find no room, the first of
+  // them may be queued.
   Result<void> append(std::span<const std::uint32_t> tokens) {
-    TRY(checked(abi::context::append(handle(), tokens.data(), detail::count_of(tokens.size()))));
-    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+    do {
+      const auto part = tokens.first(std::min(tokens.size(), kAppendCountMax));
+      TRY(checked(abi::context::append(handle(), part.data(), detail::count_of(part.size()))));
+      tokens_.insert(tokens_.end(), part.begin(), part.end());
+      tokens = tokens.subspan(part.size());
+    } while (!tokens.empty());
     return {};
   }
   Result<void> append(std::uint32_t token) { return append(std::span(&token, 1)); }
@@ -354,6 +359,8 @@ class Context {
   std::int32_t handle() const { return handle_.get(); }
 
  private:
+  static constexpr std::size_t kAppendCountMax = 262'144;  // Of one call.
+
   friend class Generator;
   friend class HostGeneration;
   Context() = default;
