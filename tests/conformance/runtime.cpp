@@ -75,6 +75,7 @@ void launches(Harness& t) {
     t.refused(launch, ErrorCode::InvalidArgument, "", arguments, 50);
   }
   t.refused(launch, ErrorCode::TooLarge, "", std::string(kTextBytesMax + 1, '\0'), 50);
+  t.refused(launch, ErrorCode::TooLarge, "", std::string(4 * 4097, '\0'), 50);
   for (const std::string& name : names_that_are_none()) {
     if (name.empty()) continue;
     t.refused(launch, ErrorCode::InvalidArgument, name, kNeighbour, 50);

@@ -8,6 +8,7 @@ namespace quire::hostcalls {
 namespace {
 
 constexpr std::uint32_t kSharePercentMax = 100;
+constexpr std::size_t kArgumentCountMax = 4096;  // As of a launch over the wire.
 
 // For each argument u32 bytes, then its bytes.
 Result<std::vector<std::string>> split_arguments(const std::string& bytes) {
@@ -21,6 +22,10 @@ Result<std::vector<std::string>> split_arguments(const std::string& bytes) {
                                                    std::to_string(arguments.size()) + " at byte " +
                                                    std::to_string(at) + " is longer than the " +
                                                    std::to_string(left) + " bytes that are left");
+    }
+    if (arguments.size() == kArgumentCountMax) {
+      return Error(ErrorCode::TooLarge,
+                   "arguments: more than " + std::to_string(kArgumentCountMax));
     }
     arguments.push_back(bytes.substr(at + sizeof length, length));
     at += sizeof length + length;

@@ -18,6 +18,29 @@ TEST_F(HostCalls, ArgumentsAndLastErrorAreRead) {
   EXPECT_EQ(call("runtime", "get-instance-id", {}), 9);
 }
 
+TEST_F(HostCalls, ArgumentsOfWasiAreTheProgramsNameAndThenItsOwn) {
+  EXPECT_EQ(call("wasi", "args_sizes_get", {64, 68}), 0);
+  EXPECT_EQ(number_at(64), 3);
+  EXPECT_EQ(number_at(68), 16);
+  EXPECT_EQ(call("wasi", "args_get", {64, kBuffer}), 0);
+  EXPECT_EQ(host->get(kBuffer, 16), std::string("program\0one\0two\0", 16));
+  EXPECT_EQ(number_at(64), static_cast<std::int32_t>(kBuffer));
+  EXPECT_EQ(number_at(68), static_cast<std::int32_t>(kBuffer) + 8);
+  EXPECT_EQ(number_at(72), static_cast<std::int32_t>(kBuffer) + 12);
+  EXPECT_NE(call("wasi", "args_get", {64, (1 << 16) - 15}), 0);
+  EXPECT_NE(call("wasi", "args_get", {(1 << 16) - 11, kBuffer}), 0);
+}
+
+// A mebibyte of zeros would be 262,144 of them.
+TEST_F(HostCalls, AChildGetsNoMoreArgumentsThanALaunchOverTheWireMayHave) {
+  host->put(kBuffer, std::string(4 * 4097, '\0'));
+  EXPECT_EQ(call("runtime", "launch", {0, 0, kBuffer, 4 * 4097, 50}), minus(ErrorCode::TooLarge));
+  EXPECT_EQ(state->last_error, "arguments: more than 4096");
+  EXPECT_TRUE(launcher.launches.empty());
+  EXPECT_GT(call("runtime", "launch", {0, 0, kBuffer, 4 * 4096, 50}), 0);
+  EXPECT_EQ(launcher.launches.at(0).arguments.size(), 4096u);
+}
+
 TEST_F(HostCalls, ModelInfoIsARecordOfNumbers) {
   EXPECT_EQ(call("models", "model-info", {model, kBuffer, 100}), 9);
   EXPECT_EQ(number_at(kBuffer), 16);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace quire::hostcalls {
@@ -19,7 +20,7 @@ constexpr std::uint32_t kSubscriptionCountMax = 1024;
 constexpr std::uint32_t kSubscriptionBytes = 48;
 constexpr std::uint32_t kEventBytes = 32;
 constexpr std::uint64_t kWasiRandomBytesMax = 1u << 20;
-constexpr const char* kProgramName = "program";
+constexpr std::string_view kProgramName = "program";
 
 template <typename T>
 bool store(const HostCall& call, GuestAddress address, T value) {
@@ -40,17 +41,18 @@ Errno fault_unless(bool stored) {
   return stored ? Errno::Success : Errno::Fault;
 }
 
-std::vector<std::string> arguments_of(const HostCall& call) {
-  std::vector<std::string> arguments = {kProgramName};
-  const std::vector<std::string>& given = call.guest.identity.arguments;
-  arguments.insert(arguments.end(), given.begin(), given.end());
-  return arguments;
-}
-
-std::uint64_t bytes_of(const std::vector<std::string>& arguments) {
-  std::uint64_t bytes = 0;
-  for (const std::string& argument : arguments) bytes += argument.size() + 1;
-  return bytes;
+// Of all arguments, the program's name first.
+struct ArgumentSizes {
+  std::uint32_t count = 1;
+  std::uint32_t bytes = kProgramName.size() + 1;
+};
+ArgumentSizes argument_sizes(const HostCall& call) {
+  ArgumentSizes sizes;
+  for (const std::string& each : call.guest.identity.arguments) {
+    ++sizes.count;
+    sizes.bytes += static_cast<std::uint32_t>(each.size() + 1);
+  }
+  return sizes;
 }
 
 std::uint64_t wall_ns(const GuestState& guest) {
@@ -60,29 +62,28 @@ std::uint64_t wall_ns(const GuestState& guest) {
 }  // namespace
 
 Errno wasi_args_sizes_get(HostCall& call, GuestAddress count, GuestAddress bytes) {
-  const std::vector<std::string> arguments = arguments_of(call);
-  return fault_unless(store(call, count, static_cast<std::uint32_t>(arguments.size())) &&
-                      store(call, bytes, static_cast<std::uint32_t>(bytes_of(arguments))));
+  const ArgumentSizes sizes = argument_sizes(call);
+  return fault_unless(store(call, count, sizes.count) && store(call, bytes, sizes.bytes));
 }
 
 Errno wasi_args_get(HostCall& call, GuestAddress pointers, GuestAddress bytes) {
-  const std::vector<std::string> arguments = arguments_of(call);
-  const auto count = static_cast<std::uint32_t>(arguments.size());
-  const auto byte_count = static_cast<std::uint32_t>(bytes_of(arguments));
-  auto pointer_range = call.memory.range<std::uint32_t>(pointers, count, "argv");
-  auto byte_range = call.memory.range<std::uint8_t>(bytes, byte_count, "argv bytes");
+  const ArgumentSizes sizes = argument_sizes(call);
+  auto pointer_range = call.memory.range<std::uint32_t>(pointers, sizes.count, "argv");
+  auto byte_range = call.memory.range<std::uint8_t>(bytes, sizes.bytes, "argv bytes");
   if (!pointer_range.ok() || !byte_range.ok()) return Errno::Fault;
   std::byte* pointer_at = pointer_range.value().data();
   std::byte* byte_at = byte_range.value().data();
   auto address = static_cast<std::uint32_t>(bytes);
-  for (const std::string& argument : arguments) {
-    const std::size_t length = argument.size() + 1;
+  const auto give = [&](std::string_view argument) {
     std::memcpy(pointer_at, &address, sizeof address);
-    std::memcpy(byte_at, argument.c_str(), length);
+    if (!argument.empty()) std::memcpy(byte_at, argument.data(), argument.size());
+    byte_at[argument.size()] = std::byte{0};
     pointer_at += sizeof address;
-    byte_at += length;
-    address += static_cast<std::uint32_t>(length);
-  }
+    byte_at += argument.size() + 1;
+    address += static_cast<std::uint32_t>(argument.size() + 1);
+  };
+  give(kProgramName);
+  for (const std::string& each : call.guest.identity.arguments) give(each);
   return Errno::Success;
 }
 
