@@ -461,6 +461,23 @@ TEST_F(HostCalls, LogLinesAreCutAndCannotDriveATerminal) {
   EXPECT_EQ(state->session.lines()[0].level, LogLevel::Error);
 }
 
+// A mebibyte, a byte at a time; looking for a newline in all of it each time would take 25 s.
+TEST_F(HostCalls, ALineThatIsPrintedByteByByteIsReadOnce) {
+  SessionBox& session = state->session;
+  for (int each = 0; each < 1 << 20; ++each) {
+    ASSERT_TRUE(session.write(LogSource::Stdout, "a").ok());
+    ASSERT_TRUE(session.write(LogSource::Stdout, "").ok());
+  }
+  ASSERT_TRUE(session.write(LogSource::Stderr, "other\n").ok());
+  ASSERT_TRUE(session.write(LogSource::Stdout, "b\nc\nd").ok());
+  ASSERT_TRUE(session.write(LogSource::Stdout, "\n").ok());
+  ASSERT_EQ(session.lines().size(), 4u);
+  EXPECT_EQ(session.lines()[0].text, "other");
+  EXPECT_EQ(session.lines()[1].text, std::string(4096, 'a') + " [cut: 1048577 bytes]");
+  EXPECT_EQ(session.lines()[2].text, "c");
+  EXPECT_EQ(session.lines()[3].text, "d");
+}
+
 TEST_F(HostCalls, AnswerForADroppedFutureIsIgnored) {
   host->put(64, "abc");
   const std::int64_t future = call("tokenize", "tokenize", {model, 64, 3, 0});

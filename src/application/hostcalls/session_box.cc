@@ -136,12 +136,14 @@ Result<void> SessionBox::log(LogLevel level, std::string_view text) {
 }
 
 Result<void> SessionBox::write(LogSource stream, std::string_view bytes) {
+  if (bytes.empty()) return {};
   TRY(charge_log(bytes.size(), line_count(bytes)));
   std::string& partial = partial_[stream == LogSource::Stderr ? 1 : 0];
   const LogLevel level = stream == LogSource::Stderr ? LogLevel::Warning : LogLevel::Info;
+  const std::size_t searched_bytes = partial.size();  // No newline is in them.
   partial += bytes;
   std::size_t start = 0;
-  for (std::size_t end = partial.find('\n'); end != std::string::npos;
+  for (std::size_t end = partial.find('\n', searched_bytes); end != std::string::npos;
        end = partial.find('\n', start)) {
     emit(stream, level, std::string_view(partial).substr(start, end - start));
     start = end + 1;
