@@ -150,6 +150,35 @@ TEST(EndToEndServer, FailuresHaveTheExitCodesOfHere) {
   fails({kEcho, "--kv-pages", "7"}, 2, "--kv-pages is for the engine");
 }
 
+TEST(EndToEndServer, ALaunchThatIsTooLargeIsToldBeforeAnotherBegins) {
+  ServerProcess server(tiny());
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  TemporaryFolder folder;
+  const auto run_each = [&](std::size_t bytes) {
+    const std::string each = "[\"small\"]\n[\"" + std::string(bytes, 'x') + "\"]\n";
+    return run_there(server, {kEcho, "--each", folder.write("each.jsonl", each)}, {.input = ""});
+  };
+  ProcessResult result = run_each(3'000'000);
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("the arguments of instance 1 make a launch of 30001"),
+            std::string::npos)
+      << result.err;
+  EXPECT_EQ(result.out, "");
+  result = run_each((1u << 20) + 1);  // The server's word, as here.
+  EXPECT_NE(result.err.find("the arguments have 1048578 bytes, argument_bytes_max"),
+            std::string::npos)
+      << result.err;
+}
+
+TEST(EndToEndServer, ALongLineComesInPiecesThatAServerTakes) {
+  ServerProcess server(tiny());
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  const std::string line = "log " + std::string(1u << 20, 'x') + "yz";
+  const ProcessResult result = run_there(server, {kEcho}, {.input = "hi\n" + line + "\nquit\n"});
+  EXPECT_EQ(result.exit_code, 0) << result.err.substr(0, 1000);
+  EXPECT_EQ(result.out, "hi\nxxxxyz\n");
+}
+
 std::string read_text(const std::string& path) {
   const Result<std::string> text = read_file(path, 64u << 20);
   EXPECT_TRUE(text.ok()) << path;

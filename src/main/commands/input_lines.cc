@@ -20,7 +20,7 @@ void InputLines::read() {
 const std::string* InputLines::front() {
   if (has_line_) return &line_;
   const std::size_t end = pending_.find('\n');
-  if (end != std::string::npos) {
+  if (end <= kBytesMax) {
     line_ = pending_.substr(0, end);
     pending_.erase(0, end + 1);
   } else if (pending_.size() >= kBytesMax || (is_at_end_ && !pending_.empty())) {

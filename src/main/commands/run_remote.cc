@@ -21,6 +21,7 @@
 #include "main/commands/run_arguments.h"
 #include "main/commands/run_client.h"
 #include "main/commands/sent_files.h"
+#include "wire/frame_codec.h"
 
 namespace quire {
 namespace {
@@ -99,6 +100,8 @@ class RemoteRun {
     std::map<std::uint64_t, std::uint64_t> asked;  // Request to instance.
   };
 
+  wire::Launch request_of(std::size_t number) const;
+  Result<void> check_launches() const;
   void launch();
   Result<void> take(wire::ServerFrame frame);
   Result<void> take_reply(const wire::Reply& reply);
@@ -133,24 +136,41 @@ class RemoteRun {
   bool is_interrupted_ = false;
 };
 
+wire::Launch RemoteRun::request_of(std::size_t number) const {
+  wire::Launch request{program_, all_[number], {}, false, options_.tenant, {}};
+  if (options_.deadline_seconds > 0) {
+    request.deadline_ms =
+        static_cast<std::uint64_t>(std::max(options_.deadline_seconds * 1e3, 1.0));
+  }
+  const cli::InstanceOptions& limits = options_.instance;
+  if (limits.has_memory) request.limits.memory_bytes_max = limits.memory_bytes_max;
+  if (limits.page_count_max > 0) request.limits.page_count_max = limits.page_count_max;
+  if (limits.has_output) request.limits.output_bytes_max = limits.output_bytes_max;
+  if (limits.has_cpu_seconds) {
+    request.limits.cpu_ns_max = static_cast<std::uint64_t>(limits.cpu_seconds_max * 1e9);
+  }
+  return request;
+}
+
+// A server closes the connection of a larger frame, which would end the programs that run already.
+Result<void> RemoteRun::check_launches() const {
+  for (std::size_t number = 0; number < all_.size(); ++number) {
+    const wire::Message message = wire::encode(wire::Request{UINT64_MAX, request_of(number)});
+    if (message.bytes.size() <= wire::kTextFrameBytesMax) continue;
+    return Error(ErrorCode::TooLarge,
+                 "the arguments of instance " + std::to_string(number) + " make a launch of " +
+                     std::to_string(message.bytes.size()) + " bytes; a server takes at most " +
+                     std::to_string(wire::kTextFrameBytesMax));
+  }
+  return {};
+}
+
 void RemoteRun::launch() {
   if (SteadyTime::now() < launch_after_) return;
   while (!to_launch_.empty() && launching_.size() < kLaunchCountMax) {
     const std::size_t number = to_launch_.front();
     to_launch_.pop_front();
-    wire::Launch request{program_, all_[number], {}, false, options_.tenant, {}};
-    if (options_.deadline_seconds > 0) {
-      request.deadline_ms =
-          static_cast<std::uint64_t>(std::max(options_.deadline_seconds * 1e3, 1.0));
-    }
-    const cli::InstanceOptions& limits = options_.instance;
-    if (limits.has_memory) request.limits.memory_bytes_max = limits.memory_bytes_max;
-    if (limits.page_count_max > 0) request.limits.page_count_max = limits.page_count_max;
-    if (limits.has_output) request.limits.output_bytes_max = limits.output_bytes_max;
-    if (limits.has_cpu_seconds) {
-      request.limits.cpu_ns_max = static_cast<std::uint64_t>(limits.cpu_seconds_max * 1e9);
-    }
-    launching_.emplace(client_.send(std::move(request)), number);
+    launching_.emplace(client_.send(request_of(number)), number);
   }
 }
 
@@ -349,6 +369,7 @@ void RemoteRun::abort_all() {
 }
 
 Result<void> RemoteRun::run(Interrupt& interrupt) {
+  TRY(check_launches());
   while (!to_launch_.empty() || !launching_.empty() || !running_.empty()) {
     launch();
     std::optional<wire::ServerFrame> frame = TRY(client_.receive(kInputPeriod));
