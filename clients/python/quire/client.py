@@ -219,10 +219,10 @@ class Client:
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._pending[request_id] = _Asked(reply, convert, undo)
         try:
-            await self._socket.send(message)
-        except ConnectionClosed as error:
-            self._lose(_loss(self.url, error))
-        try:
+            try:  # Cancelled in here, it may have been sent all the same.
+                await self._socket.send(message)
+            except ConnectionClosed as error:
+                self._lose(_loss(self.url, error))
             return await self.wait(reply)
         finally:
             reply.cancel()  # Unless it is here, nobody waits for it any more.

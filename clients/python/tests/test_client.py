@@ -270,6 +270,26 @@ class Detaching(WithServer):
             while await self.client.list():
                 await asyncio.sleep(0.01)
 
+    async def test_a_launch_given_up_while_the_socket_takes_no_more_is_stopped(self) -> None:
+        sent, given_up = asyncio.Event(), asyncio.Event()
+        send = self.client._socket.send
+
+        async def send_and_wait(message: str | bytes) -> None:
+            await send(message)
+            if not sent.is_set():
+                sent.set()
+                await given_up.wait()  # As if the buffers were full.
+
+        with unittest.mock.patch.object(self.client._socket, "send", send_and_wait):
+            launching = asyncio.create_task(self.client.launch("echo"))
+            await self.soon(sent.wait())
+            launching.cancel()
+            await asyncio.gather(launching, return_exceptions=True)
+            async with asyncio.timeout(PATIENCE):
+                while self.client._pending or await self.client.list():
+                    await asyncio.sleep(0.01)
+        self.assertEqual(self.client._instances, {})
+
 
 class Full(WithServer):
     arguments = ("--grace", "0.2", "--instances", "2", "--launch-queue", "0", "--connections", "2")
