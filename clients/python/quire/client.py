@@ -63,6 +63,7 @@ class Client:
         self._undoing: set[asyncio.Task[None]] = set()
         self._waiting: set[asyncio.Future[Any]] = set()
         self._instances: dict[int, Instance] = {}
+        self._uploading = asyncio.Lock()  # A connection uploads one program at a time.
         self._held_bytes = 0
         self._room = asyncio.Event()
 
@@ -125,15 +126,21 @@ class Client:
         """
         wasm = source if isinstance(source, bytes) else pathlib.Path(source).read_bytes()
         program = "sha256:" + hashlib.sha256(wasm).hexdigest()
-        known = await self.find_program(program)
-        if known.state not in ("compiling", "ready"):
-            head = {"verb": "upload", "program": program, "program_bytes": len(wasm)}
-            for offset in range(0, max(len(wasm), 1), PAYLOAD_BYTES_MAX):
-                part = wasm[offset : offset + PAYLOAD_BYTES_MAX]
-                await self.ask({**head, "offset": offset}, part)
+        if not await self._has_program(program):
+            async with self._uploading:
+                if not await self._has_program(program):  # Who went before may have brought it.
+                    await self._upload_parts(program, wasm)
         if name:
             await self.name_program(program, name)
         return program
+
+    async def _has_program(self, program: str) -> bool:
+        return (await self.find_program(program)).state in ("compiling", "ready")
+
+    async def _upload_parts(self, program: str, wasm: bytes) -> None:
+        head = {"verb": "upload", "program": program, "program_bytes": len(wasm)}
+        for offset in range(0, max(len(wasm), 1), PAYLOAD_BYTES_MAX):
+            await self.ask({**head, "offset": offset}, wasm[offset : offset + PAYLOAD_BYTES_MAX])
 
     async def name_program(self, program: str, name: str) -> None:
         """AlreadyExists: the operator of the server gave this name to another program."""

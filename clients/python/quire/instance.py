@@ -115,6 +115,7 @@ class Instance:
         self._messages: Mailbox[bytes] = Mailbox(client, len)
         self._files: Mailbox[ReceivedFile] = Mailbox(client, lambda _: 0)
         self._open_files: dict[int, ReceivedFile] = {}
+        self._sending_file = asyncio.Lock()  # One goes to an instance at a time.
         self._ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
         # Nobody may ask for it.
         self._ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
@@ -141,7 +142,8 @@ class Instance:
         name: str = "",
         media_type: str = "",
     ) -> None:
-        """A path, or bytes with a name. Waits where the program reads slowly."""
+        """A path, or bytes with a name. Waits where the program reads slowly, and for the files
+        that are on their way."""
         data = source if isinstance(source, bytes) else pathlib.Path(source).read_bytes()
         if not name:
             if isinstance(source, bytes):
@@ -149,16 +151,19 @@ class Instance:
             name = pathlib.Path(source).name
         media_type = media_type or mimetypes.guess_type(name)[0] or "application/octet-stream"
         head = {"name": name, "media_type": media_type, "file_bytes": len(data)}
-        for offset in range(0, max(len(data), 1), PAYLOAD_BYTES_MAX):
-            part = data[offset : offset + PAYLOAD_BYTES_MAX]
-            while True:
-                try:
-                    await self._ask("send_file", {**head, "offset": offset}, part)
-                    break
-                except QuotaExceeded as error:
-                    if error.retry_after is None:
-                        raise
-                    await asyncio.sleep(error.retry_after)
+        async with self._sending_file:
+            for offset in range(0, max(len(data), 1), PAYLOAD_BYTES_MAX):
+                part = data[offset : offset + PAYLOAD_BYTES_MAX]
+                await self._send_part({**head, "offset": offset}, part)
+
+    async def _send_part(self, head: dict[str, Any], part: bytes) -> None:
+        while True:
+            try:
+                return await self._ask("send_file", head, part)
+            except QuotaExceeded as error:
+                if error.retry_after is None:
+                    raise
+                await asyncio.sleep(error.retry_after)
 
     async def abort(self) -> None:
         """Stops the program; its end says "killed"."""

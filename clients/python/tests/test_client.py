@@ -17,6 +17,14 @@ import quire
 PATIENCE = 60.0
 
 
+def large_program(wasm: bytes, mark: int) -> bytes:
+    """The same code in three parts, with another digest for each mark."""
+    section = b"\4mark" + bytes([mark]) * ((2 << 20) + 10)
+    size = len(section)
+    digits = [size & 127 | 128, size >> 7 & 127 | 128, size >> 14 & 127 | 128, size >> 21]
+    return wasm + b"\0" + bytes(digits) + section
+
+
 class WithServer(unittest.IsolatedAsyncioTestCase):
     arguments: tuple[str, ...] = ()
     server: Server
@@ -151,6 +159,15 @@ class Programs(WithServer):
         with self.assertRaises(quire.AlreadyExists):
             await self.client.name_program(program, "echo")
 
+    async def test_uploads_at_once_wait_for_one_another(self) -> None:
+        wasm = guest("echo").read_bytes()
+        large = [large_program(wasm, mark) for mark in b"abba"]
+        programs = await self.soon(asyncio.gather(*(self.client.upload(each) for each in large)))
+        self.assertEqual(programs[0], programs[3])
+        self.assertEqual(len(set(programs)), 2)
+        for program in programs:
+            self.assertEqual((await self.client.find_program(program)).state, "ready")
+
     async def test_what_is_no_program_is_refused_with_the_reason(self) -> None:
         with self.assertRaises(quire.InvalidArgument) as refused:
             await self.soon(self.client.upload(b"no module"))
@@ -195,6 +212,16 @@ class Files(WithServer):
         (await self.soon(instance.result())).check()
         with self.assertRaises(quire.NotFound):
             await instance.receive_file()
+
+    async def test_files_to_one_instance_wait_for_one_another(self) -> None:
+        instance = await self.client.launch("files")
+        sent = {name: name.encode() * (3 << 20) for name in "abc"}
+        sending = asyncio.gather(*(instance.send_file(data, name) for name, data in sent.items()))
+        for _ in sent:
+            copy = await self.soon(instance.receive_file())
+            self.assertEqual(await self.soon(copy.read()), sent[copy.name[-1]])
+        await self.soon(sending)
+        await instance.abort()
 
     async def test_wrong_files_are_refused(self) -> None:
         instance = await self.client.launch("files")
