@@ -90,16 +90,17 @@ class Client:
             await self._socket.close()
             raise ConnectionLost(f"{self.url} is no Quire server: it does not speak {SUBPROTOCOL}")
         self._lost = None
-        self._reader = asyncio.create_task(self._read())
+        self._reader = asyncio.create_task(self._read(self._socket))
 
     async def close(self) -> None:
         """Instances that are not detached are stopped after the server's grace time."""
-        if self._socket is not None:
-            await self._socket.close()
-        if self._reader is not None:
-            self._reader.cancel()
-            await asyncio.gather(self._reader, return_exceptions=True)
-        self._lose(ConnectionLost(f"the connection to {self.url} was closed"))
+        socket, reader = self._socket, self._reader
+        if socket is not None:
+            await socket.close()
+        if reader is not None:
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
+        self._lose(socket, ConnectionLost(f"the connection to {self.url} was closed"))
 
     async def __aenter__(self) -> "Client":
         await self.open()
@@ -222,14 +223,15 @@ class Client:
             raise self._lost
         self._last_id += 1
         request_id = self._last_id
+        socket = self._socket
         message = encode(Frame({"verb": head["verb"], "id": request_id, **head}, payload))
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._pending[request_id] = _Asked(reply, convert, undo)
         try:
             try:  # Cancelled in here, it may have been sent all the same.
-                await self._socket.send(message)
+                await socket.send(message)
             except ConnectionClosed as error:
-                self._lose(_loss(self.url, error))
+                self._lose(socket, _loss(self.url, error))
             return await self.wait(reply)
         finally:
             reply.cancel()  # Unless it is here, nobody waits for it any more.
@@ -269,35 +271,35 @@ class Client:
         self._instances[info.instance] = instance
         return instance
 
-    async def _keep(self) -> None:
+    async def _keep(self, socket: Any) -> None:
         """The server's pings wait behind what is not read yet: without a word it would close."""
         with contextlib.suppress(ConnectionClosed):  # What came before is read all the same.
             while True:
                 await asyncio.sleep(_STAY_SECONDS)
-                await self._socket.pong()
+                await socket.pong()
 
-    async def _read(self) -> None:
-        keeper = asyncio.create_task(self._keep())
+    async def _read(self, socket: Any) -> None:
+        keeper = asyncio.create_task(self._keep(socket))
         try:
-            async for message in self._socket:
+            async for message in socket:
                 self._handle(decode(message))
                 if self._held_bytes > self._buffer_bytes_max:
                     await self._wait_for_room()
-            self._lose(_loss(self.url, None, self._socket))
+            self._lose(socket, _loss(self.url, None, socket))
         except ConnectionClosed as error:
-            self._lose(_loss(self.url, error))
+            self._lose(socket, _loss(self.url, error))
         except (QuireError, LookupError, TypeError, ValueError) as error:
-            self._lose(
-                ConnectionLost(f"{self.url} said what this client does not understand: {error!r}")
-            )
-            await self._socket.close()
+            why = f"{self.url} said what this client does not understand: {error!r}"
+            self._lose(socket, ConnectionLost(why))
+            await socket.close()
         except Exception as error:
             _logger.exception("the reader of %s has failed", self.url)
-            self._lose(ConnectionLost(f"the client of {self.url} has failed: {error!r}"))
-            await self._socket.close()
+            why = f"the client of {self.url} has failed: {error!r}"
+            self._lose(socket, ConnectionLost(why))
+            await socket.close()
         finally:  # Cancelled, or worse: nobody else would tell those who wait.
             keeper.cancel()
-            self._lose(ConnectionLost(f"the connection to {self.url} was closed"))
+            self._lose(socket, ConnectionLost(f"the connection to {self.url} was closed"))
 
     async def _wait_for_room(self) -> None:
         self._room.clear()
@@ -361,9 +363,9 @@ class Client:
         except QuireError as error:
             _logger.debug("%s of instance %d, which nobody waits for: %s", verb, instance, error)
 
-    def _lose(self, why: QuireError) -> None:
-        """The connection is over, for everyone who waits."""
-        if self._lost is not None:
+    def _lose(self, socket: Any, why: QuireError) -> None:
+        """The connection is over, for everyone who waits; not the one that was opened since."""
+        if self._lost is not None or self._socket is not socket:
             return
         self._lost = why
         for each in self._pending.values():

@@ -10,6 +10,8 @@ import unittest
 import unittest.mock
 from typing import AsyncIterator
 
+import websockets
+import websockets.exceptions
 from serving import BUILD, ROOT, Server, guest
 
 import quire
@@ -462,6 +464,42 @@ class Failing(WithServer):
                 self.assertIn(repr(failure), str(lost.exception))
                 with self.assertRaises(quire.ConnectionLost):
                     await self.soon(waiting)
+
+
+    async def test_what_ends_behind_its_connection_leaves_the_next_one_alone(self) -> None:
+        client = quire.Client(self.server.url)
+        await client.open()
+        earlier, reader = client._socket, client._reader
+        assert reader is not None
+        close = earlier.close
+        is_open_again = asyncio.Event()
+
+        async def close_late() -> None:
+            await is_open_again.wait()
+            await close()
+
+        async def send_late(_: str | bytes) -> None:
+            await is_open_again.wait()
+            raise websockets.exceptions.ConnectionClosedOK(None, None)
+
+        def fails(_: object) -> None:
+            raise KeyError("left out")
+
+        asking = asyncio.create_task(client.ask({"verb": "list"}, convert=fails))
+        await asyncio.sleep(0)
+        with (
+            unittest.mock.patch.object(earlier, "close", close_late),
+            unittest.mock.patch.object(earlier, "send", send_late),
+        ):
+            sending = asyncio.create_task(client.list())
+            with self.assertRaises(quire.ConnectionLost):
+                await self.soon(asking)
+            async with client:  # Somebody opens it anew as soon as it is lost.
+                is_open_again.set()
+                await self.soon(asyncio.gather(reader, return_exceptions=True))
+                with self.assertRaises(quire.ConnectionLost):
+                    await self.soon(sending)
+                self.assertEqual(await self.soon(client.list()), [])
 
 
 class Losing(unittest.IsolatedAsyncioTestCase):
