@@ -65,8 +65,10 @@ class InstanceManager {
   Result<ProgramId> load_program(std::span<const std::byte> wasm);
   Result<ProgramId> load_program_file(const std::string& path);
   // Compiles on the helper thread; launches of the program wait for it and end as NotStarted when
-  // it fails. `digest` is that of the bytes. Errors: QuotaExceeded when too many wait already.
+  // it fails. `digest` is that of the bytes. Errors: QuotaExceeded when too many wait already;
+  // TooLarge beyond program_bytes_max().
   Result<ProgramId> request_program(std::vector<std::byte> wasm, const Digest& digest);
+  std::uint64_t program_bytes_max() const;
   // The program with these bytes; none that is not known, failed to compile or was forgotten.
   std::optional<ProgramId> find_program(const Digest& digest) const;
   // Of one that was requested; NotFound if it was forgotten since, or what the compiler says.

@@ -40,6 +40,10 @@ Result<ProgramId> InstanceManager::request_program(std::vector<std::byte> wasm,
   return implementation_->programs.request(std::move(wasm), digest);
 }
 
+std::uint64_t InstanceManager::program_bytes_max() const {
+  return implementation_->programs.program_bytes_max();
+}
+
 std::optional<ProgramId> InstanceManager::find_program(const Digest& digest) const {
   const ProgramStore& programs = implementation_->programs;
   const std::optional<ProgramId> id = programs.find(digest);

@@ -63,7 +63,7 @@ Result<ProgramId> ProgramStore::load(std::span<const std::byte> wasm) {
 Result<ProgramId> ProgramStore::request(std::vector<std::byte> wasm, const Digest& digest) {
   const std::optional<ProgramId> known = find(digest);
   if (known && !find(*known)->error) return *known;
-  TRY(sandbox::check_module_bytes(wasm.size(), runtime_.module_bytes_max()));
+  TRY(sandbox::check_module_bytes(wasm.size(), program_bytes_max()));
   if (requested_ >= kRequestCountMax || compiling_bytes_ + wasm.size() > kRequestBytesMax) {
     return Error(ErrorCode::QuotaExceeded,
                  std::to_string(requested_) + " programs of " + std::to_string(compiling_bytes_) +

@@ -75,6 +75,7 @@ class ProgramStore {
 
   Result<ProgramId> load(std::span<const std::byte> wasm);
   Result<ProgramId> request(std::vector<std::byte> wasm, const Digest& digest);
+  std::uint64_t program_bytes_max() const { return runtime_.module_bytes_max(); }
   // Null for an id that was never given out, or of a program that was forgotten.
   const Entry* find(ProgramId id) const;
   std::optional<ProgramId> find(const Digest& digest) const;

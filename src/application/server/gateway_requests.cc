@@ -95,7 +95,10 @@ Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::Upload&) {
 Gateway::Outcome Gateway::program_arrived(Client& client, ProgramBytes& program) {
   const Result<lifecycle::ProgramId> id =
       parts_.manager.request_program(std::move(program.wasm), program.digest);
-  if (!id.ok()) return failure(id.error(), kCompiledRetryMs);
+  if (!id.ok()) {
+    const bool is_for_good = id.error().code() == ErrorCode::TooLarge;
+    return failure(id.error(), is_for_good ? std::nullopt : std::optional(kCompiledRetryMs));
+  }
   const Result<lifecycle::ProgramState> state = parts_.manager.program_state(id.value());
   if (!state.ok()) return failure(state.error());
   // One that was forgotten has another id now.

@@ -21,8 +21,9 @@ Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts,
                                              const ServerOptions& options) {
   TRY(check_loopback(options.listen));
   std::unique_ptr<Server> server(new Server(parts, options));
-  server->sockets_ =
-      TRY(SocketServer::open(options.listen, options.sockets, server->link_, parts.tell));
+  SocketLimits sockets = options.sockets;
+  sockets.program_bytes_max = parts.manager.program_bytes_max();
+  server->sockets_ = TRY(SocketServer::open(options.listen, sockets, server->link_, parts.tell));
   parts.loop.set_door(&server->gateway_);
   return server;
 }

@@ -22,7 +22,7 @@ struct SocketLimits {
   std::uint64_t partial_frame_bytes_total_max = 64u << 20;  // Of frames that are not complete.
   // Frames that the socket has not taken. One more frame, and replies, may come on top.
   std::uint64_t unwritten_bytes_max = 256u << 10;
-  std::uint64_t program_bytes_max = 64u << 20;
+  std::uint64_t program_bytes_max = 0;  // What the runtime compiles: Server::open() asks it.
   std::uint64_t upload_bytes_total_max = 256u << 20;  // Of programs that are not complete.
   std::chrono::milliseconds upload_idle_time_max{
       60'000};  // Without a part, while others want room.

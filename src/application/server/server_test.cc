@@ -5,6 +5,7 @@
 
 #include <future>
 
+#include "application/lifecycle/program_store.h"
 #include "application/server/server_test_support.h"
 
 namespace quire::server {
@@ -47,8 +48,8 @@ TEST(Server, AClientLaunchesTalksAndIsToldTheEnd) {
 }
 
 TEST(Server, ALaunchNamesATenantOfTheServersAndIsHeldToItsBounds) {
-  RunningServer server({}, kPlaces, [](lifecycle::InstanceManager& manager) {
-    manager.name_tenant(control::TenantId{3}, 2, {.instance_count_max = 1});
+  RunningServer server({}, kPlaces, [](ServedEngine& served) {
+    served.engine.manager.name_tenant(control::TenantId{3}, 2, {.instance_count_max = 1});
   });
   RawClient client = server.connect();
   wire::Launch request = launch_of("echo");
@@ -68,8 +69,8 @@ TEST(Server, ALaunchNamesATenantOfTheServersAndIsHeldToItsBounds) {
 }
 
 TEST(Server, AStatusTellsTheOperatorOfTenantsAndInstancesOnRequestAlone) {
-  RunningServer server({}, kPlaces, [](lifecycle::InstanceManager& manager) {
-    manager.name_tenant(control::TenantId{3}, 2, {.instance_count_max = 5});
+  RunningServer server({}, kPlaces, [](ServedEngine& served) {
+    served.engine.manager.name_tenant(control::TenantId{3}, 2, {.instance_count_max = 5});
   });
   RawClient client = server.connect();
   EXPECT_FALSE(as<wire::StatusReply>(client.ask(wire::Status{}))->detail);
@@ -156,6 +157,39 @@ TEST(Server, AnUploadThatIdleOnesLeaveNoRoomForIsToldWhenToComeAgain) {
   std::this_thread::sleep_for(options.sockets.upload_idle_time_max + std::chrono::milliseconds(1));
   reply = other.ask(wanted);
   EXPECT_NE(as<wire::ProgramReply>(reply), nullptr) << refusal(reply);
+}
+
+TEST(Server, AProgramTooLargeForTheRuntimeIsRefusedAtItsFirstPartAndForGood) {
+  RunningServer server(quick_options(), kPlaces,
+                       [](ServedEngine& served) { served.runtime.module_bytes = 1000; });
+  RawClient client = server.connect();
+  const std::string large(1001, 'l');
+  for (const std::size_t bytes : {std::size_t{1}, large.size()}) {
+    const auto reply =
+        client.ask(wire::Upload{sha256(bytes_of(large)), large.size(), 0, large.substr(0, bytes)});
+    EXPECT_EQ(refusal(reply),
+              "too-large: program_bytes_max: a program of 1001 bytes, the limit is 1000");
+    ASSERT_NE(as<wire::Failure>(reply), nullptr);
+    EXPECT_FALSE(as<wire::Failure>(reply)->retry_after_ms);
+  }
+}
+
+TEST(Server, AProgramBeyondThoseThatWaitForTheCompilerIsToldWhenToComeAgain) {
+  RunningServer server(quick_options());
+  std::promise<void> may_compile;
+  std::shared_future<void> compiles(may_compile.get_future());
+  server.served().runtime.before_compiling = [compiles] { compiles.wait(); };
+  RawClient client = server.connect();
+  std::uint64_t id = 1000;
+  for (std::size_t i = 0; i <= lifecycle::ProgramStore::kRequestCountMax; ++i) {
+    const std::string name = "program " + std::to_string(i);
+    client.send({++id, wire::Upload{sha256(bytes_of(name)), name.size(), 0, name}});
+  }
+  const auto full = client.reply_to(id);
+  EXPECT_EQ(refusal(full).substr(0, 15), "quota-exceeded:");
+  ASSERT_NE(as<wire::Failure>(full), nullptr);
+  EXPECT_TRUE(as<wire::Failure>(full)->retry_after_ms);
+  may_compile.set_value();
 }
 
 TEST(Server, AProgramIsNamedByAClientAndANewOneTakesTheName) {

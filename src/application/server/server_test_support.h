@@ -236,12 +236,12 @@ class ServedEngine {
 // A server with the engine's loop on a thread of its own.
 class RunningServer {
  public:
-  // `prepare` gets the manager before the engine runs.
+  // `prepare` gets the engine before it runs.
   explicit RunningServer(ServerOptions options = {},
                          const lifecycle::AdmissionLimits& limits = kPlaces,
-                         const std::function<void(lifecycle::InstanceManager&)>& prepare = {})
+                         const std::function<void(ServedEngine&)>& prepare = {})
       : served_(clock_, limits) {
-    if (prepare) prepare(served_.engine.manager);
+    if (prepare) prepare(served_);
     Result<std::unique_ptr<Server>> opened = Server::open(served_.parts(clock_), options);
     EXPECT_TRUE(opened.ok()) << opened.error().message();
     server_ = std::move(opened).take();
