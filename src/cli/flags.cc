@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include "cli/verb.h"
@@ -279,7 +280,7 @@ void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max, const char* p
   app.add_option("--cpu-seconds-max", options.cpu_seconds_max,
                  "CPU time of an instance, without the model's")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(real_within(0.001, 1e6))
       ->capture_default_str();
   app.add_option("--output-max", output,
                  "What an instance may say and send in all: messages, log and files")
@@ -346,6 +347,21 @@ Result<SamplingOptions> SamplingFlags::finish() const {
     return Error(ErrorCode::InvalidArgument, "--min-p lies between 0 and 1");
   }
   return options;
+}
+
+CLI::Validator real_within(double least, double most) {
+  std::ostringstream range;
+  range << least << " - " << most;
+  const auto check = [least, most](std::string& text) {
+    double value = 0.0;
+    if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) {
+      return std::string();
+    }
+    std::ostringstream wrong;
+    wrong << '"' << text << "\" is no number from " << least << " to " << most;
+    return wrong.str();
+  };
+  return CLI::Validator(check, "FLOAT in [" + range.str() + "]");
 }
 
 void add_json(CLI::App& app, OutputStyle& output) {

@@ -295,6 +295,28 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
   }
 }
 
+TEST(Parse, ARealNumberOutsideItsRangeIsRefusedAndSoIsWhatIsNone) {
+  for (const char* each : {"nan", "-nan", "inf", "-inf", "-1", "1e7", "many", ""}) {
+    for (const std::vector<std::string>& flag : std::vector<std::vector<std::string>>{
+             {"serve", "--grace"},
+             {"serve", "--keep"},
+             {"serve", "--cpu-seconds-max"},
+             {"run", "p.wasm", "--cpu-seconds-max"},
+             {"run", "p.wasm", "--server", "ws://127.0.0.1:1", "--deadline"},
+             {"bench", "pages", "--trace", "a", "--capacity", "5", "--from"},
+             {"bench", "pages", "--trace", "a", "--capacity", "5", "--to"}}) {
+      std::vector<std::string> arguments = flag;
+      arguments.back() += std::string("=") + each;
+      const std::string error = first_line_of_usage_error(arguments);
+      EXPECT_NE(error.find(flag.back()), std::string::npos) << arguments.back() << ": " << error;
+    }
+  }
+  EXPECT_EQ(first_line_of_usage_error({"serve", "--grace", "nan"}),
+            "--grace: \"nan\" is no number from 0 to 1e+06");
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--grace", "1e6"}).grace_seconds, 1e6);
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--grace", "0"}).grace_seconds, 0.0);
+}
+
 TEST(Parse, EveryVerbHasHelpWithExamples) {
   for (const char* verb : {"run", "generate", "chat", "eval", "model", "tokenize", "detokenize",
                            "template", "build", "new", "doctor"}) {

@@ -65,6 +65,9 @@ struct SamplingFlags {
 
 void add_json(CLI::App& app, OutputStyle& output);
 
+// A real number of `least` to `most`. CLI::Range lets nan pass, which is neither below nor above.
+CLI::Validator real_within(double least, double most);
+
 // "512MiB", "8G", "1073741824": a count of bytes. Units are powers of 1024.
 Result<std::uint64_t> parse_bytes(const std::string& text);
 

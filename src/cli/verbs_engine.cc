@@ -78,7 +78,7 @@ Verb add_run(CLI::App& app) {
                    "one tenant and priority, the earlier deadline goes first. It promises nothing, "
                    "and nothing ends when it is over; 0 for none")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(real_within(0.0, 1e6))
       ->capture_default_str();
   state->instance.add_all(*verb, state->options.instance.cpu_seconds_max, "as many as there are");
   verb->add_flag("--kv-tree{text}", state->kv_tree,

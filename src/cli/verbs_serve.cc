@@ -130,13 +130,13 @@ Verb add_serve(CLI::App& app) {
                    "another client attaches; and when the server is told to end")
       ->envname("QUIRE_GRACE")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(real_within(0.0, 1e6))
       ->capture_default_str();
   verb->add_option("--keep", options.keep_seconds,
                    "How long the last words of a detached program wait for a client")
       ->envname("QUIRE_KEEP")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(real_within(0.0, 1e6))
       ->capture_default_str();
   verb->add_option(
           "--tenant", state->tenants,

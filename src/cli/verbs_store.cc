@@ -57,12 +57,12 @@ Verb add_bench_pages(CLI::App& bench) {
   verb->add_option("--from", state->options.from,
                    "Count requests from this share of the trace on; those before warm the store")
       ->type_name("P")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(real_within(0.0, 1.0))
       ->needs(trace)
       ->capture_default_str();
   verb->add_option("--to", state->options.to, "Up to this share")
       ->type_name("P")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(real_within(0.0, 1.0))
       ->needs(trace)
       ->capture_default_str();
   verb->add_flag("--cold", state->options.is_cold_start, "Start with an empty store at --from")
