@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/pages/tenant_shares.h"
+#include "control/api/tenant_shares.h"
 #include "control/resources/objects.h"
 
 namespace quire::control {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "control/api/tenant_shares.h"
 #include "control/pages/page_cache.h"
-#include "control/pages/tenant_shares.h"
 #include "control/resources/slab.h"
 #include "control/resources/slot_pool.h"
 #include "control/tiers/page_tiers.h"

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "control/pages/tenant_shares.h"
+#include "control/api/tenant_shares.h"
 #include "control/resources/context.h"
 #include "control/resources/model_resources.h"
 #include "control/scheduler/operation_table.h"

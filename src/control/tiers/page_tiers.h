@@ -47,8 +47,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/api/tenant_shares.h"
 #include "control/pages/page_cache.h"
-#include "control/pages/tenant_shares.h"
 #include "control/pages/tier_place.h"
 #include "control/store/checksum.h"
 #include "inference/api/page_bytes.h"

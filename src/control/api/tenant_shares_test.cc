@@ -1,4 +1,4 @@
-#include "control/pages/tenant_shares.h"
+#include "control/api/tenant_shares.h"
 
 #include <gtest/gtest.h>
 
