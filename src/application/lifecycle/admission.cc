@@ -20,24 +20,41 @@ std::string used(std::uint64_t count, std::uint64_t limit) {
 
 }  // namespace
 
-Result<void> Admission::admit(Wait wait, std::uint64_t now_ns) {
-  const std::uint64_t count = instance_count_ + waiting_count_;
-  const bool may_wait = wait == Wait::May && limits_.waiting_launch_count_max > 0;
-  if (count < (may_wait ? limits_.total() : limits_.instance_count_max)) {
-    ++waiting_count_;
-    return {};
+std::uint64_t Admission::share_of(control::TenantId tenant) const {
+  return std::max<std::uint64_t>(waiting_.share_of(tenant, instance_count_), 1);
+}
+
+std::optional<std::string> Admission::refusal(const Launch& launch) const {
+  const std::uint64_t count = instance_count_ + waiting_count();
+  if (count < limits_.instance_count_max) return std::nullopt;  // There will be a place for all.
+  const bool may_wait = launch.wait == Wait::May && limits_.waiting_launch_count_max > 0;
+  if (may_wait && count < limits_.total()) {
+    const std::uint64_t own = waiting_count(launch.tenant);
+    if (launch.is_only_tenant || own < share_of(launch.tenant)) return std::nullopt;
+    return "tenant " + std::to_string(static_cast<std::uint32_t>(launch.tenant)) +
+           ": waiting_launch_count_max: its share is full: " + std::to_string(own) +
+           " of its launches wait for an instance to go, " +
+           used(share_of(launch.tenant), limits_.waiting_launch_count_max) +
+           " are what it may have beside other tenants";
   }
   std::string text = may_wait ? "waiting_launch_count_max: " : "instance_count_max: ";
   text += used(instance_count_, limits_.instance_count_max) + " instances are there, " +
-          used(waiting_count_, limits_.waiting_launch_count_max) + " launches wait for one to go";
-  if (wait == Wait::MustNot) text += ", and a child does not wait";
-  return Error(ErrorCode::Unavailable,
-               text + "; try again in " + std::to_string(retry_after_ms(now_ns)) + " ms");
+          used(waiting_count(), limits_.waiting_launch_count_max) + " launches wait for one to go";
+  if (launch.wait == Wait::MustNot) text += ", and a child does not wait";
+  return text;
 }
 
-void Admission::begin() {
-  QUIRE_CHECK(waiting_count_ > 0, "nobody waits");
-  --waiting_count_;
+Result<void> Admission::admit(const Launch& launch, std::uint64_t now_ns) {
+  if (const std::optional<std::string> why = refusal(launch)) {
+    return Error(ErrorCode::Unavailable,
+                 *why + "; try again in " + std::to_string(retry_after_ms(now_ns)) + " ms");
+  }
+  waiting_.take(launch.tenant, 1);
+  return {};
+}
+
+void Admission::begin(control::TenantId tenant) {
+  waiting_.give(tenant, 1);
   ++instance_count_;
 }
 
@@ -58,7 +75,7 @@ std::uint64_t Admission::retry_after_ms(std::uint64_t now_ns) const {
 }
 
 void Admission::verify() const {
-  QUIRE_CHECK(instance_count_ + waiting_count_ <= limits_.total(), "A1");
+  QUIRE_CHECK(instance_count_ + waiting_count() <= limits_.total(), "A1");
 }
 
 }  // namespace quire::lifecycle

@@ -16,8 +16,8 @@ TEST(Admission, SaysWhenToTryAgainFromHowOftenOneLeft) {
   EXPECT_EQ(admission.retry_after_ms(0), 1000u) << "nobody has left yet";
   std::uint64_t now_ns = 0;
   for (int each = 0; each < 100; ++each) {
-    ASSERT_TRUE(admission.admit(Admission::Wait::May, now_ns).ok());
-    admission.begin();
+    ASSERT_TRUE(admission.admit({}, now_ns).ok());
+    admission.begin({});
     now_ns += 40 * kMillisecond;
     admission.leave(now_ns);
   }
@@ -59,9 +59,17 @@ struct Limited {
     program =
         engine.manager.load_program(std::as_bytes(std::span(std::string_view("patient")))).value();
   }
-  Result<InstanceId> launch() {
-    return engine.manager.launch({.program = program, .arguments = {}, .limits = {}},
-                                 engine.client);
+  Result<InstanceId> launch(std::uint32_t tenant = 0) { return launch(tenant, engine.client); }
+  Result<InstanceId> launch(std::uint32_t tenant, RecordingClient& client) {
+    return engine.manager.launch(
+        {.program = program, .tenant = control::TenantId{tenant}, .arguments = {}, .limits = {}},
+        client);
+  }
+  // Launches until one is refused; how many were not.
+  int launch_all(std::uint32_t tenant, RecordingClient& client) {
+    int count = 0;
+    while (launch(tenant, client).ok()) ++count;
+    return count;
   }
 
   ManualClock clock;
@@ -114,6 +122,80 @@ TEST(AdmissionOfLaunches, AThousandLaunchesOneAfterTheOtherAllFindAPlace) {
     test.engine.settle();
   }
   EXPECT_EQ(test.engine.manager.live_count(), 0u);
+}
+
+// ---- Of several tenants.
+
+TEST(AdmissionOfTenants, OneWhoLaunchesWithoutEndLeavesRoomInTheQueueForWhoeverComes) {
+  Limited test({.instance_count_max = 2, .waiting_launch_count_max = 16});
+  for (std::uint32_t tenant = 1; tenant <= 3; ++tenant) {
+    test.engine.manager.name_tenant(control::TenantId{tenant}, 1, {});
+  }
+  EXPECT_EQ(test.launch_all(1, test.engine.client), 2 + 8);
+  test.engine.settle();
+  EXPECT_EQ(test.launch(1).error().code(), ErrorCode::Unavailable);
+  EXPECT_EQ(test.launch(1).error().message(),
+            "tenant 1: waiting_launch_count_max: its share is full: 8 of its launches wait for an "
+            "instance to go, 8 of 16 are what it may have beside other tenants; try again in 1000 "
+            "ms");
+  EXPECT_EQ(test.launch_all(2, test.engine.client), 4);
+  EXPECT_EQ(test.launch_all(3, test.engine.client), 2);
+  test.engine.manager.verify();
+}
+
+TEST(AdmissionOfTenants, WhoIsTheOnlyOneHasTheWholeQueue) {
+  for (const bool is_named : {false, true}) {
+    Limited test({.instance_count_max = 2, .waiting_launch_count_max = 16});
+    if (is_named) test.engine.manager.name_tenant(control::TenantId{5}, 3, {});
+    EXPECT_EQ(test.launch_all(is_named ? 5 : 0, test.engine.client), 2 + 16);
+  }
+}
+
+TEST(AdmissionOfTenants, AQueueOfOneIsForWhoeverComesFirst) {
+  Limited test({.instance_count_max = 1, .waiting_launch_count_max = 1});
+  for (const std::uint32_t tenant : {1u, 2u}) {
+    test.engine.manager.name_tenant(control::TenantId{tenant}, 1, {});
+  }
+  EXPECT_TRUE(test.launch(1).ok());
+  EXPECT_TRUE(test.launch(1).ok());
+  EXPECT_EQ(test.launch_all(2, test.engine.client), 0);
+}
+
+TEST(AdmissionOfTenants, ASingleLaunchDoesNotWaitBehindAThousandOfAnothers) {
+  Limited test({.instance_count_max = 1, .waiting_launch_count_max = 4096});
+  for (const std::uint32_t tenant : {1u, 2u}) {
+    test.engine.manager.name_tenant(control::TenantId{tenant}, 1, {});
+  }
+  std::vector<InstanceId> many;
+  for (int each = 0; each < 1000; ++each) many.push_back(test.launch(1).value());
+  RecordingClient other;
+  const InstanceId single = test.launch(2, other).value();
+  ASSERT_TRUE(test.engine.manager.close_input(single).ok());
+  test.engine.settle();
+  EXPECT_TRUE(other.ends.empty()) << "no place yet";
+  for (int each = 0; each < 2; ++each) {
+    ASSERT_TRUE(test.engine.manager.close_input(many[each]).ok());
+    test.engine.settle();
+  }
+  EXPECT_EQ(other.ends.size(), 1u) << "its turn came after two of the others'";
+  EXPECT_EQ(test.engine.client.ends.size(), 2u);
+}
+
+TEST(AdmissionOfTenants, PlacesThatComeFreeGoByWeight) {
+  Limited test({.instance_count_max = 1, .waiting_launch_count_max = 4096});
+  test.engine.manager.name_tenant(control::TenantId{1}, 3, {});
+  test.engine.manager.name_tenant(control::TenantId{2}, 1, {});
+  RecordingClient clients[2];
+  for (int each = 0; each < 200; ++each) {
+    for (const std::uint32_t tenant : {1u, 2u}) {
+      const InstanceId id = test.launch(tenant, clients[tenant - 1]).value();
+      ASSERT_TRUE(test.engine.manager.close_input(id).ok());
+    }
+  }
+  while (clients[0].ends.size() + clients[1].ends.size() < 100) test.engine.loop.step();
+  EXPECT_NEAR(static_cast<double>(clients[0].ends.size()), 75, 2);
+  test.engine.settle();
+  EXPECT_EQ(clients[0].ends.size() + clients[1].ends.size(), 400u);
 }
 
 }  // namespace

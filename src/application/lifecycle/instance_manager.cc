@@ -61,8 +61,8 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
     wall_ends.emplace(record->end.launched_ns + record->limits.wall_ns_max, id);
   }
   records.emplace(id, std::move(record));
-  queued.push_back(id);
-  if (queued.size() == 1) start_queued();  // Else the next step looks at them in order.
+  queued.push(request.tenant, id);
+  if (queued.size() == 1) start_queued();  // Else the next step looks at all of them.
   return id;
 }
 
@@ -81,7 +81,9 @@ Result<void> InstanceManager::Implementation::check_launch(const LaunchRequest& 
     return Error(may.error().code(), std::string(may.error().message()) + "; try again in " +
                                          std::to_string(admission.retry_after_ms(now_ns)) + " ms");
   }
-  return admission.admit(wait, now_ns);
+  return admission.admit(
+      {.tenant = request.tenant, .wait = wait, .is_only_tenant = tenants.tenants().size() == 1},
+      now_ns);
 }
 
 Result<void> InstanceManager::send_to(InstanceId id, std::string message) {
@@ -161,7 +163,7 @@ std::size_t InstanceManager::live_count() const {
 void InstanceManager::verify() const {
   const Implementation& self = *implementation_;
   std::map<InstanceId, int> queue_counts;
-  for (const InstanceId id : self.queued) ++queue_counts[id];
+  for (const InstanceId id : self.queued.ids()) ++queue_counts[id];
   for (const FeedbackQueue* queue : {&self.ready, &self.background}) {
     for (const InstanceId id : queue->ids()) ++queue_counts[id];
   }
@@ -183,6 +185,7 @@ void InstanceManager::verify() const {
     record->state->verify();
   }
   self.verify_tenants();
+  self.queued.verify();
   self.children.verify(instances);
   self.broker.verify();
   QUIRE_CHECK(timer_count == self.timers.size(), "M2");

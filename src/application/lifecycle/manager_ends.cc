@@ -90,8 +90,8 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
 void InstanceManager::Implementation::stop(InstanceRecord& record, EndKind kind, std::string reason,
                                            std::string limit) {
   if (record.stage == Stage::Queued) {
-    remove_from(queued, record.id);
-    admission.begin();
+    queued.remove(record.tenant, record.id);
+    admission.begin(record.tenant);
   }
   if (record.stage == Stage::Ready) ready.remove(record.id);
   if (record.stage == Stage::Background) background.remove(record.id);
@@ -102,10 +102,6 @@ void InstanceManager::Implementation::mark_undelivered(InstanceRecord& record) {
   if (record.undelivered) return;
   record.undelivered = true;
   undelivered.push_back(record.id);
-}
-
-void InstanceManager::Implementation::remove_from(std::deque<InstanceId>& queue, InstanceId id) {
-  queue.erase(std::find(queue.begin(), queue.end(), id));
 }
 
 // True if anything was handed over. A client that takes no more now is asked again when it is

@@ -5,7 +5,6 @@
 // is told of them.
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "application/lifecycle/feedback_queue.h"
 #include "application/lifecycle/instance_manager.h"
 #include "application/lifecycle/instance_record.h"
+#include "application/lifecycle/launch_queue.h"
 #include "application/lifecycle/program_store.h"
 #include "application/lifecycle/tenant_meter.h"
 
@@ -75,7 +75,6 @@ struct InstanceManager::Implementation final : ChildHost {
   void verify_tenants() const;
   void mark_undelivered(InstanceRecord& record);
   bool deliver(InstanceRecord& record);
-  void remove_from(std::deque<InstanceId>& queue, InstanceId id);
 
   const ManagerParts parts;
   hostcalls::MessageBroker broker;
@@ -88,7 +87,7 @@ struct InstanceManager::Implementation final : ChildHost {
   std::unordered_map<InstanceId, std::unique_ptr<InstanceRecord>> records;
   std::uint64_t next_id = 1;
   std::uint32_t slot_count = 0;  // Instances that hold a slot of the runtime.
-  std::deque<InstanceId> queued;
+  LaunchQueue queued;
   // By what each runs from wait to wait: who does a little for each token goes before who computes
   // for as long as it may.
   FeedbackQueue ready{100'000, 2};

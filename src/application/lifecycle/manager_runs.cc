@@ -65,22 +65,21 @@ void InstanceManager::Implementation::make_ready(InstanceRecord& record) {
   }
 }
 
-// In order, but a launch whose program still compiles lets later ones pass.
+// In turn, but a launch whose program still compiles lets later ones pass.
 void InstanceManager::Implementation::start_queued() {
-  std::vector<InstanceId> compiling;
+  std::vector<LaunchQueue::Waiter> compiling;
   while (!queued.empty() && admission.has_place()) {
-    const InstanceId id = queued.front();
-    queued.pop_front();
-    InstanceRecord& record = *find(id);
+    InstanceRecord& record = *find(queued.pop());
     const ProgramStore::Entry* program = programs.find(record.program);
     if (program != nullptr && program->compiling()) {
-      compiling.push_back(id);
+      compiling.push_back({.tenant = record.tenant, .id = record.id});
     } else {
-      admission.begin();
+      queued.started(record.tenant);
+      admission.begin(record.tenant);
       start(record);
     }
   }
-  queued.insert(queued.begin(), compiling.begin(), compiling.end());
+  queued.put_back(compiling);
 }
 
 void InstanceManager::Implementation::wake_if_over(InstanceRecord& record) {

@@ -120,6 +120,7 @@ void InstanceManager::name_tenant(control::TenantId tenant, std::uint32_t weight
   Implementation& self = *implementation_;
   self.tenants.name(tenant, limits);
   self.weights[tenant] = weight;
+  self.queued.set_weight(tenant, weight);
   self.parts.control.set_tenant(
       tenant, {.weight = static_cast<double>(weight),
                .page_count_max = static_cast<std::uint32_t>(
@@ -175,6 +176,7 @@ void InstanceManager::Implementation::verify_tenants() const {
     QUIRE_CHECK(tenant.instance_count == instance_count, "M5");
     QUIRE_CHECK(tenant.memory_bytes_reserved == memory_bytes, "M5");
     QUIRE_CHECK(tenant.gauge.http_exchange_count == exchange_count, "M5");
+    QUIRE_CHECK(admission.waiting_count(id) == queued.size_of(id), "M4");
   }
 }
 

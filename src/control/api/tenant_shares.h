@@ -17,9 +17,10 @@ class TenantShares {
  public:
   explicit TenantShares(std::uint64_t count_max) : count_max_(count_max) {}
 
-  // How much the tenant may have in all, as things are.
-  std::uint64_t share_of(TenantId tenant) const {
-    const std::uint64_t left_by_others = count_max_ - (count_ - count_of(tenant));
+  // How much the tenant may have in all, as things are. `gone`: what is no tenant's and not there
+  // to be taken either, at most what nobody took.
+  std::uint64_t share_of(TenantId tenant, std::uint64_t gone = 0) const {
+    const std::uint64_t left_by_others = count_max_ - gone - (count_ - count_of(tenant));
     return left_by_others / 2;
   }
   // Nothing, it always may: others may have made its share less than what it has.

@@ -1,0 +1,63 @@
+#pragma once
+// LaunchQueue says which of the launches that wait is the next to get a place: of each tenant the
+// one that came first, and of the tenants in turn, by their weights. So a tenant with a thousand
+// waiting launches does not keep another's single one behind all of them.
+//
+// A tenant's time is the launches that were started for it, over its weight; the smallest goes
+// first. One that had nothing waiting may not save up: it enters at the time of those who waited.
+// It keeps a time that is ahead of theirs, or one launch after the other would always go first.
+//
+// Thread   that of its owner.
+//
+// Invariants, checked by verify():
+//   L1  size() is the number of all launches that wait.
+//   L2  No weight is 0.
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "control/api/types.h"
+
+namespace quire::lifecycle {
+
+class LaunchQueue {
+ public:
+  static constexpr std::uint32_t kWeightMax = 1u << 20;
+
+  // 1, where nobody says. At most kWeightMax counts.
+  void set_weight(control::TenantId tenant, std::uint32_t weight);
+
+  void push(control::TenantId tenant, control::InstanceId id);
+  // The next one. It costs its tenant nothing unless it is started. Requires: not empty.
+  control::InstanceId pop();
+  void started(control::TenantId tenant);
+  // Those that were taken and could not be started wait again, where they were.
+  struct Waiter {
+    control::TenantId tenant{};
+    control::InstanceId id{};
+  };
+  void put_back(const std::vector<Waiter>& waiters);  // In the order in which they were taken.
+  void remove(control::TenantId tenant, control::InstanceId id);  // Requires: it waits.
+
+  bool empty() const { return count_ == 0; }
+  std::size_t size() const { return count_; }
+  std::size_t size_of(control::TenantId tenant) const;
+  std::vector<control::InstanceId> ids() const;
+  void verify() const;
+
+ private:
+  struct Line {
+    std::uint32_t weight = 1;
+    std::uint64_t time = 0;  // In parts of kWeightMax.
+    std::deque<control::InstanceId> ids;
+  };
+  void enter(Line& line);
+
+  // Whoever ever launched: the tenants are the operator's, so few.
+  std::map<control::TenantId, Line> lines_;
+  std::size_t count_ = 0;
+  std::uint64_t time_ = 0;  // Of the tenant that was started last, when it was chosen.
+};
+
+}  // namespace quire::lifecycle
