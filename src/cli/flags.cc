@@ -292,6 +292,12 @@ void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max, const char* p
                      pages)
       ->type_name("N")
       ->check(CLI::Range(1u, 1u << 26));
+  app.add_option("--limit", limits,
+                 "A limit of an instance by its name, over what the options above say; sizes as in "
+                 "512MiB, times as in 500ms or 3600s. May be given again. NAME is one of " +
+                     limit_names())
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   app.add_flag("--allow-public-exports", options.may_export_publicly,
                "Let programs export pages that those of other tenants may import");
   app.add_flag("--allow-logits", options.may_read_logits,
@@ -309,6 +315,7 @@ Result<InstanceOptions> InstanceFlags::finish(const CLI::App& app) const {
   InstanceOptions finished = options;
   finished.memory_bytes_max = TRY(parse_bytes(memory));
   finished.output_bytes_max = TRY(parse_bytes(output));
+  finished.limits = TRY(parse_limits(limits));
   finished.has_output = app.count("--output-max") > 0;
   finished.has_memory = app.count("--memory-max") > 0;
   finished.has_cpu_seconds = app.count("--cpu-seconds-max") > 0;

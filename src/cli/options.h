@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/instance_limits.h"
+
 namespace quire::cli {
 
 enum class BackendChoice : std::uint8_t { Auto, Scalar, Avx2, Avx512 };
@@ -96,8 +98,9 @@ struct InstanceOptions {
   std::uint32_t page_count_max = 0;  // KV pages of an instance; 0: the verb's default.
   std::uint64_t output_bytes_max = std::uint64_t{1} << 30;  // Messages, log and files, in all.
   bool may_read_logits = false;                             // The logits of the whole vocabulary.
-  bool may_export_publicly = false;     // Pages that programs of every tenant may import.
-  std::vector<std::string> allow_http;  // Where programs may send HTTP; none: nowhere.
+  bool may_export_publicly = false;        // Pages that programs of every tenant may import.
+  std::vector<std::string> allow_http;     // Where programs may send HTTP; none: nowhere.
+  std::vector<InstanceLimitValue> limits;  // By name; they win over the members above.
   // The user said so, and it is no default.
   bool has_memory = false;
   bool has_cpu_seconds = false;

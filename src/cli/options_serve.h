@@ -17,6 +17,7 @@ struct TenantOptions {
   std::optional<std::uint64_t> page_count_max = {};
   std::optional<std::uint64_t> memory_bytes_max = {};
   std::optional<std::uint64_t> http_exchange_count_max = {};
+  std::vector<InstanceLimitValue> limits = {};  // Of each of them, in place of --limit.
   bool operator==(const TenantOptions&) const = default;
 };
 

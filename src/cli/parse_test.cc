@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "cli/verb.h"
+
 namespace quire::cli {
 namespace {
 
@@ -187,11 +189,68 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
             "--tenant: \"memory:lots\" has no count of bytes, as in memory:4GiB");
   EXPECT_EQ(
       error("7=cpu:1,pages:1"),
-      "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES and http:N");
-  EXPECT_EQ(error("7="),
-            "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES and http:N");
+      "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N and the "
+      "limits of --limit, as in token_count_max:1000000");
+  EXPECT_EQ(
+      error("7="),
+      "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N and the "
+      "limits of --limit, as in token_count_max:1000000");
   EXPECT_EQ(first_line_of_usage_error({"serve", "--tenant", "7=pages:1", "--tenant", "7=http:1"}),
             "--tenant: 7 is given twice");
+}
+
+std::uint64_t limit_of(const std::vector<InstanceLimitValue>& limits, const std::string& name) {
+  for (const InstanceLimitValue& each : limits) {
+    if (name == kInstanceLimits[each.index].name) return each.value;
+  }
+  ADD_FAILURE() << name;
+  return 0;
+}
+
+TEST(Parse, LimitsAreSetByNameForAllAndForATenant) {
+  const auto options = parsed_as<ServeOptions>(
+      {"serve", "--limit", "wall_ns_max=1.5h", "--limit", "file_bytes_max=2MiB", "--limit",
+       "http.call_count_max=0", "--tenant", "7=weight:3,token_count_max:1000000,log_bytes_max:1k"});
+  EXPECT_EQ(limit_of(options.instance.limits, "wall_ns_max"), 5'400'000'000'000u);
+  EXPECT_EQ(limit_of(options.instance.limits, "file_bytes_max"), 2u << 20);
+  EXPECT_EQ(limit_of(options.instance.limits, "http.call_count_max"), 0u);
+  EXPECT_EQ(limit_of(options.tenants[0].limits, "token_count_max"), 1'000'000u);
+  EXPECT_EQ(limit_of(options.tenants[0].limits, "log_bytes_max"), 1024u);
+  EXPECT_EQ(options.tenants[0].weight, 3u);
+  const auto error = [](const std::string& text) {
+    return first_line_of_usage_error({"serve", "--limit", text});
+  };
+  EXPECT_EQ(error("wall_ns_max"), "--limit: \"wall_ns_max\" is not NAME=VALUE");
+  EXPECT_EQ(error("token_max=1"),
+            "--limit: unknown limit \"token_max\" (supported: " + limit_names() + ")");
+  EXPECT_NE(error("future_count_max=0")
+                .find("future_count_max: \"0\" is no count from 1 to "
+                      "1048576"),
+            std::string::npos)
+      << error("future_count_max=0");
+  EXPECT_EQ(first_line_of_usage_error(
+                {"serve", "--limit", "file_count_max=1", "--limit", "file_count_max=2"}),
+            "--limit: file_count_max is given twice");
+  EXPECT_EQ(first_line_of_usage_error({"serve", "--tenant", "7=file_count_max:1,file_count_max:2"}),
+            "--tenant: \"file_count_max:2\" is given twice");
+}
+
+TEST(Parse, EveryLimitTakesItsLeastAndItsMostAndNothingBeyond) {
+  for (const InstanceLimitName& each : kInstanceLimits) {
+    const auto word = [&](std::uint64_t value) {
+      return std::string(each.name) + "=" + std::to_string(value);
+    };
+    for (const std::uint64_t value : {each.least, each.most}) {
+      const auto limits = parse_limits({word(value)});
+      ASSERT_TRUE(limits.ok()) << word(value);
+      EXPECT_EQ(limit_of(limits.value(), each.name), value);
+    }
+    EXPECT_FALSE(parse_limits({word(each.most + 1)}).ok()) << each.name;
+    if (each.least > 0) {
+      EXPECT_FALSE(parse_limits({word(each.least - 1)}).ok()) << each.name;
+    }
+    EXPECT_FALSE(parse_limits({std::string(each.name) + "=-1"}).ok()) << each.name;
+  }
 }
 
 TEST(Parse, ARunNamesATenantOfAServerAlone) {

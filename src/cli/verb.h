@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -51,6 +53,7 @@ struct EngineFlags {
 struct InstanceFlags {
   std::string memory = "128MiB";
   std::string output = "1GiB";
+  std::vector<std::string> limits;
   InstanceOptions options;
   // `pages`: what an instance may have without --pages-max.
   void add_all(CLI::App& app, double cpu_seconds_max, const char* pages);
@@ -70,6 +73,13 @@ CLI::Validator real_within(double least, double most);
 
 // "512MiB", "8G", "1073741824": a count of bytes. Units are powers of 1024.
 Result<std::uint64_t> parse_bytes(const std::string& text);
+
+// "token_count_max=1000000", ...: limits of an instance by name.
+Result<std::vector<InstanceLimitValue>> parse_limits(const std::vector<std::string>& words);
+// One of kInstanceLimits, and its value as the user wrote it.
+std::optional<std::size_t> find_limit(std::string_view name);
+Result<InstanceLimitValue> parse_limit_value(std::size_t index, std::string_view text);
+std::string limit_names();
 
 // "3=weight:2,instances:64": what a tenant may have.
 Result<TenantOptions> parse_tenant(const std::string& text);

@@ -40,12 +40,24 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
     tenant.weight = static_cast<std::uint32_t>(*weight);
     return {};
   }
+  if (const std::optional<std::size_t> limit = find_limit(name)) {
+    for (const InstanceLimitValue& other : tenant.limits) {
+      if (other.index == *limit) return wrong("is given twice");
+    }
+    Result<InstanceLimitValue> parsed = parse_limit_value(*limit, value);
+    if (!parsed.ok()) return std::move(parsed).take_error().while_("--tenant");
+    tenant.limits.push_back(parsed.value());
+    return {};
+  }
   std::optional<std::uint64_t>* bound = name == "instances" ? &tenant.instance_count_max
                                         : name == "pages"   ? &tenant.page_count_max
                                         : name == "http"    ? &tenant.http_exchange_count_max
                                                             : nullptr;
   if (bound == nullptr) {
-    return wrong("is none of weight:N, instances:N, pages:N, memory:BYTES and http:N");
+    return wrong(
+        "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N and the limits of "
+        "--limit, "
+        "as in token_count_max:1000000");
   }
   *bound = whole(value, kCountMax);
   if (!*bound) return wrong("has no count from 0 to " + std::to_string(kCountMax));
@@ -113,9 +125,10 @@ Verb add_serve(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(1u, 65536u))
       ->capture_default_str();
-  verb->add_option("--launch-queue", options.waiting_launch_count_max,
-                   "Launches that wait for one of them to go; a launch beyond is refused and told "
-                   "when to try again")
+  verb->add_option(
+          "--launch-queue", options.waiting_launch_count_max,
+          "Launches that wait for one of them to go, shared out among the tenants; a launch "
+          "beyond is refused and told when to try again")
       ->envname("QUIRE_LAUNCH_QUEUE")
       ->type_name("N")
       ->check(CLI::Range(0u, 65536u))
@@ -141,9 +154,10 @@ Verb add_serve(CLI::App& app) {
   verb->add_option(
           "--tenant", state->tenants,
           "What all programs of tenant N may have at once, and its share of the device: weight, "
-          "instances, pages, memory (what they may grow to), http (exchanges); each may be left "
-          "out. May be given again; without it there is tenant 0 alone, which has what is there")
-      ->type_name("N=weight:W,instances:N,pages:N,memory:BYTES,http:N")
+          "instances, pages, memory (what they may grow to), http (exchanges); and each limit "
+          "of --limit, for every one of them, as token_count_max:1000000. Each may be left out. "
+          "May be given again; without it there is tenant 0 alone, which has what is there")
+      ->type_name("N=weight:W,instances:N,pages:N,memory:BYTES,http:N,NAME:VALUE")
       ->allow_extra_args(false);
   verb->add_option("--compile-memory-max", state->compile_memory,
                    "Memory of the process that compiles a module which a client uploaded (64MiB at "
@@ -177,6 +191,7 @@ Examples:
   quire serve
   quire serve build/release/inferlets --listen 127.0.0.1:0 --instances 200
   quire serve --tenant 0=weight:3 --tenant 1=weight:1,instances:64,memory:4GiB
+  quire serve --limit wall_ns_max=3600s --tenant 0=weight:3 --tenant 1=weight:1,token_count_max:1000000
   quire run --server ws://127.0.0.1:7847 text_completion -- --prompt "Once upon a time")");
   return {verb, [state, verb]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());

@@ -108,7 +108,8 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
   Outcome program_arrived(Client& client, ProgramBytes& program);
 
   Result<Digest> digest_of(const wire::ProgramName& program) const;
-  Result<lifecycle::InstanceLimits> limits_of(const wire::LaunchLimits& wanted) const;
+  Result<lifecycle::InstanceLimits> limits_of(control::TenantId tenant,
+                                              const wire::LaunchLimits& wanted) const;
   Outcome park(Waiting waiting);
   wire::InstanceReply reply_about(const Instance& instance) const;
   wire::ReplyBody launch(Client& client, lifecycle::ProgramId program, const Digest& digest,

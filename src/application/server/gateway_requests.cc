@@ -201,8 +201,11 @@ Result<std::uint64_t> within(const Bound& bound) {
 
 }  // namespace
 
-Result<lifecycle::InstanceLimits> Gateway::limits_of(const wire::LaunchLimits& wanted) const {
-  lifecycle::InstanceLimits limits = limits_.instance;
+Result<lifecycle::InstanceLimits> Gateway::limits_of(control::TenantId tenant,
+                                                     const wire::LaunchLimits& wanted) const {
+  const auto own = limits_.tenant_instances.find(tenant);
+  lifecycle::InstanceLimits limits =
+      own == limits_.tenant_instances.end() ? limits_.instance : own->second;
   limits.memory_bytes_max =
       TRY(within({"memory_bytes_max", wanted.memory_bytes_max, limits.memory_bytes_max}));
   limits.cpu_ns_max = TRY(within({"cpu_ns_max", wanted.cpu_ns_max, limits.cpu_ns_max}));
@@ -237,7 +240,8 @@ wire::ReplyBody Gateway::launch(Client& client, lifecycle::ProgramId program, co
   if (stage_ != Stage::Serving) {
     return refuse(Error(ErrorCode::Unavailable, "the server is shutting down"));
   }
-  const Result<lifecycle::InstanceLimits> limits = limits_of(request.limits);
+  const Result<lifecycle::InstanceLimits> limits =
+      limits_of(control::TenantId{request.tenant}, request.limits);
   if (!limits.ok()) return refuse(limits.error());
   // Whoever reaches a server without keys is its operator, and may say for whom it launches.
   const control::TenantId tenant{request.tenant};

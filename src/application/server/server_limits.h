@@ -2,6 +2,7 @@
 // The bounds of a server; each is named in the refusal of what would exceed it.
 #include <chrono>
 #include <cstdint>
+#include <map>
 
 #include "application/lifecycle/launch.h"
 #include "wire/frames.h"
@@ -28,6 +29,9 @@ struct SocketLimits {
       60'000};  // Without a part, while others want room.
 };
 
+// What launches of these tenants get, and at most, in place of all others'.
+using TenantInstances = std::map<control::TenantId, lifecycle::InstanceLimits>;
+
 // Of instances; how many there may be is the manager's to say (AdmissionLimits).
 struct ServiceLimits {
   // How long an instance outlives its client, unless it is detached.
@@ -38,6 +42,7 @@ struct ServiceLimits {
   std::uint64_t waiting_request_bytes_max = 64u << 20;  // Of the arguments of these.
   std::uint32_t program_name_count_max = 1024;  // Of programs, the operator's names included.
   lifecycle::InstanceLimits instance = {};      // What a launch gets, and at most.
+  TenantInstances tenant_instances = {};
 };
 
 }  // namespace quire::server

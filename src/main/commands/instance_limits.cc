@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "application/lifecycle/limit_settings.h"
 #include "application/net/http_grant.h"
 
 namespace quire {
@@ -21,7 +22,18 @@ Result<lifecycle::InstanceLimits> instance_limits(const cli::InstanceOptions& op
   const auto cpu_ns = static_cast<std::uint64_t>(options.cpu_seconds_max * 1e9);
   limits.cpu_ns_max = cpu_ns;
   limits.cpu_ns_between_waits_max = std::min(limits.cpu_ns_between_waits_max, cpu_ns);
+  set_limits(limits, options.limits);
   return limits;
+}
+
+void set_limits(lifecycle::InstanceLimits& limits, const std::vector<InstanceLimitValue>& values) {
+  for (const InstanceLimitValue& each : values) lifecycle::set_limit(limits, each);
+}
+
+bool names_limit(const std::vector<InstanceLimitValue>& values, std::string_view name) {
+  return std::any_of(values.begin(), values.end(), [&](const InstanceLimitValue& each) {
+    return name == kInstanceLimits[each.index].name;
+  });
 }
 
 std::uint32_t shared_page_count_max(const std::vector<control::ModelDescription>& models) {

@@ -1,9 +1,11 @@
 #pragma once
 // The lifecycle's word for what the user lets an instance have.
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "application/lifecycle/launch.h"
+#include "base/instance_limits.h"
 #include "base/result.h"
 #include "cli/options.h"
 
@@ -11,6 +13,10 @@ namespace quire {
 
 // InvalidArgument names the flag whose value is wrong.
 Result<lifecycle::InstanceLimits> instance_limits(const cli::InstanceOptions& options);
+
+// What the user said of limits by their names.
+void set_limits(lifecycle::InstanceLimits& limits, const std::vector<InstanceLimitValue>& values);
+bool names_limit(const std::vector<InstanceLimitValue>& values, std::string_view name);
 
 // Pages of an instance on a server whose operator did not say how many: a quarter of the largest
 // pool, so that one program cannot hold what all need, but in a small pool what holds 2,048 tokens.

@@ -210,7 +210,7 @@ Result<int> run(const cli::RunOptions& options) {
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   tell_store_error(*machine);
   const std::unique_ptr<Application> application = TRY(
-      Application::build(*machine, clock, {.memory_bytes_max = options.instance.memory_bytes_max}));
+      Application::build(*machine, clock, {.memory_bytes_max = limits.value().memory_bytes_max}));
   Result<lifecycle::ProgramId> program = application->manager().load_program_file(options.program);
   if (!program.ok()) {
     fail(program.error());

@@ -63,6 +63,27 @@ void name_tenants(const std::vector<cli::TenantOptions>& tenants,
   }
 }
 
+// What programs of tenants may have that have limits of their own.
+server::TenantInstances tenant_instances(const std::vector<cli::TenantOptions>& tenants,
+                                         const lifecycle::InstanceLimits& others) {
+  server::TenantInstances own;
+  for (const cli::TenantOptions& each : tenants) {
+    if (each.limits.empty()) continue;
+    lifecycle::InstanceLimits limits = others;
+    set_limits(limits, each.limits);
+    own.emplace(control::TenantId{each.tenant}, std::move(limits));
+  }
+  return own;
+}
+
+// The runtime keeps so much address space for each of them.
+std::uint64_t memory_bytes_max(const lifecycle::InstanceLimits& others,
+                               const server::TenantInstances& tenants) {
+  std::uint64_t most = others.memory_bytes_max;
+  for (const auto& [tenant, limits] : tenants) most = std::max(most, limits.memory_bytes_max);
+  return most;
+}
+
 server::ServerOptions server_options(const cli::ServeOptions& options, server::Endpoint listen,
                                      lifecycle::InstanceLimits limits) {
   server::ServerOptions server;
@@ -70,6 +91,7 @@ server::ServerOptions server_options(const cli::ServeOptions& options, server::E
   server.sockets.connection_count_max = connection_count(options.connection_count_max);
   server.service.grace = milliseconds(options.grace_seconds);
   server.service.keep = milliseconds(options.keep_seconds);
+  server.service.tenant_instances = tenant_instances(options.tenants, limits);
   server.service.instance = std::move(limits);
   return server;
 }
@@ -123,15 +145,17 @@ Result<int> serve(const cli::ServeOptions& options) {
   SystemRandom random;
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   tell_store_error(*machine);
-  const std::unique_ptr<Application> application =
-      TRY(Application::build(*machine, clock,
-                             {.instance_count_max = options.instance_count_max,
-                              .waiting_launch_count_max = options.waiting_launch_count_max,
-                              .memory_bytes_max = options.instance.memory_bytes_max,
-                              .compile = compile_limits(options),
-                              .has_quick_compiler = !options.has_cranelift_only}));
+  const std::unique_ptr<Application> application = TRY(Application::build(
+      *machine, clock,
+      {.instance_count_max = options.instance_count_max,
+       .waiting_launch_count_max = options.waiting_launch_count_max,
+       .memory_bytes_max =
+           memory_bytes_max(limits.value(), tenant_instances(options.tenants, limits.value())),
+       .compile = compile_limits(options),
+       .has_quick_compiler = !options.has_cranelift_only}));
   name_tenants(options.tenants, application->manager());
-  if (options.instance.page_count_max == 0) {
+  if (options.instance.page_count_max == 0 &&
+      !names_limit(options.instance.limits, "page_count_max")) {
     limits.value().control.page_count_max = shared_page_count_max(machine->control().models());
   }
   const std::unique_ptr<server::Server> server = TRY(server::Server::open(
