@@ -68,13 +68,15 @@ TEST_F(EmbedSlots, ATenantLeavesHalfOfWhatOthersLeave) {
   const Guest other = start(2);
   take(first, 5);
   take(second, 3);
-  expect_refused(second, ErrorCode::QuotaExceeded,
-                 "embed slots: 1 more wanted for outputs, those of tenant 1 take 8 of 8, half of "
-                 "what others leave of 16");
+  expect_refused(
+      second, ErrorCode::QuotaExceeded,
+      "output_embed_count_max: 1 more wanted for outputs, those of tenant 1 take 8 of 8, half of "
+      "what others leave of 16");
   take(other, 4);
-  expect_refused(other, ErrorCode::QuotaExceeded,
-                 "embed slots: 1 more wanted for outputs, this program's take 4 of 4, half of what "
-                 "others leave of 16");
+  expect_refused(
+      other, ErrorCode::QuotaExceeded,
+      "output_embed_count_max: 1 more wanted for outputs, this program's take 4 of 4, half of what "
+      "others leave of 16");
   take(start(3), 2);
 }
 
@@ -82,9 +84,10 @@ TEST_F(EmbedSlots, AProgramLeavesSomeToOthersOfItsTenant) {
   const Guest first = start(1);
   const Guest second = start(1);
   const auto outputs = take(first, 8);
-  expect_refused(first, ErrorCode::QuotaExceeded,
-                 "embed slots: 1 more wanted for outputs, this program's take 8 of 8, half of what "
-                 "others leave of 16");
+  expect_refused(
+      first, ErrorCode::QuotaExceeded,
+      "output_embed_count_max: 1 more wanted for outputs, this program's take 8 of 8, half of what "
+      "others leave of 16");
   take(second, 4);
   harness.send(first.id, DeallocEmbeds{first.queue, {outputs[0], outputs[1]}}, false);
   harness.run();

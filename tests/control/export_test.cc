@@ -276,7 +276,7 @@ TEST_F(PageExports, BeyondTheShareAreRefusedWithTheTenantsOwnNumbers) {
   const FutureId all = guest.export_pages(pages, "all");
   EXPECT_EQ(outcome(guest, all), ErrorCode::QuotaExceeded);
   EXPECT_EQ(harness.message(guest.id, all),
-            "exported pages of the pool: 9 more wanted, 0 exported, of 8 that all tenants share");
+            "export_pool_page_count_max: 9 more wanted, 0 exported, of 8 that all tenants share");
 }
 
 // Half of the pool is 8 pages.
@@ -313,7 +313,7 @@ TEST_F(PageExports, AreRefusedWithoutTellingWhatOthersExport) {
   };
   const std::string alone = refusal();
   EXPECT_EQ(alone,
-            "exported pages of the pool: 4 more wanted, 1 exported, of 8 that all tenants share");
+            "export_pool_page_count_max: 4 more wanted, 1 exported, of 8 that all tenants share");
   leave("theirs", kOther);
   EXPECT_EQ(refusal(), alone);
 }

@@ -47,15 +47,47 @@ Error not_found(GuestHandle handle, HandleKind wanted) {
                                         std::to_string(static_cast<std::int32_t>(handle)));
 }
 
+// Names of guest_limits.h and control::InstanceLimits.
+const char* limit_name(HandleKind kind) {
+  switch (kind) {
+    case HandleKind::None:
+      break;
+    case HandleKind::Future:
+      return "future_count_max";
+    case HandleKind::Queue:
+      return "queue_count_max";
+    case HandleKind::Page:
+      return "page_count_max";
+    case HandleKind::Embed:
+      return "embed_count_max";
+    case HandleKind::Context:
+    case HandleKind::ReservedContext:
+      return "context_count_max";
+    case HandleKind::Model:
+      return "model_handle_count_max";
+    case HandleKind::Generation:
+      return "generation_count_max";
+    case HandleKind::Exchange:
+      return "http.exchange_count_max";
+    case HandleKind::Subscription:
+      return "subscription_count_max";
+    case HandleKind::Child:
+      return "child_handle_count_max";
+    case HandleKind::File:
+      return "file_count_max";
+  }
+  return "handle_count_max";
+}
+
 }  // namespace
 
 Result<void> HandleTable::check_room(HandleKind kind, std::uint32_t count) const {
   const std::uint32_t held = counts_[index(kind)];
   const SplitLimit& limit = limits_[index(kind)];
   if (std::uint64_t{held} + count > limit.own) {  // More may be held: see set_limit().
-    return Error(ErrorCode::QuotaExceeded,
-                 std::string(handle_kind_name(kind)) + "_count_max: " + std::to_string(count) +
-                     " wanted, " + std::to_string(held) + " of " + limit.text("held"));
+    return Error(ErrorCode::QuotaExceeded, std::string(limit_name(kind)) + ": " +
+                                               std::to_string(count) + " wanted, " +
+                                               std::to_string(held) + " of " + limit.text("held"));
   }
   const std::size_t free_count = free_.size() + (kSlotCountMax - slots_.size());
   if (count + (kind == HandleKind::Future ? 0 : kFutureSlots) > free_count) {

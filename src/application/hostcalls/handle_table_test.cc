@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/random.h"
 #include "base/seeds.h"
@@ -32,6 +33,18 @@ TEST(HandleTable, NamesTheLimitWhenItIsReached) {
   table.set_limit(HandleKind::Page, {.own = 2, .childrens = 5});
   EXPECT_EQ(table.check_room(HandleKind::Page, 1).error().message(),
             "page_count_max: 1 wanted, 2 of 7 held, 5 are its children's");
+}
+
+TEST(HandleTable, NamesTheLimitOfThatKindAndNotOneThatSoundsLikeIt) {
+  const std::pair<HandleKind, const char*> names[] = {
+      {HandleKind::Child, "child_handle_count_max: "},
+      {HandleKind::Model, "model_handle_count_max: "},
+      {HandleKind::ReservedContext, "context_count_max: "},
+      {HandleKind::Exchange, "http.exchange_count_max: "}};
+  const HandleTable table;
+  for (const auto& [kind, name] : names) {
+    EXPECT_TRUE(table.check_room(kind, 1).error().message().starts_with(name)) << name;
+  }
 }
 
 TEST(HandleTable, TheLastSlotsAreForFuturesSoThatACallThatAskedForOneGetsIt) {

@@ -80,8 +80,8 @@ Result<void> MessageBroker::push(control::TenantId id, const std::string& name,
                                                " of " + std::to_string(maximum) +
                                                " in the tenant's queues");
   };
-  if (!tenant.queues.contains(name) && tenant.queues.size() >= limits_.queue_count_max) {
-    return beyond("queue_count_max", tenant.queues.size(), limits_.queue_count_max);
+  if (!tenant.queues.contains(name) && tenant.queues.size() >= limits_.message_queue_count_max) {
+    return beyond("message_queue_count_max", tenant.queues.size(), limits_.message_queue_count_max);
   }
   if (tenant.message_count >= limits_.queued_message_count_max) {
     return beyond("queued_message_count_max", tenant.message_count,
@@ -125,10 +125,10 @@ void MessageBroker::hand_out(Tenant& tenant, const std::string& name) {
 Result<void> MessageBroker::pull(Mailbox& mailbox, const std::string& name, GuestHandle future,
                                  Ticket& ticket) {
   Tenant& tenant = tenants_.at(mailbox.tenant());
-  if (!tenant.queues.contains(name) && tenant.queues.size() >= limits_.queue_count_max) {
+  if (!tenant.queues.contains(name) && tenant.queues.size() >= limits_.message_queue_count_max) {
     return Error(ErrorCode::QuotaExceeded,
-                 "queue_count_max: " + std::to_string(tenant.queues.size()) + " of " +
-                     std::to_string(limits_.queue_count_max) + " queues of the tenant");
+                 "message_queue_count_max: " + std::to_string(tenant.queues.size()) + " of " +
+                     std::to_string(limits_.message_queue_count_max) + " queues of the tenant");
   }
   ticket = ++next_ticket_;
   tenant.queues[name].pullers.emplace(ticket, Puller{&mailbox, future});

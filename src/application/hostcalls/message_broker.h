@@ -26,7 +26,7 @@ class Mailbox;
 
 // Of one tenant.
 struct BrokerLimits {
-  std::uint32_t queue_count_max = 1024;
+  std::uint32_t message_queue_count_max = 1024;
   std::uint32_t queued_message_count_max = 1u << 14;  // In all its queues.
   std::uint64_t queued_bytes_max = 16u << 20;
   std::uint32_t topic_subscription_count_max = 4096;  // Each takes a broadcast 0.1 us.

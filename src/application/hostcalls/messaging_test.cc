@@ -236,7 +236,7 @@ TEST_F(Messaging, ManyWhoWaitInOneLineLeaveItAtOnce) {
 }
 
 TEST_F(Messaging, QueuesAreBoundedAndGoWithTheTenantsLastProgram) {
-  MessageBroker small({.queue_count_max = 2,
+  MessageBroker small({.message_queue_count_max = 2,
                        .queued_message_count_max = 3,
                        .queued_bytes_max = 8,
                        .topic_subscription_count_max = 2});
@@ -247,7 +247,9 @@ TEST_F(Messaging, QueuesAreBoundedAndGoWithTheTenantsLastProgram) {
   EXPECT_EQ(one->state.last_error, "queued_bytes_max: 8 of 8 in the tenant's queues");
   EXPECT_EQ(one->call("push", {"b", ""}), 0);
   EXPECT_EQ(one->call("push", {"c", ""}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(one->state.last_error, "message_queue_count_max: 2 of 2 in the tenant's queues");
   EXPECT_EQ(one->call("pull", {"c"}), minus(ErrorCode::QuotaExceeded));
+  EXPECT_EQ(one->state.last_error, "message_queue_count_max: 2 of 2 queues of the tenant");
   EXPECT_EQ(one->call("push", {"b", ""}), 0);
   EXPECT_EQ(one->call("push", {"b", ""}), minus(ErrorCode::QuotaExceeded));
   EXPECT_EQ(one->call("push", {"..", "x"}), minus(ErrorCode::InvalidArgument));
@@ -271,7 +273,7 @@ TEST_F(Messaging, NoMessageIsLostOrDoubledWhateverProgramsDo) {
     SCOPED_TRACE(seed);
     SeededRandom random_numbers(seed);
     const auto below = [&](std::uint64_t limit) { return random_numbers.next() % limit; };
-    MessageBroker own_broker({.queue_count_max = 8, .queued_message_count_max = 12});
+    MessageBroker own_broker({.message_queue_count_max = 8, .queued_message_count_max = 12});
     const HostParts own{control, clock, wall_clock, random, own_broker, launcher, 0, nullptr};
     std::vector<std::unique_ptr<Member>> members;
     std::vector<std::map<std::int64_t, std::string>> pulls;  // By member: future and name.

@@ -44,10 +44,12 @@ Result<void> SessionBox::push(std::string message) {
   if (closed_) return Error(ErrorCode::Unavailable, "the client has ended its side");
   if (inbox_.size() >= limits_.inbox_message_count_max ||
       inbox_bytes_ + message.size() > limits_.inbox_bytes_max) {
-    return Error(ErrorCode::QuotaExceeded,
-                 "inbox_message_count_max or inbox_bytes_max: the program has not received " +
-                     std::to_string(inbox_.size()) + " messages of " +
-                     std::to_string(inbox_bytes_) + " bytes");
+    return Error(
+        ErrorCode::QuotaExceeded,
+        std::string(inbox_.size() >= limits_.inbox_message_count_max ? "inbox_message_count_max"
+                                                                     : "inbox_bytes_max") +
+            ": the program has not received " + std::to_string(inbox_.size()) + " messages of " +
+            std::to_string(inbox_bytes_) + " bytes");
   }
   inbox_bytes_ += message.size();
   inbox_.push(std::move(message));

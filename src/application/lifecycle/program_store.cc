@@ -66,7 +66,10 @@ Result<ProgramId> ProgramStore::request(std::vector<std::byte> wasm, const Diges
   TRY(sandbox::check_module_bytes(wasm.size(), program_bytes_max()));
   if (requested_ >= kRequestCountMax || compiling_bytes_ + wasm.size() > kRequestBytesMax) {
     return Error(ErrorCode::QuotaExceeded,
-                 std::to_string(requested_) + " programs of " + std::to_string(compiling_bytes_) +
+                 std::string(requested_ >= kRequestCountMax ? "compiling_program_count_max: "
+                                                            : "compiling_program_bytes_max: ") +
+                     std::to_string(requested_) + " programs of " +
+                     std::to_string(compiling_bytes_) +
                      " bytes wait to be compiled; try again when they are");
   }
   if (!helper_.joinable()) {

@@ -196,6 +196,8 @@ TEST_F(Programs, ModulesThatWaitForTheCompilerAreBoundedInBytesAndPushNobodyOut)
   EXPECT_EQ(accepted, 4);
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), ErrorCode::QuotaExceeded);
+  EXPECT_TRUE(refused->message().starts_with("compiling_program_bytes_max: "))
+      << refused->message();
   while (store.compiling()) {
     store.poll();
     wakeup.wait_for(std::chrono::milliseconds(10));

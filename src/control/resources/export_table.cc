@@ -54,7 +54,7 @@ Result<void> ExportTable::check_new(const PageExport& wanted, std::uint32_t page
   if (pinned.may_take(wanted.tenant, page_count)) return {};
   // Not what the share is now: that tells what others export.
   return Error(ErrorCode::QuotaExceeded,
-               "exported pages of the pool: " + std::to_string(page_count) + " more wanted, " +
+               "export_pool_page_count_max: " + std::to_string(page_count) + " more wanted, " +
                    std::to_string(pinned.count_of(wanted.tenant)) + " exported, of " +
                    std::to_string(pinned_max) + " that all tenants share");
 }

@@ -60,8 +60,8 @@ namespace {
 Error beyond_outputs(const std::string& whose, std::uint32_t more, std::uint32_t held,
                      std::uint32_t limit, std::uint32_t slot_count) {
   return Error(ErrorCode::QuotaExceeded,
-               "embed slots: " + std::to_string(more) + " more wanted for outputs, " + whose +
-                   " take " + std::to_string(held) + " of " + std::to_string(limit) +
+               "output_embed_count_max: " + std::to_string(more) + " more wanted for outputs, " +
+                   whose + " take " + std::to_string(held) + " of " + std::to_string(limit) +
                    ", half of what others leave of " + std::to_string(slot_count));
 }
 

@@ -144,9 +144,9 @@ Result<void> SnapshotStore::check_quota(const SnapshotRecord& record, const Spac
   }
   if (used + more <= bytes_max) return {};
   return Error(ErrorCode::QuotaExceeded,
-               "snapshot \"" + printable(record.name) + "\" takes " + std::to_string(more) +
-                   " more bytes; " + std::to_string(used) + " of " + std::to_string(bytes_max) +
-                   " are used by the tenant's other snapshots");
+               "snapshot_bytes_max: \"" + printable(record.name) + "\" takes " +
+                   std::to_string(more) + " more bytes; " + std::to_string(used) + " of " +
+                   std::to_string(bytes_max) + " are used by the tenant's other snapshots");
 }
 
 }  // namespace quire::store
