@@ -47,10 +47,13 @@ TEST(EndToEndBenchScheduling, BatchingOnTheCpuTellsWhatTheEngineKeepsOfTheDevice
               1e-6);
 }
 
-TEST(EndToEndBenchScheduling, SchedulerTellsTheTimeOfAStepForEachCount) {
+TEST(EndToEndBenchScheduling, SchedulerTellsTheTimeOfAStepForEachCountAndWayOfAsking) {
   const nlohmann::json json = bench({"scheduler", "--requests", "1,16"});
-  ASSERT_EQ(json["results"].size(), 2u);
-  for (const nlohmann::json& each : json["results"]) {
+  ASSERT_EQ(json["results"].size(), 4u);
+  for (std::size_t index = 0; index < json["results"].size(); ++index) {
+    const nlohmann::json& each = json["results"][index];
+    EXPECT_EQ(each["request"], index < 2 ? "forward_sample" : "get_next_dist");
+    EXPECT_EQ(each["requests"], index % 2 == 0 ? 1 : 16);
     EXPECT_GT(each["build_us"], 0.0);
     EXPECT_GT(each["complete_us"], 0.0);
     EXPECT_NEAR(each["budget_us"].get<double>(), 5 + 0.1 * each["requests"].get<double>(), 1e-9);
