@@ -3,12 +3,16 @@ import os
 import pathlib
 import select
 import subprocess
+import threading
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 TINY = SOURCE / "tests" / "golden" / "tiny_llama"
 LIMIT_SECONDS = 540  # Of one program; with sanitizers the victim alone takes a minute.
 PAGE_COUNT = 256
+START_COUNT_MAX = 1000  # Of one attacker beside one victim.
+BEGIN_SECONDS = 60
+DEAF_SECONDS = 0.2
 QUIET_SECONDS = 2.5  # After a second with nothing to do, which it notices within one more.
 
 
@@ -69,7 +73,7 @@ class Server:
         return subprocess.Popen(
             ["nice", "-n", str(self.client_niceness), str(self.build / "quire"), "run", "--server", self.url, str(program), *flags, "--",
              *(str(each) for each in arguments)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            bufsize=0, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=environment())
 
     def run(self, program, arguments=(), flags=()):
@@ -85,6 +89,61 @@ def end_of(process):
         out, err = process.communicate()
         err += b"\nnot done within the limit of the test\n"
     return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+class Attackers:
+    """Programs beside the victim, each started again when it has ended, until the victim has."""
+
+    def __init__(self, start, count, has_word):
+        self.start, self.has_word = start, has_word
+        self.ends, self.spans = [], []  # Of each start: how it ended, and from when to when it was there.
+        self.is_over = threading.Event()
+        self.have_begun = threading.Semaphore(0)
+        self.threads = [threading.Thread(target=self.go_on, args=[i]) for i in range(count)]
+        for thread in self.threads:
+            thread.start()
+        for _ in self.threads:
+            self.have_begun.acquire(timeout=BEGIN_SECONDS)
+
+    def go_on(self, index):
+        for number in range(START_COUNT_MAX):
+            process = self.start(index, number)
+            if self.has_word:
+                # "BEGUN", or its log, which may be too much to let that through.
+                select.select([process.stdout, process.stderr], [], [], BEGIN_SECONDS)
+            begun = time.monotonic()
+            if number == 0:
+                self.have_begun.release()
+            try:  # Its client does not read at once: what it says stays with the server.
+                process.wait(DEAF_SECONDS)
+            except subprocess.TimeoutExpired:
+                pass
+            self.ends.append(end_of(process))
+            self.spans.append((begun, time.monotonic()))
+            if self.is_over.is_set():
+                break
+
+    def end(self):
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join()
+        return self.ends
+
+    def share_of(self, begun, ended):
+        """Of the time between, in which at least one of them was there."""
+        covered, until = 0.0, begun
+        for first, last in sorted(self.spans):
+            covered += max(0.0, min(last, ended) - max(first, until))
+            until = max(until, min(last, ended))
+        return covered / (ended - begun)
+
+
+def timed_end_of(victim):
+    """How it ended, and from when to when its tokens came."""
+    victim.stdout.readline()
+    begun = time.monotonic()
+    select.select([victim.stdout], [], [], LIMIT_SECONDS)
+    return end_of(victim), (begun, time.monotonic())
 
 
 def guest(build, name):

@@ -2,8 +2,9 @@
 """Programs that want too much, on a server beside a victim with eight streams.
 
     hostile_test.py BUILD [--model FILE]
-                                      each is stopped by its own limit, which its error names; the victim's
-                                      tokens are those that it gives alone; memory comes back
+                                      each is started again until the victim has ended, and stopped each time by
+                                      its own limit, which its error names; the victim's tokens are those that it
+                                      gives alone; memory comes back
     hostile_test.py BUILD --measure [--model FILE] [--rounds N] [--only NAME,...]
                                       prints how long the victim waits between tokens, in turns alone and
                                       beside each, as medians of the rounds
@@ -28,6 +29,7 @@ import http_peer  # noqa: E402
 PAGE_COUNT = 512  # Where it measures.
 CLIENT_NICENESS = 19
 TOKEN_COUNT = 300  # Of each of the victim's streams.
+OVERLAP_SHARE_MIN = 0.5  # Of the time of the victim's tokens; between two starts a client has to come.
 MEMORY_SHARE = 1.05
 # Of modules, where that is more: the one of 99,000 functions runs to its end, and the server knows it from
 # there on, with its tables and the pages of its code that were run. Beside the default model it is less than
@@ -72,6 +74,7 @@ class Run:
     def __init__(self, build, server, url):
         self.build, self.server, self.url = build, server, url
         self.failures = []
+        self.overlaps = {}  # By name: starts, seconds beside the victim's tokens, seconds of those.
         self.alone = self.victim()
         self.expect(beside.streams_of(self.alone) is not None, f"the victim alone: {self.alone}")
 
@@ -80,26 +83,35 @@ class Run:
             self.failures.append(what)
         return holds
 
-    def victim(self):
-        return self.server.run(beside.guest(self.build, "victim"), [TOKEN_COUNT, "--gaps"])
+    def start_victim(self):
+        return self.server.start(beside.guest(self.build, "victim"), [TOKEN_COUNT, "--gaps"])
 
-    def beside_victim(self, name, processes):
-        """The victim's figures beside what was started, and how that ended."""
-        victim = self.victim()
-        ends = [beside.end_of(each) for each in processes]
+    def victim(self):
+        return beside.end_of(self.start_victim())
+
+    def beside_victim(self, name, start, count=1, has_word=False):
+        """The victim's figures beside what is started again and again, and how each of those ended."""
+        attackers = beside.Attackers(start, count, has_word)
+        victim, tokens_span = beside.timed_end_of(self.start_victim())
+        ends = attackers.end()
         tokens = beside.streams_of(victim)
         self.expect(tokens == beside.streams_of(self.alone),
                     f"{name}: the victim gives other tokens than alone: {victim[0]} {victim[2][-500:]}")
         self.expect(self.server.is_alive(), f"{name}: the server has gone")
+        share = attackers.share_of(*tokens_span)
+        self.expect(share >= OVERLAP_SHARE_MIN,
+                    f"{name}: there for {share:.0%} of the time of the victim's tokens, {len(ends)} starts")
+        seconds = tokens_span[1] - tokens_span[0]
+        self.overlaps.setdefault(name, []).append((len(ends), share * seconds, seconds))
         return victim, ends
 
     def programs(self, only=None):
         for name, count, flags, error in PROGRAMS:
             if only and name not in only:
                 continue
-            started = [self.server.start(beside.guest(self.build, "hostile"), [name, self.url], flags)
-                       for _ in range(count)]
-            victim, ends = self.beside_victim(name, started)
+            victim, ends = self.beside_victim(
+                name, lambda *_: self.server.start(beside.guest(self.build, "hostile"), [name, self.url], flags),
+                count, has_word=True)
             for code, _, said in ends:
                 self.expect(code == 4 and error in said,
                             f"{name}: no end that names {error}: {code} {said[-500:]}")
@@ -112,14 +124,21 @@ class Run:
             if only and name not in only:
                 continue
             file = folder / "module.wasm"
-            file.write_bytes(modules.numbered(make(), number))
-            victim, [(code, _, said)] = self.beside_victim(name, [self.server.start(file)])
-            if error:
-                self.expect(code in (1, 4) and error in said,
-                            f"{name}: no error that names {error}: {code} {said[-500:]}")
-            else:
-                self.expect(code == 0, f"{name}: {code} {said[-500:]}")
+            file.write_bytes(modules.numbered(make(), number))  # Again: what is compiled is known then.
+            victim, ends = self.beside_victim(name, lambda *_: self.server.start(file))
+            for code, _, said in ends:
+                if error:
+                    self.expect(code in (1, 4) and error in said,
+                                f"{name}: no error that names {error}: {code} {said[-500:]}")
+                else:
+                    self.expect(code == 0, f"{name}: {code} {said[-500:]}")
             yield name, victim
+
+    def print_overlaps(self):
+        print(f"{'':20} {'victims':>8} {'starts':>8} {'overlapped s':>13} {'of s':>7}")
+        for name, each in self.overlaps.items():
+            print(f"{name:20} {len(each):8} {sum(one[0] for one in each):8} {sum(one[1] for one in each):13.2f}"
+                  f" {sum(one[2] for one in each):7.2f}")
 
 
 def is_sanitized(build):
@@ -164,6 +183,7 @@ def check(build, model):
               + ("" if memory_counts else "; under a sanitizer it is told, and not judged"))
     run.expect(server.exit_code == 0, f"the server ended with {server.exit_code}")
     peer.shutdown()
+    run.print_overlaps()
     print("\n".join(run.failures) or f"{len(PROGRAMS)} programs and {len(MODULES)} modules were stopped")
     return not run.failures
 

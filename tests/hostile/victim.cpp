@@ -1,6 +1,7 @@
-// victim: eight streams of sampled tokens, whose every token depends on all before it. It sends the
-// tokens of each stream, and how long its streams waited between tokens. Arguments: how many tokens
-// a stream has, and "--gaps" for the waits, which differ from run to run.
+// victim: eight streams of sampled tokens, whose every token depends on all before it. It sends
+// "BEGUN" before the first, then the tokens of each stream, and how long its streams waited between
+// tokens. Arguments: how many tokens a stream has, and "--gaps" for the waits, which differ from
+// run to run.
 #include <algorithm>
 #include <cstdlib>
 
@@ -40,6 +41,7 @@ Task<Result<void>> program(std::vector<std::string> arguments) {
   Context context = CO_TRY(Context::create(model));
   for (std::uint32_t i = 0; i < kPromptTokenCount; ++i) CO_TRY(context.append(3 + i * 7 % 50));
   CO_TRY(co_await context.flush());
+  CO_TRY(session::send("BEGUN\n"));
   std::vector<Task<Result<Stream>>> tasks;
   for (std::uint32_t i = 0; i < kStreamCount; ++i) {
     tasks.push_back(stream(CO_TRY(co_await context.fork()), i, token_count));
