@@ -461,6 +461,44 @@ TEST_F(HostCalls, LogLinesAreCutAndCannotDriveATerminal) {
   EXPECT_EQ(state->session.lines()[0].level, LogLevel::Error);
 }
 
+TEST_F(HostCalls, LinesOfOneCallAreBoundedAndTheRestOfItsTextIsOneLine) {
+  const auto log = [&](const std::string& text) {
+    host->put(64, text);
+    return call("runtime", "log", {1, 64, static_cast<std::int64_t>(text.size())});
+  };
+  const auto lines_of = [](std::string text, int count) {
+    std::string all;
+    for (int each = 0; each < count; ++each) all += text;
+    return all;
+  };
+  EXPECT_EQ(log(lines_of("a\n", 1024)), 0);
+  EXPECT_EQ(state->session.lines().size(), 1024u);
+  while (!state->session.lines().empty()) state->session.line_taken();
+  EXPECT_EQ(log(lines_of("a\n", 1024) + "b\nc\n"), 0);
+  ASSERT_EQ(state->session.lines().size(), 1025u);
+  EXPECT_EQ(state->session.lines()[1023].text, "a");
+  EXPECT_EQ(state->session.lines()[1024].text, "b\\x0ac\\x0a");
+  EXPECT_EQ(log(lines_of("\n", 30'000)), 0);
+  EXPECT_EQ(state->session.lines().size(), 2050u);
+}
+
+// Its caller writes the rest, as where any stream is full.
+TEST_F(HostCalls, AWriteOfMoreLinesThanACallTakesIsShort) {
+  const std::string text = std::string(1023, '\n') + "last\nof the next";
+  host->put(kBuffer, text);
+  put(64, {kBuffer, static_cast<std::int32_t>(text.size())});
+  EXPECT_EQ(call("wasi", "fd_write", {1, 64, 1, 128}), 0);
+  EXPECT_EQ(number_at(128), 1028);
+  EXPECT_EQ(state->session.lines().size(), 1024u);
+  EXPECT_EQ(state->session.log_bytes(), 1028u);
+  put(64, {kBuffer + 1028, 11});
+  EXPECT_EQ(call("wasi", "fd_write", {1, 64, 1, 128}), 0);
+  EXPECT_EQ(number_at(128), 11);
+  state->session.flush_streams();
+  EXPECT_EQ(state->session.lines()[1023].text, "last");
+  EXPECT_EQ(state->session.lines()[1024].text, "of the next");
+}
+
 // A mebibyte, a byte at a time; looking for a newline in all of it each time would take 25 s.
 TEST_F(HostCalls, ALineThatIsPrintedByteByByteIsReadOnce) {
   SessionBox& session = state->session;

@@ -15,6 +15,17 @@ std::size_t line_count(std::string_view text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+// Up to the end of the last line that one call may end; all of a text with fewer.
+std::string_view first_lines(std::string_view text) {
+  std::size_t bytes = 0;
+  for (std::size_t count = 0; count < SessionBox::kCallLineCountMax; ++count) {
+    const std::size_t end = text.find('\n', bytes);
+    if (end == std::string_view::npos) return text;
+    bytes = end + 1;
+  }
+  return text.substr(0, bytes);
+}
+
 }  // namespace
 
 Result<void> SessionBox::send(std::string message) {
@@ -126,19 +137,21 @@ void SessionBox::line_taken() {
 }
 
 Result<void> SessionBox::log(LogLevel level, std::string_view text) {
-  TRY(charge_log(text.size() + 1, line_count(text) + 1));
+  const std::string_view lines = first_lines(text);
+  TRY(charge_log(text.size() + 1, line_count(lines) + 1));
   std::size_t start = 0;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos;
-       end = text.find('\n', start)) {
-    emit(LogSource::Log, level, text.substr(start, end - start));
+  for (std::size_t end = lines.find('\n'); end != std::string_view::npos;
+       end = lines.find('\n', start)) {
+    emit(LogSource::Log, level, lines.substr(start, end - start));
     start = end + 1;
   }
   if (start < text.size() || text.empty()) emit(LogSource::Log, level, text.substr(start));
   return {};
 }
 
-Result<void> SessionBox::write(LogSource stream, std::string_view bytes) {
-  if (bytes.empty()) return {};
+Result<std::size_t> SessionBox::write(LogSource stream, std::string_view bytes) {
+  bytes = first_lines(bytes);
+  if (bytes.empty()) return 0;
   TRY(charge_log(bytes.size(), line_count(bytes)));
   std::string& partial = partial_[stream == LogSource::Stderr ? 1 : 0];
   const LogLevel level = stream == LogSource::Stderr ? LogLevel::Warning : LogLevel::Info;
@@ -151,7 +164,7 @@ Result<void> SessionBox::write(LogSource stream, std::string_view bytes) {
     start = end + 1;
   }
   partial.erase(0, start);
-  return {};
+  return bytes.size();
 }
 
 void SessionBox::flush_streams() {

@@ -26,6 +26,8 @@ struct LogLine {
 
 class SessionBox {
  public:
+  static constexpr std::size_t kCallLineCountMax = 1024;  // 0.1 ms or so.
+
   SessionBox(const GuestLimits& limits, OutputMeter& output) : limits_(limits), output_(output) {}
 
   // The guest speaks.
@@ -49,10 +51,12 @@ class SessionBox {
   // The same once the inbox is empty.
   std::optional<Error> ended() const;
 
-  // One call of `log`: a line for each newline in `text`.
+  // One call of `log`: a line for each newline in `text`, of which kCallLineCountMax end one. What
+  // is behind them is one line.
   Result<void> log(LogLevel level, std::string_view text);
-  // Bytes of a stream; lines go out as they end.
-  Result<void> write(LogSource stream, std::string_view bytes);
+  // Bytes of a stream; lines go out as they end. How many were written: up to the end of the line
+  // kCallLineCountMax.
+  Result<std::size_t> write(LogSource stream, std::string_view bytes);
   void flush_streams();  // At the end of the guest: lines without a newline.
   const LazyDeque<LogLine>& lines() const { return lines_; }
   void line_taken();  // The first of the lines went to the client.

@@ -168,8 +168,9 @@ Errno wasi_fd_write(HostCall& call, std::uint32_t descriptor, GuestAddress buffe
     text.append(reinterpret_cast<const char*>(bytes.value().data()), count);
   }
   const LogSource stream = descriptor == kStdout ? LogSource::Stdout : LogSource::Stderr;
-  if (!call.guest.session.write(stream, text).ok()) return Errno::Quota;
-  return fault_unless(store(call, bytes_written, static_cast<std::uint32_t>(text.size())));
+  const Result<std::size_t> written = call.guest.session.write(stream, text);
+  if (!written.ok()) return Errno::Quota;
+  return fault_unless(store(call, bytes_written, static_cast<std::uint32_t>(written.value())));
 }
 
 Errno wasi_fd_prestat_get(HostCall&, std::uint32_t, GuestAddress) {

@@ -242,6 +242,35 @@ TEST_F(FakeGuests, LinesThatNobodyTakesAreBoundedAndTheGuestIsToldSo) {
   EXPECT_EQ(engine.client.ends.size(), 1u);
 }
 
+// All of them in one turn would keep everybody else waiting for milliseconds.
+TEST_F(FakeGuests, LinesOfAnInstanceGoOutAFewATurnAndItsMessagesAndEndBehindThem) {
+  const ProgramId chatty = program("chatty", [&](FakeHost& host, int) -> FakeAction {
+    for (int each = 0; each < 1000; ++each) {
+      const std::string text = std::to_string(each);
+      host.call("runtime", "log",
+                {1, host.put(kBuffer, text), static_cast<std::int64_t>(text.size())});
+    }
+    send(host, "and a message");
+    return {};
+  });
+  engine.launch(chatty);
+  std::size_t turn_count = 0;
+  for (std::size_t before = 0; engine.client.ends.empty(); ++turn_count) {
+    ASSERT_TRUE(engine.loop.step()) << "there is more to deliver";
+    engine.manager.verify();
+    ASSERT_LE(engine.client.lines.size(), before + 256);
+    before = engine.client.lines.size();
+    EXPECT_TRUE(before == 1000 || engine.client.messages.empty());
+  }
+  EXPECT_GE(turn_count, 4u);
+  ASSERT_EQ(engine.client.lines.size(), 1000u);
+  for (std::size_t each = 0; each < 1000; ++each) {
+    ASSERT_EQ(engine.client.lines[each], std::to_string(each));
+  }
+  EXPECT_EQ(engine.client.messages, (std::vector<std::string>{"and a message"}));
+  EXPECT_EQ(engine.manager.live_count(), 0u);
+}
+
 TEST_F(FakeGuests, ReceiveIsToldThatTheClientIsGoneAndWaitsAgainWhenOneIsBack) {
   std::int64_t future = 0;
   const ProgramId listener = program("listener", [&](FakeHost& host, int) -> FakeAction {

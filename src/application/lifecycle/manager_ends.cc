@@ -8,6 +8,9 @@
 namespace quire::lifecycle {
 namespace {
 
+// Of one instance in a turn: a child's are written again, into its parent's log.
+constexpr std::uint32_t kTurnLineCountMax = 256;
+
 // wasmtime's words when the limiter of a store refuses to grow a memory.
 constexpr std::string_view kMemoryLimitTrap = "forcing trap when growing memory";
 
@@ -109,7 +112,11 @@ void InstanceManager::Implementation::mark_undelivered(InstanceRecord& record) {
 bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
   bool any = false;
   hostcalls::SessionBox& session = record.state->session;
-  while (!session.lines().empty()) {
+  for (std::uint32_t count = 0; !session.lines().empty(); ++count) {
+    if (count == kTurnLineCountMax) {
+      mark_undelivered(record);  // The rest goes out in the next turn, and all else behind it.
+      return any;
+    }
     const hostcalls::LogLine& line = session.lines().front();
     if (!record.client->log(record.id, line.source, line.level, line.text)) return any;
     session.line_taken();
