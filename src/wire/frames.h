@@ -174,9 +174,14 @@ struct InstanceReply {
   bool operator==(const InstanceReply&) const = default;
 };
 
+inline constexpr std::uint32_t kListedInstanceCountMax = 10'000;
+inline constexpr std::uint32_t kListedInstanceBytesMax = 200;  // About 170 are JSON of one.
+static_assert(kListedInstanceCountMax * kListedInstanceBytesMax < kTextFrameBytesMax);
+
 // To list: the instances of this connection.
 struct InstanceList {
-  std::vector<InstanceReply> instances;
+  std::vector<InstanceReply> instances;  // The first of them,
+  std::uint64_t left_out_count = 0;      // and how many there are besides.
   bool operator==(const InstanceList&) const = default;
 };
 

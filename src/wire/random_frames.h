@@ -118,6 +118,7 @@ class RandomFrames {
         for (std::uint64_t count = below(4); count > 0; --count) {
           list.instances.push_back(instance());
         }
+        list.left_out_count = number();
         return list;
       }
       default: {

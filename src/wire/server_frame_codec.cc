@@ -134,6 +134,7 @@ struct ReplyWriter {
       put(instance, each);
       json["instances"].push_back(std::move(instance));
     }
+    json["left_out_count"] = list.left_out_count;
     return json;
   }
   OrderedJson operator()(const StatusReply& status) const {
@@ -265,6 +266,9 @@ Result<ReplyBody> read_instances(Fields& fields) {
     Fields instance(each, "instances");
     list.instances.push_back(TRY(read_one_instance(instance)));
   }
+  // An earlier server lists all.
+  const std::optional<std::uint64_t> left_out = TRY(fields.find_number("left_out_count"));
+  list.left_out_count = left_out.value_or(0);
   return ReplyBody(std::move(list));
 }
 

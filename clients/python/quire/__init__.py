@@ -27,7 +27,7 @@ from .errors import (
     Unavailable,
 )
 from .instance import Instance, ReceivedFile
-from .values import End, InstanceInfo, Limits, LogLine, ProgramState, ServerStatus
+from .values import End, InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "Instance",
     "InstanceFailed",
     "InstanceInfo",
+    "InstanceList",
     "InvalidArgument",
     "Limits",
     "LogLine",

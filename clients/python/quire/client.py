@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from .errors import Cancelled, ConnectionLost, QuireError, Stalled, error_of
 from .frames import FRAME_BYTES_MAX, PAYLOAD_BYTES_MAX, SUBPROTOCOL, Frame, decode, encode
 from .instance import Instance
-from .values import InstanceInfo, Limits, LogLine, ProgramState, ServerStatus
+from .values import InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
 
 T = TypeVar("T")
 _logger = logging.getLogger("quire")
@@ -194,11 +194,13 @@ class Client:
             undo="detach",
         )
 
-    async def list(self) -> list[InstanceInfo]:
-        """The instances of this connection."""
+    async def list(self) -> InstanceList:
+        """The instances of this connection; of very many `left_out_count` says how many more."""
         return await self.ask(
             {"verb": "list"},
-            convert=lambda frame: [_info_of(each) for each in frame.head["instances"]],
+            convert=lambda frame: InstanceList(
+                map(_info_of, frame.head["instances"]), frame.head.get("left_out_count", 0)
+            ),
         )
 
     async def status(self, *, detail: bool = False) -> ServerStatus:

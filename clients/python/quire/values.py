@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Iterable
 
 from .errors import InstanceFailed
 
@@ -37,6 +37,14 @@ class InstanceInfo:
     name: str  # The secret by which another connection attaches.
     program: str
     detached: bool
+
+
+class InstanceList(list[InstanceInfo]):
+    """At most so many as the server tells of at once, and how many there are besides."""
+
+    def __init__(self, instances: Iterable[InstanceInfo], left_out_count: int) -> None:
+        super().__init__(instances)
+        self.left_out_count = left_out_count
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,7 @@ class Talking(WithServer):
         self.assertEqual(
             {each.info for each in instances}, set(await self.client.list())
         )
+        self.assertEqual((await self.client.list()).left_out_count, 0)
         said = await asyncio.gather(*(each.receive() for each in instances))
         self.assertEqual(said, [b"instance %d\n" % number for number in range(50)])
         await asyncio.gather(*(each.close_input() for each in instances))

@@ -373,8 +373,10 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::List&) {
   if (!has_room(client)) return unread(sockets_);
   wire::InstanceList list;
   for (const lifecycle::InstanceId id : client.instances) {
+    if (list.instances.size() == wire::kListedInstanceCountMax) break;
     list.instances.push_back(reply_about(instance_of(id)));
   }
+  list.left_out_count = client.instances.size() - list.instances.size();
   return list;
 }
 

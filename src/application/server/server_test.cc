@@ -405,6 +405,20 @@ TEST(Server, ALaunchThatFindsNoPlaceIsThereAndStartsWhenAnotherHasGone) {
   EXPECT_EQ(server.status().waiting_count, 0u);
 }
 
+TEST(Server, AListOfMoreInstancesThanAFrameHoldsSaysHowManyAreLeftOut) {
+  constexpr std::uint32_t kCount = 13'000;
+  RunningServer server({}, {.instance_count_max = 10, .waiting_launch_count_max = kCount});
+  RawClient client = server.connect();
+  for (std::uint64_t id = 1001; id < 1001 + kCount; id += 100) {
+    for (std::uint64_t i = 0; i < 100; ++i) client.send({id + i, launch_of("stubborn")});
+    for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(client.reply_to(id + i));
+  }
+  const auto listed = client.ask(wire::List{});
+  ASSERT_NE(as<wire::InstanceList>(listed), nullptr);
+  EXPECT_EQ(as<wire::InstanceList>(listed)->instances.size(), wire::kListedInstanceCountMax);
+  EXPECT_EQ(as<wire::InstanceList>(listed)->left_out_count, kCount - wire::kListedInstanceCountMax);
+}
+
 TEST(Server, AnInstanceBelongsToOneClientAtATime) {
   RunningServer server;
   RawClient owner = server.connect();
