@@ -70,13 +70,18 @@ struct LookupPool::Shared {
   std::size_t idle_count = 0;
   bool is_closed = false;
 
+  void forget_dropped();  // Of those that wait. With the mutex.
   // The next that may begin, taken off the line; null where none may. With the mutex.
   std::shared_ptr<Lookup> take_next();
 };
 
-std::shared_ptr<Lookup> LookupPool::Shared::take_next() {
+void LookupPool::Shared::forget_dropped() {
   std::erase_if(waiting,
                 [](const std::shared_ptr<Lookup>& each) { return each->is_dropped.load(); });
+}
+
+std::shared_ptr<Lookup> LookupPool::Shared::take_next() {
+  forget_dropped();
   const auto threads_of = [&](const std::shared_ptr<Lookup>& lookup) {
     const auto found = busy.find(lookup->owner);
     return found == busy.end() ? std::size_t{0} : found->second;
@@ -111,6 +116,7 @@ Result<std::shared_ptr<Lookup>> LookupPool::begin(std::string name, std::uint64_
   lookup->name = std::move(name);
   lookup->owner = owner;
   std::lock_guard lock(shared_->mutex);
+  shared_->forget_dropped();  // Busy threads look at the line no sooner than they are done.
   if (shared_->waiting.size() >= kLookupCountMax) {
     return Error(ErrorCode::Unavailable,
                  std::to_string(kLookupCountMax) + " names wait to be looked up; try again later");
