@@ -14,6 +14,8 @@ struct SocketLimits {
   std::uint32_t connection_count_max = 1024;
   std::chrono::milliseconds handshake_time_max{10'000};  // To the end of the HTTP header; to close.
   std::chrono::milliseconds idle_time_max{60'000};  // Without a word or a pong; pings at its half.
+  // Of one that is not read, whose pongs nobody sees: it takes no replies, or the engine is behind.
+  std::chrono::milliseconds stalled_time_max{600'000};
   std::uint32_t http_header_bytes_max = 8192;
   // Requests that were read and not yet looked at by the engine.
   std::uint32_t pending_request_count_max = 256;  // Of a connection.

@@ -80,6 +80,7 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   void upgrade();
   void read();
   void read_again();
+  void set_idle_time(std::chrono::milliseconds time_max);
   void part_read(ErrorCodeOf error);
   void take_message();
   void refuse(std::uint64_t id, const Error& error,
@@ -257,6 +258,9 @@ bool WebSession::must_pause() const {
 void WebSession::read() {
   if (must_pause()) {
     is_paused_ = true;
+    // While nothing is read, silence says nothing of the client. Behind the ping at its half, to
+    // which no answer would be seen, Beast waits for the other half.
+    set_idle_time(2 * host_.limits.stalled_time_max);
     if (!std::exchange(is_listed_, true)) host_.pause(me());
     return;
   }
@@ -268,7 +272,17 @@ void WebSession::read() {
 }
 
 void WebSession::read_again() {
-  if (std::exchange(is_paused_, false) && is_open_ && !is_closing_) read();
+  if (!std::exchange(is_paused_, false) || !is_open_ || is_closing_) return;
+  set_idle_time(host_.limits.idle_time_max);
+  read();
+}
+
+// From the next time on that Beast's timer is set, which was at most half of the idle time ago.
+void WebSession::set_idle_time(std::chrono::milliseconds time_max) {
+  websocket::stream_base::timeout timeouts;
+  stream_.get_option(timeouts);
+  timeouts.idle_timeout = time_max;
+  stream_.set_option(timeouts);
 }
 
 void WebSession::part_read(ErrorCodeOf error) {

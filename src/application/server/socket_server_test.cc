@@ -219,6 +219,45 @@ TEST(Sockets, AClientThatReadsNoRepliesIsNotReadEither) {
   server.status();
 }
 
+// One whose replies fill the socket and then wait, so that nothing is read from it any more; it
+// says that it is there all the same. Returns how many of its requests
+// were not answered in the end.
+int unanswered_behind_a_stall(const RunningServer& server, std::chrono::milliseconds stall) {
+  constexpr int kRequestCount = 200;  // For 30 MB; the kernel's buffers hold some.
+  RawClient client(server.port(), 4096);
+  EXPECT_TRUE(client.open());
+  for (int i = 0; i < 1000; ++i) launch(client, "stubborn");
+  for (int i = 0; i < kRequestCount; ++i) {
+    client.send({2000 + static_cast<std::uint64_t>(i), wire::List{}});
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  const auto end = std::chrono::steady_clock::now() + stall;
+  while (std::chrono::steady_clock::now() < end) {
+    client.write(RawClient::frame(RawClient::kPong, ""));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  int answered = 0;
+  while (answered < kRequestCount && client.reply_to(2000 + static_cast<std::uint64_t>(answered))) {
+    ++answered;
+  }
+  return kRequestCount - answered;
+}
+
+TEST(Sockets, AClientThatIsNotReadIsNotTakenForGone) {
+  ServerOptions options;
+  options.sockets.idle_time_max = std::chrono::milliseconds(400);
+  RunningServer server(options);
+  EXPECT_EQ(unanswered_behind_a_stall(server, std::chrono::milliseconds(1'000)), 0);
+}
+
+TEST(Sockets, AClientThatTakesNoRepliesForTooLongIs) {
+  ServerOptions options;
+  options.sockets.idle_time_max = std::chrono::milliseconds(400);
+  options.sockets.stalled_time_max = std::chrono::milliseconds(300);
+  RunningServer server(options);
+  EXPECT_GT(unanswered_behind_a_stall(server, std::chrono::milliseconds(1'000)), 0);
+}
+
 TEST(Sockets, AClientMayVanishAtEveryStage) {
   ServerOptions options;
   options.service.grace = std::chrono::milliseconds(20);
