@@ -83,18 +83,6 @@ ScriptedGuest::Context* ScriptedGuest::some_context(bool wants_still) {
   return wants_still && context.is_changing ? nullptr : &context;
 }
 
-namespace {
-
-template <typename Map, typename Value>
-std::uint32_t key_of(const Map& map, const Value* value) {
-  for (const auto& [key, each] : map) {
-    if (&each == value) return key;
-  }
-  return 0;
-}
-
-}  // namespace
-
 void ScriptedGuest::create_context() {
   if (contexts_.size() >= kContextCountMax) return;
   const Queue* queue = some_queue();
@@ -154,6 +142,7 @@ void ScriptedGuest::expect_counters(const char* what, ContextKey key, std::int64
       [this, key] {
         if (const auto found = contexts_.find(key); found != contexts_.end()) {
           --found->second.pending_count;
+          found->second.has_loose_ends = true;
         }
       });
   if (made) ++contexts_.at(key).pending_count;
@@ -162,7 +151,7 @@ void ScriptedGuest::expect_counters(const char* what, ContextKey key, std::int64
 void ScriptedGuest::flush() {
   Context* context = some_context(true);
   if (context == nullptr) return;
-  const ContextKey key = key_of(contexts_, context);
+  const ContextKey key = key_of(*context);
   expect_counters("flush", key, call("context.flush", {context->handle}), context->content, true);
 }
 
@@ -191,7 +180,7 @@ void ScriptedGuest::expect_top(const char* what, std::int64_t future,
 void ScriptedGuest::sample() {
   Context* context = some_context(true);
   if (context == nullptr || !context->is_known || context->content.length() == 0) return;
-  const ContextKey key = key_of(contexts_, context);
+  const ContextKey key = key_of(*context);
   const bool is_greedy = !dice_.one_in(4);
   const bool queues = context->content.length() < kTokenCountMax && !dice_.one_in(4);
   const std::int64_t future =
@@ -221,6 +210,7 @@ void ScriptedGuest::sample() {
         const auto found = contexts_.find(key);
         if (found == contexts_.end()) return;
         --found->second.pending_count;
+        found->second.has_loose_ends = true;
         if (!queues) return;
         found->second.is_changing = false;
         found->second.is_known = false;  // Whether it was drawn, nobody was told.
@@ -237,7 +227,7 @@ void ScriptedGuest::forward() {
   };
   Context* context = some_context(true);
   if (context == nullptr || !context->is_known || context->content.length() == 0) return;
-  const ContextKey key = key_of(contexts_, context);
+  const ContextKey key = key_of(*context);
   const std::int64_t queue = context->queue;
   if (!check("allocate.alloc-emb", call("allocate.alloc-emb", {queue, 1, kTakenBytes}))) return;
   const auto embed = value_at<std::int32_t>(host_->get(kTakenBytes, 4), 0);
@@ -254,7 +244,7 @@ void ScriptedGuest::forward() {
   // Where the forward pass was refused, the embed holds no output, and its readers are told.
   const bool has_output = !pending_.empty() && pending_.back().what == std::string_view("forward");
   if (has_output) {
-    switch (dice_.below(6)) {
+    switch (dice_.below(8)) {
       case 0:
         sized("get-entropy", call("output.get-entropy", {queue, embed}), 12);
         break;
@@ -266,6 +256,12 @@ void ScriptedGuest::forward() {
         sized("get-logprobs", call("output.get-logprobs", {queue, embed, tokens, 3}), 8 + 4 * 3);
         break;
       }
+      case 3:
+        sized("get-embedding", call("output.get-embedding", {queue, embed}), 8 + 4 * 64);
+        break;
+      case 4:
+        draw_token(context->queue, embed, output_of(*context));
+        break;
       default:
         expect_top("get-next-dist", call("output.get-next-dist", {queue, embed, kTopCount}),
                    output_of(*context));
@@ -296,7 +292,7 @@ void ScriptedGuest::fork() {
 void ScriptedGuest::rewind() {
   Context* context = some_context(true);
   if (context == nullptr || !context->is_known) return;
-  const ContextKey key = key_of(contexts_, context);
+  const ContextKey key = key_of(*context);
   const std::uint32_t length = dice_.below(context->content.length() + 1);
   edit("rewind", key, call("context.rewind", {context->handle, length}),
        [length](test::Content& content, std::uint32_t) { content.cut(length); }, {});
@@ -305,7 +301,7 @@ void ScriptedGuest::rewind() {
 void ScriptedGuest::truncate() {
   Context* context = some_context(true);
   if (context == nullptr || !context->is_known) return;
-  const ContextKey key = key_of(contexts_, context);
+  const ContextKey key = key_of(*context);
   const std::uint32_t count = dice_.below(std::min(context->content.length(), 4u) + 1);
   edit("truncate", key, call("context.truncate", {context->handle, count}),
        [count](test::Content& content, std::uint32_t) { content.cut(content.length() - count); },
@@ -315,7 +311,7 @@ void ScriptedGuest::truncate() {
 void ScriptedGuest::drop_range() {
   Context* context = some_context(true);
   if (context == nullptr || !context->is_known) return;
-  const ContextKey key = key_of(contexts_, context);
+  const ContextKey key = key_of(*context);
   const std::int64_t written = call("context.seq-len", {context->handle});
   if (!check("context.seq-len", written)) return;
   const std::uint32_t begin = dice_.below(static_cast<std::uint64_t>(written) + 1);
@@ -332,7 +328,7 @@ void ScriptedGuest::splice() {
   const Context* source = some_context(true);
   if (context == nullptr || source == nullptr || !context->is_known || !source->is_known) return;
   if (source->model != context->model) return;
-  const ContextKey key = key_of(contexts_, context);
+  const ContextKey key = key_of(*context);
   const std::uint32_t begin = dice_.below(source->content.length() + 1);
   const std::uint32_t end = begin + dice_.below(source->content.length() - begin + 1);
   if (context->content.length() + end - begin > kTokenCountMax) return;
@@ -348,26 +344,29 @@ void ScriptedGuest::splice() {
 void ScriptedGuest::reserve() {
   const Context* context = some_context(true);
   if (context == nullptr || !context->is_known) return;
-  edit("reserve", key_of(contexts_, context),
+  edit("reserve", key_of(*context),
        call("context.reserve-working-pages", {context->handle, dice_.below(3)}),
        [](test::Content&, std::uint32_t) {}, {});
 }
 
 // An edit whose outcome is known when it is there: until then nothing else changes the context.
-// What is answered OutOfRange has done nothing.
+// What is answered with one of the errors `allowed` has done nothing.
 void ScriptedGuest::edit(const char* what, ContextKey key, std::int64_t future, Edit apply,
                          std::initializer_list<ErrorCode> allowed) {
-  const bool may_refuse = allowed.size() > 0;
+  const std::vector<ErrorCode> refusals(allowed);
   const bool made = expect(
       what, future, Comes::Surely,
-      [this, what, key, apply, may_refuse](const Taken& taken) {
+      [this, what, key, apply, refusals](const Taken& taken) {
         const auto found = contexts_.find(key);
         Context* context = found == contexts_.end() ? nullptr : &found->second;
         if (context != nullptr) {
           --context->pending_count;
           context->is_changing = false;
         }
-        if (may_refuse && taken.error == ErrorCode::OutOfRange) return;
+        if (taken.error &&
+            std::find(refusals.begin(), refusals.end(), *taken.error) != refusals.end()) {
+          return;
+        }
         if (compute_failed(what, taken)) {
           if (context != nullptr) context->is_known = false;
           return;
@@ -396,7 +395,7 @@ void ScriptedGuest::edit(const char* what, ContextKey key, std::int64_t future, 
 void ScriptedGuest::drop_context() {
   const Context* context = some_context(false);
   if (context == nullptr) return;
-  const ContextKey key = key_of(contexts_, context);
+  const ContextKey key = key_of(*context);
   forget_generations_of(key);
   const std::int32_t handle = contexts_.at(key).handle;
   check("future.drop", call("future.drop", {handle}));
@@ -504,7 +503,7 @@ void ScriptedGuest::generate() {
   if (!check("sample.generate", handle)) return;
   context->is_changing = true;
   generations_[next_generation_++] = {.handle = static_cast<std::int32_t>(handle),
-                                      .context = key_of(contexts_, context),
+                                      .context = key_of(*context),
                                       .is_greedy = is_greedy};
   read_generation();
 }

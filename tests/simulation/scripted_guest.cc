@@ -113,6 +113,15 @@ const std::vector<ScriptedGuest::Operation>& ScriptedGuest::operations() {
       {"speak_to_child", {0, 0, 1, 6, 0, 2}, &G::speak_to_child},
       {"wait_for_child", {0, 0, 1, 6, 0, 2}, &G::wait_for_child},
       {"kill_child", {0, 0, 0, 2, 0, 1}, &G::kill_child},
+      {"copy_run", {0, 5, 0, 0, 0, 1}, &G::copy_run},
+      {"look_at_context", {3, 1, 0, 0, 0, 1}, &G::look_at_context},
+      {"look_at_models", {1, 0, 1, 0, 1, 1}, &G::look_at_models},
+      {"ask_for_absent_traits", {1, 0, 0, 0, 0, 1}, &G::ask_for_absent_traits},
+      {"detokenize", {2, 0, 1, 0, 1, 2}, &G::detokenize},
+      {"read_vocabulary", {1, 0, 1, 0, 1, 1}, &G::read_vocabulary},
+      {"list_keys", {1, 1, 2, 2, 1, 2}, &G::list_keys},
+      {"post", {0, 0, 0, 0, 5, 1}, &G::post},
+      {"upload", {0, 0, 0, 0, 10, 2}, &G::upload},
       {"fetch", {0, 0, 0, 0, 12, 2}, &G::fetch},
       {"stream", {0, 0, 0, 0, 10, 2}, &G::stream},
       {"use_stale_handle", {2, 2, 2, 2, 2, 2}, &G::use_stale_handle},
@@ -129,6 +138,7 @@ sandbox::FakeHost::Outcome ScriptedGuest::invoke(const char* import,
   const sandbox::FakeHost::Outcome outcome =
       host_->call(import_named(import), std::span(arguments.begin(), arguments.size()));
   bytes_end_ = kGivenBytes;
+  ++town_.call_counts[import];
   town_.trace.note({"guest", instance_}, import,
                    outcome.outcome == CallOutcome::Suspend ? 0 : outcome.value);
   town_.clock.advance_ns(dice_.below(kCallNsMax));

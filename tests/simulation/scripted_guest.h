@@ -76,6 +76,15 @@ class ScriptedGuest final : public sandbox::FakeGuest {
     // is issued that would change it.
     bool is_changing = false;
     bool is_known = true;  // The content; where it is not, answers are not compared.
+    // A future of it was dropped: what it asked for may come to pass at any time.
+    bool has_loose_ends = false;
+  };
+  // What the counters of a context say: tokens written, pages, and tokens in working pages.
+  struct Tail {
+    std::uint32_t written = 0;
+    std::uint32_t committed_count = 0;
+    std::uint32_t working_count = 0;
+    std::uint32_t token_count = 0;
   };
   struct Queue {
     std::int32_t handle = 0;
@@ -200,7 +209,38 @@ class ScriptedGuest final : public sandbox::FakeGuest {
                 std::vector<std::int32_t>& handles);
   void read_on(std::uint32_t key, std::uint32_t token_count);
 
+  // scripted_slots.cc
+  void copy_run();
+  void copy_slots(std::uint32_t key, std::int32_t from, std::int32_t to, std::uint32_t begin,
+                  std::uint32_t end);
+  void draw_token(std::int32_t queue, std::int32_t embed, std::optional<std::uint64_t> output);
+
+  // scripted_tails.cc
+  Tail tail_of(const Context& context);
+  Context* some_settled_context();
+  ContextKey key_of(const Context& context) const;
+  void look_at_context();
+
+  // scripted_models.cc
+  std::string text_of(const char* import, std::initializer_list<std::int64_t> before);
+  void look_at_models();
+  void ask_for_absent_traits();
+  void detokenize();
+  void read_vocabulary();
+
+  // scripted_uploads.cc
+  std::string some_body();
+  void post();
+  void upload();
+  void drop_exchange(std::int32_t exchange);
+  void write_upload(std::int32_t exchange, const FakeServer* server, std::string body,
+                    std::size_t done);
+  void read_answer(std::int32_t exchange, const FakeServer* server, std::string body);
+
   // scripted_store.cc
+  void list_keys();
+  void check_keys(const Taken& taken, const std::string& after, std::set<std::string> wanted,
+                  std::int64_t count_max);
   void count_up();
   void put_count(const std::string& key, std::uint64_t count, std::int64_t expected);
 

@@ -124,9 +124,13 @@ void ScriptedGuest::read_on(std::uint32_t key, std::uint32_t token_count) {
   if (made) {
     ++run.pending_count;
     if (!run.is_imported) run.content = after;
-    expect_top("low-level distribution",
-               call("output.get-next-dist", {run.queue, output, kTopCount}),
-               test::output_after(after));
+    if (dice_.one_in(3)) {
+      draw_token(run.queue, output, test::output_after(after));
+    } else {
+      expect_top("low-level distribution",
+                 call("output.get-next-dist", {run.queue, output, kTopCount}),
+                 test::output_after(after));
+    }
   }
   free_embeds();
 }

@@ -50,4 +50,48 @@ void ScriptedGuest::put_count(const std::string& key, std::uint64_t count, std::
   if (made) town_.tried_counts.insert({tenant_, key, count});
 }
 
+// The tenant's counters by name: all that were there before the call, each with some count of its.
+void ScriptedGuest::list_keys() {
+  const std::string prefix = "counter ";
+  const std::string after = dice_.one_in(2) ? "" : "counter 0";
+  std::set<std::string> wanted;
+  for (const auto& [tenant, key, count] : town_.counts) {
+    if (tenant == tenant_ && key > after) wanted.insert(key);
+  }
+  const std::int64_t at = put_bytes(prefix);
+  const std::int64_t behind = put_bytes(after);
+  const std::int64_t count_max = dice_.between(1, 3);
+  expect("list-keys",
+         call("store.list-keys", {at, length_of(prefix), behind, length_of(after), count_max}),
+         Comes::Surely,
+         [this, after, wanted, count_max](const Taken& taken) {
+           if (!disk_failed("list-keys", taken, {})) check_keys(taken, after, wanted, count_max);
+         },
+         {}, {ErrorCode::NotSupported});
+}
+
+void ScriptedGuest::check_keys(const Taken& taken, const std::string& after,
+                               std::set<std::string> wanted, std::int64_t count_max) {
+  constexpr std::size_t kEntryBytes = 16;  // Without the key.
+  const auto count = value_at<std::uint32_t>(taken.bytes, 0);
+  const bool has_more = value_at<std::uint32_t>(taken.bytes, 4) != 0;
+  std::string last = after;
+  std::size_t at = 8;
+  for (std::uint32_t index = 0; index < count && at < taken.bytes.size(); ++index) {
+    const auto key_bytes = value_at<std::uint32_t>(taken.bytes, at + 12);
+    const std::string key = taken.bytes.substr(at + kEntryBytes, key_bytes);
+    at += kEntryBytes + key_bytes;
+    if (key <= last) find("list-keys gives " + key + " behind " + last);
+    const auto tried = town_.tried_counts.lower_bound({tenant_, key, 0});
+    if (tried == town_.tried_counts.end() || std::get<0>(*tried) != tenant_ ||
+        std::get<1>(*tried) != key) {
+      find("list-keys gives " + key + ", which nobody put");
+    }
+    wanted.erase(key);
+    last = key;
+  }
+  if (count > count_max || at != taken.bytes.size()) find("list-keys gives no list");
+  if (!has_more && !wanted.empty()) find("list-keys lacks " + *wanted.begin());
+}
+
 }  // namespace quire::simulation

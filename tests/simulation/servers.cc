@@ -57,4 +57,18 @@ void add_servers(net::FakeHttpClient& http) {
   }
 }
 
+void check_posts(const Town& town, const net::FakeHttpClient& http, Findings& findings) {
+  std::set<std::string> arrived;
+  for (const net::FakeHttpClient::Sent& each : http.sent()) {
+    if (!each.hop.has_body) continue;
+    const std::string whose = each.body.substr(0, each.body.find(' '));
+    if (!town.posted.contains(each.body)) findings.add("a server had half of the body " + whose);
+    if (!arrived.insert(each.body).second) findings.add("a server had twice the body " + whose);
+  }
+  for (const std::string& each : town.answered) {
+    if (arrived.contains(each)) continue;
+    findings.add("answered, but never sent: the body " + each.substr(0, each.find(' ')));
+  }
+}
+
 }  // namespace quire::simulation

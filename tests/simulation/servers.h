@@ -6,6 +6,7 @@
 
 #include "application/net/fake_http_client.h"
 #include "base/result.h"
+#include "simulation/town.h"
 
 namespace quire::simulation {
 
@@ -18,5 +19,8 @@ struct FakeServer {
 const std::vector<FakeServer>& fake_servers();
 std::string body_of(const FakeServer& server);
 void add_servers(net::FakeHttpClient& http);
+// Bodies of requests reached servers whole, once, from those who sent them to their end; and those
+// that were answered did.
+void check_posts(const Town& town, const net::FakeHttpClient& http, Findings& findings);
 
 }  // namespace quire::simulation

@@ -79,7 +79,11 @@ struct Town {
   std::set<Count> counts;
   // By the parent and its count of launches: who its child became, once that has begun.
   std::map<std::pair<InstanceNumber, std::uint32_t>, InstanceNumber> children;
-  bool is_closing = false;  // Guests begin nothing new.
+  // Bodies of requests: that guests sent to their end, and that a server answered.
+  std::set<std::string> posted;
+  std::set<std::string> answered;
+  std::map<std::string, std::uint64_t> call_counts;  // Of all guests, by "interface.name".
+  bool is_closing = false;                           // Guests begin nothing new.
 
   // By instance and the number of its file: bytes that have arrived.
   std::map<std::pair<InstanceNumber, std::uint64_t>, std::uint64_t> files;

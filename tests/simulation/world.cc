@@ -363,6 +363,7 @@ void World::check_over() {
   }
   differs("work of the control layer", control_.idle() ? 0 : 1, 0);
   differs("instances", manager_.live_count(), 0);
+  check_posts(town_, http_, findings_);
   differs("HTTP exchanges", http_.live_count(), 0);
   const server::Gateway::Counts counts = gateway_.counts();
   differs("connections of the gateway", counts.connections, 0);

@@ -56,6 +56,8 @@ class World {
   const std::string& finding() const { return findings_.first(); }
   std::uint64_t hash() const { return trace_.hash(); }
   std::uint64_t event_count() const { return event_count_; }  // Of the outside.
+  // Of all guests, by "interface.name".
+  const std::map<std::string, std::uint64_t>& call_counts() const { return town_.call_counts; }
   std::uint64_t note_count() const { return trace_.event_count(); }
 
  private:
