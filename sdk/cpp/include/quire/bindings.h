@@ -163,7 +163,8 @@ namespace context {
 // An empty context whose commands run in `queue`.
 QUIRE_IMPORT("quire:core/context@1", "create")
 std::int32_t create(std::int32_t queue);
-// Queues tokens at the next positions; nothing is computed yet.
+// Queues tokens at the next positions; nothing is computed yet. `too-large`: more than 262,144 in
+// one call; append them in parts.
 QUIRE_IMPORT("quire:core/context@1", "append")
 std::int32_t append(std::int32_t context, const std::uint32_t* tokens, std::uint32_t tokens_count);
 // Computes what is queued; pages that fill are committed, and pages that exist are found instead.
@@ -308,7 +309,7 @@ namespace forward {
 // tokens. `mask` is empty (rule of positions) or one byte per key, [|iemb|][slots of ikv then okv
 // in order], 1 = may attend. A page in both has a column for each of its slots in both, of which
 // either one shows the slot. A page of `okv` that is committed or shared is `page-committed`.
-// Flags: bit 0 beyond-context. Result: empty.
+// Flags: bit 0 beyond-context. `too-large`: a mask of more than 4 MiB. Result: empty.
 QUIRE_IMPORT("quire:core/forward@1", "forward")
 std::int32_t forward(std::int32_t queue, const std::int32_t* ikv, std::uint32_t ikv_count, const std::int32_t* iemb, std::uint32_t iemb_count, const std::int32_t* okv, std::uint32_t okv_count, const std::int32_t* oemb, std::uint32_t oemb_count, const std::uint8_t* mask, std::uint32_t mask_count, std::uint32_t flags);
 // This instance's view of a page: one byte per slot, 0 = left out from now on, 1 = visible again.
@@ -410,7 +411,7 @@ namespace models {
 // Names of the models served, one a line, UTF-8.
 QUIRE_IMPORT("quire:core/models@1", "available-models")
 std::int32_t available_models(void* buffer, std::uint32_t capacity);
-// A model by name; the empty name is the server's first.
+// A model by name; the empty name is the server's first. `too-large`: a name over 255 bytes.
 QUIRE_IMPORT("quire:core/models@1", "get-model")
 std::int32_t get_model(const std::uint8_t* name, std::uint32_t name_count);
 // Traits of the model, one a line: "allocate", "forward", "input_text", "tokenize", "output_text".
@@ -418,7 +419,7 @@ std::int32_t get_model(const std::uint8_t* name, std::uint32_t name_count);
 QUIRE_IMPORT("quire:core/models@1", "available-traits")
 std::int32_t available_traits(std::int32_t model, void* buffer, std::uint32_t capacity);
 // The newest version of a trait that the model has; it has all from 1 on. `not-supported`: the
-// model lacks the trait. `not-found`: no trait has that name.
+// model lacks the trait. `not-found`: no trait has that name. `too-large`: it is over 255 bytes.
 QUIRE_IMPORT("quire:core/models@1", "trait-version")
 std::int32_t trait_version(std::int32_t model, const std::uint8_t* name, std::uint32_t name_count);
 // Writes a record of 32-bit numbers: page size, context length, vocabulary size, embedding width,
@@ -533,8 +534,8 @@ std::int32_t limits(void* buffer, std::uint32_t capacity);
 // it ends; processor time that it uses is used up here too, at most that share. Its client is
 // this program: what it sends comes to receive-child, its log to this program's. It ends when
 // this program does, or drops the handle. `not-found`: no such program. `too-large`: arguments
-// over argument_bytes_max. `quota-exceeded`: nothing is left to share. `unavailable`: the server
-// is full, or the tenant has as many programs as it may.
+// over argument_bytes_max, or more than 4,096. `quota-exceeded`: nothing is left to share.
+// `unavailable`: the server is full, or the tenant has as many programs as it may.
 QUIRE_IMPORT("quire:core/runtime@1", "launch")
 std::int32_t launch(const std::uint8_t* program, std::uint32_t program_count, const std::uint8_t* arguments, std::uint32_t arguments_count, std::uint32_t share);
 // Ready when the child has ended. Result: u32 how (0 finished, 1 trapped, 2 beyond a limit, 3
@@ -554,7 +555,9 @@ std::int32_t send_child(std::int32_t child, const std::uint8_t* message, std::ui
 // results that were not taken are held_result_bytes_max; the message stays.
 QUIRE_IMPORT("quire:core/runtime@1", "receive-child")
 std::int32_t receive_child(std::int32_t child);
-// Level: 0 debug, 1 info, 2 warning, 3 error. Lines over 4,096 bytes are cut and say so.
+// Level: 0 debug, 1 info, 2 warning, 3 error. Each newline in `text` ends a line, for 1,024 lines;
+// what is behind them is one line, with its newlines as `\x0a`. Lines over 4,096 bytes are cut
+// and say so.
 QUIRE_IMPORT("quire:core/runtime@1", "log")
 std::int32_t log(std::uint32_t level, const std::uint8_t* text, std::uint32_t text_count);
 // What the launcher gets when the program ends; the last one counts.
