@@ -56,6 +56,11 @@ struct Knobs {
   std::uint32_t abandon = 0;       // Of futures: the guest drops what it asked for.
 
   bool can_compute_fail() const { return device_error > 0 || nan_logits > 0; }
+  // A page that cannot be computed again, on its way to a tier or there: who has it is told.
+  bool can_lose_pages() const {
+    return (device_error > 0 && host_tier_page_count + disk_tier_page_count > 0) ||
+           (disk_error > 0 && disk_tier_page_count > 0);
+  }
   static Knobs of_seed(std::uint64_t seed);
   static Knobs of(Scenario scenario, std::uint64_t seed);
 };

@@ -266,7 +266,8 @@ void ScriptedGuest::drop_pending(std::size_t index) {
 // Where it was to compute something: true if the device, or the world, did not let it.
 bool ScriptedGuest::compute_failed(const char* what, const Taken& taken) {
   if (taken.ok()) return false;
-  if (!is_allowed(*taken.error, {})) {
+  const bool is_loss = *taken.error == ErrorCode::Io && town_.knobs.can_lose_pages();
+  if (!is_loss && !is_allowed(*taken.error, {})) {
     find(std::string(what) + " fails: " + error_code_name(*taken.error) + ": " + taken.bytes);
   }
   return true;
