@@ -19,10 +19,6 @@ constexpr std::uint64_t kSeedCount = 10'000;
 const std::map<std::string, const char*>& calls_left_out() {
   static const std::map<std::string, const char*> all = {
       {"store.delete", "what a counter was would not be known any more"},
-      {"forward.mask-kvpage", "no script yet says what must come of it"},
-      {"context.commit-working-pages", "no script yet says what must come of it"},
-      {"context.release-working-pages", "no script yet says what must come of it"},
-      {"context.truncate-working-page-tokens", "no script yet says what must come of it"},
   };
   return all;
 }

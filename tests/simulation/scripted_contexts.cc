@@ -80,7 +80,9 @@ ScriptedGuest::Context* ScriptedGuest::some_context(bool wants_still) {
   auto at = contexts_.begin();
   std::advance(at, dice_.below(contexts_.size()));
   Context& context = at->second;
-  return wants_still && context.is_changing ? nullptr : &context;
+  if (wants_still && context.is_changing) return nullptr;
+  ++context.use_count;
+  return &context;
 }
 
 void ScriptedGuest::create_context() {
@@ -122,13 +124,14 @@ void ScriptedGuest::append() {
 void ScriptedGuest::expect_counters(const char* what, ContextKey key, std::int64_t future,
                                     const test::Content& after, bool computes) {
   const bool is_known = contexts_.at(key).is_known;
+  const std::uint32_t use = contexts_.at(key).use_count;
   const bool made = expect(
       what, future, Comes::Surely,
-      [this, what, key, length = after.length(), computes, is_known](const Taken& taken) {
-        if (const auto found = contexts_.find(key); found != contexts_.end()) {
-          --found->second.pending_count;
-        }
+      [this, what, key, length = after.length(), computes, is_known, use](const Taken& taken) {
+        const auto found = contexts_.find(key);
+        if (found != contexts_.end()) --found->second.pending_count;
         if (compute_failed(what, taken)) return;
+        if (found != contexts_.end()) found->second.answered_use = use;
         if (taken.bytes.size() != kCountersBytes) {
           find(std::string(what) + " gives " + std::to_string(taken.bytes.size()) + " bytes");
           return;
@@ -142,7 +145,6 @@ void ScriptedGuest::expect_counters(const char* what, ContextKey key, std::int64
       [this, key] {
         if (const auto found = contexts_.find(key); found != contexts_.end()) {
           --found->second.pending_count;
-          found->second.has_loose_ends = true;
         }
       });
   if (made) ++contexts_.at(key).pending_count;
@@ -210,7 +212,6 @@ void ScriptedGuest::sample() {
         const auto found = contexts_.find(key);
         if (found == contexts_.end()) return;
         --found->second.pending_count;
-        found->second.has_loose_ends = true;
         if (!queues) return;
         found->second.is_changing = false;
         found->second.is_known = false;  // Whether it was drawn, nobody was told.
@@ -279,6 +280,7 @@ void ScriptedGuest::fork() {
   if (context == nullptr) return;
   Context child = *context;
   child.pending_count = 0;
+  child.use_count = child.answered_use = 0;
   expect("fork", call("context.fork", {context->handle}), Comes::Surely,
          [this, child](const Taken& taken) {
            if (compute_failed("fork", taken)) return;
@@ -354,9 +356,10 @@ void ScriptedGuest::reserve() {
 void ScriptedGuest::edit(const char* what, ContextKey key, std::int64_t future, Edit apply,
                          std::initializer_list<ErrorCode> allowed) {
   const std::vector<ErrorCode> refusals(allowed);
+  const std::uint32_t use = contexts_.at(key).use_count;
   const bool made = expect(
       what, future, Comes::Surely,
-      [this, what, key, apply, refusals](const Taken& taken) {
+      [this, what, key, apply, refusals, use](const Taken& taken) {
         const auto found = contexts_.find(key);
         Context* context = found == contexts_.end() ? nullptr : &found->second;
         if (context != nullptr) {
@@ -374,6 +377,7 @@ void ScriptedGuest::edit(const char* what, ContextKey key, std::int64_t future, 
         if (taken.bytes.size() != kCountersBytes) find(std::string(what) + " gives no counters");
         const auto written = value_at<std::uint32_t>(taken.bytes, 0);
         if (context == nullptr) return;
+        context->answered_use = use;
         apply(context->content, written);
         if (written > context->content.length()) {
           find(std::string(what) + ": more tokens are written than the context has");

@@ -76,8 +76,11 @@ class ScriptedGuest final : public sandbox::FakeGuest {
     // is issued that would change it.
     bool is_changing = false;
     bool is_known = true;  // The content; where it is not, answers are not compared.
-    // A future of it was dropped: what it asked for may come to pass at any time.
-    bool has_loose_ends = false;
+    // Its counters are those of the last answer that had any: they are what it is where nobody did
+    // anything with it after what was answered.
+    std::uint32_t use_count = 0;
+    std::uint32_t answered_use = 0;
+    bool is_settled() const { return pending_count == 0 && answered_use == use_count; }
   };
   // What the counters of a context say: tokens written, pages, and tokens in working pages.
   struct Tail {
@@ -213,6 +216,7 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   void copy_run();
   void copy_slots(std::uint32_t key, std::int32_t from, std::int32_t to, std::uint32_t begin,
                   std::uint32_t end);
+  void mask_run();
   void draw_token(std::int32_t queue, std::int32_t embed, std::optional<std::uint64_t> output);
 
   // scripted_tails.cc
@@ -220,6 +224,11 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   Context* some_settled_context();
   ContextKey key_of(const Context& context) const;
   void look_at_context();
+  void commit_pages();
+  void release_pages();
+  void truncate_tail();
+  void cut_tail(const char* what, const Context& context, std::int64_t future, const Tail& tail,
+                std::uint32_t left);
 
   // scripted_models.cc
   std::string text_of(const char* import, std::initializer_list<std::int64_t> before);

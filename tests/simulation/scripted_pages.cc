@@ -138,6 +138,7 @@ void ScriptedGuest::read_on(std::uint32_t key, std::uint32_t token_count) {
 void ScriptedGuest::export_run() {
   Run* run = some_run(false);
   if (run == nullptr || run->content.length() == 0) return;
+  if (!run->content.drops.empty()) return;  // Masks are of a handle and not exported.
   const std::string name = name_of_content("x", run->content, run->model);
   const std::int64_t pages = put_list(run->pages);
   const std::int64_t at = put_bytes(name);

@@ -1,4 +1,4 @@
-// What scripted guests do with slots of pages, copied one by one, and with outputs.
+// What scripted guests do with the slots of pages: copies of them, and masks.
 #include <algorithm>
 
 #include "simulation/guest_bytes.h"
@@ -16,6 +16,7 @@ void ScriptedGuest::copy_run() {
   if (runs_.size() >= kRunsAndCopiesMax) return;
   const Run* source = some_run(false);
   if (source == nullptr || source->content.length() == 0) return;
+  if (!source->content.drops.empty()) return;  // Masks are of a handle and not copied.
   const std::uint32_t page_size = town_.knobs.page_size;
   const std::uint32_t length = source->content.length();
   Run copy{.queue = source->queue, .model = source->model, .content = source->content};
@@ -54,6 +55,30 @@ void ScriptedGuest::copy_slots(std::uint32_t key, std::int32_t from, std::int32_
       },
       forget);
   if (!made) forget();
+}
+
+// Some slots of a page are left out by all that comes.
+void ScriptedGuest::mask_run() {
+  Run* run = some_run(true);
+  if (run == nullptr || run->content.length() == 0) return;
+  const std::uint32_t page_size = town_.knobs.page_size;
+  const std::uint32_t length = run->content.length();
+  const std::uint32_t page = dice_.below((length + page_size - 1) / page_size);
+  const std::uint32_t first = page * page_size;
+  const std::uint32_t count = std::min(page_size, length - first);
+  const std::uint32_t begin = dice_.below(count);
+  const std::uint32_t end = dice_.between(begin + 1, count);
+  // A mask says all of its page: what was left out before is left out again.
+  run->content.drops.push_back({length, first + begin, first + end});
+  std::string mask(page_size, '\1');
+  for (std::uint32_t slot = 0; slot < count; ++slot) {
+    if (!run->content.sees(length, first + slot)) mask[slot] = '\0';
+  }
+  const std::int64_t at = put_bytes(mask);
+  if (!check("forward.mask-kvpage",
+             call("forward.mask-kvpage", {run->queue, run->pages[page], at, length_of(mask)}))) {
+    run->is_known = false;
+  }
 }
 
 // The token that is drawn at an output: the likeliest, where `is_greedy` and it is known.

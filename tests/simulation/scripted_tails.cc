@@ -1,4 +1,4 @@
-// What the counters of contexts say, when nothing is under way.
+// What scripted guests do with the working pages of contexts, and what the counters say of them.
 #include <algorithm>
 
 #include "simulation/guest_bytes.h"
@@ -17,12 +17,14 @@ ScriptedGuest::Tail ScriptedGuest::tail_of(const Context& context) {
           .token_count = counter("context.working-page-token-count")};
 }
 
-// One of which nothing is under way, not even what was dropped: its counters are what they are.
+// One whose counters are what it is.
 ScriptedGuest::Context* ScriptedGuest::some_settled_context() {
   Context* context = some_context(true);
-  const bool fits = context != nullptr && context->is_known && context->pending_count == 0 &&
-                    !context->has_loose_ends;
-  return fits ? context : nullptr;
+  if (context == nullptr) return nullptr;
+  --context->use_count;
+  if (!context->is_known || !context->is_settled()) return nullptr;
+  ++context->use_count;
+  return context;
 }
 
 ScriptedGuest::ContextKey ScriptedGuest::key_of(const Context& context) const {
@@ -34,6 +36,7 @@ ScriptedGuest::ContextKey ScriptedGuest::key_of(const Context& context) const {
 void ScriptedGuest::look_at_context() {
   Context* context = some_settled_context();
   if (context == nullptr) return;
+  context->answered_use = context->use_count;  // To look changes nothing.
   const std::uint32_t page_size = town_.knobs.page_size;
   if (call("context.page-size", {context->handle}) != page_size) find("another page size");
   // Nothing here is as long as the model's context.
@@ -50,6 +53,54 @@ void ScriptedGuest::look_at_context() {
          std::to_string(tail.committed_count) + " pages committed, " +
          std::to_string(tail.working_count) + " working with " + std::to_string(tail.token_count));
   }
+}
+
+// What is full is committed already: so this does nothing, or is refused.
+void ScriptedGuest::commit_pages() {
+  Context* context = some_settled_context();
+  if (context == nullptr) return;
+  const Tail tail = tail_of(*context);
+  const std::uint32_t count = dice_.below(tail.working_count + 1);
+  edit("commit", key_of(*context), call("context.commit-working-pages", {context->handle, count}),
+       [](test::Content&, std::uint32_t) {}, {ErrorCode::OutOfRange, ErrorCode::PageNotFull});
+}
+
+void ScriptedGuest::release_pages() {
+  Context* context = some_settled_context();
+  if (context == nullptr) return;
+  const Tail tail = tail_of(*context);
+  const std::uint32_t count = dice_.below(tail.working_count + 1);
+  const std::uint32_t left = (tail.working_count - count) * town_.knobs.page_size;
+  cut_tail("release", *context, call("context.release-working-pages", {context->handle, count}),
+           tail, std::min(tail.token_count, left));
+}
+
+void ScriptedGuest::truncate_tail() {
+  Context* context = some_settled_context();
+  if (context == nullptr) return;
+  const Tail tail = tail_of(*context);
+  const std::uint32_t count = dice_.below(tail.token_count + 1);
+  cut_tail("truncate-working-page-tokens", *context,
+           call("context.truncate-working-page-tokens", {context->handle, count}), tail,
+           tail.token_count - count);
+}
+
+// So many tokens of the working pages are left; those queued behind them stay.
+void ScriptedGuest::cut_tail(const char* what, const Context& context, std::int64_t future,
+                             const Tail& tail, std::uint32_t left) {
+  const std::uint32_t end = tail.written - tail.token_count + left;
+  edit(what, key_of(context), future,
+       [this, what, end, written = tail.written](test::Content& content, std::uint32_t is) {
+         if (is != end) {
+           find(std::string(what) + ": " + std::to_string(is) + " tokens are left, not " +
+                std::to_string(end));
+         }
+         const std::vector<std::uint32_t> queued(content.tokens.begin() + written,
+                                                 content.tokens.end());
+         content.cut(end);
+         content.tokens.insert(content.tokens.end(), queued.begin(), queued.end());
+       },
+       {});
 }
 
 }  // namespace quire::simulation
