@@ -2,7 +2,8 @@
 # campaign.sh [PART...]: what `make test` takes a share of, in full. Parts, by default all in this
 # order, each a line per step with its time:
 #   release   all tests with all seeds, release build; programs that mean harm on the default model,
-#             whose server's memory may grow by a twentieth and no more
+#             whose server's memory may grow by a twentieth and no more, and beside which the
+#             victim's p99 between tokens is at most 1.5 times that alone
 #   engines   the Rust tests of engines/
 #   asan      all tests under ASan and UBSan, with the day's share of the seeds (all of them
 #             take the scalar kernels' bits alone three minutes without sanitizers), and a million
@@ -30,6 +31,8 @@ release() {
   tests_of release
   step hostile "programs that mean harm, beside a victim on the default model" \
     tests/hostile/hostile_test.py build/release --model smollm2-135m-instruct
+  step hostile "how long the victim waits beside each, at most 1.5 times as long as alone" \
+    tests/hostile/hostile_test.py build/release --judge --model smollm2-135m-instruct
 }
 asan() (
   # All random calls, a million of them; of the other seeds the day's share.

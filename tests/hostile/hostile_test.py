@@ -8,9 +8,13 @@
     hostile_test.py BUILD --measure [--model FILE] [--rounds N] [--only NAME,...]
                                       prints how long the victim waits between tokens, in turns alone and
                                       beside each, as medians of the rounds
+    hostile_test.py BUILD --judge [--model FILE] [--rounds N] [--only NAME,...]
+                                      the same, and fails where the 99th percentile beside one is more than 1.5
+                                      times that of the turn alone, as the median of the rounds; what is beyond is
+                                      measured once more, since other work on the machine changes it
 
-What is measured is not judged here: other work on the machine changes it. Clients, which are elsewhere
-in production, stand back there behind all that the server does.
+On a tiny model it says nothing: its tokens are shorter than a turn of the kernel's scheduler. Clients, which
+are elsewhere in production, stand back where it measures behind all that the server does.
 """
 import argparse
 import itertools
@@ -29,6 +33,7 @@ import http_peer  # noqa: E402
 PAGE_COUNT = 512  # Where it measures.
 CLIENT_NICENESS = 19
 TOKEN_COUNT = 300  # Of each of the victim's streams.
+P99_RATIO_MAX = 1.5
 OVERLAP_SHARE_MIN = 0.5  # Of the time of the victim's tokens; between two starts a client has to come.
 MEMORY_SHARE = 1.05
 # Of modules, where that is more: the one of 99,000 functions runs to its end, and the server knows it from
@@ -189,6 +194,7 @@ def check(build, model):
 
 
 def measure(build, model, round_count, only):
+    """Prints what was measured; the ratios of the 99th percentiles by name, and whether all ended as it should."""
     peer, port = http_peer.start()
     flags = ["--allow-http", f"127.0.0.1:{port}"]
     gaps = {}  # Those alone, and beside it.
@@ -200,27 +206,44 @@ def measure(build, model, round_count, only):
     peer.shutdown()
     print(f"{'':20} {'alone: p50 us':>16} {'p99 us':>8} {'beside: p50 us':>16} {'p99 us':>8} {'max us':>8}"
           f" {'p99/alone':>10}")
+    ratios = {}
     for name, pairs in gaps.items():
         alone = [statistics.median(each[0][i] for each in pairs) for i in range(3)]
         beside_it = [statistics.median(each[1][i] for each in pairs) for i in range(3)]
+        ratios[name] = statistics.median(each[1][1] / each[0][1] for each in pairs)
         print(f"{name:20} {alone[0]:16.0f} {alone[1]:8.0f} {beside_it[0]:16.0f} {beside_it[1]:8.0f}"
-              f" {beside_it[2]:8.0f} {beside_it[1] / alone[1]:10.2f}")
+              f" {beside_it[2]:8.0f} {ratios[name]:10.2f}", flush=True)
     for failure in run.failures:
         print(failure)
-    return not run.failures
+    return ratios, not run.failures
+
+
+def judge(build, model, round_count, only):
+    ratios, is_well = measure(build, model, round_count, only)
+    beyond = [name for name, ratio in ratios.items() if ratio > P99_RATIO_MAX]
+    if is_well and beyond:
+        print(f"beyond {P99_RATIO_MAX} times, measured once more: {', '.join(beyond)}", flush=True)
+        again, is_well = measure(build, model, round_count, beyond)
+        beyond = [name for name, ratio in again.items() if ratio > P99_RATIO_MAX]
+    print(f"beyond {P99_RATIO_MAX} times: {', '.join(beyond)}" if beyond else
+          f"{len(ratios)} programs and modules: p99 beside each is at most {P99_RATIO_MAX} times that alone")
+    return is_well and not beyond
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--judge", action="store_true")
     parser.add_argument("--model", default=beside.TINY)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", type=lambda names: names.split(","), help="of the programs and modules, by name")
     options = parser.parse_args()
     build = options.build.resolve()
+    if options.judge:
+        return judge(build, options.model, options.rounds, options.only)
     if options.measure:
-        return measure(build, options.model, options.rounds, options.only)
+        return measure(build, options.model, options.rounds, options.only)[1]
     return check(build, options.model)
 
 

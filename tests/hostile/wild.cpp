@@ -1,5 +1,6 @@
-// wild: a program of random calls with random, wrong and stale arguments. Arguments: the seed, and
-// how many calls. It sends how many it made; it ends with 1 where a call gave what none may give.
+// wild: a program of random calls with random, wrong and stale arguments. Arguments: the seed, how
+// many calls, a URL that it may reach, and the name of another model. It sends how many it made; it
+// ends with 1 where a call gave what none may give.
 //
 // Every import of the interface is in it, from the table that is written from the WIT. What calls
 // give is kept under the names that parameters have, so that many calls come as far as they can.
@@ -15,6 +16,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "call_table.h"
@@ -56,7 +58,8 @@ constexpr double kFloats[] = {0.0, 0.5, 1.0, -1.0, 1e300, 1e-300};
 
 class Wild {
  public:
-  explicit Wild(std::uint64_t seed) : state_(seed * 0x9E37'79B9'7F4A'7C15 + 1) {
+  Wild(std::uint64_t seed, std::vector<std::string> texts)
+      : state_(seed * 0x9E37'79B9'7F4A'7C15 + 1), texts_(std::move(texts)) {
     std::free(std::malloc(kHeapBytes));
     room_ = __builtin_wasm_memory_grow(0, kRoomBytes / 65'536) * 65'536;
   }
@@ -68,6 +71,8 @@ class Wild {
     const std::string_view name = call.name;
     std::vector<Word> words(call.word_count);
     lists_.clear();
+    is_careful_ = below(4) == 0;
+    careful_count_ = 1 + below(3);
     for (std::uint32_t at = 0; at < call.word_count; ++at) {
       const Parameter& parameter = call.parameters[at];
       switch (parameter.kind) {
@@ -105,6 +110,15 @@ class Wild {
   std::uint64_t count() const { return count_; }
   // How many of the calls came to something at least once.
   std::size_t succeeded_count() const { return has_succeeded_.count(); }
+  // The others.
+  std::string refused() const {
+    std::string names;
+    for (std::size_t at = 0; at < std::size(kCalls); ++at) {
+      if (!has_succeeded_[at])
+        names += std::string(" ") + kCalls[at].interface_name + "." + kCalls[at].name;
+    }
+    return names;
+  }
   const std::string& wrong() const { return wrong_; }
 
  private:
@@ -166,7 +180,12 @@ class Wild {
   }
   // Pages, embeddings and contexts to do something with.
   void have_something() {
-    const std::int32_t model = quire::abi::models::get_model(nullptr, 0);
+    const std::string& name = texts_.back();  // Where it is no model's, the first has the handle.
+    std::int32_t model =
+        below(4) ? -1
+                 : quire::abi::models::get_model(reinterpret_cast<const std::uint8_t*>(name.data()),
+                                                 static_cast<std::uint32_t>(name.size()));
+    if (model < 0) model = quire::abi::models::get_model(nullptr, 0);
     const std::int32_t queue = create_queue(model);
     std::int32_t some[4] = {};
     if (allocate::alloc_kvpage(queue, 4, some) == 4) {
@@ -201,7 +220,7 @@ class Wild {
   }
   Word handle(const Call& call, std::string_view parameter) {
     const std::string kind(kind_of(call.interface_name, parameter));
-    const std::uint64_t choice = below(16);
+    const std::uint64_t choice = is_careful_ ? 15 : below(16);
     if (choice == 0) return static_cast<std::uint32_t>(any_number());
     if (choice < 3 && !pools_.empty()) {  // Of any kind.
       const Pool& pool = std::next(pools_.begin(), static_cast<long>(below(pools_.size())))->second;
@@ -221,8 +240,40 @@ class Wild {
   }
   static Word memory_end() { return Word{__builtin_wasm_memory_size(0)} * 65'536; }
 
+  // What may well be what the call wants: as many elements as the call's other lists have, handles
+  // of one kind that were made one behind the other, positions that rise.
+  void careful_list(const Call& call, const Parameter& parameter, Word& pointer, Word& count) {
+    const std::string_view name = parameter.name;
+    std::vector<std::uint32_t>& elements = lists_.emplace_back(32);
+    count = careful_count_;
+    if (parameter.holds_handles) {
+      const Pool& pool = pools_[std::string(kind_of(call.interface_name, name))];
+      count = std::min<Word>(count, pool.size());
+      const std::uint64_t first = pool.empty() ? 0 : below(pool.size() - count + 1);
+      std::copy_n(pool.begin() + static_cast<std::ptrdiff_t>(first), count, elements.begin());
+    } else if (parameter.element_bytes == 1) {
+      static const std::map<std::string_view, std::string> kMeant = {
+          {"method", "POST"}, {"program", ""},
+          {"arguments", ""},  {"headers", ""},
+          {"mask", ""},       {"request", R"({"messages":[{"role":"user","content":"a"}]})"}};
+      const auto meant = kMeant.find(name);
+      std::string text = meant != kMeant.end() ? meant->second : texts_[below(texts_.size())];
+      if (name == "url") text = texts_[0];
+      count = text.size();
+      elements.resize(std::max<std::size_t>(elements.size(), text.size() / 4 + 1));
+      std::memcpy(elements.data(), text.data(), text.size());
+    } else {
+      const std::uint64_t first = below(100);
+      for (std::uint32_t at = 0; at < count; ++at) {
+        elements[at] = static_cast<std::uint32_t>(first + at);
+      }
+    }
+    pointer = reinterpret_cast<std::uintptr_t>(elements.data());
+  }
+
   // Mostly a few elements that may be well; else anything.
   void list(const Call& call, const Parameter& parameter, Word& pointer, Word& count) {
+    if (is_careful_) return careful_list(call, parameter, pointer, count);
     count = below(16) == 0 ? static_cast<std::uint32_t>(any_number()) : below(20);
     pointer = address();
     if (below(8) == 0) return;
@@ -233,11 +284,11 @@ class Wild {
                                      : static_cast<std::uint32_t>(below(1100));
     }
     if (parameter.element_bytes == 1) {
-      constexpr std::string_view kTexts[] = {"a", "name", "b", "GET", "{}", "text/plain", "\xFF"};
-      const std::string_view text = kTexts[below(std::size(kTexts))];
+      const std::string& text = texts_[below(texts_.size())];
       const bool is_mask = name == "mask";
       if (is_mask) std::fill(elements.begin(), elements.end(), 0x0001'0001u);
-      if (!is_mask) std::memcpy(elements.data(), text.data(), text.size());
+      if (!is_mask)
+        std::memcpy(elements.data(), text.data(), std::min(text.size(), 4 * elements.size()));
       if (below(8) > 0) count = is_mask ? 16 : text.size();
     }
     pointer = reinterpret_cast<std::uintptr_t>(elements.data());
@@ -248,7 +299,9 @@ class Wild {
     if (parameter == "duration-ns") return below(2) ? below(1'000'000) : next();
     if (parameter == "capacity") return below(4) ? below(65'536) : any_number();
     if (parameter == "flags" || parameter == "priority" || parameter == "kind") return below(4);
+    if (parameter == "allowed") return below(3);
     if (parameter == "share") return below(110);
+    if (parameter == "body-bytes" && is_careful_) return ~Word{0};  // In pieces.
     return below(2) ? below(24) : any_number();
   }
   double real() {
@@ -259,6 +312,9 @@ class Wild {
   }
 
   std::uint64_t state_;
+  std::vector<std::string> texts_;   // A URL first; names, bodies and methods; a model's name last.
+  bool is_careful_ = false;          // The call at hand: it may well succeed.
+  std::uint64_t careful_count_ = 0;  // Of the elements of its lists.
   std::uint64_t count_ = 0;
   std::map<std::string, Pool> pools_;
   std::vector<std::vector<std::uint32_t>> lists_;  // What the call at hand is given.
@@ -267,10 +323,13 @@ class Wild {
   std::uintptr_t room_ = 0;
 };
 
-std::uint64_t argument(std::uint32_t index) {
-  char text[32] = {};
+std::string text_argument(std::uint32_t index) {
+  char text[128] = {};
   runtime::get_arg(index, text, sizeof text - 1);
-  return std::strtoull(text, nullptr, 10);
+  return text;
+}
+std::uint64_t argument(std::uint32_t index) {
+  return std::strtoull(text_argument(index).c_str(), nullptr, 10);
 }
 
 }  // namespace
@@ -278,13 +337,25 @@ std::uint64_t argument(std::uint32_t index) {
 extern "C" __attribute__((export_name("run"))) std::int32_t run();
 extern "C" std::int32_t run() {
   // A child of a wild program has whatever arguments; it is wild too, for a while.
-  const bool is_child = runtime::get_arg_count() != 2;
-  Wild wild(is_child ? static_cast<std::uint64_t>(runtime::get_instance_id()) : argument(0));
+  const bool is_child = runtime::get_arg_count() != 4;
+  const std::vector<std::string> texts = {
+      is_child ? std::string("http://127.0.0.1/") : text_argument(2),
+      "a",
+      "name",
+      "b",
+      "GET",
+      "{}",
+      "text/plain",
+      "\xFF",
+      "forward",
+      is_child ? std::string("c") : text_argument(3)};
+  Wild wild(is_child ? static_cast<std::uint64_t>(runtime::get_instance_id()) : argument(0), texts);
   const std::uint64_t call_count = is_child ? kChildCallCount : argument(1);
   bool is_well = true;
   while (is_well && wild.count() < call_count) is_well = wild.step();
   const std::string text = is_well ? "\nCALLS " + std::to_string(wild.count()) + " " +
-                                         std::to_string(wild.succeeded_count()) + "\n"
+                                         std::to_string(wild.succeeded_count()) + "\nREFUSED" +
+                                         wild.refused() + "\n"
                                    : "\nWRONG " + wild.wrong() + "\n";
   // What it sent before may wait for the client.
   while (session::send(reinterpret_cast<const std::uint8_t*>(text.data()),
