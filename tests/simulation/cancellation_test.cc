@@ -1,5 +1,6 @@
-// Whenever the operator stops programs, all of them or one, everything returns to base: what they
-// held, what they waited for and what was on its way to them.
+// Whenever programs are stopped, by the operator or their clients, or clients leave, or futures are
+// dropped, everything returns to base: what they held, what they waited for and what was on its way
+// to them.
 #include <gtest/gtest.h>
 
 #include "base/seeds.h"
@@ -27,18 +28,16 @@ TEST_P(Cancellations, AtAnyEventReturnEverythingToBase) {
   whole.run();
   ASSERT_EQ(whole.finding(), "");
   for (const std::uint64_t event : campaign_seeds(whole.event_count())) {
-    SCOPED_TRACE("seed " + std::to_string(options.seed) + ", behind event " +
-                 std::to_string(event + 1));
-    WorldOptions all = options;
-    all.cancel_all_at = event + 1;
-    World without_any(all);
-    without_any.run();
-    ASSERT_EQ(without_any.finding(), "") << "all were stopped";
-    WorldOptions one = options;
-    one.cancel_one_at = event + 1;
-    World without_one(one);
-    without_one.run();
-    ASSERT_EQ(without_one.finding(), "") << "the oldest one was stopped";
+    for (std::uint32_t kind = 0; kind < kCancellationCount; ++kind) {
+      WorldOptions broken_off = options;
+      broken_off.cancel_at = event + 1;
+      broken_off.cancellation = static_cast<Cancellation>(kind);
+      SCOPED_TRACE("seed " + std::to_string(options.seed) + ", behind event " +
+                   std::to_string(event + 1) + " " + cancellation_name(broken_off.cancellation));
+      World world(broken_off);
+      world.run();
+      ASSERT_EQ(world.finding(), "");
+    }
   }
 }
 

@@ -111,6 +111,17 @@ void DirectClient::close() {
   set_taking(true);
 }
 
+void DirectClient::leave() {
+  for (const InstanceId each : own_) {
+    (void)manager_.client_left(each, "the client left").ok();  // It may have ended.
+  }
+  close();
+}
+
+void DirectClient::abort_all() {
+  for (const InstanceId each : own_) (void)manager_.kill(each, "by its client").ok();
+}
+
 bool DirectClient::takes(InstanceId instance) {
   if (!is_taking_) refused_.insert(instance);
   return is_taking_;
@@ -242,6 +253,14 @@ void Peers::take(Peer& peer) {
 void Peers::close() {
   actions_left_ = 0;
   for (auto& [id, peer] : peers_) leave(peer);
+}
+
+void Peers::abort_all() {
+  for (auto& [id, peer] : peers_) {
+    if (peer.is_gone) continue;
+    const std::set<InstanceNumber> instances = peer.instances;
+    for (const InstanceNumber each : instances) ask(peer, wire::Abort{each});
+  }
 }
 
 void Peers::take_frames() {

@@ -32,6 +32,8 @@ class DirectClient final : public lifecycle::ClientSink {
   bool is_done() const { return actions_left_ == 0; }
   std::uint64_t next_ns() const { return next_ns_; }
   void close();  // Takes whatever comes from here on, and does nothing more.
+  void leave();  // Likewise, and says of each program that it has gone.
+  void abort_all();
 
   bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
   bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
@@ -69,6 +71,7 @@ class Peers {
   bool is_done() const { return actions_left_ == 0; }
   std::uint64_t next_ns() const { return next_ns_; }
   void close();
+  void abort_all();
 
   void take_frames();  // What the engine put out, into the sockets.
   // Everybody is gone.

@@ -78,6 +78,7 @@ const std::vector<ScriptedGuest::Operation>& ScriptedGuest::operations() {
       {"save", {3, 0, 0, 0, 0, 2}, &G::save},
       {"open", {3, 0, 0, 0, 0, 2}, &G::open},
       {"list_snapshots", {1, 0, 0, 0, 0, 1}, &G::list_snapshots},
+      {"keep_and_delete", {1, 1, 1, 1, 1, 1}, &G::keep_and_delete},
       {"count_up", {1, 1, 2, 2, 1, 2}, &G::count_up},
       {"generate", {8, 0, 0, 2, 1, 4}, &G::generate},
       {"read_generation", {8, 0, 0, 2, 1, 4}, &G::read_generation},
@@ -358,6 +359,9 @@ void ScriptedGuest::operate() {
 }
 
 FakeAction ScriptedGuest::go_on() {
+  if (std::exchange(drop_count_, town_.drop_count) != town_.drop_count) {
+    while (!pending_.empty()) drop_pending(pending_.size() - 1);
+  }
   take_ready();
   if (town_.is_closing) operations_left_ = std::min(operations_left_, 1u);
   for (std::uint32_t count = dice_.between(1, 6); count > 0 && operations_left_ > 0; --count) {

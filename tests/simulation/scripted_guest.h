@@ -251,6 +251,8 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   void check_keys(const Taken& taken, const std::string& after, std::set<std::string> wanted,
                   std::int64_t count_max);
   void count_up();
+  void keep_and_delete();
+  void delete_value(const std::string& key, std::int64_t version);
   void put_count(const std::string& key, std::uint64_t count, std::int64_t expected);
 
   // scripted_files.cc
@@ -294,7 +296,9 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   bool has_begun_ = false;
   InstanceNumber instance_ = 0;
   TenantNumber tenant_ = 0;
-  std::uint32_t depth_ = 0;  // Of launches above this one.
+  std::uint32_t drop_count_ = 0;   // Of the town's.
+  std::uint32_t value_count_ = 0;  // Put by keep_and_delete.
+  std::uint32_t depth_ = 0;        // Of launches above this one.
   std::uint32_t operations_left_ = 0;
   bool has_lent_ = false;  // To a child: what is left may be too little.
   std::vector<std::int32_t> models_;

@@ -50,6 +50,48 @@ void ScriptedGuest::put_count(const std::string& key, std::uint64_t count, std::
   if (made) town_.tried_counts.insert({tenant_, key, count});
 }
 
+// A value of its own, which nobody else puts: there as it was put, and gone when it was deleted.
+void ScriptedGuest::keep_and_delete() {
+  const std::string key = "own " + std::to_string(instance_) + " " + std::to_string(value_count_++);
+  const std::string value = "value of " + key;
+  const std::int64_t address = put_bytes(key);
+  const std::int64_t bytes = put_bytes(value);
+  expect("put", call("store.put", {address, length_of(key), bytes, length_of(value), kNone}),
+         Comes::Surely,
+         [this, key, value](const Taken& taken) {
+           if (disk_failed("put", taken, {})) return;
+           const auto version = value_at<std::int64_t>(taken.bytes, 0);
+           const std::int64_t at = put_bytes(key);
+           expect("get", call("store.get", {at, length_of(key)}), Comes::Surely,
+                  [this, key, value, version](const Taken& got) {
+                    if (disk_failed("get", got, {})) return;
+                    if (got.bytes.substr(kVersionBytes) != value ||
+                        value_at<std::int64_t>(got.bytes, 0) != version) {
+                      find(key + " is not what was put");
+                    }
+                    delete_value(key, version);
+                  });
+         },
+         {}, {ErrorCode::NotSupported});
+}
+
+void ScriptedGuest::delete_value(const std::string& key, std::int64_t version) {
+  const std::int64_t address = put_bytes(key);
+  expect("delete", call("store.delete", {address, length_of(key), version}), Comes::Surely,
+         [this, key](const Taken& taken) {
+           if (disk_failed("delete", taken, {})) return;
+           const std::int64_t at = put_bytes(key);
+           expect("get", call("store.get", {at, length_of(key)}), Comes::Surely,
+                  [this, key](const Taken& got) {
+                    if (got.ok()) {
+                      find(key + " is there behind its deletion");
+                    } else if (got.error != ErrorCode::NotFound) {
+                      disk_failed("get", got, {});
+                    }
+                  });
+         });
+}
+
 // The tenant's counters by name: all that were there before the call, each with some count of its.
 void ScriptedGuest::list_keys() {
   const std::string prefix = "counter ";

@@ -84,6 +84,7 @@ struct Town {
   std::set<std::string> answered;
   std::map<std::string, std::uint64_t> call_counts;  // Of all guests, by "interface.name".
   bool is_closing = false;                           // Guests begin nothing new.
+  std::uint32_t drop_count = 0;                      // How often all futures were to be dropped.
 
   // By instance and the number of its file: bytes that have arrived.
   std::map<std::pair<InstanceNumber, std::uint64_t>, std::uint64_t> files;

@@ -136,6 +136,22 @@ void World::add_programs() {
   }
 }
 
+const char* cancellation_name(Cancellation cancellation) {
+  switch (cancellation) {
+    case Cancellation::StopAll:
+      return "all are stopped";
+    case Cancellation::StopOldest:
+      return "the oldest one is stopped";
+    case Cancellation::ClientsAbort:
+      return "clients abort all that they launched";
+    case Cancellation::ClientsGone:
+      return "all clients leave";
+    case Cancellation::FuturesDropped:
+      return "all futures are dropped";
+  }
+  return "unknown";
+}
+
 // ---- What happens.
 
 void World::run() {
@@ -217,15 +233,37 @@ void World::misfortune() {
 }
 
 void World::cancel() {
-  const bool is_all = options_.cancel_all_at == event_count_;
-  if (!is_all && options_.cancel_one_at != event_count_) return;
+  if (options_.cancel_at != event_count_) return;
+  trace_.note({"world"}, cancellation_name(options_.cancellation), 0);
+  switch (options_.cancellation) {
+    case Cancellation::StopAll:
+      stop(true);
+      if (stage_ == Stage::Busy) close();
+      break;
+    case Cancellation::StopOldest:
+      stop(false);
+      break;
+    case Cancellation::ClientsAbort:
+      for (const auto& each : direct_) each->abort_all();
+      peers_.abort_all();
+      break;
+    case Cancellation::ClientsGone:
+      for (const auto& each : direct_) each->leave();
+      peers_.close();
+      break;
+    case Cancellation::FuturesDropped:
+      ++town_.drop_count;
+      break;
+  }
+}
+
+void World::stop(bool stops_all) {
   const std::set<control::InstanceId> live = control_.live();
   for (const control::InstanceId each : live) {
     trace_.note({"operator"}, "cancel", static_cast<std::int64_t>(each));
     (void)manager_.kill(each, "by the operator").ok();  // A child may have ended with its parent.
-    if (!is_all) break;
+    if (!stops_all) break;
   }
-  if (is_all && stage_ == Stage::Busy) close();
 }
 
 bool World::rest() {

@@ -33,14 +33,24 @@
 
 namespace quire::simulation {
 
+// What breaks off the work that is under way.
+enum class Cancellation : std::uint8_t {
+  StopAll,         // The operator stops all that runs,
+  StopOldest,      // or the one that has run longest.
+  ClientsAbort,    // Each client aborts what it launched.
+  ClientsGone,     // All clients leave, and do nothing more.
+  FuturesDropped,  // Each program drops all its futures when it runs next.
+};
+inline constexpr std::uint32_t kCancellationCount = 5;
+const char* cancellation_name(Cancellation cancellation);
+
 struct WorldOptions {
   Knobs knobs;
   std::uint64_t seed = 0;
-  std::FILE* output = nullptr;  // Of the trace, line by line.
-  bool verifies = true;         // Walks everything after each step.
-  // Behind so many events the operator stops all that runs, or the one that has run longest.
-  std::optional<std::uint64_t> cancel_all_at{};
-  std::optional<std::uint64_t> cancel_one_at{};
+  std::FILE* output = nullptr;               // Of the trace, line by line.
+  bool verifies = true;                      // Walks everything after each step.
+  std::optional<std::uint64_t> cancel_at{};  // Behind so many events,
+  Cancellation cancellation{};               // this.
 };
 
 class World {
@@ -72,6 +82,7 @@ class World {
   void happen(const Due& due);
   void misfortune();
   void cancel();
+  void stop(bool stops_all);
   bool rest();  // Nothing is due now. False: it is over.
   void close();
   void clean();

@@ -285,7 +285,9 @@ std::int32_t delete_(const std::uint8_t* name, std::uint32_t name_count);
 // Little-endian, nothing between.
 QUIRE_IMPORT("quire:core/context@1", "list")
 std::int32_t list();
-// Logical tokens whose keys and values were written, dropped ones included, queued ones not.
+// Logical tokens whose keys and values were written, dropped ones included, queued ones not. This
+// and the next counters are those of the context's last command that was answered without an
+// error; of what a failed one computed, they tell behind the next.
 QUIRE_IMPORT("quire:core/context@1", "seq-len")
 std::int32_t seq_len(std::int32_t context);
 // Slots of a page, each for a token: 8, 16 or 32.
