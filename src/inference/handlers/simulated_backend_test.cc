@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 namespace quire::inference {
@@ -191,13 +192,18 @@ TEST(SelectTop, EqualsAFullSortWithTiesByIndex) {
   std::mt19937 random(11);
   for (const std::size_t count : {1u, 5u, 48u, 1000u, 49152u}) {
     std::vector<float> values(count);
-    for (float& value : values) value = static_cast<float>(random() % (count / 2 + 1));
+    for (float& value : values) {
+      value = static_cast<float>(random() % (count / 2 + 1)) - static_cast<float>(count / 4);
+    }
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kOdd[] = {0.0f, -0.0f, kInfinity, -kInfinity, 1e-40f, -1e-40f};
+    for (std::size_t i = 0; i < count / 8; ++i) values[random() % count] = kOdd[random() % 6];
     std::vector<std::uint32_t> expected(count);
     for (std::size_t i = 0; i < count; ++i) expected[i] = static_cast<std::uint32_t>(i);
     std::stable_sort(expected.begin(), expected.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return values[a] > values[b]; });
     TopKScratch scratch;
-    for (const std::uint32_t k : {1u, 7u, 256u, 100000u}) {
+    for (const std::uint32_t k : {1u, 7u, 256u, 1024u, 1025u, 30000u, 100000u}) {
       std::vector<std::uint32_t> top;
       select_top(values, k, scratch, top);
       const std::size_t kept = std::min<std::size_t>(k, count);

@@ -9,8 +9,14 @@
 namespace quire::inference {
 
 struct TopKScratch {
+  struct Entry {
+    std::uint32_t key = 0;
+    std::uint32_t index = 0;
+  };
   std::vector<float> block_max;
   std::vector<float> sorted_max;
+  std::vector<Entry> entries;
+  std::vector<Entry> sorted_entries;
 };
 
 // Indices of the min(k, values.size()) largest values, falling, ties by rising index.
