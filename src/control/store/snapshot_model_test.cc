@@ -21,6 +21,8 @@ TEST(Model, RandomOperationsCrashesAndFaultsLeaveWhatTheModelSays) {
   for (const auto& [what, count] : coverage) {
     std::printf("%8llu %s\n", static_cast<unsigned long long>(count), what.c_str());
   }
+  // A sixty-fourth, as under ThreadSanitizer, need not come to the rarest of them.
+  if (campaign_seeds(kSeedCount).size() < kSeedCount / 16) return;
   for (const char* what : {"save",
                            "save overwrites",
                            "save already-exists",
