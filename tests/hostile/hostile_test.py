@@ -35,7 +35,6 @@ CLIENT_NICENESS = 19
 TOKEN_COUNT = 300  # Of each of the victim's streams.
 P99_RATIO_MAX = 1.5
 OVERLAP_SHARE_MIN = 0.5  # Of the time of the victim's tokens; between two starts a client has to come.
-OVERLAP_SHARE_MEASURED_MIN = 0.4  # Where clients stand back they come later.
 MEMORY_SHARE = 1.05
 # Of modules, where that is more: the one of 99,000 functions runs to its end, and the server knows it from
 # there on, with its tables and the pages of its code that were run. Beside the default model it is less than
@@ -77,9 +76,8 @@ MODULES = [
 
 
 class Run:
-    def __init__(self, build, server, url, overlap_share_min=OVERLAP_SHARE_MIN):
+    def __init__(self, build, server, url):
         self.build, self.server, self.url = build, server, url
-        self.overlap_share_min = overlap_share_min
         self.failures = []
         self.overlaps = {}  # By name: starts, seconds beside the victim's tokens, seconds of those.
         self.alone = self.victim()
@@ -106,7 +104,7 @@ class Run:
                     f"{name}: the victim gives other tokens than alone: {victim[0]} {victim[2][-500:]}")
         self.expect(self.server.is_alive(), f"{name}: the server has gone")
         share = attackers.share_of(*tokens_span)
-        self.expect(share >= self.overlap_share_min,
+        self.expect(share >= OVERLAP_SHARE_MIN,
                     f"{name}: there for {share:.0%} of the time of the victim's tokens, {len(ends)} starts")
         seconds = tokens_span[1] - tokens_span[0]
         self.overlaps.setdefault(name, []).append((len(ends), share * seconds, seconds))
@@ -201,7 +199,7 @@ def measure(build, model, round_count, only):
     flags = ["--allow-http", f"127.0.0.1:{port}"]
     gaps = {}  # Those alone, and beside it.
     with beside.Server(build, flags, PAGE_COUNT, model, CLIENT_NICENESS) as server:
-        run = Run(build, server, f"http://127.0.0.1:{port}/silent", OVERLAP_SHARE_MEASURED_MIN)
+        run = Run(build, server, f"http://127.0.0.1:{port}/silent")
         for _ in range(round_count):
             for name, victim in itertools.chain(run.programs(only), run.modules(build / "tests" / "hostile", only)):
                 gaps.setdefault(name, []).append((gaps_of(run.victim()), gaps_of(victim)))

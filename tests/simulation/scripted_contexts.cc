@@ -74,15 +74,19 @@ ScriptedGuest::ContextKey ScriptedGuest::add_context(Context context) {
 }
 
 // Still: nothing is under way that changes it.
-ScriptedGuest::Context* ScriptedGuest::some_context(bool wants_still) {
+ScriptedGuest::Context* ScriptedGuest::look_for_context(bool wants_still) {
   if (contexts_.empty()) create_context();
   if (contexts_.empty()) return nullptr;
   auto at = contexts_.begin();
   std::advance(at, dice_.below(contexts_.size()));
   Context& context = at->second;
-  if (wants_still && context.is_changing) return nullptr;
-  ++context.use_count;
-  return &context;
+  return wants_still && context.is_changing ? nullptr : &context;
+}
+
+ScriptedGuest::Context* ScriptedGuest::some_context(bool wants_still) {
+  Context* context = look_for_context(wants_still);
+  if (context != nullptr) ++context->use_count;
+  return context;
 }
 
 void ScriptedGuest::create_context() {

@@ -162,7 +162,8 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   void create_queue();
   void destroy_queue();
   void synchronize();
-  Context* some_context(bool wants_still);
+  Context* look_for_context(bool wants_still);
+  Context* some_context(bool wants_still);  // The same, and something is done with it.
   ContextKey add_context(Context context);
   void create_context();
   void append();

@@ -19,10 +19,8 @@ ScriptedGuest::Tail ScriptedGuest::tail_of(const Context& context) {
 
 // One whose counters are what it is.
 ScriptedGuest::Context* ScriptedGuest::some_settled_context() {
-  Context* context = some_context(true);
-  if (context == nullptr) return nullptr;
-  --context->use_count;
-  if (!context->is_known || !context->is_settled()) return nullptr;
+  Context* context = look_for_context(true);
+  if (context == nullptr || !context->is_known || !context->is_settled()) return nullptr;
   ++context->use_count;
   return context;
 }

@@ -46,7 +46,8 @@ class SessionBox {
   void drop_inbox();
   void client_left(std::string why) { away_ = std::move(why); }
   void client_back() { away_.reset(); }
-  // Why nothing comes from the client, or nothing for now; empty while something may.
+  // Why nothing comes from the client: it has closed its side, or left and may be back. Empty while
+  // something may come.
   std::optional<Error> absence() const;
   // The same once the inbox is empty.
   std::optional<Error> ended() const;

@@ -45,8 +45,8 @@ void collect(std::span<const float> values, float at_least, const TopKScratch& s
   }
 }
 
-// Of many: a stable radix sort of all (LSD, three digits of 11 bits), 0.4 ms for a vocabulary of
-// 49,152 where partial_sort of as many takes 8.
+// Of many: a stable radix sort of all (LSD, three digits of 11 bits). A vocabulary of 49,152 takes
+// 0.25 ms, with partial_sort 0.8 for the first 2,048 and 5.9 for all (EPYC, Zen 4).
 constexpr std::uint32_t kDigitBits = 11;
 constexpr std::uint32_t kDigitCount = 3;
 constexpr std::uint32_t kDigitValues = 1u << kDigitBits;
