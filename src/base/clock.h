@@ -1,7 +1,11 @@
 #pragma once
 // Time is passed in, so that a test or a simulation decides what time it is.
+#include <time.h>
+
 #include <chrono>
 #include <cstdint>
+
+#include "base/check.h"
 
 namespace quire {
 
@@ -22,6 +26,17 @@ class SteadyClock final : public Clock {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                           std::chrono::steady_clock::now().time_since_epoch())
                                           .count());
+  }
+};
+
+// Processor time of the calling thread: what others do on the machine is left out.
+class ThreadClock final : public Clock {
+ public:
+  std::uint64_t now_ns() const override {
+    timespec now{};
+    QUIRE_CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0, "Linux has this clock");
+    return static_cast<std::uint64_t>(now.tv_sec) * kSecond +
+           static_cast<std::uint64_t>(now.tv_nsec);
   }
 };
 

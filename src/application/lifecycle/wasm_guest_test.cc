@@ -285,14 +285,9 @@ TEST_P(WasmGuest, KillEndsALoopAtOnce) {
 // Host functions that keep the processor busy for 5 ms: one that suspends, and never needs to, and
 // one that cannot.
 sandbox::CallOutcome be_busy(void*, sandbox::GuestMemory, sandbox::RawValue* values) noexcept {
-  const auto cpu_ns = [] {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-           static_cast<std::uint64_t>(now.tv_nsec);
-  };
-  const std::uint64_t start_ns = cpu_ns();
-  while (cpu_ns() - start_ns < 5 * kMillisecond) {
+  const ThreadClock clock;
+  const std::uint64_t start_ns = clock.now_ns();
+  while (clock.now_ns() - start_ns < 5 * kMillisecond) {
   }
   values[0].set(std::int32_t{0});
   return sandbox::CallOutcome::Return;

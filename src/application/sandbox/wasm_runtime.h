@@ -39,6 +39,10 @@ enum class RunState : std::uint8_t {
   Overrun,   // It was ended, since it could not be cut: see trap_message().
 };
 
+// Processor time of calls one after another with nothing between where a guest could be cut; one
+// that goes on ends with RunState::Overrun.
+inline constexpr std::uint64_t kUncutNsMax = 500'000'000;
+
 struct InstanceOptions {
   std::uint64_t memory_bytes_max = 128u << 20;
   std::uint32_t table_element_count_max = 20'000;

@@ -2,12 +2,12 @@
 #include "application/sandbox/wasmtime_instance.h"
 
 #include <quire_engines.h>
-#include <time.h>
 
 #include <cstring>
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/planted_fault.h"
 
 namespace quire::sandbox {
@@ -24,14 +24,6 @@ constexpr std::uint64_t kNoEpoch = std::uint64_t{1} << 62;  // Of the planted fa
 // comes to no place where it could be cut. They count ticks, which cost a load; the clock, which
 // goes on for this thread only, says whether the guest had the processor all the while.
 constexpr std::uint64_t kOverdueTicks = 32;  // After its slice, and from look to look.
-constexpr std::uint64_t kUncutNsMax = 500'000'000;
-
-std::uint64_t thread_cpu_ns() {
-  timespec now{};
-  QUIRE_CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0, "Linux has this clock");
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 wasm_trap_t* end_guest() {
   static constexpr char kMessage[] = "the program ended";
@@ -99,7 +91,7 @@ wasm_trap_t* WasmtimeInstance::end_if_overrun() {
   const std::uint64_t tick = ticker_.ticks();
   if (tick < overdue_tick_) return nullptr;
   overdue_tick_ = tick + kOverdueTicks;
-  const std::uint64_t now_ns = thread_cpu_ns();
+  const std::uint64_t now_ns = ThreadClock().now_ns();
   if (!overdue_since_ns_) overdue_since_ns_ = now_ns;
   if (now_ns - *overdue_since_ns_ < kUncutNsMax) return nullptr;
   overran_ = true;

@@ -13,17 +13,6 @@
 namespace quire {
 namespace {
 
-// Processor time of the calling thread: what other programs do on the machine is left out.
-class ThreadClock final : public Clock {
- public:
-  std::uint64_t now_ns() const override {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
-           static_cast<std::uint64_t>(now.tv_nsec);
-  }
-};
-
 void bench_times(const cli::BenchPagesOptions& options) {
   const std::vector<PageTiming> timings = time_pages(ThreadClock());
   if (options.output == cli::OutputStyle::Json) {
