@@ -76,6 +76,8 @@ Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId pare
   request.arguments = std::move(launch.arguments);
   request.limits = budget.limits;
   request.limits.guest.has_file_client = false;
+  request.history = {.burst_ns = std::max(parent.history.burst_ns, parent.first_bursts_ns),
+                     .owed_ns = parent.history.owed_ns};
   const InstanceId child = TRY(host_.launch_child(std::move(request), *this));
   Child& lent_to = children_[child];
   lent_to = {.parent = parent_id, .handle = launch.handle, .lent = budget.lent};
@@ -170,12 +172,22 @@ const InstanceRecord* ChildPrograms::charge_cpu(InstanceRecord& record, std::uin
     ancestor = host_.find(found->second.parent);
     QUIRE_CHECK(ancestor != nullptr, "K1");
     ancestor->spent_by_children.cpu_ns += ns;
+    ancestor->history.owed_ns += ns;
+    if (ancestor->stage == Stage::Waiting) ancestor->waiting_since_ns += ns;
     const std::uint64_t used = ancestor->end.cpu_ns + ancestor->spent_by_children.cpu_ns;
     if (exceeded == nullptr && used > ancestor->limits.cpu_ns_max) exceeded = ancestor;
   }
 }
 
+void ChildPrograms::first_run_over(const InstanceRecord& record) {
+  const auto found = children_.find(record.id);
+  if (found == children_.end()) return;
+  std::uint64_t& all_ns = host_.find(found->second.parent)->first_bursts_ns;
+  all_ns = (all_ns + record.cpu_ns_since_wait) / 2;
+}
+
 void ChildPrograms::instance_ended(InstanceRecord& record) {
+  if (!record.has_waited && record.instance != nullptr) first_run_over(record);
   std::vector<InstanceId> own;
   for (const auto& [id, child] : children_) {
     if (child.parent == record.id) own.push_back(id);

@@ -322,6 +322,52 @@ TEST_F(Children, ProcessorTimeOfAChildIsItsParentsToo) {
   EXPECT_EQ(engine.client.ends[0].kind, EndKind::Finished);
 }
 
+// One after the other, each for less than a slice and then no more, as long as a burst or shorter.
+// Together they get what one does that only computes; and one that wakes each 5 ms is not delayed.
+TEST_F(Children, ThatComputeOneAfterTheOtherGetNoMoreOfABusyDevicesTimeThanOneThatComputes) {
+  for (const std::uint64_t run_ns : {1'500'000, 700'000}) {
+    std::uint64_t computing_ns = 0, late_ns = 0, due_ns = 0;
+    const std::string name = "burst " + std::to_string(run_ns);
+    program(name, [&](FakeHost&, int, std::int64_t&) -> FakeAction {
+      clock.advance_ns(run_ns);
+      computing_ns += run_ns;
+      return {Kind::Trap, 0, "the stack ended"};
+    });
+    const ProgramId root =
+        program("root of " + name, [&](FakeHost& host, int turn, std::int64_t& kept) -> FakeAction {
+          if (turn > 0) host.call("future", "drop", {kept});
+          kept = launch(host, name, 50);
+          EXPECT_GT(kept, 0);
+          return wait_for(host, host.call("runtime", "wait-child", {kept}).value);
+        });
+    const ProgramId victim =
+        program("victim of " + name, [&](FakeHost& host, int turn, std::int64_t&) -> FakeAction {
+          if (turn > 0 && clock.now_ns() > due_ns) {
+            late_ns = std::max(late_ns, clock.now_ns() - due_ns);
+          }
+          clock.advance_ns(50'000);
+          due_ns = clock.now_ns() + 5 * kMillisecond;
+          return wait_for(host, host.call("runtime", "sleep", {5'000'000}).value);
+        });
+    engine.control.idle_now = false;
+    InstanceLimits limits;
+    limits.cpu_ns_max = 100 * kSecond;
+    const InstanceId ids[] = {engine.launch(root, {}, limits), engine.launch(victim)};
+    const std::uint64_t start_ns = clock.now_ns();
+    while (clock.now_ns() - start_ns < 10 * kSecond) {
+      if (!engine.loop.step()) clock.advance_ns(kMillisecond / 4);
+      engine.manager.verify();
+    }
+    EXPECT_LE(computing_ns, 1'020 * kMillisecond) << name;
+    EXPECT_GT(computing_ns, 800 * kMillisecond) << name << ": they go on";
+    EXPECT_LE(late_ns, 2 * kMillisecond) << name;
+    for (const InstanceId each : ids) {
+      EXPECT_TRUE(engine.manager.kill(each, "the test is over").ok());
+    }
+    engine.settle();
+  }
+}
+
 TEST_F(Children, ChildOfAParentWhoDoesNotListenIsToldSo) {
   std::int64_t refused = 0;
   program("talker", [&](FakeHost& host, int turn, std::int64_t&) -> FakeAction {
@@ -520,7 +566,7 @@ TEST_F(Children, AChildThatEndedUnheardHoldsOnlyWhatItSaid) {
     for (const hostcalls::LimitUse& figure : each.figures) {
       const bool is_held = figure.name == "held_result_bytes_max" ||
                            figure.name == "inbox_bytes_max" || figure.name == "mailbox_bytes_max";
-      EXPECT_FALSE(is_held) << figure.name << " " << figure.used;
+      EXPECT_FALSE(is_held) << figure.name << " " << figure.used.value_or(0);
     }
   }
   for (const hostcalls::LimitUse& figure : usage.tenants.at(0).figures) {

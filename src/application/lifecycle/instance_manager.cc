@@ -46,6 +46,7 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
   record->program = request.program;
   record->tenant = request.tenant;
   record->client = &client;
+  record->history = request.history;
   record->end.launched_ns = parts.clock.now_ns();
   if (request.deadline_in_ns > 0) {
     request.limits.control.deadline_ns =

@@ -19,14 +19,14 @@ struct InstanceRecord {
   ClientSink* client = nullptr;
   Stage stage = Stage::Queued;
   bool undelivered = false;  // In the list of those with something to deliver.
-  static constexpr std::uint64_t kUnknownBurstNs = 400'000;
   std::uint64_t cpu_ns_since_wait = 0;
-  std::uint64_t burst_ns = kUnknownBurstNs;  // From wait to wait, as the last ones went.
-  std::uint64_t owed_ns = 0;                 // Ran, and not yet waited for as long.
-  std::uint64_t waiting_since_ns = 0;        // Of the last wait.
-  bool has_waited = false;                   // Once at least: it is known not to compute only.
-  std::optional<std::uint64_t> timer_ns;     // Its entry among the manager's timers.
-  Budget lent;                               // To children that live, but processor time,
+  RunHistory history;  // What its children ran is owed here too, and is no time of waiting.
+  std::uint64_t first_bursts_ns =
+      RunHistory::kUnknownBurstNs;        // Of its children, as the last went.
+  std::uint64_t waiting_since_ns = 0;     // Of the last wait.
+  bool has_waited = false;                // Once at least: it is known not to compute only.
+  std::optional<std::uint64_t> timer_ns;  // Its entry among the manager's timers.
+  Budget lent;                            // To children that live, but processor time,
   Budget spent_by_children;  // and what they, living or not, have used of what is not given back.
   EndRecord end;
   std::unique_ptr<hostcalls::GuestState> state;

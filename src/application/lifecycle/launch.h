@@ -32,6 +32,13 @@ struct InstanceLimits {
   control::InstanceLimits control;
 };
 
+// What says whether an instance goes on at once or in the background.
+struct RunHistory {
+  static constexpr std::uint64_t kUnknownBurstNs = 400'000;
+  std::uint64_t burst_ns = kUnknownBurstNs;  // It runs from wait to wait, as the last ones went.
+  std::uint64_t owed_ns = 0;                 // It ran, and has not yet waited for as long.
+};
+
 struct LaunchRequest {
   ProgramId program{};
   control::TenantId tenant{};
@@ -40,6 +47,8 @@ struct LaunchRequest {
   // After the launch, the children of the program included; 0: none. Of the work of one tenant and
   // priority that with the earlier deadline goes first; nothing ends when it is over.
   std::uint64_t deadline_in_ns = 0;
+  RunHistory history =
+      {};  // Of a child that of its family, so that its first run counts like theirs.
 };
 
 enum class Stage : std::uint8_t {

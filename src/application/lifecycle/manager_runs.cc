@@ -56,12 +56,12 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
 }
 
 void InstanceManager::Implementation::make_ready(InstanceRecord& record) {
-  if (record.owed_ns > kOwedNsMax || record.burst_ns > kBurstNsMax) {
+  if (record.history.owed_ns > kOwedNsMax || record.history.burst_ns > kBurstNsMax) {
     record.stage = Stage::Background;
-    background.push(record.id, std::max(record.owed_ns, record.burst_ns));
+    background.push(record.id, std::max(record.history.owed_ns, record.history.burst_ns));
   } else {
     record.stage = Stage::Ready;
-    ready.push(record.id, record.burst_ns);
+    ready.push(record.id, record.history.burst_ns);
   }
 }
 
@@ -86,7 +86,7 @@ void InstanceManager::Implementation::wake_if_over(InstanceRecord& record) {
   if (record.stage != Stage::Waiting || !record.state->wait_over()) return;
   set_timer(record, std::nullopt);
   const std::uint64_t waited_ns = parts.clock.now_ns() - record.waiting_since_ns;
-  record.owed_ns -= std::min(record.owed_ns, waited_ns);
+  record.history.owed_ns -= std::min(record.history.owed_ns, waited_ns);
   make_ready(record);
 }
 
@@ -98,7 +98,7 @@ void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t 
   const std::uint64_t used_ns = parts.clock.now_ns() - start_ns;
   record.end.cpu_ns += used_ns;
   record.cpu_ns_since_wait += used_ns;
-  record.owed_ns += used_ns;
+  record.history.owed_ns += used_ns;
   hostcalls::SessionBox& session = record.state->session;
   if (record.end.first_message_ns == 0 && !session.outbox().empty()) {
     record.end.first_message_ns = start_ns + used_ns;
@@ -141,8 +141,10 @@ void InstanceManager::Implementation::after_run(InstanceRecord& record, sandbox:
   switch (state) {
     case sandbox::RunState::Waiting:
       if (over_cpu_limit(record)) return;
-      record.burst_ns = record.has_waited ? (record.burst_ns + record.cpu_ns_since_wait) / 2
-                                          : record.cpu_ns_since_wait;
+      if (!record.has_waited) children.first_run_over(record);
+      record.history.burst_ns = record.has_waited
+                                    ? (record.history.burst_ns + record.cpu_ns_since_wait) / 2
+                                    : record.cpu_ns_since_wait;
       record.cpu_ns_since_wait = 0;
       record.has_waited = true;
       record.stage = Stage::Waiting;
