@@ -18,6 +18,7 @@ are elsewhere in production, stand back where it measures behind all that the se
 """
 import argparse
 import itertools
+import os
 import pathlib
 import random
 import re
@@ -32,6 +33,7 @@ import http_peer  # noqa: E402
 
 PAGE_COUNT = 512  # Where it measures.
 CLIENT_NICENESS = 19
+STARTER_COUNT = 2  # Of each program there: clients that stand back take long to come again.
 TOKEN_COUNT = 300  # Of each of the victim's streams.
 P99_RATIO_MAX = 1.5
 OVERLAP_SHARE_MIN = 0.5  # Of the time of the victim's tokens; between two starts a client has to come.
@@ -76,8 +78,8 @@ MODULES = [
 
 
 class Run:
-    def __init__(self, build, server, url):
-        self.build, self.server, self.url = build, server, url
+    def __init__(self, build, server, url, starter_count=1):
+        self.build, self.server, self.url, self.starter_count = build, server, url, starter_count
         self.failures = []
         self.overlaps = {}  # By name: starts, seconds beside the victim's tokens, seconds of those.
         self.alone = self.victim()
@@ -116,7 +118,7 @@ class Run:
                 continue
             victim, ends = self.beside_victim(
                 name, lambda *_: self.server.start(beside.guest(self.build, "hostile"), [name, self.url], flags),
-                count, has_word=True)
+                max(count, self.starter_count), has_word=True)
             for code, _, said in ends:
                 self.expect(code == 4 and error in said,
                             f"{name}: no end that names {error}: {code} {said[-500:]}")
@@ -193,17 +195,26 @@ def check(build, model):
     return not run.failures
 
 
-def measure(build, model, round_count, only):
-    """Prints what was measured; the ratios of the 99th percentiles by name, and whether all ended as it should."""
+def beside_a_server(build, model, measuring):
+    """What measuring(run) gives, and whether all ended as it should."""
     peer, port = http_peer.start()
     flags = ["--allow-http", f"127.0.0.1:{port}"]
-    gaps = {}  # Those alone, and beside it.
     with beside.Server(build, flags, PAGE_COUNT, model, CLIENT_NICENESS) as server:
-        run = Run(build, server, f"http://127.0.0.1:{port}/silent")
-        for _ in range(round_count):
-            for name, victim in itertools.chain(run.programs(only), run.modules(build / "tests" / "hostile", only)):
-                gaps.setdefault(name, []).append((gaps_of(run.victim()), gaps_of(victim)))
+        os.nice(CLIENT_NICENESS)  # The peer of its programs, and who reads what clients say.
+        run = Run(build, server, f"http://127.0.0.1:{port}/silent", STARTER_COUNT)
+        result = measuring(run)
     peer.shutdown()
+    for failure in run.failures:
+        print(failure)
+    return result, not run.failures
+
+
+def measure(run, round_count, only):
+    """Prints what was measured; the ratios of the 99th percentiles by name."""
+    gaps = {}  # Those alone, and beside it.
+    for _ in range(round_count):
+        for name, victim in itertools.chain(run.programs(only), run.modules(run.build / "tests" / "hostile", only)):
+            gaps.setdefault(name, []).append((gaps_of(run.victim()), gaps_of(victim)))
     print(f"{'':20} {'alone: p50 us':>16} {'p99 us':>8} {'beside: p50 us':>16} {'p99 us':>8} {'max us':>8}"
           f" {'p99/alone':>10}")
     ratios = {}
@@ -213,22 +224,19 @@ def measure(build, model, round_count, only):
         ratios[name] = statistics.median(each[1][1] / each[0][1] for each in pairs)
         print(f"{name:20} {alone[0]:16.0f} {alone[1]:8.0f} {beside_it[0]:16.0f} {beside_it[1]:8.0f}"
               f" {beside_it[2]:8.0f} {ratios[name]:10.2f}", flush=True)
-    for failure in run.failures:
-        print(failure)
-    return ratios, not run.failures
+    return ratios
 
 
-def judge(build, model, round_count, only):
-    ratios, is_well = measure(build, model, round_count, only)
+def judge(run, round_count, only):
+    ratios = measure(run, round_count, only)
     beyond = [name for name, ratio in ratios.items() if ratio > P99_RATIO_MAX]
     if beyond:
         print(f"beyond {P99_RATIO_MAX} times, measured once more: {', '.join(beyond)}", flush=True)
-        again, is_well_again = measure(build, model, round_count, beyond)
-        is_well = is_well and is_well_again
+        again = measure(run, round_count, beyond)
         beyond = [name for name, ratio in again.items() if ratio > P99_RATIO_MAX]
     print(f"beyond {P99_RATIO_MAX} times: {', '.join(beyond)}" if beyond else
           f"{len(ratios)} programs and modules: p99 beside each is at most {P99_RATIO_MAX} times that alone")
-    return is_well and not beyond
+    return not beyond
 
 
 def main():
@@ -241,10 +249,11 @@ def main():
     parser.add_argument("--only", type=lambda names: names.split(","), help="of the programs and modules, by name")
     options = parser.parse_args()
     build = options.build.resolve()
-    if options.judge:
-        return judge(build, options.model, options.rounds, options.only)
-    if options.measure:
-        return measure(build, options.model, options.rounds, options.only)[1]
+    if options.judge or options.measure:
+        measuring = judge if options.judge else measure
+        result, is_well = beside_a_server(build, options.model,
+                                          lambda run: measuring(run, options.rounds, options.only))
+        return is_well and bool(result)
     return check(build, options.model)
 
 
