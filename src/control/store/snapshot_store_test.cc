@@ -252,7 +252,10 @@ TEST_F(Store, QuotaCountsASharedPageOnceAndSaysTheNumbers) {
   const auto beyond = store().save(three.record, three.pages, {.tenant_bytes_max = used + 2 * row});
   ASSERT_FALSE(beyond.ok());
   EXPECT_EQ(beyond.error().code(), ErrorCode::QuotaExceeded);
-  EXPECT_NE(beyond.error().message().find(std::to_string(used + 2 * row)), std::string::npos);
+  const std::string told(beyond.error().message());
+  EXPECT_TRUE(told.starts_with("snapshot_bytes_max: \"three\" takes ")) << told;
+  EXPECT_NE(told.find(" of " + std::to_string(used + 2 * row) + " are used"), std::string::npos)
+      << told;
   EXPECT_EQ(store().counts().stored_page_count, 2u);
   EXPECT_TRUE(simulated_.save(make_snapshot("b", "three", counting(90, 4))).ok())
       << "another tenant has its own";
