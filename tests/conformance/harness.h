@@ -286,8 +286,9 @@ class Harness {
       at = end + 1;
       bool only_grows = false;
       for (const char* each :
-           {"memory_bytes_max", "log_bytes_max", "cpu_", "wall_", "token_count_max",
-            "http.call_count_max", "output_bytes_max", "outbox", "inbox", "file_inbox"}) {
+           {"memory_bytes_max", "log_bytes_max", "log_pending", "cpu_", "wall_", "token_count_max",
+            "http.call_count_max", "output_bytes_max", "outbox", "inbox", "file_inbox",
+            "handle_count_max", "tenant.message_queue", "tenant.queued"}) {
         only_grows = only_grows || line.starts_with(each);
       }
       if (!only_grows) kept += line + "\n";

@@ -90,6 +90,7 @@ void ScriptedGuest::look_around() {
     const std::size_t first = line.find(' ');
     const std::size_t second = line.rfind(' ');
     const std::string name = line.substr(0, first);
+    if (line.substr(second + 1) == "-") continue;  // Of one call.
     const std::uint64_t maximum = std::stoull(line.substr(first + 1));
     const std::uint64_t used = std::stoull(line.substr(second + 1));
     std::uint64_t slack = 0;

@@ -8,7 +8,6 @@ namespace quire::hostcalls {
 namespace {
 
 constexpr std::uint32_t kSharePercentMax = 100;
-constexpr std::size_t kArgumentCountMax = 4096;  // As of a launch over the wire.
 
 // For each argument u32 bytes, then its bytes.
 Result<std::vector<std::string>> split_arguments(const std::string& bytes) {
@@ -43,7 +42,8 @@ Result<std::int32_t> runtime_limits(HostCall& call, GuestAddress buffer, std::ui
   for (LimitUse& each : own_limits(call.guest)) all.push_back(std::move(each));
   std::string text;
   for (const LimitUse& each : all) {
-    text += each.name + " " + std::to_string(each.maximum) + " " + std::to_string(each.used) + "\n";
+    text += each.name + " " + std::to_string(each.maximum) + " " +
+            (each.used ? std::to_string(*each.used) : "-") + "\n";
   }
   return give_bytes(call, text, buffer, capacity);
 }

@@ -9,6 +9,9 @@
 
 namespace quire::hostcalls {
 
+// Of one launch, whoever asks for it.
+inline constexpr std::uint32_t kArgumentCountMax = 4096;
+
 struct GuestLimits {
   std::uint32_t future_count_max = 1u << 14;
   std::uint32_t model_handle_count_max = 256;

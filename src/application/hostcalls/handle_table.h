@@ -86,6 +86,8 @@ class HandleTable {
   void remove(GuestHandle handle);
 
   std::uint32_t count(HandleKind kind) const { return counts_[index(kind)]; }
+  // Of kSlotCountMax: those in use, and those that are used up.
+  std::size_t slot_count() const { return slots_.size() - free_.size(); }
   // Any one handle of the kind with this model; 0 where there is none.
   GuestHandle any_of(HandleKind kind, std::uint8_t model) const;
 

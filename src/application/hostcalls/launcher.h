@@ -3,6 +3,7 @@
 //
 // Thread   engine thread. Called while a guest runs, so nothing here runs another one.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ struct ChildLaunch {
 // One limit of an instance, by the name that errors use.
 struct LimitUse {
   std::string name;
-  std::uint64_t maximum = 0;  // All ones: none.
-  std::uint64_t used = 0;
+  std::uint64_t maximum = 0;          // All ones: none.
+  std::optional<std::uint64_t> used;  // None: it bounds one call or thing, and nothing adds up.
 };
 
 class Launcher {

@@ -9,7 +9,10 @@ std::vector<LimitUse> own_limits(const GuestState& guest) {
   const auto handles = [&](const char* name, HandleKind kind, std::uint32_t maximum) {
     return LimitUse{name, maximum, guest.handles.count(kind)};
   };
+  const net::HttpLimits& http = limits.http;
   const control::PendingCommands pending = guest.host.control.pending(guest.identity.instance);
+  const control::InstanceStatistics statistics =
+      guest.host.control.statistics(guest.identity.instance);
   return {
       handles("future_count_max", HandleKind::Future, limits.future_count_max),
       handles("queue_count_max", HandleKind::Queue, control.queue_count_max),
@@ -35,10 +38,34 @@ std::vector<LimitUse> own_limits(const GuestState& guest) {
        guest.mailbox.message_count()},
       {"mailbox_bytes_max", limits.mailbox_bytes_max, guest.mailbox.bytes()},
       handles("file_count_max", HandleKind::File, limits.file_count_max),
-      {"file_bytes_max", limits.file_bytes_max, 0},
+      {"file_bytes_max", limits.file_bytes_max, {}},
       {"file_outbox_bytes_max", limits.file_outbox_bytes_max, guest.files.outbox_bytes()},
       {"file_inbox_bytes_max", limits.file_inbox_bytes_max, guest.files.inbox_bytes()},
-      {"text_bytes_max", limits.text_bytes_max, 0},
+      handles("model_handle_count_max", HandleKind::Model, limits.model_handle_count_max),
+      handles("child_handle_count_max", HandleKind::Child, limits.child_handle_count_max),
+      handles("generation_count_max", HandleKind::Generation, GenerationTable::kGenerationCountMax),
+      {"handle_count_max", HandleTable::kSlotCountMax, guest.handles.slot_count()},
+      {"log_pending_bytes_max", limits.log_pending_bytes_max, guest.session.log_pending_bytes()},
+      // Its own bounds, of what all of its tenant export.
+      {"export_count_max", control.export_count_max, statistics.tenant_export_count},
+      {"export_page_count_max", control.export_page_count_max, statistics.tenant_export_page_count},
+      {"text_bytes_max", limits.text_bytes_max, {}},
+      {"result_bytes_max", limits.result_bytes_max, {}},
+      {"argument_bytes_max", limits.argument_bytes_max, {}},
+      {"log_line_bytes_max", limits.log_line_bytes_max, {}},
+      {"http.url_bytes_max", http.url_bytes_max, {}},
+      {"http.request_header_bytes_max", http.request_header_bytes_max, {}},
+      {"http.request_body_bytes_max", http.request_body_bytes_max, {}},
+      {"http.response_header_bytes_max", http.response_header_bytes_max, {}},
+      {"http.response_body_bytes_max", http.response_body_bytes_max, {}},
+      {"http.decompressed_bytes_max", http.decompressed_bytes_max, {}},
+      {"http.decompression_ratio_max", http.decompression_ratio_max, {}},
+      {"http.whole_body_bytes_max", http.whole_body_bytes_max, {}},
+      {"http.redirect_count_max", http.redirect_count_max, {}},
+      {"http.connect_ns_max", http.connect_ns_max, {}},
+      {"http.first_byte_ns_max", http.first_byte_ns_max, {}},
+      {"http.idle_ns_max", http.idle_ns_max, {}},
+      {"http.total_ns_max", http.total_ns_max, {}},
   };
 }
 

@@ -8,6 +8,14 @@
 #include "base/check.h"
 
 namespace quire::hostcalls {
+namespace {
+
+Error beyond(const char* limit, std::uint64_t held, std::uint64_t maximum) {
+  return Error(ErrorCode::QuotaExceeded, std::string(limit) + ": " + std::to_string(held) + " of " +
+                                             std::to_string(maximum) + " in the tenant's queues");
+}
+
+}  // namespace
 
 void MessageBroker::wake(const Mailbox& mailbox) {
   woken_.insert(mailbox.instance());
@@ -72,17 +80,20 @@ void MessageBroker::unsubscribe(const Mailbox& mailbox, const std::string& topic
   if (found->second.empty()) topics.erase(found);
 }
 
+// Whether the queue is there, or there may be one more.
+Result<void> MessageBroker::check_queue(const Tenant& tenant, const std::string& name) const {
+  if (tenant.queues.contains(name) || tenant.queues.size() < limits_.message_queue_count_max) {
+    return {};
+  }
+  return Error(ErrorCode::QuotaExceeded,
+               "message_queue_count_max: " + std::to_string(tenant.queues.size()) + " of " +
+                   std::to_string(limits_.message_queue_count_max) + " queues of the tenant");
+}
+
 Result<void> MessageBroker::push(control::TenantId id, const std::string& name,
                                  std::string message) {
   Tenant& tenant = tenants_.at(id);
-  const auto beyond = [](const char* limit, std::uint64_t held, std::uint64_t maximum) {
-    return Error(ErrorCode::QuotaExceeded, std::string(limit) + ": " + std::to_string(held) +
-                                               " of " + std::to_string(maximum) +
-                                               " in the tenant's queues");
-  };
-  if (!tenant.queues.contains(name) && tenant.queues.size() >= limits_.message_queue_count_max) {
-    return beyond("message_queue_count_max", tenant.queues.size(), limits_.message_queue_count_max);
-  }
+  TRY(check_queue(tenant, name));
   if (tenant.message_count >= limits_.queued_message_count_max) {
     return beyond("queued_message_count_max", tenant.message_count,
                   limits_.queued_message_count_max);
@@ -125,11 +136,7 @@ void MessageBroker::hand_out(Tenant& tenant, const std::string& name) {
 Result<void> MessageBroker::pull(Mailbox& mailbox, const std::string& name, GuestHandle future,
                                  Ticket& ticket) {
   Tenant& tenant = tenants_.at(mailbox.tenant());
-  if (!tenant.queues.contains(name) && tenant.queues.size() >= limits_.message_queue_count_max) {
-    return Error(ErrorCode::QuotaExceeded,
-                 "message_queue_count_max: " + std::to_string(tenant.queues.size()) + " of " +
-                     std::to_string(limits_.message_queue_count_max) + " queues of the tenant");
-  }
+  TRY(check_queue(tenant, name));
   ticket = ++next_ticket_;
   tenant.queues[name].pullers.emplace(ticket, Puller{&mailbox, future});
   hand_out(tenant, name);
@@ -154,6 +161,17 @@ MessageBroker::Counts MessageBroker::counts() const {
     counts.queued_message_count += tenant.message_count;
   }
   return counts;
+}
+
+std::vector<LimitUse> MessageBroker::limits(control::TenantId tenant) const {
+  const auto found = tenants_.find(tenant);
+  const bool is_there = found != tenants_.end();
+  return {{"message_queue_count_max", limits_.message_queue_count_max,
+           is_there ? found->second.queues.size() : 0},
+          {"queued_message_count_max", limits_.queued_message_count_max,
+           is_there ? found->second.message_count : 0},
+          {"queued_bytes_max", limits_.queued_bytes_max, is_there ? found->second.bytes : 0},
+          {"topic_subscription_count_max", limits_.topic_subscription_count_max, {}}};
 }
 
 void MessageBroker::verify() const {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "application/hostcalls/handle_table.h"
+#include "application/hostcalls/launcher.h"
 #include "base/result.h"
 #include "control/api/types.h"
 
@@ -69,6 +70,8 @@ class MessageBroker {
     std::uint64_t queued_message_count = 0;
   };
   Counts counts() const;
+  // Of a tenant's queues, by the names that errors tell.
+  std::vector<LimitUse> limits(control::TenantId tenant) const;
   void verify() const;
 
  private:
@@ -92,6 +95,7 @@ class MessageBroker {
     std::uint64_t bytes = 0;
   };
 
+  Result<void> check_queue(const Tenant& tenant, const std::string& name) const;
   void hand_out(Tenant& tenant, const std::string& name);
   void wake(const Mailbox& mailbox);
 

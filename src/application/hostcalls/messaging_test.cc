@@ -247,7 +247,7 @@ TEST_F(Messaging, QueuesAreBoundedAndGoWithTheTenantsLastProgram) {
   EXPECT_EQ(one->state.last_error, "queued_bytes_max: 8 of 8 in the tenant's queues");
   EXPECT_EQ(one->call("push", {"b", ""}), 0);
   EXPECT_EQ(one->call("push", {"c", ""}), minus(ErrorCode::QuotaExceeded));
-  EXPECT_EQ(one->state.last_error, "message_queue_count_max: 2 of 2 in the tenant's queues");
+  EXPECT_EQ(one->state.last_error, "message_queue_count_max: 2 of 2 queues of the tenant");
   EXPECT_EQ(one->call("pull", {"c"}), minus(ErrorCode::QuotaExceeded));
   EXPECT_EQ(one->state.last_error, "message_queue_count_max: 2 of 2 queues of the tenant");
   EXPECT_EQ(one->call("push", {"b", ""}), 0);

@@ -65,6 +65,7 @@ class SessionBox {
   std::size_t outbox_message_count() const { return outbox_.size(); }
   std::uint64_t outbox_bytes() const { return outbox_bytes_; }
   std::uint64_t log_bytes() const { return log_bytes_; }
+  std::uint64_t log_pending_bytes() const { return lines_bytes_; }
   std::size_t inbox_message_count() const { return inbox_.size(); }
   std::uint64_t inbox_bytes() const { return inbox_bytes_; }
   void verify() const { inbox_.verify(); }

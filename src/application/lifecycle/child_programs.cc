@@ -148,6 +148,7 @@ std::vector<hostcalls::LimitUse> ChildPrograms::figures(const InstanceRecord& re
       {"memory_bytes_max", limits.memory_bytes_max, 0},
       {"cpu_ns_max", limits.cpu_ns_max, record.end.cpu_ns + spent.cpu_ns},
       {"cpu_ns_between_waits_max", limits.cpu_ns_between_waits_max, record.cpu_ns_since_wait},
+      {"cpu_ns_uncut_max", sandbox::kUncutNsMax, {}},
       {"wall_ns_max", limits.wall_ns_max == 0 ? kNoLimit : limits.wall_ns_max, wall_ns},
       {"page_count_max", limits.control.page_count_max,
        std::uint64_t{used.page_count} + used.page_count_away + record.lent.page_count},

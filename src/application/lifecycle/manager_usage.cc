@@ -13,6 +13,7 @@ namespace {
 
 using hostcalls::LimitUse;
 
+// What an operator sets.
 std::vector<LimitUse> bounds_of(const TenantMeter::Tenant& tenant, std::uint64_t page_count) {
   const TenantLimits& limits = tenant.limits;
   return {{"instance_count_max", limits.instance_count_max, tenant.instance_count},
@@ -89,8 +90,10 @@ InstanceUse InstanceManager::Implementation::use_of(const InstanceRecord& record
 
 // O(1): programs may ask in a loop.
 std::vector<LimitUse> InstanceManager::Implementation::tenant_limits(const InstanceRecord& record) {
-  return bounds_of(tenants.tenants().at(record.tenant),
-                   parts.control.statistics(record.id).tenant_page_count);
+  std::vector<LimitUse> all = bounds_of(tenants.tenants().at(record.tenant),
+                                        parts.control.statistics(record.id).tenant_page_count);
+  for (LimitUse& each : broker.limits(record.tenant)) all.push_back(std::move(each));
+  return all;
 }
 
 InstanceUsage InstanceManager::Implementation::usage_of(const InstanceRecord& record) const {
@@ -109,7 +112,7 @@ InstanceUsage InstanceManager::Implementation::usage_of(const InstanceRecord& re
   }
   for (LimitUse& each : hostcalls::own_limits(*record.state)) all.push_back(std::move(each));
   for (LimitUse& each : all) {
-    if (each.used > 0) usage.figures.push_back(std::move(each));
+    if (each.used.value_or(0) > 0) usage.figures.push_back(std::move(each));
   }
   return usage;
 }
@@ -149,8 +152,12 @@ Usage InstanceManager::usage(std::size_t instance_count_max) const {
   }
   for (const auto& [id, tenant] : self.tenants.tenants()) {
     const auto weight = self.weights.find(id);
+    std::vector<LimitUse> figures = figures_of(tenant, sums[id]);
+    for (LimitUse& each : self.broker.limits(id)) {
+      if (each.used) figures.push_back(std::move(each));
+    }
     usage.tenants.push_back(
-        {id, weight == self.weights.end() ? 1 : weight->second, figures_of(tenant, sums[id])});
+        {id, weight == self.weights.end() ? 1 : weight->second, std::move(figures)});
   }
   std::sort(ids.begin(), ids.end());
   usage.left_out_count = ids.size() - std::min(ids.size(), instance_count_max);

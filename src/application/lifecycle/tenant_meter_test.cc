@@ -228,7 +228,7 @@ class Tenants : public testing::Test {
     for (const TenantUsage& each : engine.manager.usage(100).tenants) {
       if (each.tenant != TenantId{tenant}) continue;
       for (const hostcalls::LimitUse& use : each.figures) {
-        if (use.name == name) return use.used;
+        if (use.name == name) return use.used.value();
       }
     }
     ADD_FAILURE() << "no " << name;

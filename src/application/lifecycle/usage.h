@@ -15,7 +15,7 @@ namespace quire::lifecycle {
 struct TenantUsage {
   control::TenantId tenant{};
   std::uint32_t weight = 1;
-  std::vector<hostcalls::LimitUse> figures;  // A maximum of kNoLimit: none.
+  std::vector<hostcalls::LimitUse> figures;  // Each has a use. A maximum of kNoLimit: none.
 };
 
 struct InstanceUsage {

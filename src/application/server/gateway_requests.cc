@@ -17,6 +17,8 @@ constexpr std::uint64_t kReceivedRetryMs = 20;
 constexpr std::uint64_t kSocketRetryMs = 100;
 constexpr std::uint64_t kCompiledRetryMs = 500;
 
+static_assert(wire::kArgumentCountMax == hostcalls::kArgumentCountMax);
+
 std::string instance_name(RandomSource& random) {
   std::array<std::uint8_t, kNameBytes> bytes{};
   random.fill(std::as_writable_bytes(std::span(bytes)));
@@ -392,7 +394,7 @@ wire::Figures figures_of(const std::vector<hostcalls::LimitUse>& uses) {
   wire::Figures figures;
   for (const hostcalls::LimitUse& each : uses) {
     wire::Figure& figure = figures[each.name];
-    figure.used = std::min(each.used, kCountMax);
+    figure.used = std::min(each.used.value(), kCountMax);
     if (each.maximum <= kCountMax) figure.maximum = each.maximum;
   }
   return figures;

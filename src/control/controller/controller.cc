@@ -363,6 +363,9 @@ InstanceStatistics Controller::statistics(InstanceId id) const {
   if (instance == nullptr) return {};
   InstanceStatistics statistics = instance->statistics;
   statistics.tenant_page_count = instance->tenant_pages->page_count;
+  const ExportTable::Figures exported = table_.exports.figures(instance->tenant);
+  statistics.tenant_export_count = exported.export_count;
+  statistics.tenant_export_page_count = exported.page_count;
   for (std::size_t model = 0; model < schedulers_.size(); ++model) {
     PageLedger& ledger = instance->ledgers[model];
     statistics.page_count_max += ledger.page_count_max();

@@ -39,7 +39,7 @@ Result<void> ExportTable::check_new(const PageExport& wanted, std::uint32_t page
   if (is_taken) {
     return Error(ErrorCode::AlreadyExists, "export \"" + wanted.name + "\" exists");
   }
-  const Figures held = figure_of(of_tenants_, wanted.tenant);
+  const Figures held = figures(wanted.tenant);
   if (held.export_count >= limits.export_count_max) {
     return beyond("export_count_max", 1, held.export_count, limits.export_count_max);
   }
@@ -70,6 +70,10 @@ void ExportTable::add(PageExport made, std::uint32_t pool_page_count) {
   Key key(made.tenant, made.name);
   const bool is_new = all_.emplace(std::move(key), std::move(made)).second;
   QUIRE_CHECK(is_new, "exported twice under one name");
+}
+
+ExportTable::Figures ExportTable::figures(TenantId tenant) const {
+  return figure_of(of_tenants_, tenant);
 }
 
 Result<const PageExport*> ExportTable::find(TenantId tenant, std::string_view name) const {

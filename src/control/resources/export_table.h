@@ -58,15 +58,16 @@ class ExportTable {
   void for_each(Visit visit) const {
     for (const auto& [key, each] : all_) visit(each);
   }
-  void verify() const;
-
- private:
-  using Key = std::pair<TenantId, std::string>;
   struct Figures {
     std::uint32_t export_count = 0;
     std::uint64_t page_count = 0;
     bool operator==(const Figures&) const = default;
   };
+  Figures figures(TenantId tenant) const;  // Of its own.
+  void verify() const;
+
+ private:
+  using Key = std::pair<TenantId, std::string>;
   using OfTenants = std::map<TenantId, Figures>;
   using OfModels = std::map<const Scheduler*, TenantShares>;  // Pages.
 

@@ -524,8 +524,8 @@ std::int64_t get_instance_id();
 QUIRE_IMPORT("quire:core/runtime@1", "get-tenant")
 std::int32_t get_tenant(void* buffer, std::uint32_t capacity);
 // What this program may have and use: a line of UTF-8 for each limit, `name maximum used`, by the
-// names that errors tell; bounds of its tenant as a whole begin with `tenant.`, where there are any.
-// New lines may come; the order means nothing.
+// names that errors tell, where `used` is `-` for a bound of one call or thing; bounds of its tenant
+// as a whole begin with `tenant.`. New lines may come; the order means nothing.
 QUIRE_IMPORT("quire:core/runtime@1", "limits")
 std::int32_t limits(void* buffer, std::uint32_t capacity);
 // Launches another instance: of this program (empty), or of one that the server has by that name.
