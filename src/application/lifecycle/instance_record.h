@@ -21,8 +21,8 @@ struct InstanceRecord {
   bool undelivered = false;  // In the list of those with something to deliver.
   std::uint64_t cpu_ns_since_wait = 0;
   RunHistory history;  // What its children ran is owed here too, and is no time of waiting.
-  std::uint64_t first_bursts_ns =
-      RunHistory::kUnknownBurstNs;        // Of its children, as the last went.
+  // Of its children: each from its start to its first wait or its end, as the last ones went.
+  std::uint64_t first_bursts_ns = RunHistory::kUnknownBurstNs;
   std::uint64_t waiting_since_ns = 0;     // Of the last wait.
   bool has_waited = false;                // Once at least: it is known not to compute only.
   std::optional<std::uint64_t> timer_ns;  // Its entry among the manager's timers.

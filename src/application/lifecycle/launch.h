@@ -47,8 +47,8 @@ struct LaunchRequest {
   // After the launch, the children of the program included; 0: none. Of the work of one tenant and
   // priority that with the earlier deadline goes first; nothing ends when it is over.
   std::uint64_t deadline_in_ns = 0;
-  RunHistory history =
-      {};  // Of a child that of its family, so that its first run counts like theirs.
+  // Of a child, that of its family: its first run counts like theirs.
+  RunHistory history = {};
 };
 
 enum class Stage : std::uint8_t {
