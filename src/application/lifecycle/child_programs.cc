@@ -181,14 +181,11 @@ const InstanceRecord* ChildPrograms::charge_cpu(InstanceRecord& record, std::uin
 }
 
 void ChildPrograms::first_run_over(const InstanceRecord& record) {
-  const auto found = children_.find(record.id);
-  if (found == children_.end()) return;
-  std::uint64_t& all_ns = host_.find(found->second.parent)->first_bursts_ns;
+  std::uint64_t& all_ns = host_.find(children_.at(record.id).parent)->first_bursts_ns;
   all_ns = (all_ns + record.cpu_ns_since_wait) / 2;
 }
 
 void ChildPrograms::instance_ended(InstanceRecord& record) {
-  if (!record.has_waited && record.instance != nullptr) first_run_over(record);
   std::vector<InstanceId> own;
   for (const auto& [id, child] : children_) {
     if (child.parent == record.id) own.push_back(id);

@@ -62,7 +62,7 @@ class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
   // Of the manager. A guest ran so long: the time is also that of its ancestors. The one of them
   // whose limit this exceeds, or null.
   const InstanceRecord* charge_cpu(InstanceRecord& record, std::uint64_t ns);
-  // A guest waits for the first time, or has ended before: so its siblings to come may run, too.
+  // A child waits for the first time, or has ended before: so its siblings to come may run, too.
   void first_run_over(const InstanceRecord& record);
   // An instance ends: so do its children, and what it was lent goes back.
   void instance_ended(InstanceRecord& record);

@@ -132,6 +132,54 @@ TEST_F(FakeGuests, ManyWhoNapDelayNobodyWhoWaitsAndStarveNobodyWhoComputes) {
   EXPECT_LE(napping_ns + computing_ns, 1020 * kMillisecond) << "a tenth of a busy device's time";
 }
 
+// A client launches it again whenever it has ended, each time for less than a slice. Launches of
+// another tenant, and of another program, go on at once as before.
+TEST_F(FakeGuests, LaunchesOfWhatComputesAtFirstGetAFifthOfABusyDevicesTime) {
+  std::uint64_t run_ns = 0, computing_ns = 0;
+  const auto compute = [&](FakeHost&, int) -> FakeAction {
+    clock.advance_ns(run_ns);
+    computing_ns += run_ns;
+    return {Kind::Finish, 0, ""};
+  };
+  const auto launch = [&](ProgramId id, std::uint32_t tenant) {
+    return engine.manager
+        .launch({.program = id, .tenant = control::TenantId{tenant}, .arguments = {}, .limits = {}},
+                engine.client)
+        .value();
+  };
+  engine.control.idle_now = false;
+  for (const std::uint64_t each_ns : {1'500'000, 400'000}) {
+    const std::string name = "runs " + std::to_string(each_ns);
+    const ProgramId attacker = program(name, compute);
+    run_ns = each_ns;
+    computing_ns = 0;
+    launch(attacker, 0);
+    const std::uint64_t start_ns = clock.now_ns();
+    std::size_t end_count = engine.client.ends.size();
+    while (clock.now_ns() - start_ns < 10'000 * kMillisecond) {
+      if (!engine.loop.step()) clock.advance_ns(kMillisecond / 4);
+      if (engine.client.ends.size() == end_count) continue;
+      end_count = engine.client.ends.size();
+      launch(attacker, 0);
+    }
+    // A tenth at once, a tenth in the background, and what was saved up.
+    EXPECT_LE(computing_ns, 2'130 * kMillisecond) << name;
+    EXPECT_GT(computing_ns, 1'000 * kMillisecond) << name << ": they go on";
+    run_ns = 0;
+    const ProgramId other = program("not " + name, compute);
+    for (const auto& [id, tenant] : {std::pair(attacker, 1u), std::pair(other, 0u)}) {
+      const std::size_t before = engine.client.ends.size();
+      launch(id, tenant);
+      engine.loop.step();
+      EXPECT_GT(engine.client.ends.size(), before) << name << " " << tenant;
+    }
+    while (engine.manager.live_count() > 0) {
+      if (!engine.loop.step()) clock.advance_ns(kMillisecond);
+    }
+  }
+  engine.manager.verify();
+}
+
 TEST_F(FakeGuests, CpuLimitsNameThemselves) {
   const ProgramId hog = program("hog", [&](FakeHost& host, int turn) -> FakeAction {
     clock.advance_ns(kMillisecond);

@@ -65,6 +65,7 @@ void InstanceManager::Implementation::end_trapped(InstanceRecord& record) {
 void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, std::string message,
                                           std::string limit) {
   set_timer(record, std::nullopt);
+  if (!record.has_waited && record.instance != nullptr) first_run_over(record);
   record.stage = Stage::Ended;
   record.end.kind = kind;
   if (kind != EndKind::Finished) record.end.exit_code = exit_code_of(kind);

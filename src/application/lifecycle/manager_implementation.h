@@ -63,6 +63,9 @@ struct InstanceManager::Implementation final : ChildHost {
   void make_ready(InstanceRecord& record);
   void run(InstanceRecord& record, std::uint32_t slice_ticks);
   void after_run(InstanceRecord& record, sandbox::RunState state);
+  FirstRuns* first_runs_with(const InstanceRecord& record);
+  // It waits for the first time, or has ended before: so the next ones like it may run, too.
+  void first_run_over(const InstanceRecord& record);
   bool over_cpu_limit(InstanceRecord& record);
   void end_trapped(InstanceRecord& record);
   void end(InstanceRecord& record, EndKind kind, std::string message, std::string limit = "");

@@ -52,6 +52,9 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
   record.instance = std::move(instance).take();
   ++slot_count;
   parts.control.start_instance(record.id, record.tenant, record.limits.control);
+  if (const FirstRuns* others = first_runs_with(record)) {
+    record.history.owed_ns += std::min(others->over_ns(parts.clock.now_ns()), 2 * kOwedNsMax);
+  }
   make_ready(record);
 }
 
@@ -137,11 +140,25 @@ bool InstanceManager::Implementation::over_cpu_limit(InstanceRecord& record) {
   return false;
 }
 
+// Null of a child, which counts among its parent's.
+FirstRuns* InstanceManager::Implementation::first_runs_with(const InstanceRecord& record) {
+  if (children.parent_of(record.id)) return nullptr;
+  return programs.first_runs(record.program, record.tenant);
+}
+
+void InstanceManager::Implementation::first_run_over(const InstanceRecord& record) {
+  if (children.parent_of(record.id)) {
+    children.first_run_over(record);
+  } else if (FirstRuns* all = first_runs_with(record)) {
+    all->charge(parts.clock.now_ns(), record.cpu_ns_since_wait);
+  }
+}
+
 void InstanceManager::Implementation::after_run(InstanceRecord& record, sandbox::RunState state) {
   switch (state) {
     case sandbox::RunState::Waiting:
       if (over_cpu_limit(record)) return;
-      if (!record.has_waited) children.first_run_over(record);
+      if (!record.has_waited) first_run_over(record);
       record.history.burst_ns = record.has_waited
                                     ? (record.history.burst_ns + record.cpu_ns_since_wait) / 2
                                     : record.cpu_ns_since_wait;

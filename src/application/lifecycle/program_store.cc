@@ -97,6 +97,11 @@ std::optional<ProgramId> ProgramStore::find(const Digest& digest) const {
   return found->second;
 }
 
+FirstRuns* ProgramStore::first_runs(ProgramId id, control::TenantId tenant) {
+  const auto entry = programs_.find(id);
+  return entry == programs_.end() ? nullptr : &entry->second.first_runs[tenant];
+}
+
 void ProgramStore::use(ProgramId id) {
   const auto found = programs_.find(id);
   if (found != programs_.end()) found->second.used = ++uses_;

@@ -29,6 +29,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "application/lifecycle/first_runs.h"
 #include "application/lifecycle/launch.h"
 #include "application/sandbox/wasm_runtime.h"
 #include "base/bounded_queue.h"
@@ -70,6 +71,7 @@ class ProgramStore {
     std::uint64_t bytes = 0;  // That it counts for.
     std::uint64_t used = 0;   // By what use() counts.
     bool stays = false;
+    std::map<control::TenantId, FirstRuns> first_runs;
     bool compiling() const { return program == nullptr && !error; }
   };
 
@@ -79,6 +81,8 @@ class ProgramStore {
   // Null for an id that was never given out, or of a program that was forgotten.
   const Entry* find(ProgramId id) const;
   std::optional<ProgramId> find(const Digest& digest) const;
+  // Null where find() is.
+  FirstRuns* first_runs(ProgramId id, control::TenantId tenant);
   // It is wanted: others are forgotten before it.
   void use(ProgramId id);
   // Takes in what the helper finished; true if anything.
