@@ -368,6 +368,36 @@ TEST_F(Children, ThatComputeOneAfterTheOtherGetNoMoreOfABusyDevicesTimeThanOneTh
   }
 }
 
+TEST_F(Children, BeginAtOnceWhateverClientsLaunchedOfTheSameProgram) {
+  std::uint64_t run_ns = 300 * kMillisecond;
+  int run_count = 0;
+  const ProgramId worker = program("worker", [&](FakeHost&, int, std::int64_t&) -> FakeAction {
+    clock.advance_ns(run_ns);
+    ++run_count;
+    return {};
+  });
+  const ProgramId root =
+      program("root", [&](FakeHost& host, int turn, std::int64_t&) -> FakeAction {
+        if (turn == 0) {
+          EXPECT_GT(launch(host, "worker", 50), 0);
+        }
+        return sleep_for_ever(host);
+      });
+  engine.launch(worker);
+  engine.settle();
+  run_ns = 0;
+  engine.control.idle_now = false;
+  run_count = 0;
+  engine.launch(root);
+  engine.loop.step();
+  EXPECT_EQ(run_count, 1);
+  engine.launch(worker);
+  engine.loop.step();
+  EXPECT_EQ(run_count, 1) << "clients launched it for longer than a tenth of the time";
+  for (int step = 0; step < 10; ++step, clock.advance_ns(kMillisecond)) engine.loop.step();
+  EXPECT_EQ(run_count, 2);
+}
+
 TEST_F(Children, ChildOfAParentWhoDoesNotListenIsToldSo) {
   std::int64_t refused = 0;
   program("talker", [&](FakeHost& host, int turn, std::int64_t&) -> FakeAction {

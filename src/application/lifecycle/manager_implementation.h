@@ -63,6 +63,8 @@ struct InstanceManager::Implementation final : ChildHost {
   void make_ready(InstanceRecord& record);
   void run(InstanceRecord& record, std::uint32_t slice_ticks);
   void after_run(InstanceRecord& record, sandbox::RunState state);
+  // Before `children` knows it, too.
+  bool is_child(const InstanceRecord& record) const { return record.client == &children; }
   FirstRuns* first_runs_with(const InstanceRecord& record);
   // It waits for the first time, or has ended before: so the next ones like it may run, too.
   void first_run_over(const InstanceRecord& record);

@@ -142,12 +142,12 @@ bool InstanceManager::Implementation::over_cpu_limit(InstanceRecord& record) {
 
 // Null of a child, which counts among its parent's.
 FirstRuns* InstanceManager::Implementation::first_runs_with(const InstanceRecord& record) {
-  if (children.parent_of(record.id)) return nullptr;
+  if (is_child(record)) return nullptr;
   return programs.first_runs(record.program, record.tenant);
 }
 
 void InstanceManager::Implementation::first_run_over(const InstanceRecord& record) {
-  if (children.parent_of(record.id)) {
+  if (is_child(record)) {
     children.first_run_over(record);
   } else if (FirstRuns* all = first_runs_with(record)) {
     all->charge(parts.clock.now_ns(), record.cpu_ns_since_wait);
