@@ -383,10 +383,10 @@ TEST_F(Children, BeginAtOnceWhateverClientsLaunchedOfTheSameProgram) {
         }
         return sleep_for_ever(host);
       });
+  engine.control.idle_now = false;
   engine.launch(worker);
   engine.settle();
   run_ns = 0;
-  engine.control.idle_now = false;
   run_count = 0;
   engine.launch(root);
   engine.loop.step();

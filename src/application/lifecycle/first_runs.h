@@ -1,10 +1,10 @@
 #pragma once
 // FirstRuns counts what instances of one program, which clients of one tenant launched, ran until
-// each first waited or ended. A tenth of the time is theirs at once, and a tenth of a second is
-// saved up for many that come together; beyond that they begin in the background. So whoever
-// launches a program again and again, each time for less than a slice, has no more of the engine
-// than one that computes has besides. (A leaky bucket: Turner, "New Directions in Communications",
-// 1986.)
+// each first waited or ended, while the device worked. A tenth of the time is theirs at once, and a
+// tenth of a second is saved up for many that come together; beyond that they begin in the
+// background. So whoever launches a program again and again, each time for less than a slice, has
+// no more of the engine than one that computes has besides. (A leaky bucket: Turner, "New
+// Directions in Communications", 1986.)
 //
 // Thread   that of its owner.
 #include <algorithm>

@@ -140,9 +140,9 @@ bool InstanceManager::Implementation::over_cpu_limit(InstanceRecord& record) {
   return false;
 }
 
-// Null of a child, which counts among its parent's.
+// Null of a child, which counts among its parent's, and while the device does nothing.
 FirstRuns* InstanceManager::Implementation::first_runs_with(const InstanceRecord& record) {
-  if (is_child(record)) return nullptr;
+  if (is_child(record) || parts.control.idle()) return nullptr;
   return programs.first_runs(record.program, record.tenant);
 }
 
