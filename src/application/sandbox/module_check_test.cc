@@ -119,6 +119,24 @@ TEST(ModuleCheck, LoopsAreFoundBehindEveryKindOfInstruction) {
   EXPECT_FALSE(check(with_body("\x43\x01")).ok());  // Cut short.
 }
 
+TEST(ModuleCheck, ABodyThatCannotBeReadIsToldWithItsByte) {
+  const std::size_t at = with_body("").size() - 1;  // Of the first instruction.
+  const auto told = [](const std::string& instructions) {
+    return std::string(check(with_body(instructions)).error().message());
+  };
+  const std::string invalid = "not a valid Wasm module: ";
+  EXPECT_EQ(told("\x43\x01"), invalid + "cut short at byte " + std::to_string(at + 1));
+  EXPECT_EQ(told("\x42" + repeated("\xff", 10)),
+            invalid + "a number too long at byte " + std::to_string(at + 11));
+  EXPECT_EQ(told("\x0e\xff\xff\xff\xff\x1f"),
+            invalid + "a number too large at byte " + std::to_string(at + 6));
+  // As many targets, or types, as there are numbers, of which the body has none.
+  EXPECT_EQ(told("\x0e\xff\xff\xff\xff\x0f"),
+            invalid + "cut short at byte " + std::to_string(at + 7));
+  EXPECT_EQ(told("\x1c\xff\xff\xff\xff\x0f"),
+            invalid + "cut short at byte " + std::to_string(at + 7));
+}
+
 TEST(ModuleCheck, CountsWhatTakesLongOfTheFunctionThatHasMostOfIt) {
   const auto count = [](const std::string& instructions) {
     return check(with_body(instructions)).value().bulk_operation_count;
