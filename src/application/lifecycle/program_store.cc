@@ -6,8 +6,18 @@
 
 #include "base/check.h"
 #include "base/start_thread.h"
+#include "base/thread_schedule.h"
 
 namespace quire::lifecycle {
+namespace {
+
+// It has a quarter of a core that the device wants too, and so have the compiler's processes that
+// it starts: checking a large module takes tens of milliseconds, which must not double the device's
+// steps meanwhile.
+constexpr int kHelperNiceness = 5;
+
+}  // namespace
+
 ProgramStore::~ProgramStore() {
   is_stopping_.store(true);
   runtime_.stop_compiling();
@@ -108,6 +118,7 @@ void ProgramStore::use(ProgramId id) {
 }
 
 void ProgramStore::help() {
+  add_niceness(kHelperNiceness);
   bool is_prepared = true;  // The runtime was when it was made.
   bool is_tidy = true;
   while (true) {

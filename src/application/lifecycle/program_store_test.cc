@@ -1,7 +1,11 @@
 #include "application/lifecycle/program_store.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -31,6 +35,24 @@ class BusyRuntime final : public sandbox::FakeRuntime {
 
   std::atomic<int> begun_count = 0;
   std::atomic<bool> is_stopped = false;
+};
+
+int own_niceness() {
+  return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)));
+}
+
+// Tells how much the thread stands back that it compiles on.
+class WatchedRuntime final : public sandbox::FakeRuntime {
+ public:
+  using FakeRuntime::FakeRuntime;
+  Result<std::shared_ptr<const sandbox::Program>> compile(std::span<const std::byte>,
+                                                          sandbox::Effort,
+                                                          sandbox::Origin) override {
+    niceness.store(own_niceness());
+    return Error(ErrorCode::InvalidArgument, "looked at");
+  }
+
+  std::atomic<int> niceness = -1;
 };
 
 class Programs : public testing::Test {
@@ -73,6 +95,15 @@ TEST_F(Programs, AStoreThatGoesStopsTheCompilerAndBeginsNoneOfThoseThatWait) {
     while (busy.begun_count == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(busy.begun_count, 1);
+}
+
+// Checking a large module takes tens of milliseconds, in which a step of the device would take
+// twice its time.
+TEST_F(Programs, WhatClientsUploadIsCompiledBehindTheDevice) {
+  WatchedRuntime watched(hostcalls::host_functions());
+  ProgramStore store(watched, wakeup);
+  request(store, "one");
+  EXPECT_EQ(watched.niceness, std::min(own_niceness() + 5, 19));
 }
 
 TEST_F(Programs, TheOneUsedLeastRecentlyIsForgottenAndWhatWasLoadedStays) {
