@@ -299,6 +299,8 @@ void WebSession::part_read(ErrorCodeOf error) {
   } else if (buffer_.size() > kReadBytes) {
     partial_bytes_ = buffer_.size();
     host_.partial_bytes += partial_bytes_;
+    // Room for the rest of the frame at once: growing step by step copies it as often again.
+    buffer_.reserve(buffer_.size() + stream_.read_size_hint(kReadBytes));
     if (host_.partial_bytes > host_.limits.partial_frame_bytes_total_max) {
       close_after_writes(websocket::close_code::try_again_later,
                          "partial_frame_bytes_total_max: too many frames are half sent");

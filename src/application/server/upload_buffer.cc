@@ -40,6 +40,7 @@ Result<void> UploadBuffer::begin(const wire::Upload& part, Time now) {
   program_bytes_ = part.program_bytes;
   budget_.used_bytes += program_bytes_;
   if (program_bytes_ != 0) budget_.users.insert(this);
+  bytes_.reserve(program_bytes_);
   return {};
 }
 
