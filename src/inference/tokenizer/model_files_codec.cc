@@ -55,6 +55,18 @@ std::string template_text(const Json& config) {
   return first;
 }
 
+// Of the post-processor, which names its tokens by ids of its own.
+Result<void> check_prefix(const JsonTokenizer& tokenizer) {
+  for (const TokenId token : tokenizer.prefix) {
+    const auto id = static_cast<std::uint32_t>(token);
+    if (id < tokenizer.vocabulary.size()) continue;
+    return Error(ErrorCode::InvalidArgument,
+                 "tokenizer.json: post_processor begins texts with token " + std::to_string(id) +
+                     " of a vocabulary of " + std::to_string(tokenizer.vocabulary.size()));
+  }
+  return {};
+}
+
 Result<ModelTextCodec> codec_from_json(std::string_view tokenizer_json,
                                        std::string_view tokenizer_config_json,
                                        std::string_view chat_template, UnixClock clock) {
@@ -65,6 +77,7 @@ Result<ModelTextCodec> codec_from_json(std::string_view tokenizer_json,
     return Error(ErrorCode::InvalidArgument, "tokenizer_config.json: not an object");
   }
   JsonTokenizer tokenizer = TRY(make_json_tokenizer(tokenizer_json));
+  TRY(check_prefix(tokenizer));
   ModelCodecParts made;
   made.specials = TRY(SpecialTokens::create(std::move(tokenizer.added)));
   Json variables = Json::object();

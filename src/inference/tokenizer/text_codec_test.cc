@@ -312,6 +312,15 @@ TEST(TextCodec, JsonAddsTheBeginTokenThatItsPostProcessorAdds) {
             (std::vector<TokenId>{codec->special("<|e|>").value(), TokenId{5}}));
 }
 
+TEST(TextCodec, JsonThatBeginsTextsWithATokenOutsideItsVocabularyIsRefused) {
+  nlohmann::json json = nlohmann::json::parse(seed_json("sequence"));
+  for (auto& [text, token] : json["post_processor"]["special_tokens"].items()) token["ids"] = {47};
+  const auto made = make_text_codec_from_json(json.dump(), "");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().message(),
+            "tokenizer.json: post_processor begins texts with token 47 of a vocabulary of 18");
+}
+
 TEST(TextCodec, LoadsAVocabularyOf150000TokensWithinASecond) {
   TokenizerParts parts = byte_parts();
   std::set<std::string> known(parts.tokens.begin(), parts.tokens.end());
