@@ -87,7 +87,7 @@ class ModuleReader {
   std::size_t end_;
 };
 
-// A cursor for the many small reads of a function's body, a third as dear as ModuleReader's: the
+// A cursor for the many small reads of a function's body, half as dear as ModuleReader's: the
 // first failure sticks, and behind it there are only zeros, and done().
 class BodyReader {
  public:
