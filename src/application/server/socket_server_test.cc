@@ -3,6 +3,7 @@
 
 #include "application/server/server_test_support.h"
 #include "base/resident_bytes_test_support.h"
+#include "base/sanitizer.h"
 
 namespace quire::server {
 namespace {
@@ -219,6 +220,11 @@ TEST(Sockets, AClientThatReadsNoRepliesIsNotReadEither) {
   server.status();
 }
 
+// A sanitizer's threads take hundreds of milliseconds for the replies alone.
+constexpr int kTimes = kUnderSanitizer ? 5 : 1;
+constexpr std::chrono::milliseconds kIdleTimeMax{400 * kTimes};
+constexpr std::chrono::milliseconds kStall{1'000 * kTimes};
+
 // One whose replies fill the socket and then wait, so that nothing is read from it any more; it
 // says that it is there all the same. Returns how many of its requests
 // were not answered in the end.
@@ -229,7 +235,8 @@ int unanswered_behind_a_stall(const RunningServer& server, std::chrono::millisec
   for (int i = 0; i < 1000; ++i) launch(client, "stubborn");
   for (int i = 0; i < kRequestCount; ++i) {
     client.send({2000 + static_cast<std::uint64_t>(i), wire::List{}});
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    // Asked for faster than they are written, most would be refused in a few bytes.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2 * kTimes));
   }
   const auto end = std::chrono::steady_clock::now() + stall;
   while (std::chrono::steady_clock::now() < end) {
@@ -245,17 +252,17 @@ int unanswered_behind_a_stall(const RunningServer& server, std::chrono::millisec
 
 TEST(Sockets, AClientThatIsNotReadIsNotTakenForGone) {
   ServerOptions options;
-  options.sockets.idle_time_max = std::chrono::milliseconds(400);
+  options.sockets.idle_time_max = kIdleTimeMax;
   RunningServer server(options);
-  EXPECT_EQ(unanswered_behind_a_stall(server, std::chrono::milliseconds(1'000)), 0);
+  EXPECT_EQ(unanswered_behind_a_stall(server, kStall), 0);
 }
 
 TEST(Sockets, AClientThatTakesNoRepliesForTooLongIs) {
   ServerOptions options;
-  options.sockets.idle_time_max = std::chrono::milliseconds(400);
-  options.sockets.stalled_time_max = std::chrono::milliseconds(300);
+  options.sockets.idle_time_max = kIdleTimeMax;
+  options.sockets.stalled_time_max = std::chrono::milliseconds(300 * kTimes);
   RunningServer server(options);
-  EXPECT_GT(unanswered_behind_a_stall(server, std::chrono::milliseconds(1'000)), 0);
+  EXPECT_GT(unanswered_behind_a_stall(server, kStall), 0);
 }
 
 TEST(Sockets, AClientMayVanishAtEveryStage) {
