@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,12 +12,10 @@
 #include <cstring>
 #include <thread>
 
+#include "base/thread_schedule_test_support.h"
+
 namespace quire {
 namespace {
-
-int own_niceness() {
-  return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)));
-}
 
 std::uint64_t own_turn_ns() {  // 0: the kernel does not tell.
   std::array<std::byte, 48> attributes{};

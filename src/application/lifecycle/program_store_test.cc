@@ -1,9 +1,6 @@
 #include "application/lifecycle/program_store.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +8,7 @@
 
 #include "application/hostcalls/calls.h"
 #include "application/sandbox/fake_runtime.h"
+#include "base/thread_schedule_test_support.h"
 
 namespace quire::lifecycle {
 namespace {
@@ -36,10 +34,6 @@ class BusyRuntime final : public sandbox::FakeRuntime {
   std::atomic<int> begun_count = 0;
   std::atomic<bool> is_stopped = false;
 };
-
-int own_niceness() {
-  return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)));
-}
 
 // Tells how much the thread stands back that it compiles on.
 class WatchedRuntime final : public sandbox::FakeRuntime {
