@@ -33,12 +33,12 @@ ScheduleKnobs ScheduleKnobs::of_seed(std::uint64_t seed) {
     return static_cast<std::uint32_t>(random() % bound);
   };
   constexpr std::uint32_t kRows[] = {1, 2, 5, 16, 64};
-  constexpr double kWeights[] = {0.5, 1, 2, 4};
+  constexpr std::uint32_t kWeights[] = {1, 2, 4, 8};
   ScheduleKnobs knobs;
   knobs.row_count_max = kRows[below(std::size(kRows))];
   knobs.prefill_row_budget = below(40);  // 0: measured.
   knobs.weights.resize(1 + below(3));
-  for (double& weight : knobs.weights) weight = kWeights[below(std::size(kWeights))];
+  for (std::uint32_t& weight : knobs.weights) weight = kWeights[below(std::size(kWeights))];
   knobs.guest_count = 2 + below(24);
   switch (below(8)) {
     case 0:
@@ -217,7 +217,7 @@ void ScheduleProgram::check_shares() {
       }
       const double first = ahead_.emplace(std::pair(left, right), ahead).first->second;
       EXPECT_LE(std::abs(ahead - first),
-                rows * (1 / knobs_.weights[left] + 1 / knobs_.weights[right]))
+                rows * (1.0 / knobs_.weights[left] + 1.0 / knobs_.weights[right]))
           << "tenants " << left + 1 << " and " << right + 1;
     }
   }

@@ -25,7 +25,7 @@ struct ScheduleKnobs {
   std::uint32_t prefill_row_budget = 8;
   std::uint64_t aging_ns = 1'000'000;
   DispatchPolicy dispatch{};
-  std::vector<double> weights;  // Of tenants 1, 2, ...
+  std::vector<std::uint32_t> weights;  // Of tenants 1, 2, ...
   std::uint32_t guest_count = 8;
   int step_count = 150;
 

@@ -100,7 +100,7 @@ Harness::Options device_of(std::uint32_t row_count_max, std::uint32_t prefill_ro
 }
 
 struct TenantLoad {
-  double weight = 1;
+  std::uint32_t weight = 1;
   int decode_count = 0;
   int prefill_count = 0;
   std::uint32_t prompt_tokens = 100;
@@ -156,20 +156,20 @@ TEST(FairShare, TwoTenantsWithPromptsOfDifferentLengthsGetRowsByWeight) {
 }
 
 TEST(FairShare, OneThatDecodesAndOneWithPromptsGetRowsByWeightWhereTheDeviceIsFull) {
-  for (const double weight : {0.5, 1.0, 2.0}) {
+  for (const std::uint32_t weight : {1u, 2u, 4u}) {
     SCOPED_TRACE(weight);
     expect_fair(
-        shares_of({{.weight = 1, .decode_count = 60}, {.weight = weight, .prefill_count = 4}},
+        shares_of({{.weight = 2, .decode_count = 60}, {.weight = weight, .prefill_count = 4}},
                   device_of(32, 32), 1000));
   }
 }
 
 TEST(FairShare, FiveTenantsWithMixturesGetRowsByWeight) {
-  expect_fair(shares_of({{.weight = 1, .decode_count = 30},
-                         {.weight = 2, .decode_count = 30, .prefill_count = 2},
-                         {.weight = 4, .decode_count = 60, .prefill_count = 1},
-                         {.weight = 1, .prefill_count = 3, .prompt_tokens = 300},
-                         {.weight = 0.5, .decode_count = 10, .prefill_count = 2}},
+  expect_fair(shares_of({{.weight = 2, .decode_count = 30},
+                         {.weight = 4, .decode_count = 30, .prefill_count = 2},
+                         {.weight = 8, .decode_count = 60, .prefill_count = 1},
+                         {.weight = 2, .prefill_count = 3, .prompt_tokens = 300},
+                         {.weight = 1, .decode_count = 10, .prefill_count = 2}},
                         device_of(24, 16), 4000));
 }
 

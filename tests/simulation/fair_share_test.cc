@@ -65,7 +65,7 @@ class Generator final : public sandbox::FakeGuest {
 };
 
 struct Shares {
-  std::array<double, kTenantCount> weights;
+  std::array<std::uint32_t, kTenantCount> weights;
   std::array<std::uint32_t, kTenantCount> program_counts;
 };
 

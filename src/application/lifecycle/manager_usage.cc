@@ -125,7 +125,7 @@ void InstanceManager::name_tenant(control::TenantId tenant, std::uint32_t weight
   self.weights[tenant] = weight;
   self.queued.set_weight(tenant, weight);
   self.parts.control.set_tenant(
-      tenant, {.weight = static_cast<double>(weight),
+      tenant, {.weight = weight,
                .page_count_max = static_cast<std::uint32_t>(
                    std::min<std::uint64_t>(limits.page_count_max, control::kNoPageCountMax))});
 }
