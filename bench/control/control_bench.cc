@@ -1,4 +1,5 @@
-// What the control layer costs by itself, on a device that takes no time: budgets of DESIGN 10.
+// What the control layer costs by itself, on a device that takes no time, beside
+// the budgets in docs/benchmarks.md.
 //
 //   control_bench [--json]
 //

@@ -88,7 +88,7 @@ TEST(Controller, FoundPromptsGiveTheDistributionsOfComputedOnes) {
   }
 }
 
-// The control layer's stops of the walk of DESIGN 2, for one token.
+// The control layer's stops of the walk in ARCHITECTURE.md, for one token.
 TEST(Controller, OneTokenWalksThroughTheStopsInOrder) {
   class Stops final : public WalkSink {
    public:

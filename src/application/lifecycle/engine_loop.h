@@ -1,7 +1,7 @@
 #pragma once
-// EngineLoop is the loop of DESIGN §2: drain completions; run each woken guest to its next wait
-// (together at most a millisecond); dispatch. So guests that wake one after the other still share
-// the next batch. A guest that used up its slice runs when nothing else is ready, and at most 10 %
+// EngineLoop is the loop of the engine thread (ARCHITECTURE.md): drain completions; run each woken
+// guest to its next wait (together at most a millisecond); dispatch. So guests that wake one after
+// the other still share the next batch. A guest that used up its slice runs when nothing else is ready, and at most 10 %
 // of the time while the device is busy.
 //
 // Thread   the engine thread. stop() from any thread.

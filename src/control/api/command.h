@@ -37,7 +37,7 @@ struct EmbedText {
   std::vector<std::uint32_t> positions;           // As many as embeds.
 };
 
-// DESIGN "forward": see interface/forward.wit for the meaning.
+// interface/forward.wit says what a forward pass means.
 struct Forward {
   ObjectId queue{};
   std::vector<ObjectId> input_pages;              // kNoObject is a hole.

@@ -52,7 +52,8 @@ struct ControllerOptions {
   EvictionPolicyKind eviction = EvictionPolicyKind::Default;
   WhenFull when_full = WhenFull::Suspend;
   // Misses of look-ups that each model remembers with their reasons, for whoever runs the engine;
-  // 0: none, and nothing is spent on them. No guest ever sees one (DESIGN 4).
+  // 0: none, and nothing is spent on them. No guest ever sees one
+  // (docs/paged_kv.md).
   std::uint32_t miss_count_max = 0;
   bool shares_prefixes = true;  // False: nothing is looked up; for comparisons.
   Digest sharing_secret{};      // Keys the sharing domain of each tenant, and the trie.

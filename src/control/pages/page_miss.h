@@ -1,7 +1,7 @@
 #pragma once
 // Why a page was not found, in the words of the page store: for whoever runs the engine.
 //
-// A reason can tell what another sharing domain holds, so it never goes to a guest (DESIGN 4).
+// A reason can tell what another sharing domain holds, so it never goes to a guest.
 //
 // Thread   that of the cache.
 // Errors   none.
