@@ -1,6 +1,6 @@
 #pragma once
-// The words in which programs are launched and their ends are told. Plain values, and the sink that
-// a client (the command line, later the server) gives for what comes out of an instance.
+// How a program is launched and how its end is reported. Plain values, and the sink that a client
+// (the command line, the server) gives for the output of an instance.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -46,8 +46,8 @@ class Application {
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
 
-  // A client's wish becomes a LaunchRequest: stop 1 of the walk, as long as the only client is the
-  // command line. The client outlives the instance.
+  // Launches for the command line: stop 1 of the walk. A server's clients launch through Gateway
+  // (src/application/server/gateway_requests.cc). The client outlives the instance.
   Result<lifecycle::InstanceId> launch(lifecycle::LaunchRequest request,
                                        lifecycle::ClientSink& client);
   lifecycle::InstanceManager& manager();
