@@ -4,15 +4,13 @@
 // the device they submit as Commands.
 //
 // Owns     the application's half of the instance. The control layer holds the other half, under
-// the
-//          same numbers (an ObjectId is the handle).
+//          the same numbers (an ObjectId is the handle).
 // Thread   engine thread only.
 //
 // Invariants, all checked by verify() besides those of the parts:
 //   G1  Every context handle (reserved ones too) has a record.
 //   G2  Its queued tokens are the sum over contexts, each at least what the control layer has
-//   queued
-//       once all is answered.
+//       queued once all is answered.
 #include <cstdint>
 #include <memory>
 #include <optional>

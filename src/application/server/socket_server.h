@@ -5,8 +5,7 @@
 // Owns     the io thread, the listening socket, the connections and their buffers.
 // Thread   open() and the destructor on the main thread; everything else happens on the io thread.
 // Errors   of open(): Io when the address cannot be had. What a client does wrong ends its
-// connection
-//          at most.
+//          connection at most.
 // Bound    SocketLimits; link.h says why no push is refused.
 #include <functional>
 #include <memory>

@@ -10,16 +10,14 @@
 // Owns     the folder, while it lives. Knows nothing of contexts: what a name says is the caller's.
 // Thread   one: that of disk_thread.h, or a test's. Every call may wait for the disk.
 // Errors   InvalidArgument, TooLarge for what cannot be stored; NotFound for what is not there,
-// which
-//          is also what a foreign tenant hears; AlreadyExists; QuotaExceeded with the numbers;
+//          which is also what a foreign tenant gets; AlreadyExists; QuotaExceeded with the numbers;
 //          Unavailable for too many tickets or another process in the folder; NotSupported for
 //          pages of another model, number format or version; Corrupted for damage; Io. Nothing is
 //          half-visible after an error, and the next call works if its cause is gone.
 //
 // Invariants, all checked by verify():
 //   S1  A slot of a page file is taken exactly when one stored page, cached page or page of a save
-//   in
-//       progress lies in it.
+//       in progress lies in it.
 //   S2  The parent of a stored page is stored, in the same space, with a smaller id.
 //   S3  Every page of a snapshot is stored; one with bytes lies in a slot that says so.
 //   S4  A page that a ticket names is not collected, and neither are its ancestors.

@@ -1,11 +1,10 @@
 #pragma once
-// Database: one SQLite connection over a SqliteVfs, its prepared statements, and its errors in
-// ours.
+// Database: one SQLite connection over a SqliteVfs, its prepared statements, and its errors as
+// errors of this project.
 //
 // Thread   the store's thread.
-// Errors   Corrupted where SQLite finds the file damaged or without what it should hold; Io with
-// the
-//          system's reason where a file failed. After an error the connection is to be closed: the
+// Errors   Corrupted if SQLite finds the file damaged or without what it should hold; Io with the
+//          system's reason if a file failed. After an error the connection is to be closed: the
 //          outcome of a transaction that could not be committed is known only to the next one.
 #include <sqlite3.h>
 

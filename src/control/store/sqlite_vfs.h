@@ -5,8 +5,7 @@
 // memory, and locks always succeed, because the store's own lock file keeps other processes out.
 //
 // Thread   that of the connection. SQLite keeps a list of all VFS of the process, with a lock of
-// its
-//          own; each object here is one entry, under a name of its own.
+//          its own; each object here is one entry, under a name of its own.
 #include <sqlite3.h>
 
 #include <optional>

@@ -7,9 +7,8 @@
 //   CO_TRY(messaging::push("work", "a job"));
 //   const std::string job = CO_TRY(co_await messaging::pull("work"));
 //
-// Errors   as interface/messaging.wit says; quota-exceeded tells the sender that there is no room,
-// and
-//          then nobody got the message.
+// Errors   as interface/messaging.wit says; quota-exceeded reports to the sender that there is no
+//          room, and then no program got the message.
 #include <cstdint>
 #include <string>
 #include <string_view>

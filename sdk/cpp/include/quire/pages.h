@@ -2,8 +2,7 @@
 // Pages that are copied slot by slot, or shared under a name: the rest of interface/allocate.wit.
 //
 // Errors   as interface/allocate.wit says, by the future. Handles of an import that failed stand
-// for
-//          no page and go when the list goes.
+//          for no page and go when the list goes.
 #include <cstdint>
 #include <cstring>
 #include <span>
