@@ -25,6 +25,7 @@ enum class Fault : std::uint8_t {
   BoundaryPageNotCopied,  // What a context keeps of a page that it shared is not copied.
   DropRangeRenumbers,     // Tokens behind a dropped range move up.
   EvictedBeforeLeaves,    // A cold page goes while cold pages stand on it.
+  EvictedWithoutWeight,   // The choice of a cold page knows no tenant's weight.
   IndexEntryLeftBehind,   // An evicted page can still be found.
   OpaquePageFound,
   ClaimKeptAfterFailure,  // What a failed batch was to write stays promised.

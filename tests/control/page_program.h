@@ -195,6 +195,7 @@ class PageProgram {
   void end(Guest& guest);
   void step(Guest& guest);
   void begin_step(Guest& guest);
+  void weigh(Guest& guest);
   static void add(Chain& chain, const test::Sequence& tokens);
 
   // page_program_pages.cc

@@ -202,6 +202,11 @@ void PageProgram::step(Guest&) {
 }
 
 // What comes next is issued under a batch.
+// The operator changes the weight of the guest's tenant. verify() walks the weights of both models.
+void PageProgram::weigh(Guest& guest) {
+  machine_->controller->set_tenant(guest.tenant, {.weight = 1 + below(4)});
+}
+
 void PageProgram::begin_step(Guest&) {
   machine_->begin_step();
   if (machine_->device.inflight_count() > 0) note("a batch under way");

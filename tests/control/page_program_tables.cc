@@ -87,6 +87,7 @@ std::vector<PageProgram::Operation> PageProgram::operations() {
           {"open, take", 2, &P::open},
           {"delete", 1, &P::remove},
           {"list", 1, &P::list},
+          {"a tenant's weight set", 1, &P::weigh},
           {"a step", 5, &P::step},
           {"a step begun", 5, &P::begin_step}};
 }

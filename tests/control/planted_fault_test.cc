@@ -67,6 +67,7 @@ constexpr Plant kPlants[] = {
     {Fault::BoundaryPageNotCopied, "boundary page not copied", kAll},
     {Fault::DropRangeRenumbers, "drop_range renumbers", kAll},
     {Fault::EvictedBeforeLeaves, "cold page evicted before its leaves", kAll},
+    {Fault::EvictedWithoutWeight, "tenant's weight unknown to eviction", kAll},
     {Fault::IndexEntryLeftBehind, "index entry left behind", kAll},
     {Fault::OpaquePageFound, "opaque page found", kPageCache},
     {Fault::ClaimKeptAfterFailure, "claim kept after failure", kAll},

@@ -83,7 +83,7 @@ inline constexpr std::uint32_t kNoPageCountMax = ~std::uint32_t{0};
 
 // What an operator says of a tenant.
 struct TenantOptions {
-  // Its share of each device, against the other tenants' weights. Above 0.
+  // Its share of each device's time and of each pool, against the other tenants' weights. Above 0.
   std::uint32_t weight = 1;
   // What all its instances may hold at once, of all models; a page counts for each that holds it.
   std::uint32_t page_count_max = kNoPageCountMax;

@@ -140,7 +140,7 @@ void Controller::set_tenant(TenantId tenant, const TenantOptions& options) {
   Tenant& named = tenants_[static_cast<std::uint32_t>(tenant)];
   named.pages.options = options;
   named.is_named = true;
-  for (const auto& scheduler : schedulers_) scheduler->shares().set_weight(tenant, options.weight);
+  for (const auto& scheduler : schedulers_) scheduler->set_weight(tenant, options.weight);
 }
 
 void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLimits& limits) {

@@ -177,6 +177,7 @@ class Controller final : public ControlPort {
   Instance* find_instance(InstanceId id) const;
   // What the instance has but no name points to any more.
   void drop_objects(Instance& instance);
+  void verify_weights(const Scheduler& scheduler) const;
   // All it has goes to others, now.
   void lose(Instance& instance, Error error);
 

@@ -122,6 +122,17 @@ void audit_instance(const Instance& instance, const Scheduler& scheduler,
 
 }  // namespace
 
+void Controller::verify_weights(const Scheduler& scheduler) const {
+  const ColdPages& cold_pages = scheduler.resources().cache.cold_pages();
+  for (const auto& [id, tenant] : tenants_) {
+    QUIRE_CHECK(cold_pages.weight_of(TenantId{id}) == tenant.pages.options.weight, "S6");
+  }
+  const auto model = static_cast<std::size_t>(scheduler.model());
+  for (const auto& [order, instance] : table_.instances) {
+    QUIRE_CHECK(instance->shares[model]->weight == instance->tenant_pages->options.weight, "S6");
+  }
+}
+
 void Controller::verify() const {
   table_.verify();
   jobs_.verify();
@@ -151,6 +162,7 @@ void Controller::verify() const {
   }
   for (const auto& scheduler : schedulers_) {
     scheduler->verify();
+    verify_weights(*scheduler);
     const PageCache& cache = scheduler->resources().cache;
     std::vector<std::uint32_t> holds(cache.page_count(), 0);
     std::map<NodeId, std::uint32_t> name_holds;

@@ -34,6 +34,11 @@ void ColdPages::set_weight(TenantId tenant, std::uint32_t weight) {
   for (std::uint32_t phase = 0; phase < kPhaseCount; ++phase) update_heaps(found->second, phase);
 }
 
+std::uint32_t ColdPages::weight_of(TenantId tenant) const {
+  const auto found = weight_by_id_.find(static_cast<std::uint32_t>(tenant));
+  return found == weight_by_id_.end() ? 1 : found->second;
+}
+
 std::uint32_t ColdPages::tenant_index(TenantId tenant) {
   const auto id = static_cast<std::uint32_t>(tenant);
   const auto found = tenant_by_id_.find(id);
@@ -47,8 +52,7 @@ std::uint32_t ColdPages::tenant_index(TenantId tenant) {
   }
   Tenant& one = tenants_[index];
   one.id = tenant;
-  const auto weight = weight_by_id_.find(id);
-  one.weight = weight == weight_by_id_.end() ? 1 : weight->second;
+  one.weight = weight_of(tenant);
   one.queues.resize(std::size_t{kTierCount} * queue_count_);
   weight_sum_ += one.weight;
   tenant_by_id_.emplace(id, index);

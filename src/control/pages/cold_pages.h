@@ -46,8 +46,8 @@
 //   E2  An entry's count of cold children equals a recount.
 //   E3  A queue's links, count and bit agree; a tenant is in the heap of a phase exactly when one
 //       of the phase's queues has an entry.
-//   E4  A tenant's page count equals a recount; so does its count of kept pages; tenants without
-//       pages do not exist.
+//   E4  A tenant's page count equals a recount; so does its count of kept pages; its weight is the
+//       one that was set last, else 1; tenants without pages do not exist.
 //   E5  A blocked entry has cold children; a fenced entry is in the list of fenced entries.
 #include <array>
 #include <cstdint>
@@ -84,7 +84,9 @@ class ColdPages {
 
   explicit ColdPages(const EvictionPolicyOptions& options);
 
+  // From now on, whether the tenant has pages or not; the weight stays until it is set again.
   void set_weight(TenantId tenant, std::uint32_t weight);  // At least 1.
+  std::uint32_t weight_of(TenantId tenant) const;
 
   void insert(EntryId entry, const NewEntry& description);
   void go_cold(EntryId entry, const ColdHint& hint, std::uint64_t now_ns);

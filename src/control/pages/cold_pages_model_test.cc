@@ -130,7 +130,7 @@ class Program {
   }
 
   void step() {
-    switch (random_() % 8) {
+    switch (random_() % 9) {
       case 0:
       case 1:
       case 2:
@@ -143,6 +143,8 @@ class Program {
         return evict();
       case 6:
         return time_or_fences();
+      case 7:
+        return weigh();
       default:
         return remove();
     }
@@ -154,6 +156,7 @@ class Program {
     ASSERT_EQ(pages_.cold_count(), cold);
     for (const std::uint32_t tenant : {0u, 1u, 2u}) {
       ASSERT_EQ(pages_.page_count_of(TenantId{tenant}), model_.count_of(tenant));
+      ASSERT_EQ(pages_.weight_of(TenantId{tenant}), model_.weight.at(tenant));
     }
   }
   std::uint32_t eviction_count() const { return eviction_count_; }
@@ -232,6 +235,14 @@ class Program {
     }
     model_.fenced.clear();
     pages_.lift_fences();
+  }
+  // The operator changes a weight, whether the tenant has pages or not.
+  void weigh() {
+    if (!is_one_in(4)) return;
+    const auto tenant = static_cast<std::uint32_t>(random_() % 3);
+    const auto weight = static_cast<std::uint32_t>(1 + random_() % 4);
+    pages_.set_weight(TenantId{tenant}, weight);
+    model_.weight[tenant] = weight;
   }
   void remove() {
     const auto entry = any([](EntryId, const auto&) { return true; });

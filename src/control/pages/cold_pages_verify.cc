@@ -48,6 +48,7 @@ void ColdPages::verify_tenants() const {
     QUIRE_CHECK(tenants_[index].page_count == pages[index], "E4");
     QUIRE_CHECK(tenants_[index].kept_count == kept[index], "E4");
     if (pages[index] == 0) continue;
+    QUIRE_CHECK(tenants_[index].weight == weight_of(tenants_[index].id), "E4");
     ++live;
     weights += tenants_[index].weight;
   }

@@ -36,6 +36,10 @@ NodeId PageCache::root(const Digest& sharing_domain, TenantId tenant) {
   return root;
 }
 
+void PageCache::set_weight(TenantId tenant, std::uint32_t weight) {
+  if (!is_planted(Fault::EvictedWithoutWeight)) cold_.set_weight(tenant, weight);
+}
+
 bool PageCache::make_room(std::uint32_t count) {
   if (available() < count) return false;
   std::uint32_t leaving = 0;

@@ -85,6 +85,10 @@ class PageCache {
   // charged to the tenant that it was made for.
   NodeId root(const Digest& sharing_domain, TenantId tenant = TenantId{});
 
+  // The tenant's share of the pool against the other tenants' weights, which decides whose cold pages
+  // are evicted; 1 unless set. Holds for pages that are here already and for those to come.
+  void set_weight(TenantId tenant, std::uint32_t weight);
+
   // The time of all that follows, until it is said anew. Monotonic.
   void set_time(std::uint64_t now_ns) { now_ns_ = std::max(now_ns_, now_ns); }
 

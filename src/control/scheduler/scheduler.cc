@@ -55,6 +55,11 @@ Priority Scheduler::priority_of(const Operation& operation) {
   return operation.queue != nullptr ? operation.queue->priority : Priority::Normal;
 }
 
+void Scheduler::set_weight(TenantId tenant, std::uint32_t weight) {
+  shares_.set_weight(tenant, weight);
+  resources_.cache.set_weight(tenant, weight);
+}
+
 void Scheduler::run(Operation& operation) {
   if (is_any(operation, kNeedsBatch)) {
     if (!is_building_ || is_closed()) return add_ready(operation);

@@ -29,6 +29,8 @@
 //   S3  Ledgers and holds of pages equal a recount from all objects (I2).
 //   S4  Each instance and each tenant counts the embeds whose outputs have a slot.
 //   S5  An instance holds no more pages than its limit; who sets the limit leaves it what it holds.
+//   S6  The shares and the cold pages of each model weigh a tenant alike: as the operator said last,
+//       else 1.
 #include <compare>
 #include <cstdint>
 #include <memory>
@@ -138,6 +140,8 @@ class Scheduler {
   const MissLog& misses() const { return misses_; }
   ModelIndex model() const { return options_.model; }
   FairShares& shares() { return shares_; }
+  // The tenant's share of this model's batches and of its pool, from the next batch on.
+  void set_weight(TenantId tenant, std::uint32_t weight);
   // The priority of a queue has changed: what is ready in it has another place.
   void note_priorities() { has_new_priorities_ = true; }
   PageLedger& ledger(Instance& instance) const {
