@@ -51,7 +51,6 @@ void HostGenerator::start(const SamplerOptions& sampling, StopOptions stop) {
   sampler_.emplace(sampling);
   stop_.emplace(std::move(stop));
   ids_.clear();
-  stop_token_.reset();
   unappended_.reset();
 }
 
@@ -76,10 +75,7 @@ Result<std::string> HostGenerator::finish_step() {
   const control::NextDistribution next =
       TRY(instance_.wait_for<control::NextDistribution>(distribution_));
   const std::uint32_t token = sampler_->draw(next.tokens, next.probabilities);
-  if (!stop_->accept_token(token)) {
-    stop_token_ = token;
-    return stop_->finish();
-  }
+  if (!stop_->accept_token(token)) return stop_->finish();
   ids_.push_back(token);
   unappended_ = token;
   const std::string bytes = TRY(codec_.decode({inference::TokenId{token}}, false));

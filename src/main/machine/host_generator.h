@@ -37,8 +37,6 @@ class HostGenerator {
   FinishReason reason() const { return stop_->reason(); }
 
   const std::vector<std::uint32_t>& ids() const { return ids_; }  // Of this reply, no stop token.
-  // The token that ended the reply, if one did. The context does not hold it.
-  std::optional<std::uint32_t> stop_token() const { return stop_token_; }
   // The last of ids(), where the context does not hold it yet.
   std::optional<std::uint32_t> unappended() const { return unappended_; }
   const control::ContextCounters& counters() const { return counters_; }
@@ -55,7 +53,6 @@ class HostGenerator {
   std::optional<Sampler> sampler_;
   std::optional<StopRules> stop_;
   std::vector<std::uint32_t> ids_;
-  std::optional<std::uint32_t> stop_token_;
   std::optional<std::uint32_t> unappended_;
   control::ContextCounters counters_;
   control::FutureId forward_ = control::kNoFuture;
