@@ -75,7 +75,7 @@ Result<std::int32_t> Fields::signed_number(const char* key) {
       value->is_number_integer() &&
       (!value->is_number_unsigned() || value->get<std::uint64_t>() <= std::uint64_t{INT32_MAX}) &&
       value->get<std::int64_t>() >= INT32_MIN;
-  if (!is_small) return wrong(key, "is no whole number of 32 bits");
+  if (!is_small) return wrong(key, "is not a whole number of 32 bits");
   return value->get<std::int32_t>();
 }
 
@@ -235,7 +235,7 @@ Result<Digest> parse_digest(std::string_view hex_text) {
   }
   if (!is_hex) {
     return Error(ErrorCode::InvalidArgument,
-                 in_quotes(hex_text) + " is no SHA-256: 64 digits of 0-9 and a-f");
+                 in_quotes(hex_text) + " is not a SHA-256: 64 digits of 0-9 and a-f");
   }
   return digest;
 }

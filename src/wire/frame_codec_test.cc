@@ -99,7 +99,8 @@ TEST(FrameCodec, AnErrorNamesTheVerbTheMemberAndWhatWasExpected) {
             "invalid-argument: launch: \"limits\": \"memory\" is unknown (known: memory_bytes_max, "
             "cpu_ns_max, cpu_ns_between_waits_max, page_count_max, output_bytes_max)");
   EXPECT_EQ(refusal(text(R"({"verb":"launch","id":1,"program":"sha256:12","arguments":[]})")),
-            "invalid-argument: launch: \"program\" \"12\" is no SHA-256: 64 digits of 0-9 and a-f");
+            "invalid-argument: launch: \"program\" \"12\" is not a SHA-256: 64 digits of 0-9 and "
+            "a-f");
   const std::string naming =
       R"({"verb":"name_program","id":1,"program":"sha256:)" + std::string(64, '0') + "\",";
   EXPECT_EQ(refusal(text(naming + R"("name":"sha256:)" + std::string(64, '0') + "\"}")),
@@ -167,6 +168,32 @@ TEST(FrameCodec, SizesAreBounded) {
   for (std::uint32_t i = 0; i < kArgumentCountMax; ++i) many.insert(many.size() - 1, R"(,"")");
   EXPECT_EQ(refusal(text(many + "}")),
             "invalid-argument: launch: \"arguments\" has 4097 elements; at most 4096 are allowed");
+}
+
+TEST(FrameCodec, AFigureOfAnotherFormIsRefusedWithTheFormThatIsExpected) {
+  StatusReply status{.version = "1"};
+  status.detail.emplace().figures["programs"] = {.used = 5, .maximum = 6};
+  const std::string right = encode(ServerFrame(Reply{1, status})).bytes;
+  const std::string figure = R"("programs":[5,6])";
+  const std::size_t at = right.find(figure);
+  ASSERT_NE(at, std::string::npos) << right;
+  EXPECT_TRUE(decode_server_frame(false, right).ok());
+  const auto refusal_of = [&](const std::string& values) {
+    std::string wrong = right;
+    wrong.replace(at, figure.size(), "\"programs\":" + values);
+    const Result<ServerFrame> frame = decode_server_frame(false, wrong);
+    return frame.ok() ? "" : std::string(frame.error().message());
+  };
+  for (const char* values : {"5", "[]", "[5,6,7]", "{}"}) {
+    EXPECT_NE(refusal_of(values).find("of \"programs\": expected [used] or [used, maximum]"),
+              std::string::npos)
+        << values << ": " << refusal_of(values);
+  }
+  for (const char* values : {"[-1]", "[5,null]", "[9007199254740992]"}) {
+    EXPECT_NE(refusal_of(values).find("of \"programs\": expected counts of at most 2^53 - 1"),
+              std::string::npos)
+        << values << ": " << refusal_of(values);
+  }
 }
 
 TEST(FrameCodec, APartLiesWithinItsFile) {

@@ -262,7 +262,7 @@ Result<ReplyBody> read_instances(Fields& fields) {
   const Json* array = TRY(fields.array("instances", kInstanceCountMax));
   InstanceList list;
   for (const Json& each : *array) {
-    if (!each.is_object()) return fields.wrong("instances", "holds what is no object");
+    if (!each.is_object()) return fields.wrong("instances", "has an entry that is not an object");
     Fields instance(each, "instances");
     list.instances.push_back(TRY(read_one_instance(instance)));
   }
@@ -281,10 +281,14 @@ Result<Figures> read_figures(Fields& fields) {
     const bool is_list = values.is_array() && !values.empty() && values.size() <= 2;
     for (std::size_t i = 0; is_list && i < values.size(); ++i) {
       if (!values[i].is_number_unsigned() || values[i].get<std::uint64_t>() > kNumberMax) {
-        return fields.wrong("figures", "holds what is no count: " + in_quotes(name));
+        return fields.wrong("figures",
+                            "of " + in_quotes(name) + ": expected counts of at most 2^53 - 1");
       }
     }
-    if (!is_list) return fields.wrong("figures", "holds what is no pair: " + in_quotes(name));
+    if (!is_list) {
+      return fields.wrong("figures",
+                          "of " + in_quotes(name) + ": expected [used] or [used, maximum]");
+    }
     Figure& figure = figures[name];
     figure.used = values[0].get<std::uint64_t>();
     if (values.size() > 1) figure.maximum = values[1].get<std::uint64_t>();
@@ -317,7 +321,7 @@ Result<std::vector<T>> read_all(Fields& fields, const char* key, std::uint32_t c
   const Json* array = TRY(fields.array(key, count_max));
   std::vector<T> all;
   for (const Json& each : *array) {
-    if (!each.is_object()) return fields.wrong(key, "holds what is no object");
+    if (!each.is_object()) return fields.wrong(key, "has an entry that is not an object");
     Fields members(each, key);
     all.push_back(TRY(read(members)));
   }

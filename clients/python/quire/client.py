@@ -88,7 +88,7 @@ class Client:
             ) from error
         if self._socket.subprotocol != SUBPROTOCOL:
             await self._socket.close()
-            raise ConnectionLost(f"{self.url} is no Quire server: it does not speak {SUBPROTOCOL}")
+            raise ConnectionLost(f"{self.url} is not a Quire server: it does not speak {SUBPROTOCOL}")
         self._lost = None
         self._reader = asyncio.create_task(self._read(self._socket))
 

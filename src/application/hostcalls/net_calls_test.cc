@@ -168,7 +168,7 @@ TEST_F(NetCalls, AnErrorOfTheServerIsOneOfTheFuture) {
   const std::int64_t inside = get("http://inside.example/");
   turn();
   EXPECT_NE(taken(broken).find("the connection broke"), std::string::npos);
-  expect_refused(take(nobody), ErrorCode::Unavailable, "nobody listens");
+  expect_refused(take(nobody), ErrorCode::Unavailable, "connection refused");
   expect_refused(take(inside), ErrorCode::PermissionDenied, "10.0.0.1");
   EXPECT_EQ(http.live_count(), 0u);
 }
@@ -234,10 +234,10 @@ TEST_F(NetCalls, AnErrorOfAnExchangeIsTheErrorOfAllThatFollows) {
   const std::int64_t futures[] = {head(refused), read(refused), write(refused, "text")};
   turn();
   for (const std::int64_t each : futures) {
-    expect_refused(take(each), ErrorCode::Unavailable, "nobody listens");
+    expect_refused(take(each), ErrorCode::Unavailable, "connection refused");
   }
   for (const std::int64_t each : {head(refused), read(refused), write(refused, "text")}) {
-    expect_refused(take(each), ErrorCode::Unavailable, "nobody listens");
+    expect_refused(take(each), ErrorCode::Unavailable, "connection refused");
   }
 }
 

@@ -40,7 +40,7 @@ void FakeHttpClient::begin_hop(Exchange& exchange) {
   }
   if (transfer.is_over()) return;
   if (!responses_.contains(text_of(transfer.hop().url))) {
-    transfer.fail(Error(ErrorCode::Unavailable, "nobody listens"));
+    transfer.fail(Error(ErrorCode::Unavailable, "connection refused"));
     return;
   }
   transfer.connected(clock_.now_ns());

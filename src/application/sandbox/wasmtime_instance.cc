@@ -200,8 +200,8 @@ RunState WasmtimeInstance::end_stage() {
     return RunState::Finished;
   }
   if (overran_) {
-    trapped("the program called the host for " + std::to_string(kUncutNsMax / 1'000'000) +
-            " ms without a loop or a function of its own between, where it could be cut");
+    trapped("the program made host calls for " + std::to_string(kUncutNsMax / 1'000'000) +
+            " ms without returning to a loop or function where it could be interrupted");
     return RunState::Overrun;
   }
   if (trap != nullptr) return trapped(message_of(trap.get()));

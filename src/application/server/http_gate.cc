@@ -89,13 +89,13 @@ Result<Endpoint> parse_server_url(std::string_view url) {
   constexpr std::string_view kScheme = "ws://";
   if (!url.starts_with(kScheme)) {
     return Error(ErrorCode::InvalidArgument,
-                 in_quotes(url) + " is no address of a server: ws://HOST:PORT");
+                 in_quotes(url) + " is not the address of a server: ws://HOST:PORT");
   }
   std::string_view rest = url.substr(kScheme.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);
   Endpoint endpoint = TRY(parse_endpoint(rest));
   if (endpoint.port == 0) {
-    return Error(ErrorCode::InvalidArgument, in_quotes(url) + " names port 0, which nobody has");
+    return Error(ErrorCode::InvalidArgument, in_quotes(url) + ": port 0 cannot be connected to");
   }
   return endpoint;
 }

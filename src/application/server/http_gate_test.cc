@@ -97,6 +97,8 @@ TEST(Endpoint, TakesHostAndPortAndNamesWhatIsWrong) {
                             "ws://localhost:0", "ws://localhost:80/path"}) {
     EXPECT_EQ(parse_server_url(wrong).error().code(), ErrorCode::InvalidArgument) << wrong;
   }
+  EXPECT_EQ(parse_server_url("ws://localhost:0").error().message(),
+            "\"ws://localhost:0\": port 0 cannot be connected to");
 }
 
 TEST(Endpoint, WhatOthersCanReachIsRefusedWithTheReason) {

@@ -40,7 +40,7 @@ std::string refusal_text(const std::string& body) {
       return error["message"].get<std::string>();
     }
   }
-  return "it is no Quire server, or one of another version";
+  return "not a Quire server, or a different protocol version";
 }
 
 // Runs handlers until `done`, or the time is over.
@@ -145,8 +145,8 @@ Result<void> ClientConnection::open(const Endpoint& to, std::chrono::millisecond
     return Error(ErrorCode::Unavailable, url + " refused the connection: " + why);
   }
   if (response[beast::http::field::sec_websocket_protocol] != wire::kSubprotocol) {
-    return Error(ErrorCode::Unavailable,
-                 url + " is no Quire server: it does not speak " + std::string(wire::kSubprotocol));
+    return Error(ErrorCode::Unavailable, url + " is not a Quire server: it does not speak " +
+                                             std::string(wire::kSubprotocol));
   }
   return {};
 }

@@ -8,7 +8,7 @@
 //          one was taken, so that a slow caller slows the server.
 // Thread   the caller's, one. It shares the connection with the keeper under a mutex, which the
 //          keeper holds for at most 100 ms.
-// Errors   Unavailable when nobody listens or the connection ends; what the server says where it
+// Errors   Unavailable when the connection is refused or ends; what the server says where it
 //          refuses the connection.
 #include <chrono>
 #include <cstddef>

@@ -27,7 +27,7 @@ Result<store::PageSpace> read_exported_space(store::FileSystem& files, const std
   const std::string_view begin(reinterpret_cast<const char*>(magic.data()), magic.size());
   if (begin != kMagic) {
     return Error(ErrorCode::Corrupted,
-                 path + " is no exported snapshot: `quire kv export` writes them");
+                 path + " is not an exported snapshot: `quire kv export` writes them");
   }
   if (front_bytes < kSpaceOffset) {
     return Error(ErrorCode::Corrupted, path + " ends at byte " + std::to_string(front_bytes));
@@ -42,14 +42,14 @@ Result<store::PageSpace> read_exported_space(store::FileSystem& files, const std
   const std::uint32_t space_bytes = reader.u32();
   if (space_bytes > kSpaceBytesMax) {
     return Error(ErrorCode::Corrupted,
-                 path + " is damaged: its page space has an impossible length");
+                 path + " is damaged: the page section has an impossible length");
   }
   std::vector<std::byte> bytes(space_bytes);
   TRY(file.read(kSpaceOffset, bytes));
   store::ByteReader space_reader(bytes);
   store::PageSpace space = store::decode_space(space_reader);
   if (!space_reader.at_end()) {
-    return Error(ErrorCode::Corrupted, path + " is damaged: its page space is no page space");
+    return Error(ErrorCode::Corrupted, path + " is damaged: the page section is not valid");
   }
   TRY(store::check_space(space));
   return space;
