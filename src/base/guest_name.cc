@@ -26,7 +26,7 @@ Result<void> check_guest_name(std::string_view name, std::string_view what) {
                    std::to_string(kGuestNameBytesMax) + " are allowed");
   }
   const std::size_t valid = utf8_valid_bytes(name);
-  if (valid < name.size()) return offence("is no UTF-8 at byte " + std::to_string(valid));
+  if (valid < name.size()) return offence("is not UTF-8 at byte " + std::to_string(valid));
   for (std::size_t at = 0; at < name.size(); ++at) {
     const std::string where = " at byte " + std::to_string(at);
     if (is_control(name, at)) return offence("has a control character" + where);

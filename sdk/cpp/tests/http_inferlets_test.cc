@@ -89,7 +89,8 @@ TEST(HttpInferlets, AGrantThatIsNoneIsAnErrorOfUse) {
   const ProcessResult result =
       run_program("inferlets/fetch.wasm", {"--allow-http", "https://a.example/"}, {"http://a/"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_NE(result.err.find("--allow-http: \"https://a.example/\" is no grant"), std::string::npos)
+  EXPECT_NE(result.err.find("--allow-http: \"https://a.example/\" is not a grant"),
+            std::string::npos)
       << result.err;
 }
 

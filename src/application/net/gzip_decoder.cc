@@ -41,7 +41,7 @@ Result<void> GzipDecoder::decode(std::string_view& input, std::string& out,
       whole_ = true;
     } else if (is_stuck || (code != Z_OK && code != Z_BUF_ERROR)) {
       return Error(ErrorCode::Corrupted,
-                   std::string("the body is no gzip: ") +
+                   std::string("the body is not gzip: ") +
                        (stream_->msg == nullptr ? "wrong bytes" : stream_->msg));
     }
   }

@@ -81,7 +81,7 @@ Result<HttpGrant> parse_http_grant(std::string_view pattern) {
   if (grant.ok()) return grant;
   return std::move(grant).take_error().while_(
       "\"" + std::string(pattern) +
-      "\" is no grant (as in *, api.example.com, *.example.com, example.com:8443, [::1]:8080)");
+      "\" is not a grant (as in *, api.example.com, *.example.com, example.com:8443, [::1]:8080)");
 }
 
 Result<std::vector<HttpGrant>> parse_http_grants(const std::vector<std::string>& patterns) {

@@ -231,7 +231,7 @@ TEST(HttpGrant, WhatIsNoPatternIsRefused) {
     const Result<HttpGrant> grant = parse_http_grant(each);
     ASSERT_FALSE(grant.ok()) << each;
     EXPECT_EQ(grant.error().code(), ErrorCode::InvalidArgument);
-    EXPECT_NE(grant.error().message().find("is no grant"), std::string_view::npos);
+    EXPECT_NE(grant.error().message().find("is not a grant"), std::string_view::npos);
   }
 }
 

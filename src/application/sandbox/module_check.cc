@@ -194,7 +194,7 @@ class Checker {
       if (kind != kExternalFunction) {
         return Error(ErrorCode::NotSupported,
                      "the module imports " + printable(module) + "." + printable(name) +
-                         ", which is no function; only functions are offered");
+                         ", which is not a function; only functions are offered");
       }
       const std::uint32_t type = TRY(section.count());
       TRY(check_import(section, module, name, type));
@@ -269,7 +269,7 @@ class Checker {
       return std::string_view(types_[function_types_[function]]);
     }
     return Error(ErrorCode::InvalidArgument,
-                 "not a valid Wasm module: export " + std::string(name) + " is no function");
+                 "not a valid Wasm module: export " + std::string(name) + " is not a function");
   }
 
   Result<void> check_entry() {

@@ -60,7 +60,7 @@ class ModuleReader {
     const std::uint32_t bytes = TRY(count());
     if (bytes > kNameBytesMax || bytes > end_ - at_) return fail("a name cut short");
     const std::string_view text(reinterpret_cast<const char*>(bytes_.data()) + at_, bytes);
-    if (utf8_valid_bytes(text) != bytes) return fail("a name that is no UTF-8");
+    if (utf8_valid_bytes(text) != bytes) return fail("a name that is not UTF-8");
     at_ += bytes;
     return text;
   }

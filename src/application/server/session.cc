@@ -146,7 +146,7 @@ void WebSession::head_read(ErrorCodeOf error) {
                           error != http::error::partial_message;
   if (is_no_http) {
     answer(HttpGate::refusal(400, ErrorCode::InvalidArgument,
-                             "this is no HTTP request: " + error.message()));
+                             "not an HTTP request: " + error.message()));
     return;
   }
   if (error) {

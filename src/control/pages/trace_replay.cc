@@ -163,7 +163,7 @@ Result<Trace> parse_compact_trace(std::string_view text) {
     }
     if (!is_good) {
       return Error(ErrorCode::InvalidArgument,
-                   "line " + std::to_string(line_number) + " of the trace is no request");
+                   "line " + std::to_string(line_number) + " of the trace is not a request");
     }
     for (const std::uint32_t block : request.blocks) {
       trace.block_count = std::max(trace.block_count, block + 1);

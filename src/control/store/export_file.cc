@@ -215,7 +215,7 @@ Result<void> read_pages(SnapshotStore& store, Reader& reader, const Description&
   for (std::uint32_t index = 0; index < record.page_count; ++index) {
     StoredPage stored = TRY(read_page(reader, description.space, digest, path));
     if (stored.is_tail || stored.page.parent != parent_in_file) {
-      return damaged("its pages are no chain");
+      return damaged("its pages are not a chain");
     }
     parent_in_file = stored.page.name;
     stored.page.parent = parent;
@@ -229,7 +229,7 @@ Result<void> read_pages(SnapshotStore& store, Reader& reader, const Description&
   for (std::uint32_t index = 0; index < description.decoded.tail_count; ++index) {
     StoredPage stored = TRY(read_page(reader, description.space, digest, path));
     if (!stored.is_tail || stored.page.parent != parent_in_file) {
-      return damaged("its tail pages are no chain");
+      return damaged("its tail pages are not a chain");
     }
     parent_in_file = stored.page.name;
     record.tail.push_back({.tokens = std::move(stored.page.tokens),

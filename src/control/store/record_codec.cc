@@ -43,7 +43,7 @@ Result<void> check_record(const SnapshotRecord& record) {
     return invalid("a snapshot with other numbers of queued tokens and positions");
   }
   if (!are_indexes(record.dropped_pages, record.page_count)) {
-    return invalid("a snapshot whose dropped pages are no rising indexes of its pages");
+    return invalid("a snapshot whose dropped pages are not rising indexes of its pages");
   }
   if ((record.page_count == 0) != (record.head == record.root)) {
     return invalid("a snapshot whose head is its root exactly when it has no pages");

@@ -36,9 +36,9 @@ TEST(SnapshotName, NamesTheOffence) {
   EXPECT_EQ(offence(std::string(256, 'a')), "snapshot name has 256 bytes; at most 255 are allowed");
   EXPECT_EQ(offence(std::string(4096, 'a')),
             "snapshot name has 4096 bytes; at most 255 are allowed");
-  EXPECT_EQ(offence("a\xff"), "snapshot name is no UTF-8 at byte 1");
-  EXPECT_EQ(offence("\xc0\xaf"), "snapshot name is no UTF-8 at byte 0");
-  EXPECT_EQ(offence("\xed\xa0\x80"), "snapshot name is no UTF-8 at byte 0");
+  EXPECT_EQ(offence("a\xff"), "snapshot name is not UTF-8 at byte 1");
+  EXPECT_EQ(offence("\xc0\xaf"), "snapshot name is not UTF-8 at byte 0");
+  EXPECT_EQ(offence("\xed\xa0\x80"), "snapshot name is not UTF-8 at byte 0");
 }
 
 }  // namespace
