@@ -171,7 +171,8 @@ TEST(FrameCodec, SizesAreBounded) {
 }
 
 TEST(FrameCodec, AFigureOfAnotherFormIsRefusedWithTheFormThatIsExpected) {
-  StatusReply status{.version = "1"};
+  StatusReply status;
+  status.version = "1";
   status.detail.emplace().figures["programs"] = {.used = 5, .maximum = 6};
   const std::string right = encode(ServerFrame(Reply{1, status})).bytes;
   const std::string figure = R"("programs":[5,6])";
