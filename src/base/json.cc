@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <optional>
+#include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,7 +35,8 @@ std::optional<std::size_t> too_deep_at(std::string_view text) {
 // Builds the value, and stops at a key that its object has already. nlohmann's own parser tells of
 // keys through a callback, with which it looks through all that an array holds at the end of each
 // object in it.
-class Builder final : public Json::json_sax_t {
+template <typename AnyJson>
+class Builder final : public nlohmann::json_sax<AnyJson> {
  public:
   // What is wrong with the text; once parsing has stopped.
   struct Wrong {
@@ -41,7 +44,7 @@ class Builder final : public Json::json_sax_t {
     std::string what;
   };
   const Wrong& wrong() const { return wrong_; }
-  Json take() { return std::move(root_); }
+  AnyJson take() { return std::move(root_); }
 
   bool null() override { return add(nullptr) != nullptr; }
   bool boolean(bool value) override { return add(value) != nullptr; }
@@ -49,19 +52,29 @@ class Builder final : public Json::json_sax_t {
   bool number_unsigned(std::uint64_t value) override { return add(value) != nullptr; }
   bool number_float(double value, const std::string&) override { return add(value) != nullptr; }
   bool string(std::string& value) override { return add(std::move(value)) != nullptr; }
-  bool binary(Json::binary_t&) override { return false; }  // Not in text.
-  bool start_object(std::size_t) override { return open(Json::value_t::object); }
-  bool start_array(std::size_t) override { return open(Json::value_t::array); }
+  bool binary(typename AnyJson::binary_t&) override { return false; }  // Not in text.
+  bool start_object(std::size_t) override { return open(AnyJson::value_t::object); }
+  bool start_array(std::size_t) override { return open(AnyJson::value_t::array); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(std::string& name) override {
-    const auto [member, is_new] = open_.back()->emplace(name, nullptr);
-    member_ = &*member;
+    auto& members = open_.back()->template get_ref<typename AnyJson::object_t&>();
+    bool is_new = false;
+    if constexpr (std::is_same_v<AnyJson, OrderedJson>) {
+      // Its own emplace() compares the name with every member.
+      is_new = names_.back().insert(name).second;
+      if (is_new) member_ = &members.emplace_back(name, nullptr).second;
+    } else {
+      const auto [member, added] = members.emplace(name, nullptr);
+      member_ = &member->second;
+      is_new = added;
+    }
     if (!is_new) wrong_.what = "the JSON key " + in_quotes(name) + " appears twice";
     return is_new;
   }
-  bool parse_error(std::size_t byte, const std::string&, const Json::exception& error) override {
-    const bool is_syntax = dynamic_cast<const Json::parse_error*>(&error) != nullptr;
+  bool parse_error(std::size_t byte, const std::string&,
+                   const typename AnyJson::exception& error) override {
+    const bool is_syntax = dynamic_cast<const typename AnyJson::parse_error*>(&error) != nullptr;
     if (is_syntax) wrong_.byte = byte;
     wrong_.what = is_syntax ? "not valid JSON" : "not valid JSON: " + in_quotes(error.what());
     return false;
@@ -69,8 +82,8 @@ class Builder final : public Json::json_sax_t {
 
  private:
   // Where the next value belongs: the member whose key came last, the end of an array, the root.
-  Json* add(Json value) {
-    Json* place = &root_;
+  AnyJson* add(AnyJson value) {
+    AnyJson* place = &root_;
     if (!open_.empty() && open_.back()->is_object()) {
       place = member_;
     } else if (!open_.empty()) {
@@ -79,24 +92,26 @@ class Builder final : public Json::json_sax_t {
     *place = std::move(value);
     return place;
   }
-  bool open(Json::value_t type) {
+  bool open(typename AnyJson::value_t type) {
     open_.push_back(add(type));
+    names_.emplace_back();
     return true;
   }
   bool close() {
     open_.pop_back();
+    names_.pop_back();
     return true;
   }
 
-  Json root_;
-  std::vector<Json*> open_;  // From the root down. Nothing is added beside one that is open.
-  Json* member_ = nullptr;
+  AnyJson root_;
+  std::vector<AnyJson*> open_;  // From the root down. Nothing is added beside one that is open.
+  std::vector<std::unordered_set<std::string>> names_;  // The keys of each ordered object.
+  AnyJson* member_ = nullptr;
   Wrong wrong_;
 };
 
-}  // namespace
-
-Result<Json> parse_json(std::string_view text, const std::string& source, std::uint64_t offset) {
+template <typename AnyJson>
+Result<AnyJson> parse(std::string_view text, const std::string& source, std::uint64_t offset) {
   const auto at_byte = [&](std::size_t byte) {
     return source + ": byte " + std::to_string(offset + byte) + ": ";
   };
@@ -104,11 +119,22 @@ Result<Json> parse_json(std::string_view text, const std::string& source, std::u
     return Error(ErrorCode::Corrupted,
                  at_byte(*at) + "JSON nested deeper than " + std::to_string(kJsonDepthMax));
   }
-  Builder builder;
-  if (Json::sax_parse(text, &builder)) return builder.take();
-  const Builder::Wrong& wrong = builder.wrong();
+  Builder<AnyJson> builder;
+  if (AnyJson::sax_parse(text, &builder)) return builder.take();
+  const auto& wrong = builder.wrong();
   return Error(ErrorCode::Corrupted,
                (wrong.byte ? at_byte(*wrong.byte) : source + ": ") + wrong.what);
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text, const std::string& source, std::uint64_t offset) {
+  return parse<Json>(text, source, offset);
+}
+
+Result<OrderedJson> parse_ordered_json(std::string_view text, const std::string& source,
+                                       std::uint64_t offset) {
+  return parse<OrderedJson>(text, source, offset);
 }
 
 }  // namespace quire

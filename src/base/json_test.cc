@@ -38,14 +38,39 @@ TEST(ParseJson, GivesWhatIsWritten) {
   EXPECT_EQ(error_of("[1e999]").substr(0, 22), "here: not valid JSON: ");
 }
 
+TEST(DumpJson, ReplacesBytesThatAreNotUtf8InKeysAndValues) {
+  const Json json = {{"a\xff", "b\xc3"}, {"c", {"\xed\xa0\x80", 1}}};
+  const std::string text = dump_json(json);
+  EXPECT_EQ(
+      text,
+      "{\"a\xef\xbf\xbd\":\"b\xef\xbf\xbd\",\"c\":[\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\",1]}");
+  EXPECT_TRUE(parse_json(text, "here").ok());
+  EXPECT_EQ(dump_json(nlohmann::ordered_json{{"b", "\xff"}, {"a", 1}}),
+            "{\"b\":\"\xef\xbf\xbd\",\"a\":1}");
+}
+
+TEST(ParseOrderedJson, KeepsMembersInTheOrderOfTheText) {
+  const char* text = R"({"z":{"b":1,"a":[{"d":1,"c":2}]},"y":2,"x":3})";
+  Result<OrderedJson> json = parse_ordered_json(text, "here");
+  ASSERT_TRUE(json.ok()) << json.error().message();
+  EXPECT_EQ(dump_json(json.value()), text);
+  EXPECT_FALSE(parse_ordered_json(R"({"b": 1, "a": 2, "b": 3})", "here").ok());
+  EXPECT_FALSE(parse_ordered_json(std::string(65, '['), "here").ok());
+}
+
 // Of what a client may send as one frame. The whole array was looked through for each of its
 // objects: 700,000 of them took minutes.
 TEST(ParseJson, TakesTimeInProportionToTheText) {
   constexpr std::size_t kCount = 700'000;
   std::string text = "[{}";
   for (std::size_t each = 1; each < kCount; ++each) text += ",{}";
+  std::string members = "{\"0\":0";
+  for (std::size_t each = 1; each < kCount; ++each) {
+    members += ",\"" + std::to_string(each) + "\":0";
+  }
   const std::clock_t begin = std::clock();
   const Result<Json> json = parse_json(text + "]", "here");
+  ASSERT_TRUE(parse_ordered_json(members + "}", "here").ok());
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   ASSERT_TRUE(json.ok());
   EXPECT_EQ(json.value().size(), kCount);

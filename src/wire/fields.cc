@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json.h"
 #include "base/utf8.h"
 
 namespace quire::wire {
@@ -29,7 +30,7 @@ Error too_large(const char* what, std::uint64_t bytes, std::uint64_t bytes_max) 
 }
 
 std::string dump(const OrderedJson& json) {
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  return dump_json(json);
 }
 
 }  // namespace

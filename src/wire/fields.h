@@ -63,7 +63,6 @@ Result<void> check_payload(const FrameParts& parts);
 
 Result<FilePart> read_file_part(Fields& fields, std::string_view payload);
 
-using OrderedJson = nlohmann::ordered_json;
 Message text_message(const OrderedJson& header);
 Message binary_message(const OrderedJson& header, std::string_view payload);
 Message framed(std::string_view header, std::string_view payload);

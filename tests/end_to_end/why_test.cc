@@ -83,9 +83,9 @@ TEST(EndToEndWhy, AnInstanceThatIsNotThereAndAFileThatIsNoReportAreTold) {
   EXPECT_EQ(absent.exit_code, 3);
   EXPECT_NE(absent.err.find("has no instance 9, it has 0"), std::string::npos) << absent.err;
   const std::vector<std::pair<std::string, std::string>> wrong = {
-      {"", "no JSON object"},
-      {"[1, 2", "no JSON object"},
-      {"[]", "no JSON object"},
+      {"", "its text: byte 1: not valid JSON"},
+      {"[1, 2", "its text: byte 6: not valid JSON"},
+      {"[]", "it is not a JSON object"},
       {"{}", "\"format\""},
       {R"({"format":"quire page report","version":2})", "version"},
       {R"({"format":"quire page report","version":1,"tree":{},"why":{}})", "tree has no \"text\""},

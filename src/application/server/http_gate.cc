@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "wire/frames.h"
 
@@ -57,7 +58,7 @@ bool is_loopback_host(std::string_view host) {
 }
 
 HttpAnswer json_answer(std::uint32_t status, const nlohmann::ordered_json& json) {
-  return {status, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"};
+  return {status, dump_json(json) + "\n"};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/json.h"
 #include "inference/tokenizer/engine_encoder.h"
 #include "inference/tokenizer/model_codec.h"
 #include "inference/tokenizer/pre_tokenizers.h"
@@ -111,7 +112,7 @@ std::string variables_of(const TokenizerParts& parts) {
   add("bos_token", parts.bos_id);
   add("eos_token", parts.eos_id);
   add("unk_token", parts.unknown_id);
-  return variables.dump();
+  return dump_json(variables);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/json.h"
 #include "inference/tokenizer/engine_encoder.h"
 #include "inference/tokenizer/model_codec.h"
 #include "inference/tokenizer/pre_tokenizers.h"
@@ -95,7 +96,7 @@ Result<ModelTextCodec> codec_from_json(std::string_view tokenizer_json,
   made.encoder = std::move(tokenizer.encoder);
   made.vocabulary = std::move(tokenizer.vocabulary);
   made.chat_template = chat_template.empty() ? template_text(config) : std::string(chat_template);
-  made.template_variables = variables.dump();
+  made.template_variables = dump_json(variables);
   made.clock = std::move(clock);
   return ModelTextCodec{std::make_unique<ModelCodec>(std::move(made)), adds_bos};
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "main/commands/bench_scheduling.h"
 #include "main/commands/bench_streams.h"
 #include "main/commands/output.h"
@@ -134,11 +135,10 @@ Result<void> bench_arrival(const cli::BenchOptions& options) {
     print("p99 with the prompt over the median without: " + decimal(ratio.median, 2) + " (" +
           decimal(ratio.least, 2) + " to " + decimal(ratio.most, 2) + ")\n");
   } else {
-    print(nlohmann::json{{"streams", options.streams.front()},
-                         {"prompt_tokens", options.prompt_tokens},
-                         {"ratio", ratio.median},
-                         {"results", rows}}
-              .dump() +
+    print(dump_json(nlohmann::json{{"streams", options.streams.front()},
+                                   {"prompt_tokens", options.prompt_tokens},
+                                   {"ratio", ratio.median},
+                                   {"results", rows}}) +
           "\n");
   }
   return {};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "inference/handlers/device_cost_curve.h"
 #include "main/commands/bench_scheduling.h"
 #include "main/commands/bench_streams.h"
@@ -235,7 +236,7 @@ Result<void> bench_batching(const cli::BenchOptions& options) {
     print("simulated: the production control layer on the cost curve of " +
           std::string(kCurve.name) + "; time is simulated too\n");
   }
-  if (!is_text) print(json.dump() + "\n");
+  if (!is_text) print(dump_json(json) + "\n");
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "main/commands/bench_guest.h"
 #include "main/commands/bench_scheduling.h"
 #include "main/machine/application.h"
@@ -41,7 +42,7 @@ Result<nlohmann::json> count(const Answerer& answerer, std::uint32_t token_count
   TRY(guests.launch(program, std::move(arguments)));
   const std::string message = TRY(guests.wait_for_message());
   TRY(guests.wait_for_ends());
-  const nlohmann::json answer = nlohmann::json::parse(message, nullptr, false);
+  const Json answer = TRY(parse_json(message, told(answerer)));
   if (!answer.is_object() || !answer.contains("ids") || answer["ids"].empty()) {
     return Error(ErrorCode::Internal, told(answerer) + ": no ids in its answer: " + message);
   }

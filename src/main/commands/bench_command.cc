@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/json.h"
 #include "cli/terminal.h"
 #include "main/commands/bench_contexts.h"
 #include "main/commands/bench_scheduling.h"
@@ -123,7 +124,7 @@ Result<void> bench_generate(const cli::BenchOptions& options) {
                                        ? 0.0
                                        : static_cast<double>(statistics.scheduler_ns) * 1e-3 /
                                              static_cast<double>(statistics.batch_count);
-  if (!text) print(json.dump() + "\n");
+  if (!text) print(dump_json(json) + "\n");
   return {};
 }
 
@@ -277,7 +278,7 @@ Result<void> bench_kv(const cli::BenchOptions& options) {
         "prompt, a token each, and what\nthey add. A length leaves room for the " +
         std::to_string(kDecodeTokens) + " tokens decoded behind it.\n");
   } else {
-    print(rows.dump() + "\n");
+    print(dump_json(rows) + "\n");
   }
   return {};
 }

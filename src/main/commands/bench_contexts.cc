@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "main/commands/bench_streams.h"
 #include "main/commands/context_scenarios.h"
 #include "main/commands/output.h"
@@ -39,7 +40,7 @@ Result<void> bench_restore(const cli::BenchOptions& options) {
                                  {"speedup_warm", computed.median / warm.median},
                                  {"file_cache_share", times.cached_share},
                                  {"store_bytes", times.store_bytes}};
-    print(json.dump() + "\n");
+    print(dump_json(json) + "\n");
     return {};
   }
   print(std::to_string(options.tokens) + " tokens, " + std::to_string(options.repetitions) +
@@ -73,7 +74,7 @@ Result<void> bench_pressure(const cli::BenchOptions& options) {
                                  {"ratio", tight.median / roomy.median},
                                  {"suspension_count", times.suspension_count},
                                  {"lost_token_count", times.lost_token_count}};
-    print(json.dump() + "\n");
+    print(dump_json(json) + "\n");
     return {};
   }
   print(std::to_string(count) + " conversations at once, " + std::to_string(options.prompt_tokens) +
@@ -97,7 +98,7 @@ Result<void> bench_sink(const cli::BenchOptions& options) {
                                  {"token_ms_by_fifth", times.token_ms},
                                  {"page_count_least", times.page_count_least},
                                  {"page_count_most", times.page_count_most}};
-    print(json.dump() + "\n");
+    print(dump_json(json) + "\n");
     return {};
   }
   print(std::to_string(options.tokens) + " tokens behind a sink of " + std::to_string(times.sink) +

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "main/commands/output.h"
 #include "main/commands/page_timings.h"
 #include "main/commands/trace_file.h"
@@ -21,7 +22,7 @@ void bench_times(const cli::BenchPagesOptions& options) {
       json[timing.key] = timing.median;
       json["least"][timing.key] = timing.least;
     }
-    print(json.dump() + "\n");
+    print(dump_json(json) + "\n");
     return;
   }
   for (const PageTiming& timing : timings) {
@@ -58,7 +59,7 @@ Result<void> bench_pages(const cli::BenchPagesOptions& options) {
                                  {"block_count", result.block_count},
                                  {"hit_count", result.hit_count},
                                  {"eviction_count", result.eviction_count}};
-    print(json.dump() + "\n");
+    print(dump_json(json) + "\n");
     return {};
   }
   const auto row = [](const std::string& name, const std::string& value) {

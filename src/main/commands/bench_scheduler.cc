@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "main/commands/bench_scheduling.h"
 #include "main/commands/bench_streams.h"
 #include "main/commands/output.h"
@@ -149,7 +150,7 @@ Result<void> bench_scheduler(const cli::BenchOptions& options) {
           " steps; a request is a stream's token, asked for with one command (forward_sample, as "
           "text_completion\nand generate do) or with two (context.forward and get_next_dist)\n");
   } else {
-    print(nlohmann::json{{"results", rows}}.dump() + "\n");
+    print(dump_json(nlohmann::json{{"results", rows}}) + "\n");
   }
   return {};
 }

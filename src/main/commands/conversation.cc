@@ -1,6 +1,7 @@
 #include "main/commands/conversation.h"
 
 #include <algorithm>
+#include "base/json.h"
 
 namespace quire {
 namespace {
@@ -32,8 +33,7 @@ void Conversation::clear() {
 Result<Ids> Conversation::encode(const nlohmann::json& messages, bool add_generation_prompt) const {
   const nlohmann::json request = {{"messages", messages},
                                   {"add_generation_prompt", add_generation_prompt}};
-  const std::vector<inference::TokenId> tokens = TRY(
-      codec_.encode_chat(request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  const std::vector<inference::TokenId> tokens = TRY(codec_.encode_chat(dump_json(request)));
   Ids ids;
   ids.reserve(tokens.size());
   for (const inference::TokenId token : tokens) ids.push_back(static_cast<std::uint32_t>(token));

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/json.h"
 #include "cli/terminal.h"
 #include "inference/kernels/kernels.h"
 #include "inference/weights/model_files.h"
@@ -208,7 +209,7 @@ int doctor_command(const cli::DoctorOptions& options) {
     }
     nlohmann::json json = {{"version", QUIRE_VERSION}, {"ok", good}, {"findings", list}};
     if (costs) json["tiers"] = tier_costs_json(*costs);
-    print(json.dump() + "\n");
+    print(dump_json(json) + "\n");
   } else {
     print(std::string("quire ") + QUIRE_VERSION + "\n");
     print_findings(findings);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/npy.h"
 #include "cli/terminal.h"
 #include "main/commands/eval_input.h"
@@ -223,13 +224,12 @@ Result<EvalInput> read_input(const cli::EvalOptions& options, HostLoop& loop,
 void tell(const Score& score, double duration_s, cli::OutputStyle style) {
   const std::size_t count = score.argmax.size();
   if (style == cli::OutputStyle::Json) {
-    print(nlohmann::json{{"tokens", count},
-                         {"mean_nll", score.mean()},
-                         {"perplexity", std::exp(score.mean())},
-                         {"nll", score.nll},
-                         {"argmax", score.argmax},
-                         {"seconds", duration_s}}
-              .dump() +
+    print(dump_json(nlohmann::json{{"tokens", count},
+                                   {"mean_nll", score.mean()},
+                                   {"perplexity", std::exp(score.mean())},
+                                   {"nll", score.nll},
+                                   {"argmax", score.argmax},
+                                   {"seconds", duration_s}}) +
           "\n");
     return;
   }

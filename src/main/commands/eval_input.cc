@@ -1,9 +1,9 @@
 #include "main/commands/eval_input.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/file.h"
+#include "base/json.h"
 #include "base/npy.h"
+#include "base/utf8.h"
 
 namespace quire {
 namespace {
@@ -41,19 +41,20 @@ Result<std::vector<std::uint32_t>> checked_positions(const NpyArray& array,
 Result<std::vector<std::uint32_t>> read_ids(const std::string& path,
                                             std::uint32_t vocabulary_size) {
   const std::string text = TRY(read_file(path, kFileBytesMax));
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_object() && json.contains("ids")) json = nlohmann::json(json["ids"]);
+  Json json = TRY(parse_json(text, path));
+  if (json.is_object() && json.contains("ids")) json = Json(json["ids"]);
   if (!json.is_array()) {
-    return Error(ErrorCode::InvalidArgument, path + " is no JSON array of token ids");
+    return Error(ErrorCode::InvalidArgument,
+                 path + " is not a JSON array of token ids, nor an object with \"ids\"");
   }
   std::vector<std::uint32_t> ids;
   ids.reserve(json.size());
-  for (const nlohmann::json& each : json) {
+  for (const Json& each : json) {
     if (!each.is_number_unsigned() || each.get<std::uint64_t>() >= vocabulary_size) {
-      return Error(ErrorCode::InvalidArgument, path + ": " + each.dump().substr(0, 40) +
-                                                   " at index " + std::to_string(ids.size()) +
-                                                   " is no token id below " +
-                                                   std::to_string(vocabulary_size));
+      return Error(ErrorCode::InvalidArgument,
+                   path + ": " + printable(dump_json(each).substr(0, 40)) + " at index " +
+                       std::to_string(ids.size()) + " is not a token id: whole numbers below " +
+                       std::to_string(vocabulary_size) + " were expected");
     }
     ids.push_back(each.get<std::uint32_t>());
   }

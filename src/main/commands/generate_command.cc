@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/terminal.h"
 #include "main/commands/output.h"
 #include "main/commands/sampling_flags.h"
@@ -104,7 +105,7 @@ Result<void> generate(const cli::GenerateOptions& options) {
       {"finish_reason", finish_reason_name(generator.reason())},
       {"timing", timing_json(timing, prompt.size(), generator.ids().size())},
       {"pages", pages_json(*machine, generator)}};
-  print(answer.dump() + "\n");
+  print(dump_json(answer) + "\n");
   return {};
 }
 

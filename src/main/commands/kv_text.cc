@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "cli/terminal.h"
 
@@ -142,7 +143,7 @@ nlohmann::json snapshot_json(const SnapshotInfo& snapshot, const SnapshotRecord&
 }
 
 std::string json_line(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return dump_json(json) + "\n";
 }
 
 }  // namespace quire

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/terminal.h"
 #include "inference/weights/model_store.h"
 #include "main/commands/output.h"
@@ -39,7 +40,7 @@ Result<void> list(const cli::ModelOptions& options) {
   if (options.output == cli::OutputStyle::Json) {
     nlohmann::json json = nlohmann::json::array();
     for (const StoredModel& model : models) json.push_back(stored_json(model));
-    print(json.dump() + "\n");
+    print(dump_json(json) + "\n");
     return {};
   }
   std::size_t widest = 0;
@@ -112,7 +113,7 @@ nlohmann::json facts_json(const ModelFacts& facts) {
 Result<void> show(const cli::ModelOptions& options) {
   const ModelFacts facts = TRY(read_model_facts(options.model, options.engine));
   if (options.output == cli::OutputStyle::Json) {
-    print(facts_json(facts).dump() + "\n");
+    print(dump_json(facts_json(facts)) + "\n");
   } else {
     print_facts(facts);
   }
@@ -121,7 +122,7 @@ Result<void> show(const cli::ModelOptions& options) {
 
 void print_stored(const cli::ModelOptions& options, const char* what, const StoredModel& model) {
   print(options.output == cli::OutputStyle::Json
-            ? stored_json(model).dump() + "\n"
+            ? dump_json(stored_json(model)) + "\n"
             : std::string(what) + " " + model.name + " (" + cli::bytes_text(model.bytes) + ")\n");
 }
 
@@ -141,7 +142,7 @@ Result<void> remove(const cli::ModelOptions& options) {
   const ModelStore store = TRY(open_store());
   TRY(store.remove(options.model));
   print(options.output == cli::OutputStyle::Json
-            ? nlohmann::json{{"removed", options.model}}.dump() + "\n"
+            ? dump_json(nlohmann::json{{"removed", options.model}}) + "\n"
             : "removed " + options.model + "\n");
   return {};
 }
@@ -156,7 +157,7 @@ Result<void> verify(const cli::ModelOptions& options) {
   TRY(store.verify(name, report_to(progress)));
   progress.finish();
   print(options.output == cli::OutputStyle::Json
-            ? nlohmann::json{{"name", name}, {"ok", true}}.dump() + "\n"
+            ? dump_json(nlohmann::json{{"name", name}, {"ok", true}}) + "\n"
             : name + ": every byte as recorded\n");
   return {};
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "control/pages/page_graph_text.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/output.h"
@@ -119,8 +120,10 @@ Result<SavedReport> read_report(const std::string& path) {
   const auto wrong = [&path](const std::string& what) {
     return Error(ErrorCode::Corrupted, path + " is no report of --kv-report: " + what);
   };
-  const nlohmann::json json = nlohmann::json::parse(bytes, nullptr, false);
-  if (!json.is_object()) return wrong("it is no JSON object");
+  const Result<Json> parsed = parse_json(bytes, "its text");
+  if (!parsed.ok()) return wrong(std::string(parsed.error().message()));
+  const Json& json = parsed.value();
+  if (!json.is_object()) return wrong("it is not a JSON object");
   if (!json.contains("format") || json["format"] != kFormat) {
     return wrong("its \"format\" is not \"" + std::string(kFormat) + "\"");
   }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/file.h"
+#include "base/json.h"
 
 namespace quire {
 namespace {
@@ -22,20 +22,20 @@ Result<std::vector<Arguments>> parse_each(const std::string& text, const std::st
     begin = end + 1;
     line_number += 1;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("args")) json = nlohmann::json(json["args"]);
+    const std::string where = name + ", line " + std::to_string(line_number);
+    Json json = TRY(parse_json(line, where));
+    if (json.is_object() && json.contains("args")) json = Json(json["args"]);
     const bool strings =
         json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& each) {
           return each.is_string() || each.is_number();
         });
     if (!strings) {
       return Error(ErrorCode::InvalidArgument,
-                   name + ", line " + std::to_string(line_number) +
-                       ": a line is a JSON array of arguments, or an object with \"args\"");
+                   where + ": a line is a JSON array of arguments, or an object with \"args\"");
     }
     Arguments arguments;
-    for (const nlohmann::json& each : json) {
-      arguments.push_back(each.is_string() ? each.get<std::string>() : each.dump());
+    for (const Json& each : json) {
+      arguments.push_back(each.is_string() ? each.get<std::string>() : dump_json(each));
     }
     all.push_back(std::move(arguments));
   }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "cli/exit_code.h"
 #include "main/commands/output.h"
@@ -12,7 +13,7 @@ namespace quire {
 namespace {
 
 std::string dump(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return dump_json(json) + "\n";
 }
 
 double seconds_between(std::uint64_t from_ns, std::uint64_t to_ns) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/terminal.h"
 #include "main/commands/input_lines.h"
 #include "main/commands/instance_limits.h"
@@ -247,7 +248,7 @@ Result<int> run(const cli::RunOptions& options) {
   const control::TierStatistics tiers = machine->tiers();
   const cli::Terminal terminal = cli::Terminal::standard_error();
   const std::string line = options.output == cli::OutputStyle::Json
-                               ? closing_json(client, statistics, tiers, duration_s).dump()
+                               ? dump_json(closing_json(client, statistics, tiers, duration_s))
                                : closing_line(client, statistics, tiers, duration_s);
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
   return client.exit_code();

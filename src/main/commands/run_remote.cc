@@ -12,6 +12,7 @@
 #include "application/server/server_client.h"
 #include "base/file.h"
 #include "base/guest_name.h"
+#include "base/json.h"
 #include "cli/terminal.h"
 #include "main/commands/input_lines.h"
 #include "main/commands/interrupt.h"
@@ -406,7 +407,7 @@ Result<int> run_remote(const cli::RunOptions& options) {
   TRY(run.run(interrupt));
   const double duration_s = std::chrono::duration<double>(SteadyTime::now() - begin).count();
   const std::string line = options.output == cli::OutputStyle::Json
-                               ? totals_json(printer.totals(), duration_s).dump()
+                               ? dump_json(totals_json(printer.totals(), duration_s))
                                : "[" + totals_text(printer.totals(), duration_s) + "]";
   const cli::Terminal terminal = cli::Terminal::standard_error();
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());

@@ -1,11 +1,11 @@
 #include "main/commands/status_command.h"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "application/server/server_client.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "cli/terminal.h"
 #include "main/commands/kv_text.h"
@@ -104,12 +104,12 @@ std::string status_text(const wire::StatusReply& status, const wire::StatusDetai
 }
 
 // As it is on the wire, without the envelope.
-std::string status_json(wire::StatusReply status) {
+Result<std::string> status_json(wire::StatusReply status) {
   const wire::Message message = wire::encode(wire::ServerFrame(wire::Reply{1, std::move(status)}));
-  nlohmann::ordered_json json = nlohmann::ordered_json::parse(message.bytes);
+  OrderedJson json = TRY(parse_ordered_json(message.bytes, "status"));
   json.erase("reply");
   json.erase("id");
-  return json.dump() + "\n";
+  return dump_json(json) + "\n";
 }
 
 Result<int> status(const cli::StatusOptions& options) {
@@ -125,8 +125,8 @@ Result<int> status(const cli::StatusOptions& options) {
     return Error(ErrorCode::Unavailable,
                  "the server at " + options.server + " tells nothing of its tenants");
   }
-  print(options.output == cli::OutputStyle::Json ? status_json(std::move(*told))
-                                                 : status_text(*told, *told->detail));
+  const bool is_json = options.output == cli::OutputStyle::Json;
+  print(is_json ? TRY(status_json(std::move(*told))) : status_text(*told, *told->detail));
   return cli::number(cli::ExitCode::Ok);
 }
 

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json.h"
+#include "base/utf8.h"
 #include "main/commands/output.h"
 #include "main/machine/machine.h"
 
@@ -14,6 +16,7 @@ namespace {
 using inference::TokenId;
 
 constexpr std::uint64_t kMessagesBytesMax = std::uint64_t{64} << 20;
+constexpr std::size_t kShownBytesMax = 40;  // Of an element that is not a token id.
 
 int finish(const Result<void>& done) {
   return done.ok() ? cli::number(cli::ExitCode::Ok) : fail(done.error());
@@ -23,7 +26,7 @@ void print_ids(const std::vector<TokenId>& tokens, cli::OutputStyle style) {
   std::vector<std::uint32_t> ids;
   for (const TokenId token : tokens) ids.push_back(static_cast<std::uint32_t>(token));
   if (style == cli::OutputStyle::Json) {
-    print(nlohmann::json{{"ids", ids}}.dump() + "\n");
+    print(dump_json(nlohmann::json{{"ids", ids}}) + "\n");
     return;
   }
   std::string line;
@@ -44,21 +47,27 @@ Error no_ids(const std::string& what) {
   return Error(ErrorCode::InvalidArgument, what + ": token ids are whole numbers below 2^32");
 }
 
+// `json` is an array of ids, or an object whose "ids" is one.
+Result<std::vector<TokenId>> json_ids(Json json) {
+  if (json.is_object() && json.contains("ids")) json = Json(json["ids"]);
+  if (!json.is_array()) return no_ids("an object without an array \"ids\"");
+  std::vector<TokenId> tokens;
+  for (const Json& each : json) {
+    if (!each.is_number_unsigned() ||
+        each.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max()) {
+      return no_ids(printable(dump_json(each).substr(0, kShownBytesMax)));
+    }
+    tokens.push_back(TokenId{each.get<std::uint32_t>()});
+  }
+  return tokens;
+}
+
 // A JSON array, {"ids": [...]}, or numbers with white space between.
 Result<std::vector<TokenId>> parse_ids(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const bool is_json = first != std::string::npos && (text[first] == '[' || text[first] == '{');
+  if (is_json) return json_ids(TRY(parse_json(text, "standard input")));
   std::vector<TokenId> tokens;
-  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (json.is_object() && json.contains("ids")) json = nlohmann::json(json["ids"]);
-  if (json.is_array()) {
-    for (const nlohmann::json& each : json) {
-      if (!each.is_number_unsigned() ||
-          each.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max()) {
-        return no_ids(each.dump());
-      }
-      tokens.push_back(TokenId{each.get<std::uint32_t>()});
-    }
-    return tokens;
-  }
   std::uint64_t number = 0;
   bool inside = false;
   for (const char letter : text + " ") {
@@ -71,7 +80,7 @@ Result<std::vector<TokenId>> parse_ids(const std::string& text) {
       number = 0;
       inside = false;
     } else {
-      return no_ids("\"" + std::string(1, letter) + "\"");
+      return no_ids(in_quotes(std::string_view(&letter, 1)));
     }
   }
   return tokens;
@@ -97,7 +106,8 @@ Result<nlohmann::json> chat_request(const cli::TemplateOptions& options) {
     const std::string text = options.messages_file.empty()
                                  ? TRY(read_standard_input())
                                  : TRY(read_file(options.messages_file, kMessagesBytesMax));
-    request = nlohmann::json::parse(text, nullptr, false);
+    request = TRY(
+        parse_json(text, options.messages_file.empty() ? "standard input" : options.messages_file));
     if (request.is_array()) request = nlohmann::json{{"messages", request}};
   } else {
     request["messages"] = nlohmann::json::array();
@@ -124,14 +134,15 @@ Result<nlohmann::json> chat_request(const cli::TemplateOptions& options) {
 Result<void> apply_template(const cli::TemplateOptions& options) {
   const std::unique_ptr<inference::TextCodec> codec = TRY(open_text_codec(options.model));
   const nlohmann::json request = TRY(chat_request(options));
-  const std::string text = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = dump_json(request);
   if (options.ids) {
     print_ids(TRY(codec->encode_chat(text)), options.output);
     return {};
   }
   const std::string prompt = TRY(codec->apply_chat_template(text));
-  print(options.output == cli::OutputStyle::Json ? nlohmann::json{{"text", prompt}}.dump() + "\n"
-                                                 : prompt + "\n");
+  print(options.output == cli::OutputStyle::Json
+            ? dump_json(nlohmann::json{{"text", prompt}}) + "\n"
+            : prompt + "\n");
   return {};
 }
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "base/file.h"
+#include "base/json.h"
 
 namespace quire {
 namespace {
@@ -48,15 +48,15 @@ class JsonLines {
   Result<void> read_line(std::string_view line) {
     ++line_number_;
     if (line.empty()) return {};
-    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object()) return wrong("is no JSON object");
+    const Json json = TRY(parse_json(line, path_ + ": line " + std::to_string(line_number_)));
+    if (!json.is_object()) return wrong("is not a JSON object");
     const auto time = json.find("timestamp");
     const auto ids = json.find("hash_ids");
     if (time == json.end() || !time->is_number_unsigned()) return wrong("has no timestamp in ms");
     if (ids == json.end() || !ids->is_array()) return wrong("has no list of hash_ids");
     control::TraceRequest request;
     request.time_ms = time->get<std::uint64_t>();
-    for (const nlohmann::json& id : *ids) {
+    for (const Json& id : *ids) {
       if (!id.is_number_unsigned()) return wrong("has a hash_id that is no whole number");
       request.blocks.push_back(name_of(id.get<std::uint64_t>()));
     }
