@@ -58,6 +58,7 @@ class GgufBuilder {
   // Dimensions fastest first; `type` is GGML's id.
   void add_tensor(const std::string& name, const std::vector<std::uint64_t>& dimensions,
                   std::uint32_t type, std::string_view bytes) {
+    tensors_.push_back({name, dimensions, type, std::string(bytes)});
     put_text(directory_, name + " name", name);
     put(directory_, name + " dimension count", static_cast<std::uint32_t>(dimensions.size()));
     for (const std::uint64_t each : dimensions) put(directory_, name + " dimension", each);
@@ -65,14 +66,43 @@ class GgufBuilder {
     put(directory_, name + " offset", static_cast<std::uint64_t>(data_.size()));
     data_ += bytes;
     data_.resize((data_.size() + alignment - 1) / alignment * alignment, '\0');
-    ++tensor_count_;
   }
+
+  // As gguf-split does: the metadata goes into the first shard, and the next tensor_counts[i]
+  // tensors into shard i. add_split_keys() is left to the caller.
+  std::vector<GgufBuilder> split(const std::vector<std::size_t>& tensor_counts) const {
+    std::vector<GgufBuilder> shards(tensor_counts.size());
+    shards[0].pairs_ = pairs_;
+    shards[0].pair_count_ = pair_count_;
+    auto next = tensors_.begin();
+    for (std::size_t index = 0; index < shards.size(); ++index) {
+      shards[index].alignment = index == 0 ? alignment : 32;
+      for (std::size_t count = 0; count < tensor_counts[index]; ++count, ++next) {
+        shards[index].add_tensor(next->name, next->dimensions, next->type, next->bytes);
+      }
+    }
+    return shards;
+  }
+  // With the types that gguf-split writes.
+  void add_split_keys(std::uint16_t index, std::uint16_t count, std::int32_t all_tensor_count) {
+    add_scalar("split.no", inference::GgufType::U16, index);
+    add_scalar("split.count", inference::GgufType::U16, count);
+    add_scalar("split.tensors.count", inference::GgufType::I32, all_tensor_count);
+  }
+  struct Tensor {
+    std::string name;
+    std::vector<std::uint64_t> dimensions;
+    std::uint32_t type;
+    std::string bytes;
+  };
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  std::size_t tensor_count() const { return tensors_.size(); }
 
   std::string build() {
     Section head;
     put(head, "magic", std::uint32_t{0x46554747});
     put(head, "version", version);
-    put(head, "tensor count", tensor_count_);
+    put(head, "tensor count", static_cast<std::uint64_t>(tensors_.size()));
     put(head, "metadata count", pair_count_);
     fields_ = head.fields;
     append(head.bytes, pairs_);
@@ -116,8 +146,8 @@ class GgufBuilder {
   Section pairs_;
   Section directory_;
   std::string data_;
+  std::vector<Tensor> tensors_;
   std::uint64_t pair_count_ = 0;
-  std::uint64_t tensor_count_ = 0;
   std::vector<Field> fields_;
 };
 

@@ -143,15 +143,15 @@ inline void add_hyperparameters(GgufBuilder& builder, const inference::ModelSpec
 
 }  // namespace tiny_gguf_detail
 
-// The file's bytes. `format` (F32, F16, BF16 or Q8_0) is that of the matrices; vectors stay F32.
-inline std::string tiny_gguf(const std::string& model,
-                             inference::NumberFormat format = inference::NumberFormat::F32) {
+// `format` (F32, F16, BF16 or Q8_0) is that of the matrices; vectors stay F32.
+inline GgufBuilder tiny_gguf_builder(
+    const std::string& model, inference::NumberFormat format = inference::NumberFormat::F32) {
   using namespace tiny_gguf_detail;
   auto opened = inference::open_model(golden_path(model));
   auto file = inference::SafetensorsFile::open_folder(golden_path(model));
   if (!opened.ok() || !file.ok()) {
     ADD_FAILURE() << "cannot read the golden model " << model;
-    return "";
+    return {};
   }
   const inference::ModelSpec& spec = opened.value()->spec();
   GgufBuilder builder;
@@ -179,7 +179,44 @@ inline std::string tiny_gguf(const std::string& model,
                        {tensor.dimensions.rbegin(), tensor.dimensions.rend()}, encoded.type,
                        encoded.bytes);
   }
-  return builder.build();
+  return builder;
+}
+
+// The file's bytes.
+inline std::string tiny_gguf(const std::string& model,
+                             inference::NumberFormat format = inference::NumberFormat::F32) {
+  return tiny_gguf_builder(model, format).build();
+}
+
+// The shards of a tiny model as gguf-split writes them: tensor_counts[i] tensors in shard i, and in
+// the last one those that are left.
+inline std::vector<std::string> tiny_gguf_shards(const std::string& model,
+                                                 std::vector<std::size_t> tensor_counts) {
+  const GgufBuilder whole = tiny_gguf_builder(model);
+  std::size_t left = whole.tensor_count();
+  for (const std::size_t count : tensor_counts) left -= count;
+  tensor_counts.push_back(left);
+  std::vector<std::string> files;
+  std::uint16_t index = 0;
+  for (GgufBuilder& shard : whole.split(tensor_counts)) {
+    shard.add_split_keys(index++, static_cast<std::uint16_t>(tensor_counts.size()),
+                         static_cast<std::int32_t>(whole.tensor_count()));
+    files.push_back(shard.build());
+  }
+  return files;
+}
+
+// Writes them to FOLDER/NAME-00001-of-0000N.gguf and so on; the path of the first.
+inline std::string write_tiny_shards(const std::string& folder, const std::string& name,
+                                     const std::string& model,
+                                     const std::vector<std::size_t>& tensor_counts) {
+  const std::vector<std::string> files = tiny_gguf_shards(model, tensor_counts);
+  const inference::ShardName shard{folder + "/" + name, 1,
+                                   static_cast<std::uint32_t>(files.size())};
+  for (std::uint32_t number = 1; number <= shard.count; ++number) {
+    std::ofstream(shard.path_of(number), std::ios::binary) << files[number - 1];
+  }
+  return shard.path_of(1);
 }
 
 // Writes it to a file of its own under the test's temporary folder; the path.

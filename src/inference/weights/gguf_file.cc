@@ -128,7 +128,7 @@ class GgufReader {
                                      const std::string& field) const;
   Result<void> size_tensor(GgufTensor& tensor, std::uint64_t offset,
                            const std::string& field) const;
-  Result<void> place_tensors(GgufFile& file, std::uint64_t alignment) const;
+  Result<void> place_tensors(GgufFile& file) const;
 
   const ByteSource& source_;
   std::uint64_t position_ = 0;
@@ -346,7 +346,8 @@ Result<GgufTensor> GgufReader::tensor(std::uint64_t index) {
 }
 
 // Turns offsets from the start of the data into offsets in the file; none may leave it or overlap.
-Result<void> GgufReader::place_tensors(GgufFile& file, std::uint64_t alignment) const {
+Result<void> GgufReader::place_tensors(GgufFile& file) const {
+  const std::uint64_t alignment = file.alignment;
   const std::uint64_t data_offset = (position_ + alignment - 1) / alignment * alignment;
   std::vector<const GgufTensor*> ordered;
   for (GgufTensor& tensor : file.tensors) {
@@ -379,6 +380,7 @@ Result<void> GgufReader::place_tensors(GgufFile& file, std::uint64_t alignment) 
 }
 
 Result<void> GgufReader::read_header(GgufFile& file) {
+  if (source_.bytes() == 0) return Error(ErrorCode::Corrupted, source_.name() + " is empty");
   const std::uint32_t magic = TRY(number<std::uint32_t>("magic"));
   if (magic != kMagic) return corrupted(0, "the file does not begin with \"GGUF\"");
   file.version = TRY(number<std::uint32_t>("version"));
@@ -404,7 +406,7 @@ Result<void> GgufReader::read_header(GgufFile& file) {
                              std::to_string(kGgufMetadataCountMax) + " are allowed");
   }
   TRY(read_metadata(*file.metadata, metadata_count));
-  const std::uint64_t data_alignment = TRY(alignment(*file.metadata));
+  file.alignment = TRY(alignment(*file.metadata));
   std::unordered_set<std::string> names;
   for (std::uint64_t index = 0; index < tensor_count; ++index) {
     const std::uint64_t offset = position_;
@@ -414,7 +416,8 @@ Result<void> GgufReader::read_header(GgufFile& file) {
     }
     file.tensors.push_back(std::move(parsed));
   }
-  return place_tensors(file, data_alignment);
+  file.header_bytes = position_;
+  return place_tensors(file);
 }
 
 Result<GgufFile> GgufFile::parse(std::shared_ptr<const ByteSource> source) {
@@ -422,6 +425,7 @@ Result<GgufFile> GgufFile::parse(std::shared_ptr<const ByteSource> source) {
   file.metadata = std::make_unique<GgufMetadata>();
   GgufReader reader(*source);
   TRY(reader.read_header(file));
+  for (GgufTensor& tensor : file.tensors) tensor.source = source;
   file.source = std::move(source);
   return file;
 }

@@ -121,13 +121,18 @@ struct GgufTensor {
   NumberFormat format{};
   std::uint32_t dimension_count = 0;
   std::uint64_t dimensions[kGgufDimensionCountMax] = {1, 1, 1, 1};  // Fastest first.
-  std::uint64_t offset = 0;                                         // In the file.
+  std::uint64_t offset = 0;                                         // In `source`.
   std::uint64_t bytes = 0;
+  std::shared_ptr<const ByteSource> source;
 };
 
+// One file, or all shards of a model (read_gguf): then `source` is the first, and each tensor names
+// its own.
 struct GgufFile {
   std::shared_ptr<const ByteSource> source;
   std::uint32_t version = 0;
+  std::uint64_t header_bytes = 0;  // The data begins at the next multiple of the alignment.
+  std::uint64_t alignment = 0;
   std::unique_ptr<GgufMetadata> metadata;
   std::vector<GgufTensor> tensors;  // In file order.
 

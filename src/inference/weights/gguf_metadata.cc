@@ -73,6 +73,10 @@ const GgufValue* GgufMetadata::find(std::string_view key) const {
 Error GgufMetadata::wrong_type(std::string_view key, const GgufValue& value,
                                std::string_view wanted) const {
   std::string is = gguf_type_name(value.type);
+  if (const auto integer = as_integer(value.type, value.bits)) {
+    is += " " + (integer->negative ? std::to_string(static_cast<std::int64_t>(integer->bits))
+                                   : std::to_string(integer->bits));
+  }
   if (value.type == GgufType::Array) {
     is = std::to_string(value.count) + " of " + gguf_type_name(value.element_type);
   }

@@ -36,7 +36,7 @@ Result<std::vector<float>> stored_factors(const GgufFile& file, const GgufTensor
                        " were expected");
   }
   std::vector<float> factors(head_dim / 2);
-  TRY(file.source->read(tensor.offset, std::as_writable_bytes(std::span(factors))));
+  TRY(tensor.source->read(tensor.offset, std::as_writable_bytes(std::span(factors))));
   return factors;
 }
 
@@ -180,7 +180,7 @@ Result<std::vector<StoredTensor>> gguf_stored_tensors(const GgufFile& file) {
                      "tensor " + in_quotes(tensor.name) + " has more than two dimensions");
     }
     stored.push_back({tensor.name, tensor.format, tensor.dimensions[1], tensor.dimensions[0],
-                      tensor.offset, file.source});
+                      tensor.offset, tensor.source});
   }
   return stored;
 }

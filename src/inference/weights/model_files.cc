@@ -38,9 +38,9 @@ Result<StoredTensor> stored(const SafetensorsTensor& tensor) {
   return result;
 }
 
-Result<std::unique_ptr<ModelFiles>> open_gguf(const std::string& path) {
+Result<std::shared_ptr<const ByteSource>> open_file(const std::string& path) {
   File file = TRY(File::open(path));
-  return open_gguf_model(std::make_shared<FileSource>(std::move(file)));
+  return std::shared_ptr<const ByteSource>(std::make_shared<FileSource>(std::move(file)));
 }
 
 Result<std::unique_ptr<ModelFiles>> open_folder(const std::string& path) {
@@ -89,21 +89,32 @@ ModelFiles::ModelFiles(std::string path, ModelSpec spec, WeightSource weights,
       metadata_(std::move(metadata)),
       texts_(std::move(texts)) {}
 
-Result<std::unique_ptr<ModelFiles>> open_gguf_model(std::shared_ptr<const ByteSource> source) {
-  std::string name = source->name();
-  GgufFile file = TRY(GgufFile::parse(std::move(source)));
+Result<std::unique_ptr<ModelFiles>> open_gguf_model(const std::string& path,
+                                                    const OpenSource& open) {
+  GgufFile file = TRY(read_gguf(path, open));
   ModelSpec spec = TRY(gguf_model_spec(file));
   const std::vector<StoredTensor> tensors = TRY(gguf_stored_tensors(file));
   set_switches(tensors, TensorNaming::Gguf, spec);
   WeightSource weights = TRY(bind_tensors(tensors, TensorNaming::Gguf, spec));
-  return std::make_unique<ModelFiles>(std::move(name), std::move(spec), std::move(weights),
+  return std::make_unique<ModelFiles>(path, std::move(spec), std::move(weights),
                                       std::move(file.metadata), TokenizerTexts{});
+}
+
+Result<std::unique_ptr<ModelFiles>> open_gguf_model(std::shared_ptr<const ByteSource> source) {
+  const std::string name = source->name();
+  const OpenSource open =
+      [&](const std::string& path) -> Result<std::shared_ptr<const ByteSource>> {
+    if (path == name) return source;
+    return Error(ErrorCode::NotFound, "there is no " + path);
+  };
+  return open_gguf_model(name, open);
 }
 
 Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
   std::error_code status;
   const bool is_folder = std::filesystem::is_directory(path, status);
-  Result<std::unique_ptr<ModelFiles>> opened = is_folder ? open_folder(path) : open_gguf(path);
+  Result<std::unique_ptr<ModelFiles>> opened =
+      is_folder ? open_folder(path) : open_gguf_model(path, open_file);
   if (!opened.ok()) {
     return std::move(opened).take_error().while_("cannot open the model " + in_quotes(path));
   }

@@ -1,7 +1,7 @@
 #pragma once
-// ModelFiles: one model on disk, opened and checked: a GGUF file, or a folder with config.json and
-// safetensors. Everything here was validated: hyperparameters are bounded, every tensor that the
-// transformer body needs exists with the right shape and lies inside its file.
+// ModelFiles: one model on disk, opened and checked: a GGUF file or its shards, or a folder with
+// config.json and safetensors. Everything here was validated: hyperparameters are bounded, every
+// tensor that the transformer body needs exists with the right shape and lies inside its file.
 //
 // Owns     the open files. Tensor bytes stay on disk until weights().read().
 // Thread   any; nothing changes after open_model.
@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/sha256.h"
 #include "inference/weights/gguf_file.h"
+#include "inference/weights/gguf_shards.h"
 #include "inference/weights/model_spec.h"
 #include "inference/weights/weight_source.h"
 
@@ -45,10 +46,14 @@ class ModelFiles final {
   TokenizerTexts texts_;
 };
 
-// A GGUF file, or a folder that holds config.json and model.safetensors (or its index and shards).
+// A GGUF file, any shard of a GGUF model, or a folder that holds config.json and model.safetensors
+// (or its index and shards).
 Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path);
 
-// The same for the bytes of a GGUF file that lie elsewhere.
+// A GGUF model whose files `open` gives.
+Result<std::unique_ptr<ModelFiles>> open_gguf_model(const std::string& path,
+                                                    const OpenSource& open);
+// A whole GGUF file whose bytes lie elsewhere.
 Result<std::unique_ptr<ModelFiles>> open_gguf_model(std::shared_ptr<const ByteSource> source);
 
 // The digest names everything that the bits of keys and values depend on in the model itself: the

@@ -98,12 +98,10 @@ void set_tiers(const cli::EngineOptions& options, std::uint64_t page_bytes,
   }
 }
 
-// As the user knows it: the file's name without ".gguf", or the folder's. What the files say of
-// themselves is often the name of a training run.
+// As the user knows it: by the file or the folder. What the files say of themselves is often the
+// name of a training run.
 std::string served_name(const std::string& path) {
-  std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
-  if (!whole.has_filename()) whole = whole.parent_path();
-  return whole.extension() == ".gguf" ? whole.stem().string() : whole.filename().string();
+  return inference::model_name_of(std::filesystem::absolute(path).lexically_normal().string());
 }
 
 // One model's weights, pages and text.
