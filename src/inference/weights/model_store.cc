@@ -9,12 +9,14 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 #include "inference/weights/byte_source.h"
+#include "inference/weights/gguf_shards.h"
 #include "inference/weights/model_files.h"
 
 namespace quire::inference {
@@ -153,21 +155,124 @@ Result<void> store_file(const std::string& path, Fill fill) {
   return Error(ErrorCode::Io, "cannot store " + path + ": " + std::strerror(number));
 }
 
-Result<void> copy_model(const fs::path& from, const fs::path& to, const Progress& progress) {
-  const std::vector<std::string> files = TRY(files_of(from));
-  Watched watched{progress, TRY(bytes_of(from))};
+// A file of a model and its name in the model's folder; empty where the model is this one file.
+struct SourceFile {
+  std::string path;
+  std::string name;
+};
+
+// Where `path` is a shard of a model in several.
+std::optional<ShardName> find_shard(const fs::path& path) {
   std::error_code code;
-  if (files.size() != 1 || !files.front().empty()) fs::create_directory(to, code);
-  if (code) return io_error("make " + to.string(), code);
-  for (const std::string& file : files) {
-    const std::string target = file_in(to, file).string();
+  const std::optional<ShardName> shard = parse_shard_name(path.string());
+  return shard && shard->count > 1 && !fs::is_directory(path, code) ? shard : std::nullopt;
+}
+
+// The files to store for `path`, which open_model() accepts. Shards get the name of the model.
+Result<std::vector<SourceFile>> source_files(const fs::path& path, const std::string& name) {
+  std::vector<SourceFile> sources;
+  if (const std::optional<ShardName> shard = find_shard(path)) {
+    const ShardName stored{name, 1, shard->count};
+    for (std::uint32_t number = 1; number <= shard->count; ++number) {
+      sources.push_back({shard->path_of(number), stored.path_of(number)});
+    }
+    return sources;
+  }
+  for (const std::string& file : TRY(files_of(path))) {
+    sources.push_back({file_in(path, file).string(), file});
+  }
+  return sources;
+}
+
+bool is_one_file(const std::vector<SourceFile>& sources) {
+  return sources.size() == 1 && sources.front().name.empty();
+}
+
+Result<void> make_folder(const fs::path& path) {
+  std::error_code code;
+  fs::create_directory(path, code);
+  if (code) return io_error("make " + path.string(), code);
+  return {};
+}
+
+Result<void> copy_files(const std::vector<SourceFile>& sources, const fs::path& to,
+                        const Progress& progress) {
+  Watched watched{progress};
+  for (const SourceFile& source : sources) {
+    std::error_code code;
+    watched.bytes_expected += fs::file_size(source.path, code);
+    if (code) return io_error("size " + source.path, code);
+  }
+  if (!is_one_file(sources)) TRY(make_folder(to));
+  for (const SourceFile& source : sources) {
+    const std::string target = file_in(to, source.name).string();
     TRY(store_file(target, [&](int descriptor) {
-      return for_each_chunk(
-          file_in(from, file).string(), watched,
-          [&](std::span<const std::byte> bytes) { return write_all(descriptor, bytes, target); });
+      return for_each_chunk(source.path, watched, [&](std::span<const std::byte> bytes) {
+        return write_all(descriptor, bytes, target);
+      });
     }));
   }
   return {};
+}
+
+Result<void> link(const fs::path& to, const fs::path& at) {
+  std::error_code code;
+  fs::create_symlink(to, at, code);
+  if (code) return io_error("link " + at.string(), code);
+  return {};
+}
+
+Result<void> link_files(const std::vector<SourceFile>& sources, const fs::path& folder) {
+  TRY(make_folder(folder));
+  for (const SourceFile& source : sources) TRY(link(source.path, folder / source.name));
+  return {};
+}
+
+// One file, or all shards of a model: the address of each other shard is that of the given one with
+// another number.
+Result<void> download_model(const std::string& url, const std::string& name,
+                            const std::string& target, const Progress& progress) {
+  const std::size_t path_bytes = std::min(url.find_first_of("?#"), url.size());
+  const std::optional<ShardName> shard = parse_shard_name(url.substr(0, path_bytes));
+  DownloadOptions transfer;
+  transfer.progress = progress;
+  if (!shard || shard->count == 1) return download(url, target, transfer);
+  if (shard->count > kGgufShardCountMax) {
+    return Error(ErrorCode::TooLarge, url + " names a model of " + std::to_string(shard->count) +
+                                          " shards; at most " + std::to_string(kGgufShardCountMax) +
+                                          " are read");
+  }
+  TRY(make_folder(target));
+  std::uint64_t bytes_before = 0;
+  std::uint64_t bytes_of_file = 0;
+  transfer.progress = [&](std::uint64_t done, std::uint64_t) {
+    bytes_of_file = done;
+    return !progress || progress(bytes_before + done, 0);
+  };
+  const ShardName stored{target + "/" + name, 1, shard->count};
+  for (std::uint32_t number = 1; number <= shard->count; ++number) {
+    const std::string address = shard->path_of(number) + url.substr(path_bytes);
+    Result<void> done = download(address, stored.path_of(number), transfer);
+    if (!done.ok()) {
+      return std::move(done).take_error().while_("shard " + std::to_string(number) + " of " +
+                                                 std::to_string(shard->count));
+    }
+    bytes_before += bytes_of_file;
+    bytes_of_file = 0;
+  }
+  return {};
+}
+
+// What open_model() takes for a model in the store: a folder without config.json holds shards, and
+// stands for the first.
+std::string path_to_open(const fs::path& entry) {
+  std::error_code code;
+  if (!fs::is_directory(entry, code) || fs::exists(entry / "config.json", code)) return entry;
+  for (fs::directory_iterator each(entry, code), end; !code && each != end; each.increment(code)) {
+    const std::optional<ShardName> shard = parse_shard_name(each->path().string());
+    if (shard && shard->number == 1) return each->path();
+  }
+  return entry;
 }
 
 // The digests of a model's files as sha256sum writes them, with the names they will have.
@@ -189,11 +294,8 @@ Result<void> move(const fs::path& from, const fs::path& to) {
 }
 
 // The last part of a path or URL, without query and ending, as a model's name.
-std::string name_from(std::string source) {
-  source = source.substr(0, source.find_first_of("?#"));
-  while (source.size() > 1 && source.ends_with('/')) source.pop_back();
-  std::string name = source.substr(source.rfind('/') + 1);
-  if (name.ends_with(".gguf")) name.resize(name.size() - 5);
+std::string name_from(const std::string& source) {
+  std::string name = model_name_of(source.substr(0, source.find_first_of("?#")));
   std::ranges::transform(name, name.begin(), [](char each) {
     return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
   });
@@ -226,13 +328,14 @@ Result<std::vector<StoredModel>> ModelStore::list() const {
        each.increment(code)) {
     const fs::path& path = each->path();
     std::error_code status;
-    const bool is_folder =
-        fs::is_directory(path, status) && fs::exists(path / "config.json", status);
+    const std::string opened = path_to_open(path);
+    const bool is_folder = fs::is_directory(path, status) &&
+                           (opened != path || fs::exists(path / "config.json", status));
     if (!is_folder && path.extension() != ".gguf") continue;
     const std::string name = is_folder ? path.filename().string() : path.stem().string();
     if (!is_model_name(name)) continue;
     Result<std::uint64_t> bytes = bytes_of(path);
-    if (bytes.ok()) models.push_back({name, path.string(), bytes.value()});
+    if (bytes.ok()) models.push_back({name, opened, bytes.value()});
   }
   if (code) return io_error("list " + folder_, code);
   std::ranges::sort(models, {}, &StoredModel::name);
@@ -253,16 +356,21 @@ Error ModelStore::no_such_model(const std::string& name) const {
                                         "`quire model add PATH-or-URL`");
 }
 
-Result<StoredModel> ModelStore::find(const std::string& name) const {
+// The file or folder that holds the model.
+Result<std::string> ModelStore::entry_of(const std::string& name) const {
   if (is_model_name(name)) {
     for (const std::string& path : {folder_ + "/" + name + ".gguf", folder_ + "/" + name}) {
       std::error_code code;
-      if (!fs::exists(path, code)) continue;
-      const std::uint64_t bytes = TRY(bytes_of(path));
-      return StoredModel{name, path, bytes};
+      if (fs::exists(path, code)) return path;
     }
   }
   return no_such_model(name);
+}
+
+Result<StoredModel> ModelStore::find(const std::string& name) const {
+  const std::string entry = TRY(entry_of(name));
+  const std::uint64_t bytes = TRY(bytes_of(entry));
+  return StoredModel{name, path_to_open(entry), bytes};
 }
 
 Result<std::string> ModelStore::resolve(const std::string& name_or_path) const {
@@ -279,32 +387,33 @@ Result<std::string> ModelStore::resolve(const std::string& name_or_path) const {
 }
 
 // Brings the source into the work folder (or finds it where it lies, for a link); its path there.
-Result<std::string> ModelStore::fetch(const std::string& source, const std::string& work,
-                                      const AddOptions& options) const {
+Result<std::string> ModelStore::fetch(const std::string& source, const std::string& name,
+                                      const std::string& work, const AddOptions& options) const {
+  const std::string target = work + "/model";
   if (is_web_url(source)) {
     if (options.mode == AddMode::Link) {
       return Error(ErrorCode::InvalidArgument, "a URL cannot be linked to: " + source);
     }
-    DownloadOptions transfer;
-    transfer.progress = options.progress;
-    TRY(download(source, work + "/model.gguf", transfer));
-    return work + "/model.gguf";
+    TRY(download_model(source, name, target, options.progress));
+    return target;
   }
   const std::string path = source.starts_with("file://") ? source.substr(7) : source;
   std::error_code code;
-  const fs::path absolute = fs::canonical(path, code);
+  const fs::path canonical = fs::canonical(path, code);
   if (code) {
     return Error(ErrorCode::NotFound, "cannot add " + in_quotes(path) + ": " + code.message());
   }
+  // Shards are found by name, which a symbolic link may have and its target not.
+  const fs::path absolute = fs::absolute(path, code).lexically_normal();
   TRY(open_model(absolute.string()));  // Before gigabytes are copied.
-  const bool is_folder = fs::is_directory(absolute, code);
-  const std::string target = work + (is_folder ? "/model" : "/model.gguf");
+  const std::vector<SourceFile> sources = TRY(source_files(absolute, name));
   if (options.mode == AddMode::Copy) {
-    TRY(copy_model(absolute, target, options.progress));
-    return target;
+    TRY(copy_files(sources, target, options.progress));
+  } else if (find_shard(absolute)) {
+    TRY(link_files(sources, target));
+  } else {
+    TRY(link(canonical, target));
   }
-  fs::create_symlink(absolute, target, code);
-  if (code) return io_error("link " + target, code);
   return target;
 }
 
@@ -313,7 +422,7 @@ Result<StoredModel> ModelStore::add(const std::string& source, const AddOptions&
   if (!is_model_name(name)) {
     return Error(ErrorCode::InvalidArgument,
                  in_quotes(name) +
-                     " is no name for a model: letters, digits, \".\", \"_\" and "
+                     " is not a name for a model: letters, digits, \".\", \"_\" and "
                      "\"-\", not \".\" first; give another with --name");
   }
   if (find(name).ok()) {
@@ -324,8 +433,8 @@ Result<StoredModel> ModelStore::add(const std::string& source, const AddOptions&
   fs::create_directories(folder_, code);
   if (code) return io_error("make " + folder_, code);
   const WorkFolder work = TRY(WorkFolder::create(folder_));
-  const std::string fetched = TRY(fetch(source, work.path(), options));
-  TRY(open_model(fetched));
+  const std::string fetched = TRY(fetch(source, name, work.path(), options));
+  TRY(open_model(path_to_open(fetched)));
   const bool is_folder = fs::is_directory(fetched, code);
   const std::string stored_name = is_folder ? name : name + ".gguf";
   const Progress silent;
@@ -341,9 +450,9 @@ Result<StoredModel> ModelStore::add(const std::string& source, const AddOptions&
 }
 
 Result<void> ModelStore::remove(const std::string& name) const {
-  const StoredModel model = TRY(find(name));
+  const std::string entry = TRY(entry_of(name));
   const WorkFolder work = TRY(WorkFolder::create(folder_));
-  TRY(move(model.path, work.path() + "/removed"));
+  TRY(move(entry, work.path() + "/removed"));
   std::error_code code;
   fs::remove(folder_ + "/" + name + ".sha256", code);
   if (code) return io_error("remove the record of " + name, code);
@@ -351,7 +460,7 @@ Result<void> ModelStore::remove(const std::string& name) const {
 }
 
 Result<void> ModelStore::verify(const std::string& name, const Progress& progress) const {
-  const StoredModel model = TRY(find(name));
+  const std::string model = TRY(entry_of(name));
   const std::string record_path = folder_ + "/" + name + ".sha256";
   const std::string record = TRY(read_file(record_path, kRecordBytesMax));
   std::map<std::string, std::string> recorded;
@@ -359,10 +468,10 @@ Result<void> ModelStore::verify(const std::string& name, const Progress& progres
   for (std::string digest, file; lines >> digest >> std::ws && std::getline(lines, file);) {
     recorded.emplace(file, digest);
   }
-  const std::string stored_name = fs::path(model.path).filename().string();
-  Watched watched{progress, model.bytes};
-  for (const std::string& file : TRY(files_of(model.path))) {
-    const std::string path = file_in(model.path, file).string();
+  const std::string stored_name = fs::path(model).filename().string();
+  Watched watched{progress, TRY(bytes_of(model))};
+  for (const std::string& file : TRY(files_of(model))) {
+    const std::string path = file_in(model, file).string();
     const auto entry = recorded.extract(file.empty() ? stored_name : stored_name + "/" + file);
     if (entry.empty()) {
       return Error(ErrorCode::Corrupted, path + " is not in the record " + record_path);

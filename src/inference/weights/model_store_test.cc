@@ -77,6 +77,68 @@ TEST_F(ModelStoreTest, AddsAFolderAndNoticesAChangedByte) {
   EXPECT_FALSE(store_.verify("mine", {}).ok());
 }
 
+TEST_F(ModelStoreTest, KeepsAllShardsOfAModel) {
+  test::write_tiny_shards(data_, "Sharded", "tiny_qwen2", {4, 4});
+  std::uint64_t last = 0;
+  AddOptions options;
+  options.progress = [&](std::uint64_t done, std::uint64_t expected) {
+    EXPECT_LE(done, expected);
+    last = done;
+    return true;
+  };
+  // Any of them stands for all.
+  Result<StoredModel> added = store_.add(data_ + "/Sharded-00002-of-00003.gguf", options);
+  ASSERT_TRUE(added.ok()) << added.error().message();
+  EXPECT_EQ(added.value().name, "sharded");
+  EXPECT_EQ(added.value().path, store_.folder() + "/sharded/sharded-00001-of-00003.gguf");
+  EXPECT_EQ(added.value().bytes, last);
+  ASSERT_EQ(store_.list().value().size(), 1u);
+  EXPECT_EQ(store_.list().value().front().path, added.value().path);
+  EXPECT_TRUE(open_model(store_.resolve("sharded").value()).ok());
+  EXPECT_TRUE(store_.verify("sharded", {}).ok());
+
+  const std::string third = store_.folder() + "/sharded/sharded-00003-of-00003.gguf";
+  std::fstream(third, std::ios::in | std::ios::out | std::ios::binary).seekp(5000).put('\x55');
+  Result<void> verified = store_.verify("sharded", {});
+  ASSERT_FALSE(verified.ok());
+  EXPECT_NE(verified.error().message().find(third), std::string::npos);
+  fs::remove(third);
+  EXPECT_FALSE(store_.verify("sharded", {}).ok());
+  EXPECT_TRUE(store_.remove("sharded").ok());
+  EXPECT_EQ(entry_count(), 0u);
+}
+
+TEST_F(ModelStoreTest, RefusesAModelOfWhichAShardIsMissing) {
+  const std::string first = test::write_tiny_shards(data_, "half", "tiny_qwen2", {4});
+  fs::remove(data_ + "/half-00002-of-00002.gguf");
+  Result<StoredModel> added = store_.add(first, {});
+  ASSERT_FALSE(added.ok());
+  EXPECT_EQ(added.error().code(), ErrorCode::NotFound);
+  EXPECT_NE(added.error().message().find("shard 2 of 2 is missing"), std::string::npos)
+      << added.error().message();
+  EXPECT_EQ(entry_count(), 0u);
+}
+
+// A cache may hold each shard as a link to a file of another name.
+TEST_F(ModelStoreTest, TakesShardsThatAreLinks) {
+  const std::string first = test::write_tiny_shards(data_, "linked", "tiny_qwen2", {4});
+  for (const char* name : {"linked-00001-of-00002.gguf", "linked-00002-of-00002.gguf"}) {
+    fs::rename(data_ + "/" + name, data_ + "/blob_of_" + name + ".bin");
+    fs::create_symlink(data_ + "/blob_of_" + name + ".bin", data_ + "/" + name);
+  }
+  for (const AddMode mode : {AddMode::Copy, AddMode::Link}) {
+    AddOptions options;
+    options.mode = mode;
+    Result<StoredModel> added = store_.add(first, options);
+    ASSERT_TRUE(added.ok()) << added.error().message();
+    EXPECT_EQ(fs::is_symlink(added.value().path), mode == AddMode::Link);
+    EXPECT_TRUE(open_model(added.value().path).ok());
+    EXPECT_TRUE(store_.verify("linked", {}).ok());
+    EXPECT_TRUE(store_.remove("linked").ok());
+    EXPECT_TRUE(fs::exists(first));
+  }
+}
+
 TEST_F(ModelStoreTest, LinksInsteadOfCopying) {
   AddOptions options;
   options.mode = AddMode::Link;
@@ -161,6 +223,18 @@ TEST_F(ModelStoreTest, DownloadsOverHttp) {
   ASSERT_TRUE(added.ok()) << added.error().message();
   EXPECT_EQ(added.value().name, "tiny-qwen2");
   EXPECT_TRUE(store_.verify("tiny-qwen2", {}).ok());
+  test::write_tiny_shards(data_, "Parts", "tiny_qwen2", {4, 4});
+  Result<StoredModel> shards = store_.add(server.url("Parts-00001-of-00003.gguf?x=1#y"), {});
+  ASSERT_TRUE(shards.ok()) << shards.error().message();
+  EXPECT_EQ(shards.value().name, "parts");
+  EXPECT_TRUE(store_.verify("parts", {}).ok());
+  fs::remove(data_ + "/Parts-00002-of-00003.gguf");
+  AddOptions again;
+  again.name = "again";
+  Result<StoredModel> lacking = store_.add(server.url("Parts-00001-of-00003.gguf"), again);
+  ASSERT_FALSE(lacking.ok());
+  EXPECT_NE(lacking.error().message().find("shard 2 of 3"), std::string::npos)
+      << lacking.error().message();
   Result<StoredModel> missing = store_.add(server.url("none.gguf"), {});
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().code(), ErrorCode::NotFound) << missing.error().message();
