@@ -1,7 +1,8 @@
 #include "inference/weights/gguf_model.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
+#include <map>
 #include <string_view>
 
 #include "base/utf8.h"
@@ -9,11 +10,46 @@
 namespace quire::inference {
 namespace {
 
-// Texts of control tokens that end a turn, for files that name only one end token.
-constexpr std::array<std::string_view, 8> kStopTexts = {
-    "<|eot_id|>",    "<|im_end|>", "<|end|>",         "<|eom_id|>",
-    "<|endoftext|>", "</s>",       "<|end_of_text|>", "<end_of_turn>"};
-constexpr std::int32_t kControlToken = 3;
+// llama.cpp finds the tokens that end a text by these texts, whatever type the file gives them:
+// many files name one end token, and call the others normal or user-defined. From llama-vocab.cpp
+// of llama-cpp-python 0.3.36; the last rows end the parts of a text to fill in.
+constexpr std::string_view kStopTexts[] = {"<|eot_id|>",
+                                           "<|im_end|>",
+                                           "<|end|>",
+                                           "<|return|>",
+                                           "<|call|>",
+                                           "<|flush|>",
+                                           "<|calls|>",
+                                           "<end_of_turn>",
+                                           "<|endoftext|>",
+                                           "</s>",
+                                           "<|eom_id|>",
+                                           "<EOT>",
+                                           "_<EOT>",
+                                           "[EOT]",
+                                           "[EOS]",
+                                           "<|end_of_text|>",
+                                           "<end_of_utterance>",
+                                           "<eos>",
+                                           "<turn|>",
+                                           "<|tool_response>",
+                                           "<\uff5cend\u2581of\u2581sentence\uff5c>",
+                                           "[e~[",
+                                           "<|fim_pad|>",
+                                           "<fim-pad>",
+                                           "<fim_pad>",
+                                           "<PAD>",
+                                           "[PAD]",
+                                           "<|fim_repo|>",
+                                           "<|repo_name|>",
+                                           "<fim-repo>",
+                                           "<REPO>",
+                                           "<reponame>",
+                                           "<|file_sep|>"};
+
+// The metadata may name them by id.
+constexpr const char* kStopKeys[] = {"eos_token_id",     "eot_token_id",     "eom_token_id",
+                                     "fim_pad_token_id", "fim_rep_token_id", "fim_sep_token_id"};
 
 const GgufTensor* find_tensor(const GgufFile& file, std::string_view name) {
   for (const GgufTensor& tensor : file.tensors) {
@@ -40,6 +76,39 @@ Result<std::vector<float>> stored_factors(const GgufFile& file, const GgufTensor
   return factors;
 }
 
+// By how much positions are divided. As llama.cpp reads them: the older rope.scale_linear counts
+// where there is no rope.scaling.factor, a factor without a type is linear, and the type none
+// switches it off.
+Result<double> linear_factor(const GgufFile& file, const std::string& prefix) {
+  const GgufMetadata& metadata = *file.metadata;
+  const auto type = TRY(metadata.find_text(prefix + "rope.scaling.type"));
+  if (type && *type != "none" && *type != "linear") {
+    return in_file(file, ErrorCode::NotSupported,
+                   prefix + "rope.scaling.type is " + in_quotes(*type) +
+                       "; none, linear and rope_freqs.weight are supported");
+  }
+  const double magnitude =
+      TRY(metadata.find_real(prefix + "rope.scaling.attn_factor")).value_or(1.0);
+  if (magnitude != 1.0) {
+    return in_file(file, ErrorCode::NotSupported,
+                   prefix + "rope.scaling.attn_factor is " + std::to_string(magnitude) +
+                       "; only 1 is supported");
+  }
+  std::string key = prefix + "rope.scaling.factor";
+  if (!metadata.has(key)) key = prefix + "rope.scale_linear";
+  const auto factor = TRY(metadata.find_real(key));
+  if (!factor) {
+    if (!type || *type == "none") return 1.0;
+    return in_file(file, ErrorCode::Corrupted,
+                   prefix + "rope.scaling.type is linear, and there is no rope.scaling.factor");
+  }
+  if (!(*factor > 0.0)) {
+    return in_file(file, ErrorCode::Corrupted,
+                   key + " is " + std::to_string(*factor) + "; a number above 0 was expected");
+  }
+  return type && *type == "none" ? 1.0 : *factor;
+}
+
 Result<void> read_rope(const GgufFile& file, const std::string& prefix, ModelSpec& spec) {
   const GgufMetadata& metadata = *file.metadata;
   spec.rope.theta = TRY(metadata.find_real(prefix + "rope.freq_base")).value_or(10000.0);
@@ -54,14 +123,7 @@ Result<void> read_rope(const GgufFile& file, const std::string& prefix, ModelSpe
   if (const GgufTensor* tensor = find_tensor(file, "rope_freqs.weight")) {
     spec.rope.factors = TRY(stored_factors(file, *tensor, spec.head_dim));
   }
-  double factor = TRY(metadata.find_real(prefix + "rope.scale_linear")).value_or(1.0);
-  const auto type = TRY(metadata.find_text(prefix + "rope.scaling.type"));
-  if (type && *type != "none" && *type != "linear") {
-    return in_file(file, ErrorCode::NotSupported,
-                   prefix + "rope.scaling.type is " + in_quotes(*type) +
-                       "; none, linear and rope_freqs.weight are supported");
-  }
-  if (type && *type == "linear") factor = TRY(metadata.real(prefix + "rope.scaling.factor"));
+  const double factor = TRY(linear_factor(file, prefix));
   if (factor != 1.0) {
     if (spec.rope.factors.empty()) spec.rope.factors.assign(spec.head_dim / 2, 1.0f);
     for (float& each : spec.rope.factors) each *= narrowed(factor);
@@ -71,25 +133,40 @@ Result<void> read_rope(const GgufFile& file, const std::string& prefix, ModelSpe
 
 Result<std::int32_t> token_id(const GgufMetadata& metadata, const char* key) {
   const auto id = TRY(metadata.find_i32(std::string("tokenizer.ggml.") + key));
-  if (!id || *id < 0) return -1;
-  return *id;
+  if (id && *id < -1) {
+    return Error(ErrorCode::Corrupted, metadata.source_name() + ": tokenizer.ggml." + key + " is " +
+                                           std::to_string(*id) + ", which is not a token id");
+  }
+  return id.value_or(-1);
+}
+
+using TokensByText = std::map<std::string_view, std::vector<std::int32_t>>;
+
+// The ids of the stop texts. Two of them are ordinary in some vocabularies, as in llama.cpp.
+std::vector<std::int32_t> stops_by_text(const TextArray& tokens) {
+  TokensByText found;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    if (std::ranges::find(kStopTexts, tokens[id]) == std::end(kStopTexts)) continue;
+    found[tokens[id]].push_back(static_cast<std::int32_t>(id));
+  }
+  const auto has = [&](std::string_view text) { return found.contains(text); };
+  const bool calls = has("<|call|>") || has("<|calls|>");
+  if (calls && (has("<|return|>") || has("<|flush|>"))) found.erase("<|end|>");
+  if (has("<|tool_response>")) found.erase("</s>");
+  std::vector<std::int32_t> stops;
+  for (const auto& [text, ids] : found) stops.insert(stops.end(), ids.begin(), ids.end());
+  return stops;
 }
 
 Result<void> read_special_tokens(const GgufMetadata& metadata, ModelSpec& spec) {
   spec.bos_id = TRY(token_id(metadata, "bos_token_id"));
   spec.eos_id = TRY(token_id(metadata, "eos_token_id"));
   spec.add_bos = TRY(metadata.find_bool("tokenizer.ggml.add_bos_token"));
-  std::vector<std::int32_t> stops = {spec.eos_id, TRY(token_id(metadata, "eot_token_id")),
-                                     TRY(token_id(metadata, "eom_token_id"))};
-  if (metadata.has("tokenizer.ggml.tokens") && metadata.has("tokenizer.ggml.token_type")) {
-    const TextArray& tokens = *TRY(metadata.texts("tokenizer.ggml.tokens"));
-    const std::vector<std::int32_t> types = TRY(metadata.integers("tokenizer.ggml.token_type"));
-    for (std::size_t id = 0; id < std::min(tokens.size(), types.size()); ++id) {
-      if (types[id] != kControlToken) continue;
-      if (std::ranges::find(kStopTexts, tokens[id]) == kStopTexts.end()) continue;
-      stops.push_back(static_cast<std::int32_t>(id));
-    }
+  std::vector<std::int32_t> stops;
+  if (metadata.has("tokenizer.ggml.tokens")) {
+    stops = stops_by_text(*TRY(metadata.texts("tokenizer.ggml.tokens")));
   }
+  for (const char* key : kStopKeys) stops.push_back(TRY(token_id(metadata, key)));
   std::ranges::sort(stops);
   stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
   for (const std::int32_t id : stops) {
@@ -98,17 +175,76 @@ Result<void> read_special_tokens(const GgufMetadata& metadata, ModelSpec& spec) 
   return {};
 }
 
+// What llama.cpp reads for every architecture and this body lacks. Keys that it reads for other
+// architectures alone, such as attention.sliding_window and granite's scales, mean nothing here.
+Result<void> refuse_unsupported(const GgufFile& file, const std::string& prefix) {
+  const GgufMetadata& metadata = *file.metadata;
+  const auto refusal = [&](const std::string& key, const std::string& value,
+                           const std::string& why) {
+    return in_file(file, ErrorCode::NotSupported, prefix + key + " is " + value + "; " + why);
+  };
+  const std::uint32_t experts = TRY(metadata.find_u32(prefix + "expert_count")).value_or(0);
+  if (experts != 0) {
+    return refusal("expert_count", std::to_string(experts),
+                   "mixtures of experts are not supported");
+  }
+  const std::uint32_t drafting =
+      TRY(metadata.find_u32(prefix + "nextn_predict_layers")).value_or(0);
+  if (drafting != 0) {
+    return refusal("nextn_predict_layers", std::to_string(drafting),
+                   "layers that predict further tokens are not supported");
+  }
+  if (!TRY(metadata.find_bool(prefix + "attention.causal")).value_or(true)) {
+    return refusal("attention.causal", "false", "only causal attention is supported");
+  }
+  return {};
+}
+
+// A number for all layers, or a list of one for each, which must then be equal.
+Result<std::optional<std::uint32_t>> find_for_all_layers(const GgufFile& file,
+                                                         const std::string& key,
+                                                         std::uint32_t layer_count) {
+  const GgufMetadata& metadata = *file.metadata;
+  const GgufValue* value = metadata.find(key);
+  if (value == nullptr || value->type != GgufType::Array) return metadata.find_u32(key);
+  const std::vector<std::int32_t> numbers = TRY(metadata.integers(key));
+  if (numbers.size() != layer_count) {
+    return in_file(file, ErrorCode::Corrupted,
+                   key + " has " + std::to_string(numbers.size()) + " numbers for " +
+                       std::to_string(layer_count) + " layers");
+  }
+  for (const std::int32_t number : numbers) {
+    if (number < 0) {
+      return in_file(file, ErrorCode::Corrupted, key + " holds " + std::to_string(number));
+    }
+    if (number != numbers.front()) {
+      return in_file(file, ErrorCode::NotSupported,
+                     key + " holds " + std::to_string(numbers.front()) + " and " +
+                         std::to_string(number) + "; layers of different shapes are not supported");
+    }
+  }
+  if (numbers.empty()) return std::optional<std::uint32_t>();
+  return std::optional(static_cast<std::uint32_t>(numbers.front()));
+}
+
+Result<std::uint32_t> for_all_layers(const GgufFile& file, const std::string& key,
+                                     std::uint32_t layer_count) {
+  const auto number = TRY(find_for_all_layers(file, key, layer_count));
+  if (number) return *number;
+  return in_file(file, ErrorCode::NotFound, "the metadata has no " + in_quotes(key));
+}
+
 Result<void> read_shape(const GgufFile& file, const std::string& prefix, ModelSpec& spec) {
   const GgufMetadata& metadata = *file.metadata;
   spec.context_length = TRY(metadata.u32(prefix + "context_length"));
   spec.embedding_width = TRY(metadata.u32(prefix + "embedding_length"));
   spec.layer_count = TRY(metadata.u32(prefix + "block_count"));
-  spec.feed_forward_width = TRY(metadata.u32(prefix + "feed_forward_length"));
-  spec.head_count = TRY(metadata.u32(prefix + "attention.head_count"));
-  spec.kv_head_count =
-      TRY(metadata.find_u32(prefix + "attention.head_count_kv")).value_or(spec.head_count);
+  const std::uint32_t layers = spec.layer_count;
+  spec.feed_forward_width = TRY(for_all_layers(file, prefix + "feed_forward_length", layers));
+  spec.head_count = TRY(for_all_layers(file, prefix + "attention.head_count", layers));
+  spec.kv_head_count = TRY(find_for_all_layers(file, prefix + "attention.head_count_kv", layers))
+                           .value_or(spec.head_count);
   spec.rms_epsilon = narrowed(TRY(metadata.real(prefix + "attention.layer_norm_rms_epsilon")));
-  spec.sliding_window = TRY(metadata.find_u32(prefix + "attention.sliding_window")).value_or(0);
   if (spec.head_count == 0) {
     return in_file(file, ErrorCode::Corrupted, prefix + "attention.head_count is 0");
   }
@@ -120,12 +256,6 @@ Result<void> read_shape(const GgufFile& file, const std::string& prefix, ModelSp
     return in_file(file, ErrorCode::NotSupported,
                    prefix + "attention.value_length is " + std::to_string(value_dim) +
                        " where keys have " + std::to_string(spec.head_dim));
-  }
-  const std::uint32_t experts = TRY(metadata.find_u32(prefix + "expert_count")).value_or(0);
-  if (experts != 0) {
-    return in_file(file, ErrorCode::NotSupported,
-                   prefix + "expert_count is " + std::to_string(experts) +
-                       "; mixtures of experts are not supported");
   }
   const GgufTensor* embedding = find_tensor(file, "token_embd.weight");
   if (embedding == nullptr) {
@@ -164,6 +294,7 @@ Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
   }
   spec.name = TRY(metadata.find_text("general.name")).value_or(spec.architecture);
   const std::string prefix = spec.architecture + ".";
+  TRY(refuse_unsupported(file, prefix));
   TRY(read_shape(file, prefix, spec));
   TRY(check(file, spec));  // Before anything is sized by it.
   TRY(read_rope(file, prefix, spec));

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
+#include <map>
+#include <tuple>
 
 #include "inference/weights/model_files.h"
 #include "support/gguf_builder.h"
+#include "support/tiny_gguf.h"
 
 namespace quire::inference {
 namespace {
@@ -26,21 +30,31 @@ void add_matrix(GgufBuilder& builder, const std::string& name, std::uint64_t row
   }
 }
 
-void add_metadata(GgufBuilder& builder) {
+constexpr std::size_t kTokenCount = 16;
+
+// `tokens` come first among sixteen; `wide_key` is given as a u64 of 2^32 more, `no_key` not at
+// all.
+void add_metadata(GgufBuilder& builder, std::vector<std::string> tokens = {}, std::int32_t type = 1,
+                  const std::string& wide_key = {}, const std::string& no_key = {}) {
+  const auto add_count = [&](const std::string& key, std::uint32_t value) {
+    if (key == no_key) return;
+    if (key != wide_key) return builder.add_u32(key, value);
+    builder.add_scalar(key, GgufType::U64, (std::uint64_t{1} << 32) + value);
+  };
   builder.add_text("general.architecture", "llama");
   builder.add_u32("general.alignment", 32);
-  builder.add_u32("llama.context_length", 128);
-  builder.add_u32("llama.embedding_length", 32);
-  builder.add_u32("llama.block_count", 1);
-  builder.add_u32("llama.feed_forward_length", 16);
-  builder.add_u32("llama.attention.head_count", 2);
-  builder.add_u32("llama.attention.head_count_kv", 1);
+  add_count("llama.context_length", 128);
+  add_count("llama.embedding_length", 32);
+  add_count("llama.block_count", 1);
+  add_count("llama.feed_forward_length", 16);
+  add_count("llama.attention.head_count", 2);
+  add_count("llama.attention.head_count_kv", 1);
   builder.add_f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
   builder.add_f32("llama.rope.freq_base", 10000.0f);
-  std::vector<std::string> tokens;
-  for (int id = 0; id < 16; ++id) tokens.push_back("t" + std::to_string(id));
+  while (tokens.size() < kTokenCount) tokens.push_back("t" + std::to_string(tokens.size()));
   builder.add_texts("tokenizer.ggml.tokens", tokens);
-  builder.add_numbers("tokenizer.ggml.token_type", GgufType::I32, std::vector<std::int32_t>(16, 1));
+  builder.add_numbers("tokenizer.ggml.token_type", GgufType::I32,
+                      std::vector<std::int32_t>(kTokenCount, type));
   builder.add_numbers("tokenizer.ggml.scores", GgufType::F32, std::vector<float>(16, 0.5f));
   builder.add_bool("tokenizer.ggml.add_bos_token", true);
   builder.add_u32("tokenizer.ggml.eos_token_id", 2);
@@ -48,10 +62,7 @@ void add_metadata(GgufBuilder& builder) {
   builder.add_scalar("test.i16", GgufType::I16, std::int16_t{-1});
 }
 
-// A whole llama of about 20 KB.
-GgufBuilder tiny_model() {
-  GgufBuilder builder;
-  add_metadata(builder);
+void add_tensors(GgufBuilder& builder) {
   add_matrix(builder, "token_embd.weight", 16, 32);
   add_matrix(builder, "output_norm.weight", 1, 32);
   add_matrix(builder, "blk.0.attn_norm.weight", 1, 32);
@@ -63,6 +74,13 @@ GgufBuilder tiny_model() {
   add_matrix(builder, "blk.0.ffn_gate.weight", 16, 32);
   add_matrix(builder, "blk.0.ffn_up.weight", 16, 32);
   add_matrix(builder, "blk.0.ffn_down.weight", 32, 16);
+}
+
+// A whole llama of about 20 KB.
+GgufBuilder tiny_model() {
+  GgufBuilder builder;
+  add_metadata(builder);
+  add_tensors(builder);
   return builder;
 }
 
@@ -264,13 +282,205 @@ TEST_F(HostileGguf, RefusesArchitecturesAndScalingsByName) {
   expect_refused(partial.build(), ErrorCode::NotSupported, "rope.dimension_count is 8");
 }
 
-TEST_F(HostileGguf, ReadsLinearScalingAsFactors) {
-  GgufBuilder linear = tiny_model();
-  linear.add_text("llama.rope.scaling.type", "linear");
-  linear.add_f32("llama.rope.scaling.factor", 4.0f);
-  Result<std::unique_ptr<ModelFiles>> model = open_bytes(linear.build());
+// What llama.cpp does with each pair of type and factor: load_hparams of its llama-model.cpp.
+TEST_F(HostileGguf, ReadsLinearScalingAsLlamaCppDoes) {
+  struct Case {
+    const char* type;
+    const char* key;
+    float factor;
+    float divisor;
+  };
+  for (const Case& each :
+       {Case{"linear", "factor", 4.0f, 4.0f}, Case{nullptr, "factor", 4.0f, 4.0f},
+        Case{nullptr, "factor", 0.5f, 0.5f}, Case{"none", "factor", 4.0f, 1.0f},
+        Case{nullptr, nullptr, 3.0f, 3.0f}, Case{"linear", nullptr, 3.0f, 3.0f},
+        Case{"none", nullptr, 3.0f, 1.0f}, Case{"none", "other", 0.0f, 1.0f}}) {
+    GgufBuilder builder = tiny_model();
+    if (each.type != nullptr) builder.add_text("llama.rope.scaling.type", each.type);
+    builder.add_f32(each.key == nullptr ? std::string("llama.rope.scale_linear")
+                                        : std::string("llama.rope.scaling.") + each.key,
+                    each.factor);
+    Result<std::unique_ptr<ModelFiles>> model = open_bytes(builder.build());
+    ASSERT_TRUE(model.ok()) << model.error().message();
+    std::vector<float> factors = model.value()->spec().rope.factors;
+    if (factors.empty()) factors.assign(8, 1.0f);
+    EXPECT_EQ(factors, std::vector<float>(8, each.divisor)) << each.factor;
+  }
+  GgufBuilder both = tiny_model();
+  both.add_f32("llama.rope.scale_linear", 2.0f);
+  both.add_f32("llama.rope.scaling.factor", 8.0f);
+  EXPECT_EQ(open_bytes(both.build()).value()->spec().rope.factors, std::vector<float>(8, 8.0f));
+}
+
+TEST_F(HostileGguf, RefusesRopeNumbersThatMeanNothing) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float factor : {0.0f, -4.0f, nan, infinity, 1e30f}) {
+    GgufBuilder builder = tiny_model();
+    builder.add_f32("llama.rope.scaling.factor", factor);
+    expect_refused(builder.build(), ErrorCode::Corrupted, "factor");
+  }
+  for (const float theta : {0.0f, -1.0f, nan, infinity}) {
+    expect_refused(with("llama.rope.freq_base value", theta), ErrorCode::Corrupted, "rope theta");
+  }
+  for (const float epsilon : {0.0f, nan, infinity}) {
+    expect_refused(with("llama.attention.layer_norm_rms_epsilon value", epsilon),
+                   ErrorCode::Corrupted, "rms epsilon");
+  }
+  GgufBuilder whole = tiny_model();
+  whole.add_u32("llama.rope.scaling.factor", 4);
+  expect_refused(whole.build(), ErrorCode::Corrupted,
+                 "\"llama.rope.scaling.factor\" is u32 4 where a floating-point number");
+  GgufBuilder missing = tiny_model();
+  missing.add_text("llama.rope.scaling.type", "linear");
+  expect_refused(missing.build(), ErrorCode::Corrupted, "there is no rope.scaling.factor");
+  for (const char* type : {"yarn", "longrope", "llama3", ""}) {
+    GgufBuilder builder = tiny_model();
+    builder.add_text("llama.rope.scaling.type", type);
+    builder.add_f32("llama.rope.scaling.factor", 4.0f);
+    expect_refused(builder.build(), ErrorCode::NotSupported,
+                   "rope.scaling.type is \"" + std::string(type) + "\"");
+  }
+  GgufBuilder magnitude = tiny_model();
+  magnitude.add_f32("llama.rope.scaling.attn_factor", 1.5f);
+  expect_refused(magnitude.build(), ErrorCode::NotSupported, "rope.scaling.attn_factor is 1.5");
+}
+
+// llama.cpp reads these for other architectures alone.
+TEST_F(HostileGguf, IgnoresKeysThatTheArchitectureDoesNotRead) {
+  GgufBuilder builder = tiny_model();
+  builder.add_u32("llama.attention.sliding_window", 24);
+  builder.add_f32("llama.attention.scale", 0.5f);
+  builder.add_f32("llama.residual_scale", 0.22f);
+  builder.add_f32("llama.embedding_scale", 12.0f);
+  builder.add_f32("llama.logit_scale", 8.0f);
+  builder.add_f32("llama.final_logit_softcapping", 30.0f);
+  builder.add_f32("llama.attention.clamp_kqv", 0.1f);
+  Result<std::unique_ptr<ModelFiles>> model = open_bytes(builder.build());
   ASSERT_TRUE(model.ok()) << model.error().message();
-  EXPECT_EQ(model.value()->spec().rope.factors, std::vector<float>(8, 4.0f));
+  EXPECT_EQ(model.value()->spec().sliding_window, 0u);
+  EXPECT_EQ(hex(digest_model(*model.value()).value()),
+            hex(digest_model(*open_bytes(file_).value()).value()));
+}
+
+TEST_F(HostileGguf, RefusesWhatChangesTheOutputAndIsNotSupported) {
+  GgufBuilder bidirectional = tiny_model();
+  bidirectional.add_bool("llama.attention.causal", false);
+  expect_refused(bidirectional.build(), ErrorCode::NotSupported, "attention.causal is false");
+  GgufBuilder drafting = tiny_model();
+  drafting.add_u32("llama.nextn_predict_layers", 1);
+  expect_refused(drafting.build(), ErrorCode::NotSupported, "nextn_predict_layers is 1");
+}
+
+// Without its biases a Qwen 2 model would run, and say something else.
+TEST_F(HostileGguf, MissesTheTensorsThatEveryModelOfAnArchitectureHas) {
+  for (const auto& [model, part, missing] :
+       {std::tuple("tiny_qwen2", ".bias", "blk.0.attn_q.bias"),
+        std::tuple("tiny_qwen3", "_norm.weight", "blk.0.attn_q_norm.weight")}) {
+    const GgufBuilder whole = test::tiny_gguf_builder(model);
+    GgufBuilder without = whole.split({0}).front();
+    for (const auto& tensor : whole.tensors()) {
+      const bool is_left_out = tensor.name.find("attn_") != std::string::npos &&
+                               tensor.name.find("attn_norm") == std::string::npos &&
+                               tensor.name.ends_with(part);
+      if (is_left_out) continue;
+      without.add_tensor(tensor.name, tensor.dimensions, tensor.type, tensor.bytes);
+    }
+    expect_refused(without.build(), ErrorCode::Corrupted,
+                   "the tensor " + std::string(missing) + " is missing");
+  }
+}
+
+std::vector<std::uint32_t> stop_ids(GgufBuilder& builder) {
+  Result<std::unique_ptr<ModelFiles>> model = open_bytes(builder.build());
+  std::vector<std::uint32_t> ids;
+  if (!model.ok()) {
+    ADD_FAILURE() << model.error().message();
+    return ids;
+  }
+  for (const TokenId id : model.value()->spec().stop_ids) {
+    ids.push_back(static_cast<std::uint32_t>(id));
+  }
+  return ids;
+}
+
+// A whole llama with these tokens, of the type normal (1) or another.
+GgufBuilder with_tokens(std::vector<std::string> tokens, std::int32_t type) {
+  GgufBuilder builder;
+  add_metadata(builder, std::move(tokens), type);
+  add_tensors(builder);
+  return builder;
+}
+
+TEST_F(HostileGguf, StopsAtTokensByTheirTextWhateverTheirType) {
+  for (const std::int32_t type : {1, 3, 4, 5}) {
+    GgufBuilder chat =
+        with_tokens({"a", "b", "</s>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<end_of_turn>",
+                     "<\uff5cend\u2581of\u2581sentence\uff5c>", "<|im_end|> ", "<|file_sep|>"},
+                    type);
+    EXPECT_EQ(stop_ids(chat), (std::vector<std::uint32_t>{2, 4, 5, 6, 7, 9})) << type;
+  }
+  // In these vocabularies, <|end|> and </s> stand within a text.
+  GgufBuilder harmony =
+      with_tokens({"<|end|>", "<|return|>", "b", "<|call|>", "<|start|>", "</s>"}, 3);
+  EXPECT_EQ(stop_ids(harmony), (std::vector<std::uint32_t>{1, 2, 3, 5})) << "2 is the eos_token_id";
+  GgufBuilder gemma = with_tokens({"</s>", "<|tool_response>", "<eos>"}, 3);
+  EXPECT_EQ(stop_ids(gemma), (std::vector<std::uint32_t>{1, 2}));
+}
+
+TEST_F(HostileGguf, StopsAtEveryTokenThatTheMetadataNames) {
+  GgufBuilder builder = tiny_model();
+  std::uint32_t id = 3;
+  for (const char* key : {"eot_token_id", "eom_token_id", "fim_pad_token_id", "fim_rep_token_id",
+                          "fim_sep_token_id"}) {
+    builder.add_u32(std::string("tokenizer.ggml.") + key, id++);
+  }
+  EXPECT_EQ(stop_ids(builder), (std::vector<std::uint32_t>{2, 3, 4, 5, 6, 7}));
+  GgufBuilder none = tiny_model();
+  none.add_scalar("tokenizer.ggml.eot_token_id", GgufType::I32, std::int32_t{-1});
+  EXPECT_EQ(stop_ids(none), std::vector<std::uint32_t>{2});
+  GgufBuilder negative = tiny_model();
+  negative.add_scalar("tokenizer.ggml.eot_token_id", GgufType::I32, std::int32_t{-2});
+  expect_refused(negative.build(), ErrorCode::Corrupted, "eot_token_id is -2");
+  for (const std::uint64_t beyond : {std::uint64_t{16}, std::uint64_t{1} << 31,
+                                     (std::uint64_t{1} << 32) + 2, ~std::uint64_t{0}}) {
+    GgufBuilder builder_of_beyond = tiny_model();
+    builder_of_beyond.add_scalar("tokenizer.ggml.eot_token_id", GgufType::U64, beyond);
+    expect_refused(builder_of_beyond.build(), ErrorCode::Corrupted, "");
+  }
+}
+
+// llama.cpp takes a number for all layers or a list of one for each.
+TEST_F(HostileGguf, TakesAListOfEqualNumbersForAllLayers) {
+  for (const char* key : {"llama.attention.head_count", "llama.attention.head_count_kv",
+                          "llama.feed_forward_length"}) {
+    const auto build = [&](const std::vector<std::int32_t>& numbers) {
+      GgufBuilder builder;
+      add_metadata(builder, {}, 1, {}, key);
+      builder.add_numbers(key, GgufType::I32, numbers);
+      add_tensors(builder);
+      return builder.build();
+    };
+    const std::map<std::string, std::int32_t> right = {{"llama.attention.head_count", 2},
+                                                       {"llama.attention.head_count_kv", 1},
+                                                       {"llama.feed_forward_length", 16}};
+    EXPECT_TRUE(open_bytes(build({right.at(key)})).ok()) << key;
+    expect_refused(build({right.at(key), right.at(key)}), ErrorCode::Corrupted,
+                   std::string(key) + " has 2 numbers for 1 layers");
+    expect_refused(build({}), ErrorCode::Corrupted, "has 0 numbers for 1 layers");
+    expect_refused(build({-1}), ErrorCode::Corrupted, std::string(key) + " holds -1");
+  }
+}
+
+TEST_F(HostileGguf, NeverWrapsANumber) {
+  for (const char* key : {"llama.block_count", "llama.context_length", "llama.embedding_length",
+                          "llama.attention.head_count", "llama.feed_forward_length"}) {
+    GgufBuilder wide;
+    add_metadata(wide, {}, 1, key);
+    add_tensors(wide);
+    expect_refused(wide.build(), ErrorCode::Corrupted,
+                   "where an integer of 0 to 2^32 - 1 was expected");
+  }
 }
 
 TEST_F(HostileGguf, ReadsEveryTypeOfMetadata) {

@@ -27,8 +27,8 @@ struct StoredTensor {
   std::shared_ptr<const ByteSource> source;
 };
 
-// Layer 0's optional tensors and the presence of an Output decide the switches has_qk_norm,
-// has_qkv_bias, has_attention_output_bias and tied_embeddings.
+// Layer 0's optional tensors, the presence of an Output and the architecture decide the switches
+// has_qk_norm, has_qkv_bias, has_attention_output_bias and tied_embeddings.
 void set_switches(const std::vector<StoredTensor>& tensors, TensorNaming naming, ModelSpec& spec);
 
 // Requires a validated spec.
