@@ -16,75 +16,146 @@ Error not_supported(const JsonObject& config, const std::string& what) {
 }
 
 Result<Json> parse_object(const std::string& text, const std::string& where) {
+  if (text.empty()) return Error(ErrorCode::Corrupted, where + " is empty");
   Json json = TRY(parse_json(text, where));
-  if (!json.is_object()) return Error(ErrorCode::Corrupted, where + " is no JSON object");
+  if (!json.is_object()) {
+    return Error(ErrorCode::Corrupted, where + " is not a JSON object");
+  }
   return json;
 }
 
-Result<std::string> read_architecture(const JsonObject& config) {
+// The four configurations of transformers that this body computes. Each reads some members and
+// ignores the rest, such as a sliding_window that an older version of a file left behind.
+enum class Family : std::uint8_t { Llama, Mistral, Qwen2, Qwen3 };
+
+// Values of transformers' configuration classes where config.json has none.
+constexpr std::uint32_t kHeadDimOfQwen3 = 128;
+constexpr std::uint32_t kKvHeadCountOfMistral = 8;
+constexpr std::uint32_t kSlidingWindow = 4096;
+constexpr std::uint32_t kMaxWindowLayers = 28;
+
+Result<Family> read_family(const JsonObject& config) {
   const std::string type = TRY(config.text("model_type"));
-  if (type == "mistral" || type == "llama") return std::string("llama");
-  if (type == "qwen2" || type == "qwen3") return type;
+  if (type == "llama") return Family::Llama;
+  if (type == "mistral") return Family::Mistral;
+  if (type == "qwen2") return Family::Qwen2;
+  if (type == "qwen3") return Family::Qwen3;
   return not_supported(config, "model_type is " + in_quotes(type) +
                                    "; llama, mistral, qwen2 and qwen3 are supported");
 }
 
-Result<void> read_shape(const JsonObject& config, ModelSpec& spec) {
+const char* architecture_of(Family family) {
+  if (family == Family::Qwen2) return "qwen2";
+  return family == Family::Qwen3 ? "qwen3" : "llama";
+}
+
+// Where config.json has no head_dim.
+std::uint32_t default_head_dim(Family family, const ModelSpec& spec, std::uint32_t norm_width) {
+  if (family == Family::Qwen3) return norm_width != 0 ? norm_width : kHeadDimOfQwen3;
+  return spec.embedding_width / spec.head_count;
+}
+
+Result<void> read_shape(const JsonObject& config, Family family, std::uint32_t norm_width,
+                        ModelSpec& spec) {
   spec.vocabulary_size = TRY(config.u32("vocab_size"));
   spec.context_length = TRY(config.u32("max_position_embeddings"));
   spec.embedding_width = TRY(config.u32("hidden_size"));
   spec.layer_count = TRY(config.u32("num_hidden_layers"));
   spec.feed_forward_width = TRY(config.u32("intermediate_size"));
   spec.head_count = TRY(config.u32("num_attention_heads"));
-  spec.kv_head_count = TRY(config.find_u32("num_key_value_heads")).value_or(spec.head_count);
+  const bool has_kv_heads = config.has("num_key_value_heads") || family != Family::Mistral;
+  spec.kv_head_count = TRY(config.find_u32("num_key_value_heads"))
+                           .value_or(has_kv_heads ? spec.head_count : kKvHeadCountOfMistral);
   spec.rms_epsilon = narrowed(TRY(config.real("rms_norm_eps")));
   if (spec.head_count == 0) {
     return Error(ErrorCode::Corrupted, config.where() + ": \"num_attention_heads\" is 0");
   }
-  const std::uint32_t even_split = spec.embedding_width / spec.head_count;
-  spec.head_dim = TRY(config.find_u32("head_dim")).value_or(even_split);
+  spec.head_dim =
+      TRY(config.find_u32("head_dim")).value_or(default_head_dim(family, spec, norm_width));
   return {};
 }
 
-Result<void> read_switches(const JsonObject& config, ModelSpec& spec) {
+Result<void> read_switches(const JsonObject& config, Family family, ModelSpec& spec) {
   const std::string activation = TRY(config.find_text("hidden_act")).value_or("silu");
-  if (activation != "silu") {
+  if (activation != "silu" && activation != "swish") {  // One function under two names.
     return not_supported(config, "hidden_act is " + in_quotes(activation) + "; silu is supported");
   }
-  if (TRY(config.find_bool("mlp_bias")).value_or(false)) {
+  if (family == Family::Llama && TRY(config.find_bool("mlp_bias")).value_or(false)) {
     return not_supported(config, "mlp_bias is not supported");
   }
-  const bool is_qwen2 = spec.architecture == "qwen2";
-  const bool has_bias = TRY(config.find_bool("attention_bias")).value_or(is_qwen2);
-  spec.has_qkv_bias = has_bias;
-  spec.has_attention_output_bias = has_bias && !is_qwen2;
-  spec.has_qk_norm = spec.architecture == "qwen3";
+  if (auto quantized = TRY(config.find_object("quantization_config"))) {
+    const std::string method = TRY(quantized->find_text("quant_method")).value_or("none named");
+    return not_supported(config, "quantization_config has the quant_method " + in_quotes(method) +
+                                     "; F32, F16 and BF16 weights are read, and quantized ones "
+                                     "from GGUF files");
+  }
+  const bool reads_bias = family == Family::Llama || family == Family::Qwen3;
+  const bool has_bias = reads_bias && TRY(config.find_bool("attention_bias")).value_or(false);
+  spec.has_qkv_bias = has_bias || family == Family::Qwen2;
+  spec.has_attention_output_bias = has_bias;
+  spec.has_qk_norm = family == Family::Qwen3;
   spec.tied_embeddings = TRY(config.find_bool("tie_word_embeddings")).value_or(false);
   return {};
 }
 
-// Qwen's files carry a window that use_sliding_window switches off, and per-layer kinds.
-Result<void> read_window(const JsonObject& config, ModelSpec& spec) {
-  const bool is_qwen = spec.architecture != "llama";
-  if (!TRY(config.find_bool("use_sliding_window")).value_or(!is_qwen)) return {};
-  spec.sliding_window = TRY(config.find_u32("sliding_window")).value_or(0);
+Error mixed_windows(const JsonObject& config) {
+  return not_supported(config, "a sliding window in some layers only is not supported");
+}
+
+// How many of "layer_types" are sliding_attention; nothing where the member is missing.
+Result<std::optional<std::uint32_t>> sliding_layers(const JsonObject& config,
+                                                    const ModelSpec& spec) {
   const Json* kinds = config.find("layer_types");
-  if (spec.sliding_window == 0 || kinds == nullptr) {
-    if (spec.sliding_window == 0 || !is_qwen) return {};
-    const std::uint32_t full_layers = TRY(config.find_u32("max_window_layers")).value_or(0);
-    if (full_layers == 0) return {};
-    if (full_layers >= spec.layer_count) {
-      spec.sliding_window = 0;
-      return {};
+  if (kinds == nullptr) return std::optional<std::uint32_t>();
+  if (!kinds->is_array() || kinds->size() != spec.layer_count) {
+    return Error(ErrorCode::Corrupted, config.where() + ": \"layer_types\" is not a list of " +
+                                           std::to_string(spec.layer_count) + " layers");
+  }
+  std::uint32_t sliding_count = 0;
+  for (const Json& kind : *kinds) {
+    if (kind == "sliding_attention") {
+      ++sliding_count;
+    } else if (kind != "full_attention") {
+      return not_supported(config, "layer_types has " + in_quotes(dump_json(kind)) +
+                                       "; full_attention and sliding_attention are supported");
     }
-    return not_supported(config, "a sliding window in some layers only is not supported");
   }
-  std::size_t sliding_count = 0;
-  for (const Json& kind : *kinds) sliding_count += kind == "sliding_attention" ? 1 : 0;
-  if (sliding_count == 0) spec.sliding_window = 0;
-  if (sliding_count != 0 && sliding_count != kinds->size()) {
-    return not_supported(config, "a sliding window in some layers only is not supported");
+  return std::optional(sliding_count);
+}
+
+// The window that applies to every layer; 0 for none.
+Result<std::uint32_t> window_of_all(const JsonObject& config, std::optional<std::uint32_t> window,
+                                    std::uint32_t sliding_count, const ModelSpec& spec) {
+  if (sliding_count == 0) return 0u;
+  if (sliding_count != spec.layer_count) return mixed_windows(config);
+  if (window && *window != 0) return *window;
+  return Error(ErrorCode::Corrupted,
+               config.where() +
+                   ": layers attend through a sliding window, and \"sliding_window\" " +
+                   (window ? "is 0" : "gives no width or is switched off"));
+}
+
+// llama has no window. Mistral has one in every layer, unless sliding_window is null. Qwen has one
+// where use_sliding_window is true: in the layers from max_window_layers on, or by layer_types.
+Result<void> read_window(const JsonObject& config, Family family, ModelSpec& spec) {
+  if (family == Family::Llama) return {};
+  std::optional<std::uint32_t> window = TRY(config.find_u32("sliding_window"));
+  if (!window && !config.has("sliding_window")) window = kSlidingWindow;
+  const bool is_qwen = family != Family::Mistral;
+  if (is_qwen && !TRY(config.find_bool("use_sliding_window")).value_or(false)) window.reset();
+  std::optional<std::uint32_t> sliding_count = TRY(sliding_layers(config, spec));
+  if (!is_qwen && !window) return {};
+  if (!sliding_count) {
+    std::uint32_t full_count = 0;
+    if (is_qwen) {
+      full_count = TRY(config.find_u32("max_window_layers")).value_or(kMaxWindowLayers);
+    }
+    const bool slides = window.has_value() && full_count < spec.layer_count;
+    sliding_count = slides ? spec.layer_count - full_count : 0;
+  } else if (!is_qwen && *sliding_count == 0) {
+    return mixed_windows(config);  // Mistral's own code would apply the window to these layers.
   }
+  spec.sliding_window = TRY(window_of_all(config, window, *sliding_count, spec));
   return {};
 }
 
@@ -93,7 +164,8 @@ Result<void> read_llama3(const JsonObject& rope, ModelSpec& spec) {
   scaling.factor = TRY(rope.real("factor"));
   scaling.low_frequency_factor = TRY(rope.real("low_freq_factor"));
   scaling.high_frequency_factor = TRY(rope.real("high_freq_factor"));
-  scaling.original_context_length = TRY(rope.real("original_max_position_embeddings"));
+  scaling.original_context_length =
+      TRY(rope.find_real("original_max_position_embeddings")).value_or(spec.context_length);
   if (!(scaling.factor >= 1.0 && scaling.low_frequency_factor > 0.0 &&
         scaling.high_frequency_factor > scaling.low_frequency_factor &&
         scaling.original_context_length >= 1.0)) {
@@ -106,28 +178,53 @@ Result<void> read_llama3(const JsonObject& rope, ModelSpec& spec) {
   return {};
 }
 
-Result<void> read_rope(const JsonObject& config, ModelSpec& spec) {
-  std::optional<JsonObject> rope;
-  if (auto parameters = TRY(config.find_object("rope_parameters"))) rope.emplace(*parameters);
-  if (auto scaling = TRY(config.find_object("rope_scaling")); !rope && scaling) {
-    rope.emplace(*scaling);
+// rope_scaling, the older name, wins where a file has both, as in transformers. Empty ones count as
+// missing.
+Result<std::optional<JsonObject>> find_rope(const JsonObject& config) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    std::optional<JsonObject> rope = TRY(config.find_object(key));
+    if (!rope || rope->empty()) continue;
+    for (const auto& [name, value] : rope->members()) {
+      if (!value.is_object()) continue;
+      return not_supported(*rope, "RoPE of its own for " + in_quotes(name) + " is not supported");
+    }
+    return rope;
   }
-  std::optional<double> theta = TRY(config.find_real("rope_theta"));
-  if (rope && !theta) theta = TRY(rope->find_real("rope_theta"));
-  spec.rope.theta = theta.value_or(10000.0);
-  const double partial = TRY(config.find_real("partial_rotary_factor")).value_or(1.0);
-  if (partial != 1.0) return not_supported(config, "partial_rotary_factor is not supported");
-  if (!rope) return {};
-  std::optional<std::string> kind = TRY(rope->find_text("rope_type"));
-  if (!kind) kind = TRY(rope->find_text("type"));
-  if (!kind || *kind == "default") return {};
-  if (*kind == "llama3") return read_llama3(*rope, spec);
+  return std::optional<JsonObject>();
+}
+
+Result<void> read_scaling(const JsonObject& rope, ModelSpec& spec) {
+  std::optional<std::string> kind = TRY(rope.find_text("rope_type"));
+  if (!kind) kind = TRY(rope.find_text("type"));
+  if (!kind) {
+    // Some versions of transformers ignore such a factor and others fail.
+    if (TRY(rope.find_real("factor")).value_or(1.0) == 1.0) return {};
+    return not_supported(rope, "a factor without a rope_type is not supported; name the rope_type");
+  }
+  if (*kind == "default") return {};
+  if (*kind == "llama3") return read_llama3(rope, spec);
   if (*kind == "linear") {
-    spec.rope.factors.assign(spec.head_dim / 2, narrowed(TRY(rope->real("factor"))));
+    spec.rope.factors.assign(spec.head_dim / 2, narrowed(TRY(rope.real("factor"))));
     return {};
   }
   return not_supported(
-      *rope, "rope_type is " + in_quotes(*kind) + "; default, linear and llama3 are supported");
+      rope, "rope_type is " + in_quotes(*kind) + "; default, linear and llama3 are supported");
+}
+
+Result<void> read_rope(const JsonObject& config, ModelSpec& spec) {
+  const std::optional<JsonObject> rope = TRY(find_rope(config));
+  std::optional<double> theta;
+  if (rope) theta = TRY(rope->find_real("rope_theta"));
+  if (!theta) theta = TRY(config.find_real("rope_theta"));
+  spec.rope.theta = theta.value_or(10000.0);
+  if (TRY(config.find_real("partial_rotary_factor")).value_or(1.0) != 1.0) {
+    return not_supported(config, "partial_rotary_factor is not supported");
+  }
+  if (!rope) return {};
+  if (TRY(rope->find_real("partial_rotary_factor")).value_or(1.0) != 1.0) {
+    return not_supported(*rope, "partial_rotary_factor is not supported");
+  }
+  return read_scaling(*rope, spec);
 }
 
 // eos_token_id is a number in some files and a list in others.
@@ -138,7 +235,8 @@ Result<void> add_ids(const JsonObject& object, const char* key, std::vector<std:
     if (each.is_number_unsigned() && each.get<std::uint64_t>() < (1u << 31)) {
       return each.get<std::uint32_t>();
     }
-    return Error(ErrorCode::Corrupted, object.where() + ": \"" + key + "\" is no token id");
+    return Error(ErrorCode::Corrupted, object.where() + ": \"" + key +
+                                           "\" is not a token id: " + printable(dump_json(each)));
   };
   if (!value->is_array()) {
     ids.push_back(TRY(wanted(*value)));
@@ -187,10 +285,11 @@ Result<ModelSpec> parse_model_config(const ConfigTexts& texts) {
   const JsonObject config(json, where);
   ModelSpec spec;
   spec.name = std::filesystem::path(texts.folder).filename().string();
-  spec.architecture = TRY(read_architecture(config));
-  TRY(read_shape(config, spec));
-  TRY(read_switches(config, spec));
-  TRY(read_window(config, spec));
+  const Family family = TRY(read_family(config));
+  spec.architecture = architecture_of(family);
+  TRY(read_shape(config, family, texts.norm_width, spec));
+  TRY(read_switches(config, family, spec));
+  TRY(read_window(config, family, spec));
   TRY(check(config, spec));  // Before anything is sized by it.
   TRY(read_rope(config, spec));
   TRY(read_special_tokens(config, texts, spec));

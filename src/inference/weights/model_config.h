@@ -1,6 +1,7 @@
 #pragma once
 // config.json of a published checkpoint, in both of its forms: rope_theta with rope_scaling, and
 // rope_parameters.
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -13,6 +14,8 @@ struct ConfigTexts {
   std::string generation_config;  // Empty where the file is missing, as is the next.
   std::string tokenizer_config;
   std::string folder;  // For messages; its last part becomes the model's name.
+  // The width of the q_norm that lies beside config.json, for a file without head_dim; 0: unknown.
+  std::uint32_t norm_width = 0;
 };
 
 // Validated. The switches that depend on which tensors exist are as the configuration says.

@@ -75,6 +75,77 @@ TEST(ModelConfig, RefusesScalingsThatItCannotCompute) {
                  "partial_rotary_factor");
 }
 
+json with_rope(const char* key, const json& rope) {
+  json config = llama_with({{"rope_scaling", nullptr}, {"rope_parameters", nullptr}});
+  config[key] = rope;
+  return config;
+}
+
+// The values are those of transformers 5.24.
+TEST(ModelConfig, ReadsRopeAsTransformersDoes) {
+  const auto factors = [](const json& config) {
+    Result<ModelSpec> spec = parse(config);
+    EXPECT_TRUE(spec.ok()) << spec.error().message();
+    return spec.ok() ? spec.value().rope.factors : std::vector<float>();
+  };
+  const std::vector<float> twice(8, 2.0f);
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    EXPECT_EQ(factors(with_rope(key, {{"rope_type", "linear"}, {"factor", 2}})), twice) << key;
+    EXPECT_EQ(factors(with_rope(key, {{"type", "linear"}, {"factor", 2.0}})), twice) << key;
+    EXPECT_EQ(factors(with_rope(key, {{"rope_type", "linear"}, {"type", "yarn"}, {"factor", 2.0}})),
+              twice)
+        << key << ": rope_type counts";
+    EXPECT_TRUE(factors(with_rope(key, {{"rope_type", "default"}, {"factor", 2.0}})).empty())
+        << key;
+    EXPECT_TRUE(factors(with_rope(key, json::object())).empty()) << key;
+    EXPECT_TRUE(factors(with_rope(key, {{"factor", 1.0}})).empty()) << key;
+    json inner = with_rope(key, {{"rope_type", "default"}, {"rope_theta", 5e5}});
+    inner["rope_theta"] = 1e4;
+    EXPECT_EQ(parse(inner).value().rope.theta, 5e5) << key;
+  }
+  json both = with_rope("rope_scaling", {{"rope_type", "linear"}, {"factor", 2.0}});
+  both["rope_parameters"] = {{"rope_type", "default"}};
+  EXPECT_EQ(factors(both), twice) << "rope_scaling counts";
+  // Without original_max_position_embeddings, max_position_embeddings counts.
+  json llama3 = {{"rope_type", "llama3"},
+                 {"factor", 8.0},
+                 {"low_freq_factor", 1.0},
+                 {"high_freq_factor", 4.0}};
+  const std::vector<float> derived = factors(with_rope("rope_scaling", llama3));
+  llama3["original_max_position_embeddings"] = 2048;
+  EXPECT_EQ(derived, factors(with_rope("rope_scaling", llama3)));
+}
+
+TEST(ModelConfig, RefusesRopeThatReadersDisagreeAbout) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    expect_refused(with_rope(key, {{"factor", 4.0}}), ErrorCode::NotSupported,
+                   "a factor without a rope_type");
+    expect_refused(with_rope(key, {{"rope_type", nullptr}, {"factor", 4.0}}),
+                   ErrorCode::NotSupported, "a factor without a rope_type");
+    expect_refused(with_rope(key, {{"full_attention", {{"rope_type", "linear"}, {"factor", 2.0}}}}),
+                   ErrorCode::NotSupported, "RoPE of its own for \"full_attention\"");
+    expect_refused(with_rope(key, {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}),
+                   ErrorCode::NotSupported, "partial_rotary_factor");
+    for (const char* kind : {"yarn", "dynamic", "longrope", "su", "mrope", "proportional", ""}) {
+      expect_refused(with_rope(key, {{"rope_type", kind}, {"factor", 4.0}}),
+                     ErrorCode::NotSupported, "rope_type is \"" + std::string(kind) + "\"");
+    }
+    for (const json& factor : {json(0.0), json(-2.0), json(1e300)}) {
+      expect_refused(with_rope(key, {{"rope_type", "linear"}, {"factor", factor}}),
+                     ErrorCode::Corrupted, "a rope factor is");
+    }
+    expect_refused(with_rope(key, {{"rope_type", "linear"}, {"factor", "2"}}), ErrorCode::Corrupted,
+                   "\"factor\" is of the type string where a number was expected");
+    expect_refused(with_rope(key, {{"rope_type", 3}}), ErrorCode::Corrupted, "\"rope_type\" is 3");
+    expect_refused(with_rope(key, {{"rope_type", "linear"}}), ErrorCode::NotFound,
+                   "\"factor\" is missing");
+    expect_refused(with_rope(key, json::array()), ErrorCode::Corrupted, key);
+  }
+  for (const json& theta : {json(0.0), json(-1e4), json(1e300)}) {
+    expect_refused(llama_with({{"rope_theta", theta}}), ErrorCode::Corrupted, "rope theta");
+  }
+}
+
 TEST(ModelConfig, ReadsMistralAsLlamaWithAWindow) {
   Result<ModelSpec> mistral =
       parse(llama_with({{"model_type", "mistral"}, {"sliding_window", 4096}}));
@@ -102,6 +173,83 @@ TEST(ModelConfig, KeepsQwensWindowOffUnlessItIsSwitchedOn) {
   EXPECT_EQ(parse(qwen).value().sliding_window, 32u);
 }
 
+// What transformers does with a member that its class for the architecture does not have.
+TEST(ModelConfig, IgnoresMembersThatTheArchitectureDoesNotRead) {
+  const ModelSpec plain = parse(golden_config("tiny_llama/config.json")).value();
+  for (const json& leftover :
+       {json{{"sliding_window", 24}}, json{{"sliding_window", 24}, {"use_sliding_window", true}},
+        json{{"layer_types", json::array({"sliding_attention"})}}, json{{"max_window_layers", 0}},
+        json{{"embedding_multiplier", 12.0}, {"residual_multiplier", 0.22}},
+        json{{"attention_multiplier", 0.5}, {"logits_scaling", 8.0}},
+        json{{"final_logit_softcapping", 30.0}, {"attn_logit_softcapping", 50.0}},
+        json{
+            {"rope_interleaved", true}, {"pretraining_tp", 2}, {"quantization_config", nullptr}}}) {
+    Result<ModelSpec> spec = parse(llama_with(leftover));
+    ASSERT_TRUE(spec.ok()) << spec.error().message();
+    EXPECT_EQ(spec.value().sliding_window, 0u) << leftover;
+    EXPECT_EQ(spec.value().rope.factors, plain.rope.factors) << leftover;
+  }
+  // Mistral has no biases and Qwen 2 always has three.
+  Result<ModelSpec> mistral = parse(llama_with({{"model_type", "mistral"},
+                                                {"attention_bias", true},
+                                                {"mlp_bias", true},
+                                                {"use_sliding_window", false},
+                                                {"sliding_window", 24}}));
+  ASSERT_TRUE(mistral.ok()) << mistral.error().message();
+  EXPECT_FALSE(mistral.value().has_qkv_bias);
+  EXPECT_EQ(mistral.value().sliding_window, 24u);
+  json qwen2 = golden_config("tiny_qwen2/config.json");
+  qwen2["attention_bias"] = false;
+  qwen2["mlp_bias"] = true;
+  Result<ModelSpec> qwen = parse(qwen2);
+  ASSERT_TRUE(qwen.ok()) << qwen.error().message();
+  EXPECT_TRUE(qwen.value().has_qkv_bias);
+  EXPECT_FALSE(qwen.value().has_attention_output_bias);
+}
+
+TEST(ModelConfig, TakesTheWindowOfMistralsClassWhereTheFileNamesNone) {
+  EXPECT_EQ(parse(llama_with({{"model_type", "mistral"}})).value().sliding_window, 4096u);
+  json without = llama_with({{"model_type", "mistral"}});
+  without["sliding_window"] = nullptr;
+  EXPECT_EQ(parse(without).value().sliding_window, 0u);
+  expect_refused(llama_with({{"model_type", "mistral"}, {"sliding_window", 0}}),
+                 ErrorCode::Corrupted, "\"sliding_window\" is 0");
+  json mixed = llama_with({{"model_type", "mistral"}, {"sliding_window", 16}});
+  mixed["layer_types"] = {"full_attention", "full_attention", "full_attention", "full_attention"};
+  expect_refused(mixed, ErrorCode::NotSupported, "in some layers only");
+}
+
+TEST(ModelConfig, TakesTheHeadDimOfQwen3sClassWhereTheFileNamesNone) {
+  json qwen3 = golden_config("tiny_qwen3/config.json");
+  qwen3.erase("head_dim");
+  EXPECT_EQ(parse(qwen3).value().head_dim, 128u);
+}
+
+TEST(ModelConfig, RefusesLayersThatSlideWithoutAWindow) {
+  json qwen = golden_config("tiny_qwen2/config.json");
+  qwen["layer_types"] = {"sliding_attention", "sliding_attention"};
+  qwen["sliding_window"] = 32;
+  qwen["use_sliding_window"] = false;
+  expect_refused(qwen, ErrorCode::Corrupted, "switched off");
+  qwen["use_sliding_window"] = true;
+  qwen["layer_types"] = {"sliding_attention"};
+  expect_refused(qwen, ErrorCode::Corrupted, "is not a list of 2 layers");
+  qwen["layer_types"] = {"sliding_attention", "chunked_attention"};
+  expect_refused(qwen, ErrorCode::NotSupported, "chunked_attention");
+  qwen.erase("layer_types");
+  qwen.erase("max_window_layers");  // 28 in Qwen's class, and so beyond these layers.
+  EXPECT_EQ(parse(qwen).value().sliding_window, 0u);
+}
+
+TEST(ModelConfig, RefusesQuantizedCheckpointsByTheirMethod) {
+  expect_refused(llama_with({{"quantization_config", {{"quant_method", "gptq"}, {"bits", 4}}}}),
+                 ErrorCode::NotSupported, "quant_method \"gptq\"");
+}
+
+TEST(ModelConfig, TakesSwishForSilu) {
+  EXPECT_TRUE(parse(llama_with({{"hidden_act", "swish"}})).ok());
+}
+
 TEST(ModelConfig, DerivesWhatOlderFilesLeaveOut) {
   Result<ModelSpec> spec = parse(llama_with({{"head_dim", nullptr},
                                              {"num_key_value_heads", nullptr},
@@ -121,7 +269,10 @@ TEST(ModelConfig, CollectsStopTokensFromBothFiles) {
   ASSERT_TRUE(spec.ok()) << spec.error().message();
   EXPECT_EQ(spec.value().stop_ids, (std::vector<TokenId>{TokenId{5}, TokenId{7}, TokenId{9}}));
   EXPECT_EQ(spec.value().eos_id, 9);
-  expect_refused(llama_with({{"eos_token_id", "x"}}), ErrorCode::Corrupted, "is no token id");
+  for (const json& id : {json("x"), json(-1), json(1.5), json(4294967296), json(true),
+                         json::array({1, -2}), json::array({json::array()})}) {
+    expect_refused(llama_with({{"eos_token_id", id}}), ErrorCode::Corrupted, "is not a token id");
+  }
   expect_refused(llama_with({{"eos_token_id", 1024}}), ErrorCode::Corrupted,
                  "beyond the vocabulary of 1024");
 }
@@ -146,7 +297,11 @@ TEST(ModelConfig, RefusesNumbersBeyondReason) {
       EXPECT_FALSE(parse(llama_with({{key, value}})).ok()) << key << " = " << value;
     }
   }
-  expect_refused(llama_with({{"rms_norm_eps", 1e308}}), ErrorCode::Corrupted, "rms epsilon");
+  for (const json& epsilon : {json(1e308), json(0), json(-1e-5)}) {
+    expect_refused(llama_with({{"rms_norm_eps", epsilon}}), ErrorCode::Corrupted, "rms epsilon");
+  }
+  expect_refused(llama_with({{"vocab_size", 4096.0}}), ErrorCode::Corrupted,
+                 "\"vocab_size\" is 4096.0 where an integer of 0 to 2^32 - 1 was expected");
   expect_refused(llama_with({{"num_key_value_heads", 3}}), ErrorCode::Corrupted, "no multiple");
   expect_refused(llama_with({{"vocab_size", nullptr}}), ErrorCode::NotFound,
                  "\"vocab_size\" is missing");

@@ -43,6 +43,16 @@ Result<std::shared_ptr<const ByteSource>> open_file(const std::string& path) {
   return std::shared_ptr<const ByteSource>(std::make_shared<FileSource>(std::move(file)));
 }
 
+// 0 where there is no such tensor, or none of a sensible width.
+std::uint32_t norm_width(const SafetensorsFile& file) {
+  for (const SafetensorsTensor& tensor : file.tensors) {
+    if (tensor.name != "model.layers.0.self_attn.q_norm.weight") continue;
+    const bool fits = tensor.dimensions.size() == 1 && tensor.dimensions[0] < (1u << 16);
+    return fits ? static_cast<std::uint32_t>(tensor.dimensions[0]) : 0;
+  }
+  return 0;
+}
+
 Result<std::unique_ptr<ModelFiles>> open_folder(const std::string& path) {
   ConfigTexts configs;
   configs.folder = path;
@@ -58,10 +68,17 @@ Result<std::unique_ptr<ModelFiles>> open_folder(const std::string& path) {
   texts.chat_template = TRY(read_if_present(prefix + "chat_template.jinja", kConfigBytesMax));
   configs.generation_config = texts.generation_config_json;
   configs.tokenizer_config = texts.tokenizer_config_json;
-  ModelSpec spec = TRY(parse_model_config(configs));
-  const SafetensorsFile file = TRY(SafetensorsFile::open_folder(configs.folder));
+  Result<SafetensorsFile> file = SafetensorsFile::open_folder(configs.folder);
+  if (file.ok()) configs.norm_width = norm_width(file.value());
+  ModelSpec spec = TRY(parse_model_config(configs));  // Its errors come first.
+  const SafetensorsFile weights_file = TRY(std::move(file));
   std::vector<StoredTensor> tensors;
-  for (const SafetensorsTensor& tensor : file.tensors) tensors.push_back(TRY(stored(tensor)));
+  for (const SafetensorsTensor& tensor : weights_file.tensors)
+    tensors.push_back(TRY(stored(tensor)));
+  // A head of its own counts, whatever tie_word_embeddings says: where the two differ, transformers
+  // does not tie them either.
+  const auto is_head = [](const StoredTensor& tensor) { return tensor.name == "lm_head.weight"; };
+  if (std::ranges::any_of(tensors, is_head)) spec.tied_embeddings = false;
   WeightSource weights = TRY(bind_tensors(tensors, TensorNaming::HuggingFace, spec));
   return std::make_unique<ModelFiles>(path, std::move(spec), std::move(weights), nullptr,
                                       std::move(texts));

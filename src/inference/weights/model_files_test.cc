@@ -123,6 +123,37 @@ TEST(ModelFiles, RefusesWhatIsNoRegularFileAtOnce) {
   std::remove(path.c_str());
 }
 
+// Where the head differs from the embedding, transformers does not tie them either.
+TEST(ModelFiles, TakesTheHeadOfAFileThatCallsItselfTied) {
+  const std::string folder = testing::TempDir() + "quire_tied_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy(golden_path("tiny_llama/model.safetensors"), folder);
+  nlohmann::json config =
+      nlohmann::json::parse(read_file(golden_path("tiny_llama/config.json"), 1 << 20).value());
+  config["tie_word_embeddings"] = true;
+  std::ofstream(folder + "/config.json") << config.dump();
+  const auto model = open_or_fail(folder);
+  ASSERT_NE(model, nullptr);
+  EXPECT_FALSE(model->spec().tied_embeddings);
+  EXPECT_NE(model->weights().find(TensorRole::Output), nullptr);
+  std::filesystem::remove_all(folder);
+}
+
+// Without head_dim, Qwen 3's class has 128; the norm of each head says what the file was made with.
+TEST(ModelFiles, TakesTheHeadDimOfTheNormsWhereConfigHasNone) {
+  const std::string folder = testing::TempDir() + "quire_norms_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy(golden_path("tiny_qwen3/model.safetensors"), folder);
+  nlohmann::json config =
+      nlohmann::json::parse(read_file(golden_path("tiny_qwen3/config.json"), 1 << 20).value());
+  config.erase("head_dim");
+  std::ofstream(folder + "/config.json") << config.dump();
+  const auto model = open_or_fail(folder);
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(model->spec().head_dim, 32u);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(ModelFiles, SaysWhichFileIsMissing) {
   const auto missing = open_model(golden_path("no_such_model"));
   ASSERT_FALSE(missing.ok());

@@ -92,11 +92,12 @@ Result<void> ModelSpec::validate() const {
     return corrupted("rms epsilon is " + std::to_string(rms_epsilon) +
                      "; above 0 and up to 0.1 was expected");
   }
-  const auto beyond = [this](std::int64_t id) { return id >= std::int64_t{vocabulary_size}; };
-  if (beyond(bos_id) || beyond(eos_id) || bos_id < -1 || eos_id < -1 ||
-      (!stop_ids.empty() && beyond(static_cast<std::uint32_t>(stop_ids.back())))) {
-    return corrupted("a begin, end or stop token lies beyond the vocabulary of " +
-                     std::to_string(vocabulary_size));
+  std::vector<std::int64_t> ids = {bos_id, eos_id};
+  if (!stop_ids.empty()) ids.push_back(static_cast<std::uint32_t>(stop_ids.back()));
+  for (const std::int64_t id : ids) {
+    if (id >= -1 && id < std::int64_t{vocabulary_size}) continue;
+    return corrupted("a begin, end or stop token is " + std::to_string(id) +
+                     ", beyond the vocabulary of " + std::to_string(vocabulary_size));
   }
   return {};
 }

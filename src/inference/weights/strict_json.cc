@@ -14,8 +14,11 @@ const Json* JsonObject::find(const char* key) const {
 }
 
 Error JsonObject::wrong_type(const char* key, const char* wanted) const {
-  return corrupted_at(where_, std::string("\"") + key + "\" is " + find(key)->type_name() +
-                                  " where " + wanted + " was expected");
+  const Json& value = *find(key);
+  const std::string is =
+      value.is_number() ? dump_json(value) : std::string("of the type ") + value.type_name();
+  return corrupted_at(
+      where_, std::string("\"") + key + "\" is " + is + " where " + wanted + " was expected");
 }
 
 Error JsonObject::missing(const char* key) const {

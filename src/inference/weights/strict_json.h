@@ -19,6 +19,9 @@ class JsonObject {
  public:
   JsonObject(const Json& object, std::string where) : object_(object), where_(std::move(where)) {}
 
+  bool empty() const { return object_.empty(); }
+  bool has(const char* key) const { return object_.contains(key); }  // Also as JSON null.
+  auto members() const { return object_.items(); }                   // Pairs of name and value.
   const Json* find(const char* key) const;  // Null when missing or JSON null.
   const std::string& where() const { return where_; }
   Result<std::optional<std::uint32_t>> find_u32(const char* key) const;

@@ -93,10 +93,9 @@ std::optional<Shape> wanted_shape(TensorRole role, const ModelSpec& spec) {
   return std::nullopt;
 }
 
-// Tensors that some files carry and the body derives: frequencies, and a head that is tied anyway.
-bool may_be_left_out(std::string_view name, const ModelSpec& spec) {
-  return name == "rope_freqs.weight" || name.ends_with(".rotary_emb.inv_freq") ||
-         (spec.tied_embeddings && name == "lm_head.weight");
+// Frequencies, which some files carry and the body derives.
+bool may_be_left_out(std::string_view name) {
+  return name == "rope_freqs.weight" || name.ends_with(".rotary_emb.inv_freq");
 }
 
 Result<WeightSource::Entry> bind_tensor(const StoredTensor& tensor, const RoleNames& names,
@@ -168,7 +167,7 @@ Result<WeightSource> bind_tensors(const std::vector<StoredTensor>& tensors, Tens
     }
   }
   for (const auto& [name, tensor] : unclaimed) {
-    if (may_be_left_out(name, spec)) continue;
+    if (may_be_left_out(name)) continue;
     return Error(ErrorCode::NotSupported,
                  tensor->source->name() + ": the transformer body has no use for the tensor " +
                      in_quotes(name) + " of this " + spec.architecture + " model");
