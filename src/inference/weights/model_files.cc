@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -13,6 +15,8 @@
 
 namespace quire::inference {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::uint64_t kConfigBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kTokenizerBytesMax = std::uint64_t{256} << 20;
@@ -43,6 +47,32 @@ Result<std::shared_ptr<const ByteSource>> open_file(const std::string& path) {
   return std::shared_ptr<const ByteSource>(std::make_shared<FileSource>(std::move(file)));
 }
 
+// A folder without config.json may hold GGUF files, of which the user has to name one.
+Error no_checkpoint(const std::string& folder) {
+  std::set<std::string> models;  // Of a model in shards, the first.
+  std::error_code code;
+  for (fs::directory_iterator each(folder, code), end; !code && each != end; each.increment(code)) {
+    const std::string path = each->path().string();
+    if (!path.ends_with(".gguf")) continue;
+    const std::optional<ShardName> shard = parse_shard_name(path);
+    models.insert(shard ? shard->path_of(1) : path);
+  }
+  std::string text = folder + " is a folder without config.json, and so not a checkpoint";
+  if (models.size() == 1) {
+    text += "; it holds a GGUF model: name " + *models.begin();
+  } else if (!models.empty()) {
+    text += "; it holds " + std::to_string(models.size()) + " GGUF models: name one, such as " +
+            *models.begin();
+  }
+  return Error(ErrorCode::NotFound, text);
+}
+
+Result<std::string> read_config(const std::string& folder) {
+  Result<std::string> text = read_file(folder + "/config.json", kConfigBytesMax);
+  if (!text.ok() && text.error().code() == ErrorCode::NotFound) return no_checkpoint(folder);
+  return text;
+}
+
 // 0 where there is no such tensor, or none of a sensible width.
 std::uint32_t norm_width(const SafetensorsFile& file) {
   for (const SafetensorsTensor& tensor : file.tensors) {
@@ -59,7 +89,7 @@ Result<std::unique_ptr<ModelFiles>> open_folder(const std::string& path) {
   while (configs.folder.size() > 1 && configs.folder.ends_with('/')) configs.folder.pop_back();
   const std::string prefix = configs.folder + "/";
   TokenizerTexts texts;
-  configs.config = TRY(read_file(prefix + "config.json", kConfigBytesMax));
+  configs.config = TRY(read_config(configs.folder));
   texts.generation_config_json =
       TRY(read_if_present(prefix + "generation_config.json", kConfigBytesMax));
   texts.tokenizer_config_json =
@@ -129,7 +159,7 @@ Result<std::unique_ptr<ModelFiles>> open_gguf_model(std::shared_ptr<const ByteSo
 
 Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
   std::error_code status;
-  const bool is_folder = std::filesystem::is_directory(path, status);
+  const bool is_folder = fs::is_directory(path, status);
   Result<std::unique_ptr<ModelFiles>> opened =
       is_folder ? open_folder(path) : open_gguf_model(path, open_file);
   if (!opened.ok()) {

@@ -123,6 +123,30 @@ TEST(ModelFiles, RefusesWhatIsNoRegularFileAtOnce) {
   std::remove(path.c_str());
 }
 
+TEST(ModelFiles, NamesTheGgufModelsOfAFolderWithoutConfig) {
+  const std::string folder = testing::TempDir() + "quire_ggufs_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  const auto message = [&] { return std::string(open_model(folder).error().message()); };
+  EXPECT_NE(message().find(folder + " is a folder without config.json, and so not a checkpoint"),
+            std::string::npos);
+  const std::string first = test::write_tiny_shards(folder, "one", "tiny_qwen2", {4});
+  EXPECT_NE(message().find("it holds a GGUF model: name " + first), std::string::npos) << message();
+  std::ofstream(folder + "/two.gguf") << "x";
+  EXPECT_NE(message().find("it holds 2 GGUF models: name one, such as " + first), std::string::npos)
+      << message();
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ModelFiles, SaysThatAFileIsEmpty) {
+  const std::string path = testing::TempDir() + "quire_zero_" + std::to_string(getpid()) + ".gguf";
+  std::ofstream(path).flush();
+  const auto model = open_model(path);
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().message(),
+            "cannot open the model \"" + path + "\": " + path + " is empty");
+  std::remove(path.c_str());
+}
+
 // Where the head differs from the embedding, transformers does not tie them either.
 TEST(ModelFiles, TakesTheHeadOfAFileThatCallsItselfTied) {
   const std::string folder = testing::TempDir() + "quire_tied_" + std::to_string(getpid());

@@ -71,6 +71,7 @@ Result<SafetensorsTensor> parse_tensor(const std::string& name, const Json& json
 
 Result<Json> read_header(const ByteSource& source) {
   std::uint64_t length = 0;
+  if (source.bytes() == 0) return Error(ErrorCode::Corrupted, source.name() + " is empty");
   if (source.bytes() < kLengthBytes) {
     return corrupted_at(source.name(), "byte 0: the file has " + std::to_string(source.bytes()) +
                                            " bytes, fewer than its header's length takes");
