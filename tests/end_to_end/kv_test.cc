@@ -206,7 +206,7 @@ TEST(EndToEndKv, WhatIsNoExportedSnapshotIsNotImported) {
   const TemporaryFolder& folder = store.folder();
   expect_says(store.kv({"import", folder.file("nothing")}), 3, {"nothing"});
   expect_says(store.kv({"import", folder.write("text", "hello, I am no snapshot at all")}), 1,
-              {"no exported snapshot"});
+              {"not an exported snapshot"});
   const std::string file = folder.file("chat.quirekv");
   expect_says(store.kv({"export", "chat", file}), 0, {});
   const Result<std::string> bytes = read_file(file, 64u << 20);

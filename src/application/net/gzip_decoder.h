@@ -4,7 +4,7 @@
 //
 // Owns     zlib's state, about 40 KiB.
 // Thread   one owner at a time.
-// Errors   Corrupted for bytes that are no gzip.
+// Errors   Corrupted for bytes that are not gzip.
 #include <zlib.h>
 
 #include <cstddef>

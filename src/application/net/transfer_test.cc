@@ -324,7 +324,7 @@ TEST_F(TransferTest, ACompressedResponseIsTheTextThatItWas) {
   begin(request());
   EXPECT_TRUE(head("Content-Encoding: gzip\r\n"));
   EXPECT_EQ(body("no gzip at all"), Transfer::Intake::Stop);
-  expect_failed(ErrorCode::Corrupted, "no gzip");
+  expect_failed(ErrorCode::Corrupted, "not gzip");
 }
 
 TEST_F(TransferTest, WhoNamesACodingGetsTheBytesAsTheyCome) {
