@@ -66,6 +66,22 @@ TEST_F(GuestSnapshots, WhatIsOpenedGoesOnAsWhatWasSavedInAnotherInstanceToo) {
   EXPECT_EQ(guest.call("context", "seq-len", {opened}), 48);
 }
 
+TEST_F(GuestSnapshots, AContextThatIsTooLongIsSavedWholeOrRefused) {
+  Guest guest(*harness, TenantId{1});
+  const std::int64_t context = guest.new_context(4096);
+  guest.append(context, 1, 100);  // As a token that was drawn last.
+  ASSERT_EQ(guest.save(context, "whole"), 0) << guest.error();
+  const std::int64_t opened = guest.open("whole");
+  ASSERT_GT(opened, 0) << guest.error();
+  EXPECT_EQ(guest.number_at(kBuffer + 4), 1);
+  EXPECT_EQ(guest.context("flush", {opened}), minus(ErrorCode::OutOfRange));
+  EXPECT_EQ(guest.context("truncate", {opened, 1}), 20) << guest.error();
+  EXPECT_EQ(guest.context("flush", {opened}), 20) << guest.error();
+  guest.append(context, 2, 101);
+  EXPECT_EQ(guest.save(context, "cut"), minus(ErrorCode::OutOfRange));
+  EXPECT_EQ(guest.error(), "the context would hold 4099 tokens; the model's limit is 4096");
+}
+
 TEST_F(GuestSnapshots, AreOverwrittenOnlyWhenAskedListedTakenAndDeleted) {
   Guest guest(*harness, TenantId{1});
   const std::int64_t context = guest.new_context(20);

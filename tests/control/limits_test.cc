@@ -43,6 +43,67 @@ TEST(Limits, APromptLongerThanTheContextIsRefusedBeforeAnyWork) {
   EXPECT_EQ(harness.get<ContextState>(guest.id, again).counters.seq_len, 4096u);
 }
 
+TEST(Limits, ATokenDrawnFromAFullContextIsKeptAndComputedWhenOthersWereDropped) {
+  Harness harness;
+  const Guest guest = guest_of(harness);
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(4095)}, false);
+  std::vector<std::uint32_t> drawn;
+  for (const bool is_full : {false, true}) {
+    const FutureId step = harness.send(
+        guest.id, ContextSample{.context = guest.context, .rule = {}, .queues_token = true});
+    harness.run();
+    const Sampled sampled = harness.get<Sampled>(guest.id, step);
+    EXPECT_EQ(sampled.is_full, is_full);
+    drawn.push_back(sampled.drawn.token);
+  }
+  const FutureId flush = harness.send(guest.id, ContextFlush{guest.context});
+  harness.run();
+  EXPECT_EQ(harness.message(guest.id, flush),
+            "the context would hold 4097 tokens; the model's limit is 4096");
+  harness.send(guest.id, ContextDropRange{guest.context, 0, 64}, false);
+  const FutureId again = harness.send(guest.id, ContextFlush{guest.context});
+  harness.run();
+  EXPECT_EQ(harness.get<ContextState>(guest.id, again).counters.seq_len, 4097u);
+  // The token is the one that was drawn: another context that is given it goes on alike.
+  const Guest other = guest_of(harness);
+  harness.send(other.id, ContextAppend{other.context, count_tokens(4095)}, false);
+  harness.send(other.id, ContextAppend{other.context, {drawn[0]}}, false);
+  harness.send(other.id, ContextFlush{other.context}, false);
+  harness.send(other.id, ContextDropRange{other.context, 0, 64}, false);
+  harness.send(other.id, ContextAppend{other.context, {drawn[1]}}, false);
+  std::vector<std::uint32_t> next;
+  for (const Guest& each : {guest, other}) {
+    const FutureId step = harness.send(each.id, ContextSample{.context = each.context, .rule = {}});
+    harness.run();
+    next.push_back(harness.get<Sampled>(each.id, step).drawn.token);
+  }
+  EXPECT_EQ(next[0], next[1]);
+}
+
+TEST(Limits, TokensThatDidNotFitAreNeverLeftOutSilently) {
+  Harness harness;
+  const Guest guest = guest_of(harness);
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(4096)}, false);
+  harness.send(guest.id, ContextFlush{guest.context}, false);
+  harness.send(guest.id, ContextAppend{guest.context, count_tokens(10)}, false);
+  harness.send(guest.id, ContextDropRange{guest.context, 0, 512}, false);
+  const FutureId flush = harness.send(guest.id, ContextFlush{guest.context});
+  harness.run();
+  EXPECT_EQ(harness.error(guest.id, flush), ErrorCode::OutOfRange);
+  EXPECT_EQ(harness.message(guest.id, flush),
+            "the tokens appended last (9) did not fit the context at that time and were not kept; "
+            "truncate by 9 and append them again");
+  const auto edit = [&](ContextEditKind kind, std::uint32_t count) {
+    const FutureId done = harness.send(guest.id, ContextEdit{guest.context, kind, count});
+    EXPECT_FALSE(harness.error(guest.id, done));
+  };
+  edit(ContextEditKind::Rewind, 4100);  // Three of those that were not kept remain.
+  edit(ContextEditKind::Truncate, 3);
+  const FutureId again = harness.send(guest.id, ContextFlush{guest.context});
+  harness.run();
+  EXPECT_EQ(harness.get<ContextState>(guest.id, again).counters.seq_len, 4097u);
+}
+
 TEST(Limits, APromptLongerThanThePoolIsRefusedBeforeAnyWork) {
   Harness harness(small_pool(4));
   const Guest guest = guest_of(harness);

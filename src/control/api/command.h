@@ -220,7 +220,11 @@ struct NextDistribution {
 // GetLogits [vocabulary_size], GetLogprobs [tokens], GetEntropy [1], GetEmbedding [embedding_width].
 struct Values { std::vector<float> all; };
 struct Drawn { std::uint32_t token = 0; float probability = 0; };        // Of the full softmax.
-struct Sampled { Drawn drawn; ContextCounters counters; };               // ContextSample.
+struct Sampled {                                                         // ContextSample.
+  Drawn drawn;
+  ContextCounters counters;
+  bool is_full = false;  // The token was queued, and does not fit the context: it cannot be computed.
+};
 struct Tokens { std::vector<std::uint32_t> ids; };
 struct Text { std::string bytes; };
 struct ContextState { ObjectId context{}; ContextCounters counters; };   // flush, forward, edits.

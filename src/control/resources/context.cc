@@ -257,34 +257,53 @@ Error too_long(std::uint64_t total, std::uint64_t limit, const ModelResources& r
                : ", which counts from the first that was not dropped: " + std::to_string(limit)));
 }
 
+Error not_kept(const Context& context) {
+  const std::string count = std::to_string(context.overflow_count);
+  return Error(ErrorCode::OutOfRange,
+               "the tokens appended last (" + count +
+                   ") did not fit the context at that time and were not kept; truncate by " +
+                   count + " and append them again");
+}
+
 Error too_many_pages(std::uint64_t total, std::uint32_t pages, const ModelResources& resources) {
   return Error(ErrorCode::NoFreePage, "a context of " + std::to_string(total) + " tokens needs " +
                                           std::to_string(pages) + " KV pages; the pool has " +
                                           std::to_string(resources.cache.page_count()));
 }
 
+std::uint64_t length_of(const Context& context, const ModelResources& resources) {
+  return std::uint64_t{context.committed_count} * page_size_of(resources) +
+         tail_token_count(context) + context.overflow_count;
+}
+
 }  // namespace
 
 void append_tokens(Context& context, const ModelResources& resources,
                    std::span<const std::uint32_t> tokens) {
-  const std::uint64_t held =
-      std::uint64_t{context.committed_count} * page_size_of(resources) + tail_token_count(context);
-  const std::uint64_t limit = length_max(context, resources);
-  const std::uint64_t room = context.overflow_count > 0 ? 0 : (limit > held ? limit - held : 0);
+  const std::uint64_t held = length_of(context, resources);
+  // One token more than can be computed is kept: the one that was drawn last from a full context.
+  // It is computed when the program has dropped others.
+  const std::uint64_t kept_max = length_max(context, resources) + 1;
+  const std::uint64_t room = context.overflow_count > 0 || held > kept_max ? 0 : kept_max - held;
   const std::size_t kept = static_cast<std::size_t>(std::min<std::uint64_t>(room, tokens.size()));
   for (std::size_t index = 0; index < kept; ++index)
     context.tokens.push_back(TokenId{tokens[index]});
   context.overflow_count += tokens.size() - kept;
 }
 
+bool is_overfull(const Context& context, const ModelResources& resources) {
+  return length_of(context, resources) > length_max(context, resources);
+}
+
 Result<void> check_fits(const Context& context, const ModelResources& resources) {
   const std::uint32_t page_size = page_size_of(resources);
-  const std::uint64_t total = std::uint64_t{context.committed_count} * page_size +
-                              tail_token_count(context) + context.overflow_count;
+  const std::uint64_t total = length_of(context, resources);
   const std::uint64_t pool = std::uint64_t{resources.cache.page_count()} * page_size;
-  if (total <= std::min<std::uint64_t>(resources.model.context_length, pool)) return {};
+  const std::uint64_t certain = std::min<std::uint64_t>(resources.model.context_length, pool);
+  if (total <= certain && context.overflow_count == 0) return {};
   const std::uint64_t limit = length_max(context, resources);
   if (total > limit) return too_long(total, limit, resources);
+  if (context.overflow_count > 0) return not_kept(context);
   const std::uint32_t gone = context.committed_count - held_committed_count(context);
   const std::uint64_t page_count_max = std::uint64_t{resources.cache.page_count()} + gone;
   if (total > page_count_max * page_size) {

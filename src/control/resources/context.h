@@ -43,9 +43,13 @@ inline std::uint32_t queued_count(const Context& context) {
 }
 ContextCounters counters_of(const Context& context, std::uint32_t page_size);
 
-// Queues tokens. Those beyond the context length are only counted: computing them is an error.
+// Queues tokens. The first beyond the context length is kept, further ones are only counted:
+// computing either is an error.
 void append_tokens(Context& context, const ModelResources& resources,
                    std::span<const std::uint32_t> tokens);
+
+// Whether more is queued than the context may hold: computing it is an error.
+bool is_overfull(const Context& context, const ModelResources& resources);
 
 // Whether all that is queued can ever be computed.
 Result<void> check_fits(const Context& context, const ModelResources& resources);

@@ -188,7 +188,8 @@ Result<void> rewind_context(Context& context, ModelResources& resources, PageLed
       return Error(ErrorCode::OutOfRange, "rewind to " + std::to_string(length) +
                                               ": the context has " + count_of(all, "token"));
     }
-    context.overflow_count = 0;
+    const std::uint64_t kept = all - context.overflow_count;
+    context.overflow_count = length > kept ? length - kept : 0;
     context.tokens.resize(
         std::min(context.tokens.size(),
                  context.token_first + length - std::size_t{context.committed_count} * page_size));

@@ -169,10 +169,10 @@ struct alignas(64) Context {
   std::uint32_t table_clean_count = 0;      // Entries that the device has, except for
   std::vector<SlotRange> table_dirty;       // these, by index of entry.
   std::unique_ptr<SwappedContext> swapped;  // Suspended, and its bytes are on a tier.
-  std::uint64_t overflow_count = 0;  // Appended beyond the context length; counted, not kept.
-  std::uint64_t used_batch = 0;      // The last batch that computed it.
-  std::uint64_t miss = 0;            // Why tokens are computed since the last one found; MissLog.
-  SlotView view;                     // Which slots were dropped, and when.
+  std::uint64_t overflow_count = 0;         // Appended beyond what is kept; only counted.
+  std::uint64_t used_batch = 0;             // The last batch that computed it.
+  std::uint64_t miss = 0;  // Why tokens are computed since the last one found; MissLog.
+  SlotView view;           // Which slots were dropped, and when.
   // Up to the first page that was dropped whole, the chain is held at its end. Behind that, each
   // page that is left is held alone.
   NodeId anchor = kNoNode;  // Held as a chain; the head, where no page was dropped.

@@ -268,12 +268,12 @@ void Scheduler::complete_sample(Operation& operation, Result<AnswerBody> drawn) 
   }
   Context& context = *operation.context;
   const Drawn token = std::get<Drawn>(drawn.value());
-  if (body_of<ContextSample>(operation).queues_token) {
-    append_tokens(context, resources_, std::span(&token.token, 1));
-  }
-  table_.finish(operation, AnswerBody(Sampled{
-                               .drawn = token,
-                               .counters = counters_of(context, resources_.cache.page_size())}));
+  const bool queues_token = body_of<ContextSample>(operation).queues_token;
+  if (queues_token) append_tokens(context, resources_, std::span(&token.token, 1));
+  table_.finish(operation,
+                AnswerBody(Sampled{.drawn = token,
+                                   .counters = counters_of(context, resources_.cache.page_size()),
+                                   .is_full = queues_token && is_overfull(context, resources_)}));
 }
 
 void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_count,

@@ -278,6 +278,9 @@ Scheduler::Attempt Scheduler::splice(Operation& operation) {
 }
 
 Scheduler::Attempt Scheduler::save(Operation& operation) {
+  if (operation.context->overflow_count > 0) {  // A snapshot without them would be another context.
+    return fail(operation, check_fits(*operation.context, resources_).take_error());
+  }
   if (!saves_.has_room(operation.instance->tenant)) return Attempt::Later;
   Context* shadow = table_.contexts.make();
   shadow->model = this;
