@@ -109,6 +109,7 @@ TEST_F(Sampling, DrawsFromAPromptThatIsFoundWhole) {
   const FutureId nothing = harness.send(id, ContextSample{empty, {}, false});
   harness.run();
   EXPECT_EQ(harness.error(id, nothing), ErrorCode::OutOfRange);
+  EXPECT_EQ(harness.message(id, nothing), "the context is empty; append a token first");
 }
 
 TEST_F(Sampling, FormsOfADistributionAgree) {

@@ -96,7 +96,10 @@ Result<std::int32_t> models_get_model(HostCall& call, GuestList<std::uint8_t> li
     return name.empty() || model.name == name;
   });
   if (found == models.end()) {
-    return Error(ErrorCode::NotFound, "no model is named " + printable(name));
+    std::string known;
+    for (const auto& model : models) known += (known.empty() ? "" : ", ") + model.name;
+    return Error(ErrorCode::NotFound,
+                 "no model is named \"" + printable(name) + "\"; there are: " + known);
   }
   const auto index = static_cast<std::uint8_t>(found - models.begin());
   return static_cast<std::int32_t>(

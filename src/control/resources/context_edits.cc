@@ -255,9 +255,12 @@ Result<void> drop_range(Context& context, ModelResources& resources, PageLedger&
   const std::uint32_t page_size = page_size_of(resources);
   const std::uint32_t length = seq_len(context, page_size);
   if (range.begin > range.end || range.end > length) {
+    std::string held = count_of(length, "written token");
+    const std::uint32_t queued = queued_count(context);
+    if (queued > 0) held += " and " + std::to_string(queued) + " queued; flush writes those";
     return Error(ErrorCode::OutOfRange, "drop_range [" + std::to_string(range.begin) + ", " +
                                             std::to_string(range.end) + "): the context has " +
-                                            count_of(length, "written token"));
+                                            held);
   }
   SlotSet slots;
   slots.add(range);

@@ -84,9 +84,10 @@ Result<void> Scheduler::start_context(Operation& operation) {
   // What was lost to a suspension is not the program's queue; one that began before had enough.
   const std::uint32_t own = queued - context.lost_count;
   if (!operation.is_checked && wanted > own) {
-    if (own > 0 || wanted != 1 || seq_len(context, page_size) == 0) {
-      return too_many_outputs(wanted, own);
+    if (own == 0 && seq_len(context, page_size) == 0) {
+      return Error(ErrorCode::OutOfRange, "the context is empty; append a token first");
     }
+    if (own > 0 || wanted != 1) return too_many_outputs(wanted, own);
   }
   if (!operation.is_checked) {
     TRY(meter_tokens(*operation.instance, own));
