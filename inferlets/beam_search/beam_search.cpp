@@ -181,6 +181,12 @@ Task<Result<void>> program(std::vector<std::string> command_line) {
     CO_TRY(co_await context.append_text(arguments.text("prompt")));
   }
   const std::vector<std::uint32_t> prompt = context.tokens();
+  // The last token of a beam is never computed, so a full context still gives one.
+  const std::size_t room = model.info().context_length + std::size_t{1};
+  if (prompt.size() < room) {
+    options.token_count_max = static_cast<std::uint32_t>(
+        std::min<std::size_t>(options.token_count_max, room - prompt.size()));
+  }
   const std::vector<Answer> answers = CO_TRY(co_await search(std::move(context), options));
   if (arguments.flag("json")) {
     co_return session::send(CO_TRY(co_await json_of(model, prompt, answers)));

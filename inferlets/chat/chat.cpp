@@ -39,8 +39,9 @@ Task<Result<void>> program(std::vector<std::string> command_line) {
     context.user(line);
     const Generation answer = CO_TRY(co_await context.generate(options).stream(session::send));
     if (answer.finish_reason == FinishReason::Length) {
-      runtime::log(LogLevel::Info,
-                   "the answer was cut at " + std::to_string(options.token_count_max) + " tokens");
+      const bool is_full = answer.tokens.size() < options.token_count_max;
+      runtime::log(LogLevel::Info, "the answer was cut at " + std::to_string(answer.tokens.size()) +
+                                       " tokens" + (is_full ? ": the context is full" : ""));
     }
     CO_TRY(session::send("\n"));
     options.sampler.seed += 1;  // Another turn draws other numbers.

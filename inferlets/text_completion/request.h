@@ -1,5 +1,6 @@
 #pragma once
 // The arguments that both forms of text_completion understand.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -67,10 +68,21 @@ inline std::vector<quire::ChatMessage> messages_of(const Request& request) {
   return messages;
 }
 
-inline quire::StopOptions stop_options_of(const Request& request, const quire::ModelInfo& info) {
-  return {.token_count_max = request.token_count_max,
-          .stop_tokens = request.ignore_eos ? std::vector<std::uint32_t>{} : info.stop_tokens,
-          .stop_texts = request.stop_texts};
+// The token drawn last is never computed, so a prompt that fills the context still gets one.
+inline quire::Result<quire::StopOptions> stop_options_of(const Request& request,
+                                                         const quire::ModelInfo& info,
+                                                         std::size_t prompt_token_count) {
+  if (prompt_token_count > info.context_length) {
+    return quire::Error{quire::ErrorCode::OutOfRange, "the prompt has " +
+                                                          std::to_string(prompt_token_count) +
+                                                          " tokens; the model's context holds " +
+                                                          std::to_string(info.context_length)};
+  }
+  const auto room = static_cast<std::uint32_t>(info.context_length - prompt_token_count + 1);
+  return quire::StopOptions{
+      .token_count_max = std::min(request.token_count_max, room),
+      .stop_tokens = request.ignore_eos ? std::vector<std::uint32_t>{} : info.stop_tokens,
+      .stop_texts = request.stop_texts};
 }
 
 inline std::string answer_json(const std::vector<std::uint32_t>& prompt_ids,

@@ -113,9 +113,9 @@ Task<Result<void>> program(std::vector<std::string> command_line) {
   if (prompt.empty()) {
     co_return Error{ErrorCode::InvalidArgument, "the prompt has no token"};
   }
+  StopRules rules(CO_TRY(text_completion::stop_options_of(request, model.info(), prompt.size())));
   Sequence sequence = CO_TRY(open_sequence(model, static_cast<std::uint32_t>(prompt.size())));
   Sampler sampler(request.sampler);
-  StopRules rules(text_completion::stop_options_of(request, model.info()));
   std::vector<std::uint32_t> ids;
   std::string text;
 

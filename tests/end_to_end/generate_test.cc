@@ -1,4 +1,7 @@
 // quire generate and text_completion against the reference answers of SmolLM2, and one another.
+#include <filesystem>
+#include <fstream>
+
 #include "end_to_end/support.h"
 
 namespace quire::test {
@@ -91,6 +94,43 @@ TEST(EndToEndGenerate, BothFormsOfTextCompletionEqualItForEveryPrompt) {
       seen += 1;
     }
     EXPECT_EQ(seen, expected.size()) << name;
+  }
+}
+
+// tiny_llama with room for 64 tokens.
+std::string short_model(const TemporaryFolder& folder) {
+  const std::filesystem::path model = folder.file("short_model");
+  std::filesystem::copy(golden_path("tiny_llama"), model);
+  std::ifstream file(model / "config.json");
+  nlohmann::json config = nlohmann::json::parse(file);
+  config["max_position_embeddings"] = 64;
+  config.erase("rope_scaling");
+  std::ofstream(model / "config.json") << config.dump();
+  return model.string();
+}
+
+TEST(EndToEndGenerate, AFullContextEndsEveryLoopWithItsLengthAndAllItsTokens) {
+  const TemporaryFolder folder;
+  const std::string model = short_model(folder);
+  for (const std::size_t words : {1u, 40u}) {
+    std::string prompt = "a";
+    while (prompt.size() < 2 * words) prompt += " a";
+    const std::vector<std::string> arguments = {"--prompt", prompt,         "--max-tokens",
+                                                "1000",     "--ignore-eos", "--json"};
+    const auto with = [&](std::vector<std::string> first) {
+      first.insert(first.end(), arguments.begin(), arguments.end());
+      return output_json(run_quire(first));
+    };
+    const nlohmann::json host = with({"generate", "--model", model});
+    EXPECT_EQ(host["finish_reason"], "length");
+    EXPECT_EQ(host["ids"].size() + host["prompt_ids"].size(), 65u);
+    for (const char* name : {"text_completion", "text_completion_by_hand"}) {
+      const nlohmann::json guest =
+          with({"run", inferlet(name), "--no-store", "--model", model, "--"});
+      EXPECT_EQ(guest["ids"], host["ids"]) << name;
+      EXPECT_EQ(guest["text"], host["text"]) << name;
+      EXPECT_EQ(guest["finish_reason"], "length") << name;
+    }
   }
 }
 

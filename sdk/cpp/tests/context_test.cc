@@ -100,6 +100,35 @@ TEST_F(ContextTest, AStopTextEndsWithoutAStepBehindIt) {
   EXPECT_TRUE(run(program()).ok());
 }
 
+TEST_F(ContextTest, AFullContextEndsTheAnswerWithItsLengthAndAllItsTokens) {
+  script_ = std::string("abcd\xc3", 5);  // The last begins a character.
+  host.context_length = 8;
+  const auto program = [&](std::string prompt, std::string text) -> Task<Result<void>> {
+    asked_.clear();
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    CO_TRY(co_await context.append_text(prompt));
+    std::string shown;
+    const Generation answer = CO_TRY(co_await context.generate({}).stream([&](std::string_view t) {
+      shown += t;
+      return Result<void>();
+    }));
+    EXPECT_EQ(answer.finish_reason, FinishReason::Length);
+    EXPECT_EQ(answer.tokens.size(), 9 - prompt.size());
+    EXPECT_EQ(answer.text, text);
+    EXPECT_EQ(shown, text);
+    EXPECT_EQ(context.token_count(), 9u);
+    const Result<ContextCounters> flushed = co_await context.flush();
+    EXPECT_EQ(flushed.error().code, ErrorCode::OutOfRange);
+    co_return {};
+  };
+  EXPECT_TRUE(run(program("xxxx", "abcd\xef\xbf\xbd")).ok());
+  EXPECT_TRUE(run(program("xxxxx", "abcd")).ok());
+  EXPECT_TRUE(run(program("xxxxxxxx", "a")).ok());
+  const Result<void> too_long = run(program("xxxxxxxxx", ""));
+  EXPECT_EQ(too_long.error().code, ErrorCode::OutOfRange);
+}
+
 TEST_F(ContextTest, AGeneratorThatIsDroppedDropsTheStepUnderWay) {
   script_ = "abcdef";
   const auto program = [&]() -> Task<Result<void>> {

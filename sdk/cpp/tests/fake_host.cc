@@ -78,6 +78,18 @@ std::int32_t cut_tail(test::FakeHost::Context& held, std::uint32_t count) {
   return host.ready_future(counters_of(held));
 }
 
+// Computes what is queued; a failed future if it does not fit.
+std::optional<std::int32_t> compute(test::FakeHost::Context& held) {
+  const std::size_t length = held.computed.size() + held.queued.size();
+  if (length > host.context_length && !held.beyond_context) {
+    return failed_future(ErrorCode::OutOfRange,
+                         "the context would hold " + std::to_string(length) + " tokens");
+  }
+  held.computed.insert(held.computed.end(), held.queued.begin(), held.queued.end());
+  held.queued.clear();
+  return std::nullopt;
+}
+
 test::FakeHost::Context* find_context(std::int32_t context) {
   const auto found = host.contexts.find(context);
   return found == host.contexts.end() ? nullptr : &found->second;
@@ -333,8 +345,13 @@ std::int32_t trait_version(std::int32_t, const std::uint8_t* name, std::uint32_t
   return host.refuse(ErrorCode::NotSupported, "model fake lacks the trait " + trait);
 }
 std::int32_t model_info(std::int32_t, void* buffer, std::uint32_t capacity) {
-  std::vector<std::uint32_t> record = {
-      16, 2048, 256, 64, 0xffffffffu, 2, static_cast<std::uint32_t>(host.stop_tokens.size())};
+  std::vector<std::uint32_t> record = {16,
+                                       host.context_length,
+                                       256,
+                                       64,
+                                       0xffffffffu,
+                                       2,
+                                       static_cast<std::uint32_t>(host.stop_tokens.size())};
   record.insert(record.end(), host.stop_tokens.begin(), host.stop_tokens.end());
   if (record.size() <= capacity) std::memcpy(buffer, record.data(), record.size() * 4);
   return static_cast<std::int32_t>(record.size());
@@ -505,8 +522,7 @@ std::int32_t forward_sample(std::int32_t context, double temperature, std::uint3
                             double top_p, double min_p, double random, std::uint32_t flags) {
   if (!host.contexts.contains(context)) return unknown("context");
   auto& held = host.contexts[context];
-  held.computed.insert(held.computed.end(), held.queued.begin(), held.queued.end());
-  held.queued.clear();
+  if (const auto failed = compute(held)) return *failed;
   std::uint32_t token = 0;
   const std::string drawn = output::draw(
       held.computed, {.temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p},
@@ -580,8 +596,7 @@ std::int32_t flush(std::int32_t context) {
 std::int32_t forward(std::int32_t context, const std::int32_t* oemb, std::uint32_t count) {
   if (!host.contexts.contains(context)) return unknown("context");
   auto& held = host.contexts[context];
-  held.computed.insert(held.computed.end(), held.queued.begin(), held.queued.end());
-  held.queued.clear();
+  if (const auto failed = compute(held)) return *failed;
   if (count == 1) host.embed_texts[oemb[0]] = held.computed;
   return host.ready_future(counters_of(held));
 }

@@ -139,6 +139,7 @@ class FakeHost {
   std::function<std::vector<std::pair<std::uint32_t, float>>(const std::vector<std::uint32_t>&)>
       next;
   std::vector<std::uint32_t> stop_tokens = {2};
+  std::uint32_t context_length = 2048;
   std::map<std::int32_t, Context> contexts;
   std::map<std::string, Snapshot> snapshots;
   std::map<std::string, StoredValue> values;  // The tenant's, by key.

@@ -76,6 +76,22 @@ TEST_F(ProgramsTest, APromptOfManyChunksIsPrefilledWhole) {
             "lmn");
 }
 
+TEST_F(ProgramsTest, AFullContextEndsAnAnswerWithItsLength) {
+  host.context_length = 8;
+  for (auto* program : {&run_text_completion, &run_text_completion_by_hand}) {
+    EXPECT_EQ(sent_by(program, {"--prompt", "aaaaa", "--json"}),
+              R"({"prompt_ids":[97,97,97,97,97],"ids":[98,99,100,101],"text":"bcde",)"
+              R"("finish_reason":"length"})");
+    EXPECT_EQ(sent_by(program, {"--prompt", "aaaaaaaa"}), "b");
+    host.arguments = {"--prompt", "aaaaaaaaa"};
+    EXPECT_EQ(program(), static_cast<int>(abi::ErrorCode::OutOfRange));
+  }
+  EXPECT_EQ(sent_by(&run_beam_search, {"--prompt", "aaaaa", "--width", "1"}), "bcde");
+  host.inbox = {"x"};  // Five tokens, and two that begin the answer.
+  EXPECT_EQ(sent_by(&run_chat, {}), "bc\n");
+  EXPECT_EQ(host.logged.back(), "the answer was cut at 2 tokens: the context is full");
+}
+
 TEST_F(ProgramsTest, WrongArgumentsEndWithAMessageAndAnExitCode) {
   host.arguments = {"--prompt", "x", "--max-tokens", "many"};
   EXPECT_EQ(run_text_completion(), 1);

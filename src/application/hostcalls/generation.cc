@@ -69,12 +69,15 @@ void GenerationTable::answered(GuestHandle handle, const Result<control::AnswerB
   generation.has_step = false;
   if (generation.has_ended()) return;  // Its context was dropped.
   if (answer.ok()) {
-    const control::Drawn drawn = std::get<control::Sampled>(answer.value()).drawn;
+    const auto& sampled = std::get<control::Sampled>(answer.value());
+    const control::Drawn drawn = sampled.drawn;
     generation.untaken.push(drawn);
     ++generation.drawn_count;
     const std::vector<std::uint32_t>& stops = generation.options.stop_tokens;
     if (std::find(stops.begin(), stops.end(), drawn.token) != stops.end()) {
       generation.end = GenerationEnd::StopToken;
+    } else if (sampled.is_full) {
+      generation.end = GenerationEnd::Length;  // No further token could be computed.
     }
   } else {
     generation.error = answer.error().copy();

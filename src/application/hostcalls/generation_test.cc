@@ -104,6 +104,17 @@ TEST_F(Generations, KeepTheirContextFromBeingChangedUntilTheyEnd) {
   EXPECT_EQ(taken(next(generation, 1)), (std::vector{3, 4}));
 }
 
+TEST_F(Generations, EndWithTheirLengthWhereTheContextIsFull) {
+  const std::int64_t generation = generate(100);
+  draw(4);
+  answer(control::AnswerBody(control::Sampled{{5, 0.5f}, {.seq_len = 4}, true}));
+  EXPECT_EQ(step_count(), 0u);
+  EXPECT_EQ(taken(next(generation, 5)), (std::vector{2, 4, 5}));
+  const std::int64_t other = generate(100);  // Its first step is one too many.
+  answer(Error(ErrorCode::OutOfRange, "too long"));
+  EXPECT_EQ(take(next(other, 1)), minus(ErrorCode::OutOfRange));
+}
+
 TEST_F(Generations, TellAnErrorBehindTheTokensBeforeIt) {
   const std::int64_t generation = generate(100);
   draw(4);

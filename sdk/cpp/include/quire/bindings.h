@@ -590,7 +590,8 @@ std::int32_t forward_sample(std::int32_t context, double temperature, std::uint3
 QUIRE_IMPORT("quire:core/sample@1", "draw-token")
 std::int32_t draw_token(std::int32_t queue, std::int32_t embed, double temperature, std::uint32_t top_k, double top_p, double min_p, double random);
 // The loop in the host: forward-sample again and again, until a token of `stop-tokens` was drawn
-// or `token-count-max` tokens were. Its random numbers are those of a Sampler with that seed.
+// or `token-count-max` tokens were, or the context is full: then the token drawn last is queued and
+// cannot be computed. Its random numbers are those of a Sampler with that seed.
 // Each drawn token is queued in the context, the last one too; so after the end the program goes
 // on with the context as if it had drawn itself. Until then the context may be read and forked,
 // not changed: `unavailable`. A generation goes on while the program waits for other things or
@@ -602,7 +603,8 @@ std::int32_t generate(std::int32_t context, double temperature, std::uint32_t to
 // Tokens not taken yet: ready when there are `count-min` (0 and 1: any), or it has ended. One at
 // a time: `already-exists`. Error: what ended the generation, once every token before it was
 // taken. Result: u32 how it ended (0 not yet, 1 a stop token, which is the last one, 2
-// token-count-max, 3 stopped), u32 count, then for each token u32 id, f32 probability.
+// token-count-max or a full context, 3 stopped), u32 count, then for each token u32 id, f32
+// probability.
 QUIRE_IMPORT("quire:core/sample@1", "next-tokens")
 std::int32_t next_tokens(std::int32_t generation, std::uint32_t count_min);
 // Ends it behind the step under way, whose token still comes; ready when it has ended, and the

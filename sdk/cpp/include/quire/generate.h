@@ -12,6 +12,9 @@
 // context: the token that ended the text, or the last of the answer. What a program does not read
 // it need not pay for: dropping the generator drops the step under way.
 //
+// A context that is full ends a generation as token_count_max does, with FinishReason::Length: the
+// token drawn last is queued, but cannot be computed before the program drops or rewinds others.
+//
 // Errors   those of the calls; after one the generator is ended.
 #include <cstdint>
 #include <functional>
@@ -58,7 +61,7 @@ class Generator {
                 .stop_texts = std::move(options.stop_texts)}) {}
 
   // The next token; nothing when the generation has ended. The token that ends it is given only
-  // when text was still held back.
+  // when text was still held back. If the context was full, that piece repeats the last token.
   Task<Result<std::optional<Piece>>> next() {
     if (closed_) co_return std::nullopt;
     closed_ = true;  // Until this step has gone well.
@@ -69,14 +72,15 @@ class Generator {
       co_return std::nullopt;
     }
     if (!step_) begin_step();
-    const DrawnToken drawn = CO_TRY(co_await *std::exchange(step_, std::nullopt));
-    Piece piece{drawn.token, drawn.probability, ""};
-    CO_TRY(context_->append(piece.token));
-    if (!rules_.accept_token(piece.token)) {
-      piece = close(std::move(piece));
-      if (piece.text.empty()) co_return std::nullopt;
-      co_return piece;
+    Result<DrawnToken> drawn = co_await *std::exchange(step_, std::nullopt);
+    if (is_full(drawn)) {
+      rules_.end_at_length();
+      co_return given(close({last_.token, last_.probability, ""}));
     }
+    last_ = CO_TRY(std::move(drawn));
+    Piece piece{last_.token, last_.probability, ""};
+    CO_TRY(context_->append(piece.token));
+    if (!rules_.accept_token(piece.token)) co_return given(close(std::move(piece)));
     answer_.tokens.push_back(piece.token);
     Future<std::string> bytes = context_->model().detokenize({piece.token});
     if (!rules_.full() && !rules_.watches_text()) begin_step();
@@ -111,6 +115,18 @@ class Generator {
     co_return std::move(generator.answer_);
   }
 
+  // The step does not fit the context any more; those before it did. (A context that the program
+  // emptied meanwhile is out-of-range too.)
+  bool is_full(const Result<DrawnToken>& drawn) const {
+    return !drawn.ok() && drawn.error().code == ErrorCode::OutOfRange && !answer_.tokens.empty() &&
+           context_->token_count() > 0;
+  }
+  // The last piece, if it brings any text.
+  static std::optional<Piece> given(Piece last) {
+    if (last.text.empty()) return std::nullopt;
+    return last;
+  }
+
   void begin_step() { step_.emplace(context_->forward_sample(sampler_)); }
 
   // Ends the generation; the piece takes the text that was held back.
@@ -127,6 +143,7 @@ class Generator {
   Sampler sampler_;
   StopRules rules_;
   std::optional<Future<DrawnToken>> step_;
+  DrawnToken last_;
   Generation answer_;
   bool closed_ = false;
 };

@@ -57,8 +57,8 @@ struct FutureValue<GeneratedTokens> {
 
 class HostGeneration {
  public:
-  // Ends behind `token_count_max` tokens, or with one of `stop_tokens`, which is the last one
-  // given.
+  // Ends after `token_count_max` tokens, or fewer where the context is full, or with one of
+  // `stop_tokens`, which is the last one given.
   static Result<HostGeneration> start(Context& context, const SamplerOptions& sampler,
                                       std::uint32_t token_count_max,
                                       std::span<const std::uint32_t> stop_tokens) {

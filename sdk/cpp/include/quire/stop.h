@@ -30,7 +30,7 @@ enum class FinishReason : std::uint8_t {
   Running,    // Not ended.
   StopToken,  // A token that ends a text or a turn was sampled.
   StopText,   // One of the stop texts appeared.
-  Length,     // As many tokens as asked for.
+  Length,     // As many tokens as asked for, or as the context holds.
 };
 
 // "stop" or "length", as the OpenAI interface spells them; "" while running.
@@ -81,6 +81,11 @@ class StopRules {
     std::string shown = release();
     if (!ended() && token_count_ >= options_.token_count_max) reason_ = FinishReason::Length;
     return shown;
+  }
+
+  // No further token can be computed: the context is full.
+  void end_at_length() {
+    if (!ended()) reason_ = FinishReason::Length;
   }
 
   // The generation is over, by the rules or because the caller wants it so: the text held back.
