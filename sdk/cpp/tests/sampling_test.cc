@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "sampling_cases.h"
 
@@ -86,6 +89,39 @@ TEST(Sampling, OneSeedGivesOneSequenceAndAnotherSeedAnother) {
     differs |= drawn != other.draw_index(kFour);
   }
   EXPECT_TRUE(differs);
+}
+
+TEST(Sampling, AWholeVocabularyIsWeighedAsEachOfItsTokens) {
+  sampling::Random random(8);
+  std::vector<float> probabilities(1003);
+  for (float& each : probabilities)
+    each = std::exp2(-140.0f * static_cast<float>(random.uniform()));
+  const float odd[] = {0.0f,
+                       -1.0f,
+                       std::numeric_limits<float>::denorm_min(),
+                       std::numeric_limits<float>::quiet_NaN(),
+                       std::numeric_limits<float>::infinity(),
+                       std::numeric_limits<float>::max()};
+  for (std::size_t i = 0; i < std::size(odd); ++i) probabilities[37 * (i + 1)] = odd[i];
+  for (const double temperature : {1e-300, 1e-9, 0.05, 0.7, 1.0, 1.3, 1e6}) {
+    for (const double largest : {0.9, 1e-40}) {
+      std::vector<double> weights(probabilities.size());
+      sampling::weigh(probabilities, largest, temperature, weights.data());
+      for (std::size_t i = 0; i < weights.size(); ++i) {
+        const double alone = sampling::weight(probabilities[i], largest, temperature);
+        ASSERT_EQ(std::bit_cast<std::uint64_t>(weights[i]), std::bit_cast<std::uint64_t>(alone))
+            << probabilities[i] << " " << largest << " " << temperature;
+      }
+    }
+  }
+}
+
+TEST(Sampling, ATopKOfNoLimitAsksForTheWholeVocabulary) {
+  EXPECT_EQ(Sampler({.temperature = 0.5}).top_k_wanted(), Sampler::kWholeVocabulary);
+  EXPECT_EQ(Sampler({.temperature = 0.5, .top_k = 3}).top_k_wanted(), 3u);
+  const std::vector<float> even(1000, 0.001f);
+  const auto counts = counts_of_draws({.temperature = 1.0, .seed = 4}, 20000, even);
+  EXPECT_GT(counts.size(), 990u);
 }
 
 TEST(Sampling, NumbersThatAreNoProbabilitiesNeverLeadOutOfTheList) {

@@ -5,11 +5,6 @@
 #include "base/check.h"
 
 namespace quire {
-namespace {
-
-constexpr std::uint32_t kTopKDefault = 256;  // As get_next_dist takes a top-k of 0.
-
-}  // namespace
 
 HostGenerator::HostGenerator(HostLoop& loop, const inference::TextCodec& codec,
                              const control::ModelDescription& model)
@@ -63,9 +58,10 @@ void HostGenerator::begin_step() {
   }
   forward_ =
       instance_.ask(control::ContextForward{.context = context_, .output_embeds = {output_}});
-  const std::uint32_t top_k = sampler_->top_k_wanted();
-  distribution_ = instance_.ask(control::GetNextDist{
-      .queue = queue_, .embed = output_, .top_k = top_k == 0 ? kTopKDefault : top_k});
+  distribution_ = instance_.ask(
+      control::GetNextDist{.queue = queue_,
+                           .embed = output_,
+                           .top_k = std::min(sampler_->top_k_wanted(), model_.vocabulary_size)});
 }
 
 Result<std::string> HostGenerator::finish_step() {

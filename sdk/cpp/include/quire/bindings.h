@@ -469,7 +469,7 @@ std::int32_t read_body(std::int32_t exchange);
 
 namespace output {
 // The next-token distribution: probabilities of the full softmax, cut to the `top-k` largest (0:
-// 256), not renormalised, falling. Result: u32 count, count u32 ids, count f32 probabilities.
+// 256; more than the vocabulary: all of it), not renormalised, falling. Result: u32 count, count u32 ids, count f32 probabilities.
 QUIRE_IMPORT("quire:core/output@1", "get-next-dist")
 std::int32_t get_next_dist(std::int32_t queue, std::int32_t embed, std::uint32_t top_k);
 // Records of numbers are: u32 number format (0: f32), u32 count, count numbers.
