@@ -53,8 +53,7 @@ Task<Result<void>> program(std::vector<std::string> command_line) {
   }
   GenerateOptions options;
   options.token_count_max = CO_TRY(arguments.count("max-tokens", 64));
-  options.sampler.temperature = CO_TRY(arguments.number("temperature", 0.8));
-  options.sampler.seed = CO_TRY(arguments.integer("seed", 0));
+  options.sampler = CO_TRY(sampler_arguments(arguments, {.temperature = 0.8}));
 
   const Model model = CO_TRY(Model::open());
   Context context = CO_TRY(Context::create(model));

@@ -14,16 +14,12 @@ std::string line_of(std::string message) {
 }
 
 Task<Result<void>> program(std::vector<std::string> command_line) {
-  const Arguments arguments = CO_TRY(Arguments::parse(
-      command_line,
-      {.values = {"system", "max-tokens", "temperature", "seed", "top-k", "top-p", "min-p"}}));
+  ArgumentNames names = {.values = {"system", "max-tokens"}};
+  add_sampler_names(names);
+  const Arguments arguments = CO_TRY(Arguments::parse(command_line, names));
   GenerateOptions options;
   options.token_count_max = CO_TRY(arguments.count("max-tokens", 512));
-  options.sampler.temperature = CO_TRY(arguments.number("temperature", 0.0));
-  options.sampler.seed = CO_TRY(arguments.integer("seed", 0));
-  options.sampler.top_k = CO_TRY(arguments.count("top-k", 0));
-  options.sampler.top_p = CO_TRY(arguments.number("top-p", 1.0));
-  options.sampler.min_p = CO_TRY(arguments.number("min-p", 0.0));
+  options.sampler = CO_TRY(sampler_arguments(arguments));
 
   const Model model = CO_TRY(Model::open());
   Context context = CO_TRY(Context::create(model));

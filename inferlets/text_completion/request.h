@@ -8,6 +8,7 @@
 #include "quire/json.h"
 #include "quire/model.h"
 #include "quire/runtime.h"
+#include "quire/sampler_arguments.h"
 #include "quire/sampling.h"
 #include "quire/stop.h"
 #include "quire/task.h"
@@ -27,10 +28,10 @@ struct Request {
 };
 
 inline quire::Result<Request> read_request(const std::vector<std::string>& command_line) {
-  const quire::Arguments arguments = TRY(quire::Arguments::parse(
-      command_line, {.values = {"prompt", "max-tokens", "temperature", "seed", "top-k", "top-p",
-                                "min-p", "system", "stop"},
-                     .flags = {"ignore-eos", "chat", "json", "acknowledge"}}));
+  quire::ArgumentNames names = {.values = {"prompt", "max-tokens", "system", "stop"},
+                                .flags = {"ignore-eos", "chat", "json", "acknowledge"}};
+  quire::add_sampler_names(names);
+  const quire::Arguments arguments = TRY(quire::Arguments::parse(command_line, names));
   Request request;
   request.prompt = arguments.text("prompt");
   for (const std::string& each : arguments.positional()) {
@@ -45,11 +46,7 @@ inline quire::Result<Request> read_request(const std::vector<std::string>& comma
   request.json = arguments.flag("json");
   request.acknowledge = arguments.flag("acknowledge");
   request.token_count_max = TRY(arguments.count("max-tokens", 128));
-  request.sampler.temperature = TRY(arguments.number("temperature", 0.0));
-  request.sampler.seed = TRY(arguments.integer("seed", 0));
-  request.sampler.top_k = TRY(arguments.count("top-k", 0));
-  request.sampler.top_p = TRY(arguments.number("top-p", 1.0));
-  request.sampler.min_p = TRY(arguments.number("min-p", 0.0));
+  request.sampler = TRY(quire::sampler_arguments(arguments));
   if (arguments.has("stop")) request.stop_texts.push_back(arguments.text("stop"));
   return request;
 }

@@ -101,6 +101,25 @@ TEST_F(ProgramsTest, WrongArgumentsEndWithAMessageAndAnExitCode) {
   EXPECT_NE(host.logged.back().find("give a prompt"), std::string::npos);
 }
 
+TEST_F(ProgramsTest, SamplerArgumentsOutOfTheirRangeAreRefusedByEveryProgramAlike) {
+  const std::pair<std::vector<std::string>, const char*> wrong[] = {
+      {{"--temperature", "-1"}, "--temperature must be from 0 to 1000000, not -1"},
+      {{"--temperature", "1e9"}, "--temperature must be from 0 to 1000000, not 1e9"},
+      {{"--top-p", "1.5"}, "--top-p must be from 0 to 1, not 1.5"},
+      {{"--min-p", "2"}, "--min-p must be from 0 to 1, not 2"},
+      {{"--temperature", "nan"}, "--temperature is no number: nan"}};
+  for (auto* program : {&run_text_completion, &run_text_completion_by_hand, &run_chat}) {
+    for (const auto& [arguments, message] : wrong) {
+      host.arguments = arguments;
+      if (program != &run_chat) {
+        host.arguments.insert(host.arguments.end(), {"--prompt", "x"});
+      }
+      EXPECT_EQ(program(), static_cast<int>(abi::ErrorCode::InvalidArgument));
+      EXPECT_EQ(host.logged.back(), std::string("invalid-argument: ") + message);
+    }
+  }
+}
+
 TEST_F(ProgramsTest, ChatAnswersEachLineUntilTheClientEnds) {
   host.inbox = {"first\n", "\n", "second"};
   EXPECT_EQ(sent_by(&run_chat, {"--max-tokens", "3", "--system", "be"}), "bcd\nbcd\n");

@@ -124,6 +124,25 @@ TEST(Sampling, ATopKOfNoLimitAsksForTheWholeVocabulary) {
   EXPECT_GT(counts.size(), 990u);
 }
 
+TEST(Sampling, NumbersOutOfTheirRangeAreNamed) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::pair<SamplerOptions, const char*> wrong[] = {{{.temperature = -0.5}, "temperature"},
+                                                          {{.temperature = 2e6}, "temperature"},
+                                                          {{.temperature = nan}, "temperature"},
+                                                          {{.top_p = -0.1}, "top_p"},
+                                                          {{.top_p = 1.5}, "top_p"},
+                                                          {{.top_p = nan}, "top_p"},
+                                                          {{.min_p = 2.0}, "min_p"},
+                                                          {{.min_p = nan}, "min_p"}};
+  for (const auto& [options, name] : wrong) {
+    ASSERT_TRUE(sampling::out_of_range(options).has_value()) << name;
+    EXPECT_STREQ(sampling::out_of_range(options)->name, name);
+  }
+  EXPECT_FALSE(sampling::out_of_range({}).has_value());
+  EXPECT_FALSE(
+      sampling::out_of_range({.temperature = 1e6, .top_p = 0.0, .min_p = 1.0}).has_value());
+}
+
 TEST(Sampling, NumbersThatAreNoProbabilitiesNeverLeadOutOfTheList) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinite = std::numeric_limits<float>::infinity();

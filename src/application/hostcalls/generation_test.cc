@@ -199,7 +199,7 @@ TEST_F(Generations, RefuseNumbersThatMeanNothing) {
   EXPECT_EQ(sample(1, 1.1, 0, 0), minus(ErrorCode::InvalidArgument));
   EXPECT_EQ(sample(1, 1, none, 0), minus(ErrorCode::InvalidArgument));
   EXPECT_EQ(sample(1, 1, 0, 1), minus(ErrorCode::InvalidArgument));
-  EXPECT_EQ(state->last_error, "random: 1.000000 is not from 0.000000 to 1.000000");
+  EXPECT_EQ(state->last_error, "random must be from 0 up to, not including, 1, not 1");
   EXPECT_GT(sample(1, 1, 0, 0.999), 0);
   put(64, {100});
   EXPECT_EQ(call("sample", "generate", {context, bits(0), 0, bits(1.0), bits(0.0), 5, 1, 64, 1}),

@@ -1,22 +1,22 @@
 // sample: tokens drawn by the device, and the loop in the host.
-#include <cmath>
+#include <cstdio>
+#include <string>
 #include <utility>
 
 #include "application/hostcalls/calls.h"
 #include "application/hostcalls/context_view.h"
+#include "quire/sampling.h"
 
 namespace quire::hostcalls {
 namespace {
 
-constexpr double kTemperatureMax = 1e6;
 constexpr std::uint32_t kQueuesToken = 1;
 constexpr std::uint32_t kStopTokenCountMax = 1024;
 
-Result<void> check_number(const char* what, double value, double least, double most) {
-  if (value >= least && value <= most) return {};
-  return Error(ErrorCode::InvalidArgument, std::string(what) + ": " + std::to_string(value) +
-                                               " is not from " + std::to_string(least) + " to " +
-                                               std::to_string(most));
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
 }
 
 struct RuleArguments {
@@ -25,10 +25,16 @@ struct RuleArguments {
 };
 
 Result<control::DrawRule> read_rule(const RuleArguments& given) {
-  TRY(check_number("temperature", given.temperature, 0.0, kTemperatureMax));
-  TRY(check_number("top_p", given.top_p, 0.0, 1.0));
-  TRY(check_number("min_p", given.min_p, 0.0, 1.0));
-  TRY(check_number("random", given.random, 0.0, std::nextafter(1.0, 0.0)));
+  const auto wrong = sampling::out_of_range(
+      {.temperature = given.temperature, .top_p = given.top_p, .min_p = given.min_p});
+  if (wrong) {
+    return Error(ErrorCode::InvalidArgument, std::string(wrong->name) + " must be " + wrong->range +
+                                                 ", not " + number_text(wrong->value));
+  }
+  if (!(given.random >= 0.0 && given.random < 1.0)) {
+    return Error(ErrorCode::InvalidArgument,
+                 "random must be from 0 up to, not including, 1, not " + number_text(given.random));
+  }
   return control::DrawRule{.temperature = given.temperature,
                            .top_k = given.top_k,
                            .top_p = given.top_p,

@@ -21,6 +21,7 @@
 #include "quire/queue.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
+#include "quire/sampler_arguments.h"
 #include "quire/sampling.h"
 #include "quire/stop.h"
 #include "quire/store.h"

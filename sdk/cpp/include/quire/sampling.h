@@ -13,16 +13,20 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace quire {
 
+// Numbers out of their range are an error where the host draws, and sampler_arguments() says so to
+// users of a program. A Sampler by itself has no place for an error: it takes a temperature that is
+// not above 0 as 0, a top_p above 1 as 1, and always leaves a token.
 struct SamplerOptions {
-  double temperature = 0.0;  // 0 or less: greedy, the first token of the distribution.
+  double temperature = 0.0;  // 0: greedy, the first token of the distribution. At most 1,000,000.
   std::uint32_t top_k = 0;   // Keep the k most probable tokens; 0: all of the vocabulary.
-  double top_p = 1.0;        // Keep the fewest tokens that hold this share; 1 or more: all.
-  double min_p = 0.0;        // Keep tokens of at least this share of the most probable one; 0: all.
+  double top_p = 1.0;        // 0 to 1: keep the fewest tokens that hold this share; 1: all.
+  double min_p = 0.0;        // 0 to 1: keep tokens of this share of the most probable one; 0: all.
   std::uint64_t seed = 0;
 };
 
@@ -102,6 +106,23 @@ class Random {
  private:
   std::uint64_t state_[4];
 };
+
+// A number of SamplerOptions that is out of its range, or is not a number.
+struct OutOfRange {
+  const char* name;   // As the field is called.
+  const char* range;  // "from 0 to 1".
+  double value;
+};
+
+inline std::optional<OutOfRange> out_of_range(const SamplerOptions& options) {
+  const auto within = [](double value, double most) { return value >= 0.0 && value <= most; };
+  if (!within(options.temperature, 1e6)) {
+    return OutOfRange{"temperature", "from 0 to 1000000", options.temperature};
+  }
+  if (!within(options.top_p, 1.0)) return OutOfRange{"top_p", "from 0 to 1", options.top_p};
+  if (!within(options.min_p, 1.0)) return OutOfRange{"min_p", "from 0 to 1", options.min_p};
+  return std::nullopt;
+}
 
 inline bool is_greedy(const SamplerOptions& options) {
   return !(options.temperature > 0.0);
