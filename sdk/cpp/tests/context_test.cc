@@ -4,6 +4,7 @@
 
 #include "fake_host.h"
 #include "quire/generate.h"
+#include "quire/host_generation.h"
 #include "quire/main.h"
 
 namespace quire {
@@ -127,6 +128,30 @@ TEST_F(ContextTest, AFullContextEndsTheAnswerWithItsLengthAndAllItsTokens) {
   EXPECT_TRUE(run(program("xxxxxxxx", "a")).ok());
   const Result<void> too_long = run(program("xxxxxxxxx", ""));
   EXPECT_EQ(too_long.error().code, ErrorCode::OutOfRange);
+}
+
+TEST_F(ContextTest, TurnsThatAreNoTokensYetAreNeverLeftOutOfADraw) {
+  script_ = "x";
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    CO_TRY(co_await context.append_text("p"));
+    context.user("what?");
+    Sampler greedy({});
+    const Result<DrawnToken> refused = co_await context.forward_sample(greedy);
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(refused.error().message,
+              "turns that are no tokens yet: 1; co_await append_turns(true) makes tokens of them "
+              "first");
+    const Result<HostGeneration> too = HostGeneration::start(context, {}, 1);
+    EXPECT_EQ(too.error().message, refused.error().message);
+    EXPECT_TRUE(asked_.empty());
+    CO_TRY(co_await context.append_turns(true));
+    EXPECT_EQ(CO_TRY(co_await context.forward_sample(greedy)).token, std::uint32_t{'x'});
+    EXPECT_EQ(asked_.back(), context.tokens());
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, AGeneratorThatIsDroppedDropsTheStepUnderWay) {

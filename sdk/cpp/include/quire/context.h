@@ -137,15 +137,18 @@ class Context {
 
   // Computes what is queued and draws the next token with `sampler`, in one step of the device: the
   // token that the sampler would draw from next_distribution(). It is not appended. Turns that are
-  // queued must be tokens by now (append_turns).
+  // queued must be tokens by now (append_turns): invalid-argument otherwise.
   Future<DrawnToken> forward_sample(Sampler& sampler) {
+    if (const Result<void> turns = check_no_turns(); !turns.ok()) {
+      return Future<DrawnToken>(turns.error());
+    }
     const SamplerOptions& options = sampler.options();
     return Future<DrawnToken>(abi::sample::forward_sample(handle(), options.temperature,
                                                           sampler.top_k_wanted(), options.top_p,
                                                           options.min_p, sampler.next_random(), 0));
   }
 
-  // The two commands of one step of the device, under way.
+  // The two commands of one step of the device, under way. Queued turns are left to append_turns.
   class Step {
    public:
     Step(Context& context, std::uint32_t top_k)
@@ -364,6 +367,15 @@ class Context {
   friend class Generator;
   friend class HostGeneration;
   Context() = default;
+
+  // For calls that cannot turn queued turns into tokens themselves, and may not leave them out.
+  Result<void> check_no_turns() const {
+    const std::size_t count = messages_.size() - rendered_message_count_;
+    if (count == 0) return {};
+    return Error{ErrorCode::InvalidArgument,
+                 "turns that are no tokens yet: " + std::to_string(count) +
+                     "; co_await append_turns(true) makes tokens of them first"};
+  }
 
   // The host has queued it.
   void note_drawn(std::uint32_t token) { tokens_.push_back(token); }

@@ -11,7 +11,8 @@
 // context as they are drawn, the last one too, and known to it as they are taken here: take all
 // before the context is used again.
 //
-// Errors   what ended it, once every token before was given.
+// Errors   what ended it, once every token before was given. start: invalid-argument for chat turns
+//          that are queued and not yet tokens (Context::append_turns).
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -62,6 +63,7 @@ class HostGeneration {
   static Result<HostGeneration> start(Context& context, const SamplerOptions& sampler,
                                       std::uint32_t token_count_max,
                                       std::span<const std::uint32_t> stop_tokens) {
+    TRY(context.check_no_turns());
     HostGeneration out;
     out.handle_ = detail::SharedHandle(TRY(checked(abi::sample::generate(
         context.handle(), sampler.temperature, Sampler(sampler).top_k_wanted(), sampler.top_p,
