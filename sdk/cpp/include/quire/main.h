@@ -7,7 +7,9 @@
 //   QUIRE_MAIN(program)
 //
 // An Error that the program returns goes to its log, and its number is the exit code; 0 otherwise.
+// What it wrote with printf or std::cout is in its log when it ends, however it ends.
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +47,14 @@ std::int32_t run_program(Task<T> (*program)(std::vector<std::string>)) {
   return 0;
 }
 
+// A program that sets buffers of its own (setvbuf) may leave text in them.
+template <typename T>
+std::int32_t run_and_flush(Task<T> (*program)(std::vector<std::string>)) {
+  const std::int32_t code = run_program(program);
+  std::fflush(nullptr);
+  return code;
+}
+
 }  // namespace quire
 
 #if defined(__wasm__)
@@ -57,5 +67,5 @@ std::int32_t run_program(Task<T> (*program)(std::vector<std::string>)) {
 #define QUIRE_MAIN(program)                       \
   extern "C" QUIRE_EXPORT_RUN std::int32_t run(); \
   extern "C" std::int32_t run() {                 \
-    return ::quire::run_program(program);         \
+    return ::quire::run_and_flush(program);       \
   }

@@ -1,0 +1,86 @@
+// Programs as `quire build` makes them from a user's own source, run by `quire run`: what of the
+// C++ library works, what of their text reaches the log, and how they end.
+#include <fstream>
+
+#include "end_to_end/support.h"
+
+namespace quire::test {
+namespace {
+
+class BuiltPrograms : public testing::Test {
+ protected:
+  ProcessResult build(const std::string& source, const std::vector<std::string>& flags = {}) {
+    folder_.write("program.cpp", source);
+    std::vector<std::string> arguments = {"build", folder_.file("program.cpp"), "-o", module()};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return run_quire(arguments);
+  }
+  ProcessResult run(const std::string& source, const std::vector<std::string>& flags = {}) {
+    const ProcessResult built = build(source, flags);
+    EXPECT_EQ(built.exit_code, 0) << built.err;
+    return run_quire({"run", module(), "--no-store", "--model", kTiny});
+  }
+  std::string module() const { return folder_.file("program.wasm"); }
+
+  const TemporaryFolder folder_;
+};
+
+// A program without the SDK's own entry: it compiles in a tenth of the time.
+std::string bare(const std::string& includes, const std::string& before, const std::string& entry) {
+  return includes + "\n" + before +
+         "\nextern \"C\" __attribute__((export_name(\"run\"))) int run() {\n" + entry + "\n}\n";
+}
+
+std::string coroutine(const std::string& body) {
+  return "#include <cstdio>\n#include <format>\n#include <iostream>\n#include \"quire/quire.h\"\n"
+         "namespace {\nusing namespace quire;\n"
+         "Task<Result<void>> program([[maybe_unused]] std::vector<std::string> arguments) {\n" +
+         body + "\n}\n}  // namespace\nQUIRE_MAIN(program)\n";
+}
+
+TEST_F(BuiltPrograms, MayUseFormatAndWideIntegers) {
+  const ProcessResult result =
+      run(coroutine("CO_TRY(session::send(std::format(\"{} {:>8.3f} {}\", 1, 2.5, \"text\")));\n"
+                    "unsigned __int128 wide = 1;\n"
+                    "for (int i = 0; i < 30; ++i) wide *= 10;\n"
+                    "co_return session::send(std::to_string(int(wide % 97)));"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out.substr(0, 17), "1    2.500 text85") << result.out;
+}
+
+TEST_F(BuiltPrograms, TextWithoutALineEndReachesTheLogHoweverTheyEnd) {
+  const ProcessResult built = build(coroutine(
+      "const std::string end = arguments.at(0);\n"
+      "std::printf(\"printed\"); std::fputs(\", put\", stdout); std::cout << \", streamed\";\n"
+      "if (end == \"error\") co_return Error{ErrorCode::InvalidArgument, \"wrong\"};\n"
+      "if (end == \"exit\") std::exit(3);\n"
+      "if (end == \"abort\") std::abort();\n"
+      "if (end == \"trap\") __builtin_trap();\n"
+      "if (end == \"panic\") panic(\"cannot be\");\n"
+      "if (end == \"memory\") CO_TRY(session::send(std::string(std::size_t{1} << 31, 'x')));\n"
+      "co_return {};"));
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  for (const char* end : {"return", "error", "exit", "abort", "trap", "panic", "memory"}) {
+    const ProcessResult ends =
+        run_quire({"run", module(), "--no-store", "--model", kTiny, "--", end});
+    EXPECT_EQ(ends.exit_code == 0, std::string(end) == "return") << end << ends.err;
+    EXPECT_NE((ends.out + ends.err).find("printed, put, streamed"), std::string::npos)
+        << end << ends.err;
+  }
+}
+
+TEST_F(BuiltPrograms, TextOfAnEntryWithoutTheSdkReachesTheLogToo) {
+  for (const char* end : {"return 0;", "__builtin_trap();"}) {
+    const ProcessResult result =
+        run(bare("#include <cstdio>", "", std::string("std::printf(\"no newline\");\n") + end));
+    EXPECT_NE((result.out + result.err).find("no newline"), std::string::npos) << result.err;
+  }
+  // A program may buffer its text itself; what it has not flushed is written when it returns.
+  const ProcessResult result = run(
+      coroutine("static char buffer[4096];\nstd::setvbuf(stdout, buffer, _IOFBF, sizeof buffer);\n"
+                "std::printf(\"buffered\");\nco_return {};"));
+  EXPECT_NE((result.out + result.err).find("buffered"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace quire::test
