@@ -82,5 +82,39 @@ TEST_F(BuiltPrograms, TextOfAnEntryWithoutTheSdkReachesTheLogToo) {
   EXPECT_NE((result.out + result.err).find("buffered"), std::string::npos) << result.err;
 }
 
+constexpr const char* kLargeArray =
+    "volatile double sink;\n"
+    "template <int kCount> __attribute__((noinline)) void fill() {\n"
+    "  double copy[kCount];\n"
+    "  for (int i = 0; i < kCount; ++i) copy[i] = i + sink;\n"
+    "  for (int i = 0; i < kCount; ++i) sink = sink + copy[(i * 7) % kCount];\n"
+    "}\n";
+
+TEST_F(BuiltPrograms, HaveAStackOfOneMebibyteAndAreToldWhenItOverflows) {
+  const ProcessResult fits = run(bare("", kLargeArray, "fill<100000>();\nreturn 0;"));
+  EXPECT_EQ(fits.exit_code, 0) << fits.err;
+  const ProcessResult overflows = run(bare("", kLargeArray, "fill<200000>();\nreturn 0;"));
+  EXPECT_EQ(overflows.exit_code, 4);
+  EXPECT_NE(overflows.err.find("overflowed its stack of 1 MiB"), std::string::npos)
+      << overflows.err;
+  const ProcessResult larger =
+      run(bare("", kLargeArray, "fill<200000>();\nreturn 0;"), {"--", "-Wl,-z,stack-size=4194304"});
+  EXPECT_EQ(larger.exit_code, 0) << larger.err;
+}
+
+TEST_F(BuiltPrograms, RecursionWithoutEndIsAnOverflowOfAStackByName) {
+  const std::string deep =
+      "int (*volatile next)(int);\n"  // No tail call, and no loop of it.
+      "int deep(int depth) {\n";
+  const auto ends_with = [&](const std::string& local, const std::string& message) {
+    const ProcessResult result = run(bare("", deep + local + "\n  return next(depth + 1) + 1;\n}\n",
+                                          "next = deep;\nreturn deep(0);"));
+    EXPECT_EQ(result.exit_code, 4);
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+  };
+  ends_with("", "overflowed its call stack of 512 KiB");
+  ends_with("volatile char local[2000]; local[depth % 2000] = 1;", "overflowed its stack of 1 MiB");
+}
+
 }  // namespace
 }  // namespace quire::test

@@ -241,7 +241,40 @@ TEST_P(WasmGuest, StackOverflowIsATrap) {
   engine->launch(must_load(R"((func $deep (export "run") (call $deep)))"));
   engine->loop.run_until_idle();
   EXPECT_EQ(only_end().kind, EndKind::Trapped);
-  EXPECT_NE(only_end().message.find("stack"), std::string::npos) << only_end().message;
+  EXPECT_TRUE(only_end().message.starts_with(
+      "the program overflowed its call stack of 512 KiB (deep recursion)\n"))
+      << only_end().message;
+}
+
+// As clang lays programs out: the stack at the begin of the memory, its pointer an exported global.
+std::string with_stack(const std::string& entry) {
+  return R"((memory (export "memory") 17)
+    (global $stack (export "__stack_pointer") (mut i32) (i32.const 1048576))
+    (func (export "run") (result i32) )" +
+         entry + ")";
+}
+
+TEST_P(WasmGuest, AnOverflowOfTheStackInMemorySaysSoAndHowLargeItIs) {
+  engine->launch(must_load(with_stack(R"(
+      (global.set $stack (i32.sub (global.get $stack) (i32.const 2000000)))
+      (i32.store (global.get $stack) (i32.const 1))
+      (i32.const 0))")));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Trapped);
+  EXPECT_TRUE(only_end().message.starts_with(
+      "the program overflowed its stack of 1 MiB (a large local array, or deep recursion); quire "
+      "build FILE -- -Wl,-z,stack-size=4194304 makes it larger\n"))
+      << only_end().message;
+  EXPECT_NE(only_end().message.find("memory fault"), std::string::npos) << only_end().message;
+}
+
+TEST_P(WasmGuest, AFaultOfAProgramWhoseStackIsFineDoesNotNameTheStack) {
+  engine->launch(must_load(with_stack(R"(
+      (i32.store (i32.const -8) (i32.const 1))
+      (i32.const 0))")));
+  engine->loop.run_until_idle();
+  EXPECT_EQ(only_end().kind, EndKind::Trapped);
+  EXPECT_EQ(only_end().message.find("stack"), std::string::npos) << only_end().message;
 }
 
 TEST_P(WasmGuest, LoopIsCutByItsCpuLimitWhileOthersProgress) {

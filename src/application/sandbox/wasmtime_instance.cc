@@ -4,8 +4,10 @@
 #include <quire_engines.h>
 
 #include <cstring>
+#include <string_view>
 #include <utility>
 
+#include "application/sandbox/pool_plan.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/planted_fault.h"
@@ -24,6 +26,15 @@ constexpr std::uint64_t kNoEpoch = std::uint64_t{1} << 62;  // Of the planted fa
 // comes to no place where it could be cut. They count ticks, which cost a load; the clock, which
 // goes on for this thread only, says whether the guest had the processor all the while.
 constexpr std::uint64_t kOverdueTicks = 32;  // After its slice, and from look to look.
+
+// A mutable global that programs of `quire build` export (sdk/cpp/guest_flags.rsp).
+constexpr std::string_view kStackPointer = "__stack_pointer";
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes % (1u << 20) == 0) return std::to_string(bytes >> 20) + " MiB";
+  if (bytes % (1u << 10) == 0) return std::to_string(bytes >> 10) + " KiB";
+  return std::to_string(bytes) + " bytes";
+}
 
 wasm_trap_t* end_guest() {
   static constexpr char kMessage[] = "the program ended";
@@ -185,6 +196,48 @@ WasmFuture WasmtimeInstance::start_stage() {
                                              result_count, &trap_, &error_));
 }
 
+void WasmtimeInstance::find_exports() {
+  wasmtime_extern_t item;
+  if (program_->summary().has_memory &&
+      wasmtime_instance_export_get(context_, &instance_, "memory", 6, &item)) {
+    has_memory_ = item.kind == WASMTIME_EXTERN_MEMORY;
+    if (has_memory_) memory_ = item.of.memory;
+  }
+  if (!wasmtime_instance_export_get(context_, &instance_, kStackPointer.data(),
+                                    kStackPointer.size(), &item) ||
+      item.kind != WASMTIME_EXTERN_GLOBAL) {
+    return;
+  }
+  wasmtime_val_t value{};
+  wasmtime_global_get(context_, &item.of.global, &value);
+  if (value.kind != WASMTIME_I32) return;
+  stack_pointer_ = item.of.global;
+  stack_bytes_ = static_cast<std::uint32_t>(value.of.i32);
+}
+
+// With the reason, where it is a stack that has overflowed.
+std::string WasmtimeInstance::describe_trap(const wasm_trap_t* trap) {
+  wasmtime_trap_code_t code{};
+  if (!wasmtime_trap_code(trap, &code)) return message_of(trap);
+  if (code == WASMTIME_TRAP_CODE_STACK_OVERFLOW) {
+    return "the program overflowed its call stack of " + size_text(kWasmStackBytesMax) +
+           " (deep recursion)\n" + message_of(trap);
+  }
+  if (code == WASMTIME_TRAP_CODE_MEMORY_OUT_OF_BOUNDS && stack_pointer_) {
+    wasmtime_val_t value{};
+    wasmtime_global_get(context_, &*stack_pointer_, &value);
+    // The stack lies at the begin of the memory, so the pointer went below 0.
+    if (static_cast<std::uint32_t>(value.of.i32) > stack_bytes_) {
+      return "the program overflowed its stack of " + size_text(stack_bytes_) +
+             " (a large local array, or deep recursion); quire build FILE -- "
+             "-Wl,-z,stack-size=" +
+             std::to_string(std::uint64_t{stack_bytes_} * 4) + " makes it larger\n" +
+             message_of(trap);
+    }
+  }
+  return message_of(trap);
+}
+
 RunState WasmtimeInstance::trapped(std::string message) {
   trap_message_ = std::move(message);
   stage_ = Stage::Ended;
@@ -204,15 +257,10 @@ RunState WasmtimeInstance::end_stage() {
             " ms without returning to a loop or function where it could be interrupted");
     return RunState::Overrun;
   }
-  if (trap != nullptr) return trapped(message_of(trap.get()));
+  if (trap != nullptr) return trapped(describe_trap(trap.get()));
   if (error != nullptr) return trapped(message_of(error.get()));
   if (stage_ == Stage::Instantiate) {
-    wasmtime_extern_t item;
-    if (program_->summary().has_memory &&
-        wasmtime_instance_export_get(context_, &instance_, "memory", 6, &item)) {
-      has_memory_ = item.kind == WASMTIME_EXTERN_MEMORY;
-      if (has_memory_) memory_ = item.of.memory;
-    }
+    find_exports();
     stage_ = program_->summary().has_initialize ? Stage::Initialize : Stage::Entry;
   } else if (stage_ == Stage::Initialize) {
     stage_ = Stage::Entry;

@@ -75,6 +75,8 @@ class WasmtimeInstance final : public Instance {
   bool find_function(const char* name);
   GuestMemory memory(wasmtime_context_t* context);
   RunState trapped(std::string message);
+  void find_exports();
+  std::string describe_trap(const wasm_trap_t* trap);
 
   const std::shared_ptr<const WasmtimeProgram> program_;
   EpochTicker& ticker_;
@@ -100,6 +102,9 @@ class WasmtimeInstance final : public Instance {
   wasmtime_func_t function_{};
   bool has_memory_ = false;
   wasmtime_memory_t memory_{};
+  // What the module's C++ code has for a stack in its memory, if the module tells.
+  std::optional<wasmtime_global_t> stack_pointer_;
+  std::uint32_t stack_bytes_ = 0;
   wasmtime_val_t result_{};
   wasm_trap_t* trap_ = nullptr;
   wasmtime_error_t* error_ = nullptr;
