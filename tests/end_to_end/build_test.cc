@@ -116,5 +116,28 @@ TEST_F(BuiltPrograms, RecursionWithoutEndIsAnOverflowOfAStackByName) {
   ends_with("volatile char local[2000]; local[depth % 2000] = 1;", "overflowed its stack of 1 MiB");
 }
 
+TEST_F(BuiltPrograms, ATaskThatNothingAwaitsDoesNotCompile) {
+  const auto refused = [&](const std::string& body, const std::string& why) {
+    const ProcessResult result =
+        build(coroutine("const Model model = CO_TRY(Model::open());\n"
+                        "Context context = CO_TRY(Context::create(model));\n" +
+                        body + "\nco_return {};"));
+    EXPECT_EQ(result.exit_code, 1) << body;
+    EXPECT_NE(result.err.find(why), std::string::npos) << body << "\n" << result.err;
+  };
+  refused("context.flush();", "does nothing until it is awaited");
+  refused("context.model().detokenize({1});", "nodiscard");
+  refused("CO_TRY(context.flush());", "CO_TRY(co_await");
+}
+
+TEST_F(BuiltPrograms, AGeneratorCanBeAwaitedAsAWhole) {
+  const ProcessResult built =
+      build(coroutine("const Model model = CO_TRY(Model::open());\n"
+                      "Context context = CO_TRY(Context::create(model));\n"
+                      "const Generation answer = CO_TRY(co_await context.generate({}));\n"
+                      "co_return session::send(answer.text);"));
+  EXPECT_EQ(built.exit_code, 0) << built.err;
+}
+
 }  // namespace
 }  // namespace quire::test

@@ -154,6 +154,19 @@ TEST_F(ContextTest, TurnsThatAreNoTokensYetAreNeverLeftOutOfADraw) {
   EXPECT_TRUE(run(program()).ok());
 }
 
+TEST_F(ContextTest, AGeneratorIsAwaitedAsAWhole) {
+  script_ = "yes";
+  const auto program = [&]() -> Task<Result<void>> {
+    const Model model = CO_TRY(Model::open());
+    Context context = CO_TRY(Context::create(model));
+    CO_TRY(co_await context.append_text("p"));
+    const Generation answer = CO_TRY(co_await context.generate({}));
+    EXPECT_EQ(answer.text, "yes");
+    co_return {};
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
 TEST_F(ContextTest, AGeneratorThatIsDroppedDropsTheStepUnderWay) {
   script_ = "abcdef";
   const auto program = [&]() -> Task<Result<void>> {

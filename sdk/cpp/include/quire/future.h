@@ -66,7 +66,7 @@ struct FutureValue<std::vector<std::string>> {
 };
 
 template <typename T>
-class [[nodiscard]] Future {
+class [[nodiscard("a Future that is dropped cancels its work: co_await it")]] Future {
  public:
   // What a call of the interface returned: a future, or minus an error code.
   explicit Future(std::int32_t returned) {
@@ -163,7 +163,7 @@ inline Future<void> sleep(std::chrono::nanoseconds duration) {
 namespace detail {
 
 template <typename R>
-struct WithTimeout {
+struct [[nodiscard("co_await it")]] WithTimeout {
   Task<R> task;
   std::chrono::nanoseconds limit;
 

@@ -1,8 +1,7 @@
 #pragma once
 // Generator: the loop that lets a model go on with a context, token by token.
 //
-//   Generation answer = CO_TRY(co_await context.generate({.sampler = {.temperature =
-//   0.7}}).collect());
+//   Generation answer = CO_TRY(co_await context.generate({.sampler = {.temperature = 0.7}}));
 //
 //   Generator generator = context.generate(options);
 //   while (std::optional<Piece> piece = CO_TRY(co_await generator.next())) use(piece->text);
@@ -50,7 +49,8 @@ struct Generation {
   FinishReason finish_reason = FinishReason::Running;
 };
 
-class Generator {
+class [[nodiscard("a Generator does nothing until it is awaited or asked for its next()")]]
+Generator {
  public:
   Generator(Context& context, GenerateOptions options)
       : context_(&context),
@@ -91,9 +91,13 @@ class Generator {
     co_return piece;
   }
 
-  // All of it.
+  // All of it. Awaiting the generator does the same.
   Task<Result<Generation>> collect() && {
     return each(std::move(*this), [](std::string_view) { return Result<void>(); });
+  }
+
+  Task<Result<Generation>>::Awaiter operator co_await() && {
+    return std::move(*this).collect().operator co_await();
   }
 
   // All of it, while each text that may be shown is given to `show` as it comes: a function that

@@ -87,7 +87,7 @@ using Stored = std::conditional_t<std::is_void_v<T>, Unit, T>;
 }  // namespace detail
 
 template <typename T>
-class [[nodiscard]] Task {
+class [[nodiscard("a Task does nothing until it is awaited: co_await it")]] Task {
  public:
   using promise_type = detail::Promise<T>;
   using value_type = T;
@@ -207,7 +207,7 @@ auto task_of(Awaitable awaitable) {
 namespace detail {
 
 template <typename T>
-struct SpawnAwaiter {
+struct [[nodiscard("co_await it")]] SpawnAwaiter {
   Task<T> task;
 
   bool await_ready() const { return false; }
@@ -219,7 +219,7 @@ struct SpawnAwaiter {
   Task<T> await_resume() { return std::move(task); }
 };
 
-struct YieldAwaiter {
+struct [[nodiscard("co_await it")]] YieldAwaiter {
   bool await_ready() const { return false; }
   template <typename Promise>
   void await_suspend(std::coroutine_handle<Promise> waiter) const {
@@ -229,7 +229,7 @@ struct YieldAwaiter {
 };
 
 template <typename... Ts>
-struct AllAwaiter {
+struct [[nodiscard("co_await it")]] AllAwaiter {
   std::tuple<Task<Ts>...> tasks;
   Latch latch = {};
 
@@ -253,7 +253,7 @@ struct AllAwaiter {
 };
 
 template <typename T>
-struct ListAwaiter {
+struct [[nodiscard("co_await it")]] ListAwaiter {
   std::vector<Task<T>> tasks;
   Latch latch = {};
 
