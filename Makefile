@@ -2,8 +2,9 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup run test campaign lint format bench model clean build
+.PHONY: help setup run install test campaign lint format bench model clean build
 
+PREFIX ?= $(HOME)/.local
 PROMPT ?= Why is the sky blue?
 PARTS ?=
 QUIRE := build/release/quire
@@ -23,6 +24,10 @@ run: ## set up, build, and let a program in the server stream an answer (PROMPT=
 
 build: ## build the program and the inferlets: build/release/quire
 	@tools/setup.sh packages engines build
+
+install: build ## build, and install quire, the SDK and the inferlets (PREFIX=~/.local)
+	@cmake --install build/release --prefix "$(PREFIX)"
+	@command -v quire >/dev/null || echo "Put $(PREFIX)/bin on your PATH to call quire by its name."
 
 test: ## set up, build and run all tests, with a rotating share of the seeds
 	@tools/setup.sh packages engines model goldens build_tests

@@ -95,7 +95,11 @@ endforeach()
 get_property(inferlets GLOBAL PROPERTY QUIRE_INFERLETS)
 add_custom_target(inferlets ALL DEPENDS ${inferlets})
 
-# Where `quire build` of an installed program looks (src/main/commands/sdk_location.h).
+# The installed program; its `quire build` looks for the SDK beside it
+# (src/main/commands/sdk_location.h).
+if(TARGET quire)
+  install(TARGETS quire DESTINATION bin)
+endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/cpp/include DESTINATION share/quire/sdk)
 install(FILES ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp DESTINATION share/quire/sdk)
 install(FILES ${inferlets} DESTINATION share/quire/inferlets)

@@ -162,6 +162,7 @@ struct TemplateOptions {
 struct DoctorOptions {
   EngineOptions engine;
   bool measures_tiers = false;  // With a model, for some seconds.
+  std::string sdk = {};         // --sdk or QUIRE_SDK; empty: beside this program.
   OutputStyle output = OutputStyle::Text;
 };
 

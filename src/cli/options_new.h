@@ -7,6 +7,7 @@ namespace quire::cli {
 struct NewOptions {
   std::string name = {};    // The project: letters, digits, '_' and '-', a letter first.
   std::string parent = {};  // Where its folder is made; empty: the current folder.
+  std::string sdk = {};     // --sdk or QUIRE_SDK; empty: beside this program.
 };
 
 }  // namespace quire::cli

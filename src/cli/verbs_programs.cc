@@ -11,6 +11,9 @@ Verb add_build(CLI::App& app) {
       ->type_name("FILE.wasm");
   verb->add_option("--compiler", options->compiler, "A clang++ that knows wasm32-wasi")
       ->type_name("PATH");
+  verb->add_option("--sdk", options->sdk, "The C++ SDK; what lies beside quire where not given")
+      ->type_name("FOLDER")
+      ->envname("QUIRE_SDK");
   verb->add_flag("--debug", options->debug, "Without optimising, with names and lines");
   verb->add_flag("--verbose", options->verbose, "Print the compiler's command line");
   verb->footer(R"(What follows "--" goes to the compiler.
@@ -28,6 +31,9 @@ Verb add_new(CLI::App& app) {
   verb->add_option("--in", options->parent,
                    "Where its folder is made; the current folder where not given")
       ->type_name("FOLDER");
+  verb->add_option("--sdk", options->sdk, "The C++ SDK; what lies beside quire where not given")
+      ->type_name("FOLDER")
+      ->envname("QUIRE_SDK");
   verb->footer("Examples:\n  quire new hello");
   return {verb, [options]() -> Result<Request> { return Request(*options); }};
 }

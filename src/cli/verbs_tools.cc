@@ -130,6 +130,10 @@ Verb add_doctor(CLI::App& app) {
   verb->add_flag("--tiers", state->options.measures_tiers,
                  "Run the model for some seconds and say what bringing pages back from host memory "
                  "and from disk takes, what computing them does, and which is chosen");
+  verb->add_option("--sdk", state->options.sdk,
+                   "The C++ SDK to check; what lies beside quire where not given")
+      ->type_name("FOLDER")
+      ->envname("QUIRE_SDK");
   state->engine.add_all(*verb);
   add_json(*verb, state->options.output);
   verb->footer(

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "cli/exit_code.h"
 #include "main/commands/new_command.h"
@@ -29,6 +30,10 @@ class BuildTest : public testing::Test {
   std::string write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << text;
     return (folder_ / name).string();
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream file(folder_ / name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
   }
   static int build(const cli::BuildOptions& options) { return build_command(options); }
 
@@ -80,18 +85,57 @@ TEST_F(BuildTest, TheOutputIsNamedAfterTheFirstSourceAndFlagsReachTheCompiler) {
   EXPECT_TRUE(fs::exists(folder_ / "flags.wasm"));
 }
 
-TEST_F(BuildTest, TheInstalledSdkComesBeforeTheSourceTree) {
-  fs::create_directories(folder_ / "bin");
-  fs::create_directories(folder_ / "share/quire/sdk/include/quire");
-  fs::create_directories(folder_ / "source/sdk/cpp/include/quire");
-  const std::string executable = (folder_ / "bin" / "quire").string();
-  const std::string source = (folder_ / "source").string();
-  EXPECT_FALSE(find_sdk(executable, source).ok());
-  write("source/sdk/cpp/include/quire/quire.h", "");
-  EXPECT_EQ(find_sdk(executable, source).value().include_folder, source + "/sdk/cpp/include");
-  write("share/quire/sdk/include/quire/quire.h", "");
-  EXPECT_EQ(find_sdk(executable, source).value().include_folder,
-            (folder_ / "share/quire/sdk/include").string());
+TEST_F(BuildTest, ANewProjectNamesTheProgramThatMadeItAndGivesEditorsItsFlags) {
+  ASSERT_EQ(new_command({.name = "hello", .parent = folder_.string()}), 0);
+  const std::string makefile = read("hello/Makefile");
+  EXPECT_NE(makefile.find("QUIRE ?= " + executable_path().value() + "\n"), std::string::npos)
+      << makefile;
+  const std::string flags = read("hello/compile_flags.txt");
+  EXPECT_NE(flags.find("\n-I" + find_sdk("").value().include_folder + "\n"), std::string::npos)
+      << flags;
+  EXPECT_EQ(flags.find("-Wl,"), std::string::npos) << flags;
+}
+
+TEST_F(BuildTest, TheSdkBesideTheProgramThatRunsIsUsedBeforeTheSourceTree) {
+  const auto make_sdk = [&](const std::string& sdk) {
+    fs::create_directories(folder_ / sdk / "include/quire");
+    write(sdk + "/include/quire/quire.h", "");
+    write(sdk + "/guest_flags.rsp", "");
+    return (folder_ / sdk).string();
+  };
+  const SdkSearch installed = {.executable = (folder_ / "bin/quire").string(),
+                               .source_folder = (folder_ / "source").string()};
+  SdkSearch built = installed;
+  built.executable = (folder_ / "build/release/quire").string();
+  EXPECT_EQ(find_sdk(installed).error().message(),
+            "the C++ SDK is in none of " + folder_.string() + "/share/quire/sdk, " +
+                folder_.parent_path().string() + "/sdk/cpp, " + folder_.string() +
+                "/source/sdk/cpp; name its folder with --sdk or QUIRE_SDK");
+  const std::string source = make_sdk("source/sdk/cpp");
+  EXPECT_EQ(find_sdk(installed).value().folder, source);
+  const std::string checkout = make_sdk("sdk/cpp");
+  EXPECT_EQ(find_sdk(built).value().folder, checkout);
+  EXPECT_EQ(find_sdk(built).value().include_folder, checkout + "/include");
+  EXPECT_EQ(find_sdk(built).value().flags_file, checkout + "/guest_flags.rsp");
+  const std::string beside = make_sdk("share/quire/sdk");
+  EXPECT_EQ(find_sdk(installed).value().folder, beside);
+  EXPECT_EQ(find_sdk(built).value().folder, checkout);
+}
+
+TEST_F(BuildTest, AnSdkThatTheUserNamesIsUsedAloneOrRefusedByName) {
+  EXPECT_EQ(find_sdk(folder_.string()).error().message(),
+            "no C++ SDK is in " + folder_.string() +
+                " (--sdk or QUIRE_SDK), which lacks include/quire/quire.h or guest_flags.rsp");
+  fs::create_directories(folder_ / "include/quire");
+  write("include/quire/quire.h", "inline int from_the_named_sdk = 1;\n");
+  write("guest_flags.rsp", "--target=wasm32-wasi\n-std=c++20\n");
+  const std::string source = write("named.cpp",
+                                   "#include \"quire/quire.h\"\n"
+                                   "__attribute__((export_name(\"run\"))) extern \"C\" int run() "
+                                   "{ return from_the_named_sdk; }\n");
+  EXPECT_EQ(build({.sources = {source}, .sdk = folder_.string()}), 0);
+  EXPECT_EQ(build({.sources = {source}}), cli::number(ExitCode::Failed));
+  EXPECT_EQ(build({.sources = {source}, .sdk = "/no/such/sdk"}), cli::number(ExitCode::Missing));
 }
 
 TEST(Process, GivesTheExitCodeTheOutputAndTheSignal) {

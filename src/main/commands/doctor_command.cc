@@ -17,7 +17,9 @@
 #include "inference/kernels/kernels.h"
 #include "inference/weights/model_files.h"
 #include "inference/weights/model_store.h"
+#include "main/commands/guest_toolchain.h"
 #include "main/commands/output.h"
+#include "main/commands/sdk_location.h"
 #include "main/commands/tier_costs.h"
 #include "main/machine/folders.h"
 #include "main/machine/machine.h"
@@ -133,8 +135,25 @@ Finding toolchain() {
   if (linker.empty()) lacks += " wasm-ld";
   if (!library) lacks += " wasi-libc";
   return {"toolchain", Health::Weak, "lacks" + lacks + " (needed by `quire build` only)",
-          "apt-get install clang-22 lld-22 wasi-libc libc++-22-dev-wasm32 libc++abi-22-dev-wasm32 "
-          "libclang-rt-22-dev-wasm32"};
+          std::string("apt-get install ") + kGuestPackages};
+}
+
+// Makes a small program with it, if there is a compiler.
+Finding sdk(const std::string& given) {
+  const Result<SdkLocation> found = find_sdk(given);
+  if (!found.ok()) {
+    return {"sdk", Health::Weak, std::string(found.error().message()),
+            "needed by `quire build` only"};
+  }
+  const std::string& folder = found.value().folder;
+  const Result<std::string> compiler = find_guest_compiler("");
+  if (!compiler.ok()) return {"sdk", Health::Good, folder + " (not tried: no compiler)", ""};
+  if (can_build_for_wasm(compiler.value(), &found.value())) {
+    return {"sdk", Health::Good, folder + ", makes a program", ""};
+  }
+  return {
+      "sdk", Health::Weak, folder + ": " + compiler.value() + " makes no program with it",
+      "quire build FILE.cpp shows the compiler's messages; --sdk or QUIRE_SDK names another SDK"};
 }
 
 // A folder that exists, or whose nearest parent that does could take it.
@@ -193,10 +212,15 @@ void print_findings(const std::vector<Finding>& findings) {
 
 int doctor_command(const cli::DoctorOptions& options) {
   std::optional<TierCosts> costs;
-  const std::vector<Finding> findings = {processor(), backends(),
-                                         memory(),    model(options.engine.model),
-                                         toolchain(), folder("cache", cache_folder()),
-                                         data(),      tiers(options, costs)};
+  const std::vector<Finding> findings = {processor(),
+                                         backends(),
+                                         memory(),
+                                         model(options.engine.model),
+                                         toolchain(),
+                                         sdk(options.sdk),
+                                         folder("cache", cache_folder()),
+                                         data(),
+                                         tiers(options, costs)};
   bool good = true;
   for (const Finding& finding : findings) good = good && finding.health != Health::Bad;
   if (options.output == cli::OutputStyle::Json) {

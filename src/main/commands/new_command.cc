@@ -5,12 +5,16 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/result.h"
 #include "cli/exit_code.h"
+#include "main/commands/sdk_location.h"
 
 namespace quire {
 namespace {
@@ -19,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kNameBytesMax = 64;
 
-// In each text, NAME is the project's name.
+// In each text, NAME is the project's name and QUIRE_PATH the program that made it.
 constexpr std::string_view kMain = R"(// NAME: goes on with a text, or asks the model for an answer.
 //
 // It runs inside the server, next to the model. Change generate's options, fork the context, draw
@@ -60,10 +64,14 @@ A program for Quire: it runs as WebAssembly inside the server, next to the model
     make run      # builds and runs it here, with the default model
     make run ARGS='--prompt "What is a page table?" --max-tokens 100'
 
-The same by hand:
+The Makefile calls the `quire` that made this project. Another one, or another place:
+`make QUIRE=/path/to/quire`. The same by hand, if `quire` is on your PATH:
 
     quire build main.cpp -o NAME.wasm
     quire run NAME.wasm -- --prompt "What is a page table?"
+
+`compile_flags.txt` lets editors with clangd find the headers. It has paths of this machine, so git
+leaves it out; `quire new` writes one for each project.
 
 Start reading in `main.cpp`. Everything that the SDK offers is in its headers: `quire/quire.h` lists
 them. A failing call gives an error code and a message that says what, which and how much; `CO_TRY`
@@ -71,20 +79,21 @@ hands it up, and it ends in the program's log.
 )";
 
 constexpr std::string_view kMakefile =
-    R"(# `make` builds NAME.wasm, `make run ARGS='--prompt TEXT'` runs it.
-QUIRE ?= quire
+    R"make(# `make` builds NAME.wasm, `make run ARGS='--prompt TEXT'` runs it.
+# The program that made this project; another: `make QUIRE=/path/to/quire`.
+QUIRE ?= QUIRE_PATH
 ARGS ?=
 
 NAME.wasm: main.cpp
-	$(QUIRE) build main.cpp -o $@
+	"$(QUIRE)" build main.cpp -o $@
 
 .PHONY: run clean
 run: NAME.wasm
-	$(QUIRE) run NAME.wasm -- $(ARGS)
+	"$(QUIRE)" run NAME.wasm -- $(ARGS)
 
 clean:
 	rm -f NAME.wasm
-)";
+)make";
 
 int fail(cli::ExitCode code, const std::string& message) {
   std::fprintf(stderr, "quire new: %s\n", message.c_str());
@@ -105,15 +114,32 @@ bool is_name(std::string_view name) {
   return true;
 }
 
-std::string with_name(std::string_view text, std::string_view name) {
-  constexpr std::string_view kPlace = "NAME";
+// As the value of a variable in a Makefile.
+std::string for_make(std::string_view path) {
   std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t found = std::min(text.find(kPlace, at), text.size());
-    out += text.substr(at, found - at);
-    if (found == text.size()) break;
-    out += name;
-    at = found + kPlace.size();
+  for (const char each : path) {
+    if (each == '$') out += '$';
+    if (each == '#') out += '\\';
+    out += each;
+  }
+  return out;
+}
+
+std::string filled(std::string_view text, std::string_view name, std::string_view executable) {
+  const std::pair<std::string_view, std::string> places[] = {{"NAME", std::string(name)},
+                                                             {"QUIRE_PATH", for_make(executable)}};
+  std::string out;
+  while (!text.empty()) {
+    const auto found = std::find_if(std::begin(places), std::end(places), [&](const auto& place) {
+      return text.starts_with(place.first);
+    });
+    if (found == std::end(places)) {
+      out += text[0];
+      text.remove_prefix(1);
+    } else {
+      out += found->second;
+      text.remove_prefix(found->first.size());
+    }
   }
   return out;
 }
@@ -130,12 +156,31 @@ Result<void> write_file(const fs::path& path, const std::string& text) {
   return {};
 }
 
+// The flags that `quire build` gives to the compiler, one a line, as clangd reads them.
+Result<std::string> editor_flags(const SdkLocation& sdk) {
+  std::ifstream file(sdk.flags_file);
+  if (!file) return Error(ErrorCode::Io, sdk.flags_file + " cannot be read");
+  std::string out;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("-Wl,")) out += line + "\n";
+  }
+  return out + "-I" + sdk.include_folder + "\n";
+}
+
 Result<void> write_project(const fs::path& folder, const std::string& name) {
-  TRY(write_file(folder / "main.cpp", with_name(kMain, name)));
-  TRY(write_file(folder / "README.md", with_name(kReadme, name)));
-  TRY(write_file(folder / "Makefile", with_name(kMakefile, name)));
-  TRY(write_file(folder / ".gitignore", "*.wasm\n"));
-  return {};
+  const std::string executable = TRY(executable_path());
+  const auto write = [&](const char* file, std::string_view text) {
+    return write_file(folder / file, filled(text, name, executable));
+  };
+  TRY(write("main.cpp", kMain));
+  TRY(write("README.md", kReadme));
+  TRY(write("Makefile", kMakefile));
+  return write_file(folder / ".gitignore", "*.wasm\ncompile_flags.txt\n");
+}
+
+Result<void> write_editor_flags(const fs::path& folder, const std::string& given_sdk) {
+  const SdkLocation sdk = TRY(find_sdk(given_sdk));
+  return write_file(folder / "compile_flags.txt", TRY(editor_flags(sdk)));
 }
 
 }  // namespace
@@ -158,6 +203,12 @@ int new_command(const cli::NewOptions& options) {
   }
   const Result<void> written = write_project(folder, options.name);
   if (!written.ok()) return fail(ExitCode::Failed, std::string(written.error().message()));
+  // Only editors need it: without an SDK the project is there all the same.
+  const Result<void> for_editors = write_editor_flags(folder, options.sdk);
+  if (!for_editors.ok()) {
+    std::fprintf(stderr, "quire new: no compile_flags.txt was written: %s\n",
+                 std::string(for_editors.error().message()).c_str());
+  }
   std::printf("%s is ready. Next:\n  cd %s\n  make run\n", folder.c_str(), folder.c_str());
   return cli::number(ExitCode::Ok);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// `quire new NAME`: a project folder with main.cpp, README.md and a Makefile that builds and runs.
+// `quire new NAME`: a project folder with main.cpp, README.md, a Makefile that builds and runs with
+// this program wherever the folder is, and the compiler's flags for editors.
 #include "cli/options_new.h"
 
 namespace quire {

@@ -1,23 +1,55 @@
 #include "main/commands/sdk_location.h"
 
+#include <quire_paths.h>
+
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 namespace quire {
+namespace {
 
 namespace fs = std::filesystem;
 
-Result<SdkLocation> find_sdk(const std::string& executable, const std::string& source_folder) {
-  const fs::path installed = fs::path(executable).parent_path() / ".." / "share" / "quire" / "sdk";
-  const fs::path source = fs::path(source_folder) / "sdk" / "cpp";
-  for (const fs::path& each : {installed.lexically_normal(), source}) {
+constexpr const char* kHeader = "include/quire/quire.h";
+constexpr const char* kFlags = "guest_flags.rsp";
+
+bool is_sdk(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / kHeader, ignored) && fs::exists(folder / kFlags, ignored);
+}
+
+SdkLocation sdk_in(const fs::path& folder) {
+  return {folder.string(), (folder / "include").string(), (folder / kFlags).string()};
+}
+
+}  // namespace
+
+Result<SdkLocation> find_sdk(const SdkSearch& search) {
+  if (!search.given.empty()) {
     std::error_code ignored;
-    if (!fs::exists(each / "include" / "quire" / "quire.h", ignored)) continue;
-    return SdkLocation{(each / "include").string(), (each / "guest_flags.rsp").string()};
+    const fs::path folder = fs::absolute(search.given, ignored);
+    if (is_sdk(folder)) return sdk_in(folder);
+    return Error(ErrorCode::NotFound, "no C++ SDK is in " + search.given +
+                                          " (--sdk or QUIRE_SDK), which lacks " + kHeader + " or " +
+                                          kFlags);
   }
-  return Error(ErrorCode::NotFound, "the C++ SDK is neither in " +
-                                        installed.lexically_normal().string() + " nor in " +
-                                        source.string());
+  const fs::path beside = fs::path(search.executable).parent_path();
+  const std::vector<fs::path> places = {(beside / "../share/quire/sdk").lexically_normal(),
+                                        (beside / "../../sdk/cpp").lexically_normal(),
+                                        fs::path(search.source_folder) / "sdk/cpp"};
+  std::string looked;
+  for (const fs::path& each : places) {
+    if (is_sdk(each)) return sdk_in(each);
+    looked += (looked.empty() ? "" : ", ") + each.string();
+  }
+  return Error(ErrorCode::NotFound,
+               "the C++ SDK is in none of " + looked + "; name its folder with --sdk or QUIRE_SDK");
+}
+
+Result<SdkLocation> find_sdk(const std::string& given) {
+  return find_sdk(SdkSearch{
+      .given = given, .executable = TRY(executable_path()), .source_folder = QUIRE_SOURCE_DIR});
 }
 
 Result<std::string> executable_path() {

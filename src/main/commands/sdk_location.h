@@ -1,6 +1,8 @@
 #pragma once
-// Where the C++ SDK is: beside the installed program (../share/quire/sdk), else in the source tree
-// that this program was built from.
+// Where the C++ SDK is. A folder that the user names comes first and alone. Otherwise it is beside
+// the program that runs: ../share/quire/sdk of an installed one, ../../sdk/cpp of a checkout's
+// build/PRESET/quire. A program that was copied elsewhere finds the checkout that it was built
+// from.
 #include <string>
 
 #include "base/result.h"
@@ -8,12 +10,22 @@
 namespace quire {
 
 struct SdkLocation {
+  std::string folder;
   std::string include_folder;  // Holds quire/quire.h.
   std::string flags_file;      // The compiler's flags for guests, one a line.
 };
 
-// NotFound names the places that were looked at. `executable` is the path of the program.
-Result<SdkLocation> find_sdk(const std::string& executable, const std::string& source_folder);
+struct SdkSearch {
+  std::string given = {};          // --sdk or QUIRE_SDK; empty: none.
+  std::string executable = {};     // The path of the program that runs.
+  std::string source_folder = {};  // The checkout that it was built from.
+};
+
+// NotFound names each place that was looked at, and what to do.
+Result<SdkLocation> find_sdk(const SdkSearch& search);
+
+// For the program that runs.
+Result<SdkLocation> find_sdk(const std::string& given);
 
 // The path of the program that runs.
 Result<std::string> executable_path();
