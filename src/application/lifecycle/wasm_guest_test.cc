@@ -552,7 +552,7 @@ TEST_P(WasmGuest, DeepStacksAreGivenBackWhenTheirGuestsEnd) {
   for (const InstanceId id : ids) EXPECT_TRUE(engine->manager.send_to(id, "go on").ok());
   engine->loop.run_until_idle();
   for (const EndRecord& end : engine->client.ends) EXPECT_EQ(end.exit_code, 0);
-  // Of each slot 64 KB of memory and 16 KB of stack stay, and what wasmtime notes of it.
+  // Of each slot 16 KB of stack stay, and what wasmtime notes of it.
   EXPECT_LT(resident_bytes(), before + kGuestCount * (120u << 10));
 }
 

@@ -21,10 +21,11 @@ namespace quire::sandbox {
 namespace {
 
 constexpr std::size_t kInstanceBytesMax = 1u << 20;  // wasmtime's own record of an instance.
-// Of a slot's memory and table the first bytes stay resident when its guest has ended: overwritten,
-// which is cheaper than giving the pages back and faulting them in for the next guest. Of a C++
-// program they are its stack.
-constexpr std::size_t kMemoryKeptBytes = 64u << 10;
+// Nothing of a slot's memory stays resident when its guest has ended. The first bytes of a C++
+// program's memory are the end of its stack, of which a launch writes the other end: one page.
+constexpr std::size_t kMemoryKeptBytes = 0;
+// Of a slot's table the first bytes stay: overwritten, which is cheaper than giving the pages back
+// and faulting them in for the next guest.
 constexpr std::size_t kTableKeptBytes = 8u << 10;
 // Of its stack, on which host calls run too. Deep recursion would keep 0.5 MB for each slot else.
 constexpr std::size_t kStackKeptBytes = 16u << 10;
