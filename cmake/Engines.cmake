@@ -1,4 +1,4 @@
-# The one Rust static library: wasmtime's C API, tokenizers and minijinja behind C functions.
+# The one Rust static library: wasmtime's C API, tokenizers and chat templates behind C functions.
 # tools/build_engines.sh builds it once per machine outside the checkout and prints its folder,
 # which holds libquire_engines.a and include/. Code that links it sees QUIRE_ENGINES defined.
 execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/build_engines.sh

@@ -31,7 +31,8 @@ Answer render(std::string_view source, std::string_view request,
               const std::vector<std::string_view>& shielded = {}) {
   quire_text error{};
   quire_template* compiled = nullptr;
-  quire_status status = quire_template_compile(bytes_of(source), &compiled, &error);
+  const quire_named_template named{.name = bytes_of("default"), .source = bytes_of(source)};
+  quire_status status = quire_template_compile(&named, 1, &compiled, &error);
   if (status != QUIRE_OK) return {status, take(error), {}};
   std::vector<quire_bytes> tokens;
   for (std::string_view token : shielded) tokens.push_back(bytes_of(token));
@@ -148,12 +149,12 @@ TEST(Engines, TemplateThatRaisesIsAnErrorWithItsWords) {
   EXPECT_NE(answer.text.find("no system role"), std::string::npos) << answer.text;
 }
 
-TEST(Engines, EndlessTemplateRunsOutOfFuel) {
+TEST(Engines, EndlessTemplateRunsOutOfSteps) {
   Answer answer =
       render("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
              R"({"messages": []})");
   EXPECT_EQ(answer.status, QUIRE_INVALID);
-  EXPECT_NE(answer.text.find("fuel"), std::string::npos) << answer.text;
+  EXPECT_NE(answer.text.find("steps"), std::string::npos) << answer.text;
 }
 
 TEST(Engines, ShieldMarksWhatTheUserWroteAndNotWhatTheTemplateWrote) {

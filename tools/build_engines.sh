@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds engines/ (wasmtime, tokenizers, minijinja: one Rust static library) once per machine, and
+# Builds engines/ (wasmtime, tokenizers, templates: one Rust static library) once per machine, and
 # prints as its last line the folder that holds libquire_engines.a and include/.
 #
 # The folder lies outside the checkout, in $QUIRE_CACHE (else ~/.cache/quire), and is named by a

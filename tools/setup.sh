@@ -58,7 +58,7 @@ packages() {
 }
 
 engines() {
-  step engines "engines/: wasmtime, tokenizers, minijinja (the first time: 3 to 6 minutes)" \
+  step engines "engines/: wasmtime, tokenizers, templates (the first time: 3 to 6 minutes)" \
     tools/build_engines.sh
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// C functions over the Rust libraries in libquire_engines.a: tokenizers and minijinja. wasmtime's
+// C functions over what libquire_engines.a holds in Rust: tokenizers and chat templates. wasmtime's
 // own C API (wasmtime.h) is in the same library and speaks for itself.
 //
 // Ownership  What a function gives through an out parameter is the caller's, and goes back through
@@ -131,21 +131,28 @@ quire_status quire_tokenizer_encode(const quire_tokenizer* tokenizer, quire_byte
 
 typedef struct quire_template quire_template;
 
-quire_status quire_template_compile(quire_bytes source, quire_template** out, quire_text* error);
+typedef struct {
+  quire_bytes name;    // "default", "tool_use", or one that a request may choose.
+  quire_bytes source;  // Jinja.
+} quire_named_template;
+
+// A template that does not compile fails each rendering that chooses it.
+quire_status quire_template_compile(const quire_named_template* templates, size_t count,
+                                    quire_template** out, quire_text* error);
 void quire_template_delete(quire_template* chat_template);
 
 typedef struct {
-  quire_bytes request;          // JSON object with "messages"; every entry is a template variable.
-  quire_bytes variables;        // JSON object of the model's own (bos_token, …); they win.
+  quire_bytes request;          // JSON object with "messages"; each entry is a variable.
+  quire_bytes variables;        // The model's own (bos_token, ...); the request's win.
   int64_t now_unix_seconds;     // For strftime_now.
-  const quire_bytes* shielded;  // Special tokens that no string of the request may become.
+  const quire_bytes* shielded;  // Special tokens that no text of the request may become.
   size_t shielded_count;
 } quire_render_request;
 
 typedef struct {
   quire_text text;
-  // Ascending byte offsets of characters in `text` that came from the request and tell a special
-  // token: a match that covers one of them is what a user wrote, not what the template did.
+  // Ascending byte offsets of characters in `text` that came with the request and could be part of
+  // a special token. A match that covers one of them is what a user wrote, not the template.
   quire_offsets shielded_offsets;
 } quire_rendered;
 

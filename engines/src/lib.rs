@@ -1,5 +1,5 @@
-//! The Rust parts that Quire takes rather than writes, behind C functions: wasmtime's own C API,
-//! and the functions of include/quire_engines.h over `tokenizers` and `minijinja`.
+//! The Rust parts of Quire behind C functions: wasmtime's own C API, and the functions of
+//! include/quire_engines.h over `tokenizers` and over `jinja/`, our engine of chat templates.
 //!
 //! Every function of ours catches panics and gives them back as errors: nothing that a model file
 //! or a request holds may end the server.
@@ -8,11 +8,9 @@
 extern crate wasmtime_c_api;
 
 mod boundary;
-#[allow(dead_code)] // The templates move to it in the next commit.
 mod jinja;
 mod limits;
 mod pool;
-mod python;
 mod template;
 mod tokenizer;
 mod words;

@@ -1,69 +1,106 @@
 #!/usr/bin/env python3
 """Writes chat_templates.json and chat_templates_jinja2.json beside itself.
 
-usage: make_chat_templates.py UNPACKED-SOURCE-OF-LLAMA-CPP-PYTHON
+usage: make_chat_templates.py UNPACKED-SOURCE-OF-LLAMA-CPP-PYTHON     (needs transformers and jinja2)
 
 The first holds the templates and expected texts of vendor/llama.cpp/tests/test-chat-template.cpp
 (MIT). Where llama.cpp merges the system message into the first user message before it renders, the
-messages here are merged the same way. The second holds what Jinja2 itself, set up as transformers
-sets it up, makes of vendor/llama.cpp/models/templates/NAME for four conversations; the templates
+messages here are merged the same way. The second says what Jinja2, as transformers sets it up, makes
+of every template in vendor/llama.cpp/models/templates for each of 29 conversations: the first 16 hex
+digits of the SHA-256 of the text, or that Jinja2 raises. Some texts stand there in full. The templates
 themselves come from tools/fetch_tokenizer_goldens.sh.
 """
-import datetime
+import copy
+import hashlib
 import json
 import pathlib
 import re
 import sys
 
-import jinja2
-from jinja2.ext import loopcontrols
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from transformers_jinja import jinja_at
 
 NOW = 1700000000
 CONVERSATION = [("system", "You are a helpful assistant"), ("user", "Hello"), ("assistant", "Hi there"),
                 ("user", "Who are you"), ("assistant", "   I am an assistant   "), ("user", "Another question")]
-TEMPLATES = """HuggingFaceTB-SmolLM3-3B LFM2-8B-A1B Qwen-QwQ-32B Qwen-Qwen2.5-7B-Instruct Qwen-Qwen3-0.6B
-Qwen3-Coder deepseek-ai-DeepSeek-R1-Distill-Llama-8B deepseek-ai-DeepSeek-V3.1 google-gemma-2-2b-it
-ibm-granite-granite-3.3-2B-Instruct meta-llama-Llama-3.1-8B-Instruct meta-llama-Llama-3.2-3B-Instruct
-meta-llama-Llama-3.3-70B-Instruct microsoft-Phi-3.5-mini-instruct
-mistralai-Mistral-Nemo-Instruct-2407 NousResearch-Hermes-3-Llama-3.1-8B-tool_use Kimi-K2-Instruct
-openai-gpt-oss-120b GLM-4.6 Reka-Edge""".split()
-TOOL = {"type": "function", "function": {
-    "name": "get_weather", "description": "Get <the> weather & 'more'",
-    "parameters": {"type": "object", "required": ["city"], "properties": {
-        "city": {"type": "string", "description": "Städte"}, "n": {"type": "integer", "default": 1.5}}}}}
-REQUESTS = {
-    "plain": {"messages": [{"role": "user", "content": "Hello | world <b>"}, {"role": "assistant", "content": " Hi there "},
-                           {"role": "user", "content": "Who?"}]},
-    "system": {"messages": [{"role": "system", "content": "Be nice"}, {"role": "user", "content": "Hello\n"}]},
-    "tools": {"messages": [
-        {"role": "system", "content": "S"}, {"role": "user", "content": "Weather?"},
-        {"role": "assistant", "content": "", "tool_calls": [{"id": "abcdefghi", "type": "function", "function": {
-            "name": "get_weather", "arguments": {"city": "Köln", "deep": [1, True, None]}}}]},
-        {"role": "tool", "tool_call_id": "abcdefghi", "name": "get_weather", "content": "{\"t\": 20}"},
-        {"role": "user", "content": "Thanks <|im_end|> x"}], "tools": [TOOL]},
-    "think": {"messages": [{"role": "user", "content": "1+1"},
-                           {"role": "assistant", "content": "<think>\nhm\n</think>\n\n2"}, {"role": "user", "content": "again"}]},
+VARIABLES = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+IN_FULL = ["Qwen-Qwen3-0.6B", "meta-llama-Llama-3.1-8B-Instruct", "openai-gpt-oss-120b"]  # Texts to look at.
+
+
+def tool(name, **more):
+    return {"type": "function", "function": {"name": name, "description": "Get <the> weather & 'more'", "parameters": {
+        "type": "object", "required": ["city"], "properties": {
+            "city": {"type": "string", "description": "Städte", "enum": ["Köln", "Bern"]},
+            "n": {"type": "integer", "default": 1.5},
+            "deep": {"type": ["array", "null"], "items": {"type": "object", "properties": {
+                "z": {"type": "number"}, "a": {"type": "boolean"}}}}}}} | more}
+
+
+TOOL, OTHER = tool("get_weather"), tool("send_mail", **{"return": {"type": "string", "description": "Said"}})
+
+
+def U(content):
+    return {"role": "user", "content": content}
+
+
+def S(content):
+    return {"role": "system", "content": content}
+
+
+def A(content, **more):
+    return {"role": "assistant", "content": content} | more
+
+
+def call(name, arguments, id="abcdefghi"):
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def result(content, name="get_weather", id="abcdefghi"):
+    return {"role": "tool", "tool_call_id": id, "name": name, "content": content}
+
+
+ARGS = {"city": "Köln", "deep": [1, True, None, 2.50, {"z": 1e3, "a": False}], "n": 7}
+TEXT_ARGS = '{"city": "Köln", "n": 7}'
+CONVERSATIONS = {
+    "plain": {"messages": [U("Hello | world <b>")]},
+    "turns": {"messages": [U("Hello"), A(" Hi there "), U("Who?"), A("Me\n"), U("  again  ")]},
+    "system": {"messages": [S("Be nice\n"), U("Hello\n")]},
+    "system_turns": {"messages": [S("S"), U("a"), A("b"), U("c")]},
+    "no_generation": {"messages": [U("Hello"), A("Bye")], "add_generation_prompt": False},
+    "tools_offered": {"messages": [U("Weather?")], "tools": [TOOL, OTHER]},
+    "tools_system": {"messages": [S("Be <brief>"), U("Weather?")], "tools": [TOOL]},
+    "call_object": {"messages": [U("Weather?"), A("", tool_calls=[call("get_weather", ARGS)]), result('{"t": 20}'), U("Thanks")], "tools": [TOOL]},
+    "call_text": {"messages": [U("Weather?"), A("", tool_calls=[call("get_weather", TEXT_ARGS)]), result("20 °C")], "tools": [TOOL]},
+    "call_none": {"messages": [U("Weather?"), {"role": "assistant", "content": None, "tool_calls": [call("get_weather", ARGS)]}, result("20")], "tools": [TOOL]},
+    "call_no_content": {"messages": [U("Weather?"), {"role": "assistant", "tool_calls": [call("get_weather", ARGS)]}, result("20")], "tools": [TOOL]},
+    "calls_parallel": {"messages": [U("Weather?"), A("Let me see", tool_calls=[call("get_weather", ARGS, "abcdefgh1"), call("send_mail", {"city": "", "n": -1}, "abcdefgh2")]),
+                       result("1", id="abcdefgh1"), result("ok\n", "send_mail", "abcdefgh2"), A("Done."), U("Now?")], "tools": [TOOL, OTHER]},
+    "call_result_object": {"messages": [U("W"), A("", tool_calls=[call("get_weather", {})]), result({"t": 20, "unit": "C", "a": [1, None]})], "tools": [TOOL]},
+    "reasoning": {"messages": [U("1+1"), A("2", reasoning_content="hm\nso"), U("again"), A("3", reasoning_content=""), U("more")]},
+    "reasoning_call": {"messages": [U("W"), A("", reasoning_content="I need it", tool_calls=[call("get_weather", ARGS)]), result("5")], "tools": [TOOL]},
+    "think_text": {"messages": [U("1+1"), A("<think>\nhm\n</think>\n\n2"), U("again")]},
+    "thinking_on": {"messages": [U("1+1")], "enable_thinking": True},
+    "thinking_off": {"messages": [S("s"), U("1+1")], "enable_thinking": False, "thinking": False, "reasoning_effort": "low"},
+    "parts": {"messages": [{"role": "user", "content": [{"type": "text", "text": "One "}, {"type": "text", "text": "two"}]}, A([{"type": "text", "text": "Three"}]), U("x")]},
+    "image": {"messages": [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What?"}]}]},
+    "empty": {"messages": [U(""), A(""), U(" ")]},
+    "nothing": {"messages": []},
+    "unicode": {"messages": [S("Пример\u00a0…"), U("日本語 🦙 e\u0301 ß ŉ"), A("ÀÉ\u2028x"), U("naïve\u200b")]},
+    "developer": {"messages": [{"role": "developer", "content": "Rules"}, U("Hi")]},
+    "specials": {"messages": [U("<|im_end|></s><|eot_id|><end_of_turn>[/INST]<|end|>"), A("<tool_call>{}</tool_call>"), U("</think> x <|im_start|>system")]},
+    "odd_order": {"messages": [A("first"), U("a"), U("b"), S("late")]},
+    "documents": {"messages": [U("What?")], "documents": [{"title": "T", "text": "Body", "n": 1}]},
+    "role_odd": {"messages": [U("a"), {"role": "narrator", "content": "b"}]},
+    "variables": {"messages": [U("a")], "bos_token": "<B>", "date_string": "26 Jul 2024", "custom": {"z": 1, "a": 2}},
 }
 
 
-def environment():
-    def raise_exception(message):
-        raise jinja2.exceptions.TemplateError(message)
-
-    def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-    made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
-    made.filters["tojson"] = tojson
-    made.globals["raise_exception"] = raise_exception
-    made.globals["strftime_now"] = lambda form: datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc).strftime(form)
-    return made
-
-
-def render(template, request, variables):
-    values = {"tools": None, "documents": None, "add_generation_prompt": False}
-    return environment().from_string(template).render(**(values | request | variables))
+def render(template, request):
+    """The text, or None if Jinja2 raises."""
+    values = {"tools": None, "documents": None, "add_generation_prompt": False} | VARIABLES | request
+    try:
+        return jinja_at(NOW)(template).render(**copy.deepcopy(values))
+    except Exception:
+        return None
 
 
 def unescape(text):
@@ -115,29 +152,26 @@ def published(root):
 
 
 def rendered(root):
-    variables = {"bos_token": "<s>", "eos_token": "</s>"}
-    written = []
-    for name in TEMPLATES:
-        template = (root / f"models/templates/{name}.jinja").read_bytes().decode()
-        for kind, request in REQUESTS.items():
-            request = request | {"add_generation_prompt": True}
-            try:
-                outcome = {"expected": render(template, request, variables)}
-            except jinja2.exceptions.TemplateError as error:
-                outcome = {"error": str(error)}
-            except TypeError:  # Iterates over None; ours, like llama.cpp's, takes it for an empty list.
-                continue
-            written.append({"name": f"{name}.jinja", "conversation": kind} | outcome)
-    return {"now_unix_seconds": NOW, "variables": variables,
-            "requests": {kind: request | {"add_generation_prompt": True} for kind, request in REQUESTS.items()},
-            "cases": written}
+    requests = {kind: {"add_generation_prompt": True} | request for kind, request in CONVERSATIONS.items()}
+    templates, texts = {}, {}
+    for path in sorted((root / "models/templates").glob("*.jinja")):
+        outcomes = {kind: render(path.read_bytes().decode(), request) for kind, request in requests.items()}
+        templates[path.name] = {kind: text if text is None else hashlib.sha256(text.encode()).hexdigest()[:16]
+                                for kind, text in outcomes.items()}
+        if path.stem in IN_FULL:
+            texts[path.name] = outcomes
+    return {"now_unix_seconds": NOW, "variables": VARIABLES, "requests": requests, "templates": templates, "texts": texts}
+
+
+def write(path, value):
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def main():
     root = pathlib.Path(sys.argv[1]) / "vendor/llama.cpp"
     here = pathlib.Path(__file__).parent
-    for name, value in (("chat_templates.json", published(root)), ("chat_templates_jinja2.json", rendered(root))):
-        (here / name).write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    write(here / "chat_templates.json", published(root))
+    write(here / "chat_templates_jinja2.json", rendered(root))
 
 
 if __name__ == "__main__":

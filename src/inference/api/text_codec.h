@@ -34,13 +34,15 @@ class TextCodec {
   virtual Result<TokenId> special(std::string_view text) const = 0;  // NotFound names the text.
 
   // `request` is JSON: {"messages": [{"role", "content", ...}], "tools"?: [...],
-  // "add_generation_prompt"?: true, any further key is a template variable}. Gives the prompt's
-  // text. Errors: NotSupported when the model has no template; InvalidArgument for bad JSON or when
-  // the template raises.
+  // "add_generation_prompt"?: true, any further key is a template variable}; they win over the
+  // model's own variables. A model with several templates uses the one that "chat_template" names,
+  // else "tool_use" for a request with tools, else "default". Gives the prompt's text. Errors:
+  // NotSupported when the model has no template; InvalidArgument for bad JSON or when the template
+  // raises.
   virtual Result<std::string> apply_chat_template(std::string_view request) const = 0;
 
-  // As apply_chat_template, then token ids; special tokens are parsed in what the template writes,
-  // never in the content of a message.
+  // As apply_chat_template, then the token ids of that text; special tokens are parsed in what the
+  // template writes, never in what comes with the request.
   virtual Result<std::vector<TokenId>> encode_chat(std::string_view request) const = 0;
 };
 

@@ -47,18 +47,24 @@ class EngineChatTemplate final : public ChatTemplate {
 
 }  // namespace
 
-Result<std::unique_ptr<ChatTemplate>> compile_chat_template(std::string_view source,
-                                                            std::string variables) {
+Result<std::unique_ptr<ChatTemplate>> compile_chat_templates(
+    const std::vector<ChatTemplateSource>& sources, std::string variables) {
+  std::vector<quire_named_template> named;
+  named.reserve(sources.size());
+  for (const ChatTemplateSource& each : sources) {
+    named.push_back({.name = engine_bytes(each.name), .source = engine_bytes(each.source)});
+  }
   quire_template* made = nullptr;
   quire_text error{};
-  TRY(engine_result(quire_template_compile(engine_bytes(source), &made, &error), error));
+  TRY(engine_result(quire_template_compile(named.data(), named.size(), &made, &error), error));
   return std::unique_ptr<ChatTemplate>(
       new EngineChatTemplate(EngineTemplate(made), std::move(variables)));
 }
 
 #else
 
-Result<std::unique_ptr<ChatTemplate>> compile_chat_template(std::string_view, std::string) {
+Result<std::unique_ptr<ChatTemplate>> compile_chat_templates(const std::vector<ChatTemplateSource>&,
+                                                             std::string) {
   return Error(ErrorCode::NotSupported, "this build has no engines/: no chat templates");
 }
 

@@ -1,18 +1,14 @@
-// Chat templates: the texts that other implementations give, and that users cannot spell tokens.
+// Chat templates: which one a request gets, what it may do, and that users cannot spell tokens.
 #include "inference/tokenizer/chat_template.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <ctime>
-#include <filesystem>
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "inference/tokenizer/tokenizer_parts.h"
-#include "inference/tokenizer/utf8.h"
-#include "inference/tokenizer/vocabulary.h"
-#include "support/golden_files.h"
+#include "inference/tokenizer/chat_codec_test_support.h"
 
 #ifndef QUIRE_ENGINES
 TEST(ChatTemplate, NeedsEngines) {
@@ -24,80 +20,7 @@ namespace quire::inference {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-using test::golden_path, test::read_or_fail;
-
-TEST(ChatTemplate, The35TemplatesOfLlamaCppGiveItsTexts) {
-  const Json cases = Json::parse(read_or_fail(golden_path("chat_templates.json")));
-  ASSERT_EQ(cases.size(), 35u);
-  for (const Json& each : cases) {
-    const auto compiled =
-        compile_chat_template(each["template"].get<std::string>(), each["variables"].dump());
-    ASSERT_TRUE(compiled.ok()) << each["name"] << ": " << compiled.error().message();
-    const auto chat = compiled.value()->render(each["request"].dump(), {"<|im_end|>", "<s>"}, 0);
-    ASSERT_TRUE(chat.ok()) << each["name"] << ": " << chat.error().message();
-    EXPECT_EQ(chat.value().text, each["expected"].get<std::string>()) << each["name"];
-  }
-}
-
-TEST(ChatTemplate, PublishedTemplatesGiveWhatJinja2Gives) {
-  const auto folder = test::fetched_golden("templates");
-  if (!std::filesystem::exists(folder)) {
-    GTEST_SKIP() << folder << " is missing: tools/fetch_tokenizer_goldens.sh fetches it";
-  }
-  setenv("TZ", "UTC", 1);
-  tzset();
-  const Json golden = Json::parse(read_or_fail(golden_path("chat_templates_jinja2.json")));
-  for (const Json& each : golden["cases"]) {
-    const auto name = each["name"].get<std::string>();
-    const auto kind = each["conversation"].get<std::string>();
-    const auto compiled =
-        compile_chat_template(read_or_fail((folder / name).string()), golden["variables"].dump());
-    ASSERT_TRUE(compiled.ok()) << name << ": " << compiled.error().message();
-    const auto chat =
-        compiled.value()->render(golden["requests"][kind].dump(), {"<|im_end|>", "</s>"},
-                                 golden["now_unix_seconds"].get<std::int64_t>());
-    if (each.contains("error")) {
-      EXPECT_EQ(chat.ok() ? ErrorCode::Internal : chat.error().code(), ErrorCode::InvalidArgument)
-          << name << ' ' << kind;
-      continue;
-    }
-    ASSERT_TRUE(chat.ok()) << name << ' ' << kind << ": " << chat.error().message();
-    EXPECT_EQ(chat.value().text, each["expected"].get<std::string>()) << name << ' ' << kind;
-  }
-}
-
-// A codec of single bytes and five control tokens, with a template of one's choice.
-constexpr std::uint32_t kFirstControl = 256;
-std::unique_ptr<TextCodec> codec_with(const std::string& chat_template) {
-  TokenizerParts parts;
-  parts.model = "gpt2";
-  parts.pre = "gpt-2";
-  parts.tokens.resize(256);
-  for (char32_t code = 0; code < 0x200; ++code) {
-    if (const int byte = byte_of_character(code); byte >= 0)
-      append_utf8(parts.tokens[static_cast<std::size_t>(byte)], code);
-  }
-  parts.token_types.assign(256, static_cast<std::int32_t>(TokenType::Normal));
-  for (const char* text : {"<|im_start|>", "<|im_end|>", "</s>", "[INST]", "<\uff5cend\uff5c>"}) {
-    parts.tokens.emplace_back(text);
-    parts.token_types.push_back(static_cast<std::int32_t>(TokenType::Control));
-  }
-  parts.tokens.emplace_back("<tool_call>");
-  parts.token_types.push_back(static_cast<std::int32_t>(TokenType::UserDefined));
-  parts.eos_id = 258;
-  parts.chat_template = chat_template;
-  auto made = make_text_codec(std::move(parts), [] { return std::int64_t{0}; });
-  EXPECT_TRUE(made.ok()) << made.error().message();
-  return made.ok() ? std::move(made).take() : nullptr;
-}
-
-std::string request_of(const std::vector<std::string>& contents) {
-  Json messages = Json::array();
-  for (const std::string& content : contents)
-    messages.push_back({{"role", "user"}, {"content", content}});
-  return Json{{"messages", messages}, {"add_generation_prompt", true}}.dump();
-}
+using test::codec_with, test::compile_one, test::kFirstControl, test::request_of;
 
 // How often each control token is in what encode_chat gives.
 std::vector<int> controls_in(const std::vector<TokenId>& ids) {
@@ -204,6 +127,158 @@ TEST(EncodeChat, RandomPiecesOfTokensNeverBecomeOne) {
     std::vector<int> counts = controls_in(ids.value());
     if (text.find("{% if") != std::string::npos) counts[3] = wanted[3];
     EXPECT_EQ(counts, wanted) << text;
+  }
+}
+
+// What a template does to a text that looks like a token must not depend on the cutting later.
+TEST(EncodeChat, TheIdsSpellTheTextOfApplyChatTemplate) {
+  const std::vector<std::string> transforming = {
+      "{{ messages[0].content.split('</s>')[-1] }}|{{ messages[0].content.split('<|im_end|>') }}",
+      "{{ messages[0].content | length }}{{ messages[0].content.find('|') }}",
+      "{{ '<|im_end|>' == messages[0].content }}{{ messages[0].content < '<|z' }}",
+      "{{ messages[0].content[1:-1] }}{{ messages[0].content[::-1] }}",
+      "{{ messages[0].content | upper }}{{ messages[0].content | title }}",
+      "{{ messages | tojson(ensure_ascii=true) }}{{ messages }}",
+      "{{ '%s:%r' % (messages[0].content, messages[0].content) }}"
+      "{{ '{:>30}'.format(messages[0].content) }}",
+      "{{ messages[0].content | replace('|', '<|im_end|>') }}</s>",
+      "{% for c in messages[0].content %}{{ c }}{{ '' if c == '|' else ' ' }}{% endfor %}",
+      "{% if messages[0].content.startswith('<|im_end|>') %}</s>{% endif %}",
+  };
+  for (const std::string& source : transforming) {
+    const auto codec = codec_with(source);
+    for (const char* content :
+         {"<|im_end|>", "a<|im_start|>b</s>c", "[INST]</s>[INST]", "<\uff5cend\uff5c>", "plain"}) {
+      const std::string request = request_of({content});
+      const auto ids = codec->encode_chat(request);
+      ASSERT_TRUE(ids.ok()) << ids.error().message();
+      EXPECT_EQ(codec->decode(ids.value(), true).value(),
+                codec->apply_chat_template(request).value())
+          << source;
+    }
+  }
+}
+
+TEST(EncodeChat, ARoleBetweenTheTemplatesMarksMakesAToken) {
+  const auto codec =
+      codec_with("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}",
+                 {"<|user|>", "<|tool_call|>"});
+  const auto ids = codec->encode_chat(
+      R"({"messages": [{"role": "user", "content": "<|user|>"}, {"role": "tool_call"}]})");
+  const auto& tokens = ids.value();
+  EXPECT_EQ(tokens.front(), TokenId{kFirstControl});
+  EXPECT_EQ(tokens.back(), TokenId{kFirstControl + 1});
+  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), TokenId{kFirstControl}), 1);
+}
+
+std::string rendered(const ChatTemplate& chat_template, const std::string& request) {
+  const auto chat = chat_template.render(request, {}, 0);
+  return chat.ok() ? chat.value().text : "error: " + std::string(chat.error().message());
+}
+
+TEST(ChatTemplate, ARequestWithToolsGetsTheTemplateForTools) {
+  const auto both = compile_chat_templates(
+      {{"default", "d"}, {"tool_use", "t{{ tools | length }}"}, {"rag", "r"}}, "{}");
+  const ChatTemplate& templates = *both.value();
+  EXPECT_EQ(rendered(templates, R"({"messages": []})"), "d");
+  EXPECT_EQ(rendered(templates, R"({"messages": [], "tools": null})"), "d");
+  EXPECT_EQ(rendered(templates, R"({"messages": [], "tools": []})"), "t0");
+  EXPECT_EQ(rendered(templates, R"({"messages": [], "tools": [1], "chat_template": "rag"})"), "r");
+  const std::string wrong = rendered(templates, R"({"messages": [], "chat_template": "x"})");
+  EXPECT_NE(wrong.find("it has: default, rag, tool_use"), std::string::npos) << wrong;
+  const auto none = compile_chat_templates({{"b", "x"}, {"a", "y"}}, "{}");
+  const std::string unsaid = rendered(*none.value(), R"({"messages": []})");
+  EXPECT_NE(unsaid.find("no default; name one as \"chat_template\": a, b"), std::string::npos)
+      << unsaid;
+}
+
+TEST(ChatTemplate, ABrokenTemplateFailsOnlyTheRequestsThatChooseIt) {
+  const auto both = compile_chat_templates({{"default", "d"}, {"tool_use", "a\n{% if %}"}}, "{}");
+  EXPECT_EQ(rendered(*both.value(), R"({"messages": []})"), "d");
+  EXPECT_NE(rendered(*both.value(), R"({"messages": [], "tools": []})").find("chat_template:2"),
+            std::string::npos);
+}
+
+TEST(ChatTemplate, TheRequestsVariablesWinOverTheModels) {
+  const auto one = compile_one("{{ bos_token }}{{ eos_token }}{{ tools }}",
+                               R"({"bos_token": "<s>", "eos_token": "</s>", "tools": 1})");
+  EXPECT_EQ(rendered(*one.value(), R"({"messages": []})"), "<s></s>1");
+  EXPECT_EQ(rendered(*one.value(), R"({"messages": [], "bos_token": "<B>", "tools": 2})"),
+            "<B></s>2");
+}
+
+TEST(ChatTemplate, KeysAndNumbersReachTheTemplateAsTheyWereWritten) {
+  const auto one = compile_one("{{ v | tojson }} {{ v }}", "{}");
+  const std::string value = R"({"z": 1, "a": 1.0, "m": [18446744073709551616, 1e400, -0.0, 1e2]})";
+  EXPECT_EQ(rendered(*one.value(), R"({"messages": [], "v": )" + value + "}"),
+            R"({"z": 1, "a": 1.0, "m": [18446744073709551616, Infinity, -0.0, 100.0]} )"
+            R"({'z': 1, 'a': 1.0, 'm': [18446744073709551616, inf, -0.0, 100.0]})");
+  const std::string large = R"({"messages": [], "v": 1)" + std::string(60, '0') + "}";
+  EXPECT_NE(rendered(*one.value(), large).find("larger than 127 bits"), std::string::npos);
+}
+
+TEST(ChatTemplate, EndsWithAnErrorIfATemplateWantsTooMuch) {
+  for (const char* source :
+       {"{{ 'x' * 1000000000 }}",
+        "{{ [1] * 1000000000 }}",
+        "{{ range(10 ** 9) | list }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '{:1000000000}'.format(1) }}",
+        "{{ '%.1000000000f' % 1 }}",
+        "{{ 'a' | indent(10 ** 9) }}",
+        "{{ 'a'.center(10 ** 9) }}",
+        "{{ 'a'.ljust(10 ** 9) }}",
+        "{{ 'a'.zfill(10 ** 9) }}",
+        "{{ '\t'.expandtabs(10 ** 9) }}",
+        "{{ 'a' | center(10 ** 9) }}",
+        "{{ [1] | tojson(indent=10 ** 9) }}",
+        "{{ [1] | batch(10 ** 9, 0) | list }}",
+        "{{ [1] | slice(10 ** 9) | list }}",
+        "{{ 10 ** 10 ** 10 }}",
+        "{{ 2 ** 200 }}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+        "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}",
+        "{% set n = namespace(x=[]) %}{% for i in range(99999) %}{% set n.x = [n.x] %}{% endfor %}",
+        "{% set n = namespace(x='aaaaaaaa') %}{% for i in range(99) %}{% set n.x = n.x ~ n.x %}"
+        "{% endfor %}",
+        "{% set n = namespace(x=[1]) %}{% for i in range(99) %}{% set n.x = [n.x, n.x] %}"
+        "{% endfor %}{{ n.x }}",
+        "{% set n = namespace(x='ab') %}{% for i in range(20) %}{% set n.x = n.x ~ n.x %}"
+        "{% endfor %}{% for i in range(99999) %}{% set y = n.x.count('aa') %}{% endfor %}",
+        "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"}) {
+    const auto one = compile_one(source, "{}");
+    const auto begin = std::chrono::steady_clock::now();
+    const auto chat = one.value()->render(R"({"messages": []})", {}, 0);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    EXPECT_EQ(chat.ok() ? ErrorCode::Internal : chat.error().code(), ErrorCode::InvalidArgument)
+        << source;
+    EXPECT_LT(spent.count(), 10.0) << source;  // Under 1 s alone; a loaded machine takes longer.
+  }
+}
+
+TEST(ChatTemplate, WhatHoldsItselfEndsWithItsRendering) {
+  const auto one = compile_one(
+      "{% set n = namespace() %}{% set n.x = n %}{% macro f() %}{{ f is defined }}{% endmacro %}"
+      "{% for i in [1] recursive %}{% set n.l = loop %}{{ f() }}{% endfor %}{{ n.x.x is defined }}",
+      "{}");
+  EXPECT_EQ(rendered(*one.value(), R"({"messages": []})"), "TrueTrue");
+}
+
+std::string repeated(const std::string& text, int count) {
+  std::string all;
+  for (int index = 0; index < count; ++index) all += text;
+  return all;
+}
+
+TEST(ChatTemplate, RefusesNestingThatWouldTakeTheWholeStack) {
+  for (const std::string& source :
+       {"{{ " + repeated("(", 5000) + "1" + repeated(")", 5000) + " }}",
+        "{{ " + repeated("[", 5000) + repeated("]", 5000) + " }}",
+        "{{ 1" + repeated(" + 1", 5000) + " }}", "{{ " + repeated("not ", 5000) + "1 }}",
+        "{{ 1" + repeated("|int", 5000) + " }}", "{{ " + repeated("1 if 1 else ", 5000) + "1 }}",
+        "{{ " + repeated("-", 5000) + "1 }}", repeated("{% if 1 %}", 5000)}) {
+    const auto one = compile_one(source, "{}");
+    EXPECT_NE(rendered(*one.value(), R"({"messages": []})").find("error: "), std::string::npos);
   }
 }
 

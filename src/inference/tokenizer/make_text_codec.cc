@@ -136,7 +136,9 @@ Result<std::unique_ptr<TextCodec>> make_text_codec(TokenizerParts parts, UnixClo
   made.specials = TRY(SpecialTokens::create(specials_of(parts)));
   made.bos_id = parts.bos_id;
   made.template_variables = variables_of(parts);
-  made.chat_template = std::move(parts.chat_template);
+  if (!parts.chat_template.empty()) {
+    made.chat_templates.push_back({std::string(kDefaultTemplate), std::move(parts.chat_template)});
+  }
   made.clock = std::move(clock);
   return std::unique_ptr<TextCodec>(std::make_unique<ModelCodec>(std::move(made)));
 }

@@ -6,10 +6,10 @@ namespace quire::inference {
 namespace {
 
 Result<std::unique_ptr<ChatTemplate>> compile(const ModelCodecParts& parts) {
-  if (parts.chat_template.empty()) {
+  if (parts.chat_templates.empty()) {
     return Error(ErrorCode::NotSupported, "the model has no chat template");
   }
-  return compile_chat_template(parts.chat_template, parts.template_variables);
+  return compile_chat_templates(parts.chat_templates, parts.template_variables);
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ struct ModelCodecParts {
   Vocabulary vocabulary;
   SpecialTokens specials;
   std::int32_t bos_id = -1;
-  std::string chat_template;       // Empty: the model has none.
-  std::string template_variables;  // JSON object.
+  std::vector<ChatTemplateSource> chat_templates;  // Empty: the model has none.
+  std::string template_variables;                  // JSON object.
   UnixClock clock;
 };
 

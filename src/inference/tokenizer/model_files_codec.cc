@@ -95,7 +95,10 @@ Result<ModelTextCodec> codec_from_json(std::string_view tokenizer_json,
   }
   made.encoder = std::move(tokenizer.encoder);
   made.vocabulary = std::move(tokenizer.vocabulary);
-  made.chat_template = chat_template.empty() ? template_text(config) : std::string(chat_template);
+  std::string source = chat_template.empty() ? template_text(config) : std::string(chat_template);
+  if (!source.empty()) {
+    made.chat_templates.push_back({std::string(kDefaultTemplate), std::move(source)});
+  }
   made.template_variables = dump_json(variables);
   made.clock = std::move(clock);
   return ModelTextCodec{std::make_unique<ModelCodec>(std::move(made)), adds_bos};
