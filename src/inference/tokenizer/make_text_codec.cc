@@ -49,6 +49,7 @@ Result<void> check_parts(const TokenizerParts& parts) {
   TRY(check_id("bos_token_id", parts.bos_id, count));
   TRY(check_id("eos_token_id", parts.eos_id, count));
   TRY(check_id("unknown_token_id", parts.unknown_id, count));
+  for (const auto& [name, id] : parts.further_special_ids) TRY(check_id(name, id, count));
   std::unordered_map<std::string_view, std::size_t> seen;
   seen.reserve(count);
   for (std::size_t id = 0; id < count; ++id) {
@@ -112,6 +113,7 @@ std::string variables_of(const TokenizerParts& parts) {
   add("bos_token", parts.bos_id);
   add("eos_token", parts.eos_id);
   add("unk_token", parts.unknown_id);
+  for (const auto& [name, id] : parts.further_special_ids) add(name.c_str(), id);
   return dump_json(variables);
 }
 
@@ -138,6 +140,9 @@ Result<std::unique_ptr<TextCodec>> make_text_codec(TokenizerParts parts, UnixClo
   made.template_variables = variables_of(parts);
   if (!parts.chat_template.empty()) {
     made.chat_templates.push_back({std::string(kDefaultTemplate), std::move(parts.chat_template)});
+  }
+  for (ChatTemplateSource& each : parts.named_chat_templates) {
+    made.chat_templates.push_back(std::move(each));
   }
   made.clock = std::move(clock);
   return std::unique_ptr<TextCodec>(std::make_unique<ModelCodec>(std::move(made)));

@@ -1,11 +1,14 @@
 // From a model's files to its codec: GGUF metadata, or the JSON files of a folder.
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "inference/tokenizer/engine_encoder.h"
 #include "inference/tokenizer/model_codec.h"
 #include "inference/tokenizer/pre_tokenizers.h"
+#include "inference/tokenizer/template_files.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/tokenizer/utf8.h"
 #include "inference/weights/gguf_file.h"
@@ -29,31 +32,21 @@ bool default_add_bos(const TokenizerParts& parts) {
   return pre.ok() && pre.value().adds_bos;
 }
 
-// "bos_token" is a text, or an added token with its text under "content".
-std::optional<std::string> token_text(const Json& config, const char* key) {
-  const auto at = config.find(key);
-  if (at == config.end()) return std::nullopt;
-  if (at->is_string()) return at->get<std::string>();
-  if (at->is_object() && at->contains("content") && (*at)["content"].is_string()) {
-    return (*at)["content"].get<std::string>();
+// The templates beside the default one: "tokenizer.chat_templates" lists their names.
+Result<std::vector<ChatTemplateSource>> named_templates(const GgufMetadata& metadata) {
+  std::vector<ChatTemplateSource> sources;
+  if (!metadata.has("tokenizer.chat_templates")) return sources;
+  const std::vector<std::string> names = TRY(copy_texts(metadata, "tokenizer.chat_templates"));
+  for (const std::string& name : names) {
+    const std::string key = "tokenizer.chat_template." + name;
+    const std::optional<std::string_view> source = TRY(metadata.find_text(key));
+    if (!source) {
+      return Error(ErrorCode::Corrupted, "tokenizer.chat_templates lists " + in_quotes(name) +
+                                             ", and " + key + " is missing");
+    }
+    sources.push_back({name, std::string(*source)});
   }
-  return std::nullopt;
-}
-
-// A text, or a list of named templates of which "default" is the one to use.
-std::string template_text(const Json& config) {
-  const auto at = config.find("chat_template");
-  if (at == config.end()) return {};
-  if (at->is_string()) return at->get<std::string>();
-  std::string first;
-  if (!at->is_array()) return {};
-  for (const Json& each : *at) {
-    if (!each.is_object() || !each.contains("template") || !each["template"].is_string()) continue;
-    const std::string text = each["template"].get<std::string>();
-    if (each.contains("name") && each["name"] == "default") return text;
-    if (first.empty()) first = text;
-  }
-  return first;
+  return sources;
 }
 
 // Of the post-processor, which names its tokens by ids of its own.
@@ -68,25 +61,22 @@ Result<void> check_prefix(const JsonTokenizer& tokenizer) {
   return {};
 }
 
-Result<ModelTextCodec> codec_from_json(std::string_view tokenizer_json,
-                                       std::string_view tokenizer_config_json,
-                                       std::string_view chat_template, UnixClock clock) {
-  const Json config = tokenizer_config_json.empty()
+Result<ModelTextCodec> codec_from_json(const TokenizerTexts& texts, UnixClock clock) {
+  const Json config = texts.tokenizer_config_json.empty()
                           ? Json::object()
-                          : TRY(parse_json(tokenizer_config_json, "tokenizer_config.json"));
+                          : TRY(parse_json(texts.tokenizer_config_json, "tokenizer_config.json"));
   if (!config.is_object()) {
     return Error(ErrorCode::InvalidArgument, "tokenizer_config.json: not an object");
   }
-  JsonTokenizer tokenizer = TRY(make_json_tokenizer(tokenizer_json));
+  JsonTokenizer tokenizer = TRY(make_json_tokenizer(texts.tokenizer_json));
   TRY(check_prefix(tokenizer));
   ModelCodecParts made;
   made.specials = TRY(SpecialTokens::create(std::move(tokenizer.added)));
-  Json variables = Json::object();
-  for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
-    if (const std::optional<std::string> text = token_text(config, key)) variables[key] = *text;
-  }
-  const std::optional<std::string> bos = token_text(config, "bos_token");
-  const std::optional<TokenId> bos_id = bos ? made.specials.find(*bos) : std::optional<TokenId>();
+  const Json variables = TRY(template_variables(texts, config));
+  const std::optional<TokenId> bos_id =
+      variables.contains("bos_token")
+          ? made.specials.find(variables["bos_token"].get<std::string>())
+          : std::optional<TokenId>();
   const bool adds_bos = !tokenizer.prefix.empty() && (!bos_id || tokenizer.prefix[0] == *bos_id);
   if (bos_id) {
     made.bos_id = static_cast<std::int32_t>(*bos_id);
@@ -95,10 +85,7 @@ Result<ModelTextCodec> codec_from_json(std::string_view tokenizer_json,
   }
   made.encoder = std::move(tokenizer.encoder);
   made.vocabulary = std::move(tokenizer.vocabulary);
-  std::string source = chat_template.empty() ? template_text(config) : std::string(chat_template);
-  if (!source.empty()) {
-    made.chat_templates.push_back({std::string(kDefaultTemplate), std::move(source)});
-  }
+  made.chat_templates = TRY(chat_template_sources(texts, config));
   made.template_variables = dump_json(variables);
   made.clock = std::move(clock);
   return ModelTextCodec{std::make_unique<ModelCodec>(std::move(made)), adds_bos};
@@ -165,6 +152,15 @@ Result<TokenizerParts> tokenizer_parts_from_gguf(const GgufMetadata& metadata) {
   parts.add_bos = TRY(metadata.find_bool("tokenizer.ggml.add_bos_token"));
   parts.add_space_prefix = TRY(metadata.find_bool("tokenizer.ggml.add_space_prefix"));
   parts.chat_template = TRY(text("tokenizer.chat_template"));
+  parts.named_chat_templates = TRY(named_templates(metadata));
+  // "seperator" is how the format spells it.
+  for (const auto& [name, key] : {std::pair("pad_token", "tokenizer.ggml.padding_token_id"),
+                                  std::pair("sep_token", "tokenizer.ggml.seperator_token_id"),
+                                  std::pair("cls_token", "tokenizer.ggml.cls_token_id"),
+                                  std::pair("mask_token", "tokenizer.ggml.mask_token_id")}) {
+    const std::optional<std::int32_t> id = TRY(metadata.find_i32(key));
+    if (id) parts.further_special_ids.emplace_back(name, *id);
+  }
   return parts;
 }
 
@@ -172,8 +168,11 @@ Result<std::unique_ptr<TextCodec>> make_text_codec_from_json(std::string_view to
                                                              std::string_view tokenizer_config_json,
                                                              std::string_view chat_template,
                                                              UnixClock clock) {
-  ModelTextCodec made =
-      TRY(codec_from_json(tokenizer_json, tokenizer_config_json, chat_template, std::move(clock)));
+  TokenizerTexts texts;
+  texts.tokenizer_json = tokenizer_json;
+  texts.tokenizer_config_json = tokenizer_config_json;
+  texts.chat_template = chat_template;
+  ModelTextCodec made = TRY(codec_from_json(texts, std::move(clock)));
   return std::move(made.codec);
 }
 
@@ -188,8 +187,7 @@ Result<ModelTextCodec> open_text_codec(const ModelFiles& model, UnixClock clock)
     if (texts.tokenizer_json.empty()) {
       return Error(ErrorCode::NotFound, model.path() + ": tokenizer.json is missing");
     }
-    made = TRY(codec_from_json(texts.tokenizer_json, texts.tokenizer_config_json,
-                               texts.chat_template, std::move(clock)));
+    made = TRY(codec_from_json(texts, std::move(clock)));
   }
   made.add_bos = model.spec().add_bos.value_or(made.add_bos);
   if (made.codec->vocabulary_size() < model.spec().vocabulary_size) {

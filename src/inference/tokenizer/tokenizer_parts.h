@@ -11,10 +11,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "inference/api/text_codec.h"
+#include "inference/tokenizer/chat_template.h"
 
 namespace quire::inference {
 
@@ -44,9 +46,12 @@ struct TokenizerParts {
   std::int32_t bos_id = -1;               // -1: none.
   std::int32_t eos_id = -1;
   std::int32_t unknown_id = -1;
-  std::optional<bool> add_bos;           // Empty: as the tokenizer's kind has it.
-  std::optional<bool> add_space_prefix;  // Empty: true for SentencePiece.
-  std::string chat_template;             // Empty: none.
+  std::optional<bool> add_bos;                           // Empty: as the tokenizer's kind has it.
+  std::optional<bool> add_space_prefix;                  // Empty: true for SentencePiece.
+  std::string chat_template;                             // Empty: none.
+  std::vector<ChatTemplateSource> named_chat_templates;  // Beside it: "tool_use", ....
+  // Tokens that only chat templates use: {"pad_token", 0}.
+  std::vector<std::pair<std::string, std::int32_t>> further_special_ids;
 };
 
 // Seconds since 1970, for templates that write today's date.

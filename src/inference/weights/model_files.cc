@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kConfigBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kTokenizerBytesMax = std::uint64_t{256} << 20;
+constexpr std::size_t kAdditionalTemplatesMax = 64;
 constexpr std::size_t kDigestChunkBytes = 4 << 20;
 
 // Empty where the file is missing.
@@ -27,6 +28,26 @@ Result<std::string> read_if_present(const std::string& path, std::uint64_t bytes
   Result<std::string> text = read_file(path, bytes_max);
   if (!text.ok() && text.error().code() == ErrorCode::NotFound) return std::string();
   return text;
+}
+
+// The files NAME.jinja of a folder, by name; none if the folder is missing.
+Result<std::vector<TokenizerTexts::Named>> read_templates(const std::string& folder) {
+  std::vector<TokenizerTexts::Named> templates;
+  std::error_code code;
+  for (std::filesystem::directory_iterator each(folder, code), end; !code && each != end;
+       each.increment(code)) {
+    if (each->path().extension() != ".jinja") continue;
+    if (templates.size() >= kAdditionalTemplatesMax) {
+      return Error(
+          ErrorCode::TooLarge,
+          folder + ": more than " + std::to_string(kAdditionalTemplatesMax) + " chat templates");
+    }
+    std::string text = TRY(read_file(each->path().string(), kConfigBytesMax));
+    templates.push_back({each->path().stem().string(), std::move(text)});
+  }
+  std::sort(templates.begin(), templates.end(),
+            [](const auto& one, const auto& other) { return one.name < other.name; });
+  return templates;
 }
 
 // Leading and trailing dimensions of 1 aside, a tensor is a matrix or a vector.
@@ -95,7 +116,12 @@ Result<std::unique_ptr<ModelFiles>> open_folder(const std::string& path) {
   texts.tokenizer_config_json =
       TRY(read_if_present(prefix + "tokenizer_config.json", kConfigBytesMax * 4));
   texts.tokenizer_json = TRY(read_if_present(prefix + "tokenizer.json", kTokenizerBytesMax));
+  texts.special_tokens_map_json =
+      TRY(read_if_present(prefix + "special_tokens_map.json", kConfigBytesMax));
   texts.chat_template = TRY(read_if_present(prefix + "chat_template.jinja", kConfigBytesMax));
+  texts.chat_template_json = TRY(read_if_present(prefix + "chat_template.json", kConfigBytesMax));
+  texts.additional_chat_templates =
+      TRY(read_templates(configs.folder + "/additional_chat_templates"));
   configs.generation_config = texts.generation_config_json;
   configs.tokenizer_config = texts.tokenizer_config_json;
   Result<SafetensorsFile> file = SafetensorsFile::open_folder(configs.folder);

@@ -9,6 +9,7 @@
 //          NotSupported naming what this build lacks.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/sha256.h"
@@ -19,12 +20,19 @@
 
 namespace quire::inference {
 
-// The texts beside the weights in a folder; empty where the file is missing.
+// The texts beside the weights in a folder. A text is empty if its file is missing.
 struct TokenizerTexts {
+  struct Named {
+    std::string name;
+    std::string text;
+  };
   std::string tokenizer_json;
   std::string tokenizer_config_json;
+  std::string special_tokens_map_json;
   std::string generation_config_json;
-  std::string chat_template;  // chat_template.jinja
+  std::string chat_template;                     // chat_template.jinja
+  std::string chat_template_json;                // chat_template.json, the older form
+  std::vector<Named> additional_chat_templates;  // additional_chat_templates/NAME.jinja
 };
 
 class ModelFiles final {
