@@ -24,15 +24,16 @@ Conversation::Conversation(const inference::TextCodec& codec, const std::string&
 }
 
 void Conversation::clear() {
-  messages_ = nlohmann::json::array();
+  messages_ = nlohmann::ordered_json::array();
   if (!system_.empty()) messages_.push_back({{"role", "system"}, {"content", system_}});
   history_.clear();
   gap_.emplace();
 }
 
-Result<Ids> Conversation::encode(const nlohmann::json& messages, bool add_generation_prompt) const {
-  const nlohmann::json request = {{"messages", messages},
-                                  {"add_generation_prompt", add_generation_prompt}};
+Result<Ids> Conversation::encode(const nlohmann::ordered_json& messages,
+                                 bool add_generation_prompt) const {
+  const nlohmann::ordered_json request = {{"messages", messages},
+                                          {"add_generation_prompt", add_generation_prompt}};
   const std::vector<inference::TokenId> tokens = TRY(codec_.encode_chat(dump_json(request)));
   Ids ids;
   ids.reserve(tokens.size());
@@ -41,7 +42,7 @@ Result<Ids> Conversation::encode(const nlohmann::json& messages, bool add_genera
 }
 
 Result<Conversation::Turn> Conversation::user_says(const std::string& message) {
-  nlohmann::json messages = messages_;
+  nlohmann::ordered_json messages = messages_;
   messages.push_back({{"role", "user"}, {"content", message}});
   const Ids whole = TRY(encode(messages, true));
   Turn turn;
@@ -62,7 +63,7 @@ Result<Conversation::Turn> Conversation::user_says(const std::string& message) {
 // What the template puts behind a reply: what two conversations that differ in the reply alone end
 // with alike. The reply itself was sampled in tokens that need not be those its text is cut into.
 Result<Ids> Conversation::closing() const {
-  nlohmann::json messages = messages_;
+  nlohmann::ordered_json messages = messages_;
   messages.back()["content"] = "x";
   const Ids one = TRY(encode(messages, false));
   messages.back()["content"] = "7";

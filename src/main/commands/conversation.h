@@ -35,11 +35,11 @@ class Conversation {
  private:
   using Ids = std::vector<std::uint32_t>;
   Result<Ids> closing() const;
-  Result<Ids> encode(const nlohmann::json& messages, bool add_generation_prompt) const;
+  Result<Ids> encode(const nlohmann::ordered_json& messages, bool add_generation_prompt) const;
 
   const inference::TextCodec& codec_;
   const std::string system_;
-  nlohmann::json messages_;
+  nlohmann::ordered_json messages_;
   Ids history_;             // What the template makes of messages_, the last reply closed.
   std::optional<Ids> gap_;  // What the context lacks of history_; nothing: it cannot be continued.
 };

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "main/commands/chat_request.h"
 #include "main/commands/output.h"
 #include "main/machine/machine.h"
 
@@ -100,41 +101,25 @@ Result<void> detokenize(const cli::DetokenizeOptions& options) {
 }
 
 // The request of TextCodec::apply_chat_template out of what the user gave.
-Result<nlohmann::json> chat_request(const cli::TemplateOptions& options) {
-  nlohmann::json request = nlohmann::json::object();
+Result<std::string> template_request(const cli::TemplateOptions& options) {
+  const ChatRequestExtras extras{.system = options.system,
+                                 .add_generation_prompt = !options.no_generation_prompt};
   if (options.user.empty()) {
     const std::string text = options.messages_file.empty()
                                  ? TRY(read_standard_input())
                                  : TRY(read_file(options.messages_file, kMessagesBytesMax));
-    request = TRY(
-        parse_json(text, options.messages_file.empty() ? "standard input" : options.messages_file));
-    if (request.is_array()) request = nlohmann::json{{"messages", request}};
-  } else {
-    request["messages"] = nlohmann::json::array();
-    for (const std::string& message : options.user) {
-      request["messages"].push_back({{"role", "user"}, {"content", message}});
-    }
+    return chat_request(text, extras);
   }
-  if (!request.is_object() || !request.contains("messages") || !request["messages"].is_array()) {
-    return Error(
-        ErrorCode::InvalidArgument,
-        "messages are JSON: [{\"role\": \"user\", \"content\": \"...\"}], or an object with "
-        "\"messages\"");
+  OrderedJson messages = OrderedJson::array();
+  for (const std::string& message : options.user) {
+    messages.push_back({{"role", "user"}, {"content", message}});
   }
-  if (!options.system.empty()) {
-    request["messages"].insert(request["messages"].begin(),
-                               nlohmann::json{{"role", "system"}, {"content", options.system}});
-  }
-  if (!request.contains("add_generation_prompt")) {
-    request["add_generation_prompt"] = !options.no_generation_prompt;
-  }
-  return request;
+  return chat_request(dump_json(messages), extras);
 }
 
 Result<void> apply_template(const cli::TemplateOptions& options) {
   const std::unique_ptr<inference::TextCodec> codec = TRY(open_text_codec(options.model));
-  const nlohmann::json request = TRY(chat_request(options));
-  const std::string text = dump_json(request);
+  const std::string text = TRY(template_request(options));
   if (options.ids) {
     print_ids(TRY(codec->encode_chat(text)), options.output);
     return {};
