@@ -23,13 +23,15 @@ parsers() {
   echo "strict_json safetensors_fuzz
     src/base/json.cc src/inference/weights/strict_json.cc src/inference/weights/model_config.cc"
   # All that turns a tokenizer's files into a codec, and the codec itself: it reads hostile texts.
-  # Two fuzzers, because the two kinds of file meet only in the codec. engines/ is Rust, and safe.
-  echo "tokenizer tokenizer_json_fuzz,tokenizer_gguf_fuzz
+  # Three fuzzers: the two kinds of file meet only in the codec, and templates have one of their own.
+  # engines/ is Rust, and safe.
+  echo "tokenizer tokenizer_json_fuzz,tokenizer_gguf_fuzz,chat_template_fuzz
     src/inference/tokenizer/make_text_codec.cc src/inference/tokenizer/model_files_codec.cc
     src/inference/tokenizer/model_codec.cc src/inference/tokenizer/vocabulary.cc
     src/inference/tokenizer/special_tokens.cc src/inference/tokenizer/sentence_piece.cc
     src/inference/tokenizer/engine_encoder.cc src/inference/tokenizer/pre_tokenizers.cc
-    src/inference/tokenizer/chat_template.cc src/inference/tokenizer/utf8.cc"
+    src/inference/tokenizer/chat_template.cc src/inference/tokenizer/template_files.cc
+    src/inference/tokenizer/utf8.cc"
   # Pages, page spaces and records, as page files and export files hold them.
   echo "page_store export_file_fuzz,page_file_fuzz
     src/control/store/page_image.cc src/control/store/page_space.cc

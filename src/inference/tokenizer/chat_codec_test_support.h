@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/tokenizer/utf8.h"
 #include "inference/tokenizer/vocabulary.h"
@@ -50,10 +50,10 @@ inline std::unique_ptr<inference::TextCodec> codec_with(const std::string& chat_
 }
 
 inline std::string request_of(const std::vector<std::string>& contents) {
-  nlohmann::ordered_json messages = nlohmann::ordered_json::array();
+  OrderedJson messages = OrderedJson::array();
   for (const std::string& content : contents)
     messages.push_back({{"role", "user"}, {"content", content}});
-  return nlohmann::ordered_json{{"messages", messages}, {"add_generation_prompt", true}}.dump();
+  return dump_json(OrderedJson{{"messages", messages}, {"add_generation_prompt", true}});
 }
 
 }  // namespace quire::test
