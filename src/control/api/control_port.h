@@ -33,18 +33,21 @@ struct ControlStatistics {
   std::uint32_t page_count = 0;            // Of the pool.
   std::uint32_t page_count_free = 0;       // Free or cold.
   std::uint32_t page_count_cold = 0;
-  std::uint64_t device_ns = 0;  // Time the device was at work.
+  std::uint32_t page_count_held_max = 0;  // Most pages held at once, ever; summed over the models.
+  std::uint64_t device_ns = 0;            // Time the device was at work.
   std::uint64_t scheduler_ns = 0;
   std::uint64_t suspension_count = 0;         // Contexts that gave their pages up, ever.
   std::uint64_t suspension_search_count = 0;  // Looks for such contexts, ever.
   std::uint64_t lost_token_count = 0;         // Tokens that had to be computed again after that.
   std::uint64_t lost_instance_count = 0;      // Ended for want of pages, ever.
+  std::uint64_t store_refused_count = 0;      // Requests for a store that is not there, ever.
 };
 
 // Per instance, for the closing line of a run.
 struct InstanceStatistics {
   std::uint64_t metered_token_count = 0;  // Of InstanceLimits::token_count_max.
-  std::uint64_t asked_token_count = 0;    // Queued in contexts when a flush or a forward began.
+  // Queued in contexts when a flush or a forward began, and the inputs of forwards by hand.
+  std::uint64_t asked_token_count = 0;
   // Those that were not found, once more where only the logits of a token are missing or a
   // suspension cost its page.
   std::uint64_t computed_token_count = 0;

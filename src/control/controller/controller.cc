@@ -326,6 +326,7 @@ bool Controller::idle() const {
 ControlStatistics Controller::statistics() const {
   ControlStatistics sum;
   sum.lost_instance_count = lost_instance_count_;
+  sum.store_refused_count = store_jobs_.refused_count();
   for (const auto& scheduler : schedulers_) {
     const SchedulerCounts& counts = scheduler->counts();
     const PageCache& cache = scheduler->resources().cache;
@@ -342,6 +343,8 @@ ControlStatistics Controller::statistics() const {
     sum.page_count += cache.page_count();
     sum.page_count_free += cache.pool().free_count() + cache.pool().cold_count();
     sum.page_count_cold += cache.pool().cold_count();
+    sum.store_refused_count += scheduler->store_refused_count();
+    sum.page_count_held_max += cache.pool().held_count_max();
   }
   return sum;
 }

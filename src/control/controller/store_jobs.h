@@ -38,6 +38,7 @@ class StoreJobs {
   void forget_all(InstanceId instance);
 
   bool idle() const { return jobs_.idle(); }
+  std::uint64_t refused_count() const { return disk_.refused_count(); }
   PendingCommands count_of(InstanceId instance) const { return jobs_.count_of(instance); }
   void verify() const { jobs_.verify(); }
 

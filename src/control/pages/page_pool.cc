@@ -1,5 +1,7 @@
 #include "control/pages/page_pool.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/planted_fault.h"
 
@@ -21,6 +23,7 @@ std::optional<PageId> PagePool::allocate() {
   claimed.state = PageState::Working;
   claimed.hold_count = 1;
   ++claimed.generation;
+  held_count_max_ = std::max(held_count_max_, held_count());
   return page;
 }
 
@@ -86,6 +89,7 @@ void PagePool::revive(PageId page) {
   leave_cold(cold);
   cold.state = PageState::Committed;
   cold.hold_count = 1;
+  held_count_max_ = std::max(held_count_max_, held_count());
 }
 
 void PagePool::leave_cold(Entry& entry) {

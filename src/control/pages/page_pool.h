@@ -71,6 +71,11 @@ class PagePool {
   std::uint32_t page_count() const { return static_cast<std::uint32_t>(entries_.size()); }
   std::uint32_t free_count() const { return static_cast<std::uint32_t>(free_list_.size()); }
   std::uint32_t cold_count() const { return cold_count_; }
+  // Pages that have a holder, and the most that had one at once since the pool was made.
+  std::uint32_t held_count() const {
+    return page_count() - free_count() - cold_count_ - fenced_count();
+  }
+  std::uint32_t held_count_max() const { return held_count_max_; }
   // Cold pages that no batch touches.
   std::uint32_t evictable_count() const { return cold_count_ - cold_fenced_count_; }
   std::uint32_t fenced_count() const { return static_cast<std::uint32_t>(fenced_list_.size()); }
@@ -105,6 +110,7 @@ class PagePool {
   std::deque<ColdFence> cold_fences_;  // Oldest first; one that no longer holds is skipped.
   std::uint32_t cold_count_ = 0;
   std::uint32_t cold_fenced_count_ = 0;
+  std::uint32_t held_count_max_ = 0;
   std::uint64_t newest_ = 0;     // Newest batch opened.
   std::uint64_t completed_ = 0;  // Newest batch completed; they complete in order.
 };

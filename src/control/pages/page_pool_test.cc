@@ -21,6 +21,24 @@ TEST(PagePool, RefusesWhenEmptyAndRecoversWhenAHoldIsGivenBack) {
   EXPECT_EQ(pool.generation(page), 2u);
 }
 
+TEST(PagePool, TheMostThatWereHeldAtOnceIsNoSumOfWhatWasTaken) {
+  PagePool pool(4);
+  const PageId first = *pool.allocate();
+  pool.retain(first);
+  const PageId second = *pool.allocate();
+  EXPECT_EQ(pool.held_count_max(), 2u);
+  pool.commit(second);
+  pool.release(second);  // Cold: it may be found, and nobody holds it.
+  EXPECT_EQ(pool.held_count(), 1u);
+  const PageId third = *pool.allocate();
+  pool.release(third);
+  EXPECT_EQ(pool.held_count_max(), 2u);
+  *pool.allocate();
+  pool.revive(second);
+  EXPECT_EQ(pool.held_count(), 3u);
+  EXPECT_EQ(pool.held_count_max(), 3u);
+}
+
 TEST(PagePool, APageGivenBackUnderABatchWaitsForTheNewestOfThatMoment) {
   PagePool pool(2);
   const PageId first = *pool.allocate();

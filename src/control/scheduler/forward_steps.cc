@@ -53,6 +53,7 @@ Scheduler::Attempt Scheduler::forward(Operation& operation) {
         !metered.ok()) {
       return fail(operation, std::move(metered).take_error());
     }
+    operation.instance->statistics.asked_token_count += operation.total_count;
     operation.is_started = true;
   }
   report(table_.walk, WalkStop::Pages);

@@ -137,6 +137,7 @@ class Scheduler {
   ModelResources& resources() { return resources_; }
   const ModelResources& resources() const { return resources_; }
   const SchedulerCounts& counts() const { return counts_; }
+  std::uint64_t store_refused_count() const { return disk_.refused_count(); }
   const MissLog& misses() const { return misses_; }
   ModelIndex model() const { return options_.model; }
   FairShares& shares() { return shares_; }

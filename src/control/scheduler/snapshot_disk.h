@@ -31,6 +31,7 @@ class SnapshotDisk {
   Result<store::DiskJobId> submit(store::DiskJob&& job) { return submit(job); }
   Result<store::DiskJobId> submit(store::DiskJob& job) {
     if (disk_ == nullptr) {
+      ++refused_count_;
       return Error(ErrorCode::NotSupported,
                    "the store is off: this engine was started without one");
     }
@@ -51,6 +52,8 @@ class SnapshotDisk {
     }
   }
   ModelIndex model() const { return model_; }
+  // Jobs of programs that would have used a store, if there were one.
+  std::uint64_t refused_count() const { return refused_count_; }
   // The model whose job it was.
   static std::uint64_t model_of(store::DiskJobId id) {
     return static_cast<std::uint64_t>(id) >> kModelShift;
@@ -66,6 +69,7 @@ class SnapshotDisk {
   ModelIndex model_;
   store::PageSpace space_;
   std::uint64_t count_ = 0;
+  std::uint64_t refused_count_ = 0;
   std::vector<store::ReleaseJob> released_;  // To be told to the disk.
 };
 
