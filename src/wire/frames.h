@@ -298,6 +298,7 @@ struct EndedEvent {
   std::string result;  // Bytes: what set_result gave last.
   std::uint64_t duration_ns = 0;
   std::uint64_t first_message_ns = 0;  // After the launch; 0: there was none.
+  std::uint64_t first_token_ns = 0;    // Likewise; older servers do not report it.
   std::uint64_t cpu_ns = 0;
   std::uint64_t asked_token_count = 0;
   std::uint64_t computed_token_count = 0;

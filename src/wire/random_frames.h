@@ -157,6 +157,7 @@ class RandomFrames {
                           number(),
                           number(),
                           number(),
+                          number(),
                           number()};
       case 6:
         return ShutdownEvent{number()};

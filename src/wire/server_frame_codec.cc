@@ -47,6 +47,7 @@ struct EndCount {
 constexpr EndCount kEndCounts[] = {
     {"duration_ns", &EndedEvent::duration_ns},
     {"first_message_ns", &EndedEvent::first_message_ns},
+    {"first_token_ns", &EndedEvent::first_token_ns},
     {"cpu_ns", &EndedEvent::cpu_ns},
     {"asked_token_count", &EndedEvent::asked_token_count},
     {"computed_token_count", &EndedEvent::computed_token_count},
@@ -383,7 +384,11 @@ Result<ServerFrame> read_ended(Fields& fields, std::string_view payload) {
   event.message = TRY(fields.text("message", kMessageBytesMax));
   event.limit = TRY(fields.text("limit", kNameBytesMax));
   event.result = payload;
-  for (const EndCount& each : kEndCounts) event.*each.value = TRY(fields.number(each.name));
+  for (const EndCount& each : kEndCounts) {
+    const bool is_optional = each.value == &EndedEvent::first_token_ns;
+    if (is_optional && !fields.has(each.name)) continue;  // From an older server.
+    event.*each.value = TRY(fields.number(each.name));
+  }
   return ServerFrame(std::move(event));
 }
 

@@ -42,6 +42,7 @@ Result<std::int32_t> runtime_log(HostCall& call, std::uint32_t level,
   }
   TRY(check_text_bytes(call, text.count, "text"));
   const std::string bytes = TRY(call.memory.read_bytes(text, "text"));
+  if (static_cast<LogLevel>(level) == LogLevel::Error) call.guest.session.note_failure(bytes);
   TRY(call.guest.session.log(static_cast<LogLevel>(level), bytes));
   return 0;
 }

@@ -167,6 +167,11 @@ Result<std::size_t> SessionBox::write(LogSource stream, std::string_view bytes) 
   return bytes.size();
 }
 
+void SessionBox::note_failure(std::string_view text) {
+  last_failure_ = printable_lines(text.substr(0, limits_.log_line_bytes_max));
+  while (last_failure_.ends_with('\n')) last_failure_.pop_back();
+}
+
 void SessionBox::flush_streams() {
   for (const LogSource stream : {LogSource::Stdout, LogSource::Stderr}) {
     std::string& partial = partial_[stream == LogSource::Stderr ? 1 : 0];

@@ -55,6 +55,10 @@ class SessionBox {
   // One call of `log`: a line for each newline in `text`, of which kCallLineCountMax end one. What
   // is behind them is one line.
   Result<void> log(LogLevel level, std::string_view text);
+  // What the guest itself logged last at the level of an error: the reason, if it ends with an exit
+  // code that is not 0. It is kept even if the log has no room for it.
+  void note_failure(std::string_view text);
+  const std::string& last_failure() const { return last_failure_; }
   // Bytes of a stream; lines go out as they end. How many were written: up to the end of the line
   // kCallLineCountMax.
   Result<std::size_t> write(LogSource stream, std::string_view bytes);
@@ -85,7 +89,8 @@ class SessionBox {
   LazyDeque<LogLine> lines_;
   std::uint64_t lines_bytes_ = 0;  // As charged.
   std::uint64_t log_bytes_ = 0;
-  std::string partial_[2];  // Of stdout and stderr.
+  std::string partial_[2];    // Of stdout and stderr.
+  std::string last_failure_;  // Of at most log_line_bytes_max; control characters are spelled out.
 };
 
 }  // namespace quire::hostcalls

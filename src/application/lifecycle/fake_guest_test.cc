@@ -55,6 +55,50 @@ TEST_F(FakeGuests, SleepersWakeInTheOrderOfTheirTimes) {
   EXPECT_EQ(engine.manager.live_count(), 0u);
 }
 
+void log(FakeHost& host, hostcalls::LogLevel level, std::string_view text) {
+  host.call("runtime", "log",
+            {static_cast<std::int64_t>(level), host.put(kBuffer, text),
+             static_cast<std::int64_t>(text.size())});
+}
+
+// A guest has an exit code alone to say that it failed; this is how its reason reaches the client.
+TEST_F(FakeGuests, TheLastErrorInTheLogIsTheReasonOfAnExitCodeThatIsNotZero) {
+  const ProgramId failing = program("failing", [](FakeHost& host, int) -> FakeAction {
+    log(host, LogLevel::Error, "tried once");
+    log(host, LogLevel::Error, "invalid-argument: two\nlines\x1b[2J\n");
+    log(host, LogLevel::Info, "cleaning up");
+    return {Kind::Finish, 7, ""};
+  });
+  const ProgramId well = program("well", [](FakeHost& host, int) -> FakeAction {
+    log(host, LogLevel::Error, "tried once");
+    return {Kind::Finish, 0, ""};
+  });
+  const ProgramId silent =
+      program("silent", [](FakeHost&, int) -> FakeAction { return {Kind::Finish, 3, ""}; });
+  for (const ProgramId each : {failing, well, silent}) engine.launch(each);
+  engine.settle();
+  ASSERT_EQ(engine.client.ends.size(), 3u);
+  EXPECT_EQ(engine.client.ends[0].kind, EndKind::Finished);
+  EXPECT_EQ(engine.client.ends[0].exit_code, 7);
+  EXPECT_EQ(engine.client.ends[0].message, "invalid-argument: two\nlines\\x1b[2J");
+  EXPECT_EQ(engine.client.ends[1].message, "");
+  EXPECT_EQ(engine.client.ends[2].message, "");
+}
+
+TEST_F(FakeGuests, AReasonIsKnownAlthoughTheLogHasNoRoomForIt) {
+  const ProgramId failing = program("failing", [](FakeHost& host, int) -> FakeAction {
+    log(host, LogLevel::Error, "there is no such file");
+    return {Kind::Finish, 7, ""};
+  });
+  InstanceLimits limits;
+  limits.guest.log_bytes_max = 1;
+  engine.launch(failing, {}, limits);
+  engine.settle();
+  EXPECT_TRUE(engine.client.lines.empty());
+  ASSERT_EQ(engine.client.ends.size(), 1u);
+  EXPECT_EQ(engine.client.ends[0].message, "there is no such file");
+}
+
 TEST_F(FakeGuests, LoopSleepsNoLongerThanUntilABatchIsDue) {
   const ProgramId sleeper = program("sleeper", [](FakeHost& host, int turn) -> FakeAction {
     if (turn > 0) return {};

@@ -60,7 +60,8 @@ enum class Stage : std::uint8_t {
 };
 
 enum class EndKind : std::uint8_t {
-  Finished,       // The entry returned or asked to end; `exit_code` is its.
+  Finished,       // The entry returned or asked to end; `exit_code` is its. Where that is not 0,
+                  // `message` is what the guest logged last as an error; it may be empty.
   Trapped,        // `message` holds the trap and its backtrace with function names.
   LimitExceeded,  // `limit` names it, `message` says how much.
   Killed,         // `message` is the reason that was given; `limit` the error where pages ran out.
@@ -76,6 +77,7 @@ struct EndRecord {
   std::string result;                  // What set_result gave last.
   std::uint64_t launched_ns = 0;       // On the engine's clock.
   std::uint64_t first_message_ns = 0;  // 0: the instance sent none.
+  std::uint64_t first_token_ns = 0;    // It could know its first token. 0: it never could.
   std::uint64_t ended_ns = 0;
   std::uint64_t cpu_ns = 0;  // Of the guest itself.
   hostcalls::CallCounts calls;

@@ -4,6 +4,7 @@
 
 #include "application/lifecycle/manager_implementation.h"
 #include "base/check.h"
+#include "base/readable.h"
 
 namespace quire::lifecycle {
 namespace {
@@ -53,9 +54,9 @@ void InstanceManager::Implementation::end_trapped(InstanceRecord& record) {
   std::string message = record.instance->trap_message();
   if (message.find(kMemoryLimitTrap) != std::string::npos) {
     end(record, EndKind::LimitExceeded,
-        "memory_bytes_max: the program holds " + std::to_string(record.instance->memory_bytes()) +
-            " bytes and wants more than its limit of " +
-            std::to_string(record.limits.memory_bytes_max) + "\n" + message,
+        "memory_bytes_max: the program holds " + readable_bytes(record.instance->memory_bytes()) +
+            " and wants more than its limit of " + readable_bytes(record.limits.memory_bytes_max) +
+            " (--memory-max)\n" + message,
         "memory_bytes_max");
     return;
   }

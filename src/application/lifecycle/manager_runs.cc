@@ -16,6 +16,16 @@ constexpr std::uint32_t kBackgroundSliceTicks = 1;
 constexpr std::uint64_t kOwedNsMax = 2'000'000;
 constexpr std::uint64_t kBurstNsMax = 800'000;
 
+// A token that was drawn, or what a guest draws one from.
+bool gives_next_token(const control::Answer& answer) {
+  if (!answer.body.ok()) return false;
+  const control::AnswerBody& body = answer.body.value();
+  return std::holds_alternative<control::NextDistribution>(body) ||
+         std::holds_alternative<control::Sampled>(body) ||
+         std::holds_alternative<control::Drawn>(body) ||
+         std::holds_alternative<control::Values>(body);
+}
+
 std::string seconds(std::uint64_t ns) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ns) / 1e9);
@@ -176,8 +186,11 @@ void InstanceManager::Implementation::after_run(InstanceRecord& record, sandbox:
                       record.cpu_ns_since_wait + (record.has_waited ? 0 : kUnknownRunNs));
       return;
     case sandbox::RunState::Finished:
+      // An entry in any language has an exit code alone to say that it failed; the reason is what
+      // the guest logged, as the SDK does with an Error that the program returns.
       record.end.exit_code = record.instance->exit_code();
-      end(record, EndKind::Finished, "");
+      end(record, EndKind::Finished,
+          record.end.exit_code == 0 ? "" : record.state->session.last_failure());
       return;
     case sandbox::RunState::Trapped:
       end_trapped(record);
@@ -209,6 +222,9 @@ bool InstanceManager::take_answers() {
     any = true;
     InstanceRecord* record = self.find(answer.instance);
     if (record == nullptr || record->stage == Stage::Ended) continue;
+    if (record->end.first_token_ns == 0 && gives_next_token(answer)) {
+      record->end.first_token_ns = self.parts.clock.now_ns();
+    }
     record->state->answer(std::move(answer));
     self.wake_if_over(*record);
   }

@@ -420,7 +420,8 @@ TEST_P(WasmGuest, GrowingPastTheMemoryLimitEndsTheInstance) {
   engine->loop.run_until_idle();
   EXPECT_EQ(only_end().kind, EndKind::LimitExceeded) << only_end().message;
   EXPECT_EQ(only_end().limit, "memory_bytes_max");
-  EXPECT_NE(only_end().message.find("4194304"), std::string::npos) << only_end().message;
+  EXPECT_NE(only_end().message.find("4.0 MiB (--memory-max)"), std::string::npos)
+      << only_end().message;
 }
 
 TEST_P(WasmGuest, BeginningWithTooMuchMemoryDoesNotStart) {

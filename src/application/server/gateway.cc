@@ -334,6 +334,7 @@ wire::EndedEvent event_of(lifecycle::InstanceId id, const lifecycle::EndRecord& 
   event.result = record.result;
   event.duration_ns = since_launch(record.ended_ns);
   event.first_message_ns = since_launch(record.first_message_ns);
+  event.first_token_ns = since_launch(record.first_token_ns);
   event.cpu_ns = record.cpu_ns;
   event.asked_token_count = record.statistics.asked_token_count;
   event.computed_token_count = record.statistics.computed_token_count;

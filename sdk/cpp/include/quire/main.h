@@ -6,8 +6,9 @@
 //   Task<Result<void>> program(std::vector<std::string> arguments) { ... co_return {}; }
 //   QUIRE_MAIN(program)
 //
-// An Error that the program returns goes to its log, and its number is the exit code; 0 otherwise.
-// What it wrote with printf or std::cout is in its log when it ends, however it ends.
+// An Error that the program returns goes to its log as an error, and its number is the exit code of
+// the program; 0 otherwise. The host takes the last error in the log for the reason of the end.
+// What the program wrote with printf or std::cout is in its log when it ends, however it ends.
 #include <cstdint>
 #include <cstdio>
 #include <string>
