@@ -30,6 +30,7 @@ struct CpuBackendOptions {
   std::uint32_t inflight_max = 2;
   int worker_niceness = 1;  // Added to that of device thread and workers.
   WalkSink* walk = nullptr;
+  LoadProgress on_load = {};  // While make_cpu_backend() reads the weights.
 };
 
 // The files may be closed afterwards. `sink` outlives the backend.

@@ -71,8 +71,11 @@ std::vector<float>* vector_of(ModelWeights& weights, const TensorInfo& tensor) {
 
 class Loader {
  public:
-  Loader(const ModelFiles& files, const KernelTable& kernels)
-      : source_(files.weights()), kernels_(kernels), digester_(files.spec()) {
+  Loader(const ModelFiles& files, const KernelTable& kernels, const LoadProgress& progress)
+      : source_(files.weights()), kernels_(kernels), progress_(progress), digester_(files.spec()) {
+    for (std::size_t i = 0; i < source_.tensor_count(); ++i) {
+      bytes_total_ += source_.tensor(i).bytes();
+    }
     weights_.spec = files.spec();
     weights_.layers.resize(files.spec().layer_count);
   }
@@ -103,11 +106,18 @@ class Loader {
     if (PackedMatrix* matrix = matrix_of(weights_, tensor)) return read_matrix(tensor, *matrix);
     std::vector<float>* vector = vector_of(weights_, tensor);
     QUIRE_CHECK(vector != nullptr, "a tensor is a matrix or a vector of the model");
-    slab_.resize(tensor.bytes());
-    TRY(source_.read(tensor.role, tensor.layer, 0, tensor.row_count, slab_));
-    digester_.add(slab_);
+    TRY(read_slab(tensor, 0, tensor.row_count));
     vector->resize(tensor.column_count);
     decode_row(tensor.format, slab_.data(), tensor.column_count, vector->data());
+    return {};
+  }
+
+  Result<void> read_slab(const TensorInfo& tensor, std::uint32_t first, std::uint32_t count) {
+    slab_.resize(count * tensor.row_bytes());
+    TRY(source_.read(tensor.role, tensor.layer, first, count, slab_));
+    digester_.add(slab_);
+    bytes_done_ += slab_.size();
+    if (progress_) progress_(bytes_done_, bytes_total_);
     return {};
   }
 
@@ -124,9 +134,7 @@ class Loader {
       const auto first = static_cast<std::uint32_t>(row);
       const auto count =
           static_cast<std::uint32_t>(std::min<std::uint64_t>(slab_rows, tensor.row_count - row));
-      slab_.resize(count * tensor.row_bytes());
-      TRY(source_.read(tensor.role, tensor.layer, first, count, slab_));
-      digester_.add(slab_);
+      TRY(read_slab(tensor, first, count));
       kernels_.pack_rows(tensor.format, tensor.column_count, first, count, slab_.data(), packed);
     }
     return {};
@@ -134,6 +142,9 @@ class Loader {
 
   const WeightSource& source_;
   const KernelTable& kernels_;
+  const LoadProgress& progress_;
+  std::uint64_t bytes_done_ = 0;
+  std::uint64_t bytes_total_ = 0;
   ModelDigester digester_;
   ModelWeights weights_;
   std::size_t arena_used_ = 0;
@@ -142,13 +153,14 @@ class Loader {
 
 }  // namespace
 
-Result<ModelWeights> ModelWeights::load(const ModelFiles& files, const KernelTable& kernels) {
+Result<ModelWeights> ModelWeights::load(const ModelFiles& files, const KernelTable& kernels,
+                                        const LoadProgress& progress) {
   const ModelSpec& spec = files.spec();
   if (spec.head_dim % 16 != 0 || spec.head_dim > kHeadDimMax) {
     return Error(ErrorCode::NotSupported, "head_dim " + std::to_string(spec.head_dim) +
                                               " is not supported (a multiple of 16, at most 256)");
   }
-  return Loader(files, kernels).load();
+  return Loader(files, kernels, progress).load();
 }
 
 ModelInfo model_info(const ModelWeights& weights) {

@@ -34,7 +34,8 @@ struct ModelWeights {
   std::vector<LayerWeights> layers;
   MappedMemory arena;
 
-  static Result<ModelWeights> load(const ModelFiles& files, const KernelTable& kernels);
+  static Result<ModelWeights> load(const ModelFiles& files, const KernelTable& kernels,
+                                   const LoadProgress& progress = {});
 };
 
 // What layers above may know, from the files' own words.

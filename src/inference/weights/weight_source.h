@@ -6,6 +6,7 @@
 // Thread   any; read() may run on several threads at once.
 // Errors   Io and Corrupted, when a file shrank or failed since it was opened.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -55,6 +56,10 @@ struct TensorInfo {
   }
   std::uint64_t bytes() const { return row_bytes() * row_count; }
 };
+
+// Called between reads, from the thread that loads: bytes of the files that were read, of all that
+// will be.
+using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 class WeightSource final {
  public:
