@@ -17,6 +17,8 @@ async def main(url: str, wasm: str, arguments: list[str]) -> int:
             sys.stdout.buffer.write(message)
             sys.stdout.flush()
         end = await instance.result()
+        if not end.ok:
+            print(f"error: {end.message or 'exit code ' + str(end.exit_code)}", file=sys.stderr)
         print(
             f"[{end.kind}, {end.computed_token_count} tokens computed, "
             f"{end.duration_ns / 1e6:.1f} ms]",
@@ -28,4 +30,7 @@ async def main(url: str, wasm: str, arguments: list[str]) -> int:
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    sys.exit(asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:])))
+    try:
+        sys.exit(asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:])))
+    except (quire.QuireError, OSError) as error:  # No server, no such file, ...
+        sys.exit(f"error: {error}")

@@ -10,12 +10,20 @@ import inspect
 import logging
 import os
 import pathlib
+import urllib.parse
 from typing import Any, Callable, NamedTuple, Sequence, TypeVar
 
 import websockets
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, WebSocketException
 
-from .errors import Cancelled, ConnectionLost, QuireError, Stalled, error_of
+from .errors import (
+    Cancelled,
+    ConnectionLost,
+    InvalidArgument,
+    QuireError,
+    Stalled,
+    error_of,
+)
 from .frames import FRAME_BYTES_MAX, PAYLOAD_BYTES_MAX, SUBPROTOCOL, Frame, decode, encode
 from .instance import Instance
 from .values import InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
@@ -68,7 +76,9 @@ class Client:
         self._room = asyncio.Event()
 
     async def open(self) -> None:
-        """ConnectionLost, with retry_after where the server is full."""
+        """ConnectionLost, with retry_after where the server is full; InvalidArgument for an address
+        that is none."""
+        _check_address(self.url)
         try:
             self._socket = await websockets.connect(
                 self.url,
@@ -86,9 +96,13 @@ class Client:
                 f"nothing listens at {self.url} ({error or 'no answer in time'}); "
                 "`quire serve` starts a server"
             ) from error
+        except (WebSocketException, EOFError, ValueError) as error:
+            raise ConnectionLost(f"{self.url} is not a Quire server: {error}") from error
         if self._socket.subprotocol != SUBPROTOCOL:
             await self._socket.close()
-            raise ConnectionLost(f"{self.url} is not a Quire server: it does not speak {SUBPROTOCOL}")
+            raise ConnectionLost(
+                f"{self.url} is not a Quire server: it does not speak {SUBPROTOCOL}"
+            )
         self._lost = None
         self._reader = asyncio.create_task(self._read(self._socket))
 
@@ -388,6 +402,25 @@ def _copy(done: asyncio.Future[T], to: asyncio.Future[T]) -> None:
         to.set_exception(done.exception())  # type: ignore[arg-type]
     else:
         to.set_result(done.result())
+
+
+def _check_address(url: str) -> None:
+    """InvalidArgument with the address that was probably meant."""
+    wrong = f"{url!r} is not the address of a server, which is ws://HOST:PORT"
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in ("ws", "wss"):
+        meant = rest if separator else url
+        hint = f"; did you mean ws://{meant}?" if meant.strip("/") else ""
+        raise InvalidArgument(wrong + hint)
+    try:
+        parts = urllib.parse.urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise InvalidArgument(f"{wrong}: {error}") from None
+    if not host:
+        raise InvalidArgument(f"{wrong}: it has no host")
+    if port == 0:
+        raise InvalidArgument(f"{wrong}: port 0 cannot be connected to")
 
 
 def _without_proxy() -> dict[str, Any]:

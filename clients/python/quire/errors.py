@@ -18,7 +18,9 @@ class QuireError(Exception):
         self.code = code or type(self).code
 
 
-class InvalidArgument(QuireError):
+class InvalidArgument(QuireError, ValueError):
+    """Also a ValueError, since some come from this package before anything is sent."""
+
     code = "invalid-argument"
 
 
@@ -73,7 +75,7 @@ class Stalled(QuireError):
 
 
 class InstanceFailed(QuireError):
-    """A program did not end well; `end` says how."""
+    """A program did not end well: the message holds its reason, `end` all that is known."""
 
     code = "internal"
 

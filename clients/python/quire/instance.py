@@ -10,7 +10,7 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Generic, TypeVar
 
-from .errors import NotFound, QuireError, QuotaExceeded, Unavailable
+from .errors import InvalidArgument, NotFound, QuireError, QuotaExceeded, Unavailable
 from .frames import PAYLOAD_BYTES_MAX, Frame
 from .values import End, InstanceInfo, LogLine
 
@@ -147,7 +147,7 @@ class Instance:
         data = source if isinstance(source, bytes) else pathlib.Path(source).read_bytes()
         if not name:
             if isinstance(source, bytes):
-                raise ValueError("bytes that are sent as a file need a name")
+                raise InvalidArgument("bytes that are sent as a file need a name")
             name = pathlib.Path(source).name
         media_type = media_type or mimetypes.guess_type(name)[0] or "application/octet-stream"
         head = {"name": name, "media_type": media_type, "file_bytes": len(data)}

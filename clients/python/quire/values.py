@@ -60,7 +60,7 @@ class End:
 
     kind: str  # "finished", "trapped", "limit-exceeded", "killed" or "not-started".
     exit_code: int
-    message: str
+    message: str  # Why it did not end well; of a program that returned an error, that error.
     limit: str  # The one that was exceeded; else empty.
     result: bytes  # What the program set last.
     duration_ns: int
@@ -70,6 +70,7 @@ class End:
     computed_token_count: int
     found_token_count: int
     page_count_max: int
+    first_token_ns: int = 0  # After the launch; 0: it drew none, or the server is older.
 
     @property
     def ok(self) -> bool:
@@ -79,13 +80,17 @@ class End:
         """Itself, or InstanceFailed where the program did not end well."""
         if self.ok:
             return self
-        how = f"exit code {self.exit_code}" if self.kind == "finished" else self.kind
-        raise InstanceFailed(f"{how}: {self.message}" if self.message else how, self)
+        how = self.kind
+        if self.kind == "finished":
+            how = "ended" if self.message else f"ended with exit code {self.exit_code}"
+        raise InstanceFailed(
+            f"the program {how}: {self.message}" if self.message else f"the program {how}", self
+        )
 
     @classmethod
     def of(cls, head: dict[str, Any], payload: bytes) -> "End":
         counts = {
-            name: int(head[name])
+            name: int(head.get(name, 0) if name == "first_token_ns" else head[name])
             for name in cls.__dataclass_fields__
             if name not in ("kind", "result", "message", "limit")
         }

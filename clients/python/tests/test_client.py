@@ -110,6 +110,16 @@ class Talking(WithServer):
         self.assertIs(failed.exception.end, end)
         self.assertIn("trapped: ", str(failed.exception))
 
+    async def test_the_error_that_a_program_returns_is_the_message_of_its_failure(self) -> None:
+        program = await self.soon(self.client.upload(BUILD / "inferlets/text_completion.wasm"))
+        instance = await self.client.launch(program, ["--prompt", "a", "--max-tokens", "many"])
+        end = await self.soon(instance.result())
+        self.assertEqual(end.kind, "finished")
+        self.assertTrue(end.message.startswith("invalid-argument: --max-tokens"), end.message)
+        with self.assertRaises(quire.InstanceFailed) as failed:
+            end.check()
+        self.assertEqual(str(failed.exception), f"the program ended: {end.message}")
+
     async def test_what_is_too_large_is_refused_and_costs_nobody_the_connection(self) -> None:
         instance = await self.client.launch("echo")
         with self.assertRaises(quire.TooLarge):
@@ -511,6 +521,34 @@ class Losing(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(quire.ConnectionLost):
             await quire.Client().status()
 
+    async def test_an_address_that_is_none_is_refused_with_the_one_that_was_meant(self) -> None:
+        for address, meant in (
+            ("http://127.0.0.1:7847", "did you mean ws://127.0.0.1:7847?"),
+            ("127.0.0.1:7847", "did you mean ws://127.0.0.1:7847?"),
+            ("localhost", "did you mean ws://localhost?"),
+            ("", "ws://HOST:PORT"),
+            ("ws://", "it has no host"),
+            ("ws://127.0.0.1:0", "port 0"),
+            ("ws://127.0.0.1:99999", "ws://HOST:PORT"),
+            ("ws://127.0.0.1:port", "ws://HOST:PORT"),
+        ):
+            with self.subTest(address), self.assertRaises(quire.InvalidArgument) as refused:
+                await quire.Client(address).open()
+            self.assertIn(meant, str(refused.exception))
+            self.assertIsInstance(refused.exception, quire.QuireError)
+
+    async def test_what_is_not_a_server_is_an_error_of_the_family(self) -> None:
+        async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"220 this is a mail server\r\n")
+            writer.close()
+
+        listener = await asyncio.start_server(greet, "127.0.0.1", 0)
+        port = listener.sockets[0].getsockname()[1]
+        async with listener:
+            with self.assertRaises(quire.QuireError) as refused:
+                await asyncio.wait_for(quire.Client(f"ws://127.0.0.1:{port}").open(), PATIENCE)
+        self.assertIn(f"ws://127.0.0.1:{port}", str(refused.exception))
+
     async def test_no_proxy_of_the_environment_is_used_where_the_library_would(self) -> None:
         asked: list[dict[str, object]] = []
 
@@ -548,6 +586,25 @@ class Losing(unittest.IsolatedAsyncioTestCase):
                             await client.status()
                 self.assertIn("shutting down", str(lost.exception))
             self.assertEqual(server.stop()[0], 0)
+
+
+class ExampleWithoutServer(unittest.TestCase):
+    def test_it_says_in_a_sentence_that_nothing_listens(self) -> None:
+        example = subprocess.run(
+            [
+                sys.executable,
+                ROOT / "clients/python/examples/hello.py",
+                "ws://127.0.0.1:1",
+                BUILD / "inferlets/hello.wasm",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env={"PYTHONPATH": str(ROOT / "clients/python")},
+        )
+        self.assertEqual(example.returncode, 1)
+        self.assertEqual(len(example.stderr.splitlines()), 1, example.stderr)
+        self.assertIn("`quire serve` starts a server", example.stderr)
 
 
 class Example(WithServer):
