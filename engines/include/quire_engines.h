@@ -67,6 +67,10 @@ struct wasm_config_t;
 // fail.
 void quire_config_resets_stacks(struct wasm_config_t* config);
 
+// Whether the backtrace of a trap has the files and lines of a module with debugging information,
+// which is read when it traps. No variable of the environment changes it. Cannot fail.
+void quire_config_traps_tell_lines(struct wasm_config_t* config, bool lines);
+
 // ---- tokenizers --------------------------------------------------------------------------------
 
 typedef struct quire_tokenizer quire_tokenizer;

@@ -10,7 +10,7 @@ extern crate wasmtime_c_api;
 mod boundary;
 mod jinja;
 mod limits;
-mod pool;
+mod settings;
 mod template;
 mod tokenizer;
 mod words;

@@ -14,7 +14,8 @@ Verb add_build(CLI::App& app) {
   verb->add_option("--sdk", options->sdk, "The C++ SDK; what lies beside quire where not given")
       ->type_name("FOLDER")
       ->envname("QUIRE_SDK");
-  verb->add_flag("--debug", options->debug, "Without optimising, with names and lines");
+  verb->add_flag("--debug", options->debug,
+                 "Without optimizing; traps in quire run tell file and line");
   verb->add_flag("--verbose", options->verbose, "Print the compiler's command line");
   verb->footer(R"(What follows "--" goes to the compiler.
 

@@ -116,6 +116,23 @@ TEST_F(BuiltPrograms, RecursionWithoutEndIsAnOverflowOfAStackByName) {
   ends_with("volatile char local[2000]; local[depth % 2000] = 1;", "overflowed its stack of 1 MiB");
 }
 
+TEST_F(BuiltPrograms, TrapsOfADebugBuildTellFileAndLine) {
+  const std::string source = bare("",
+                                  "int* volatile nowhere = nullptr;\n"
+                                  "void stores() {\n"
+                                  "  nowhere -= 1;\n"
+                                  "  *nowhere = 1;\n"  // Line 5.
+                                  "}\n",
+                                  "stores();\nreturn 0;");
+  const ProcessResult traps = run(source, {"--debug"});
+  EXPECT_EQ(traps.exit_code, 4);
+  EXPECT_NE(traps.err.find("program.cpp:5:"), std::string::npos) << traps.err;
+  const ProcessResult without = run(source);
+  EXPECT_EQ(without.exit_code, 4);
+  EXPECT_EQ(without.err.find("program.cpp"), std::string::npos) << without.err;
+  EXPECT_NE(without.err.find("!run"), std::string::npos) << without.err;
+}
+
 TEST_F(BuiltPrograms, ATaskThatNothingAwaitsDoesNotCompile) {
   const auto refused = [&](const std::string& body, const std::string& why) {
     const ProcessResult result =

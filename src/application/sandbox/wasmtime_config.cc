@@ -1,6 +1,8 @@
 #if __has_include(<wasmtime.h>)
 #include "application/sandbox/wasmtime_config.h"
 
+#include <quire_engines.h>
+
 #include "application/sandbox/pool_plan.h"
 
 namespace quire::sandbox {
@@ -26,7 +28,7 @@ void set_features(wasm_config_t* config) {
 
 }  // namespace
 
-wasm_config_t* new_compiler_config(const CodeLayout& layout, Effort effort) {
+wasm_config_t* new_compiler_config(const CodeLayout& layout, Effort effort, TrapLines lines) {
   wasm_config_t* config = wasm_config_new();
   if (effort == Effort::Quick) {
     wasmtime_config_strategy_set(config, WASMTIME_STRATEGY_WINCH);
@@ -44,6 +46,7 @@ wasm_config_t* new_compiler_config(const CodeLayout& layout, Effort effort) {
   wasmtime_config_memory_reservation_set(config, layout.reservation_bytes);
   wasmtime_config_memory_guard_size_set(config, layout.guard_bytes);
   wasmtime_config_memory_reservation_for_growth_set(config, 0);
+  quire_config_traps_tell_lines(config, lines == TrapLines::Yes);
   set_features(config);
   return config;
 }

@@ -12,8 +12,13 @@
 
 namespace quire::sandbox {
 
+// Whether a trap's backtrace has the files and lines of a module that says them. They are read from
+// what its author wrote, when it traps.
+enum class TrapLines : std::uint8_t { No, Yes };
+
 // The engine that is made of it takes it.
-wasm_config_t* new_compiler_config(const CodeLayout& layout, Effort effort);
+wasm_config_t* new_compiler_config(const CodeLayout& layout, Effort effort,
+                                   TrapLines lines = TrapLines::No);
 
 // Errors: InvalidArgument, with what the compiler says of the module.
 Result<WasmModule> compile_module(wasm_engine_t* engine, std::span<const std::byte> wasm);

@@ -40,7 +40,8 @@ std::string describe(const PoolPlan& plan, const WasmtimeOptions& options) {
          std::to_string(plan.memory_reservation_bytes) +
          " guard=" + std::to_string(plan.memory_guard_bytes) +
          " memory=" + std::to_string(options.memory_bytes_max) +
-         " stack=" + std::to_string(kWasmStackBytesMax);
+         " stack=" + std::to_string(kWasmStackBytesMax) +
+         (options.traps_tell_lines ? " lines" : "");
 }
 
 CodeLayout layout_of(const PoolPlan& plan) {
@@ -69,7 +70,8 @@ void set_pool(wasm_config_t* config, const PoolPlan& plan, const WasmtimeOptions
 }
 
 WasmEngine make_engine(const PoolPlan& plan, const WasmtimeOptions& options, Effort effort) {
-  wasm_config_t* config = new_compiler_config(layout_of(plan), effort);  // The engine takes it.
+  const TrapLines lines = options.traps_tell_lines ? TrapLines::Yes : TrapLines::No;
+  wasm_config_t* config = new_compiler_config(layout_of(plan), effort, lines);  // The engine's.
   set_pool(config, plan, options);
   return WasmEngine(wasm_engine_new_with_config(config));
 }

@@ -22,6 +22,9 @@ struct WasmtimeOptions {
   std::uint64_t address_space_bytes_max = UINT64_MAX;  // Reserve no more; tests make it small.
   std::string cache_folder{};                          // Empty: compiled code is not kept.
   bool has_quick = true;  // Winch too, where the address space holds a second pool.
+  // Traps of modules with debugging information tell files and lines. It is read from what the
+  // author of a module wrote, so only where that is who runs it.
+  bool traps_tell_lines = false;
   ModuleLimits module{};
   // The program that compiles a client's module, with its arguments (compile_worker.h), and the
   // limits on it. Empty: this process does.

@@ -210,8 +210,9 @@ Result<int> run(const cli::RunOptions& options) {
   if (!options.kv_report_file.empty()) TRY(check_report_file(options.kv_report_file));
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   tell_store_error(*machine);
-  const std::unique_ptr<Application> application = TRY(
-      Application::build(*machine, clock, {.memory_bytes_max = limits.value().memory_bytes_max}));
+  const std::unique_ptr<Application> application = TRY(Application::build(
+      *machine, clock,
+      {.memory_bytes_max = limits.value().memory_bytes_max, .traps_tell_lines = true}));
   Result<lifecycle::ProgramId> program = application->manager().load_program_file(options.program);
   if (!program.ok()) {
     fail(program.error());

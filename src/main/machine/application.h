@@ -24,6 +24,7 @@ struct SandboxOptions {
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;  // Of an instance.
   // Of a compilation of what clients upload, in a process of its own. None where nobody can.
   std::optional<sandbox::CompileLimits> compile = {};
+  bool traps_tell_lines = false;   // Of modules built with --debug; for the user's own.
   bool has_quick_compiler = true;  // Winch, for the first launches of what clients upload.
 };
 
