@@ -15,7 +15,7 @@ Verb add_build(CLI::App& app) {
       ->type_name("FOLDER")
       ->envname("QUIRE_SDK");
   verb->add_flag("--debug", options->debug,
-                 "Without optimizing; traps in quire run tell file and line");
+                 "Without optimizing; traps in quire run report file and line");
   verb->add_flag("--verbose", options->verbose, "Print the compiler's command line");
   verb->footer(R"(What follows "--" goes to the compiler.
 

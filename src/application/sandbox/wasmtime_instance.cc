@@ -226,7 +226,7 @@ std::string WasmtimeInstance::describe_trap(const wasm_trap_t* trap) {
   if (code == WASMTIME_TRAP_CODE_MEMORY_OUT_OF_BOUNDS && stack_pointer_) {
     wasmtime_val_t value{};
     wasmtime_global_get(context_, &*stack_pointer_, &value);
-    // The stack lies at the begin of the memory, so the pointer went below 0.
+    // The stack lies at the start of the memory, so the pointer went below 0.
     if (static_cast<std::uint32_t>(value.of.i32) > stack_bytes_) {
       return "the program overflowed its stack of " + size_text(stack_bytes_) +
              " (a large local array, or deep recursion); quire build FILE -- "

@@ -102,7 +102,7 @@ class WasmtimeInstance final : public Instance {
   wasmtime_func_t function_{};
   bool has_memory_ = false;
   wasmtime_memory_t memory_{};
-  // What the module's C++ code has for a stack in its memory, if the module tells.
+  // The stack that the module's C++ code has in its memory, if the module exports its pointer.
   std::optional<wasmtime_global_t> stack_pointer_;
   std::uint32_t stack_bytes_ = 0;
   wasmtime_val_t result_{};

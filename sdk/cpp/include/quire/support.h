@@ -3,7 +3,7 @@
 // (guest_flags.rsp), so that a program that uses nothing else of the SDK has it too.
 //
 // - Text that a program writes with printf or std::cout reaches its log at once. The C library
-//   would keep the begin of a line until its end, and lose it when the program traps.
+//   would keep the start of a line until its end, and lose it when the program traps.
 // - The compiler's library for 128-bit integers, which std::format uses, checks its stack and wants
 //   two symbols that wasi-libc does not define.
 #if defined(__wasm__)
