@@ -1,10 +1,13 @@
 #pragma once
 // The arguments that both forms of text_completion understand.
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "quire/arguments.h"
+#include "quire/files.h"
+#include "quire/future.h"
 #include "quire/json.h"
 #include "quire/model.h"
 #include "quire/runtime.h"
@@ -16,7 +19,8 @@
 namespace text_completion {
 
 struct Request {
-  std::string prompt;
+  std::string prompt;        // "-": what the client sends, to its end.
+  std::string prompt_file;   // The name of a file that the client sends, instead.
   std::string system;        // Only with --chat.
   bool chat = false;         // The prompt is a user's message, not text to go on with.
   bool ignore_eos = false;   // Go on past tokens that end a text.
@@ -28,7 +32,7 @@ struct Request {
 };
 
 inline quire::Result<Request> read_request(const std::vector<std::string>& command_line) {
-  quire::ArgumentNames names = {.values = {"prompt", "max-tokens", "system", "stop"},
+  quire::ArgumentNames names = {.values = {"prompt", "prompt-file", "max-tokens", "system", "stop"},
                                 .flags = {"ignore-eos", "chat", "json", "acknowledge"}};
   quire::add_sampler_names(names);
   const quire::Arguments arguments = TRY(quire::Arguments::parse(command_line, names));
@@ -37,8 +41,11 @@ inline quire::Result<Request> read_request(const std::vector<std::string>& comma
   for (const std::string& each : arguments.positional()) {
     request.prompt += (request.prompt.empty() ? "" : " ") + each;
   }
-  if (request.prompt.empty()) {
-    return quire::Error{quire::ErrorCode::InvalidArgument, "give a prompt: --prompt TEXT"};
+  request.prompt_file = arguments.text("prompt-file");
+  if (request.prompt.empty() && request.prompt_file.empty()) {
+    return quire::Error{quire::ErrorCode::InvalidArgument,
+                        "give a prompt: --prompt TEXT, --prompt - for lines of the client, or "
+                        "--prompt-file NAME for a file that it sends"};
   }
   request.system = arguments.text("system");
   request.chat = arguments.flag("chat");
@@ -55,6 +62,54 @@ inline quire::Task<quire::Result<void>> acknowledge(Request request) {
   if (!request.acknowledge) co_return {};
   CO_TRY(quire::session::send("ready\n"));
   CO_TRY(co_await quire::session::receive());
+  co_return {};
+}
+
+// A client that sends files sends the first at once.
+inline constexpr std::chrono::seconds kFileTimeMax{10};
+
+inline quire::Task<quire::Result<std::string>> receive_prompt_file(std::string name) {
+  quire::Result<quire::IncomingFile> file =
+      co_await quire::with_timeout(quire::session::receive_file(), kFileTimeMax);
+  if (!file.ok()) {
+    co_return quire::Error{file.error().code,
+                           "--prompt-file " + name +
+                               ": the client sent no file (quire run --send-file " + name +
+                               " sends it): " + file.error().message};
+  }
+  if (file.value().name() != name) {
+    co_return quire::Error{
+        quire::ErrorCode::NotFound,
+        "--prompt-file " + name + ": the client sent the file " + file.value().name() + " first"};
+  }
+  std::string text = CO_TRY(co_await file.value().read_all());
+  if (text.ends_with('\n')) text.pop_back();  // It ends the last line.
+  co_return text;
+}
+
+// Lines, to the end of the client's input.
+inline quire::Task<quire::Result<std::string>> receive_prompt_lines() {
+  std::string text;
+  bool is_first = true;
+  for (;;) {
+    quire::Result<std::string> line = co_await quire::session::receive();
+    if (!line.ok() && line.error().code == quire::ErrorCode::Unavailable) co_return text;
+    if (!line.ok()) co_return std::move(line).take_error();
+    text += (is_first ? "" : "\n") + line.value();
+    is_first = false;
+  }
+}
+
+// Where the prompt is not among the arguments, which may hold 1 MiB, the client sends it.
+inline quire::Task<quire::Result<void>> complete_prompt(Request& request) {
+  if (!request.prompt_file.empty()) {
+    request.prompt = CO_TRY(co_await receive_prompt_file(request.prompt_file));
+  } else if (request.prompt == "-") {
+    request.prompt = CO_TRY(co_await receive_prompt_lines());
+  }
+  if (request.prompt.empty()) {
+    co_return quire::Error{quire::ErrorCode::InvalidArgument, "the prompt is empty"};
+  }
   co_return {};
 }
 

@@ -17,8 +17,9 @@ Task<Result<void>> append_prompt(Context& context, const Request& request) {
 }
 
 Task<Result<void>> program(std::vector<std::string> command_line) {
-  const Request request = CO_TRY(text_completion::read_request(command_line));
+  Request request = CO_TRY(text_completion::read_request(command_line));
   CO_TRY(co_await text_completion::acknowledge(request));
+  CO_TRY(co_await text_completion::complete_prompt(request));
   const GenerateOptions options = {.sampler = request.sampler,
                                    .token_count_max = request.token_count_max,
                                    .ignore_stop_tokens = request.ignore_eos,

@@ -106,8 +106,9 @@ Result<void> show(const Request& request, const std::string& text) {
 }
 
 Task<Result<void>> program(std::vector<std::string> command_line) {
-  const Request request = CO_TRY(text_completion::read_request(command_line));
+  Request request = CO_TRY(text_completion::read_request(command_line));
   CO_TRY(co_await text_completion::acknowledge(request));
+  CO_TRY(co_await text_completion::complete_prompt(request));
   const Model model = CO_TRY(Model::open());
   const std::vector<std::uint32_t> prompt = CO_TRY(co_await tokens_of_prompt(model, request));
   if (prompt.empty()) {

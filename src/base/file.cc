@@ -50,6 +50,30 @@ Result<void> File::read(std::uint64_t offset, std::span<std::byte> into) const {
   return {};
 }
 
+Result<std::string> read_input_file(const std::string& path, std::uint64_t bytes_max) {
+  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (descriptor.get() < 0) return system_error("cannot open", path);
+  struct stat status{};
+  if (::fstat(descriptor.get(), &status) != 0) return system_error("cannot stat", path);
+  if (S_ISREG(status.st_mode)) return read_file(path, bytes_max);
+  if (S_ISDIR(status.st_mode)) {
+    return Error(ErrorCode::InvalidArgument, path + " is a folder, and a file is wanted");
+  }
+  std::string text;
+  for (;;) {
+    char part[65536];
+    const ssize_t got = ::read(descriptor.get(), part, sizeof part);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error("cannot read", path);
+    if (got == 0) return text;
+    text.append(part, static_cast<std::size_t>(got));
+    if (text.size() > bytes_max) {
+      return Error(ErrorCode::TooLarge,
+                   path + " is longer than " + std::to_string(bytes_max) + " bytes");
+    }
+  }
+}
+
 Result<std::string> read_file(const std::string& path, std::uint64_t bytes_max) {
   const File file = TRY(File::open(path));
   if (file.bytes() > bytes_max) {

@@ -29,6 +29,10 @@ class File {
   std::string path_;
 };
 
+// What the user names as an input: a file, a pipe (as the shell makes of <(command)) or a terminal,
+// read to its end, of at most `bytes_max`; longer is TooLarge. Waits for who writes.
+Result<std::string> read_input_file(const std::string& path, std::uint64_t bytes_max);
+
 // A whole file of at most `bytes_max`; longer is TooLarge.
 Result<std::string> read_file(const std::string& path, std::uint64_t bytes_max);
 

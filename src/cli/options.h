@@ -63,10 +63,16 @@ struct SamplingOptions {
   double min_p = 0.0;
 };
 
+// Where a prompt comes from: a text, or a file; "-" for either is standard input.
+struct PromptSource {
+  std::optional<std::string> text = {};
+  std::string file = {};
+};
+
 struct GenerateOptions {
   EngineOptions engine;
   SamplingOptions sampling;
-  std::string prompt;
+  PromptSource prompt;  // Neither: standard input, unless that is a terminal.
   std::uint32_t max_tokens = 128;
   bool ignore_eos = false;
   OutputStyle output = OutputStyle::Text;
@@ -87,7 +93,7 @@ struct ChatOptions {
   EngineOptions engine;
   SamplingOptions sampling;
   std::string system;
-  std::string message;  // Empty: a conversation.
+  PromptSource message;  // Neither: a conversation, a message in each line of standard input.
   std::uint32_t max_tokens = 1024;
 };
 

@@ -35,7 +35,7 @@ TEST(Parse, GenerateTakesEveryFlagOfItsContract) {
        "--json",   "--page-size",   "32",     "--kv-pages", "64",    "--kv-format",
        "bf16",     "--eviction",    "s3-fifo"});
   EXPECT_EQ(options.engine.model, "m.gguf");
-  EXPECT_EQ(options.prompt, "Hello");
+  EXPECT_EQ(options.prompt.text, "Hello");
   EXPECT_EQ(options.max_tokens, 7u);
   EXPECT_EQ(options.sampling.temperature, 0.5);
   EXPECT_EQ(options.sampling.seed, 9u);
@@ -329,8 +329,9 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {},
            {"nonsense"},
-           {"generate"},
            {"generate", "--prompt"},
+           {"generate", "a", "--prompt", "b"},
+           {"generate", "--prompt", "a", "--prompt-file", "b"},
            {"generate", "--prompt", "a", "--no-such-flag"},
            {"generate", "--prompt", "a", "--max-tokens", "-1"},
            {"generate", "--prompt", "a", "--max-tokens", "many"},
@@ -390,6 +391,19 @@ TEST(Parse, EveryVerbHasHelpWithExamples) {
   }
   EXPECT_NE(parse({"--help"}).text.find("Exit codes:"), std::string::npos);
   EXPECT_EQ(parse({"--version"}).text, std::string("quire ") + QUIRE_VERSION + "\n");
+}
+
+// Standard input may hold the prompt: the command knows whether it does.
+TEST(Parse, APromptIsAWordAFlagAFileOrStandardInput) {
+  EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "Once upon"}).prompt.text, "Once upon");
+  EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "-"}).prompt.text, "-");
+  EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "--prompt", "-"}).prompt.text, "-");
+  EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "--prompt-file", "f"}).prompt.file, "f");
+  const auto neither = parsed_as<GenerateOptions>({"generate"});
+  EXPECT_FALSE(neither.prompt.text.has_value());
+  EXPECT_EQ(neither.prompt.file, "");
+  EXPECT_EQ(parsed_as<ChatOptions>({"chat", "--prompt-file", "f"}).message.file, "f");
+  EXPECT_FALSE(parsed_as<ChatOptions>({"chat"}).message.text.has_value());
 }
 
 TEST(Parse, AnEnvironmentVariableStandsInForAFlagAndAFlagWins) {

@@ -49,9 +49,11 @@ Verb add_run(CLI::App& app) {
   verb->add_option("--server", state->options.server,
                    "Run it on the server at URL, as in ws://127.0.0.1:7847 (quire serve)")
       ->type_name("URL");
-  verb->add_option("--each", state->options.each_file,
-                   "One instance for each line of FILE, all at once; a line is a JSON array of "
-                   "arguments, or an object with \"args\"")
+  verb->add_option(
+          "--each", state->options.each_file,
+          "One instance for each line of FILE, all at once; a line is a JSON array of "
+          "arguments, or an object with \"args\". What follows \"--\" goes before those of each "
+          "line")
       ->type_name("FILE");
   verb->add_option("--program", state->options.further_programs,
                    "A Wasm module, or a folder of them, that programs may launch by its name (the "
@@ -98,6 +100,7 @@ Verb add_run(CLI::App& app) {
 and a closing line (tokens, tokens/s, time to first token, pages used and found in cache) go to
 standard error. Arguments of the program follow after "--". Its receive_file() gets the files of
 --send-file; the end of standard input comes behind them.
+Files are nowhere else for a program, so a long prompt reaches it by one of these two.
 
 With --server the program runs there and all else is the same: it is uploaded unless the server has it,
 Ctrl-C stops it, and its limits are at most the server's. Flags of the engine are the server's then.
@@ -106,6 +109,8 @@ Examples:
   quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
   quire run program.wasm --each arguments.jsonl --json
   quire run program.wasm --send-file table.csv --save-files results
+  quire run text_completion.wasm --send-file story.txt -- --prompt-file story.txt
+  git diff | quire run text_completion.wasm -- --prompt -
   quire run build/release/inferlets/fetch.wasm --allow-http example.com -- https://example.com/
   quire run --server ws://127.0.0.1:7847 program.wasm -- --max-tokens 64
   quire run program.wasm --each arguments.jsonl --kv-tree=dot
@@ -144,13 +149,24 @@ Verb add_generate(CLI::App& app) {
     GenerateOptions options;
     EngineFlags engine;
     SamplingFlags sampling;
+    std::string words;  // The prompt without its flag.
   };
   auto state = std::make_shared<State>();
   CLI::App* verb =
       app.add_subcommand("generate", "Continue a prompt with the host's own loop, without Wasm");
-  verb->add_option("-p,--prompt", state->options.prompt, "The text to continue, taken as it is")
-      ->type_name("TEXT")
-      ->required();
+  CLI::Option* words =
+      verb->add_option("PROMPT", state->words, "The text to continue, taken as it is");
+  CLI::Option* prompt =
+      verb->add_option("-p,--prompt", state->options.prompt.text, "The same; - is standard input")
+          ->type_name("TEXT")
+          ->excludes(words);
+  verb->add_option(
+          "--prompt-file", state->options.prompt.file,
+          "A file or a pipe with the text, at most 64 MiB; - is standard input. The newline "
+          "that ends its last line is left out")
+      ->type_name("FILE")
+      ->excludes(words)
+      ->excludes(prompt);
   verb->add_option("-n,--max-tokens", state->options.max_tokens, "At most so many tokens")
       ->type_name("N")
       ->check(CLI::Range(1u, 1u << 24))
@@ -160,14 +176,18 @@ Verb add_generate(CLI::App& app) {
   state->engine.add_all(*verb);
   add_json(*verb, state->options.output);
   verb->footer(
-      R"(With --json: prompt_ids, ids, text, finish_reason ("stop" or "length"), timing, pages.
+      R"(Without a prompt, standard input is the prompt, unless it is a terminal.
+With --json: prompt_ids, ids, text, finish_reason ("stop" or "length"), timing, pages.
 
 Examples:
-  quire generate --prompt "The capital of France is" --max-tokens 32
+  quire generate "The capital of France is" --max-tokens 32
+  quire generate --prompt-file story.txt
+  git diff | quire generate --max-tokens 64
   quire generate --prompt "Once upon a time" --temperature 0.8 --seed 7 --json)");
-  return {verb, [state]() -> Result<Request> {
+  return {verb, [state, words]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
             state->options.sampling = TRY(state->sampling.finish());
+            if (words->count() > 0) state->options.prompt.text = state->words;
             return Request(state->options);
           }};
 }
@@ -180,8 +200,14 @@ Verb add_chat(CLI::App& app) {
   };
   auto state = std::make_shared<State>();
   CLI::App* verb = app.add_subcommand("chat", "Talk to a model; one context holds the history");
-  verb->add_option("MESSAGE", state->options.message,
-                   "One message and its reply; none: a conversation");
+  CLI::Option* message = verb->add_option(
+      "MESSAGE", state->options.message.text,
+      "One message and its reply; - is all of standard input. None: a conversation, "
+      "a message in each line");
+  verb->add_option("--prompt-file", state->options.message.file,
+                   "A file or a pipe with the message, at most 64 MiB; - is standard input")
+      ->type_name("FILE")
+      ->excludes(message);
   verb->add_option("--system", state->options.system, "The system message")->type_name("TEXT");
   verb->add_option("-n,--max-tokens", state->options.max_tokens, "At most so many tokens a reply")
       ->type_name("N")
@@ -190,10 +216,12 @@ Verb add_chat(CLI::App& app) {
   state->sampling.add_all(*verb);
   state->engine.add_all(*verb);
   verb->footer(
-      R"(Ctrl-C stops a reply, not the chat; Ctrl-D or /quit ends it; /clear forgets the history.
+      R"(Ctrl-C stops a reply, not the chat; Ctrl-D or /quit ends it; /clear forgets the history; /help
+names these.
 
 Examples:
   quire chat
+  quire chat --prompt-file question.txt
   quire chat --system "Answer in one sentence." "What is a page table?")");
   return {verb, [state]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());

@@ -9,6 +9,7 @@
 #include "main/commands/conversation.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/output.h"
+#include "main/commands/prompt_input.h"
 #include "main/commands/sampling_flags.h"
 #include "main/machine/host_generator.h"
 #include "main/machine/machine.h"
@@ -17,6 +18,13 @@ namespace quire {
 namespace {
 
 constexpr std::size_t kLineBytesMax = std::size_t{1} << 20;
+
+constexpr const char* kHelp =
+    "/clear   forget the history\n"
+    "/quit    end the chat, as Ctrl-D does\n"
+    "/help    this list\n"
+    "Ctrl-C   stop the reply\n"
+    "Every other line is a message to the model.\n";
 
 // Lines of a descriptor, so that Ctrl-C can be heard while waiting for one.
 class LineReader {
@@ -172,6 +180,10 @@ Result<void> converse(Chat& chat, Interrupt& interrupt, const cli::Terminal& ter
       chat.clear();
       continue;
     }
+    if (line == "/help") {
+      std::fputs(kHelp, stderr);
+      continue;
+    }
     if (line.empty()) continue;
     const Result<void> done = chat.turn(line);
     if (done.ok()) continue;
@@ -183,6 +195,11 @@ Result<void> converse(Chat& chat, Interrupt& interrupt, const cli::Terminal& ter
 Result<void> run(const cli::ChatOptions& options) {
   const SteadyClock clock;
   const cli::Terminal terminal = cli::Terminal::standard_error();
+  const bool is_conversation = !options.message.text && options.message.file.empty();
+  const std::string message = is_conversation ? "" : TRY(read_prompt(options.message));
+  if (!is_conversation && message.empty()) {
+    return Error(ErrorCode::InvalidArgument, "the message is empty: there is nothing to answer");
+  }
   Interrupt interrupt = TRY(Interrupt::create());
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   if (!machine->model().has_chat_template) {
@@ -195,7 +212,7 @@ Result<void> run(const cli::ChatOptions& options) {
                            std::to_string(machine->thread_count()) + " threads";
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
   Chat chat(*machine, options, clock, interrupt);
-  if (!options.message.empty()) return chat.turn(options.message);
+  if (!is_conversation) return chat.turn(message);
   return converse(chat, interrupt, terminal);
 }
 

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/terminal.h"
 #include "main/commands/output.h"
+#include "main/commands/prompt_input.h"
 #include "main/commands/sampling_flags.h"
 #include "main/machine/host_generator.h"
 #include "main/machine/machine.h"
@@ -64,13 +65,14 @@ Result<std::vector<std::uint32_t>> prompt_ids(HostLoop& loop,
 Result<void> generate(const cli::GenerateOptions& options) {
   const SteadyClock clock;
   const cli::Terminal terminal = cli::Terminal::standard_error();
+  const std::string text_of_prompt = TRY(read_prompt(options.prompt));
   Timing timing{.begin_ns = clock.now_ns()};
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   timing.loaded_ns = clock.now_ns();
 
   const control::ModelDescription& model = machine->model();
   HostLoop loop(machine->control(), machine->answers(), machine->wakeup());
-  const std::vector<std::uint32_t> prompt = TRY(prompt_ids(loop, model, options.prompt));
+  const std::vector<std::uint32_t> prompt = TRY(prompt_ids(loop, model, text_of_prompt));
   HostGenerator generator(loop, machine->text(), model);
   TRY(generator.append(prompt));
   generator.start(

@@ -47,7 +47,7 @@ Result<std::vector<Arguments>> parse_each(const std::string& text, const std::st
 
 Result<std::vector<Arguments>> run_arguments(const cli::RunOptions& options) {
   if (options.each_file.empty()) return std::vector<Arguments>{options.arguments};
-  const std::string text = TRY(read_file(options.each_file, kEachFileBytesMax));
+  const std::string text = TRY(read_input_file(options.each_file, kEachFileBytesMax));
   std::vector<Arguments> all = TRY(parse_each(text, options.each_file));
   for (Arguments& arguments : all) {
     arguments.insert(arguments.begin(), options.arguments.begin(), options.arguments.end());

@@ -107,7 +107,7 @@ Result<std::string> template_request(const cli::TemplateOptions& options) {
   if (options.user.empty()) {
     const std::string text = options.messages_file.empty()
                                  ? TRY(read_standard_input())
-                                 : TRY(read_file(options.messages_file, kMessagesBytesMax));
+                                 : TRY(read_input_file(options.messages_file, kMessagesBytesMax));
     return chat_request(text, extras);
   }
   OrderedJson messages = OrderedJson::array();

@@ -1,0 +1,17 @@
+#pragma once
+// The prompt of a verb, from where the user has it.
+//
+// Thread   the main thread; waits for standard input and for pipes.
+#include <string>
+
+#include "base/result.h"
+#include "cli/options.h"
+
+namespace quire {
+
+// The text itself, or what a file, a pipe or standard input holds: "-" stands for that, and so does
+// nothing at all where standard input is no terminal. The newline that ends the last line is left
+// out. InvalidArgument names the flags; TooLarge above 64 MiB.
+Result<std::string> read_prompt(const cli::PromptSource& source);
+
+}  // namespace quire
