@@ -1,13 +1,19 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <sstream>
 #include <utility>
 
+#include "base/utf8.h"
 #include "cli/verb.h"
 
 namespace quire::cli {
 namespace {
+
+// "QUIRE_KV: " if the variable says `text`: the user may not know of it.
+std::string set_by(const char* variable, const std::string& text) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && text == value ? std::string(variable) + ": " : "";
+}
 
 template <typename T>
 struct Choice {
@@ -27,18 +33,21 @@ constexpr Choice<PagePolicyChoice> kPolicies[] = {{"default", PagePolicyChoice::
                                                   {"fcfs-kill", PagePolicyChoice::Default}};
 constexpr Choice<WhenFullChoice> kWhenFull[] = {{"suspend", WhenFullChoice::Suspend},
                                                 {"fcfs-kill", WhenFullChoice::FcfsKill}};
+constexpr Choice<std::uint32_t> kPageSizes[] = {{"8", 8}, {"16", 16}, {"32", 32}};
 constexpr Choice<KvFormatChoice> kKvFormats[] = {
     {"f32", KvFormatChoice::F32}, {"f16", KvFormatChoice::F16}, {"bf16", KvFormatChoice::BF16}};
 
+// `variable` is where the text may come from, if not from a flag.
 template <typename T, std::size_t N>
-Result<T> choose(const char* what, const std::string& text, const Choice<T> (&choices)[N]) {
+Result<T> choose(const char* what, const char* variable, const std::string& text,
+                 const Choice<T> (&choices)[N]) {
   std::string supported;
   for (const Choice<T>& choice : choices) {
     if (text == choice.name) return choice.value;
     supported += (supported.empty() ? "" : ", ") + std::string(choice.name);
   }
-  return Error(ErrorCode::InvalidArgument,
-               std::string("unknown ") + what + " \"" + text + "\" (supported: " + supported + ")");
+  return Error(ErrorCode::InvalidArgument, set_by(variable, text) + "unknown " + what + " \"" +
+                                               text + "\" (supported: " + supported + ")");
 }
 
 }  // namespace
@@ -46,7 +55,7 @@ Result<T> choose(const char* what, const std::string& text, const Choice<T> (&ch
 Result<std::uint64_t> parse_bytes(const std::string& text) {
   const auto wrong = [&text] {
     return Error(ErrorCode::InvalidArgument,
-                 "\"" + text + "\" is no number of bytes (as in 512MiB, 8GiB, 1073741824)");
+                 in_quotes(text) + " is not a number of bytes (as in 512MiB, 8GiB, 1073741824)");
   };
   if (text.empty() || text[0] < '0' || text[0] > '9') return wrong();
   char* end = nullptr;
@@ -136,7 +145,7 @@ void EngineFlags::add_rest(CLI::App& app) {
   app.add_option("--threads", threads, "Worker threads; 0: one for each physical core")
       ->envname("QUIRE_THREADS")
       ->type_name("N")
-      ->check(CLI::Range(0, 1024))
+      ->transform(whole_within(0, 1024))
       ->capture_default_str();
   app.add_option("--kv", kv, "KV cache: paged, or basic (one growing buffer a sequence)")
       ->envname("QUIRE_KV")
@@ -175,17 +184,18 @@ void EngineFlags::add_rest(CLI::App& app) {
          "most twice as long as without, as measured")
       ->envname("QUIRE_PREFILL_BUDGET")
       ->type_name("N")
-      ->check(CLI::Range(0, 1 << 20))
+      ->transform(whole_within(0, 1 << 20))
       ->capture_default_str();
   CLI::Option* pages = app.add_option("--kv-pages", kv_pages, "Pages of the KV pool of each model")
                            ->envname("QUIRE_KV_PAGES")
                            ->type_name("N")
-                           ->check(CLI::Range(1u, 1u << 26));
+                           ->transform(whole_within(1, 1 << 26));
   app.add_option("--kv-memory", kv_memory,
                  "Memory of the KV pool, as in 512MiB, divided among the models; without it and "
                  "--kv-pages a quarter of the machine's, at most 8 GiB")
       ->envname("QUIRE_KV_MEMORY")
       ->type_name("BYTES")
+      ->check(byte_count())
       ->excludes(pages);
 }
 
@@ -202,12 +212,14 @@ void EngineFlags::add_store(CLI::App& app) {
          "memory of their own: to the CPU a larger pool is worth more")
       ->envname("QUIRE_KV_HOST")
       ->type_name("BYTES")
+      ->check(byte_count())
       ->capture_default_str();
   app.add_option("--kv-disk", kv_disk,
                  "Disk, in the store, for KV pages that the pool has no room for and that are "
                  "quicker read than computed; 0 for none")
       ->envname("QUIRE_KV_DISK")
       ->type_name("BYTES")
+      ->check(byte_count())
       ->capture_default_str();
   app.add_flag("--no-store", has_no_store, "Save and open no contexts; leaves the store alone")
       ->envname("QUIRE_NO_STORE");
@@ -239,12 +251,13 @@ Result<EngineOptions> EngineFlags::finish() const {
     options.model = models.front();
     options.further_models.assign(models.begin() + 1, models.end());
   }
-  options.backend = TRY(choose("backend", backend, kBackends));
-  options.kv_mode = TRY(choose("kv cache mode", kv, kKvModes));
-  options.kv_format = TRY(choose("kv format", kv_format, kKvFormats));
-  options.eviction = TRY(choose("eviction policy", eviction, kPolicies));
+  options.backend = TRY(choose("backend", "QUIRE_BACKEND", backend, kBackends));
+  options.kv_mode = TRY(choose("kv cache mode", "QUIRE_KV", kv, kKvModes));
+  options.kv_format = TRY(choose("kv format", "QUIRE_KV_FORMAT", kv_format, kKvFormats));
+  options.eviction = TRY(choose("eviction policy", "QUIRE_EVICTION", eviction, kPolicies));
   if (!when_full.empty()) {
-    options.when_full = TRY(choose("policy for a full pool", when_full, kWhenFull));
+    options.when_full =
+        TRY(choose("policy for a full pool", "QUIRE_WHEN_FULL", when_full, kWhenFull));
   }
   if (eviction == "fcfs-kill") {
     if (!when_full.empty() && options.when_full != WhenFullChoice::FcfsKill) {
@@ -256,11 +269,7 @@ Result<EngineOptions> EngineFlags::finish() const {
   options.batching = TRY(parse_batching(batching));
   options.prefill_row_budget = prefill_budget;
   options.thread_count = threads;
-  if (page_size != 8 && page_size != 16 && page_size != 32) {
-    return Error(ErrorCode::InvalidArgument,
-                 "unknown page size \"" + std::to_string(page_size) + "\" (supported: 8, 16, 32)");
-  }
-  options.page_size = page_size;
+  options.page_size = TRY(choose("page size", "QUIRE_PAGE_SIZE", page_size, kPageSizes));
   if (kv_pages != 0) options.kv_pages = kv_pages;
   if (!kv_memory.empty()) {
     const std::uint64_t bytes = TRY(parse_bytes(kv_memory));
@@ -276,6 +285,7 @@ void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max, const char* p
   options.cpu_seconds_max = cpu_seconds_max;
   app.add_option("--memory-max", memory, "Memory of an instance")
       ->type_name("BYTES")
+      ->check(byte_count())
       ->capture_default_str();
   app.add_option("--cpu-seconds-max", options.cpu_seconds_max,
                  "CPU time of an instance, without the model's")
@@ -285,13 +295,14 @@ void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max, const char* p
   app.add_option("--output-max", output,
                  "What an instance may say and send in all: messages, log and files")
       ->type_name("BYTES")
+      ->check(byte_count())
       ->capture_default_str();
   app.add_option("--pages-max", options.page_count_max,
                  std::string("KV pages of an instance, so that one cannot hold those of all; "
                              "without it ") +
                      pages)
       ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 26));
+      ->transform(whole_within(1, 1 << 26));
   app.add_option("--limit", limits,
                  "A limit of an instance by its name, over what the options above say; sizes as in "
                  "512MiB, times as in 500ms or 3600s. May be given again. NAME is one of " +
@@ -325,50 +336,24 @@ Result<InstanceOptions> InstanceFlags::finish(const CLI::App& app) const {
 void SamplingFlags::add_all(CLI::App& app) {
   app.add_option("--temperature", options.temperature, "0: the most probable token, always")
       ->type_name("X")
+      ->check(real_within(0.0, 100.0))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Equal seeds give equal tokens")
       ->type_name("S")
+      ->transform(whole_within(0, UINT64_MAX))
       ->capture_default_str();
   app.add_option("--top-k", options.top_k, "Only the K most probable tokens; 0: no limit")
       ->type_name("K")
+      ->transform(whole_within(0, UINT32_MAX))
       ->capture_default_str();
   app.add_option("--top-p", options.top_p, "Only tokens that together have this probability")
       ->type_name("X")
+      ->check(probability_above_zero())
       ->capture_default_str();
   app.add_option("--min-p", options.min_p, "Only tokens at least so probable as X times the first")
       ->type_name("X")
+      ->check(real_within(0.0, 1.0))
       ->capture_default_str();
-}
-
-Result<SamplingOptions> SamplingFlags::finish() const {
-  const auto within = [](double value, double low, double high) {
-    return std::isfinite(value) && value >= low && value <= high;
-  };
-  if (!within(options.temperature, 0.0, 100.0)) {
-    return Error(ErrorCode::InvalidArgument, "--temperature lies between 0 and 100");
-  }
-  if (!within(options.top_p, 0.0, 1.0) || options.top_p == 0.0) {
-    return Error(ErrorCode::InvalidArgument, "--top-p is above 0 and at most 1");
-  }
-  if (!within(options.min_p, 0.0, 1.0)) {
-    return Error(ErrorCode::InvalidArgument, "--min-p lies between 0 and 1");
-  }
-  return options;
-}
-
-CLI::Validator real_within(double least, double most) {
-  std::ostringstream range;
-  range << least << " - " << most;
-  const auto check = [least, most](std::string& text) {
-    double value = 0.0;
-    if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) {
-      return std::string();
-    }
-    std::ostringstream wrong;
-    wrong << '"' << text << "\" is no number from " << least << " to " << most;
-    return wrong.str();
-  };
-  return CLI::Validator(check, "FLOAT in [" + range.str() + "]");
 }
 
 void add_json(CLI::App& app, OutputStyle& output) {

@@ -1,9 +1,13 @@
 #include "cli/parse.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "cli/verb.h"
+#include "cli/word_check.h"
+
+extern "C" char** environ;
 
 namespace quire::cli {
 namespace {
@@ -20,43 +24,39 @@ constexpr const char* kFooter = R"(Examples:
 Exit codes:
   0    done
   1    the work failed; the message says what, which and how much
-  2    a flag, a value or a verb that does not exist
+  2    a verb or flag that does not exist, or a value that a flag does not take
   3    a model or a file that is not there
-  4    the program (the guest) is no module, trapped, or ran into a limit
+  4    the program (the guest) is not a module, returned an error or an exit code that is not 0,
+       trapped, was stopped, or ran into a limit
   130  interrupted
 
 Flags of the engine may also be set as environment variables: --kv-format as QUIRE_KV_FORMAT.)";
 
-// CLI11 sees arguments from last to first.
-std::vector<std::string> reversed(const std::vector<std::string>& arguments, std::size_t end) {
-  std::vector<std::string> out(arguments.begin(),
-                               arguments.begin() + static_cast<std::ptrdiff_t>(end));
-  std::reverse(out.begin(), out.end());
-  return out;
-}
-
-std::vector<std::string> tail(const std::vector<std::string>& arguments, std::size_t begin) {
-  return {arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end()};
+// What follows "--" belongs to the program of `run` and `bench launch`, and to the compiler of
+// `build`, flags included.
+CommandWords split(const std::vector<std::string>& arguments) {
+  const auto begins_with = [&](const std::vector<std::string>& verb) {
+    return arguments.size() >= verb.size() &&
+           std::equal(verb.begin(), verb.end(), arguments.begin());
+  };
+  CommandWords command;
+  if (begins_with({"run"}) || begins_with({"bench", "launch"})) {
+    command.hands_rest_to = "the program";
+  } else if (begins_with({"build"})) {
+    command.hands_rest_to = "the compiler";
+  }
+  const auto end = command.hands_rest_to.empty()
+                       ? arguments.end()
+                       : std::find(arguments.begin(), arguments.end(), "--");
+  command.words.assign(arguments.begin(), end);
+  if (end != arguments.end()) command.after_dashes.assign(end + 1, arguments.end());
+  return command;
 }
 
 void hand_on(Request& request, std::vector<std::string> rest) {
   if (auto* run = std::get_if<RunOptions>(&request)) run->arguments = std::move(rest);
   if (auto* bench = std::get_if<BenchLaunchOptions>(&request)) bench->arguments = std::move(rest);
   if (auto* build = std::get_if<BuildOptions>(&request)) build->flags = std::move(rest);
-}
-
-const CLI::App* deepest(const CLI::App& app) {
-  const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-  return at;
-}
-
-std::string full_name(const CLI::App& app) {
-  std::string name = app.get_name();
-  for (const CLI::App* at = app.get_parent(); at != nullptr; at = at->get_parent()) {
-    name = at->get_name() + " " + name;
-  }
-  return name;
 }
 
 // CLI11 puts the verb's own name behind what it is given.
@@ -69,6 +69,87 @@ Parsed usage_error(const std::string& what, const CLI::App& app) {
   parsed.text = what + "\nSee: " + full_name(app) + " --help\n";
   parsed.exit_code = ExitCode::Usage;
   return parsed;
+}
+
+// A value that came from the environment is an error of the variable, not of the flag.
+std::string with_variable(std::string message, const CheckedWords& checked) {
+  for (const CLI::Option* each : checked.verb->get_options()) {
+    const std::string name = each->get_name();
+    if (!message.starts_with(name + ":") && !message.starts_with(name + " ")) continue;
+    if (each->get_envname().empty() || checked.given.contains(each)) continue;
+    if (std::getenv(each->get_envname().c_str()) == nullptr) continue;
+    message.replace(0, name.size(), each->get_envname() + " (which stands for " + name + ")");
+    break;
+  }
+  return message;
+}
+
+// CLI11 puts "--flag: " before what a validator says.
+std::string with_subject(std::string message) {
+  const std::size_t colon = message.find(": must be ");
+  if (colon != std::string::npos) message.erase(colon, 1);
+  return message;
+}
+
+// A flag wins over a variable that excludes it.
+void prefer_flags(const std::vector<Verb>& verbs, const CheckedWords& checked) {
+  for (const Verb& verb : verbs) {
+    if (verb.app != checked.verb) continue;
+    for (CLI::Option* each : verb.app->get_options()) {
+      if (!checked.given.contains(each)) continue;
+      for (CLI::Option* other : each->get_excludes()) {
+        if (!checked.given.contains(other)) other->envname("");
+      }
+    }
+  }
+}
+
+// What the verb lacks, in words: CLI11 gives the names alone.
+std::string missing_text(const CLI::App& verb, std::string message) {
+  for (const CLI::Option* each : verb.get_options()) {
+    if (message != each->get_name() + " is required") continue;
+    message = full_name(verb) + " needs " + each->get_name();
+    if (each->nonpositional()) message += " " + each->get_type_name();
+    return message + ": " + each->get_description();
+  }
+  constexpr std::string_view kOneOf = "Exactly 1 option from [";
+  const std::size_t end = message.find(']');
+  if (message.starts_with(kOneOf) && end != std::string::npos) {
+    std::string names = message.substr(kOneOf.size(), end - kOneOf.size());
+    for (std::size_t at; (at = names.find(',')) != std::string::npos;)
+      names.replace(at, 1, " and ");
+    return full_name(verb) + " takes exactly one of " + names;
+  }
+  return message;
+}
+
+std::string error_text(const CLI::ParseError& error, const CheckedWords& checked,
+                       const CommandWords& command) {
+  const CLI::App& verb = *checked.verb;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::vector<std::string> left_over = verb.remaining();
+    if (!left_over.empty()) return too_many_words(verb, command, left_over);
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    return missing_text(verb, error.what());
+  }
+  return with_variable(with_subject(error.what()), checked);
+}
+
+// The options of the verb that was parsed.
+Parsed finished(const std::vector<Verb>& verbs, const CheckedWords& checked, const CLI::App& app) {
+  for (const Verb& verb : verbs) {
+    if (!verb.app->parsed()) continue;
+    Result<Request> request = verb.finish();
+    if (!request.ok()) {
+      const std::string message(request.error().message());
+      return usage_error(with_variable(message, checked), *verb.app);
+    }
+    Parsed parsed;
+    parsed.request = std::move(request).take();
+    return parsed;
+  }
+  return usage_error("no verb was given", app);
 }
 
 }  // namespace
@@ -90,40 +171,29 @@ Parsed parse(const std::vector<std::string>& arguments) {
   add_kv(app, verbs);
   add_bench(app, verbs);
 
-  // What follows "--" belongs to the program of `run` and `bench launch`, and to the compiler of
-  // `build`, flags included.
-  std::size_t end = arguments.size();
-  const auto begins_with = [&](const std::vector<std::string>& verb) {
-    return arguments.size() >= verb.size() &&
-           std::equal(verb.begin(), verb.end(), arguments.begin());
-  };
-  if (begins_with({"run"}) || begins_with({"build"}) || begins_with({"bench", "launch"})) {
-    end = static_cast<std::size_t>(std::find(arguments.begin(), arguments.end(), "--") -
-                                   arguments.begin());
-  }
+  const CommandWords command = split(arguments);
+  CheckedWords checked;
+  const Result<void> known = check_words(app, command, checked);
+  if (arguments.empty()) return {{}, app.help(), ExitCode::Usage, {}};
+  if (!known.ok()) return usage_error(std::string(known.error().message()), *checked.verb);
+  Parsed parsed;
   try {
-    app.parse(reversed(arguments, end));
+    prefer_flags(verbs, checked);
+    app.parse(std::vector<std::string>(command.words.rbegin(), command.words.rend()));
+    parsed = finished(verbs, checked, app);
   } catch (const CLI::CallForHelp&) {
-    return {{}, help_of(*deepest(app)), ExitCode::Ok};
+    parsed = {{}, help_of(*checked.verb), ExitCode::Ok, {}};
   } catch (const CLI::CallForAllHelp&) {
-    return {{}, app.help("", CLI::AppFormatMode::All), ExitCode::Ok};
+    parsed = {{}, app.help("", CLI::AppFormatMode::All), ExitCode::Ok, {}};
   } catch (const CLI::CallForVersion&) {
-    return {{}, app.version() + "\n", ExitCode::Ok};
+    parsed = {{}, app.version() + "\n", ExitCode::Ok, {}};
   } catch (const CLI::ParseError& error) {
-    if (arguments.empty()) return {{}, app.help(), ExitCode::Usage};
-    return usage_error(error.what(), *deepest(app));
+    parsed = usage_error(error_text(error, checked, command), *checked.verb);
   }
-
-  for (const Verb& verb : verbs) {
-    if (!verb.app->parsed()) continue;
-    Result<Request> request = verb.finish();
-    if (!request.ok()) return usage_error(std::string(request.error().message()), *verb.app);
-    Parsed parsed;
-    parsed.request = std::move(request).take();
-    if (end < arguments.size()) hand_on(*parsed.request, tail(arguments, end + 1));
-    return parsed;
-  }
-  return usage_error("no verb was given", app);
+  if (parsed.request && !command.hands_rest_to.empty())
+    hand_on(*parsed.request, command.after_dashes);
+  parsed.warnings = misspelt_variables(app, environ);
+  return parsed;
 }
 
 }  // namespace quire::cli

@@ -28,6 +28,7 @@ struct Parsed {
   // Without a request: help or a version for standard output (Ok), or what is wrong (Usage).
   std::string text;
   ExitCode exit_code = ExitCode::Ok;
+  std::vector<std::string> warnings;  // What may be a mistake and stops nothing; a line each.
 };
 
 // `arguments` without the program's own name. Every flag of the engine may also be an environment

@@ -140,7 +140,7 @@ TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
             "--compile-memory-max 1MiB: the compiler alone needs 64MiB");
   EXPECT_EQ(
       first_line_of_usage_error({"serve", "--compile-memory-max", "much"}),
-      "--compile-memory-max: \"much\" is no number of bytes (as in 512MiB, 8GiB, 1073741824)");
+      "--compile-memory-max: \"much\" is not a number of bytes (as in 512MiB, 8GiB, 1073741824)");
 }
 
 TEST(Parse, ARunOnAServerTakesWhatAClientMaySay) {
@@ -341,6 +341,8 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
            {"eval"},
            {"eval", "--text", "a", "--ids", "b"},
            {"model"},
+           {"help"},
+           {"--no-such-flag"},
            {"bench", "pages", "--trace", "a"},
            {"bench", "pages", "--capacity", "5"},
            {"bench", "pages", "--policy", "lru"},
@@ -372,25 +374,101 @@ TEST(Parse, ARealNumberOutsideItsRangeIsRefusedAndSoIsWhatIsNone) {
     }
   }
   EXPECT_EQ(first_line_of_usage_error({"serve", "--grace", "nan"}),
-            "--grace: \"nan\" is no number from 0 to 1e+06");
+            "--grace: \"nan\" is not a number (it must be from 0 to 1000000)");
   EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--grace", "1e6"}).grace_seconds, 1e6);
   EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--grace", "0"}).grace_seconds, 0.0);
 }
 
-TEST(Parse, EveryVerbHasHelpWithExamples) {
-  for (const char* verb : {"run", "generate", "chat", "eval", "model", "tokenize", "detokenize",
-                           "template", "build", "new", "doctor"}) {
-    const Parsed parsed = parse({verb, "--help"});
-    EXPECT_EQ(parsed.exit_code, ExitCode::Ok) << verb;
-    EXPECT_NE(parsed.text.find("Examples:"), std::string::npos) << verb;
-    EXPECT_NE(parsed.text.find(std::string("Usage: quire ") + verb + " "), std::string::npos)
-        << parsed.text;
+TEST(Parse, EveryVerbHasHelpWithExamplesOfItself) {
+  const auto has_own_examples = [](const std::vector<std::string>& verb) {
+    std::vector<std::string> arguments = verb;
+    arguments.emplace_back("--help");
+    const Parsed parsed = parse(arguments);
+    std::string name = "quire";
+    for (const std::string& each : verb) name += " " + each;
+    EXPECT_EQ(parsed.exit_code, ExitCode::Ok) << name;
+    EXPECT_NE(parsed.text.find("Usage: " + name + " "), std::string::npos) << parsed.text;
+    const std::size_t examples = parsed.text.find("Examples:");
+    ASSERT_NE(examples, std::string::npos) << name;
+    EXPECT_NE(parsed.text.find("  " + name, examples), std::string::npos) << parsed.text;
+  };
+  for (const char* verb :
+       {"run", "serve", "status", "generate", "chat", "eval", "model", "tokenize", "detokenize",
+        "template", "build", "new", "doctor", "kv", "bench"}) {
+    has_own_examples({verb});
   }
-  for (const char* verb : {"kv", "generate", "pages"}) {
-    EXPECT_NE(parse({"bench", verb, "--help"}).text.find("Examples:"), std::string::npos) << verb;
+  for (const char* verb : {"list", "show", "add", "remove", "verify"}) {
+    has_own_examples({"model", verb});
+  }
+  for (const char* verb :
+       {"list", "show", "export", "import", "delete", "verify", "gc", "tree", "why"}) {
+    has_own_examples({"kv", verb});
+  }
+  for (const char* verb : {"kv", "generate", "restore", "pressure", "sink", "batching", "scheduler",
+                           "arrival", "launch", "overhead", "calls", "pages"}) {
+    has_own_examples({"bench", verb});
   }
   EXPECT_NE(parse({"--help"}).text.find("Exit codes:"), std::string::npos);
   EXPECT_EQ(parse({"--version"}).text, std::string("quire ") + QUIRE_VERSION + "\n");
+}
+
+TEST(Parse, AVerbThatDoesNotExistIsNamedWithTheOneThatWasMeant) {
+  EXPECT_EQ(first_line_of_usage_error({"serv"}), "there is no verb \"serv\"; did you mean serve?");
+  EXPECT_EQ(first_line_of_usage_error({"genrate", "--prompt", "a"}),
+            "there is no verb \"genrate\"; did you mean generate?");
+  EXPECT_EQ(first_line_of_usage_error({"help"}),
+            "there is no verb \"help\"; quire --help lists the verbs, and quire VERB --help "
+            "explains one");
+  EXPECT_EQ(first_line_of_usage_error({"kv", "lst"}),
+            "there is no verb \"lst\" of quire kv; did you mean list?");
+  EXPECT_EQ(first_line_of_usage_error({"model"}),
+            "quire model needs a verb: list, show, add, remove, verify");
+  EXPECT_EQ(first_line_of_usage_error({"hello.wasm", "--json"}),
+            "\"hello.wasm\" is not a verb; quire run hello.wasm runs it");
+  EXPECT_EQ(first_line_of_usage_error({"hello.cpp"}),
+            "\"hello.cpp\" is not a verb; quire build hello.cpp makes a program of it");
+  EXPECT_NE(first_line_of_usage_error({"frobnicate"}).find("there are: run, serve, "),
+            std::string::npos);
+}
+
+TEST(Parse, AFlagThatDoesNotExistIsNamedWithTheOneThatWasMeant) {
+  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "x", "--max-token", "5"}),
+            "there is no flag --max-token of quire generate; did you mean --max-tokens?");
+  EXPECT_EQ(first_line_of_usage_error({"run", "--hepl"}),
+            "there is no flag --hepl of quire run; did you mean --help?");
+  EXPECT_EQ(first_line_of_usage_error({"generate", "-prompt", "x"}),
+            "there is no flag -prompt of quire generate; did you mean --prompt?");
+  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "x", "--temp=2"}),
+            "there is no flag --temp of quire generate; did you mean --temperature?");
+  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "x", "--each", "f"}),
+            "there is no flag --each of quire generate; quire run has it");
+  EXPECT_EQ(first_line_of_usage_error({"--json", "generate"}).substr(0, 37),
+            "--json follows the verb that it is fo");
+  EXPECT_EQ(first_line_of_usage_error({"--verison"}),
+            "there is no flag --verison; did you mean --version?");
+}
+
+TEST(Parse, AFlagOfTheProgramThatStandsBeforeTheDashesIsShownItsPlace) {
+  EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "--prompt", "hi you"}),
+            "--prompt is not a flag of quire run. What follows \"--\" goes to the program: quire "
+            "run p.wasm -- --prompt \"hi you\"");
+  EXPECT_EQ(
+      first_line_of_usage_error({"run", "p.wasm", "--prompt", "hi", "--", "--max-tokens", "5"}),
+      "--prompt is not a flag of quire run. What follows \"--\" goes to the program: quire "
+      "run p.wasm -- --prompt hi --max-tokens 5");
+  EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "--jsn"}),
+            "there is no flag --jsn of quire run; did you mean --json? If it is for the program: "
+            "quire run p.wasm -- --jsn");
+  EXPECT_EQ(
+      first_line_of_usage_error({"build", "p.cpp", "-O3"}),
+      "-O3 is not a flag of quire build. What follows \"--\" goes to the compiler: quire build "
+      "p.cpp -- -O3");
+  EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "hi"}),
+            "\"hi\" is one word too many: quire run takes only PROGRAM. What follows \"--\" goes "
+            "to the program: quire run p.wasm -- hi");
+  EXPECT_EQ(first_line_of_usage_error({"chat", "What", "is", "it?"}),
+            "\"is\" is one word too many: quire chat takes only MESSAGE; put a text of several "
+            "words in quotes");
 }
 
 // Standard input may hold the prompt: the command knows whether it does.
@@ -404,6 +482,115 @@ TEST(Parse, APromptIsAWordAFlagAFileOrStandardInput) {
   EXPECT_EQ(neither.prompt.file, "");
   EXPECT_EQ(parsed_as<ChatOptions>({"chat", "--prompt-file", "f"}).message.file, "f");
   EXPECT_FALSE(parsed_as<ChatOptions>({"chat"}).message.text.has_value());
+}
+
+TEST(Parse, AMissingValueIsNamed) {
+  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt"}), "--prompt needs a value: TEXT");
+  EXPECT_EQ(first_line_of_usage_error({"generate", "--prompt", "--max-tokens", "5"}),
+            "--prompt needs a value: TEXT; --max-tokens is a flag (if it is the value, write "
+            "--prompt=--max-tokens)");
+  EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "--prompt=--max-tokens"}).prompt.text,
+            "--max-tokens");
+  EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "--prompt", "-5 is"}).prompt.text, "-5 is");
+  EXPECT_EQ(first_line_of_usage_error({"eval"}),
+            "quire eval takes exactly one of --text and --ids");
+  EXPECT_NE(first_line_of_usage_error({"run"}).find("quire run needs PROGRAM: "),
+            std::string::npos);
+}
+
+TEST(Parse, ANumberThatIsNoneIsNamedWithItsFlagAndWhatIsExpected) {
+  const auto error = [](const std::string& flag, const std::string& value) {
+    return first_line_of_usage_error({"generate", "--prompt", "x", flag, value});
+  };
+  EXPECT_EQ(error("--temperature", "hot"),
+            "--temperature: \"hot\" is not a number (it must be from 0 to 100)");
+  EXPECT_EQ(error("--max-tokens", "abc"),
+            "--max-tokens: \"abc\" is not a whole number (it must be from 1 to 16777216)");
+  EXPECT_EQ(error("--max-tokens", "0"), "--max-tokens must be from 1 to 16777216, not 0");
+  EXPECT_EQ(error("--max-tokens", "-3"), "--max-tokens must be from 1 to 16777216, not -3");
+  EXPECT_EQ(error("--top-p", "2"), "--top-p must be above 0 and at most 1, not 2");
+  EXPECT_EQ(error("--top-p", "0"), "--top-p must be above 0 and at most 1, not 0");
+  EXPECT_EQ(error("--top-k", "4294967296"), "--top-k must be from 0 to 4294967295, not 4294967296");
+  EXPECT_EQ(error("--seed", "18446744073709551616"),
+            "--seed must be from 0 to 18446744073709551615, not 18446744073709551616");
+  EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "-p", "x", "-n", "010"}).max_tokens, 10u);
+}
+
+TEST(Parse, EveryFlagThatTakesANumberSaysWhichValueWasNone) {
+  for (const std::vector<std::string>& flag :
+       std::vector<std::vector<std::string>>{{"run", "p.wasm", "--threads"},
+                                             {"run", "p.wasm", "--tenant"},
+                                             {"run", "p.wasm", "--pages-max"},
+                                             {"run", "p.wasm", "--memory-max"},
+                                             {"run", "p.wasm", "--output-max"},
+                                             {"run", "p.wasm", "--page-size"},
+                                             {"run", "p.wasm", "--prefill-budget"},
+                                             {"run", "p.wasm", "--kv-pages"},
+                                             {"run", "p.wasm", "--kv-memory"},
+                                             {"run", "p.wasm", "--kv-host"},
+                                             {"serve", "--instances"},
+                                             {"serve", "--launch-queue"},
+                                             {"serve", "--connections"},
+                                             {"serve", "--compile-seconds-max"},
+                                             {"generate", "-p", "x", "--top-k"},
+                                             {"generate", "-p", "x", "--min-p"},
+                                             {"generate", "-p", "x", "--seed"},
+                                             {"chat", "--max-tokens"},
+                                             {"eval", "--text", "f", "--chunk"},
+                                             {"kv", "list", "--tenant"},
+                                             {"kv", "why", "r.json", "--instance"},
+                                             {"bench", "kv", "--lengths"},
+                                             {"bench", "generate", "--streams"},
+                                             {"bench", "generate", "--repetitions"},
+                                             {"bench", "overhead", "--instances"},
+                                             {"bench", "launch", "p.wasm", "--simultaneous"},
+                                             {"bench", "scheduler", "--requests"}}) {
+    std::vector<std::string> arguments = flag;
+    arguments.emplace_back("12x");
+    const std::string error = first_line_of_usage_error(arguments);
+    EXPECT_NE(error.find("\"12x\""), std::string::npos) << flag.back() << ": " << error;
+    if (flag.back() != "--page-size") {
+      EXPECT_EQ(error.find(flag.back() + ":"), 0u) << error;
+    }
+  }
+  EXPECT_EQ(first_line_of_usage_error({"detokenize", "12x"}),
+            "IDS: \"12x\" is not a whole number (it must be from 0 to 4294967295)");
+}
+
+TEST(Parse, AWrongValueOfAVariableIsNamedByTheVariable) {
+  const auto error_with = [](const char* name, const char* value) {
+    setenv(name, value, 1);
+    const std::string error = first_line_of_usage_error({"run", "p.wasm"});
+    unsetenv(name);
+    return error;
+  };
+  EXPECT_EQ(error_with("QUIRE_KV_PAGES", "abc"),
+            "QUIRE_KV_PAGES (which stands for --kv-pages): \"abc\" is not a whole number (it must "
+            "be from 1 to 67108864)");
+  EXPECT_EQ(error_with("QUIRE_KV_PAGES", "0"),
+            "QUIRE_KV_PAGES (which stands for --kv-pages) must be from 1 to 67108864, not 0");
+  EXPECT_EQ(error_with("QUIRE_KV", "x"),
+            "QUIRE_KV: unknown kv cache mode \"x\" (supported: basic, paged)");
+}
+
+TEST(Parse, AFlagWinsOverAVariableThatExcludesIt) {
+  setenv("QUIRE_KV_PAGES", "64", 1);
+  const auto options = parsed_as<RunOptions>({"run", "p.wasm", "--kv-memory", "1GiB"});
+  unsetenv("QUIRE_KV_PAGES");
+  EXPECT_EQ(options.engine.kv_memory_bytes, std::uint64_t{1} << 30);
+  EXPECT_FALSE(options.engine.kv_pages.has_value());
+}
+
+TEST(Parse, AMisspeltVariableIsAWarningAndStopsNothing) {
+  setenv("QUIRE_KV_PAGE", "64", 1);
+  setenv("QUIRE_SOMETHING_ELSE", "1", 1);
+  const Parsed parsed = parse({"run", "p.wasm"});
+  unsetenv("QUIRE_KV_PAGE");
+  unsetenv("QUIRE_SOMETHING_ELSE");
+  EXPECT_TRUE(parsed.request.has_value());
+  EXPECT_EQ(parsed.warnings,
+            std::vector<std::string>{
+                "Quire reads no variable QUIRE_KV_PAGE; did you mean QUIRE_KV_PAGES?"});
 }
 
 TEST(Parse, AnEnvironmentVariableStandsInForAFlagAndAFlagWins) {
@@ -448,7 +635,7 @@ TEST(Parse, PagesThatThePoolHasNoRoomForGoWhereOneSays) {
   EXPECT_EQ(chosen.engine.kv_host_bytes, std::uint64_t{512} << 20);
   EXPECT_EQ(chosen.engine.kv_disk_bytes, std::uint64_t{2} << 30);
   EXPECT_EQ(first_line_of_usage_error({"run", "p.wasm", "--kv-disk", "much"}),
-            "\"much\" is no number of bytes (as in 512MiB, 8GiB, 1073741824)");
+            "--kv-disk: \"much\" is not a number of bytes (as in 512MiB, 8GiB, 1073741824)");
 }
 
 TEST(Parse, OnlyARunTakesTheStore) {

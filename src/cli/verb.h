@@ -28,7 +28,7 @@ struct EngineFlags {
   std::string kv_format = "f16";
   std::string kv_memory;
   std::uint32_t kv_pages = 0;
-  std::uint32_t page_size = 16;
+  std::string page_size = "16";
   std::string eviction = "default";
   std::string when_full;  // Empty: as the eviction says.
   std::string batching = "adaptive";
@@ -63,13 +63,16 @@ struct InstanceFlags {
 struct SamplingFlags {
   SamplingOptions options;
   void add_all(CLI::App& app);
-  Result<SamplingOptions> finish() const;
 };
 
 void add_json(CLI::App& app, OutputStyle& output);
 
-// A real number of `least` to `most`. CLI::Range lets nan pass, which is neither below nor above.
+// A number from `least` to `most`, in decimal. CLI::Range does not say which flag takes what, lets
+// nan pass, and CLI11 reads 010 as 8: so whole_within() is given to transform(), not to check().
+CLI::Validator whole_within(std::uint64_t least, std::uint64_t most);
 CLI::Validator real_within(double least, double most);
+CLI::Validator probability_above_zero();  // At most 1.
+CLI::Validator byte_count();              // As parse_bytes() reads it.
 
 // "512MiB", "8G", "1073741824": a count of bytes. Units are powers of 1024.
 Result<std::uint64_t> parse_bytes(const std::string& text);

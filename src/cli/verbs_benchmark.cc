@@ -20,7 +20,7 @@ void add_count(CLI::App& verb, const char* name, std::uint32_t& value, const cha
                std::uint32_t least = 1, std::uint32_t most = 1u << 20) {
   verb.add_option(name, value, meaning)
       ->type_name("N")
-      ->check(CLI::Range(least, most))
+      ->transform(whole_within(least, most))
       ->capture_default_str();
 }
 
@@ -29,6 +29,7 @@ void add_counts(CLI::App& verb, const char* name, std::vector<std::uint32_t>& va
   verb.add_option(name, values, meaning)
       ->delimiter(',')
       ->type_name("N,N,...")
+      ->transform(whole_within(1, 1 << 20))
       ->capture_default_str();
 }
 
@@ -185,7 +186,7 @@ Verb add_scheduler(CLI::App& bench) {
   verb->add_option("--requests", options->streams, "Streams that decode in each step")
       ->delimiter(',')
       ->type_name("N,N,...")
-      ->check(CLI::Range(1, 4096))
+      ->transform(whole_within(1, 4096))
       ->capture_default_str();
   add_json(*verb, options->output);
   verb->footer(
@@ -222,7 +223,7 @@ Verb add_launch(CLI::App& bench) {
   verb->add_option("--simultaneous", options.simultaneous, "Launches at once, each by a client")
       ->delimiter(',')
       ->type_name("N,N,...")
-      ->check(CLI::Range(1u, 1000u))
+      ->transform(whole_within(1, 1000))
       ->capture_default_str();
   add_count(*verb, "--programs", options.program_count,
             "Different programs at once that the server has never seen; 0: not measured", 0, 256);
@@ -276,7 +277,7 @@ Verb add_calls(CLI::App& bench) {
   verb->add_option("--instances", options.streams, "Programs alive, one of which calls at a time")
       ->delimiter(',')
       ->type_name("N,N,...")
-      ->check(CLI::Range(1, 1000))
+      ->transform(whole_within(1, 1000))
       ->capture_default_str();
   verb->add_option("--program", options.program,
                    "The guest, instead of bench/call_loop.wasm beside this program")
@@ -295,6 +296,9 @@ Verb add_calls(CLI::App& bench) {
 void add_bench(CLI::App& app, std::vector<Verb>& verbs) {
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine with a model");
   bench->require_subcommand(1);
+  bench->footer(R"(Examples:
+  quire bench generate
+  quire bench kv --lengths 1024,4096 --json)");
   for (const auto add :
        {add_kv, add_generate_speed, add_restore, add_pressure, add_sink, add_batching,
         add_scheduler, add_arrival, add_launch, add_overhead, add_calls}) {

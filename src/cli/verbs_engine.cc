@@ -74,6 +74,7 @@ Verb add_run(CLI::App& app) {
                    "With --server: the tenant of it that the program belongs to and is charged to "
                    "(quire serve --tenant)")
       ->type_name("N")
+      ->transform(whole_within(0, UINT32_MAX))
       ->capture_default_str();
   verb->add_option("--deadline", state->options.deadline_seconds,
                    "Seconds after its launch by which the program should be done: of the work of "
@@ -97,10 +98,10 @@ Verb add_run(CLI::App& app) {
   add_json(*verb, state->options.output);
   verb->footer(
       R"(What the program sends goes to standard output, lines of standard input reach its receive(), its log
-and a closing line (tokens, tokens/s, time to first token, pages used and found in cache) go to
-standard error. Arguments of the program follow after "--". Its receive_file() gets the files of
---send-file; the end of standard input comes behind them.
-Files are nowhere else for a program, so a long prompt reaches it by one of these two.
+and a closing line go to standard error: tokens computed, tokens/s, time to the first token, the most
+pages held at once, tokens found in the cache of those asked for. Arguments of the program follow after
+"--", at most 1 MiB of them. Its receive_file() gets the files of --send-file; the end of standard input
+comes after them. A program has no other way to files: a long prompt reaches it by one of these two.
 
 With --server the program runs there and all else is the same: it is uploaded unless the server has it,
 Ctrl-C stops it, and its limits are at most the server's. Flags of the engine are the server's then.
@@ -169,7 +170,7 @@ Verb add_generate(CLI::App& app) {
       ->excludes(prompt);
   verb->add_option("-n,--max-tokens", state->options.max_tokens, "At most so many tokens")
       ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 24))
+      ->transform(whole_within(1, 1 << 24))
       ->capture_default_str();
   verb->add_flag("--ignore-eos", state->options.ignore_eos, "Go on past the end-of-text token");
   state->sampling.add_all(*verb);
@@ -186,7 +187,7 @@ Examples:
   quire generate --prompt "Once upon a time" --temperature 0.8 --seed 7 --json)");
   return {verb, [state, words]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
-            state->options.sampling = TRY(state->sampling.finish());
+            state->options.sampling = state->sampling.options;
             if (words->count() > 0) state->options.prompt.text = state->words;
             return Request(state->options);
           }};
@@ -211,7 +212,7 @@ Verb add_chat(CLI::App& app) {
   verb->add_option("--system", state->options.system, "The system message")->type_name("TEXT");
   verb->add_option("-n,--max-tokens", state->options.max_tokens, "At most so many tokens a reply")
       ->type_name("N")
-      ->check(CLI::Range(1u, 1u << 24))
+      ->transform(whole_within(1, 1 << 24))
       ->capture_default_str();
   state->sampling.add_all(*verb);
   state->engine.add_all(*verb);
@@ -225,7 +226,7 @@ Examples:
   quire chat --system "Answer in one sentence." "What is a page table?")");
   return {verb, [state]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
-            state->options.sampling = TRY(state->sampling.finish());
+            state->options.sampling = state->sampling.options;
             return Request(state->options);
           }};
 }
@@ -252,7 +253,7 @@ Verb add_eval(CLI::App& app) {
   verb->add_option("--chunk", state->options.chunk,
                    "Tokens of one forward pass; any gives the same bits")
       ->type_name("N")
-      ->check(CLI::Range(1u, 2048u))
+      ->transform(whole_within(1, 2048))
       ->capture_default_str();
   state->engine.add_all(*verb);
   add_json(*verb, state->options.output);

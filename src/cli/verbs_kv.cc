@@ -14,6 +14,7 @@ Verb verb_of(CLI::App& app, KvState options, const char* examples) {
       ->type_name("FOLDER");
   app.add_option("--tenant", options->tenant, "Whose; programs that are run here are tenant 0")
       ->type_name("N")
+      ->transform(whole_within(0, UINT32_MAX))
       ->capture_default_str();
   add_json(app, options->output);
   app.footer(std::string("Examples:\n") + examples);
@@ -45,6 +46,10 @@ void add_name(CLI::App& app, const KvState& options) {
 void add_kv(CLI::App& app, std::vector<Verb>& verbs) {
   CLI::App* kv = app.add_subcommand("kv", "The saved contexts, and the pages of a run");
   kv->require_subcommand(1);
+  kv->footer(R"(Examples:
+  quire kv list
+  quire kv export manual manual.quirekv
+  quire run program.wasm --kv-report report.json && quire kv why report.json)");
 
   const KvState list = state_of(KvAction::List);
   CLI::App* list_verb = kv->add_subcommand("list", "Name, tokens, pages, size, times of each");
@@ -99,7 +104,8 @@ void add_kv(CLI::App& app, std::vector<Verb>& verbs) {
   CLI::App* why_verb =
       kv->add_subcommand("why", "Tokens that a run saved, and why it computed the others");
   why_verb->add_option("--instance", why->instance, "Only of this one; from 0, in order of launch")
-      ->type_name("N");
+      ->type_name("N")
+      ->transform(whole_within(0, UINT32_MAX));
   verbs.push_back(report_verb_of(*why_verb, why,
                                  "  quire kv why report.json\n"
                                  "  quire kv why report.json --instance 3"));

@@ -90,9 +90,8 @@ namespace {
 // The compiler takes about 20 MiB before it has seen a module.
 Result<std::uint64_t> compile_memory(const std::string& text) {
   constexpr std::uint64_t kLeast = std::uint64_t{64} << 20;
-  Result<std::uint64_t> bytes = parse_bytes(text);
-  if (!bytes.ok()) return std::move(bytes).take_error().while_("--compile-memory-max");
-  if (bytes.value() >= kLeast) return bytes;
+  const std::uint64_t bytes = TRY(parse_bytes(text));
+  if (bytes >= kLeast) return bytes;
   return Error(ErrorCode::InvalidArgument,
                "--compile-memory-max " + text + ": the compiler alone needs 64MiB");
 }
@@ -123,7 +122,7 @@ Verb add_serve(CLI::App& app) {
                    "Programs at once, until their last word was taken")
       ->envname("QUIRE_INSTANCES")
       ->type_name("N")
-      ->check(CLI::Range(1u, 65536u))
+      ->transform(whole_within(1, 65536))
       ->capture_default_str();
   verb->add_option(
           "--launch-queue", options.waiting_launch_count_max,
@@ -131,12 +130,12 @@ Verb add_serve(CLI::App& app) {
           "beyond is refused and told when to try again")
       ->envname("QUIRE_LAUNCH_QUEUE")
       ->type_name("N")
-      ->check(CLI::Range(0u, 65536u))
+      ->transform(whole_within(0, 65536))
       ->capture_default_str();
   verb->add_option("--connections", options.connection_count_max, "Clients at once")
       ->envname("QUIRE_CONNECTIONS")
       ->type_name("N")
-      ->check(CLI::Range(1u, 65536u))
+      ->transform(whole_within(1, 65536))
       ->capture_default_str();
   verb->add_option("--grace", options.grace_seconds,
                    "How long a program goes on whose client is gone, unless it is detached or "
@@ -164,12 +163,13 @@ Verb add_serve(CLI::App& app) {
                    "least); one that needs more is refused")
       ->envname("QUIRE_COMPILE_MEMORY_MAX")
       ->type_name("BYTES")
+      ->check(byte_count())
       ->capture_default_str();
   verb->add_option("--compile-seconds-max", options.compile_seconds_max,
                    "Its processor time; by the clock it has four times as long")
       ->envname("QUIRE_COMPILE_SECONDS_MAX")
       ->type_name("S")
-      ->check(CLI::Range(1u, 86400u))
+      ->transform(whole_within(1, 86400))
       ->capture_default_str();
   verb->add_flag("--cranelift-only", options.has_cranelift_only,
                  "Compile what clients upload with Cranelift alone, not first with Winch, which is "

@@ -41,7 +41,7 @@ Verb add_bench_pages(CLI::App& bench) {
   CLI::Option* capacity =
       verb->add_option("--capacity", state->options.capacity, "Blocks that the store holds")
           ->type_name("N")
-          ->check(CLI::Range(1u, 1u << 26))
+          ->transform(whole_within(1, 1 << 26))
           ->needs(trace);
   trace->needs(capacity);
   verb->add_option("--policy", state->policy, "Who is evicted: default, lru or s3-fifo")

@@ -40,15 +40,18 @@ void add_model(CLI::App& app, std::vector<Verb>& verbs) {
                      }});
     return verb;
   };
-  add("list", "Names, formats and sizes", ModelAction::List);
+  add("list", "Names, formats and sizes", ModelAction::List)
+      ->footer("Examples:\n  quire model list\n  quire model list --json");
   add("show", "Shape, formats, KV bytes per token, tokens that fit the pool", ModelAction::Show)
       ->footer(
           "Examples:\n  quire model show\n  quire model show model.gguf --kv-memory 2GiB --json");
   add("add", "Check a model and take it in under a name", ModelAction::Add)
       ->footer(
           "Examples:\n  quire model add model.gguf\n  quire model add ./checkpoint --name mine");
-  add("remove", "Forget a model and delete its copy", ModelAction::Remove);
-  add("verify", "Read every byte again and compare checksums", ModelAction::Verify);
+  add("remove", "Forget a model and delete its copy", ModelAction::Remove)
+      ->footer("Examples:\n  quire model remove mine");
+  add("verify", "Read every byte again and compare checksums", ModelAction::Verify)
+      ->footer("Examples:\n  quire model verify\n  quire model verify mine --json");
 }
 
 Verb add_tokenize(CLI::App& app) {
@@ -79,7 +82,8 @@ Verb add_detokenize(CLI::App& app) {
   auto state = std::make_shared<State>();
   CLI::App* verb = app.add_subcommand("detokenize", "Token ids to text");
   verb->add_option("IDS", state->options.ids,
-                   "Token ids; none: standard input, a JSON array or words");
+                   "Token ids; none: standard input, a JSON array or words")
+      ->transform(whole_within(0, UINT32_MAX));
   verb->add_flag("--skip-special", state->options.skip_special, "Leave special tokens out");
   state->engine.add_model(*verb);
   verb->footer(

@@ -19,6 +19,7 @@
 #include "main/commands/kv_command.h"
 #include "main/commands/model_command.h"
 #include "main/commands/new_command.h"
+#include "main/commands/output.h"
 #include "main/commands/run_command.h"
 #include "main/commands/serve_command.h"
 #include "main/commands/status_command.h"
@@ -64,8 +65,12 @@ int main(int argc, char** argv) {
   }
   const quire::cli::Parsed parsed =
       quire::cli::parse(std::vector<std::string>(argv + 1, argv + argc));
+  for (const std::string& each : parsed.warnings) quire::warn(each);
   if (parsed.request) return std::visit(quire::Commands{}, *parsed.request);
-  const bool is_wrong = parsed.exit_code != quire::cli::ExitCode::Ok;
-  std::fputs(parsed.text.c_str(), is_wrong ? stderr : stdout);
+  if (parsed.exit_code == quire::cli::ExitCode::Ok || argc == 1) {
+    std::fputs(parsed.text.c_str(), argc == 1 ? stderr : stdout);
+  } else {
+    quire::print_error(parsed.text);
+  }
   return quire::cli::number(parsed.exit_code);
 }

@@ -49,7 +49,7 @@ TEST(EndToEndBadInput, WrongUseExitsWithTwo) {
   const ProcessResult mode = run_quire({"chat", "--kv", "x"});
   EXPECT_EQ(mode.exit_code, 2);
   EXPECT_EQ(mode.err.substr(0, mode.err.find('\n')),
-            "unknown kv cache mode \"x\" (supported: basic, paged)");
+            "error: unknown kv cache mode \"x\" (supported: basic, paged)");
 }
 
 TEST(EndToEndBadInput, APromptBeyondContextOrPoolIsRefusedWithTheNumbers) {
@@ -68,6 +68,13 @@ TEST(EndToEndBadInput, WhatIsNoModuleIsNamed) {
   TemporaryFolder folder;
   expect_failure(run_module(folder.write("text.wasm", "hello")), 4, "text.wasm");
   expect_failure(run_module(folder.file("nothing.wasm")), 3, "nothing.wasm");
+}
+
+TEST(EndToEndBadInput, AMisspeltVariableIsAWarning) {
+  const ProcessResult result = run_quire({"--version"}, {.environment = {{"QUIRE_KV_PAGE", "1"}}});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err,
+            "warning: Quire reads no variable QUIRE_KV_PAGE; did you mean QUIRE_KV_PAGES?\n");
 }
 
 TEST(EndToEndBadInput, AnImportThatWeDoNotOfferIsNamed) {

@@ -17,10 +17,20 @@ void print(std::string_view text) {
   std::fflush(stdout);
 }
 
-int fail(const Error& error) {
+void print_error(std::string_view text) {
   const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s %.*s\n", terminal.paint("error:", cli::Colour::Red).c_str(),
-               static_cast<int>(error.message().size()), error.message().data());
+  std::fprintf(stderr, "%s %.*s%s", terminal.paint("error:", cli::Colour::Red).c_str(),
+               static_cast<int>(text.size()), text.data(), text.ends_with('\n') ? "" : "\n");
+}
+
+void warn(const std::string& line) {
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  std::fprintf(stderr, "%s %s\n", terminal.paint("warning:", cli::Colour::Yellow).c_str(),
+               line.c_str());
+}
+
+int fail(const Error& error) {
+  print_error(error.message());
   return cli::number(cli::exit_code_of(error));
 }
 

@@ -11,7 +11,11 @@ namespace quire {
 // Writes to standard output at once; a reader that went away is not an error of ours.
 void print(std::string_view text);
 
-// "error: ..." on standard error, and the exit code for it.
+// "error: ..." and "warning: ..." on standard error.
+void print_error(std::string_view text);
+void warn(const std::string& line);
+
+// The error on standard error, and the exit code for it.
 int fail(const Error& error);
 
 // With digits behind the point.

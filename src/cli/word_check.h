@@ -1,0 +1,44 @@
+#pragma once
+// A look at the words of a command line before CLI11 parses them: the first word that no verb knows
+// is named, with what the user may have meant. CLI11 reports such words at the end, in reverse
+// order, and after it has complained about what they should have been.
+//
+// Thread   any. Errors: InvalidArgument for the user's mistake.
+#include <CLI/CLI.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace quire::cli {
+
+// The words of a command line, without what follows the "--" of `run`, `build` and `bench launch`.
+struct CommandWords {
+  std::vector<std::string> words;
+  std::vector<std::string> after_dashes;
+  // Whom the verb hands what follows "--"; empty: nobody.
+  std::string hands_rest_to;
+};
+
+struct CheckedWords {
+  const CLI::App* verb = nullptr;      // The deepest verb that was named; the program without one.
+  std::set<const CLI::Option*> given;  // Flags of the verb that the command line gives.
+};
+
+// `parsed` is told what was seen before the first error, too.
+Result<void> check_words(const CLI::App& program, const CommandWords& command,
+                         CheckedWords& parsed);
+
+// What is wrong with words that are left over: more values than the verb takes.
+std::string too_many_words(const CLI::App& verb, const CommandWords& command,
+                           const std::vector<std::string>& left_over);
+
+// "quire kv list".
+std::string full_name(const CLI::App& app);
+
+// The user's variables QUIRE_* that are nearly, but not quite, one that Quire reads: a line each.
+std::vector<std::string> misspelt_variables(const CLI::App& program,
+                                            const char* const* environment);
+
+}  // namespace quire::cli
