@@ -1,11 +1,13 @@
 #include "cli/terminal.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/clock.h"
+#include "base/readable.h"
 
 namespace quire::cli {
 namespace {
@@ -46,25 +48,40 @@ Terminal Terminal::standard_output() {
   return Terminal(is_terminal(STDOUT_FILENO));
 }
 
+bool are_one_terminal() {
+  if (isatty(STDOUT_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return false;
+  struct stat out{};
+  struct stat err{};
+  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
+         out.st_rdev == err.st_rdev;
+}
+
 std::string Terminal::paint(std::string_view text, Colour colour) const {
   if (!interactive_ || colour == Colour::Plain) return std::string(text);
   return code_of(colour) + std::string(text) + "\033[0m";
 }
 
-Progress::Progress(const Terminal& terminal, const Clock& clock, std::string what)
+Progress::Progress(const Terminal& terminal, const Clock& clock, std::string what,
+                   ProgressStyle style)
     : terminal_(terminal),
       clock_(clock),
       what_(std::move(what)),
+      style_(style),
       begin_ns_(clock.now_ns()),
-      next_ns_(begin_ns_ + kSecond) {}
+      next_ns_(begin_ns_ + style.first_ns) {}
+
+std::string Progress::amount(std::uint64_t value) const {
+  return style_.counts_bytes ? readable_bytes(value) : std::to_string(value);
+}
 
 void Progress::update(std::uint64_t done, std::uint64_t total) {
+  if (style_.is_for_terminals && !terminal_.interactive()) return;
   const std::uint64_t now = clock_.now_ns();
   if (now < next_ns_) return;
   next_ns_ = now + (terminal_.interactive() ? kRedrawNs : kLineNs);
-  std::string line = what_ + ": " + std::to_string(done);
+  std::string line = what_ + ": " + amount(done);
   if (total != 0) {
-    line += " of " + std::to_string(total) + " (" +
+    line += " of " + amount(total) + " (" +
             std::to_string(static_cast<unsigned>(100.0 * static_cast<double>(done) /
                                                  static_cast<double>(total))) +
             " %)";
@@ -87,16 +104,7 @@ void Progress::finish() {
 }
 
 std::string bytes_text(std::uint64_t bytes) {
-  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(units)) {
-    value /= 1024;
-    ++unit;
-  }
-  char text[48];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return text;
+  return readable_bytes(bytes);
 }
 
 }  // namespace quire::cli

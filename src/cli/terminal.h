@@ -27,11 +27,22 @@ class Terminal {
   bool interactive_;
 };
 
-// A line that tells how far something is, once it has taken a second. On a terminal it is redrawn;
-// elsewhere a line is written every ten seconds.
+// Standard output and standard error are the same terminal: lines of one stand among those of the
+// other.
+bool are_one_terminal();
+
+struct ProgressStyle {
+  std::uint64_t first_ns = kSecond;  // What takes less time shows no progress.
+  bool counts_bytes = false;
+  bool is_for_terminals = false;  // Nothing is written elsewhere.
+};
+
+// A line that tells how far something is, once it has taken a while. On a terminal it is redrawn
+// and in the end erased; elsewhere a line is written every ten seconds.
 class Progress {
  public:
-  Progress(const Terminal& terminal, const Clock& clock, std::string what);
+  Progress(const Terminal& terminal, const Clock& clock, std::string what,
+           ProgressStyle style = {});
   ~Progress() { finish(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -41,9 +52,12 @@ class Progress {
   void finish();
 
  private:
+  std::string amount(std::uint64_t value) const;
+
   const Terminal& terminal_;
   const Clock& clock_;
   const std::string what_;
+  const ProgressStyle style_;
   const std::uint64_t begin_ns_;
   std::uint64_t next_ns_;
   bool shown_ = false;

@@ -1,12 +1,15 @@
 #include "main/machine/machine.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "base/random.h"
+#include "base/utf8.h"
+#include "cli/terminal.h"
 #include "control/controller/completion_inbox.h"
 #include "control/controller/controller.h"
 #include "control/controller/helper_thread.h"
@@ -104,6 +107,18 @@ std::string served_name(const std::string& path) {
   return inference::model_name_of(std::filesystem::absolute(path).lexically_normal().string());
 }
 
+// More workers than processors take turns, and each step waits for the last of them.
+void warn_of_threads(const cli::EngineOptions& options) {
+  const std::uint32_t count = processor_count();
+  if (options.thread_count <= count) return;
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  std::fprintf(stderr,
+               "%s --threads %u: this process may use %u processors, and more threads are "
+               "slower\n",
+               terminal.paint("warning:", cli::Colour::Yellow).c_str(), options.thread_count,
+               count);
+}
+
 // One model's weights, pages and text.
 struct LoadedModel {
   std::string name;
@@ -113,7 +128,8 @@ struct LoadedModel {
   bool has_chat_template = false;
 };
 
-Result<LoadedModel> load_model(const std::string& path, const inference::CpuBackendOptions& options,
+Result<LoadedModel> load_model(const std::string& path, inference::CpuBackendOptions options,
+                               const cli::EngineOptions& engine, const Clock& clock,
                                inference::CompletionSink& sink) {
   // The model's files, checked; its text.
   const std::unique_ptr<inference::ModelFiles> files = TRY(inference::open_model(path));
@@ -126,6 +142,11 @@ Result<LoadedModel> load_model(const std::string& path, const inference::CpuBack
       R"({"messages": [{"role": "user", "content": "x"}], "add_generation_prompt": true})");
   model.has_chat_template = rendered.ok() || rendered.error().code() != ErrorCode::NotSupported;
   // The device: weights, the pool of pages, the workers.
+  TRY(check_pool(model.name, files->spec(), engine, options.kv_memory_bytes));
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  cli::Progress progress(terminal, clock, "loading " + printable(model.name),
+                         {.first_ns = kSecond / 2, .counts_bytes = true, .is_for_terminals = true});
+  options.on_load = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   model.backend = TRY(inference::make_cpu_backend(*files, options, sink));
   return model;
 }
@@ -180,6 +201,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   const std::uint32_t threads = thread_count_of(options);
   auto parts = std::make_unique<Parts>(threads);
 
+  warn_of_threads(options);
   const std::vector<std::string> paths = TRY(find_models(options));
 
   // The store of snapshots. The secret under which pages are named is as old as the store; without
@@ -207,7 +229,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   const inference::CpuBackendOptions backend =
       backend_options(options, threads, paths.size(), walk);
   for (const std::string& path : paths) {
-    Result<LoadedModel> loaded = load_model(path, backend, parts->completions);
+    Result<LoadedModel> loaded = load_model(path, backend, options, clock, parts->completions);
     if (!loaded.ok() && paths.size() > 1) return std::move(loaded).take_error().while_(path);
     parts->models.push_back(TRY(std::move(loaded)));
   }

@@ -48,6 +48,15 @@ std::uint32_t physical_core_count() {
   return static_cast<std::uint32_t>(std::max<std::size_t>(1, cores.size()));
 }
 
+std::uint32_t processor_count() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    return static_cast<std::uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  }
+  return static_cast<std::uint32_t>(std::max(1, CPU_COUNT(&allowed)));
+}
+
 std::uint64_t memory_bytes_total() {
   const std::uint64_t machine = kib_field("/proc/meminfo", "MemTotal") * 1024;
   return std::min(machine, number_in("/sys/fs/cgroup/memory.max", machine));

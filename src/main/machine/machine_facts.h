@@ -9,6 +9,9 @@ namespace quire {
 // Cores that this process may use, hyperthreads of one core counted once; at least 1.
 std::uint32_t physical_core_count();
 
+// Processors that this process may use, hyperthreads included; at least 1.
+std::uint32_t processor_count();
+
 // The smaller of the machine's memory and what the process's control group allows.
 std::uint64_t memory_bytes_total();
 std::uint64_t memory_bytes_available();

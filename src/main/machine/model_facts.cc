@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/readable.h"
 #include "inference/weights/model_files.h"
 #include "main/machine/machine.h"
 #include "main/machine/machine_facts.h"
@@ -24,7 +25,36 @@ const char* kv_format_name(cli::KvFormatChoice format) {
   return "";
 }
 
+std::uint64_t bytes_per_token(const inference::ModelSpec& spec, cli::KvFormatChoice format) {
+  const std::uint64_t number_bytes = format == cli::KvFormatChoice::F32 ? 4 : 2;
+  return std::uint64_t{2} * spec.kv_head_count * spec.head_dim * spec.layer_count * number_bytes;
+}
+
 }  // namespace
+
+Result<void> check_pool(const std::string& model, const inference::ModelSpec& spec,
+                        const cli::EngineOptions& engine, std::uint64_t kv_memory) {
+  const std::uint64_t page_bytes = bytes_per_token(spec, engine.kv_format) * engine.page_size;
+  const std::uint64_t machine_bytes = memory_bytes_total();
+  if (engine.kv_memory_bytes && kv_memory < page_bytes) {
+    return Error(ErrorCode::InvalidArgument,
+                 "--kv-memory " + readable_bytes(*engine.kv_memory_bytes) +
+                     " holds no page: a page of " + model + " takes " + readable_bytes(page_bytes));
+  }
+  if (engine.kv_memory_bytes && *engine.kv_memory_bytes > machine_bytes) {
+    return Error(ErrorCode::InvalidArgument,
+                 "--kv-memory " + readable_bytes(*engine.kv_memory_bytes) + " is more than the " +
+                     readable_bytes(machine_bytes) + " of this machine");
+  }
+  if (engine.kv_pages && *engine.kv_pages > machine_bytes / page_bytes) {
+    return Error(ErrorCode::InvalidArgument,
+                 "--kv-pages " + std::to_string(*engine.kv_pages) + " of " + model + " take " +
+                     readable_bytes(*engine.kv_pages * page_bytes) + "; this machine has " +
+                     readable_bytes(machine_bytes) + ", which is room for " +
+                     std::to_string(machine_bytes / page_bytes));
+  }
+  return {};
+}
 
 std::uint64_t kv_memory_bytes(const cli::EngineOptions& engine) {
   if (engine.kv_memory_bytes) return *engine.kv_memory_bytes;
@@ -43,10 +73,8 @@ Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineO
     facts.weight_bytes += tensor.bytes();
     facts.bytes_by_format[inference::format_shape(tensor.format).name] += tensor.bytes();
   }
-  const std::uint64_t number_bytes = engine.kv_format == cli::KvFormatChoice::F32 ? 4 : 2;
   facts.kv_format = kv_format_name(engine.kv_format);
-  facts.kv_bytes_per_token = std::uint64_t{2} * facts.spec.kv_head_count * facts.spec.head_dim *
-                             facts.spec.layer_count * number_bytes;
+  facts.kv_bytes_per_token = bytes_per_token(facts.spec, engine.kv_format);
   facts.page_size = engine.page_size;
   const std::uint64_t page_bytes = facts.kv_bytes_per_token * engine.page_size;
   facts.pool_page_count = engine.kv_pages ? *engine.kv_pages : kv_memory_bytes(engine) / page_bytes;

@@ -26,6 +26,11 @@ struct ModelFacts {
 
 Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineOptions& engine);
 
+// What the user asked for must hold a page of the model and fit the machine. `kv_memory` is this
+// model's share. InvalidArgument names the flag.
+Result<void> check_pool(const std::string& model, const inference::ModelSpec& spec,
+                        const cli::EngineOptions& engine, std::uint64_t kv_memory);
+
 // As configured; else a quarter of the machine's memory, at most 8 GiB.
 std::uint64_t kv_memory_bytes(const cli::EngineOptions& engine);
 
