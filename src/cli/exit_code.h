@@ -7,9 +7,10 @@ namespace quire::cli {
 enum class ExitCode : int {
   Ok = 0,
   Failed = 1,         // The work failed: the message says what, which and how much.
-  Usage = 2,          // A flag, a value or a verb that does not exist.
+  Usage = 2,          // A verb or flag that does not exist, or a value that a flag does not take.
   Missing = 3,        // A model or a file that is not there.
-  GuestFailed = 4,    // The program is no module, trapped, or ran into a limit.
+  GuestFailed = 4,    // The program is not a module, returned an error or an exit code that is not
+                      // 0, trapped, was stopped, or ran into a limit.
   Interrupted = 130,  // Ctrl-C.
 };
 
@@ -17,8 +18,10 @@ constexpr int number(ExitCode code) {
   return static_cast<int>(code);
 }
 
-// The exit code of a command that could not do its work.
+// The exit code of a command that could not do its work. A message that begins with a flag is about
+// its value: some values can only be judged once the machine or the model is known.
 inline ExitCode exit_code_of(const Error& error) {
+  if (error.message().starts_with("--")) return ExitCode::Usage;
   switch (error.code()) {
     case ErrorCode::NotFound:
       return ExitCode::Missing;

@@ -70,6 +70,76 @@ TEST(EndToEndBadInput, WhatIsNoModuleIsNamed) {
   expect_failure(run_module(folder.file("nothing.wasm")), 3, "nothing.wasm");
 }
 
+TEST(EndToEndBadInput, SourceThatIsGivenForAModuleIsToldWhatMakesAModuleOfIt) {
+  TemporaryFolder folder;
+  const std::string source = folder.write("hello.cpp", "int main() {}\n");
+  const std::string advice = "error: " + source + " is C++ source; quire build " + source +
+                             " -o hello.wasm makes a module of it";
+  expect_failure(run_module(source), 4, advice);
+  expect_failure(run_module(inferlet("hello"), {"--program", source}), 4, advice);
+  expect_failure(run_quire({"serve", source, "--model", kTiny, "--listen", "127.0.0.1:0"}), 4,
+                 advice);
+  expect_failure(run_module(folder.write("hello.js", "1")), 4, "hello.js is not a Wasm module");
+  expect_failure(run_module(folder.write("empty.wasm", "")), 4, "empty.wasm is empty");
+  expect_failure(run_module(QUIRE_BINARY_DIR "/inferlets"), 4, "is a folder");
+  expect_failure(run_quire({"serve", folder.file("nothing.wasm"), "--model", kTiny}), 3,
+                 "nothing.wasm");
+  expect_failure(run_module("text_completion"), 3,
+                 "as in text_completion.wasm (with --server also a name");
+}
+
+TEST(EndToEndBadInput, AValueThatAFlagDoesNotTakeExitsWithTwo) {
+  for (const char* listen : {"127.0.0.1", "127.0.0.1:99999", "0.0.0.0:80", ":80"}) {
+    expect_failure(run_quire({"serve", "--listen", listen, "--model", kTiny}), 2,
+                   std::string("error: --listen: "));
+  }
+  expect_failure(run_quire({"generate", "-p", "a", "--model", kTiny, "--kv-memory", "1KB"}), 2,
+                 "error: --kv-memory 1.0 KiB holds no page: a page of tiny_llama takes ");
+  expect_failure(run_quire({"generate", "-p", "a", "--model", kTiny, "--kv-memory", "1024TiB"}), 2,
+                 "of this machine");
+  expect_failure(run_quire({"generate", "-p", "a", "--model", kTiny, "--kv-pages", "67108864"}), 2,
+                 "error: --kv-pages 67108864 of tiny_llama take ");
+  expect_failure(run_quire({"run", "--server", "127.0.0.1:1", inferlet("hello")}), 2,
+                 "error: --server: \"127.0.0.1:1\" is not the address of a server, which is "
+                 "ws://HOST:PORT; did you mean ws://127.0.0.1:1?");
+  expect_failure(run_quire({"status", "--server", "http://127.0.0.1:1/"}), 2,
+                 "did you mean ws://127.0.0.1:1?");
+  expect_failure(run_quire({"run", inferlet("hello"), "--allow-http", "ftp://x"}), 2,
+                 "error: --allow-http");
+}
+
+TEST(EndToEndBadInput, TheErrorThatAProgramReturnsIsTheReasonOfItsEnd) {
+  const std::vector<std::string> wrong = {"--", "--prompt", "a", "--max-tokens", "many"};
+  const std::string reason = "invalid-argument: --max-tokens";
+  const ProcessResult one = run_module(inferlet("text_completion"), wrong);
+  expect_failure(one, 4, "error: the program ended: " + reason);
+  EXPECT_EQ(one.err.find("log: "), std::string::npos) << one.err;  // The reason is told once.
+
+  std::vector<std::string> as_json = wrong;
+  as_json.insert(as_json.begin(), "--json");
+  const ProcessResult json = run_module(inferlet("text_completion"), as_json);
+  EXPECT_EQ(json.exit_code, 4);
+  const nlohmann::json end = nlohmann::json::parse(json.out, nullptr, false);
+  EXPECT_EQ(end["error"].get<std::string>().find(reason), 0u) << json.out;
+  EXPECT_EQ(end["exit_code"], 1);
+
+  TemporaryFolder folder;
+  const std::string each =
+      folder.write("each.jsonl", "[\"--prompt\", \"a\", \"--max-tokens\", \"many\"]\n");
+  expect_failure(run_module(inferlet("text_completion"), {"--each", each}), 4,
+                 "error: instance 0 ended: " + reason);
+  expect_failure(run_module(module_file(folder, R"(
+      (func (export "run") (result i32) (i32.const 9)))")),
+                 4, "error: the program ended with exit code 9");
+}
+
+TEST(EndToEndBadInput, AProgramThatComputesNoTokenHasNoFiguresOfTokens) {
+  const ProcessResult result = run_module(inferlet("hello"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err.find("tokens/s"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("no token computed]"), std::string::npos) << result.err;
+}
+
 TEST(EndToEndBadInput, AMisspeltVariableIsAWarning) {
   const ProcessResult result = run_quire({"--version"}, {.environment = {{"QUIRE_KV_PAGE", "1"}}});
   EXPECT_EQ(result.exit_code, 0);

@@ -256,25 +256,37 @@ TEST(EndToEndKv, AFolderThatCannotBeWrittenIsNamed) {
   expect_says(store.kv({"list"}), 0, {"chat"});
 }
 
-// The engine starts all the same where nobody asked for the store by name.
-TEST(EndToEndKv, ARunWithoutItsStoreSaysSoOnceAndGoesOn) {
+// The engine starts all the same if the user did not name the store. It says that there is none
+// once a program asks for it, and not for a program that saves nothing.
+TEST(EndToEndKv, ARunWithoutItsStoreSaysSoOnceAProgramAsksForIt) {
   TemporaryFolder folder;
   const std::string data = folder.file("data");
   SavingEngine engine(kTiny, data + "/store");
   ASSERT_TRUE(engine.ok());
-  const std::vector<std::string> run = {
-      "run", inferlet("text_completion"), "--model", kTiny, "--kv-pages", "64"};
-  const std::vector<std::string> program = {"--", "--prompt", "a b c", "--max-tokens", "2"};
-  const auto with = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments = run;
+  const auto with = [&](const std::string& program, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"run", inferlet(program), "--model",
+                                          kTiny, "--kv-pages",      "64"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    arguments.insert(arguments.end(), program.begin(), program.end());
+    const std::vector<std::string> own =
+        program == "notes"
+            ? std::vector<std::string>{"--", "a note"}
+            : std::vector<std::string>{"--", "--prompt", "a b c", "--max-tokens", "2"};
+    arguments.insert(arguments.end(), own.begin(), own.end());
     return run_quire(arguments, {.environment = {{"QUIRE_DATA", data}}});
   };
-  expect_says(with({}), 0, {"snapshots are off: ", "in use by another process", "--no-store"});
-  EXPECT_EQ(with({"--no-store"}).err.find("snapshots are off"), std::string::npos);
-  expect_says(with({"--store", data + "/store"}), 1, {"error:", "in use by another process"});
-  expect_says(with({"--store", folder.file("own")}), 0, {});
+  const ProcessResult saves = with("notes", {});
+  const std::size_t first = saves.err.find("snapshots are off: ");
+  ASSERT_NE(first, std::string::npos) << saves.err;
+  EXPECT_EQ(saves.err.find("snapshots are off: ", first + 1), std::string::npos) << saves.err;
+  EXPECT_NE(saves.err.find("in use by another process"), std::string::npos) << saves.err;
+  EXPECT_NE(saves.err.find("--no-store"), std::string::npos) << saves.err;
+  const ProcessResult needs_none = with("text_completion", {});
+  EXPECT_EQ(needs_none.exit_code, 0);
+  EXPECT_EQ(needs_none.err.find("snapshots are off"), std::string::npos) << needs_none.err;
+  EXPECT_EQ(with("notes", {"--no-store"}).err.find("snapshots are off"), std::string::npos);
+  expect_says(with("text_completion", {"--store", data + "/store"}), 1,
+              {"error:", "in use by another process"});
+  expect_says(with("text_completion", {"--store", folder.file("own")}), 0, {});
   EXPECT_TRUE(fs::exists(folder.file("own") + "/sharing.secret"));
 }
 

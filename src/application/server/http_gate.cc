@@ -89,8 +89,13 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
 Result<Endpoint> parse_server_url(std::string_view url) {
   constexpr std::string_view kScheme = "ws://";
   if (!url.starts_with(kScheme)) {
+    const std::size_t scheme = url.find("://");
+    std::string_view meant = scheme == std::string_view::npos ? url : url.substr(scheme + 3);
+    if (meant.ends_with('/')) meant.remove_suffix(1);
+    const bool is_address = parse_endpoint(meant).ok();
     return Error(ErrorCode::InvalidArgument,
-                 in_quotes(url) + " is not the address of a server: ws://HOST:PORT");
+                 in_quotes(url) + " is not the address of a server, which is ws://HOST:PORT" +
+                     (is_address ? "; did you mean ws://" + std::string(meant) + "?" : ""));
   }
   std::string_view rest = url.substr(kScheme.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);

@@ -34,6 +34,14 @@ int fail(const Error& error) {
   return cli::number(cli::exit_code_of(error));
 }
 
+int fail_program(const Error& error) {
+  const int code = fail(error);
+  const bool is_of_file = error.code() == ErrorCode::NotFound ||
+                          error.code() == ErrorCode::PermissionDenied ||
+                          error.code() == ErrorCode::Io;
+  return is_of_file ? code : cli::number(cli::ExitCode::GuestFailed);
+}
+
 std::string decimal(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, value);

@@ -18,6 +18,9 @@ void warn(const std::string& line);
 // The error on standard error, and the exit code for it.
 int fail(const Error& error);
 
+// The same for a program that cannot be run: GuestFailed, unless its file cannot be read.
+int fail_program(const Error& error);
+
 // With digits behind the point.
 std::string decimal(double value, int digits);
 

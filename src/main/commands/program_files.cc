@@ -1,7 +1,9 @@
 #include "main/commands/program_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +14,35 @@ namespace quire {
 namespace {
 
 constexpr const char* kModuleEnding = ".wasm";
+
+constexpr std::string_view kModuleStart{"\0asm", 4};
+
+// What a file that is not a module may be, by its name.
+std::string source_advice(const std::filesystem::path& path) {
+  const std::string ending = path.extension().string();
+  const std::string module = path.stem().string() + ".wasm";
+  const bool is_cpp =
+      ending == ".cpp" || ending == ".cc" || ending == ".cxx" || ending == ".c" || ending == ".C";
+  if (is_cpp) {
+    return path.string() + " is " + (ending == ".c" ? "C" : "C++") + " source; quire build " +
+           path.string() + " -o " + module + " makes a module of it";
+  }
+  if (ending == ".wat") {
+    return path.string() + " is a module as text; wat2wasm " + path.string() + " -o " + module +
+           " makes a module of it";
+  }
+  if (ending == ".rs") {
+    return path.string() + " is Rust source; rustc --target wasm32-wasip1 -O " + path.string() +
+           " -o " + module + " makes a module of it";
+  }
+  constexpr std::string_view kOthers[] = {".py", ".js", ".mjs", ".ts", ".go", ".zig", ".rb", ".sh"};
+  const bool is_other =
+      std::find(std::begin(kOthers), std::end(kOthers), ending) != std::end(kOthers);
+  return path.string() + " is not a Wasm module" +
+         (is_other ? ": it is source, and a program is what a compiler makes of it"
+                   : ": it does not begin with \"\\0asm\"") +
+         " (quire build compiles C++; other compilers for wasm32 make modules too)";
+}
 
 Result<void> add_file(const std::filesystem::path& path, ProgramFiles& files) {
   const std::string name =
@@ -25,12 +56,36 @@ Result<void> add_file(const std::filesystem::path& path, ProgramFiles& files) {
 
 }  // namespace
 
+Result<void> check_module_file(const std::string& path) {
+  std::error_code failed;
+  if (std::filesystem::is_directory(path, failed)) {
+    return Error(ErrorCode::InvalidArgument,
+                 path + " is a folder: name one module in it, as in " +
+                     (std::filesystem::path(path) / "text_completion.wasm").string());
+  }
+  Result<File> opened = File::open(path);
+  const bool may_be_name = !opened.ok() && opened.error().code() == ErrorCode::NotFound &&
+                           path.find('/') == std::string::npos && !path.ends_with(kModuleEnding);
+  if (may_be_name) {
+    return Error(ErrorCode::NotFound, std::string(opened.error().message()) +
+                                          "; a program is the file of a module, as in " + path +
+                                          kModuleEnding +
+                                          " (with --server also a name that the server knows)");
+  }
+  const File file = TRY(std::move(opened));
+  if (file.bytes() == 0) return Error(ErrorCode::InvalidArgument, path + " is empty");
+  std::string start(std::min<std::uint64_t>(file.bytes(), kModuleStart.size()), '\0');
+  TRY(file.read(0, std::as_writable_bytes(std::span(start))));
+  if (start == kModuleStart) return {};
+  return Error(ErrorCode::InvalidArgument, source_advice(path));
+}
+
 Result<ProgramFiles> find_programs(const std::vector<std::string>& paths) {
   ProgramFiles files;
   for (const std::string& each : paths) {
     std::error_code failed;
     if (!std::filesystem::is_directory(each, failed)) {
-      TRY(File::open(each));
+      TRY(check_module_file(each));
       TRY(add_file(each, files));
       continue;
     }

@@ -13,6 +13,10 @@ namespace quire {
 
 inline constexpr std::uint64_t kProgramBytesMax = std::uint64_t{64} << 20;  // Of a module's file.
 
+// Whether the file begins as a Wasm module does, before a model is loaded for it. InvalidArgument
+// says what it is instead, and what makes a module of it; errors of opening.
+Result<void> check_module_file(const std::string& path);
+
 using ProgramFiles = std::map<std::string, std::string>;  // Path by name.
 
 // Modules, and those in folders: `chat.wasm` is "chat". Errors: NotFound; AlreadyExists where two

@@ -16,6 +16,20 @@ std::string dump(const nlohmann::json& json) {
   return dump_json(json) + "\n";
 }
 
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos;) {
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
+std::string counted(std::uint64_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 double seconds_between(std::uint64_t from_ns, std::uint64_t to_ns) {
   return to_ns > from_ns ? static_cast<double>(to_ns - from_ns) * 1e-9 : 0.0;
 }
@@ -49,14 +63,49 @@ bool RunClient::message(lifecycle::InstanceId instance, std::string_view bytes) 
 
 bool RunClient::log(lifecycle::InstanceId instance, lifecycle::LogSource source,
                     lifecycle::LogLevel level, std::string_view line) {
+  const std::size_t number = programs_.number_of(instance);
+  const bool is_log = source == lifecycle::LogSource::Log;
+  if (is_log && level == lifecycle::LogLevel::Error) {
+    held_errors_[number].emplace_back(line);
+    return true;
+  }
+  tell_held(number);
   const bool loud = level >= lifecycle::LogLevel::Warning;
-  const std::string mark = source == lifecycle::LogSource::Log ? "log: " : "";
-  tell(programs_.number_of(instance), mark + std::string(line),
+  tell(number, (is_log ? "log: " : "") + std::string(line),
        loud ? cli::Colour::Yellow : cli::Colour::Grey);
   return true;
 }
 
-void RunClient::tell(std::size_t number, const std::string& text, cli::Colour colour) const {
+void RunClient::tell_held(std::size_t number) {
+  const auto held = held_errors_.extract(number);
+  if (held.empty()) return;
+  for (const std::string& line : held.mapped()) tell(number, "log: " + line, cli::Colour::Yellow);
+}
+
+void RunClient::settle() {
+  while (!held_errors_.empty()) tell_held(held_errors_.begin()->first);
+}
+
+// The reason of an end is printed with the end, and not as a line of the log before it as well.
+void RunClient::drop_reason(std::size_t number, const std::string& reason) {
+  const auto held = held_errors_.find(number);
+  if (held == held_errors_.end() || reason.empty()) return;
+  std::vector<std::string>& lines = held->second;
+  const std::vector<std::string> wanted = lines_of(reason);
+  if (wanted.size() > lines.size()) return;
+  const auto begin = lines.end() - static_cast<std::ptrdiff_t>(wanted.size());
+  if (std::equal(begin, lines.end(), wanted.begin())) lines.erase(begin, lines.end());
+}
+
+// Where both streams are one terminal, a line of the log would else go on behind the text.
+void RunClient::end_output_line() {
+  if (last_byte_ == '\n' || !is_one_terminal_) return;
+  print("\n");
+  last_byte_ = '\n';
+}
+
+void RunClient::tell(std::size_t number, const std::string& text, cli::Colour colour) {
+  end_output_line();
   const std::string prefix = several_ ? "[" + std::to_string(number) + "] " : "";
   std::fprintf(stderr, "%s\n", terminal_.paint(prefix + text, colour).c_str());
 }
@@ -103,7 +152,7 @@ bool RunClient::file(lifecycle::InstanceId instance, const hostcalls::FilePart& 
   return true;
 }
 
-void RunClient::file_skipped(lifecycle::InstanceId instance, const std::string& path) const {
+void RunClient::file_skipped(lifecycle::InstanceId instance, const std::string& path) {
   tell(programs_.number_of(instance),
        "the program dropped " + path + " before all of it was sent; the rest is not",
        cli::Colour::Yellow);
@@ -115,15 +164,27 @@ int RunClient::exit_code() const {
 }
 
 void RunClient::tell_failure(std::size_t number, const lifecycle::EndRecord& record) {
-  std::string text = lifecycle::end_kind_name(record.kind);
-  if (!record.limit.empty()) text += " (" + record.limit + ")";
-  if (!record.message.empty()) text += ": " + record.message;
-  if (record.kind == lifecycle::EndKind::Finished) {
-    text = "ended with exit code " + std::to_string(record.exit_code) +
-           (record.message.empty() ? "" : ": " + record.message);
+  std::string text;
+  if (record.kind != lifecycle::EndKind::Finished) {
+    text = lifecycle::end_kind_name(record.kind);
+    if (!record.limit.empty()) text += " (" + record.limit + ")";
+    if (!record.message.empty()) text += ": " + record.message;
+  } else if (record.message.empty()) {
+    text = "ended with exit code " + std::to_string(record.exit_code);
+  } else {
+    text = "ended: " + record.message;
   }
-  std::fprintf(stderr, "%s instance %zu %s\n", terminal_.paint("error:", cli::Colour::Red).c_str(),
-               number, text.c_str());
+  end_output_line();
+  print_error((several_ ? "instance " + std::to_string(number) : "the program") + " " + text);
+}
+
+// The least and the most of all instances, for those that came so far.
+void RunClient::note_first(std::uint64_t launched_ns, std::uint64_t at_ns, std::uint64_t& least_ns,
+                           std::uint64_t& most_ns) {
+  if (at_ns == 0) return;
+  const std::uint64_t first_ns = at_ns - launched_ns;
+  least_ns = least_ns == 0 ? first_ns : std::min(least_ns, first_ns);
+  most_ns = std::max(most_ns, first_ns);
 }
 
 bool RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) {
@@ -137,22 +198,26 @@ bool RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord
     print_line(number, rest.mapped());
   }
   // What follows, here or in a shell, begins a line of its own.
-  if (!several_ && style_ == cli::OutputStyle::Text && last_byte_ != '\n') print("\n");
+  if (!several_ && style_ == cli::OutputStyle::Text && last_byte_ != '\n') {
+    print("\n");
+    last_byte_ = '\n';
+  }
+  drop_reason(number, well ? "" : record.message);
+  tell_held(number);
   totals_.instance_count += 1;
   programs_.note(instance, record.statistics);
   totals_.asked_token_count += record.statistics.asked_token_count;
   totals_.computed_token_count += record.statistics.computed_token_count;
   totals_.found_token_count += record.statistics.found_token_count;
-  totals_.page_count_max += record.statistics.page_count_max;
-  if (record.first_message_ns != 0) {
-    const std::uint64_t first = record.first_message_ns - record.launched_ns;
-    totals_.first_message_ns =
-        totals_.first_message_ns == 0 ? first : std::min(totals_.first_message_ns, first);
-    totals_.first_message_ns_max = std::max(totals_.first_message_ns_max, first);
-  }
+  totals_.page_count_max =
+      std::max<std::uint64_t>(totals_.page_count_max, record.statistics.page_count_max);
+  note_first(record.launched_ns, record.first_message_ns, totals_.first_message_ns,
+             totals_.first_message_ns_max);
+  note_first(record.launched_ns, record.first_token_ns, totals_.first_token_ns,
+             totals_.first_token_ns_max);
   if (!well) {
     failed_count_ += 1;
-    tell_failure(number, record);
+    if (!is_interrupted_ || record.kind != lifecycle::EndKind::Killed) tell_failure(number, record);
   }
   if (style_ != cli::OutputStyle::Json) return true;
   print(dump({{"instance", number},
@@ -163,6 +228,7 @@ bool RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord
               {"result", record.result},
               {"seconds", seconds_between(record.launched_ns, record.ended_ns)},
               {"first_message_s", seconds_between(record.launched_ns, record.first_message_ns)},
+              {"first_token_s", seconds_between(record.launched_ns, record.first_token_ns)},
               {"guest_cpu_s", static_cast<double>(record.cpu_ns) * 1e-9},
               {"asked_tokens", record.statistics.asked_token_count},
               {"computed_tokens", record.statistics.computed_token_count},
@@ -172,18 +238,28 @@ bool RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord
 }
 
 std::string totals_text(const RunClient::Totals& totals, double duration_s) {
-  const auto tokens = static_cast<double>(totals.computed_token_count);
-  std::string text = std::to_string(totals.computed_token_count) + " tokens, " +
-                     decimal(duration_s > 0 ? tokens / duration_s : 0.0, 1) +
-                     " tokens/s, first after " +
-                     decimal(static_cast<double>(totals.first_message_ns) * 1e-6, 0) + " ms; " +
-                     std::to_string(totals.page_count_max) + " pages used, " +
-                     std::to_string(totals.found_token_count) + " of " +
-                     std::to_string(totals.asked_token_count) + " tokens found in cache";
-  if (totals.instance_count > 1) {
-    text += "; " + std::to_string(totals.instance_count) + " instances";
+  const bool has_model = totals.computed_token_count > 0 || totals.found_token_count > 0;
+  const std::string instances =
+      totals.instance_count > 1 ? "; " + counted(totals.instance_count, "instance") : "";
+  if (!has_model) {
+    return "done in " + decimal(duration_s * 1e3, duration_s < 0.01 ? 1 : 0) +
+           " ms, no token computed" + instances;
   }
-  return text;
+  const auto tokens = static_cast<double>(totals.computed_token_count);
+  std::string text = counted(totals.computed_token_count, "token") + " computed, " +
+                     decimal(duration_s > 0 ? tokens / duration_s : 0.0, 1) + " tokens/s";
+  if (totals.first_token_ns > 0) {
+    text += ", first token after " + decimal(static_cast<double>(totals.first_token_ns) * 1e-6, 0) +
+            " ms";
+  }
+  // Instances share pages: what each held at most cannot be added up.
+  const bool is_of_all = totals.pool_page_count_max.has_value() || totals.instance_count == 1;
+  text += "; at most " +
+          counted(totals.pool_page_count_max.value_or(totals.page_count_max), "page") +
+          (is_of_all ? " held" : " held by one instance");
+  text += ", " + std::to_string(totals.found_token_count) + " of " +
+          counted(totals.asked_token_count, "token") + " found in cache";
+  return text + instances;
 }
 
 nlohmann::json totals_json(const RunClient::Totals& totals, double duration_s) {
@@ -191,7 +267,9 @@ nlohmann::json totals_json(const RunClient::Totals& totals, double duration_s) {
           {"asked_tokens", totals.asked_token_count},
           {"computed_tokens", totals.computed_token_count},
           {"found_tokens", totals.found_token_count},
-          {"page_count_max", totals.page_count_max},
+          {"page_count_max", totals.pool_page_count_max.value_or(totals.page_count_max)},
+          {"first_token_s", static_cast<double>(totals.first_token_ns) * 1e-9},
+          {"first_token_s_max", static_cast<double>(totals.first_token_ns_max) * 1e-9},
           {"first_message_s", static_cast<double>(totals.first_message_ns) * 1e-9},
           {"first_message_s_max", static_cast<double>(totals.first_message_ns_max) * 1e-9},
           {"seconds", duration_s}};

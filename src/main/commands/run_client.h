@@ -37,8 +37,16 @@ class RunClient final : public lifecycle::ClientSink {
            std::string_view line) override;
   bool file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) override;
   // The program dropped one that it was being sent.
-  void file_skipped(lifecycle::InstanceId instance, const std::string& path) const;
+  void file_skipped(lifecycle::InstanceId instance, const std::string& path);
   bool ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
+  // Prints what was held back: errors that a program logged and did not end with. To be called when
+  // nothing more is there to be delivered now.
+  void settle();
+  // Begins a line of its own for what follows on standard error.
+  void end_output_line();
+
+  // The user has stopped them: their ends are no failures to be told.
+  void interrupted() { is_interrupted_ = true; }
 
   // GuestFailed: an instance did not end well; Failed: all did, but a file could not be kept.
   int exit_code() const;
@@ -48,27 +56,40 @@ class RunClient final : public lifecycle::ClientSink {
     std::uint64_t asked_token_count = 0;
     std::uint64_t computed_token_count = 0;
     std::uint64_t found_token_count = 0;
-    std::uint64_t page_count_max = 0;    // Summed: what each held at most.
+    std::uint64_t page_count_max = 0;  // What one instance held at most.
+    // What all held at once at most, where the engine is here to say so.
+    std::optional<std::uint64_t> pool_page_count_max = {};
     std::uint64_t first_message_ns = 0;  // Of the first instance to speak, from its launch.
     std::uint64_t first_message_ns_max = 0;
+    std::uint64_t first_token_ns = 0;  // Likewise, to its first token; 0: no instance drew one.
+    std::uint64_t first_token_ns_max = 0;
   };
   const Totals& totals() const { return totals_; }
+  void set_pool_page_count_max(std::uint64_t count) { totals_.pool_page_count_max = count; }
   const ReportedPrograms& programs() const { return programs_; }
 
  private:
+  void tell_held(std::size_t number);
+  void drop_reason(std::size_t number, const std::string& reason);
+  static void note_first(std::uint64_t launched_ns, std::uint64_t at_ns, std::uint64_t& least_ns,
+                         std::uint64_t& most_ns);
   void print_line(std::size_t number, std::string_view line);
   void print_json(std::size_t number, const char* key, std::string_view text);
   void tell_failure(std::size_t number, const lifecycle::EndRecord& record);
   void tell_file(std::size_t number, const hostcalls::FilePart& part, const std::string* path);
-  void tell(std::size_t number, const std::string& text, cli::Colour colour) const;
+  void tell(std::size_t number, const std::string& text, cli::Colour colour);
 
   const cli::OutputStyle style_;
   const bool several_;
   std::optional<ReceivedFiles> files_;
   const cli::Terminal terminal_ = cli::Terminal::standard_error();
+  const bool is_one_terminal_ = cli::are_one_terminal();
   ReportedPrograms programs_;
   std::map<std::size_t, std::string> unfinished_lines_;  // By number; only when several.
-  char last_byte_ = '\n';
+  char last_byte_ = '\n';                                // Of standard output.
+  // Errors that were logged last, by number: one of them may be the reason of an end that follows.
+  std::map<std::size_t, std::vector<std::string>> held_errors_;
+  bool is_interrupted_ = false;
   std::size_t failed_count_ = 0;
   std::size_t lost_file_count_ = 0;  // Could not be kept.
   Totals totals_;

@@ -35,14 +35,14 @@ class LocalFiles {
     }
   }
   // Hands on as much as each takes now. What an instance refuses for good is an error.
-  Result<void> pump(lifecycle::InstanceManager& manager, const RunClient& client);
+  Result<void> pump(lifecycle::InstanceManager& manager, RunClient& client);
   bool is_done() const { return senders_.empty(); }
 
  private:
   std::map<lifecycle::InstanceId, FileSender> senders_;  // Of those that lack some.
 };
 
-Result<void> LocalFiles::pump(lifecycle::InstanceManager& manager, const RunClient& client) {
+Result<void> LocalFiles::pump(lifecycle::InstanceManager& manager, RunClient& client) {
   for (auto at = senders_.begin(); at != senders_.end();) {
     auto& [instance, sender] = *at;
     while (!sender.is_done() && manager.has_file_room(instance)) {
@@ -110,10 +110,11 @@ void LocalInput::pump(lifecycle::InstanceManager& manager,
 
 Result<void> run_until_all_ended(Application& application, Machine& machine, const Clock& clock,
                                  const std::vector<lifecycle::InstanceId>& instances,
-                                 const std::vector<FileToSend>& to_send, const RunClient& client,
+                                 const std::vector<FileToSend>& to_send, RunClient& client,
                                  PageReport* watch) {
   LocalInput input;
   LocalFiles files(to_send, instances);
+  StoreNotice store(machine);
   lifecycle::InstanceManager& manager = application.manager();
   std::uint64_t input_ns = 0;
   while (manager.live_count() > 0) {
@@ -121,17 +122,20 @@ Result<void> run_until_all_ended(Application& application, Machine& machine, con
     if (now >= input_ns) {
       TRY(files.pump(manager, client));
       input.pump(manager, instances, files.is_done());
+      store.look();
       input_ns = now + std::chrono::nanoseconds(kInputPeriod).count();
     }
     if (application.loop().step()) {
       if (watch != nullptr) watch->look();
       continue;
     }
+    client.settle();
     const std::uint64_t after = clock.now_ns();
     const std::uint64_t input_in_ns = input_ns > after ? input_ns - after : 0;
     machine.wakeup().wait_for(
         std::chrono::nanoseconds(std::min(application.loop().sleep_ns(), input_in_ns)));
   }
+  store.look();
   return {};
 }
 
@@ -198,28 +202,23 @@ Result<int> run(const cli::RunOptions& options) {
   const SteadyClock clock;
   // What can be wrong in the user's files is told before a model is loaded.
   const std::vector<Arguments> all = TRY(run_arguments(options));
-  const Result<lifecycle::InstanceLimits> limits = instance_limits(options.instance);
-  if (!limits.ok()) {
-    fail(limits.error());
-    return cli::number(cli::ExitCode::Usage);
+  const lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
+  if (const Result<void> module = check_module_file(options.program); !module.ok()) {
+    return fail_program(module.error());
   }
-  TRY(File::open(options.program));
-  const ProgramFiles further = TRY(find_programs(options.further_programs));
+  const Result<ProgramFiles> further = find_programs(options.further_programs);
+  if (!further.ok()) return fail_program(further.error());
   const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
   std::optional<ReceivedFiles> received = TRY(received_files(options));
   if (!options.kv_report_file.empty()) TRY(check_report_file(options.kv_report_file));
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
-  tell_store_error(*machine);
   const std::unique_ptr<Application> application = TRY(Application::build(
-      *machine, clock,
-      {.memory_bytes_max = limits.value().memory_bytes_max, .traps_tell_lines = true}));
+      *machine, clock, {.memory_bytes_max = limits.memory_bytes_max, .traps_tell_lines = true}));
   Result<lifecycle::ProgramId> program = application->manager().load_program_file(options.program);
-  if (!program.ok()) {
-    fail(program.error());
-    return cli::number(cli::ExitCode::GuestFailed);
-  }
-
-  for (const NamedProgram& each : TRY(load_programs(further, application->manager()))) {
+  if (!program.ok()) return fail_program(program.error());
+  const auto named = load_programs(further.value(), application->manager());
+  if (!named.ok()) return fail_program(named.error());
+  for (const NamedProgram& each : named.value()) {
     application->manager().name_program(each.name, each.id);
   }
 
@@ -232,7 +231,7 @@ Result<int> run(const cli::RunOptions& options) {
         .program = program.value(),
         .tenant = {},
         .arguments = arguments,
-        .limits = limits.value(),
+        .limits = limits,
         .deadline_in_ns = static_cast<std::uint64_t>(options.deadline_seconds * 1e9)};
     instances.push_back(TRY(application->launch(request, client)));
     client.add(instances.back(), instances.size() - 1);
@@ -246,6 +245,7 @@ Result<int> run(const cli::RunOptions& options) {
 
   TRY(tell_pages(options, report, client.programs()));
   const control::ControlStatistics statistics = machine->control().statistics();
+  client.set_pool_page_count_max(statistics.page_count_held_max);
   const control::TierStatistics tiers = machine->tiers();
   const cli::Terminal terminal = cli::Terminal::standard_error();
   const std::string line = options.output == cli::OutputStyle::Json

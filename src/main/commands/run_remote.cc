@@ -64,7 +64,7 @@ Result<void> upload(server::ServerClient& client, const Digest& digest, const st
 Result<wire::ProgramName> bring_program(server::ServerClient& client, const std::string& program) {
   Result<std::string> bytes = read_file(program, kProgramBytesMax);
   if (bytes.ok()) {
-    if (bytes.value().empty()) return Error(ErrorCode::InvalidArgument, program + " is empty");
+    TRY(check_module_file(program));
     const Digest digest = sha256(std::as_bytes(std::span(bytes.value())));
     Result<void> uploaded = upload(client, digest, bytes.value());
     if (!uploaded.ok()) return std::move(uploaded).take_error().while_(program);
@@ -292,6 +292,9 @@ void RemoteRun::ended(const wire::EndedEvent& event) {
   if (event.first_message_ns != 0) {
     record.first_message_ns = record.launched_ns + event.first_message_ns;
   }
+  if (event.first_token_ns != 0) {
+    record.first_token_ns = record.launched_ns + event.first_token_ns;
+  }
   record.cpu_ns = event.cpu_ns;
   record.statistics.asked_token_count = event.asked_token_count;
   record.statistics.computed_token_count = event.computed_token_count;
@@ -365,6 +368,7 @@ bool RemoteRun::begin_line() {
 
 void RemoteRun::abort_all() {
   is_interrupted_ = true;
+  printer_.interrupted();
   to_launch_.clear();
   for (const std::uint64_t each : running_) client_.send(wire::Abort{each});
 }
@@ -374,7 +378,11 @@ Result<void> RemoteRun::run(Interrupt& interrupt) {
   while (!to_launch_.empty() || !launching_.empty() || !running_.empty()) {
     launch();
     std::optional<wire::ServerFrame> frame = TRY(client_.receive(kInputPeriod));
-    if (frame) TRY(take(*std::move(frame)));
+    if (frame) {
+      TRY(take(*std::move(frame)));
+    } else {
+      printer_.settle();
+    }
     pump_input();
     TRY(pump_files());
     if (!interrupt.take()) continue;
@@ -388,7 +396,7 @@ Result<void> RemoteRun::run(Interrupt& interrupt) {
 }  // namespace
 
 Result<int> run_remote(const cli::RunOptions& options) {
-  const server::Endpoint endpoint = TRY(server::parse_server_url(options.server));
+  const server::Endpoint endpoint = TRY(server_endpoint(options.server));
   std::vector<Arguments> all = TRY(run_arguments(options));
   const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
   std::optional<ReceivedFiles> received = TRY(received_files(options));
@@ -397,14 +405,18 @@ Result<int> run_remote(const cli::RunOptions& options) {
   Result<wire::ProgramName> program = bring_program(*client, options.program);
   if (!program.ok()) {
     const bool is_no_module = program.error().code() == ErrorCode::InvalidArgument;
-    const int code = fail(program.error());
-    return is_no_module ? cli::number(cli::ExitCode::GuestFailed) : code;
+    return is_no_module ? fail_program(program.error()) : fail(program.error());
   }
   Interrupt interrupt = TRY(Interrupt::create());
   RunClient printer(options.output, !options.each_file.empty(), std::move(received));
   const SteadyTime::time_point begin = SteadyTime::now();
   RemoteRun run(*client, printer, options, std::move(program).take(), std::move(all), files);
-  TRY(run.run(interrupt));
+  if (const Result<void> ran = run.run(interrupt); !ran.ok()) {
+    if (ran.error().code() != ErrorCode::Cancelled) return ran.error().copy();
+    printer.end_output_line();
+    std::fputs("interrupted\n", stderr);
+    return cli::number(cli::ExitCode::Interrupted);
+  }
   const double duration_s = std::chrono::duration<double>(SteadyTime::now() - begin).count();
   const std::string line = options.output == cli::OutputStyle::Json
                                ? dump_json(totals_json(printer.totals(), duration_s))

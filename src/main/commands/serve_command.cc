@@ -133,12 +133,10 @@ Result<int> serve(const cli::ServeOptions& options) {
   if (!listen.ok()) return std::move(listen).take_error().while_("--listen");
   Result<void> is_own = server::check_loopback(listen.value());
   if (!is_own.ok()) return std::move(is_own).take_error().while_("--listen");
-  Result<lifecycle::InstanceLimits> limits = instance_limits(options.instance);
-  if (!limits.ok()) {
-    fail(limits.error());
-    return cli::number(cli::ExitCode::Usage);
-  }
-  const ProgramFiles files = TRY(find_programs(options.programs));
+  lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
+  const Result<ProgramFiles> found = find_programs(options.programs);
+  if (!found.ok()) return fail_program(found.error());
+  const ProgramFiles& files = found.value();
 
   Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
   const SteadyClock clock;
@@ -149,25 +147,26 @@ Result<int> serve(const cli::ServeOptions& options) {
       *machine, clock,
       {.instance_count_max = options.instance_count_max,
        .waiting_launch_count_max = options.waiting_launch_count_max,
-       .memory_bytes_max =
-           memory_bytes_max(limits.value(), tenant_instances(options.tenants, limits.value())),
+       .memory_bytes_max = memory_bytes_max(limits, tenant_instances(options.tenants, limits)),
        .compile = compile_limits(options),
        .has_quick_compiler = !options.has_cranelift_only}));
   name_tenants(options.tenants, application->manager());
   if (options.instance.page_count_max == 0 &&
       !names_limit(options.instance.limits, "page_count_max")) {
-    limits.value().control.page_count_max = shared_page_count_max(machine->control().models());
+    limits.control.page_count_max = shared_page_count_max(machine->control().models());
   }
-  const std::unique_ptr<server::Server> server = TRY(server::Server::open(
-      {.manager = application->manager(),
-       .loop = application->loop(),
-       .control = machine->control(),
-       .engine_wakeup = machine->wakeup(),
-       .clock = clock,
-       .random = random,
-       .tell = tell},
-      server_options(options, std::move(listen).take(), std::move(limits).take())));
-  for (const NamedProgram& each : TRY(load_programs(files, application->manager()))) {
+  const std::unique_ptr<server::Server> server = TRY(
+      server::Server::open({.manager = application->manager(),
+                            .loop = application->loop(),
+                            .control = machine->control(),
+                            .engine_wakeup = machine->wakeup(),
+                            .clock = clock,
+                            .random = random,
+                            .tell = tell},
+                           server_options(options, std::move(listen).take(), std::move(limits))));
+  const auto programs = load_programs(files, application->manager());
+  if (!programs.ok()) return fail_program(programs.error());
+  for (const NamedProgram& each : programs.value()) {
     TRY(server->gateway().name_program(each.name, each.id, each.digest));
   }
   const SignalWatch watch =

@@ -113,7 +113,7 @@ Result<std::string> status_json(wire::StatusReply status) {
 }
 
 Result<int> status(const cli::StatusOptions& options) {
-  const server::Endpoint endpoint = TRY(server::parse_server_url(options.server));
+  const server::Endpoint endpoint = TRY(server_endpoint(options.server));
   const std::unique_ptr<server::ServerClient> client =
       TRY(server::ServerClient::connect(endpoint, kConnectTimeMax));
   wire::ReplyBody reply = TRY(client->ask(wire::Status{true}, kReplyTimeMax));

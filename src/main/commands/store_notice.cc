@@ -17,4 +17,11 @@ void tell_store_error(const Machine& machine) {
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Yellow).c_str());
 }
 
+void StoreNotice::look() {
+  if (is_told_ || !machine_.store_error()) return;
+  if (machine_.control().statistics().store_refused_count == 0) return;
+  is_told_ = true;
+  tell_store_error(machine_);
+}
+
 }  // namespace quire

@@ -5,7 +5,17 @@
 
 namespace quire {
 
-// Programs that save nothing need not care; those that do get not-supported.
 void tell_store_error(const Machine& machine);
+
+// The same for a run, once a program has asked for the store: one that saves nothing need not care.
+class StoreNotice {
+ public:
+  explicit StoreNotice(Machine& machine) : machine_(machine) {}
+  void look();
+
+ private:
+  Machine& machine_;
+  bool is_told_ = false;
+};
 
 }  // namespace quire
