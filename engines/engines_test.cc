@@ -113,7 +113,10 @@ TEST(Engines, ByteLevelBpeMergesByRank) {
                         .merge_count = merges.size(),
                         .patterns = nullptr,
                         .pattern_count = 0,
-                        .ignore_merges = false};
+                        .ignore_merges = false,
+                        .is_raw = false,
+                        .escapes_spaces = false,
+                        .whole_line_ends = false};
   quire_text error{};
   quire_tokenizer* tokenizer = nullptr;
   ASSERT_EQ(quire_tokenizer_from_parts(&parts, &tokenizer, &error), QUIRE_OK);

@@ -83,6 +83,9 @@ typedef struct {
   const quire_bytes* patterns;  // Regular expressions; each cuts what the one before left.
   size_t pattern_count;
   bool ignore_merges;  // A word that is a token is that token, however it would merge.
+  bool is_raw;  // Tokens are spelled as text; a character that is none becomes "<0x0A>" tokens.
+  bool escapes_spaces;   // Raw text: a space is U+2581.
+  bool whole_line_ends;  // Line ends in a row that are a token are that token.
 } quire_bpe_parts;
 
 quire_status quire_tokenizer_from_parts(const quire_bpe_parts* parts, quire_tokenizer** out,
@@ -116,12 +119,26 @@ typedef struct {
   bool single_word;  // Only between characters that are not of a word.
   bool strip_left;   // Takes the white space before it along.
   bool strip_right;
+  bool normalized;  // Looked for in normalized text, as what the normalizer makes of its own:
+  quire_bytes normalized_text;
 } quire_added_token;
 size_t quire_tokenizer_added_count(const quire_tokenizer* tokenizer);
 quire_status quire_tokenizer_added(const quire_tokenizer* tokenizer, size_t index,
                                    quire_added_token* out, quire_text* error);
 
-// `pieces` cover all of `text` in order, each plain text (token < 0) or already a token.
+// Whether the file has a normalizer, and what that makes of a text. `begins` and `ends`, unless
+// null, get an offset for each byte of the result: where the characters begin and end that it comes
+// from.
+bool quire_tokenizer_normalizes(const quire_tokenizer* tokenizer);
+quire_status quire_tokenizer_normalize(const quire_tokenizer* tokenizer, quire_bytes text,
+                                       quire_text* out, quire_offsets* begins, quire_offsets* ends,
+                                       quire_text* error);
+
+// Whether `code` is part of a word, as Unicode's "\w" has it.
+bool quire_is_word_character(uint32_t code);
+
+// `text` is normalized; `pieces` cover all of it in order, each plain text (token < 0) or already a
+// token.
 typedef struct {
   size_t begin;  // Byte offsets.
   size_t end;

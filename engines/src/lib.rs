@@ -8,8 +8,13 @@
 extern crate wasmtime_c_api;
 
 mod boundary;
+mod classes;
 mod jinja;
 mod limits;
+mod matcher;
+mod pattern;
+mod pipeline;
+mod program;
 mod settings;
 mod template;
 mod tokenizer;

@@ -3,15 +3,13 @@
 //! Added tokens ("<|im_end|>") are found by the caller, who knows which of them a text may spell:
 //! `encode` takes the text cut into pieces, each either plain or already one token.
 
-use crate::boundary::{guard, Bytes, Failure, Ids, Outcome, Status, Text};
-use crate::words::Words;
-use std::borrow::Cow;
+use crate::boundary::{guard, Bytes, Failure, Ids, Offsets, Outcome, Status, Text};
+use crate::pipeline::{behavior_of, leaves, pattern_of, Normalizers, PreTokenizers};
+use crate::words::{Words, BYTE_LEVEL_PATTERN};
 use std::collections::HashSet;
 use tokenizers::models::bpe::{Vocab, BPE};
 use tokenizers::tokenizer::normalizer::{NormalizedString, Range};
-use tokenizers::{
-    Model, ModelWrapper, Normalizer, NormalizerWrapper, PreTokenizedString, PreTokenizer, Token,
-};
+use tokenizers::{Model, ModelWrapper, PreTokenizedString, SplitDelimiterBehavior, Token};
 
 /// A piece of a text to encode; the numbers are byte offsets. `token` negative: plain text.
 #[derive(Clone, Copy)]
@@ -32,6 +30,9 @@ pub struct BpeParts {
     patterns: *const Bytes,
     pattern_count: usize,
     ignore_merges: bool,
+    is_raw: bool,
+    escapes_spaces: bool,
+    whole_line_ends: bool,
 }
 
 /// An entry of "added_tokens". The text is the tokenizer's and lives as long as it does.
@@ -43,6 +44,8 @@ pub struct AddedToken {
     single_word: bool,
     strip_left: bool,
     strip_right: bool,
+    normalized: bool,
+    normalized_text: Bytes,
 }
 
 /// How a token's text becomes bytes; `quire_alphabet` in the header.
@@ -58,22 +61,39 @@ enum Encoder {
     /// Whatever else a tokenizer.json describes.
     Json {
         tokenizer: Box<tokenizers::Tokenizer>,
+        pre_tokenizers: PreTokenizers,
         unknown: Option<u32>,
     },
 }
 
-/// Text is normalized, cut into words, spelled in the byte alphabet, and merged.
+/// An entry of "added_tokens", and what the normalizer makes of its text if it is to be found in
+/// normalized text.
+struct Added {
+    token: tokenizers::AddedToken,
+    id: u32,
+    normalized_text: String,
+}
+
+/// How a word is spelled before it is merged.
+enum Spelling {
+    /// Each byte as a character of GPT-2's alphabet.
+    Bytes(Box<[char; 256]>),
+    /// As it is, but for what a file asks; see `quire_bpe_parts`.
+    Raw { escapes_spaces: bool, whole_line_ends: bool },
+}
+
+/// Text is cut into words, spelled, and merged.
 struct ByteLevel {
-    normalizer: Option<NormalizerWrapper>,
     words: Words,
-    alphabet: [char; 256],
+    spelling: Spelling,
     model: BPE,
     special: HashSet<u32>,
 }
 
 pub struct Tokenizer {
     encoder: Encoder,
-    added: Vec<(tokenizers::AddedToken, u32)>,
+    normalizers: Normalizers,
+    added: Vec<Added>,
     alphabet: Alphabet,
     prefix: Vec<u32>,
     id_end: u32,
@@ -83,16 +103,16 @@ pub struct Tokenizer {
 const ID_MAX: u32 = 1 << 24;
 
 /// GPT-2's reversible alphabet: printable bytes stand for themselves, the rest for U+0100 on.
-fn byte_alphabet() -> [char; 256] {
+fn byte_alphabet() -> Box<[char; 256]> {
     let mut next = 256u32;
-    std::array::from_fn(|byte| {
+    Box::new(std::array::from_fn(|byte| {
         let byte = byte as u32;
         if matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff) {
             return char::from_u32(byte).unwrap();
         }
         next += 1;
         char::from_u32(next - 1).unwrap()
-    })
+    }))
 }
 
 unsafe fn slice<'a, T>(data: *const T, count: usize) -> &'a [T] {
@@ -103,7 +123,7 @@ unsafe fn slice<'a, T>(data: *const T, count: usize) -> &'a [T] {
     }
 }
 
-fn build_bpe(tokens: &[Bytes], merges: &[Bytes], ignore_merges: bool) -> Outcome<BPE> {
+fn build_bpe(tokens: &[Bytes], merges: &[Bytes], parts: &BpeParts) -> Outcome<BPE> {
     let vocabulary = vocabulary_of(tokens)?;
     let longest = vocabulary.keys().map(String::len).max().unwrap_or(0);
     let mut pairs = Vec::with_capacity(merges.len());
@@ -117,7 +137,8 @@ fn build_bpe(tokens: &[Bytes], merges: &[Bytes], ignore_merges: bool) -> Outcome
     // The library looks every side up again, so what is wrong is only searched for if it refuses.
     BPE::builder()
         .vocab_and_merges(vocabulary, pairs)
-        .ignore_merges(ignore_merges)
+        .ignore_merges(parts.ignore_merges)
+        .byte_fallback(parts.is_raw)
         .build()
         .map_err(|error| unknown_in_merges(tokens, merges, error))
 }
@@ -179,32 +200,49 @@ impl Tokenizer {
                 tokens.len()
             )));
         }
-        let model = build_bpe(tokens, slice(parts.merges, parts.merge_count), parts.ignore_merges)?;
+        let model = build_bpe(tokens, slice(parts.merges, parts.merge_count), parts)?;
+        let spelling = match parts.is_raw {
+            true => Spelling::Raw {
+                escapes_spaces: parts.escapes_spaces,
+                whole_line_ends: parts.whole_line_ends,
+            },
+            false => Spelling::Bytes(byte_alphabet()),
+        };
+        let alphabet = match parts.is_raw {
+            true => Alphabet::SentencePiece,
+            false => Alphabet::ByteLevel,
+        };
         let mut patterns = Vec::new();
         for pattern in slice(parts.patterns, parts.pattern_count) {
             patterns.push(pattern.as_str("a pre-tokenizer's pattern")?);
         }
         Ok(Tokenizer {
             encoder: Encoder::ByteLevel(Box::new(ByteLevel {
-                normalizer: None,
-                words: Words::new(patterns)?,
-                alphabet: byte_alphabet(),
+                words: Words::from_patterns(patterns)?,
+                spelling,
                 model,
                 special: HashSet::new(),
             })),
+            normalizers: Normalizers::default(),
             added: Vec::new(),
-            alphabet: Alphabet::ByteLevel,
+            alphabet,
             prefix: Vec::new(),
             id_end: tokens.len() as u32,
         })
     }
 
     fn from_json(json: &[u8]) -> Outcome<Self> {
-        let value: serde_json::Value = serde_json::from_slice(json)
-            .map_err(|error| Failure::invalid(format!("tokenizer.json: {error}")))?;
+        let malformed =
+            |error: serde_json::Error| Failure::invalid(format!("tokenizer.json: {error}"));
+        let mut value: serde_json::Value = serde_json::from_slice(json).map_err(malformed)?;
         let alphabet = check_json(&value)?;
-        let mut tokenizer = tokenizers::Tokenizer::from_bytes(json)
-            .map_err(|error| Failure::invalid(format!("tokenizer.json: {error}")))?;
+        // The library needs neither: the steps run in pipeline.rs, and their patterns are read there.
+        let mut take = |key| value.get_mut(key).map(serde_json::Value::take).unwrap_or_default();
+        let (normalizer, pre_tokenizer) = (take("normalizer"), take("pre_tokenizer"));
+        let unknown_token = value["model"]["unk_token"].as_str().map(str::to_owned);
+        let unknown_id = value["model"]["unk_id"].as_u64().and_then(|id| u32::try_from(id).ok());
+        let mut tokenizer: tokenizers::Tokenizer =
+            serde_json::from_value(value).map_err(malformed)?;
         tokenizer.with_padding(None);
         tokenizer
             .with_truncation(None)
@@ -214,15 +252,11 @@ impl Tokenizer {
             .map_err(|error| Failure::invalid(format!("tokenizer.json: {error}")))?
             .get_ids()
             .to_vec();
-        let mut added: Vec<_> = tokenizer
-            .get_added_tokens_decoder()
-            .into_iter()
-            .map(|(id, token)| (token, id))
-            .collect();
-        added.sort_by_key(|(_, id)| *id);
-        let unknown = match &value["model"]["unk_token"] {
-            serde_json::Value::String(text) => tokenizer.token_to_id(text),
-            _ => value["model"]["unk_id"].as_u64().and_then(|id| u32::try_from(id).ok()),
+        let normalizers = Normalizers::from_json(&normalizer)?;
+        let added = added_of(&tokenizer, &normalizers)?;
+        let unknown = match unknown_token {
+            Some(text) => tokenizer.token_to_id(&text),
+            None => unknown_id,
         };
         let largest = tokenizer.get_vocab(true).into_values().max();
         let Some(largest) = largest else {
@@ -233,18 +267,22 @@ impl Tokenizer {
                 "tokenizer.json: token id {largest} is not below {ID_MAX}"
             )));
         }
-        let special = added.iter().filter(|(token, _)| token.special).map(|(_, id)| *id);
+        let special = added.iter().filter(|added| added.token.special).map(|added| added.id);
         let special = special.filter(|id| Some(*id) != unknown).collect();
-        let encoder = match byte_level_of(&value, &tokenizer, special)? {
+        let encoder = match byte_level_of(&pre_tokenizer, &tokenizer, special)? {
             Some(byte_level) => Encoder::ByteLevel(Box::new(byte_level)),
-            None => Encoder::Json { tokenizer: Box::new(tokenizer), unknown },
+            None => Encoder::Json {
+                tokenizer: Box::new(tokenizer),
+                pre_tokenizers: PreTokenizers::from_json(&pre_tokenizer)?,
+                unknown,
+            },
         };
-        Ok(Tokenizer { encoder, added, alphabet, prefix, id_end: largest + 1 })
+        Ok(Tokenizer { encoder, normalizers, added, alphabet, prefix, id_end: largest + 1 })
     }
 
     fn token(&self, id: u32) -> Option<String> {
-        if let Ok(index) = self.added.binary_search_by_key(&id, |(_, id)| *id) {
-            return Some(self.added[index].0.content.clone());
+        if let Ok(index) = self.added.binary_search_by_key(&id, |added| added.id) {
+            return Some(self.added[index].token.content.clone());
         }
         match &self.encoder {
             Encoder::ByteLevel(byte_level) => byte_level.model.id_to_token(id),
@@ -256,11 +294,45 @@ impl Tokenizer {
         check_pieces(text, pieces)?;
         match &self.encoder {
             Encoder::ByteLevel(byte_level) => byte_level.encode(text, pieces),
-            Encoder::Json { tokenizer, unknown } => {
-                encode_json(tokenizer, *unknown, text, pieces).map_err(library_failure)
+            Encoder::Json { tokenizer, pre_tokenizers, unknown } => {
+                encode_json(tokenizer, pre_tokenizers, *unknown, text, pieces)
+                    .map_err(library_failure)
             }
         }
     }
+
+    fn normalize(&self, text: &str) -> Outcome<NormalizedString> {
+        let mut normalized = NormalizedString::from(text);
+        self.normalizers.normalize(&mut normalized).map_err(library_failure)?;
+        Ok(normalized)
+    }
+}
+
+/// By id.
+fn added_of(tokenizer: &tokenizers::Tokenizer, normalizers: &Normalizers) -> Outcome<Vec<Added>> {
+    let mut added = Vec::new();
+    for (id, token) in tokenizer.get_added_tokens_decoder() {
+        let mut text = NormalizedString::from(token.content.as_str());
+        if token.normalized {
+            normalizers.normalize(&mut text).map_err(library_failure)?;
+        }
+        added.push(Added { token, id, normalized_text: text.get().to_owned() });
+    }
+    added.sort_by_key(|added| added.id);
+    Ok(added)
+}
+
+/// For each byte of the normalized text, where the characters begin and end that it comes from.
+fn origins(normalized: &NormalizedString) -> (Vec<usize>, Vec<usize>) {
+    let text = normalized.get();
+    let (mut begins, mut ends) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()));
+    for (at, character) in text.char_indices() {
+        let range = Range::Normalized(at..at + character.len_utf8());
+        let origin = normalized.convert_offsets(range).unwrap_or(0..0);
+        begins.resize(at + character.len_utf8(), origin.start);
+        ends.resize(at + character.len_utf8(), origin.end);
+    }
+    (begins, ends)
 }
 
 impl ByteLevel {
@@ -272,21 +344,28 @@ impl ByteLevel {
                 ids.push(piece.token as u32);
                 continue;
             }
-            let plain = self.normalize(&text[piece.begin..piece.end])?;
-            self.words.cut(&plain, &mut |word| {
+            self.words.cut(&text[piece.begin..piece.end], &mut |word| {
                 spelled.clear();
-                spelled.extend(word.bytes().map(|byte| self.alphabet[byte as usize]));
+                match &self.spelling {
+                    Spelling::Bytes(alphabet) => {
+                        spelled.extend(word.bytes().map(|byte| alphabet[byte as usize]));
+                    }
+                    Spelling::Raw { escapes_spaces, whole_line_ends } => {
+                        let is_line_ends =
+                            *whole_line_ends && word.bytes().all(|byte| byte == b'\n');
+                        if let Some(id) = self.model.token_to_id(word).filter(|_| is_line_ends) {
+                            ids.push(id);
+                            return Ok(());
+                        }
+                        let escape =
+                            |each| if each == ' ' && *escapes_spaces { '\u{2581}' } else { each };
+                        spelled.extend(word.chars().map(escape));
+                    }
+                }
                 self.encode_word(&spelled, &mut ids).map_err(library_failure)
             })?;
         }
         Ok(ids)
-    }
-
-    fn normalize<'a>(&self, text: &'a str) -> Outcome<Cow<'a, str>> {
-        let Some(normalizer) = &self.normalizer else { return Ok(Cow::Borrowed(text)) };
-        let mut normalized = NormalizedString::from(text);
-        normalizer.normalize(&mut normalized).map_err(library_failure)?;
-        Ok(Cow::Owned(normalized.get().to_owned()))
     }
 
     fn encode_word(&self, word: &str, ids: &mut Vec<u32>) -> tokenizers::Result<()> {
@@ -342,49 +421,38 @@ fn check_pieces(text: &str, pieces: &[Piece]) -> Outcome<()> {
     Ok(())
 }
 
-/// The pattern that ByteLevel uses by itself.
-const BYTE_LEVEL_PATTERN: &str =
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
-
 /// The file's pipeline as byte-level BPE, if it is one of the shape that published models have.
 fn byte_level_of(
-    value: &serde_json::Value,
+    pre_tokenizer: &serde_json::Value,
     tokenizer: &tokenizers::Tokenizer,
     special: HashSet<u32>,
 ) -> Outcome<Option<ByteLevel>> {
     let ModelWrapper::BPE(model) = tokenizer.get_model() else { return Ok(None) };
-    let step = &value["pre_tokenizer"];
-    let steps = match step["pretokenizers"].as_array() {
-        Some(steps) => steps.as_slice(),
-        None => std::slice::from_ref(step),
-    };
+    let steps = leaves(pre_tokenizer, "pretokenizers");
     let Some((last, cuts)) = steps.split_last() else { return Ok(None) };
-    let mut patterns = Vec::new();
-    for step in cuts {
-        let isolated = step["behavior"] == "Isolated" && step["invert"] != true;
-        match (step["type"].as_str(), step["pattern"]["Regex"].as_str()) {
-            (Some("Split"), Some(pattern)) if isolated => patterns.push(pattern),
-            (Some("Digits"), _) if step["individual_digits"] == true => patterns.push(r"\p{N}"),
-            _ => return Ok(None),
-        }
-    }
     if last["type"] != "ByteLevel" || last["add_prefix_space"] != false {
         return Ok(None);
     }
-    if last["use_regex"] != false {
-        patterns.push(BYTE_LEVEL_PATTERN);
+    let mut words = Words::default();
+    for step in cuts {
+        match (step["type"].as_str(), pattern_of(step)) {
+            (Some("Split"), Some(pattern)) => {
+                words.add_pattern(&pattern, behavior_of(step)?, step["invert"] == true)?;
+            }
+            (Some("Digits"), _) => words.add_digits(step["individual_digits"] == true),
+            _ => return Ok(None),
+        }
     }
-    Ok(Some(ByteLevel {
-        normalizer: tokenizer.get_normalizer().cloned(),
-        words: Words::new(patterns)?,
-        alphabet: byte_alphabet(),
-        model: model.clone(),
-        special,
-    }))
+    if last["use_regex"] != false {
+        words.add_pattern(BYTE_LEVEL_PATTERN, SplitDelimiterBehavior::Isolated, false)?;
+    }
+    let spelling = Spelling::Bytes(byte_alphabet());
+    Ok(Some(ByteLevel { words, spelling, model: model.clone(), special }))
 }
 
 fn encode_json(
     tokenizer: &tokenizers::Tokenizer,
+    pre_tokenizers: &PreTokenizers,
     unknown: Option<u32>,
     text: &str,
     pieces: &[Piece],
@@ -402,12 +470,7 @@ fn encode_json(
         }
         Ok(parts)
     })?;
-    if let Some(normalizer) = tokenizer.get_normalizer() {
-        work.normalize(|part| normalizer.normalize(part))?;
-    }
-    if let Some(pre_tokenizer) = tokenizer.get_pre_tokenizer() {
-        pre_tokenizer.pre_tokenize(&mut work)?;
-    }
+    pre_tokenizers.pre_tokenize(&mut work)?;
     let model: &ModelWrapper = tokenizer.get_model();
     let added = tokenizer.get_added_vocabulary().get_added_tokens_decoder();
     let is_special = |token: &Token| {
@@ -522,7 +585,7 @@ pub unsafe extern "C" fn quire_tokenizer_added(
     error: *mut Text,
 ) -> Status {
     guard(error, || {
-        let (token, id) = (&(*tokenizer).added)
+        let Added { token, id, normalized_text } = (&(*tokenizer).added)
             .get(index)
             .ok_or_else(|| Failure::invalid(format!("no added token {index}")))?;
         out.write(AddedToken {
@@ -532,6 +595,8 @@ pub unsafe extern "C" fn quire_tokenizer_added(
             single_word: token.single_word,
             strip_left: token.lstrip,
             strip_right: token.rstrip,
+            normalized: token.normalized,
+            normalized_text: Bytes::borrow(normalized_text.as_bytes()),
         });
         Ok(())
     })
@@ -563,6 +628,38 @@ pub unsafe extern "C" fn quire_tokenizer_prefix(
         out.write(Ids::from_vec((*tokenizer).prefix.clone()));
         Ok(())
     })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn quire_tokenizer_normalizes(tokenizer: *const Tokenizer) -> bool {
+    !(*tokenizer).normalizers.is_empty()
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn quire_tokenizer_normalize(
+    tokenizer: *const Tokenizer,
+    text: Bytes,
+    out: *mut Text,
+    begins: *mut Offsets,
+    ends: *mut Offsets,
+    error: *mut Text,
+) -> Status {
+    guard(error, || {
+        let normalized = (*tokenizer).normalize(text.as_str("the text")?)?;
+        if !begins.is_null() && !ends.is_null() {
+            let origins = origins(&normalized);
+            begins.write(Offsets::from_vec(origins.0));
+            ends.write(Offsets::from_vec(origins.1));
+        }
+        out.write(Text::from_vec(normalized.get().to_owned().into_bytes()));
+        Ok(())
+    })
+}
+
+/// Whether `code` is a character of words, as the library asks beside a "single_word" token.
+#[no_mangle]
+pub extern "C" fn quire_is_word_character(code: u32) -> bool {
+    char::from_u32(code).is_some_and(regex_syntax::is_word_character)
 }
 
 #[no_mangle]

@@ -1,140 +1,209 @@
-//! Cutting text into words for byte-level BPE, in time linear in the text.
-//!
-//! Published patterns end in `\s+(?!\S)|\s+`: white space leaves its last character to the word
-//! that follows. That is the only look-ahead they have, so it is done by hand here; a backtracking
-//! engine gives up on a megabyte of spaces.
+//! Cutting text into words, as the steps of a tokenizer.json's "pre_tokenizer" do it.
 
-use crate::boundary::{Failure, Outcome};
-use regex::Regex;
+use crate::boundary::Outcome;
+use crate::matcher::Matcher;
+use crate::pattern::read_pattern;
+use crate::program::Program;
+use tokenizers::tokenizer::pattern::Pattern;
+use tokenizers::{Offsets, SplitDelimiterBehavior};
 
-const LEAVES_LAST_SPACE: [&str; 2] = [r"|\s+(?!\S)|\s+", r"|\s+(?!\S)"];
+/// The pattern that the step "ByteLevel" uses by itself.
+pub const BYTE_LEVEL_PATTERN: &str =
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
-enum Cutter {
-    Linear { regex: Regex, leaves_last_space: bool, takes_line_ends: bool },
-    Backtracking(fancy_regex::Regex),
+/// A part of a text, as byte offsets, and whether the pattern matched it.
+type Part = (Offsets, bool);
+
+/// A compiled pattern that cuts as Python's tokenizers does.
+pub struct WordPattern {
+    program: Program,
 }
 
-/// Patterns, each of which cuts what the one before left; what lies between matches is a word too.
+/// What one step does with a text.
+enum Cut {
+    Pattern {
+        pattern: WordPattern,
+        behavior: SplitDelimiterBehavior,
+        invert: bool,
+    },
+    /// Numbers as Rust's `char::is_numeric` has them, each apart or all that touch together.
+    Digits {
+        each: bool,
+    },
+}
+
+/// Steps, each of which cuts what the one before left.
+#[derive(Default)]
 pub struct Words {
-    cutters: Vec<Cutter>,
+    cuts: Vec<Cut>,
+}
+
+impl WordPattern {
+    pub fn new(pattern: &str) -> Outcome<Self> {
+        let program = Program::new(&read_pattern(pattern)?).map_err(|mut failure| {
+            failure.message = format!("pattern \"{pattern}\": {}", failure.message);
+            failure
+        })?;
+        Ok(WordPattern { program })
+    }
+
+    /// The matches and what lies between them, in order; they cover `text`. An empty match cuts,
+    /// except where another match ends.
+    fn each_part(&self, text: &str, each: &mut dyn FnMut(Part) -> Outcome<()>) -> Outcome<()> {
+        let mut matcher = Matcher::new(&self.program, text);
+        let (mut done, mut at) = (0, 0);
+        let mut last_end = None;
+        while at <= text.len() {
+            let Some((begin, end)) = matcher.find(at)? else { break };
+            if begin == end && last_end == Some(end) {
+                at = end + text[end..].chars().next().map_or(1, char::len_utf8);
+                continue;
+            }
+            if done < begin {
+                each(((done, begin), false))?;
+            }
+            each(((begin, end), true))?;
+            last_end = Some(end);
+            done = end;
+            at = end;
+        }
+        if done < text.len() {
+            each(((done, text.len()), false))?;
+        }
+        Ok(())
+    }
+
+    fn parts(&self, text: &str) -> Outcome<Vec<Part>> {
+        let mut parts = Vec::new();
+        self.each_part(text, &mut |part| {
+            parts.push(part);
+            Ok(())
+        })?;
+        Ok(parts)
+    }
+}
+
+impl Pattern for &WordPattern {
+    fn find_matches(&self, inside: &str) -> tokenizers::Result<Vec<Part>> {
+        if inside.is_empty() {
+            return Ok(vec![((0, 0), false)]);
+        }
+        self.parts(inside).map_err(|failure| failure.message.into())
+    }
 }
 
 impl Words {
-    pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Outcome<Self> {
-        let cutters = patterns.into_iter().map(Cutter::new).collect::<Outcome<Vec<_>>>()?;
-        Ok(Words { cutters })
+    pub fn from_patterns<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Outcome<Self> {
+        let mut words = Words::default();
+        for pattern in patterns {
+            words.add_pattern(pattern, SplitDelimiterBehavior::Isolated, false)?;
+        }
+        Ok(words)
+    }
+
+    pub fn add_pattern(
+        &mut self,
+        pattern: &str,
+        behavior: SplitDelimiterBehavior,
+        invert: bool,
+    ) -> Outcome<()> {
+        let pattern = WordPattern::new(pattern)?;
+        self.cuts.push(Cut::Pattern { pattern, behavior, invert });
+        Ok(())
+    }
+
+    pub fn add_digits(&mut self, each: bool) {
+        self.cuts.push(Cut::Digits { each });
     }
 
     /// Calls `each` with every word, in order.
     pub fn cut(&self, text: &str, each: &mut dyn FnMut(&str) -> Outcome<()>) -> Outcome<()> {
-        cut(text, &self.cutters, each)
+        cut(text, &self.cuts, each)
     }
 }
 
-impl Cutter {
-    fn new(pattern: &str) -> Outcome<Self> {
-        let invalid = |error: String| Failure::invalid(format!("pattern \"{pattern}\": {error}"));
-        for suffix in LEAVES_LAST_SPACE {
-            if let Some(rest) = pattern.strip_suffix(suffix) {
-                let plain = format!(r"{rest}|\s+");
-                if let Ok(regex) = Regex::new(&plain) {
-                    // Then a match of `\s+` holds no line end, as those have an alternative before.
-                    let takes_line_ends = rest.ends_with(r"\s*[\r\n]+");
-                    return Ok(Cutter::Linear { regex, leaves_last_space: true, takes_line_ends });
-                }
-            }
-        }
-        if let Ok(regex) = Regex::new(pattern) {
-            return Ok(Cutter::Linear { regex, leaves_last_space: false, takes_line_ends: false });
-        }
-        fancy_regex::Regex::new(pattern)
-            .map(Cutter::Backtracking)
-            .map_err(|error| invalid(error.to_string()))
-    }
-
-    /// The first match at or after `at`, as byte offsets.
-    fn find(&self, text: &str, at: usize) -> Outcome<Option<(usize, usize)>> {
+impl Cut {
+    fn parts(&self, text: &str) -> Outcome<Vec<Part>> {
         match self {
-            Cutter::Linear { regex, leaves_last_space, takes_line_ends } => {
-                let Some(found) = regex.find_at(text, at) else { return Ok(None) };
-                let mut end = found.end();
-                if *leaves_last_space && end < text.len() {
-                    let last = found.as_str().chars().next_back().unwrap_or('x');
-                    let is_space = last.is_whitespace()
-                        && !(*takes_line_ends && matches!(last, '\r' | '\n'))
-                        && found.as_str().chars().all(char::is_whitespace);
-                    if is_space && found.len() > last.len_utf8() {
-                        end -= last.len_utf8();
-                    }
+            Cut::Pattern { pattern, behavior, invert } => {
+                let mut parts = pattern.parts(text)?;
+                if *invert {
+                    parts.iter_mut().for_each(|(_, is_match)| *is_match = !*is_match);
                 }
-                Ok(Some((found.start(), end)))
+                Ok(behave(parts, *behavior))
             }
-            Cutter::Backtracking(regex) => regex
-                .find_from_pos(text, at)
-                .map(|found| found.map(|found| (found.start(), found.end())))
-                .map_err(|error| Failure::invalid(format!("cutting into words: {error}"))),
+            Cut::Digits { each } => {
+                let behavior = match each {
+                    true => SplitDelimiterBehavior::Isolated,
+                    false => SplitDelimiterBehavior::Contiguous,
+                };
+                let digits = |character: char| character.is_numeric();
+                let parts = digits.find_matches(text).unwrap_or_default();
+                Ok(behave(parts, behavior))
+            }
         }
     }
 }
 
-fn cut(text: &str, cutters: &[Cutter], each: &mut dyn FnMut(&str) -> Outcome<()>) -> Outcome<()> {
-    let Some((cutter, rest)) = cutters.split_first() else {
-        return if text.is_empty() { Ok(()) } else { each(text) };
-    };
-    let mut done = 0;
-    let mut at = 0;
-    while at < text.len() {
-        let Some((begin, end)) = cutter.find(text, at)? else { break };
-        if begin == end {
-            // An empty match cuts nothing; look on behind the next character.
-            at = end + text[end..].chars().next().map_or(1, char::len_utf8);
-            continue;
+/// What `NormalizedString::split` of the library makes of the parts; those that it removes are gone.
+fn behave(mut parts: Vec<Part>, behavior: SplitDelimiterBehavior) -> Vec<Part> {
+    let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
+    match behavior {
+        SplitDelimiterBehavior::Isolated => return parts,
+        SplitDelimiterBehavior::Removed => {
+            parts.retain(|(_, is_match)| !is_match);
+            return parts;
         }
-        cut(&text[done..begin], rest, each)?;
-        cut(&text[begin..end], rest, each)?;
-        done = end;
-        at = end;
+        SplitDelimiterBehavior::Contiguous => {
+            let mut previous = false;
+            for (offsets, is_match) in parts {
+                match joined.last_mut().filter(|_| is_match == previous) {
+                    Some(((_, end), _)) => *end = offsets.1,
+                    None => joined.push((offsets, is_match)),
+                }
+                previous = is_match;
+            }
+        }
+        SplitDelimiterBehavior::MergedWithPrevious => {
+            let mut previous = false;
+            for (offsets, is_match) in parts {
+                match joined.last_mut().filter(|_| is_match && !previous) {
+                    Some(((_, end), _)) => *end = offsets.1,
+                    None => joined.push((offsets, is_match)),
+                }
+                previous = is_match;
+            }
+        }
+        SplitDelimiterBehavior::MergedWithNext => {
+            let mut previous = false;
+            for (offsets, is_match) in parts.into_iter().rev() {
+                match joined.last_mut().filter(|_| is_match && !previous) {
+                    Some(((begin, _), _)) => *begin = offsets.0,
+                    None => joined.push((offsets, is_match)),
+                }
+                previous = is_match;
+            }
+            joined.reverse();
+        }
     }
-    cut(&text[done..], rest, each)
+    joined
+}
+
+fn cut(text: &str, cuts: &[Cut], each: &mut dyn FnMut(&str) -> Outcome<()>) -> Outcome<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let Some((first, rest)) = cuts.split_first() else { return each(text) };
+    if let Cut::Pattern { pattern, behavior: SplitDelimiterBehavior::Isolated, .. } = first {
+        return pattern
+            .each_part(text, &mut |((begin, end), _)| cut(&text[begin..end], rest, each));
+    }
+    for ((begin, end), _) in first.parts(text)? {
+        cut(&text[begin..end], rest, each)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_linear_cut_equals_the_backtracking_one() {
-        let patterns = [
-            r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-            concat!(
-                r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}",
-                r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-            ),
-        ];
-        let sample: Vec<char> = "  \n\t\r\u{a0}\u{3000}aé1½.'s<\u{301}中😀".chars().collect();
-        let mut state = 1u64;
-        for pattern in patterns {
-            let words = Words::new([pattern]).unwrap();
-            let regex = fancy_regex::Regex::new(pattern).unwrap();
-            for _ in 0..20_000 {
-                let mut text = String::new();
-                for _ in 0..12 {
-                    state =
-                        state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                    text.push(sample[(state >> 33) as usize % sample.len()]);
-                }
-                let slow: Vec<_> = regex
-                    .find_iter(&text)
-                    .map(|found| found.unwrap().as_str().to_owned())
-                    .collect();
-                let mut fast = Vec::new();
-                let mut each = |word: &str| {
-                    fast.push(word.to_owned());
-                    Ok(())
-                };
-                words.cut(&text, &mut each).unwrap();
-                assert_eq!(fast, slow, "{text:?}");
-            }
-        }
-    }
-}
+#[path = "words_test.rs"]
+mod tests;

@@ -42,6 +42,12 @@ inline std::string take_engine_text(quire_text text) {
   return copy;
 }
 
+inline std::vector<std::size_t> take_engine_offsets(quire_offsets offsets) {
+  std::vector<std::size_t> copy(offsets.data, offsets.data + offsets.count);
+  quire_offsets_delete(&offsets);
+  return copy;
+}
+
 inline Result<void> engine_result(quire_status status, quire_text error) {
   if (status == QUIRE_OK) return {};
   const ErrorCode code = status == QUIRE_INVALID         ? ErrorCode::InvalidArgument

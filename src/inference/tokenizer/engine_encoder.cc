@@ -31,6 +31,23 @@ class EngineEncoder final : public PlainEncoder {
  public:
   explicit EngineEncoder(EngineTokenizer tokenizer) : tokenizer_(std::move(tokenizer)) {}
 
+  bool has_normalizer() const override { return quire_tokenizer_normalizes(tokenizer_.get()); }
+
+  Result<NormalizedText> normalize(std::string_view text, bool with_origins) const override {
+    quire_text normalized{};
+    quire_offsets begins{};
+    quire_offsets ends{};
+    quire_text error{};
+    TRY(engine_result(quire_tokenizer_normalize(tokenizer_.get(), engine_bytes(text), &normalized,
+                                                with_origins ? &begins : nullptr,
+                                                with_origins ? &ends : nullptr, &error),
+                      error));
+    return NormalizedText{.text = take_engine_text(normalized),
+                          .origins = {.text = text,
+                                      .begins = take_engine_offsets(begins),
+                                      .ends = take_engine_offsets(ends)}};
+  }
+
   Result<std::vector<TokenId>> encode(std::string_view text,
                                       const std::vector<TextPiece>& pieces) const override {
     std::vector<quire_piece> list;
@@ -61,12 +78,16 @@ Result<std::vector<SpecialToken>> read_added(const quire_tokenizer* tokenizer) {
     quire_text error{};
     TRY(engine_result(quire_tokenizer_added(tokenizer, index, &token, &error), error));
     const std::string_view text = engine_view(token.text);
-    added.push_back({.text = std::string(text),
+    const std::string_view looked_for =
+        token.normalized ? engine_view(token.normalized_text) : text;
+    added.push_back({.text = std::string(looked_for),
                      .id = TokenId(token.id),
                      .guarded = token.special || looks_like_control(text),
                      .single_word = token.single_word,
                      .strip_left = token.strip_left,
-                     .strip_right = token.strip_right});
+                     .strip_right = token.strip_right,
+                     .normalized = token.normalized,
+                     .written = std::string(text)});
   }
   return added;
 }
@@ -95,14 +116,18 @@ Result<Vocabulary> read_vocabulary(const quire_tokenizer* tokenizer,
 Result<std::unique_ptr<PlainEncoder>> make_byte_pair_encoder(const BytePairParts& parts) {
   const std::vector<quire_bytes> tokens = engine_list(parts.tokens);
   const std::vector<quire_bytes> merges = engine_list(parts.merges);
-  const std::vector<quire_bytes> patterns = engine_list(parts.patterns);
+  const std::vector<quire_bytes> patterns =
+      engine_list({parts.pre.patterns.begin(), parts.pre.patterns.end()});
   const quire_bpe_parts call{.tokens = tokens.data(),
                              .token_count = tokens.size(),
                              .merges = merges.data(),
                              .merge_count = merges.size(),
                              .patterns = patterns.data(),
                              .pattern_count = patterns.size(),
-                             .ignore_merges = parts.ignore_merges};
+                             .ignore_merges = parts.pre.ignore_merges,
+                             .is_raw = parts.pre.is_raw,
+                             .escapes_spaces = parts.pre.escapes_spaces,
+                             .whole_line_ends = parts.pre.whole_line_ends};
   quire_tokenizer* made = nullptr;
   quire_text error{};
   TRY(engine_result(quire_tokenizer_from_parts(&call, &made, &error), error));

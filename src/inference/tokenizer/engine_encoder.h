@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "inference/tokenizer/plain_encoder.h"
+#include "inference/tokenizer/pre_tokenizers.h"
 #include "inference/tokenizer/vocabulary.h"
 
 namespace quire::inference {
@@ -15,8 +16,7 @@ namespace quire::inference {
 struct BytePairParts {
   std::vector<std::string_view> tokens;  // By id; empty: a token that no text becomes.
   std::vector<std::string_view> merges;
-  std::vector<std::string_view> patterns;
-  bool ignore_merges = false;
+  PreTokenizer pre;
 };
 
 Result<std::unique_ptr<PlainEncoder>> make_byte_pair_encoder(const BytePairParts& parts);

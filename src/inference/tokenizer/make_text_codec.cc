@@ -65,7 +65,7 @@ Result<void> check_parts(const TokenizerParts& parts) {
   return {};
 }
 
-std::vector<SpecialToken> specials_of(const TokenizerParts& parts) {
+std::vector<SpecialToken> specials_of(const TokenizerParts& parts, const PreTokenizer& pre) {
   std::vector<SpecialToken> specials;
   for (std::size_t id = 0; id < parts.tokens.size(); ++id) {
     const std::string& text = parts.tokens[id];
@@ -74,7 +74,8 @@ std::vector<SpecialToken> specials_of(const TokenizerParts& parts) {
     // Some converters write turn markers as user-defined.
     specials.push_back({.text = text,
                         .id = TokenId(static_cast<std::uint32_t>(id)),
-                        .guarded = control || looks_like_control(text)});
+                        .guarded = control || looks_like_control(text),
+                        .strip_left = pre.mask_takes_spaces && text == "<mask>"});
   }
   return specials;
 }
@@ -89,14 +90,13 @@ Vocabulary vocabulary_of(const TokenizerParts& parts, Alphabet alphabet) {
   return vocabulary;
 }
 
-Result<std::unique_ptr<PlainEncoder>> encoder_of(const TokenizerParts& parts) {
+Result<std::unique_ptr<PlainEncoder>> encoder_of(const TokenizerParts& parts,
+                                                 const PreTokenizer& pre) {
   if (parts.model == "llama") {
     std::unique_ptr<PlainEncoder> encoder = TRY(SentencePiece::create(parts));
     return encoder;
   }
-  const PreTokenizer pre = TRY(find_pre_tokenizer(parts.pre));
-  BytePairParts pairs{
-      .tokens = {}, .merges = {}, .patterns = pre.patterns, .ignore_merges = pre.ignore_merges};
+  BytePairParts pairs{.tokens = {}, .merges = {}, .pre = pre};
   pairs.tokens.reserve(parts.tokens.size());
   for (std::size_t id = 0; id < parts.tokens.size(); ++id) {
     pairs.tokens.push_back(is_control(parts, id) ? std::string_view() : parts.tokens[id]);
@@ -131,11 +131,14 @@ Result<std::unique_ptr<TextCodec>> make_text_codec(TokenizerParts parts, UnixClo
                  "tokenizer: unknown model \"" + parts.model + "\" (supported: gpt2, llama)");
   }
   TRY(check_parts(parts));
-  const Alphabet alphabet = parts.model == "gpt2" ? Alphabet::ByteLevel : Alphabet::SentencePiece;
+  PreTokenizer pre;
+  if (parts.model == "gpt2") pre = TRY(find_pre_tokenizer(parts.pre));
+  const Alphabet alphabet =
+      parts.model == "gpt2" && !pre.is_raw ? Alphabet::ByteLevel : Alphabet::SentencePiece;
   ModelCodecParts made;
-  made.encoder = TRY(encoder_of(parts));
+  made.encoder = TRY(encoder_of(parts, pre));
   made.vocabulary = vocabulary_of(parts, alphabet);
-  made.specials = TRY(SpecialTokens::create(specials_of(parts)));
+  made.specials = TRY(SpecialTokens::create(specials_of(parts, pre)));
   made.bos_id = parts.bos_id;
   made.template_variables = variables_of(parts);
   if (!parts.chat_template.empty()) {

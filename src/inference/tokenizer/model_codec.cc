@@ -1,5 +1,7 @@
 #include "inference/tokenizer/model_codec.h"
 
+#include <algorithm>
+
 #include "inference/tokenizer/utf8.h"
 
 namespace quire::inference {
@@ -12,12 +14,29 @@ Result<std::unique_ptr<ChatTemplate>> compile(const ModelCodecParts& parts) {
   return compile_chat_templates(parts.chat_templates, parts.template_variables);
 }
 
+std::vector<std::string> guarded_texts(const ModelCodecParts& parts) {
+  std::vector<std::string> texts = parts.specials.guarded_texts();
+  for (std::string& text : parts.normalized_specials.guarded_texts()) {
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+// Those of `offsets` that lie in a part of the text, counted from where it begins.
+std::vector<std::size_t> offsets_inside(std::span<const std::size_t> offsets,
+                                        const TextPiece& piece) {
+  std::vector<std::size_t> inside;
+  const auto first = std::lower_bound(offsets.begin(), offsets.end(), piece.begin);
+  for (auto at = first; at != offsets.end() && *at < piece.end; ++at) {
+    inside.push_back(*at - piece.begin);
+  }
+  return inside;
+}
+
 }  // namespace
 
 ModelCodec::ModelCodec(ModelCodecParts parts)
-    : parts_(std::move(parts)),
-      guarded_texts_(parts_.specials.guarded_texts()),
-      template_(compile(parts_)) {}
+    : parts_(std::move(parts)), guarded_texts_(guarded_texts(parts_)), template_(compile(parts_)) {}
 
 Result<std::vector<TokenId>> ModelCodec::encode_pieces(std::string_view text,
                                                        SpecialTokens::CutOptions options) const {
@@ -26,7 +45,46 @@ Result<std::vector<TokenId>> ModelCodec::encode_pieces(std::string_view text,
                                           std::to_string(kTextBytesMax) + " at most)");
   }
   TRY(require_utf8(text, "the text"));
-  return parts_.encoder->encode(text, parts_.specials.cut(text, options));
+  const std::vector<TextPiece> pieces = parts_.specials.cut(text, options);
+  if (parts_.encoder->has_normalizer() || !parts_.normalized_specials.empty()) {
+    return encode_normalized(text, pieces, options);
+  }
+  return parts_.encoder->encode(text, pieces);
+}
+
+// Writes the text anew: what is plain normalized and cut once more, tokens as they were.
+Result<std::vector<TokenId>> ModelCodec::encode_normalized(
+    std::string_view text, const std::vector<TextPiece>& pieces,
+    SpecialTokens::CutOptions options) const {
+  const bool is_shielded = options.is_chat && !parts_.normalized_specials.empty();
+  std::string all;
+  std::vector<TextPiece> all_pieces;
+  for (const TextPiece& piece : pieces) {
+    const std::string_view part = text.substr(piece.begin, piece.end - piece.begin);
+    const std::size_t begin = all.size();
+    if (piece.token) {
+      all += part;
+      all_pieces.push_back({begin, all.size(), piece.token});
+      continue;
+    }
+    NormalizedText normalized{.text = std::string(part), .origins = {}};
+    SpecialTokens::CutOptions inside{
+        .parse_guarded = options.parse_guarded, .shielded_offsets = {}, .is_chat = options.is_chat};
+    std::vector<std::size_t> shielded;
+    if (parts_.encoder->has_normalizer()) {
+      normalized = TRY(parts_.encoder->normalize(part, is_shielded));
+      if (is_shielded) inside.origins = &normalized.origins;
+    }
+    if (is_shielded) {
+      shielded = offsets_inside(options.shielded_offsets, piece);
+      inside.shielded_offsets = shielded;
+    }
+    for (const TextPiece& each : parts_.normalized_specials.cut(normalized.text, inside)) {
+      all_pieces.push_back({begin + each.begin, begin + each.end, each.token});
+    }
+    all += normalized.text;
+  }
+  return parts_.encoder->encode(all, all_pieces);
 }
 
 Result<std::vector<TokenId>> ModelCodec::encode(std::string_view text,
@@ -45,7 +103,8 @@ Result<std::string> ModelCodec::decode(const std::vector<TokenId>& tokens,
 }
 
 Result<TokenId> ModelCodec::special(std::string_view text) const {
-  const std::optional<TokenId> id = parts_.specials.find(text);
+  std::optional<TokenId> id = parts_.specials.find(text);
+  if (!id) id = parts_.normalized_specials.find_written(text);
   if (!id) {
     return Error(ErrorCode::NotFound, "no special token \"" + std::string(text) + "\"");
   }
@@ -65,8 +124,9 @@ Result<std::string> ModelCodec::apply_chat_template(std::string_view request) co
 
 Result<std::vector<TokenId>> ModelCodec::encode_chat(std::string_view request) const {
   const RenderedChat chat = TRY(render(request, guarded_texts_));
-  return encode_pieces(chat.text,
-                       {.parse_guarded = true, .shielded_offsets = chat.shielded_offsets});
+  return encode_pieces(
+      chat.text,
+      {.parse_guarded = true, .shielded_offsets = chat.shielded_offsets, .is_chat = true});
 }
 
 }  // namespace quire::inference

@@ -18,7 +18,8 @@ namespace quire::inference {
 struct ModelCodecParts {
   std::unique_ptr<PlainEncoder> encoder;
   Vocabulary vocabulary;
-  SpecialTokens specials;
+  SpecialTokens specials;             // Looked for in the text as it is,
+  SpecialTokens normalized_specials;  // and in what the normalizer makes of the rest.
   std::int32_t bos_id = -1;
   std::vector<ChatTemplateSource> chat_templates;  // Empty: the model has none.
   std::string template_variables;                  // JSON object.
@@ -41,6 +42,9 @@ class ModelCodec final : public TextCodec {
                               const std::vector<std::string>& shielded) const;
   Result<std::vector<TokenId>> encode_pieces(std::string_view text,
                                              SpecialTokens::CutOptions options) const;
+  Result<std::vector<TokenId>> encode_normalized(std::string_view text,
+                                                 const std::vector<TextPiece>& pieces,
+                                                 SpecialTokens::CutOptions options) const;
 
   ModelCodecParts parts_;
   std::vector<std::string> guarded_texts_;

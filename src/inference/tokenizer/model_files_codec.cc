@@ -71,12 +71,22 @@ Result<ModelTextCodec> codec_from_json(const TokenizerTexts& texts, UnixClock cl
   JsonTokenizer tokenizer = TRY(make_json_tokenizer(texts.tokenizer_json));
   TRY(check_prefix(tokenizer));
   ModelCodecParts made;
-  made.specials = TRY(SpecialTokens::create(std::move(tokenizer.added)));
+  std::vector<SpecialToken> added;
+  std::vector<SpecialToken> normalized;
+  for (SpecialToken& token : tokenizer.added) {
+    // A text that the normalizer takes away whole is never found.
+    if (token.normalized && token.text.empty()) continue;
+    (token.normalized ? normalized : added).push_back(std::move(token));
+  }
+  made.specials = TRY(SpecialTokens::create(std::move(added)));
+  made.normalized_specials = TRY(SpecialTokens::create(std::move(normalized)));
   const Json variables = TRY(template_variables(texts, config));
-  const std::optional<TokenId> bos_id =
-      variables.contains("bos_token")
-          ? made.specials.find(variables["bos_token"].get<std::string>())
-          : std::optional<TokenId>();
+  std::optional<TokenId> bos_id;
+  if (variables.contains("bos_token")) {
+    const std::string bos = variables["bos_token"].get<std::string>();
+    bos_id = made.specials.find(bos);
+    if (!bos_id) bos_id = made.normalized_specials.find_written(bos);
+  }
   const bool adds_bos = !tokenizer.prefix.empty() && (!bos_id || tokenizer.prefix[0] == *bos_id);
   if (bos_id) {
     made.bos_id = static_cast<std::int32_t>(*bos_id);

@@ -14,11 +14,12 @@ bool is_space(char32_t code) {
          code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
-// Part of a word: ASCII letters, digits and underscores, and anything beyond ASCII.
-bool is_word(char byte) {
-  const auto value = static_cast<unsigned char>(byte);
-  return value >= 0x80 || value == '_' || (value >= '0' && value <= '9') ||
-         (value >= 'A' && value <= 'Z') || (value >= 'a' && value <= 'z');
+bool touches_word(std::string_view text, std::size_t begin, std::size_t end) {
+  if (end < text.size() && is_word_character(character_at(text, end).code)) return true;
+  if (begin == 0) return false;
+  std::size_t before = begin - 1;
+  while (before > 0 && (static_cast<unsigned char>(text[before]) & 0xc0) == 0x80) --before;
+  return is_word_character(character_at(text, before).code);
 }
 
 std::size_t skip_spaces_right(std::string_view text, std::size_t at) {
@@ -86,6 +87,19 @@ std::uint32_t SpecialTokens::node_after(std::uint32_t node, char byte) const {
   return at == edges_.end() ? 0 : at->second;
 }
 
+bool SpecialTokens::allows(const SpecialToken& token, std::size_t begin, std::size_t end,
+                           const CutOptions& options) const {
+  if (!token.guarded) return true;
+  if (!options.parse_guarded) return false;
+  if (options.origins == nullptr) return !covers_any(options.shielded_offsets, begin, end);
+  const Origins& origins = *options.origins;
+  const std::size_t from = *std::min_element(&origins.begins[begin], &origins.begins[end - 1] + 1);
+  const std::size_t to = *std::max_element(&origins.ends[begin], &origins.ends[end - 1] + 1);
+  const std::string_view original = origins.text.substr(from, to - from);
+  return original.find(token.written) != std::string_view::npos &&
+         !covers_any(options.shielded_offsets, from, to);
+}
+
 SpecialTokens::Match SpecialTokens::match_at(std::string_view text, std::size_t begin,
                                              const CutOptions& options) const {
   Match best;
@@ -93,11 +107,7 @@ SpecialTokens::Match SpecialTokens::match_at(std::string_view text, std::size_t 
   for (std::size_t end = begin + 1; node != 0; ++end) {
     if (token_at_node_[node] >= 0) {
       const SpecialToken& token = tokens_[static_cast<std::size_t>(token_at_node_[node])];
-      const bool allowed = !token.guarded || (options.parse_guarded &&
-                                              !covers_any(options.shielded_offsets, begin, end));
-      const bool apart = !token.single_word || ((begin == 0 || !is_word(text[begin - 1])) &&
-                                                (end == text.size() || !is_word(text[end])));
-      if (allowed && apart) best = {end, &token};
+      if (allows(token, begin, end, options)) best = {end, &token};
     }
     if (end == text.size()) break;
     node = node_after(node, text[end]);
@@ -108,19 +118,35 @@ SpecialTokens::Match SpecialTokens::match_at(std::string_view text, std::size_t 
 std::vector<TextPiece> SpecialTokens::cut(std::string_view text, CutOptions options) const {
   std::vector<TextPiece> pieces;
   std::size_t plain_begin = 0;
+  std::size_t spaces_end = 0;
   for (std::size_t at = 0; at < text.size();) {
     const Match match = match_at(text, at, options);
     if (match.token == nullptr) {
       ++at;
       continue;
     }
-    std::size_t begin = at;
+    const std::size_t match_begin = at;
+    at = match.end;  // The search goes on there, even inside white space that is taken along.
+    if (match.token->single_word && touches_word(text, match_begin, match.end)) continue;
+    std::size_t begin = match_begin;
     std::size_t end = match.end;
-    if (match.token->strip_left) begin = skip_spaces_left(text, begin, plain_begin);
-    if (match.token->strip_right) end = skip_spaces_right(text, end);
-    if (plain_begin < begin) pieces.push_back({plain_begin, begin, std::nullopt});
+    if (match.token->strip_right) {
+      // Inside white space that a token before took along, its end is known.
+      if (end >= spaces_end) spaces_end = skip_spaces_right(text, end);
+      end = spaces_end;
+    }
+    if (match.token->strip_left) {
+      begin = skip_spaces_left(text, begin, std::min(begin, plain_begin));
+      begin = std::max(begin, plain_begin);
+      if (begin >= end) continue;  // The token before took all of it along.
+    }
+    if (plain_begin < begin) {
+      pieces.push_back({plain_begin, begin, std::nullopt});
+    } else if (plain_begin > begin) {
+      pieces.back().end = begin;  // The token before took these spaces along.
+    }
     pieces.push_back({begin, end, match.token->id});
-    at = plain_begin = end;
+    plain_begin = end;
   }
   if (plain_begin < text.size()) pieces.push_back({plain_begin, text.size(), std::nullopt});
   return pieces;
@@ -136,10 +162,19 @@ std::optional<TokenId> SpecialTokens::find(std::string_view text) const {
   return tokens_[static_cast<std::size_t>(token_at_node_[node])].id;
 }
 
+std::optional<TokenId> SpecialTokens::find_written(std::string_view written) const {
+  for (const SpecialToken& token : tokens_) {
+    if (token.written == written) return token.id;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> SpecialTokens::guarded_texts() const {
   std::vector<std::string> texts;
   for (const SpecialToken& token : tokens_) {
-    if (token.guarded) texts.push_back(token.text);
+    if (!token.guarded) continue;
+    texts.push_back(token.text);
+    if (!token.written.empty() && token.written != token.text) texts.push_back(token.written);
   }
   return texts;
 }

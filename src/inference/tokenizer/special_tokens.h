@@ -5,7 +5,9 @@
 // Thread   any.
 // Errors   create: InvalidArgument for an empty text, TooLarge for a long one.
 //
-// At each place the longest token that may be there wins; matches do not overlap.
+// At each place the longest token that may be there wins; matches do not overlap. A match of a
+// "single_word" token that touches a word is passed over whole, as the library of Hugging Face
+// does.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -24,12 +26,22 @@ namespace quire::inference {
 inline constexpr std::size_t kSpecialTokenBytesMax = 1024;
 
 struct SpecialToken {
-  std::string text;
+  std::string text;  // What is looked for.
   TokenId id{};
   bool guarded = false;      // Only where the caller lets a text spell it: "<|im_end|>".
   bool single_word = false;  // Only where no letter, digit or underscore touches it.
   bool strip_left = false;   // Takes the white space before it along.
   bool strip_right = false;
+  // Looked for in normalized text, as `text`, which is what the normalizer makes of `written`.
+  bool normalized = false;
+  std::string written = {};
+};
+
+// For each byte of a normalized text, where the characters begin and end that it comes from.
+struct Origins {
+  std::string_view text;  // Before it was normalized.
+  std::vector<std::size_t> begins;
+  std::vector<std::size_t> ends;
 };
 
 // A part of a text: plain, or one token. Byte offsets.
@@ -47,11 +59,19 @@ class SpecialTokens final {
     bool parse_guarded = true;
     // Ascending; a guarded token that covers one of these bytes is not one.
     std::span<const std::size_t> shielded_offsets;
+    // The text is a rendered chat. In what a normalizer made of it, a guarded token must also stand
+    // there as it is written: a normalizer can make "<" of a character that nobody shielded.
+    bool is_chat = false;
+    // With `is_chat`, for normalized text: what `shielded_offsets` counts in.
+    const Origins* origins = nullptr;
   };
   // Covers `text` in order, with no empty piece.
   std::vector<TextPiece> cut(std::string_view text, CutOptions options) const;
 
+  bool empty() const { return tokens_.empty(); }
   std::optional<TokenId> find(std::string_view text) const;
+  std::optional<TokenId> find_written(std::string_view written) const;  // In time linear in tokens.
+  // All texts that guarded tokens are looked for as or written as.
   std::vector<std::string> guarded_texts() const;
 
  private:
@@ -62,6 +82,8 @@ class SpecialTokens final {
   using Edge = std::uint64_t;  // Node number * 256 + byte.
 
   std::uint32_t node_after(std::uint32_t node, char byte) const;
+  bool allows(const SpecialToken& token, std::size_t begin, std::size_t end,
+              const CutOptions& options) const;
   Match match_at(std::string_view text, std::size_t begin, const CutOptions& options) const;
 
   std::vector<SpecialToken> tokens_;

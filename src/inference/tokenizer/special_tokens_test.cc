@@ -5,6 +5,12 @@
 namespace quire::inference {
 namespace {
 
+#ifdef QUIRE_ENGINES  // Without it, everything beyond ASCII counts as a letter.
+constexpr bool kKnowsLetters = true;
+#else
+constexpr bool kKnowsLetters = false;
+#endif
+
 SpecialTokens made(std::vector<SpecialToken> tokens) {
   Result<SpecialTokens> result = SpecialTokens::create(std::move(tokens));
   EXPECT_TRUE(result.ok()) << result.error().message();
@@ -62,16 +68,35 @@ TEST(SpecialTokens, StripWhiteSpaceAndStandAlone) {
   const SpecialTokens tokens = made({{.text = "<mask>", .id = TokenId{1}, .strip_left = true},
                                      {.text = "<end>", .id = TokenId{2}, .strip_right = true},
                                      {.text = "cat", .id = TokenId{3}, .single_word = true}});
-  for (const auto& [text, wanted] :
-       std::vector<std::pair<std::string, std::string>>{{"a \u3000<mask> b", "a[1] b"},
-                                                        {"<end> <mask>", "[2][1]"},
-                                                        {"a<end>\n\tb", "a[2]b"},
-                                                        {"cat", "[3]"},
-                                                        {"a cat.", "a [3]."},
-                                                        {"cats", "cats"},
-                                                        {"_cat", "_cat"}}) {
+  for (const auto& [text, wanted] : std::vector<std::pair<std::string, std::string>>{
+           {"a \u3000<mask> b", "a[1] b"},
+           {"<end> <mask>", "[2][1]"},
+           {"a<end>\n\tb", "a[2]b"},
+           {"cat", "[3]"},
+           {"a cat.", "a [3]."},
+           {"cats", "cats"},
+           {"_cat", "_cat"},
+           {"\u00e9cat", "\u00e9cat"},
+           {"cat\u0301", "cat\u0301"},
+           {"\u201ccat\u201d", kKnowsLetters ? "\u201c[3]\u201d" : "\u201ccat\u201d"},
+           {"\u3001cat\U0001f600",
+            kKnowsLetters ? "\u3001[3]\U0001f600" : "\u3001cat\U0001f600"}}) {
     EXPECT_EQ(shown(text, tokens.cut(text, {})), wanted);
   }
+}
+
+TEST(SpecialTokens, AWordThatTouchesALetterIsPassedOverWhole) {
+  const SpecialTokens tokens = made({{.text = "a b", .id = TokenId{1}, .single_word = true},
+                                     {.text = "a", .id = TokenId{2}},
+                                     {.text = "b", .id = TokenId{3}}});
+  EXPECT_EQ(shown("a bc", tokens.cut("a bc", {})), "a bc");
+  EXPECT_EQ(shown("a b.", tokens.cut("a b.", {})), "[1].");
+}
+
+TEST(SpecialTokens, ATokenInSpacesThatAnotherTookAlongIsFoundToo) {
+  const SpecialTokens tokens = made(
+      {{.text = "<r>", .id = TokenId{1}, .strip_right = true}, {.text = "\n", .id = TokenId{2}}});
+  EXPECT_EQ(shown("<r> \n x", tokens.cut("<r> \n x", {})), "[1][2] x");
 }
 
 TEST(SpecialTokens, AreFoundByTheirWholeText) {

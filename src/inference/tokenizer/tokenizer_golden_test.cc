@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "inference/tokenizer/tokenizer_parts.h"
@@ -69,8 +70,11 @@ TEST_P(PublishedTokenizer, GivesTheRecordedIdsAndDecodesThem) {
   }
   const std::unique_ptr<TextCodec> codec = codec_of_gguf(path);
   ASSERT_NE(codec, nullptr);
+  const std::string own_texts = golden_path("tokenizers/" + name + ".inp");
   const auto texts =
-      split(read_or_fail(golden_path("tokenizers/texts.inp")), "\n__ggml_vocab_test__\n");
+      split(read_or_fail(std::filesystem::exists(own_texts) ? own_texts
+                                                            : golden_path("tokenizers/texts.inp")),
+            "\n__ggml_vocab_test__\n");
   const auto lines = split(read_or_fail(golden_path("tokenizers/" + name + ".out")), "\n");
   ASSERT_EQ(texts.size(), lines.size());
   ASSERT_GT(texts.size(), 40u);
@@ -81,7 +85,8 @@ TEST_P(PublishedTokenizer, GivesTheRecordedIdsAndDecodesThem) {
     EXPECT_EQ(ids.value(), wanted) << '"' << texts[index] << '"';
     const auto text = codec->decode(wanted, true);
     ASSERT_TRUE(text.ok()) << text.error().message();
-    const bool adds_space = name == "llama-spm" && !texts[index].empty();
+    const bool is_sentence_piece = name == "llama-spm" || name == "phi-3";
+    const bool adds_space = is_sentence_piece && !texts[index].empty();
     EXPECT_EQ(text.value(), (adds_space ? " " : "") + texts[index]);
   }
 }
@@ -129,6 +134,33 @@ TEST(DefaultModel, GivesThePromptIdsOfTheGoldens) {
     for (const auto& id : prompt["ids"]) wanted.push_back(TokenId(id.get<std::uint32_t>()));
     EXPECT_EQ(ids.value(), wanted) << text;
   }
+}
+
+std::vector<TokenId> ids_of(const nlohmann::json& numbers) {
+  std::vector<TokenId> ids;
+  for (const auto& number : numbers) ids.push_back(TokenId(number.get<std::uint32_t>()));
+  return ids;
+}
+
+TEST(AddedTokens, AreFoundWhereThePythonPackageFindsThem) {
+  const auto golden =
+      nlohmann::json::parse(read_or_fail(golden_path("tokenizers/added_tokens.json")));
+  std::size_t texts = 0;
+  for (const nlohmann::json& each : golden["cases"]) {
+    nlohmann::json tokenizer = golden["tokenizer"];
+    tokenizer["normalizer"] = each["normalizer"];
+    tokenizer["added_tokens"] = each["added_tokens"];
+    auto codec = make_text_codec_from_json(tokenizer.dump(), "");
+    ASSERT_TRUE(codec.ok()) << codec.error().message();
+    for (std::size_t index = 0; index < each["texts"].size(); ++index) {
+      const auto ids = codec.value()->encode(each["texts"][index].get<std::string>(), {});
+      ASSERT_TRUE(ids.ok()) << ids.error().message();
+      EXPECT_EQ(ids.value(), ids_of(each["ids"][index]))
+          << each["texts"][index] << " " << each["normalizer"] << " " << each["added_tokens"];
+      ++texts;
+    }
+  }
+  std::cout << golden["cases"].size() << " sets of added tokens, " << texts << " texts\n";
 }
 
 TEST(Folder, TokenizerJsonEncodesAndDecodesItsOwnTokens) {

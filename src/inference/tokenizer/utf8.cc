@@ -2,6 +2,10 @@
 
 #include "base/utf8.h"
 
+#ifdef QUIRE_ENGINES
+#include <quire_engines.h>
+#endif
+
 namespace quire::inference {
 
 Character character_at(std::string_view text, std::size_t at) {
@@ -19,6 +23,18 @@ Result<void> require_utf8(std::string_view text, std::string_view what) {
   return Error(ErrorCode::InvalidArgument, std::string(what) + " is not UTF-8 at byte " +
                                                std::to_string(valid) + " of " +
                                                std::to_string(text.size()));
+}
+
+bool is_word_character(char32_t code) {
+  if (code < 0x80) {
+    return code == '_' || (code >= '0' && code <= '9') || (code >= 'A' && code <= 'Z') ||
+           (code >= 'a' && code <= 'z');
+  }
+#ifdef QUIRE_ENGINES
+  return quire_is_word_character(static_cast<std::uint32_t>(code));
+#else
+  return true;
+#endif
 }
 
 void append_utf8(std::string& text, char32_t code) {

@@ -20,6 +20,10 @@ Character character_at(std::string_view text, std::size_t at);
 // InvalidArgument with the byte where `text` stops being UTF-8; `what` names the text.
 Result<void> require_utf8(std::string_view text, std::string_view what);
 
+// Whether `code` is part of a word, as "\w" has it. A build without engines/ takes everything
+// beyond ASCII for one.
+bool is_word_character(char32_t code);
+
 void append_utf8(std::string& text, char32_t code);
 
 }  // namespace quire::inference
