@@ -9,14 +9,14 @@ readonly version=0.3.36
 readonly sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
 folder=${QUIRE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quire}/goldens
 
-if [ -e "$folder/complete" ]; then
+if [ -e "$folder/complete-2" ]; then
   echo "$folder"
   exit 0
 fi
 mkdir -p "$folder"
 exec 9>"$folder/lock"
 flock 9
-if [ -e "$folder/complete" ]; then
+if [ -e "$folder/complete-2" ]; then
   echo "$folder"
   exit 0
 fi
@@ -32,10 +32,11 @@ echo "$sha256  $archive" | sha256sum --check --quiet >&2
 
 models=llama_cpp_python-$version/vendor/llama.cpp/models
 tar -xzf "$archive" -C "$work" "$models"
-for name in gpt-2 llama-bpe qwen2 llama-spm; do
+for name in command-r deepseek-coder deepseek-llm falcon gemma-4 gpt-2 llama-bpe llama-spm mpt \
+  phi-3 qwen2 qwen35 refact starcoder; do
   mv "$work/$models/ggml-vocab-$name.gguf" "$folder/$name.gguf"
 done
 rm -rf "$folder/templates"
 mv "$work/$models/templates" "$folder/templates"
-touch "$folder/complete"
+touch "$folder/complete-2"
 echo "$folder"

@@ -127,8 +127,8 @@ std::int64_t system_unix_seconds() {
 
 Result<std::unique_ptr<TextCodec>> make_text_codec(TokenizerParts parts, UnixClock clock) {
   if (parts.model != "gpt2" && parts.model != "llama") {
-    return Error(ErrorCode::NotSupported,
-                 "tokenizer: unknown model \"" + parts.model + "\" (supported: gpt2, llama)");
+    return Error(ErrorCode::NotSupported, "tokenizer: unknown model \"" + parts.model +
+                                              "\" (supported: gpt2, llama, gemma4)");
   }
   TRY(check_parts(parts));
   PreTokenizer pre;

@@ -146,6 +146,10 @@ Result<TokenizerParts> tokenizer_parts_from_gguf(const GgufMetadata& metadata) {
   TokenizerParts parts;
   parts.model = TRY(metadata.text("tokenizer.ggml.model"));
   parts.pre = TRY(text("tokenizer.ggml.pre"));
+  if (parts.model == "gemma4") {  // The same as byte-level BPE but for what this name says.
+    parts.model = "gpt2";
+    parts.pre = "gemma4";
+  }
   parts.tokens = TRY(copy_texts(metadata, "tokenizer.ggml.tokens"));
   if (metadata.has("tokenizer.ggml.scores")) {
     parts.scores = TRY(metadata.reals("tokenizer.ggml.scores"));

@@ -193,7 +193,7 @@ TEST(TextCodec, NamesWhatIsWrongWithParts) {
     return message_of(std::move(parts));
   };
   EXPECT_EQ(changed([](auto& parts) { parts.model = "bert"; }),
-            "tokenizer: unknown model \"bert\" (supported: gpt2, llama)");
+            "tokenizer: unknown model \"bert\" (supported: gpt2, llama, gemma4)");
   EXPECT_NE(
       changed([](auto& parts) { parts.pre = "teken"; }).find("unknown pre-tokenizer \"teken\""),
       std::string::npos);

@@ -2,10 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "base/sanitizer.h"
+#include "inference/tokenizer/pre_tokenizers.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/byte_source.h"
 #include "inference/weights/gguf_file.h"
@@ -92,7 +96,9 @@ TEST_P(PublishedTokenizer, GivesTheRecordedIdsAndDecodesThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Names, PublishedTokenizer,
-                         testing::Values("gpt-2", "llama-bpe", "qwen2", "llama-spm"),
+                         testing::Values("gpt-2", "llama-bpe", "qwen2", "llama-spm", "command-r",
+                                         "deepseek-coder", "deepseek-llm", "falcon", "gemma-4",
+                                         "mpt", "phi-3", "qwen35", "refact", "starcoder"),
                          [](const auto& each) {
                            std::string name = each.param;
                            for (char& letter : name) letter = letter == '-' ? '_' : letter;
@@ -136,10 +142,75 @@ TEST(DefaultModel, GivesThePromptIdsOfTheGoldens) {
   }
 }
 
+const nlohmann::json& pre_tokenizer_golden() {
+  static const nlohmann::json golden =
+      nlohmann::json::parse(read_or_fail(golden_path("tokenizers/pre_tokenizers.json")));
+  return golden;
+}
+
+TokenizerParts parts_of_name(const std::string& name) {
+  const nlohmann::json& golden = pre_tokenizer_golden();
+  const auto vocabulary = golden["names"][name]["vocabulary"].get<std::string>();
+  TokenizerParts parts;
+  parts.model = "gpt2";
+  parts.pre = name;
+  parts.tokens = golden["tokens"][vocabulary].get<std::vector<std::string> >();
+  parts.token_types = golden["types"][vocabulary].get<std::vector<std::int32_t> >();
+  parts.merges = golden["merges"][vocabulary].get<std::vector<std::string> >();
+  return parts;
+}
+
 std::vector<TokenId> ids_of(const nlohmann::json& numbers) {
   std::vector<TokenId> ids;
   for (const auto& number : numbers) ids.push_back(TokenId(number.get<std::uint32_t>()));
   return ids;
+}
+
+TEST(PreTokenizers, EveryNameOfLlamaCppGivesItsIds) {
+  const nlohmann::json& golden = pre_tokenizer_golden();
+  std::set<std::string> theirs;
+  for (const auto& [name, answers] : golden["names"].items()) theirs.insert(name);
+  const std::vector<std::string_view> names = pre_tokenizer_names();
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()), theirs);
+  std::size_t equal = 0;
+  for (const auto& [name, answers] : golden["names"].items()) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(find_pre_tokenizer(name).value().adds_bos, answers["adds_bos"].get<bool>());
+    auto codec = make_text_codec(parts_of_name(name));
+    ASSERT_TRUE(codec.ok()) << codec.error().message();
+    for (std::size_t index = 0; index < golden["texts"].size(); ++index) {
+      const auto text = golden["texts"][index].get<std::string>();
+      const nlohmann::json& wanted =
+          golden["ids"][index][answers["answers"][index].get<std::size_t>()];
+      if (wanted.is_null()) continue;  // llama.cpp ends with an assertion.
+      const auto ids = codec.value()->encode(text, {.parse_special = false, .add_bos = false});
+      ASSERT_TRUE(ids.ok()) << ids.error().message();
+      EXPECT_EQ(ids.value(), ids_of(wanted)) << nlohmann::json(text);
+      equal += ids.value() == ids_of(wanted) ? 1 : 0;
+    }
+  }
+  std::cout << names.size() << " tokenizer names x " << golden["texts"].size() << " texts equal ("
+            << equal << " pairs)\n";
+}
+
+TEST(PreTokenizers, NoNameTakesLongForAMegabyte) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
+  double seconds_max = 0.0;
+  for (const std::string_view name : pre_tokenizer_names()) {
+    auto codec = make_text_codec(parts_of_name(std::string(name)));
+    ASSERT_TRUE(codec.ok()) << codec.error().message();
+    for (const std::string unit : {"a", " ", "\n", " \n", "7", "'", "\u0301", "\u4e2d", "Aa1 "}) {
+      std::string text;
+      while (text.size() < kBytes) text += unit;
+      const std::clock_t begin = std::clock();
+      const auto ids = codec.value()->encode(text, {});
+      const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+      ASSERT_TRUE(ids.ok()) << ids.error().message();
+      EXPECT_LT(seconds, kUnderSanitizer ? 60.0 : 5.0) << name << " " << nlohmann::json(unit);
+      seconds_max = std::max(seconds_max, seconds);
+    }
+  }
+  std::cout << "1 MiB takes " << seconds_max << " s at most\n";
 }
 
 TEST(AddedTokens, AreFoundWhereThePythonPackageFindsThem) {
