@@ -179,7 +179,10 @@ impl<'a> Matcher<'a> {
     }
 
     fn character(&self, at: usize) -> Option<char> {
-        self.text[at..].chars().next()
+        match self.text.as_bytes().get(at) {
+            Some(byte) if byte.is_ascii() => Some(*byte as char),
+            _ => self.text[at..].chars().next(),
+        }
     }
 
     /// Where the steps from `step` on end, if they match at `at`.
@@ -289,7 +292,7 @@ impl<'a> Matcher<'a> {
 
     fn begin_run(&mut self, step: At, at: usize, body: Body) -> Outcome<Then> {
         let program = self.program;
-        let Step::Run { set, least, most, kind, run } = &program.steps[step as usize] else {
+        let Step::Run { set, least, most, kind, run, fixed } = &program.steps[step as usize] else {
             return Ok(Then::Back);
         };
         let (set, index) = (&program.sets[*set as usize], *run as usize);
@@ -303,12 +306,15 @@ impl<'a> Matcher<'a> {
         let wanted = if *kind == Kind::Lazy { *least } else { *most };
         let (mut end, mut low, mut count) = (at, at, 0);
         let mut reached = false; // The run of the note, from before it.
-        for character in self.text[at..].chars() {
-            reached |= end == failed.from && end < failed.end;
-            let is_known = knows_match && matched.from <= end && end < matched.went_on_at;
-            if is_known && count >= *least {
-                self.matched_runs[index].from = matched.from.min(at);
-                return Ok(Then::Matched(matched.end));
+        let nothing_ahead = failed.end <= at && (!knows_match || matched.went_on_at <= at);
+        while let Some(character) = self.character(end) {
+            if !nothing_ahead {
+                reached |= end == failed.from && end < failed.end;
+                let is_known = knows_match && matched.from <= end && end < matched.went_on_at;
+                if is_known && count >= *least {
+                    self.matched_runs[index].from = matched.from.min(at);
+                    return Ok(Then::Matched(matched.end));
+                }
             }
             if count == wanted || (reached && count >= *least) || !set.contains(character) {
                 break;
@@ -323,29 +329,42 @@ impl<'a> Matcher<'a> {
             return Ok(Then::Back);
         }
         let mut note = FailedRun { from: at, low, end: if reached { failed.end } else { end } };
-        match kind {
-            Kind::Possessive => note.low = note.end,
-            Kind::Greedy => {}
-            Kind::Lazy => {
-                self.push(Back::More { step, at: low, left: *most - count, note })?;
-                return Ok(Then::GoOn(step + 1, low));
-            }
+        if *kind == Kind::Lazy {
+            self.push(Back::More { step, at: low, left: *most - count, note })?;
+            return Ok(Then::GoOn(step + 1, low));
+        }
+        let gives_back = *kind == Kind::Greedy && !*fixed;
+        if !gives_back {
+            note.low = note.end;
         }
         if reached {
             // What is left to try lies before the places that the note knows.
             let last = self.text[low..failed.low.max(low)].chars().next_back();
-            let Some(last) = last.filter(|_| *kind == Kind::Greedy) else {
+            let Some(last) = last.filter(|_| gives_back) else {
                 self.failed_runs[index] = FailedRun { low: failed.low, ..note };
                 return Ok(Then::Back);
             };
             end = failed.low - last.len_utf8();
         }
-        self.push(if note.low < end {
-            Back::Give { step, at: end, note }
-        } else {
-            Back::RunFailed { step, note }
-        })?;
-        Ok(Then::GoOn(step + 1, end))
+        self.go_on_after_run(step, end, note, body)
+    }
+
+    fn go_on_after_run(
+        &mut self,
+        step: At,
+        end: usize,
+        note: FailedRun,
+        body: Body,
+    ) -> Outcome<Then> {
+        let next = step + 1;
+        // Nothing goes back from steps that match whatever follows.
+        if body != Body::Whole || !self.program.sure[next as usize] {
+            self.push(match note.low < end {
+                true => Back::Give { step, at: end, note },
+                false => Back::RunFailed { step, note },
+            })?;
+        }
+        Ok(Then::GoOn(next, end))
     }
 
     /// The next way to go on that this run of steps has left.

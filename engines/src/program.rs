@@ -17,12 +17,14 @@ pub enum Step {
     /// One character of a set.
     One(u32),
     /// As many characters of a set as there are (`least` to `most`); fewer if what follows fails.
+    /// `fixed`: fewer would never help, as what follows begins with none of the set.
     Run {
         set: u32,
         least: u32,
         most: u32,
         kind: Kind,
         run: u32,
+        fixed: bool,
     },
     /// Goes on at the first; if that fails, at the second.
     Split(At, At),
@@ -64,6 +66,8 @@ pub struct Alternative {
 
 pub struct Program {
     pub steps: Vec<Step>,
+    /// Whether the steps from each one on match whatever follows.
+    pub sure: Vec<bool>,
     pub sets: Vec<CharacterSet>,
     pub alternatives: Vec<Alternative>,
     /// The characters that any match begins with, if each begins with one.
@@ -105,6 +109,7 @@ impl Program {
         }
         let first = any_first.map(|class| writer.set_of(&class)).transpose()?;
         Ok(Program {
+            sure: sure_steps(&writer.steps),
             steps: writer.steps,
             sets: writer.sets,
             alternatives,
@@ -153,13 +158,19 @@ impl Writer {
                 self.push(Step::Place(*place))?;
             }
             Node::Sequence(nodes) => {
-                for node in nodes {
-                    self.write(node)?;
+                for (index, node) in nodes.iter().enumerate() {
+                    match node {
+                        Node::Repeat { node, least, most, kind: Kind::Greedy } => {
+                            let fixed = never_begins(&nodes[index + 1..], node);
+                            self.write_repeat(node, *least, *most, Kind::Greedy, fixed)?;
+                        }
+                        other => self.write(other)?,
+                    }
                 }
             }
             Node::Choice(choices) => self.write_choice(choices)?,
             Node::Repeat { node, least, most, kind } => {
-                self.write_repeat(node, *least, *most, *kind)?;
+                self.write_repeat(node, *least, *most, *kind, false)?;
             }
             Node::Look { node, behind: false, negative } => {
                 let at = self.push(Step::Done)?;
@@ -232,12 +243,13 @@ impl Writer {
         least: u32,
         most: Option<u32>,
         kind: Kind,
+        fixed: bool,
     ) -> Outcome<()> {
         if let Node::Class(class) = node {
             let set = self.set_of(class)?;
-            let run = self.run_count;
+            let (run, most) = (self.run_count, most.unwrap_or(u32::MAX));
             self.run_count += 1;
-            self.push(Step::Run { set, least, most: most.unwrap_or(u32::MAX), kind, run })?;
+            self.push(Step::Run { set, least, most, kind, run, fixed })?;
             return Ok(());
         }
         if kind == Kind::Possessive {
@@ -296,6 +308,35 @@ fn split_of(kind: Kind, body: At, exit: At) -> Step {
         Kind::Lazy => Step::Split(exit, body),
         _ => Step::Split(body, exit),
     }
+}
+
+/// Which steps match whatever follows: those that only lead to the end.
+fn sure_steps(steps: &[Step]) -> Vec<bool> {
+    let mut sure = vec![false; steps.len()];
+    for (at, step) in steps.iter().enumerate().rev() {
+        sure[at] = match step {
+            Step::Done => true,
+            Step::Run { least: 0, .. } => sure[at + 1],
+            Step::Jump(next) => *next as usize > at && sure[*next as usize],
+            _ => false,
+        };
+    }
+    sure
+}
+
+/// Whether each match of `nodes` begins with a character, and with none of the class `node`.
+fn never_begins(nodes: &[Node], node: &Node) -> bool {
+    let Node::Class(class) = node else { return false };
+    let mut all = ClassUnicode::empty();
+    for node in nodes {
+        let (first, empty) = first_or_empty(node);
+        all.union(&first);
+        if !empty {
+            all.intersect(class);
+            return all.ranges().is_empty();
+        }
+    }
+    false
 }
 
 fn can_be_empty(node: &Node) -> bool {
