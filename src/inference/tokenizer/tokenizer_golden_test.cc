@@ -193,10 +193,13 @@ TEST(PreTokenizers, EveryNameOfLlamaCppGivesItsIds) {
             << equal << " pairs)\n";
 }
 
-TEST(PreTokenizers, NoNameTakesLongForAMegabyte) {
-  constexpr std::size_t kBytes = std::size_t{1} << 20;
+// Long enough that time in the square of the length would be minutes.
+TEST(PreTokenizers, NoNameTakesLongForAnyText) {
+  constexpr std::size_t kBytes = std::size_t{1} << 17;
+  std::set<const std::string_view*> seen;
   double seconds_max = 0.0;
   for (const std::string_view name : pre_tokenizer_names()) {
+    if (!seen.insert(find_pre_tokenizer(name).value().patterns.data()).second) continue;
     auto codec = make_text_codec(parts_of_name(std::string(name)));
     ASSERT_TRUE(codec.ok()) << codec.error().message();
     for (const std::string unit : {"a", " ", "\n", " \n", "7", "'", "\u0301", "\u4e2d", "Aa1 "}) {
@@ -206,11 +209,11 @@ TEST(PreTokenizers, NoNameTakesLongForAMegabyte) {
       const auto ids = codec.value()->encode(text, {});
       const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
       ASSERT_TRUE(ids.ok()) << ids.error().message();
-      EXPECT_LT(seconds, kUnderSanitizer ? 60.0 : 5.0) << name << " " << nlohmann::json(unit);
+      EXPECT_LT(seconds, kUnderSanitizer ? 20.0 : 1.0) << name << " " << nlohmann::json(unit);
       seconds_max = std::max(seconds_max, seconds);
     }
   }
-  std::cout << "1 MiB takes " << seconds_max << " s at most\n";
+  std::cout << "128 KiB takes " << seconds_max << " s at most\n";
 }
 
 TEST(AddedTokens, AreFoundWhereThePythonPackageFindsThem) {
