@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn marks_of_the_request_are_shielded_and_its_letters_are_not() {
         let role = [("é<|", 0), ("user", FROM_REQUEST), ("|>", 0)];
-        assert_eq!(offsets(&role, &["<|user|>"]), []);
+        assert_eq!(offsets(&role, &["<|user|>"]), [0usize; 0]);
         let joined = [("é<", 0), ("|user|", FROM_REQUEST), (">", 0)];
         assert_eq!(offsets(&joined, &["<|user|>"]), [3, 8]);
     }
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_token_of_letters_alone_is_spoiled_by_any_character_of_the_request() {
         assert_eq!(offsets(&[("a PA", 0), ("D", FROM_REQUEST)], &["PAD"]), [4]);
-        assert_eq!(offsets(&[("a PAD ", 0), ("D", FROM_REQUEST)], &["PAD"]), []);
+        assert_eq!(offsets(&[("a PAD ", 0), ("D", FROM_REQUEST)], &["PAD"]), [0usize; 0]);
     }
 
     #[test]
