@@ -140,6 +140,8 @@ TEST_F(BuiltPrograms, ATaskThatNothingAwaitsDoesNotCompile) {
                         "Context context = CO_TRY(Context::create(model));\n" +
                         body + "\nco_return {};"));
     EXPECT_EQ(result.exit_code, 1) << body;
+    EXPECT_NE(result.err.find("\nerror: the compiler found errors"), std::string::npos)
+        << result.err;
     EXPECT_NE(result.err.find(why), std::string::npos) << body << "\n" << result.err;
   };
   refused("context.flush();", "does nothing until it is awaited");

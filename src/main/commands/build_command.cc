@@ -8,6 +8,7 @@
 
 #include "cli/exit_code.h"
 #include "main/commands/guest_toolchain.h"
+#include "main/commands/output.h"
 #include "main/commands/process.h"
 #include "main/commands/sdk_location.h"
 
@@ -15,11 +16,6 @@ namespace quire {
 namespace {
 
 namespace fs = std::filesystem;
-
-int fail(cli::ExitCode code, const std::string& message) {
-  std::fprintf(stderr, "quire build: %s\n", message.c_str());
-  return cli::number(code);
-}
 
 std::string joined(const std::vector<std::string>& words) {
   std::string out;

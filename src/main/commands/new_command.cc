@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "cli/exit_code.h"
+#include "main/commands/output.h"
 #include "main/commands/sdk_location.h"
 
 namespace quire {
@@ -94,11 +95,6 @@ run: NAME.wasm
 clean:
 	rm -f NAME.wasm
 )make";
-
-int fail(cli::ExitCode code, const std::string& message) {
-  std::fprintf(stderr, "quire new: %s\n", message.c_str());
-  return cli::number(code);
-}
 
 bool is_letter(char each) {
   return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
@@ -206,8 +202,7 @@ int new_command(const cli::NewOptions& options) {
   // Only editors need it: without an SDK the project is there all the same.
   const Result<void> for_editors = write_editor_flags(folder, options.sdk);
   if (!for_editors.ok()) {
-    std::fprintf(stderr, "quire new: no compile_flags.txt was written: %s\n",
-                 std::string(for_editors.error().message()).c_str());
+    warn("no compile_flags.txt was written: " + std::string(for_editors.error().message()));
   }
   std::printf("%s is ready. Next:\n  cd %s\n  make run\n", folder.c_str(), folder.c_str());
   return cli::number(ExitCode::Ok);

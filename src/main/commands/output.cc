@@ -34,6 +34,11 @@ int fail(const Error& error) {
   return cli::number(cli::exit_code_of(error));
 }
 
+int fail(cli::ExitCode code, std::string_view message) {
+  print_error(message);
+  return cli::number(code);
+}
+
 int fail_program(const Error& error) {
   const int code = fail(error);
   const bool is_of_file = error.code() == ErrorCode::NotFound ||

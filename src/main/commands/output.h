@@ -17,11 +17,13 @@ void warn(const std::string& line);
 
 // The error on standard error, and the exit code for it.
 int fail(const Error& error);
+// The same where the command knows the exit code itself.
+int fail(cli::ExitCode code, std::string_view message);
 
 // The same for a program that cannot be run: GuestFailed, unless its file cannot be read.
 int fail_program(const Error& error);
 
-// With digits behind the point.
+// With digits after the point.
 std::string decimal(double value, int digits);
 
 // Reads all of standard input, at most 64 MiB.
