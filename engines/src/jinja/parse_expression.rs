@@ -60,25 +60,27 @@ impl Parser {
     }
 
     fn or(&mut self) -> Result<Expression> {
-        let line = self.line();
-        let mut left = self.and()?;
-        let mut count = 0;
-        while self.skip_name("or") {
-            self.limit_chain(&mut count)?;
-            let right = self.and()?;
-            left = at(line, Kind::Or(Box::new(left), Box::new(right)));
-        }
-        Ok(left)
+        self.joined("or", Self::and, Kind::Or)
     }
 
     fn and(&mut self) -> Result<Expression> {
+        self.joined("and", Self::not, Kind::And)
+    }
+
+    /// Operands with a word between them, from left to right.
+    fn joined(
+        &mut self,
+        word: &str,
+        operand: fn(&mut Self) -> Result<Expression>,
+        kind: fn(Box<Expression>, Box<Expression>) -> Kind,
+    ) -> Result<Expression> {
         let line = self.line();
-        let mut left = self.not()?;
+        let mut left = operand(self)?;
         let mut count = 0;
-        while self.skip_name("and") {
+        while self.skip_name(word) {
             self.limit_chain(&mut count)?;
-            let right = self.not()?;
-            left = at(line, Kind::And(Box::new(left), Box::new(right)));
+            let right = operand(self)?;
+            left = at(line, kind(Box::new(left), Box::new(right)));
         }
         Ok(left)
     }

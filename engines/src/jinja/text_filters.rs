@@ -428,7 +428,7 @@ fn xml_attributes(run: &Run, value: &Value, bound: &Bound) -> Result<Value> {
         if matches!(value, Value::None | Value::Undefined(_)) {
             continue;
         }
-        let Value::Text(key) = key else { return fail!("xmlattr: a key is no string") };
+        let Value::Text(key) = key else { return fail!("xmlattr: a key is not a string") };
         let is_wrong = |c: &Char| {
             let each = letter(*c);
             each.is_ascii_whitespace() || matches!(each, '\u{b}' | '/' | '>' | '=')
