@@ -12,7 +12,8 @@ namespace quire::cli {
 // What all programs of a tenant may have at once; none where it is empty.
 struct TenantOptions {
   std::uint32_t tenant = 0;
-  std::uint32_t weight = 1;  // Its share of the device, against the others'.
+  std::uint32_t weight =
+      1;  // Its share of the device and of the pool of pages, against the others'.
   std::optional<std::uint64_t> instance_count_max = {};
   std::optional<std::uint64_t> page_count_max = {};
   std::optional<std::uint64_t> memory_bytes_max = {};

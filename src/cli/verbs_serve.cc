@@ -152,8 +152,9 @@ Verb add_serve(CLI::App& app) {
       ->capture_default_str();
   verb->add_option(
           "--tenant", state->tenants,
-          "What all programs of tenant N may have at once, and its share of the device: weight, "
-          "instances, pages, memory (what they may grow to), http (exchanges); and each limit "
+          "What all programs of tenant N may have at once, and its share of the device and of the "
+          "pool of pages: weight, instances, pages, memory (what they may grow to), http "
+          "(exchanges); and each limit "
           "of --limit, for every one of them, as token_count_max:1000000. Each may be left out. "
           "May be given again; without it there is tenant 0 alone, which has what is there")
       ->type_name("N=weight:W,instances:N,pages:N,memory:BYTES,http:N,NAME:VALUE")

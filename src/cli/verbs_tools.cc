@@ -20,7 +20,8 @@ void add_model(CLI::App& app, std::vector<Verb>& verbs) {
     state->options.action = action;
     CLI::App* verb = model->add_subcommand(name, description);
     if (action == ModelAction::Add) {
-      verb->add_option("SOURCE", state->options.model, "A GGUF file, a folder or a URL")
+      verb->add_option("SOURCE", state->options.model,
+                       "A GGUF file (of a model in shards: any shard), a folder or a URL")
           ->required();
       verb->add_option("--name", state->options.name, "What to call it")->type_name("NAME");
     } else if (action == ModelAction::Show) {
