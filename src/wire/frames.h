@@ -5,7 +5,6 @@
 // Numbers are below 2^53, so that every language's JSON holds them. Texts are UTF-8; what may be
 // anything is `bytes`.
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -13,6 +12,11 @@
 
 #include "base/result.h"
 #include "base/sha256.h"
+#include "service/end.h"
+#include "service/figures.h"
+#include "service/launch.h"
+#include "service/program.h"
+#include "service/said.h"
 
 namespace quire::wire {
 
@@ -29,14 +33,22 @@ inline constexpr std::uint32_t kNameBytesMax = 255;  // Of programs, files, inst
 inline constexpr std::uint32_t kMediaTypeBytesMax = 127;
 inline constexpr std::uint32_t kArgumentCountMax = 4096;
 
-// A program is named by its content, "sha256:" and 64 hex digits, or by the name that the operator
-// or a client gave it.
-struct ProgramName {
-  std::optional<Digest> digest;
-  std::string name;  // Empty where there is a digest.
-  bool operator==(const ProgramName&) const = default;
-};
-std::string program_text(const ProgramName& program);
+// Values that every door shares.
+using service::EndKind;
+using service::Figure;
+using service::Figures;
+using service::FilePart;
+using service::InstanceStatus;
+using service::Launch;
+using service::LaunchLimits;
+using service::LogLevel;
+using service::LogSource;
+using service::program_text;
+using service::ProgramName;
+using service::ProgramState;
+using service::StatusDetail;
+using service::TenantStatus;
+using StatusReply = service::Status;  // To status.
 
 // ---- What a client asks. Each has an id and gets one reply with it.
 
@@ -62,26 +74,6 @@ struct NameProgram {
   bool operator==(const NameProgram&) const = default;
 };
 
-// At most what the server allows; what is absent is the server's.
-struct LaunchLimits {
-  std::optional<std::uint64_t> memory_bytes_max;
-  std::optional<std::uint64_t> cpu_ns_max;
-  std::optional<std::uint64_t> cpu_ns_between_waits_max;
-  std::optional<std::uint64_t> page_count_max;
-  std::optional<std::uint64_t> output_bytes_max;
-  bool operator==(const LaunchLimits&) const = default;
-};
-
-struct Launch {
-  ProgramName program;
-  std::vector<std::string> arguments;  // Without the program's name.
-  LaunchLimits limits;
-  bool detached = false;  // Goes on without a client.
-  std::uint32_t tenant = 0;
-  std::optional<std::uint64_t> deadline_ms = {};  // After the launch, for the order of its work.
-  bool operator==(const Launch&) const = default;
-};
-
 struct Send {
   std::uint64_t instance = 0;
   std::string bytes;
@@ -91,16 +83,6 @@ struct Send {
 struct CloseInput {
   std::uint64_t instance = 0;
   bool operator==(const CloseInput&) const = default;
-};
-
-// A part of a named file, and all that is needed to know which.
-struct FilePart {
-  std::string name;
-  std::string media_type;
-  std::uint64_t file_bytes = 0;  // In all.
-  std::uint64_t offset = 0;      // Of this part.
-  std::string bytes;
-  bool operator==(const FilePart&) const = default;
 };
 
 // The next part of the file that goes to the instance; one file at a time.
@@ -155,8 +137,6 @@ struct Failure {
   bool operator==(const Failure&) const = default;
 };
 
-enum class ProgramState : std::uint8_t { Unknown, Partial, Compiling, Ready };
-
 // To find_program and upload.
 struct ProgramReply {
   std::optional<Digest> program;  // None: no program has the name that was asked for.
@@ -185,65 +165,9 @@ struct InstanceList {
   bool operator==(const InstanceList&) const = default;
 };
 
-// How much of a limit is used; or a count that has none.
-struct Figure {
-  std::uint64_t used = 0;
-  std::optional<std::uint64_t> maximum;
-  bool operator==(const Figure&) const = default;
-};
-using Figures = std::map<std::string, Figure>;  // By the names that errors use.
-
-struct TenantStatus {
-  std::uint64_t tenant = 0;
-  std::uint64_t weight = 1;
-  Figures figures;
-  bool operator==(const TenantStatus&) const = default;
-};
-
-struct InstanceStatus {
-  std::uint64_t instance = 0;
-  std::uint64_t tenant = 0;
-  std::uint64_t parent = 0;  // The instance that launched it; 0: a client.
-  Digest program{};
-  std::string stage;  // "queued", "ready", "background", "parked" or "ended".
-  Figures figures;    // Those that are not 0.
-  bool operator==(const InstanceStatus&) const = default;
-};
-
 inline constexpr std::uint32_t kToldInstanceCountMax = 1000;
 inline constexpr std::uint32_t kToldTenantCountMax = 256;
 inline constexpr std::uint32_t kFigureCountMax = 64;  // Of a tenant, of an instance.
-
-// What a status tells on request, to the operator alone.
-struct StatusDetail {
-  Figures figures;  // Of the server: queues and batches.
-  std::vector<TenantStatus> tenants;
-  std::vector<InstanceStatus> instances;  // The first of them,
-  std::uint64_t left_out_count = 0;       // and how many there are besides.
-  bool operator==(const StatusDetail&) const = default;
-};
-
-// To status. Counts since the server began, unless they say now.
-struct StatusReply {
-  std::string version;
-  std::vector<std::string> models;
-  std::uint64_t uptime_ms = 0;
-  std::uint64_t connection_count = 0;  // Now.
-  std::uint64_t instance_count = 0;    // Now; launched and not yet collected.
-  std::uint64_t instance_count_max = 0;
-  std::uint64_t waiting_count = 0;     // Now, of these: launched and not yet started.
-  std::uint64_t unattached_count = 0;  // Now, of these: without a client.
-  std::uint64_t program_count = 0;     // Now.
-  std::uint64_t launched_count = 0;
-  std::uint64_t refused_count = 0;    // Launches.
-  std::uint64_t page_count = 0;       // Of all pools.
-  std::uint64_t page_count_free = 0;  // Now.
-  std::uint64_t computed_token_count = 0;
-  std::uint64_t found_token_count = 0;
-  std::uint64_t batch_count = 0;
-  std::optional<StatusDetail> detail;
-  bool operator==(const StatusReply&) const = default;
-};
 
 using ReplyBody =
     std::variant<Done, Failure, ProgramReply, InstanceReply, InstanceList, StatusReply>;
@@ -260,9 +184,6 @@ struct MessageEvent {
   std::string bytes;
   bool operator==(const MessageEvent&) const = default;
 };
-
-enum class LogSource : std::uint8_t { Log, Stdout, Stderr };
-enum class LogLevel : std::uint8_t { Debug, Info, Warning, Error };
 
 struct LogEvent {
   std::uint64_t instance = 0;
@@ -286,24 +207,10 @@ struct FileDroppedEvent {
   bool operator==(const FileDroppedEvent&) const = default;
 };
 
-enum class EndKind : std::uint8_t { Finished, Trapped, LimitExceeded, Killed, NotStarted };
-
 // The last event of an instance.
 struct EndedEvent {
   std::uint64_t instance = 0;
-  EndKind kind = EndKind::Finished;
-  std::int32_t exit_code = 0;
-  std::string message;
-  std::string limit;
-  std::string result;  // Bytes: what set_result gave last.
-  std::uint64_t duration_ns = 0;
-  std::uint64_t first_message_ns = 0;  // After the launch; 0: there was none.
-  std::uint64_t first_token_ns = 0;    // Likewise; older servers do not report it.
-  std::uint64_t cpu_ns = 0;
-  std::uint64_t asked_token_count = 0;
-  std::uint64_t computed_token_count = 0;
-  std::uint64_t found_token_count = 0;
-  std::uint64_t page_count_max = 0;
+  service::End end;
   bool operator==(const EndedEvent&) const = default;
 };
 

@@ -145,20 +145,11 @@ class RandomFrames {
       case 4:
         return FileDroppedEvent{id(), id()};
       case 5:
-        return EndedEvent{id(),
-                          static_cast<EndKind>(below(5)),
-                          static_cast<std::int32_t>(random_.next()),
-                          text(),
-                          text(),
-                          bytes(),
-                          number(),
-                          number(),
-                          number(),
-                          number(),
-                          number(),
-                          number(),
-                          number(),
-                          number()};
+        return EndedEvent{
+            id(),
+            {static_cast<EndKind>(below(5)), static_cast<std::int32_t>(random_.next()), text(),
+             text(), bytes(), number(), number(), number(), number(), number(), number(), number(),
+             number()}};
       case 6:
         return ShutdownEvent{number()};
       default:

@@ -232,10 +232,6 @@ Result<Request> read_request(bool is_binary, const FrameParts& parts, std::uint6
 
 }  // namespace
 
-std::string program_text(const ProgramName& program) {
-  return program.digest ? kDigestPrefix + hex(*program.digest) : program.name;
-}
-
 Result<ProgramName> parse_program(std::string_view text) {
   if (text.starts_with(kDigestPrefix)) {
     return ProgramName{TRY(parse_digest(text.substr(sizeof kDigestPrefix - 1))), {}};

@@ -42,17 +42,17 @@ constexpr StatusCount kStatusCounts[] = {
 };
 struct EndCount {
   const char* name;
-  std::uint64_t EndedEvent::* value;
+  std::uint64_t service::End::* value;
 };
 constexpr EndCount kEndCounts[] = {
-    {"duration_ns", &EndedEvent::duration_ns},
-    {"first_message_ns", &EndedEvent::first_message_ns},
-    {"first_token_ns", &EndedEvent::first_token_ns},
-    {"cpu_ns", &EndedEvent::cpu_ns},
-    {"asked_token_count", &EndedEvent::asked_token_count},
-    {"computed_token_count", &EndedEvent::computed_token_count},
-    {"found_token_count", &EndedEvent::found_token_count},
-    {"page_count_max", &EndedEvent::page_count_max},
+    {"duration_ns", &service::End::duration_ns},
+    {"first_message_ns", &service::End::first_message_ns},
+    {"first_token_ns", &service::End::first_token_ns},
+    {"cpu_ns", &service::End::cpu_ns},
+    {"asked_token_count", &service::End::asked_token_count},
+    {"computed_token_count", &service::End::computed_token_count},
+    {"found_token_count", &service::End::found_token_count},
+    {"page_count_max", &service::End::page_count_max},
 };
 
 template <typename Enum, std::size_t kCount>
@@ -199,12 +199,13 @@ struct FrameWriter {
   }
   Message operator()(const EndedEvent& event) const {
     OrderedJson json = head("ended", event.instance);
-    json["end"] = name_of(event.kind, kEndKinds);
-    json["exit_code"] = event.exit_code;
-    json["message"] = event.message;
-    json["limit"] = event.limit;
-    for (const EndCount& each : kEndCounts) json[each.name] = event.*each.value;
-    return binary_message(json, event.result);
+    const service::End& end = event.end;
+    json["end"] = name_of(end.kind, kEndKinds);
+    json["exit_code"] = end.exit_code;
+    json["message"] = end.message;
+    json["limit"] = end.limit;
+    for (const EndCount& each : kEndCounts) json[each.name] = end.*each.value;
+    return binary_message(json, end.result);
   }
   Message operator()(const ShutdownEvent& event) const {
     return text_message({{"event", "shutdown"}, {"grace_ms", event.grace_ms}});
@@ -379,15 +380,16 @@ Result<ServerFrame> read_file_dropped(Fields& fields, std::string_view) {
 Result<ServerFrame> read_ended(Fields& fields, std::string_view payload) {
   EndedEvent event;
   event.instance = TRY(fields.number("instance", 1));
-  event.kind = static_cast<EndKind>(TRY(fields.choice("end", kEndKinds)));
-  event.exit_code = TRY(fields.signed_number("exit_code"));
-  event.message = TRY(fields.text("message", kMessageBytesMax));
-  event.limit = TRY(fields.text("limit", kNameBytesMax));
-  event.result = payload;
+  service::End& end = event.end;
+  end.kind = static_cast<EndKind>(TRY(fields.choice("end", kEndKinds)));
+  end.exit_code = TRY(fields.signed_number("exit_code"));
+  end.message = TRY(fields.text("message", kMessageBytesMax));
+  end.limit = TRY(fields.text("limit", kNameBytesMax));
+  end.result = payload;
   for (const EndCount& each : kEndCounts) {
-    const bool is_optional = each.value == &EndedEvent::first_token_ns;
+    const bool is_optional = each.value == &service::End::first_token_ns;
     if (is_optional && !fields.has(each.name)) continue;  // From an older server.
-    event.*each.value = TRY(fields.number(each.name));
+    end.*each.value = TRY(fields.number(each.name));
   }
   return ServerFrame(std::move(event));
 }

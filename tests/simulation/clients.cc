@@ -302,8 +302,8 @@ void Peers::see(server::Outbound& outbound) {
   } else if (const auto* ended = std::get_if<wire::EndedEvent>(frame)) {
     is_attached(ended->instance);
     peer.instances.erase(ended->instance);
-    town_.ended(ended->instance, static_cast<std::uint8_t>(ended->kind), ended->exit_code,
-                ended->result);
+    town_.ended(ended->instance, static_cast<std::uint8_t>(ended->end.kind), ended->end.exit_code,
+                ended->end.result);
   }
 }
 

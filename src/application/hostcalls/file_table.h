@@ -25,29 +25,12 @@
 #include "application/hostcalls/output_meter.h"
 #include "base/lazy_deque.h"
 #include "base/result.h"
+#include "service/said.h"
 
 namespace quire::hostcalls {
 
-// A part on its way to the client, or the word that no more will come.
-struct FilePart {
-  std::uint64_t file = 0;  // A number of the instance's, from 1.
-  std::string_view name;
-  std::string_view media_type;
-  std::uint64_t file_bytes = 0;
-  std::uint64_t offset = 0;
-  std::string_view bytes;
-  bool is_dropped = false;
-};
-
-// A part that the client sends; one at offset 0 begins a file, and gives up the one before where
-// that is not complete.
-struct ClientFilePart {
-  std::string name;
-  std::string media_type;
-  std::uint64_t file_bytes = 0;
-  std::uint64_t offset = 0;
-  std::string bytes;
-};
+using FilePart = service::SentPart;        // To the client.
+using ClientFilePart = service::FilePart;  // From it.
 
 inline constexpr std::uint32_t kMediaTypeBytesMax = 127;
 // InvalidArgument for what is no media type.

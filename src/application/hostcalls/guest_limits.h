@@ -45,7 +45,4 @@ struct GuestLimits {
   std::vector<net::HttpGrant> http_grants;  // None: outbound HTTP is off.
 };
 
-enum class LogSource : std::uint8_t { Log, Stdout, Stderr };
-enum class LogLevel : std::uint8_t { Debug, Info, Warning, Error };
-
 }  // namespace quire::hostcalls

@@ -3,28 +3,23 @@
 //
 // Thread   engine thread. Called while a guest runs, so nothing here runs another one.
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "application/hostcalls/handle_table.h"
 #include "base/result.h"
 #include "control/api/types.h"
+#include "service/figures.h"
 
 namespace quire::hostcalls {
+
+using service::LimitUse;
 
 struct ChildLaunch {
   std::string program;  // A name that the server has; empty: the parent's own.
   std::vector<std::string> arguments;
   std::uint32_t share_percent = 0;  // Of what the parent has left of its budget.
   GuestHandle handle{};             // By which the parent knows it.
-};
-
-// One limit of an instance, by the name that errors use.
-struct LimitUse {
-  std::string name;
-  std::uint64_t maximum = 0;          // All ones: none.
-  std::optional<std::uint64_t> used;  // None: it bounds one call or thing, and nothing adds up.
 };
 
 class Launcher {

@@ -15,8 +15,12 @@
 #include "application/hostcalls/output_meter.h"
 #include "base/lazy_deque.h"
 #include "base/result.h"
+#include "service/said.h"
 
 namespace quire::hostcalls {
+
+using service::LogLevel;
+using service::LogSource;
 
 struct LogLine {
   LogSource source = LogSource::Log;

@@ -11,15 +11,20 @@
 #include "application/hostcalls/guest_limits.h"
 #include "control/api/control_port.h"
 #include "control/api/types.h"
+#include "service/end.h"
+#include "service/program.h"
+#include "service/said.h"
 
 namespace quire::lifecycle {
 
 using control::InstanceId;
-using hostcalls::LogLevel;
-using hostcalls::LogSource;
+using service::end_kind_name;
+using service::EndKind;
+using service::LogLevel;
+using service::LogSource;
+using service::ProgramState;
 
 enum class ProgramId : std::uint32_t {};
-enum class ProgramState : std::uint8_t { Compiling, Ready };
 
 struct InstanceLimits {
   std::uint64_t memory_bytes_max = 128u << 20;
@@ -58,16 +63,6 @@ enum class Stage : std::uint8_t {
   Waiting,     // Parked in a wait.
   Ended,       // Only its last words are left to deliver.
 };
-
-enum class EndKind : std::uint8_t {
-  Finished,       // The entry returned or asked to end; `exit_code` is its. Where that is not 0,
-                  // `message` is what the guest logged last as an error; it may be empty.
-  Trapped,        // `message` holds the trap and its backtrace with function names.
-  LimitExceeded,  // `limit` names it, `message` says how much.
-  Killed,         // `message` is the reason that was given; `limit` the error where pages ran out.
-  NotStarted,     // The module could not be compiled or instantiated; `message` says why.
-};
-const char* end_kind_name(EndKind kind);  // "finished", "trapped", ...
 
 struct EndRecord {
   EndKind kind = EndKind::Finished;

@@ -34,22 +34,6 @@ std::int32_t exit_code_of(EndKind kind) {
 
 }  // namespace
 
-const char* end_kind_name(EndKind kind) {
-  switch (kind) {
-    case EndKind::Finished:
-      return "finished";
-    case EndKind::Trapped:
-      return "trapped";
-    case EndKind::LimitExceeded:
-      return "limit-exceeded";
-    case EndKind::Killed:
-      return "killed";
-    case EndKind::NotStarted:
-      return "not-started";
-  }
-  return "unknown";
-}
-
 void InstanceManager::Implementation::end_trapped(InstanceRecord& record) {
   std::string message = record.instance->trap_message();
   if (message.find(kMemoryLimitTrap) != std::string::npos) {

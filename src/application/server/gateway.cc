@@ -142,7 +142,7 @@ struct Charge {
   std::uint64_t operator()(const wire::LogEvent& event) const { return event.line.size(); }
   std::uint64_t operator()(const wire::FileEvent& event) const { return event.part.bytes.size(); }
   std::uint64_t operator()(const wire::EndedEvent& event) const {
-    return event.message.size() + event.result.size();
+    return event.end.message.size() + event.end.result.size();
   }
   std::uint64_t operator()(const wire::FileDroppedEvent&) const { return 0; }
   std::uint64_t operator()(const wire::ShutdownEvent&) const { return 0; }
@@ -282,8 +282,7 @@ bool Gateway::log(lifecycle::InstanceId id, lifecycle::LogSource source, lifecyc
   if (instance.is_discarded) return true;
   if (!may_tell(instance)) return false;
   push(*instance.client,
-       wire::LogEvent{static_cast<std::uint64_t>(id), static_cast<wire::LogSource>(source),
-                      static_cast<wire::LogLevel>(level), std::string(line)});
+       wire::LogEvent{static_cast<std::uint64_t>(id), source, level, std::string(line)});
   return true;
 }
 
@@ -305,13 +304,6 @@ bool Gateway::file(lifecycle::InstanceId id, const hostcalls::FilePart& part) {
 
 namespace {
 
-static_assert(static_cast<int>(wire::LogSource::Stderr) ==
-              static_cast<int>(lifecycle::LogSource::Stderr));
-static_assert(static_cast<int>(wire::LogLevel::Error) ==
-              static_cast<int>(lifecycle::LogLevel::Error));
-static_assert(static_cast<int>(wire::EndKind::NotStarted) ==
-              static_cast<int>(lifecycle::EndKind::NotStarted));
-
 constexpr std::size_t kEndMessageBytesMax = 16u << 10;
 
 // What is escaped in the frame takes twice as many bytes there at most, and fits its header.
@@ -325,22 +317,20 @@ wire::EndedEvent event_of(lifecycle::InstanceId id, const lifecycle::EndRecord& 
   const auto since_launch = [&](std::uint64_t at_ns) {
     return at_ns > record.launched_ns ? at_ns - record.launched_ns : 0;
   };
-  wire::EndedEvent event;
-  event.instance = static_cast<std::uint64_t>(id);
-  event.kind = static_cast<wire::EndKind>(record.kind);
-  event.exit_code = record.exit_code;
-  event.message = beginning_of(record.message);
-  event.limit = record.limit;
-  event.result = record.result;
-  event.duration_ns = since_launch(record.ended_ns);
-  event.first_message_ns = since_launch(record.first_message_ns);
-  event.first_token_ns = since_launch(record.first_token_ns);
-  event.cpu_ns = record.cpu_ns;
-  event.asked_token_count = record.statistics.asked_token_count;
-  event.computed_token_count = record.statistics.computed_token_count;
-  event.found_token_count = record.statistics.found_token_count;
-  event.page_count_max = record.statistics.page_count_max;
-  return event;
+  return {static_cast<std::uint64_t>(id),
+          {.kind = record.kind,
+           .exit_code = record.exit_code,
+           .message = beginning_of(record.message),
+           .limit = record.limit,
+           .result = record.result,
+           .duration_ns = since_launch(record.ended_ns),
+           .first_message_ns = since_launch(record.first_message_ns),
+           .first_token_ns = since_launch(record.first_token_ns),
+           .cpu_ns = record.cpu_ns,
+           .asked_token_count = record.statistics.asked_token_count,
+           .computed_token_count = record.statistics.computed_token_count,
+           .found_token_count = record.statistics.found_token_count,
+           .page_count_max = record.statistics.page_count_max}};
 }
 
 }  // namespace

@@ -81,9 +81,7 @@ Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::FindProgram& requ
   const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(digest.value());
   if (program) {
     const Result<lifecycle::ProgramState> state = parts_.manager.program_state(*program);
-    reply.state = state.ok() && state.value() == lifecycle::ProgramState::Ready
-                      ? wire::ProgramState::Ready
-                      : wire::ProgramState::Compiling;
+    reply.state = state.ok() ? state.value() : wire::ProgramState::Compiling;
   }
   return reply;
 }
@@ -302,10 +300,7 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t id, wire::SendFil
   const Result<Instance*> instance = find(client, request.instance);
   if (!instance.ok()) return failure(instance.error());
   const lifecycle::InstanceId number = instance.value()->id;
-  wire::FilePart& part = request.part;
-  Result<void> sent =
-      parts_.manager.send_file_to(number, {std::move(part.name), std::move(part.media_type),
-                                           part.file_bytes, part.offset, std::move(part.bytes)});
+  Result<void> sent = parts_.manager.send_file_to(number, std::move(request.part));
   if (!sent.ok() && sent.error().code() == ErrorCode::QuotaExceeded) {
     return failure(sent.error(), kReceivedRetryMs);
   }

@@ -40,10 +40,10 @@ TEST(Server, AClientLaunchesTalksAndIsToldTheEnd) {
   EXPECT_TRUE(is_done(client.ask(wire::Send{instance.instance, "quit"})));
   const auto ended = client.event<wire::EndedEvent>();
   ASSERT_TRUE(ended);
-  EXPECT_EQ(ended->kind, wire::EndKind::Finished);
+  EXPECT_EQ(ended->end.kind, wire::EndKind::Finished);
   EXPECT_EQ(ended->instance, instance.instance);
-  EXPECT_GE(ended->duration_ns, ended->first_message_ns);
-  EXPECT_GT(ended->first_message_ns, 0u);
+  EXPECT_GE(ended->end.duration_ns, ended->end.first_message_ns);
+  EXPECT_GT(ended->end.first_message_ns, 0u);
   EXPECT_EQ(refusal(client.ask(wire::Send{instance.instance, "x"})).substr(0, 10), "not-found:");
 }
 
@@ -255,7 +255,7 @@ TEST(Server, FilesGoBothWaysPartByPart) {
   std::optional<wire::FileDroppedEvent> dropped = client.event<wire::FileDroppedEvent>();
   ASSERT_TRUE(dropped);
   EXPECT_EQ(dropped->instance, instance);
-  EXPECT_EQ(client.event<wire::EndedEvent>()->exit_code, 3);
+  EXPECT_EQ(client.event<wire::EndedEvent>()->end.exit_code, 3);
   EXPECT_EQ(refusal(client.ask(file_part(instance, 5, 0, "abc"))).substr(0, 10), "not-found:");
 }
 
@@ -332,8 +332,8 @@ TEST(Server, WhateverAProgramEndsWithItsClientCanRead) {
     EXPECT_NE(as<wire::InstanceReply>(client.reply_to(1001)), nullptr);
     const auto ended = client.event<wire::EndedEvent>();
     ASSERT_TRUE(ended) << "the connection is gone";
-    EXPECT_EQ(ended->kind, wire::EndKind::Trapped);
-    EXPECT_GT(ended->message.size(), 16'000u);
+    EXPECT_EQ(ended->end.kind, wire::EndKind::Trapped);
+    EXPECT_GT(ended->end.message.size(), 16'000u);
   }
 }
 
@@ -575,7 +575,7 @@ TEST(Server, AnAbortStormEndsEachInstanceOnce) {
   }
   EXPECT_EQ(done_count, instances.size());
   for (std::size_t i = 0; i < instances.size(); ++i) {
-    EXPECT_EQ(client.event<wire::EndedEvent>()->kind, wire::EndKind::Killed);
+    EXPECT_EQ(client.event<wire::EndedEvent>()->end.kind, wire::EndKind::Killed);
   }
   EXPECT_EQ(server.status().instance_count, 0u);
 }
@@ -605,12 +605,12 @@ TEST(Server, ShutdownTellsClientsWaitsStopsTheRestAndEnds) {
   server.request_shutdown();
   ASSERT_TRUE(quick.event<wire::ShutdownEvent>());
   EXPECT_TRUE(is_done(quick.ask(wire::Send{echo.instance, "quit"})));
-  EXPECT_EQ(quick.event<wire::EndedEvent>()->kind, wire::EndKind::Finished);
+  EXPECT_EQ(quick.event<wire::EndedEvent>()->end.kind, wire::EndKind::Finished);
   EXPECT_EQ(refusal(quick.ask(launch_of("echo"))), "unavailable: the server is shutting down");
   const auto ended = streaming.event<wire::EndedEvent>();
   ASSERT_TRUE(ended);
-  EXPECT_EQ(ended->kind, wire::EndKind::Killed);
-  EXPECT_EQ(ended->message, "the server is shutting down");
+  EXPECT_EQ(ended->end.kind, wire::EndKind::Killed);
+  EXPECT_EQ(ended->end.message, "the server is shutting down");
   server.wait_until_stopped();
   const std::vector<std::string> told = server.told();
   ASSERT_GE(told.size(), 2u);
@@ -629,7 +629,7 @@ TEST(Server, ASecondRequestToShutDownStopsAtOnce) {
   server.request_shutdown();
   ASSERT_TRUE(client.event<wire::ShutdownEvent>());
   server.request_shutdown();
-  EXPECT_EQ(client.event<wire::EndedEvent>()->kind, wire::EndKind::Killed);
+  EXPECT_EQ(client.event<wire::EndedEvent>()->end.kind, wire::EndKind::Killed);
   server.wait_until_stopped();
 }
 

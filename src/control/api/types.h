@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "base/instance_id.h"
 #include "base/sha256.h"
 #include "base/split_limit.h"
 
 namespace quire::control {
 
-enum class InstanceId : std::uint64_t {};  // Never reused.
-enum class TenantId : std::uint32_t {};
+using quire::InstanceId;
+using quire::TenantId;
 // Names an object of one instance: a page, an embed, a queue, a context. Chosen by the application,
 // one number space for all kinds, never reused by that instance, never 0.
 enum class ObjectId : std::uint32_t {};

@@ -119,7 +119,7 @@ Result<bool> LaunchLoad::take(server::ServerClients::Received received, LaunchTi
     launch.has_ended = true;
     if (launch.is_acknowledged) return false;
     return Error(ErrorCode::Unavailable,
-                 "the program ended before it sent a message: " + ended->message);
+                 "the program ended before it sent a message: " + ended->end.message);
   }
   return false;
 }

@@ -225,10 +225,7 @@ Result<void> RemoteRun::pump_files() {
       continue;
     }
     at = due_parts_.erase(at);
-    hostcalls::ClientFilePart part = TRY(senders_.at(instance).part());
-    wire::SendFile request{instance,
-                           {std::move(part.name), std::move(part.media_type), part.file_bytes,
-                            part.offset, std::move(part.bytes)}};
+    wire::SendFile request{instance, TRY(senders_.at(instance).part())};
     parts_.emplace(client_.send(std::move(request)), instance);
   }
   return {};
@@ -282,24 +279,24 @@ void RemoteRun::ended(const wire::EndedEvent& event) {
   due_parts_.erase(event.instance);
   if (line_) line_->unsent.erase(event.instance);
   lifecycle::EndRecord record;
-  record.kind = static_cast<lifecycle::EndKind>(event.kind);
-  record.exit_code = event.exit_code;
-  record.message = event.message;
-  record.limit = event.limit;
-  record.result = event.result;
+  record.kind = event.end.kind;
+  record.exit_code = event.end.exit_code;
+  record.message = event.end.message;
+  record.limit = event.end.limit;
+  record.result = event.end.result;
   record.launched_ns = 1;  // Times count from here; 0 would say that there is none.
-  record.ended_ns = record.launched_ns + event.duration_ns;
-  if (event.first_message_ns != 0) {
-    record.first_message_ns = record.launched_ns + event.first_message_ns;
+  record.ended_ns = record.launched_ns + event.end.duration_ns;
+  if (event.end.first_message_ns != 0) {
+    record.first_message_ns = record.launched_ns + event.end.first_message_ns;
   }
-  if (event.first_token_ns != 0) {
-    record.first_token_ns = record.launched_ns + event.first_token_ns;
+  if (event.end.first_token_ns != 0) {
+    record.first_token_ns = record.launched_ns + event.end.first_token_ns;
   }
-  record.cpu_ns = event.cpu_ns;
-  record.statistics.asked_token_count = event.asked_token_count;
-  record.statistics.computed_token_count = event.computed_token_count;
-  record.statistics.found_token_count = event.found_token_count;
-  record.statistics.page_count_max = static_cast<std::uint32_t>(event.page_count_max);
+  record.cpu_ns = event.end.cpu_ns;
+  record.statistics.asked_token_count = event.end.asked_token_count;
+  record.statistics.computed_token_count = event.end.computed_token_count;
+  record.statistics.found_token_count = event.end.found_token_count;
+  record.statistics.page_count_max = static_cast<std::uint32_t>(event.end.page_count_max);
   printer_.ended(lifecycle::InstanceId{event.instance}, record);
 }
 
@@ -308,9 +305,7 @@ Result<void> RemoteRun::take(wire::ServerFrame frame) {
   if (const auto* message = std::get_if<wire::MessageEvent>(&frame)) {
     printer_.message(lifecycle::InstanceId{message->instance}, message->bytes);
   } else if (const auto* log = std::get_if<wire::LogEvent>(&frame)) {
-    printer_.log(lifecycle::InstanceId{log->instance},
-                 static_cast<lifecycle::LogSource>(log->source),
-                 static_cast<lifecycle::LogLevel>(log->level), log->line);
+    printer_.log(lifecycle::InstanceId{log->instance}, log->source, log->level, log->line);
   } else if (const auto* file = std::get_if<wire::FileEvent>(&frame)) {
     const wire::FilePart& part = file->part;
     printer_.file(
