@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
+
+#include "service/end.h"
 
 namespace quire::service {
 
@@ -20,16 +23,38 @@ struct FilePart {
   bool operator==(const FilePart&) const = default;
 };
 
-// A part of a file on its way to the client, or the word that no more will come. The texts are
-// borrowed.
+// ---- What an instance says. The texts are borrowed: they last as long as the call that shows them.
+
+struct Message {
+  std::string_view bytes;
+};
+
+// One line of the guest's log or of what it wrote to stdout or stderr, without the newline and with
+// control characters spelled out.
+struct LogLine {
+  LogSource source = LogSource::Log;
+  LogLevel level = LogLevel::Info;
+  std::string_view text;
+};
+
 struct SentPart {
-  std::uint64_t file = 0;  // A number of the instance's, from 1.
+  std::uint64_t file = 0;  // A number of the instance's, from 1. Parts of several may alternate.
   std::string_view name;
   std::string_view media_type;
   std::uint64_t file_bytes = 0;
   std::uint64_t offset = 0;
   std::string_view bytes;
-  bool is_dropped = false;
 };
+
+// The program will not finish this file.
+struct DroppedFile {
+  std::uint64_t file = 0;
+};
+
+struct Ended {
+  const End& end;
+};
+
+using Said = std::variant<Message, LogLine, SentPart, DroppedFile, Ended>;
 
 }  // namespace quire::service

@@ -26,20 +26,15 @@ class RecordedWalk final : public WalkSink {
   std::vector<WalkStop> stops_;
 };
 
-class EndOnly final : public lifecycle::ClientSink {
+class EndOnly final : public service::Listener {
  public:
-  bool message(lifecycle::InstanceId, std::string_view bytes) override {
-    text += bytes;
-    return true;
-  }
-  bool log(lifecycle::InstanceId, lifecycle::LogSource, lifecycle::LogLevel,
-           std::string_view) override {
-    return true;
-  }
-  bool file(lifecycle::InstanceId, const hostcalls::FilePart&) override { return true; }
-  bool ended(lifecycle::InstanceId, const lifecycle::EndRecord& record) override {
-    exit_code = record.exit_code;
-    message_at_end = record.message;
+  bool heard(InstanceId, const service::Said& said) override {
+    if (const auto* message = std::get_if<service::Message>(&said)) {
+      text += message->bytes;
+    } else if (const auto* ended = std::get_if<service::Ended>(&said)) {
+      exit_code = ended->end.exit_code;
+      message_at_end = ended->end.message;
+    }
     return true;
   }
   std::string text;

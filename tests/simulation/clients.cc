@@ -127,40 +127,39 @@ bool DirectClient::takes(InstanceId instance) {
   return is_taking_;
 }
 
-bool DirectClient::message(InstanceId instance, std::string_view bytes) {
+bool DirectClient::heard(InstanceId instance, const service::Said& said) {
   if (!takes(instance)) return false;
-  town_.trace.note({"client", number_}, "hears", static_cast<std::int64_t>(instance), bytes);
-  town_.heard(number(instance), std::string(bytes));
+  std::visit([&](const auto& each) { hear(instance, each); }, said);
   return true;
 }
 
-bool DirectClient::log(InstanceId instance, lifecycle::LogSource, lifecycle::LogLevel level,
-                       std::string_view line) {
-  if (!takes(instance)) return false;
-  town_.trace.note({"client", number_}, "log", static_cast<std::int64_t>(level), line);
-  return true;
+void DirectClient::hear(InstanceId instance, const service::Message& said) {
+  town_.trace.note({"client", number_}, "hears", static_cast<std::int64_t>(instance), said.bytes);
+  town_.heard(number(instance), std::string(said.bytes));
 }
 
-bool DirectClient::file(InstanceId instance, const hostcalls::FilePart& part) {
-  if (!takes(instance)) return false;
-  town_.trace.note({"client", number_}, "file", static_cast<std::int64_t>(instance), part.bytes);
-  if (!part.is_dropped) town_.heard_part(number(instance), part.file, part.offset, part.bytes);
-  return true;
+void DirectClient::hear(InstanceId, const service::LogLine& said) {
+  town_.trace.note({"client", number_}, "log", static_cast<std::int64_t>(said.level), said.text);
 }
 
-bool DirectClient::ended(InstanceId instance, const lifecycle::EndRecord& record) {
-  if (!takes(instance)) return false;
-  town_.trace.note({"client", number_}, "ended", static_cast<std::int64_t>(instance),
-                   record.message);
-  town_.ended(number(instance), static_cast<std::uint8_t>(record.kind), record.exit_code,
-              record.result);
+void DirectClient::hear(InstanceId instance, const service::SentPart& said) {
+  town_.trace.note({"client", number_}, "file", static_cast<std::int64_t>(instance), said.bytes);
+  town_.heard_part(number(instance), said.file, said.offset, said.bytes);
+}
+
+void DirectClient::hear(InstanceId instance, const service::DroppedFile&) {
+  town_.trace.note({"client", number_}, "file", static_cast<std::int64_t>(instance), "");
+}
+
+void DirectClient::hear(InstanceId instance, const service::Ended& said) {
+  const service::End& end = said.end;
+  town_.trace.note({"client", number_}, "ended", static_cast<std::int64_t>(instance), end.message);
+  town_.ended(number(instance), static_cast<std::uint8_t>(end.kind), end.exit_code, end.result);
   const Resident& resident = town_.residents[number(instance)];
-  if (resident.heard_count != resident.said_count) {
-    town_.findings.add("instance " + std::to_string(number(instance)) + " said " +
-                       std::to_string(resident.said_count) + " messages, its client heard " +
-                       std::to_string(resident.heard_count));
-  }
-  return true;
+  if (resident.heard_count == resident.said_count) return;
+  town_.findings.add("instance " + std::to_string(number(instance)) + " said " +
+                     std::to_string(resident.said_count) + " messages, its client heard " +
+                     std::to_string(resident.heard_count));
 }
 
 // ---- Through the gateway.

@@ -22,7 +22,7 @@ struct Programs {
   std::vector<lifecycle::ProgramId> by_role;
 };
 
-class DirectClient final : public lifecycle::ClientSink {
+class DirectClient final : public service::Listener {
  public:
   DirectClient(Town& town, lifecycle::InstanceManager& manager, const Programs& programs,
                std::uint64_t number, std::uint64_t seed);
@@ -35,14 +35,15 @@ class DirectClient final : public lifecycle::ClientSink {
   void leave();  // Likewise, and says of each program that it has gone.
   void abort_all();
 
-  bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
-  bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
-           std::string_view line) override;
-  bool file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) override;
-  bool ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
+  bool heard(lifecycle::InstanceId instance, const service::Said& said) override;
 
  private:
   bool takes(lifecycle::InstanceId instance);
+  void hear(lifecycle::InstanceId instance, const service::Message& said);
+  void hear(lifecycle::InstanceId instance, const service::LogLine& said);
+  void hear(lifecycle::InstanceId instance, const service::SentPart& said);
+  void hear(lifecycle::InstanceId instance, const service::DroppedFile& said);
+  void hear(lifecycle::InstanceId instance, const service::Ended& said);
   void launch();
   void send_file(lifecycle::InstanceId to);
   void set_taking(bool takes);

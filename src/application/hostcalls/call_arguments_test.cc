@@ -64,11 +64,7 @@ class WildGuest {
       }
     }
     if (random_.next() % 64 == 0) clock_.advance_ns(random_.next() % 10'000);
-    while (random_.next() % 2 == 0 && !state_.session.outbox().empty()) {
-      state_.session.message_taken();
-    }
-    while (random_.next() % 2 == 0 && !state_.session.lines().empty()) state_.session.line_taken();
-    while (random_.next() % 2 == 0 && state_.files.front()) state_.files.front_taken();
+    while (random_.next() % 4 != 0 && !state_.outbox.empty()) state_.said_taken();
     if (random_.next() % 16 == 0) push_file_part();
   }
 

@@ -51,11 +51,9 @@ Result<void> check_media_type(std::string_view media_type) {
 
 // ---- To the client.
 
-void FileTable::add_part(std::uint32_t file, Part part) {
-  out_bytes_ += kPartBytes + part.bytes.size();
-  outgoing_.at(file).part_count += 1;
-  part.file = file;
-  out_parts_.push_back(std::move(part));
+void FileTable::add_part(Outbox::Part part) {
+  outgoing_.at(part.file).part_count += 1;
+  outbox_.push(std::move(part));
 }
 
 Result<GuestHandle> FileTable::send_file(std::string name, std::string media_type,
@@ -64,14 +62,14 @@ Result<GuestHandle> FileTable::send_file(std::string name, std::string media_typ
   TRY(check_media_type(media_type));
   TRY(check_file_bytes(file_bytes, limits_));
   if (!has_out_room()) {
-    return no_room("file_outbox_bytes_max", out_bytes_, limits_.file_outbox_bytes_max,
+    return no_room("file_outbox_bytes_max", outbox_.part_bytes(), limits_.file_outbox_bytes_max,
                    "taken by the client");
   }
   const std::uint32_t file = ++last_file_;
   const GuestHandle handle = TRY(handles_.add(HandleKind::File, {.payload = file}));
   outgoing_.emplace(file,
                     Outgoing{std::move(name), std::move(media_type), file_bytes, 0, 0, handle});
-  if (file_bytes == 0) add_part(file, {});
+  if (file_bytes == 0) add_part({file, 0, "", false});
   return handle;
 }
 
@@ -88,7 +86,7 @@ Result<GuestHandle> FileTable::write_file(GuestHandle handle, std::string part) 
                                             std::to_string(file.file_bytes));
   }
   if (!has_out_room()) {
-    return no_room("file_outbox_bytes_max", out_bytes_, limits_.file_outbox_bytes_max,
+    return no_room("file_outbox_bytes_max", outbox_.part_bytes(), limits_.file_outbox_bytes_max,
                    "taken by the client; wait for the future of the part before");
   }
   TRY(output_.check(part.size()));
@@ -96,7 +94,7 @@ Result<GuestHandle> FileTable::write_file(GuestHandle handle, std::string part) 
     output_.add(part.size());
     const std::uint64_t offset = file.written;
     file.written += part.size();
-    add_part(entry.payload, {0, offset, std::move(part), false});
+    add_part({entry.payload, offset, std::move(part), false});
   }
   writer_ = futures_.add(FuturePurpose::WriteFile).handle;
   const GuestHandle future = writer_;
@@ -109,18 +107,14 @@ void FileTable::wake_writer() {
   futures_.make_ready(*futures_.find_answered(std::exchange(writer_, GuestHandle{})), "");
 }
 
-std::optional<FilePart> FileTable::front() const {
-  if (out_parts_.empty()) return std::nullopt;
-  const Part& part = out_parts_.front();
+service::Said FileTable::shown(const Outbox::Part& part) const {
+  if (part.is_dropped) return service::DroppedFile{part.file};
   const Outgoing& file = outgoing_.at(part.file);
-  return FilePart{part.file,   file.name,  file.media_type, file.file_bytes,
-                  part.offset, part.bytes, part.is_dropped};
+  return service::SentPart{part.file,       file.name,   file.media_type,
+                           file.file_bytes, part.offset, part.bytes};
 }
 
-void FileTable::front_taken() {
-  const std::uint32_t file = out_parts_.front().file;
-  out_bytes_ -= kPartBytes + out_parts_.front().bytes.size();
-  out_parts_.pop_front();
+void FileTable::part_taken(std::uint32_t file) {
   outgoing_.at(file).part_count -= 1;
   forget_if_done(file);
   wake_writer();
@@ -134,7 +128,7 @@ void FileTable::forget_if_done(std::uint32_t number) {
 
 // ---- From the client.
 
-Result<void> FileTable::check_begin(const ClientFilePart& part) const {
+Result<void> FileTable::check_begin(const service::FilePart& part) const {
   TRY(check_guest_name(part.name, "file name"));
   TRY(check_media_type(part.media_type));
   TRY(check_file_bytes(part.file_bytes, limits_));
@@ -145,7 +139,7 @@ Result<void> FileTable::check_begin(const ClientFilePart& part) const {
   return {};
 }
 
-Result<void> FileTable::check_continues(const ClientFilePart& part) const {
+Result<void> FileTable::check_continues(const service::FilePart& part) const {
   const auto found = incoming_.find(current_);
   if (found == incoming_.end()) {
     return Error(ErrorCode::Cancelled,
@@ -165,7 +159,7 @@ Result<void> FileTable::check_continues(const ClientFilePart& part) const {
                                                std::to_string(file.file_bytes) + " bytes are here");
 }
 
-FileTable::Incoming& FileTable::begin(ClientFilePart& part) {
+FileTable::Incoming& FileTable::begin(service::FilePart& part) {
   break_current(Error(ErrorCode::Unavailable, "the client gave the file up"));
   current_ = ++last_file_;
   unreceived_.push_back(current_);
@@ -176,7 +170,7 @@ FileTable::Incoming& FileTable::begin(ClientFilePart& part) {
   return file;
 }
 
-Result<void> FileTable::push(ClientFilePart part) {
+Result<void> FileTable::push(service::FilePart part) {
   if (absence_) return absence_->copy();
   if (!has_room()) {
     return no_room("file_inbox_bytes_max", in_bytes_, limits_.file_inbox_bytes_max,
@@ -296,7 +290,7 @@ void FileTable::drop(GuestHandle handle) {
     Outgoing& file = found->second;
     file.handle = GuestHandle{};
     if (file.written > 0 && file.written < file.file_bytes) {
-      add_part(number, {0, file.written, "", true});
+      add_part({number, file.written, "", true});
     }
     forget_if_done(number);
     return;
@@ -349,19 +343,20 @@ void FileTable::put_back(GuestHandle handle) {
 }
 
 void FileTable::verify() const {
-  std::uint64_t bytes = 0;
-  for (const Part& each : out_parts_) {
-    QUIRE_CHECK(outgoing_.contains(each.file), "S1");
-    bytes += kPartBytes + each.bytes.size();
+  std::unordered_map<std::uint32_t, std::uint32_t> part_counts;
+  for (const Outbox::Item& each : outbox_.items()) {
+    if (const auto* part = std::get_if<Outbox::Part>(&each)) ++part_counts[part->file];
   }
-  QUIRE_CHECK(bytes == out_bytes_, "S2");
+  for (const auto& [number, count] : part_counts) {
+    QUIRE_CHECK(outgoing_.contains(number) && outgoing_.at(number).part_count == count, "S1");
+  }
   if (writer_ != GuestHandle{}) {
     QUIRE_CHECK(!has_out_room(), "S3");
     QUIRE_CHECK(futures_.find_answered(writer_) != nullptr, "S4");
   }
   std::size_t handle_count = 0;
   for (const auto& [number, file] : outgoing_) handle_count += file.handle != GuestHandle{} ? 1 : 0;
-  bytes = 0;
+  std::uint64_t bytes = 0;
   for (const auto& [number, file] : incoming_) {
     handle_count += file.handle != GuestHandle{} ? 1 : 0;
     for (const std::string& each : file.parts) bytes += kPartBytes + each.size();

@@ -1,6 +1,6 @@
 #pragma once
-// FileTable holds the files between one instance and its client: parts that the client has not
-// taken and parts that the guest has not read.
+// FileTable holds the files between one instance and its client: those that the guest writes, whose
+// parts wait in its Outbox, and those that the client sends, with the parts that were not read.
 //
 // Thread   engine thread only.
 // Bound    GuestLimits::file_*. Each side may go beyond its bytes by one part, since who is told
@@ -22,6 +22,7 @@
 
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/guest_limits.h"
+#include "application/hostcalls/outbox.h"
 #include "application/hostcalls/output_meter.h"
 #include "base/lazy_deque.h"
 #include "base/result.h"
@@ -29,20 +30,17 @@
 
 namespace quire::hostcalls {
 
-using FilePart = service::SentPart;        // To the client.
-using ClientFilePart = service::FilePart;  // From it.
-
 inline constexpr std::uint32_t kMediaTypeBytesMax = 127;
 // InvalidArgument for what is no media type.
 Result<void> check_media_type(std::string_view media_type);
 
 class FileTable {
  public:
-  static constexpr std::uint64_t kPartBytes = 256;  // What a part costs besides its bytes.
+  static constexpr std::uint64_t kPartBytes = Outbox::kPartBytes;
 
-  FileTable(const GuestLimits& limits, OutputMeter& output, HandleTable& handles,
+  FileTable(const GuestLimits& limits, OutputMeter& output, Outbox& outbox, HandleTable& handles,
             FutureTable& futures)
-      : limits_(limits), output_(output), handles_(handles), futures_(futures) {}
+      : limits_(limits), output_(output), outbox_(outbox), handles_(handles), futures_(futures) {}
 
   // The guest's calls; the caller checked room for a future.
   Result<GuestHandle> send_file(std::string name, std::string media_type, std::uint64_t file_bytes);
@@ -53,18 +51,18 @@ class FileTable {
   void drop(GuestHandle file);
   void future_dropped(FutureRecord& record);
 
-  // What goes to the client, in order; until the next call that changes something.
-  std::optional<FilePart> front() const;
-  void front_taken();
+  // What the client is shown of a part in the outbox; until the next call that changes something.
+  service::Said shown(const Outbox::Part& part) const;
+  // The client has taken a part of the file, which is no longer in the outbox.
+  void part_taken(std::uint32_t file);
 
   // What the client sends.
-  Result<void> push(ClientFilePart part);
+  Result<void> push(service::FilePart part);
   void drop_inbox();
   bool has_room() const { return in_bytes_ < limits_.file_inbox_bytes_max; }
   // Why no part comes, or none for now; empty: one may.
   void set_absence(std::optional<Error> absence);
 
-  std::uint64_t outbox_bytes() const { return out_bytes_; }
   std::uint64_t inbox_bytes() const { return in_bytes_; }
   void verify() const;
 
@@ -77,12 +75,6 @@ class FileTable {
     std::uint32_t part_count = 0;  // Not taken; dropped ones with it.
     GuestHandle handle{};          // 0: dropped.
   };
-  struct Part {
-    std::uint32_t file = 0;
-    std::uint64_t offset = 0;
-    std::string bytes;
-    bool is_dropped = false;
-  };
   struct Incoming {
     std::string name;
     std::string media_type;
@@ -94,12 +86,12 @@ class FileTable {
     GuestHandle handle{};         // 0: the guest has not received it.
   };
 
-  bool has_out_room() const { return out_bytes_ < limits_.file_outbox_bytes_max; }
-  void add_part(std::uint32_t file, Part part);
+  bool has_out_room() const { return outbox_.part_bytes() < limits_.file_outbox_bytes_max; }
+  void add_part(Outbox::Part part);
   void forget_if_done(std::uint32_t file);
-  Result<void> check_begin(const ClientFilePart& part) const;
-  Result<void> check_continues(const ClientFilePart& part) const;
-  Incoming& begin(ClientFilePart& part);
+  Result<void> check_begin(const service::FilePart& part) const;
+  Result<void> check_continues(const service::FilePart& part) const;
+  Incoming& begin(service::FilePart& part);
   void break_current(const Error& why);
   void serve_receivers();
   void serve(Incoming& file);
@@ -108,12 +100,11 @@ class FileTable {
 
   const GuestLimits& limits_;
   OutputMeter& output_;
+  Outbox& outbox_;
   HandleTable& handles_;
   FutureTable& futures_;
   std::uint32_t last_file_ = 0;
   std::unordered_map<std::uint32_t, Outgoing> outgoing_;
-  LazyDeque<Part> out_parts_;
-  std::uint64_t out_bytes_ = 0;
   GuestHandle writer_{};  // The future that waits for room; 0: none.
   std::unordered_map<std::uint32_t, Incoming> incoming_;
   LazyDeque<std::uint32_t> unreceived_;  // Incoming ones without a handle, oldest first.

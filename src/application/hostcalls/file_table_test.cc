@@ -27,13 +27,17 @@ class Files : public HostCalls {
   }
   // What the client is offered next, which it takes: "name media/type 0+3/9: abc", or "none".
   std::string next() {
-    const std::optional<FilePart> part = state->files.front();
-    if (!part) return "none";
-    std::string text = std::string(part->name) + " " + std::string(part->media_type) + " " +
-                       std::to_string(part->offset) + "+" + std::to_string(part->bytes.size()) +
-                       "/" + std::to_string(part->file_bytes) + ": " + std::string(part->bytes);
-    if (part->is_dropped) text = std::string(part->name) + " dropped";
-    state->files.front_taken();
+    const std::optional<service::Said> said = state->next_said();
+    if (!said) return "none";
+    std::string text;
+    if (const auto* part = std::get_if<service::SentPart>(&*said)) {
+      text = std::string(part->name) + " " + std::string(part->media_type) + " " +
+             std::to_string(part->offset) + "+" + std::to_string(part->bytes.size()) + "/" +
+             std::to_string(part->file_bytes) + ": " + std::string(part->bytes);
+    } else {
+      text = "file " + std::to_string(std::get<service::DroppedFile>(*said).file) + " dropped";
+    }
+    state->said_taken();
     state->verify();
     return text;
   }
@@ -81,7 +85,7 @@ TEST_F(Files, AFileThatIsDroppedHalfWayIsToldAsSuch) {
   const std::int64_t silent = send_file("never begun", "text/plain", 6);
   drop(silent);
   EXPECT_EQ(next(), "a text/plain 0+3/6: abc");
-  EXPECT_EQ(next(), "a dropped");
+  EXPECT_EQ(next(), "file 1 dropped");
   EXPECT_EQ(next(), "none");
 }
 

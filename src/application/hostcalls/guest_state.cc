@@ -13,11 +13,11 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
       futures(handles, identity.limits.held_result_bytes_max),
       http(parts.http, identity.instance, identity.limits, identity.tenant_gauge, handles, futures),
       output(identity.limits),
-      session(identity.limits, output),
+      session(identity.limits, output, outbox),
       generations(*this),
       mailbox(parts.broker, identity.instance, identity.tenant, identity.limits, handles, futures),
       children(parts.launcher, identity.instance, identity.limits, handles, futures),
-      files(identity.limits, output, handles, futures),
+      files(identity.limits, output, outbox, handles, futures),
       pending_bytes_max_{.own = identity.limits.pending_bytes_max} {
   mailbox.join();
   const control::InstanceLimits& control = identity.control_limits;
@@ -313,7 +313,27 @@ void GuestState::end_future(FutureRecord& record) {
   futures.remove(record);
 }
 
+std::optional<service::Said> GuestState::next_said() const {
+  if (outbox.empty()) return std::nullopt;
+  const Outbox::Item& item = outbox.front();
+  if (const auto* message = std::get_if<Outbox::Message>(&item)) {
+    return service::Message{message->bytes};
+  }
+  if (const auto* line = std::get_if<Outbox::Line>(&item)) {
+    return service::LogLine{line->source, line->level, line->text};
+  }
+  return files.shown(std::get<Outbox::Part>(item));
+}
+
+void GuestState::said_taken() {
+  const auto* part = std::get_if<Outbox::Part>(&outbox.front());
+  const std::uint32_t file = part == nullptr ? 0 : part->file;  // They count from 1.
+  outbox.pop();
+  if (file != 0) files.part_taken(file);
+}
+
 void GuestState::verify() const {
+  outbox.verify();
   handles.verify();
   futures.verify();
   generations.verify();

@@ -28,6 +28,7 @@
 #include "application/hostcalls/http_table.h"
 #include "application/hostcalls/launcher.h"
 #include "application/hostcalls/mailbox.h"
+#include "application/hostcalls/outbox.h"
 #include "application/hostcalls/output_meter.h"
 #include "application/hostcalls/session_box.h"
 #include "application/hostcalls/tenant_gauge.h"
@@ -82,6 +83,10 @@ class GuestState {
   void client_back();
   bool wait_over() const { return futures.wait_over(host.clock.now_ns()); }
   std::int32_t end_wait();  // What the suspended call returns.
+  // What the client is shown next; none if it has taken all. Until the next call that changes
+  // something.
+  std::optional<service::Said> next_said() const;
+  void said_taken();  // The client took it.
   // It has ended: of what only it could have taken nothing stays, of what it said all.
   void drop_untaken();
 
@@ -122,6 +127,7 @@ class GuestState {
   FutureTable futures;
   HttpTable http;
   OutputMeter output;
+  Outbox outbox;
   SessionBox session;
   GenerationTable generations;
   Mailbox mailbox;

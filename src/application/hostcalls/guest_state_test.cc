@@ -373,7 +373,7 @@ TEST_F(HostCalls, OutputInAllIsBoundedWhicheverWayItGoes) {
   limits.output_bytes_max = 20;
   restart(limits, {});
   EXPECT_EQ(call("session", "send", {64, 8}), 0);
-  state->session.message_taken();                    // What the client has taken still counts.
+  state->said_taken();                               // What the client has taken still counts.
   EXPECT_EQ(call("runtime", "log", {1, 64, 4}), 0);  // And a newline.
   host->put(64, "atext/plain");
   const std::int64_t file = call("session", "send-file", {64, 1, 65, 10, 100});
@@ -454,11 +454,11 @@ TEST_F(HostCalls, LogLinesAreCutAndCannotDriveATerminal) {
   const std::string text = "one\n\x1b[2Jtwo\xff\n123456789";
   host->put(64, text);
   EXPECT_EQ(call("runtime", "log", {3, 64, static_cast<std::int64_t>(text.size())}), 0);
-  ASSERT_EQ(state->session.lines().size(), 3u);
-  EXPECT_EQ(state->session.lines()[0].text, "one");
-  EXPECT_EQ(state->session.lines()[1].text, "\\x1b[2Jtwo\\xff");
-  EXPECT_EQ(state->session.lines()[2].text, "12345678 [cut: 9 bytes]");
-  EXPECT_EQ(state->session.lines()[0].level, LogLevel::Error);
+  ASSERT_EQ(lines().size(), 3u);
+  EXPECT_EQ(lines()[0].text, "one");
+  EXPECT_EQ(lines()[1].text, "\\x1b[2Jtwo\\xff");
+  EXPECT_EQ(lines()[2].text, "12345678 [cut: 9 bytes]");
+  EXPECT_EQ(lines()[0].level, LogLevel::Error);
 }
 
 TEST_F(HostCalls, LinesOfOneCallAreBoundedAndTheRestOfItsTextIsOneLine) {
@@ -472,14 +472,14 @@ TEST_F(HostCalls, LinesOfOneCallAreBoundedAndTheRestOfItsTextIsOneLine) {
     return all;
   };
   EXPECT_EQ(log(lines_of("a\n", 1024)), 0);
-  EXPECT_EQ(state->session.lines().size(), 1024u);
-  while (!state->session.lines().empty()) state->session.line_taken();
+  EXPECT_EQ(lines().size(), 1024u);
+  while (!state->outbox.empty()) state->said_taken();
   EXPECT_EQ(log(lines_of("a\n", 1024) + "b\nc\n"), 0);
-  ASSERT_EQ(state->session.lines().size(), 1025u);
-  EXPECT_EQ(state->session.lines()[1023].text, "a");
-  EXPECT_EQ(state->session.lines()[1024].text, "b\\x0ac\\x0a");
+  ASSERT_EQ(lines().size(), 1025u);
+  EXPECT_EQ(lines()[1023].text, "a");
+  EXPECT_EQ(lines()[1024].text, "b\\x0ac\\x0a");
   EXPECT_EQ(log(lines_of("\n", 30'000)), 0);
-  EXPECT_EQ(state->session.lines().size(), 2050u);
+  EXPECT_EQ(lines().size(), 2050u);
 }
 
 // Its caller writes the rest, as where any stream is full.
@@ -489,14 +489,14 @@ TEST_F(HostCalls, AWriteOfMoreLinesThanACallTakesIsShort) {
   put(64, {kBuffer, static_cast<std::int32_t>(text.size())});
   EXPECT_EQ(call("wasi", "fd_write", {1, 64, 1, 128}), 0);
   EXPECT_EQ(number_at(128), 1028);
-  EXPECT_EQ(state->session.lines().size(), 1024u);
+  EXPECT_EQ(lines().size(), 1024u);
   EXPECT_EQ(state->session.log_bytes(), 1028u);
   put(64, {kBuffer + 1028, 11});
   EXPECT_EQ(call("wasi", "fd_write", {1, 64, 1, 128}), 0);
   EXPECT_EQ(number_at(128), 11);
   state->session.flush_streams();
-  EXPECT_EQ(state->session.lines()[1023].text, "last");
-  EXPECT_EQ(state->session.lines()[1024].text, "of the next");
+  EXPECT_EQ(lines()[1023].text, "last");
+  EXPECT_EQ(lines()[1024].text, "of the next");
 }
 
 // A mebibyte, a byte at a time; looking for a newline in all of it each time would take 25 s.
@@ -509,11 +509,11 @@ TEST_F(HostCalls, ALineThatIsPrintedByteByByteIsReadOnce) {
   ASSERT_TRUE(session.write(LogSource::Stderr, "other\n").ok());
   ASSERT_TRUE(session.write(LogSource::Stdout, "b\nc\nd").ok());
   ASSERT_TRUE(session.write(LogSource::Stdout, "\n").ok());
-  ASSERT_EQ(session.lines().size(), 4u);
-  EXPECT_EQ(session.lines()[0].text, "other");
-  EXPECT_EQ(session.lines()[1].text, std::string(4096, 'a') + " [cut: 1048577 bytes]");
-  EXPECT_EQ(session.lines()[2].text, "c");
-  EXPECT_EQ(session.lines()[3].text, "d");
+  ASSERT_EQ(lines().size(), 4u);
+  EXPECT_EQ(lines()[0].text, "other");
+  EXPECT_EQ(lines()[1].text, std::string(4096, 'a') + " [cut: 1048577 bytes]");
+  EXPECT_EQ(lines()[2].text, "c");
+  EXPECT_EQ(lines()[3].text, "d");
 }
 
 TEST_F(HostCalls, AnswerForADroppedFutureIsIgnored) {

@@ -56,6 +56,14 @@ class HostCalls : public testing::Test {
     state->verify();
   }
   std::int64_t take(std::int64_t future) { return call("future", "take", {future, kBuffer, 1024}); }
+  // The lines of the log that the client has not taken.
+  std::vector<Outbox::Line> lines() const {
+    std::vector<Outbox::Line> all;
+    for (const Outbox::Item& each : state->outbox.items()) {
+      if (const auto* line = std::get_if<Outbox::Line>(&each)) all.push_back(*line);
+    }
+    return all;
+  }
   template <typename T>
   const T& last_command() {
     return std::get<T>(control.commands.back().body);

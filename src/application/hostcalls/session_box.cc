@@ -8,9 +8,6 @@
 namespace quire::hostcalls {
 namespace {
 
-// What a line that waits costs besides its text.
-constexpr std::size_t kLineBytes = 64;
-
 std::size_t line_count(std::string_view text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
@@ -29,26 +26,21 @@ std::string_view first_lines(std::string_view text) {
 }  // namespace
 
 Result<void> SessionBox::send(std::string message) {
-  if (outbox_.size() >= limits_.outbox_message_count_max) {
+  if (outbox_.message_count() >= limits_.outbox_message_count_max) {
     return Error(ErrorCode::QuotaExceeded, "outbox_message_count_max: the client has not taken " +
-                                               std::to_string(outbox_.size()) + " messages");
+                                               std::to_string(outbox_.message_count()) +
+                                               " messages");
   }
-  if (outbox_bytes_ + message.size() > limits_.outbox_bytes_max) {
-    return Error(ErrorCode::QuotaExceeded, "outbox_bytes_max: " + std::to_string(message.size()) +
-                                               " bytes wanted, " + std::to_string(outbox_bytes_) +
-                                               " of " + std::to_string(limits_.outbox_bytes_max) +
-                                               " not yet taken by the client");
+  if (outbox_.message_bytes() + message.size() > limits_.outbox_bytes_max) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "outbox_bytes_max: " + std::to_string(message.size()) + " bytes wanted, " +
+                     std::to_string(outbox_.message_bytes()) + " of " +
+                     std::to_string(limits_.outbox_bytes_max) + " not yet taken by the client");
   }
   TRY(output_.check(message.size()));
   output_.add(message.size());
-  outbox_bytes_ += message.size();
-  outbox_.push_back(std::move(message));
+  outbox_.push(Outbox::Message{std::move(message)});
   return {};
-}
-
-void SessionBox::message_taken() {
-  outbox_bytes_ -= outbox_.front().size();
-  outbox_.pop_front();
 }
 
 Result<void> SessionBox::push(std::string message) {
@@ -99,12 +91,12 @@ std::optional<Error> SessionBox::absence() const {
 }
 
 Result<void> SessionBox::charge_log(std::size_t bytes, std::size_t line_count) {
-  const std::uint64_t charged = bytes + line_count * kLineBytes;
-  if (lines_bytes_ + charged > limits_.log_pending_bytes_max) {
+  const std::uint64_t charged = bytes + line_count * Outbox::kLineBytes;
+  if (outbox_.line_bytes() + charged > limits_.log_pending_bytes_max) {
     return Error(ErrorCode::QuotaExceeded,
                  "log_pending_bytes_max: the client has not taken " +
-                     std::to_string(lines_.size()) + " lines, charged with " +
-                     std::to_string(lines_bytes_) + " of " +
+                     std::to_string(outbox_.line_count()) + " lines, charged with " +
+                     std::to_string(outbox_.line_bytes()) + " of " +
                      std::to_string(limits_.log_pending_bytes_max) + " bytes");
   }
   if (log_bytes_ + bytes > limits_.log_bytes_max) {
@@ -127,13 +119,7 @@ void SessionBox::emit(LogSource source, LogLevel level, std::string_view line) {
   } else {
     text = printable(line);
   }
-  lines_bytes_ += text.size() + kLineBytes;
-  lines_.push_back({source, level, std::move(text)});
-}
-
-void SessionBox::line_taken() {
-  lines_bytes_ -= lines_.front().text.size() + kLineBytes;
-  lines_.pop_front();
+  outbox_.push(Outbox::Line{source, level, std::move(text)});
 }
 
 Result<void> SessionBox::log(LogLevel level, std::string_view text) {

@@ -1,6 +1,6 @@
 #pragma once
-// SessionBox holds what a guest and its client have said to each other and not yet heard, and the
-// lines of the guest's log on their way out. All of it is bounded by GuestLimits.
+// SessionBox takes what a guest says and logs into its Outbox, and holds what its client has sent and
+// the guest has not received. All of it has limits in GuestLimits.
 //
 // Thread   engine thread only.
 // Errors   QuotaExceeded names the limit; the side that speaks too fast gets it.
@@ -12,8 +12,8 @@
 
 #include "application/hostcalls/guest_limits.h"
 #include "application/hostcalls/ordered_queue.h"
+#include "application/hostcalls/outbox.h"
 #include "application/hostcalls/output_meter.h"
-#include "base/lazy_deque.h"
 #include "base/result.h"
 #include "service/said.h"
 
@@ -22,22 +22,15 @@ namespace quire::hostcalls {
 using service::LogLevel;
 using service::LogSource;
 
-struct LogLine {
-  LogSource source = LogSource::Log;
-  LogLevel level = LogLevel::Info;
-  std::string text;
-};
-
 class SessionBox {
  public:
   static constexpr std::size_t kCallLineCountMax = 1024;  // 0.1 ms or so.
 
-  SessionBox(const GuestLimits& limits, OutputMeter& output) : limits_(limits), output_(output) {}
+  SessionBox(const GuestLimits& limits, OutputMeter& output, Outbox& outbox)
+      : limits_(limits), output_(output), outbox_(outbox) {}
 
   // The guest speaks.
   Result<void> send(std::string message);
-  const LazyDeque<std::string>& outbox() const { return outbox_; }
-  void message_taken();  // The front of the outbox went to the client.
 
   // The client speaks.
   Result<void> push(std::string message);
@@ -67,13 +60,8 @@ class SessionBox {
   // kCallLineCountMax.
   Result<std::size_t> write(LogSource stream, std::string_view bytes);
   void flush_streams();  // At the end of the guest: lines without a newline.
-  const LazyDeque<LogLine>& lines() const { return lines_; }
-  void line_taken();  // The first of the lines went to the client.
 
-  std::size_t outbox_message_count() const { return outbox_.size(); }
-  std::uint64_t outbox_bytes() const { return outbox_bytes_; }
   std::uint64_t log_bytes() const { return log_bytes_; }
-  std::uint64_t log_pending_bytes() const { return lines_bytes_; }
   std::size_t inbox_message_count() const { return inbox_.size(); }
   std::uint64_t inbox_bytes() const { return inbox_bytes_; }
   void verify() const { inbox_.verify(); }
@@ -84,14 +72,11 @@ class SessionBox {
 
   const GuestLimits& limits_;
   OutputMeter& output_;
-  LazyDeque<std::string> outbox_;
+  Outbox& outbox_;
   OrderedQueue<std::string> inbox_;
-  std::uint64_t outbox_bytes_ = 0;
   std::uint64_t inbox_bytes_ = 0;
   bool closed_ = false;
   std::optional<std::string> away_;  // Why the client is not there.
-  LazyDeque<LogLine> lines_;
-  std::uint64_t lines_bytes_ = 0;  // As charged.
   std::uint64_t log_bytes_ = 0;
   std::string partial_[2];    // Of stdout and stderr.
   std::string last_failure_;  // Of at most log_line_bytes_max; control characters are spelled out.

@@ -12,13 +12,12 @@ namespace quire::lifecycle {
 namespace {
 
 // interface/runtime.wit: wait-child.
-std::string encode(const EndRecord& record) {
-  const std::uint32_t head[4] = {static_cast<std::uint32_t>(record.kind),
-                                 static_cast<std::uint32_t>(record.exit_code),
-                                 static_cast<std::uint32_t>(record.result.size()),
-                                 static_cast<std::uint32_t>(record.message.size())};
-  return std::string(reinterpret_cast<const char*>(head), sizeof head) + record.result +
-         record.message;
+std::string encode(const End& end) {
+  const std::uint32_t head[4] = {static_cast<std::uint32_t>(end.kind),
+                                 static_cast<std::uint32_t>(end.exit_code),
+                                 static_cast<std::uint32_t>(end.result.size()),
+                                 static_cast<std::uint32_t>(end.message.size())};
+  return std::string(reinterpret_cast<const char*>(head), sizeof head) + end.result + end.message;
 }
 
 // Of a child that has ended and was not heard to its end.
@@ -138,10 +137,9 @@ std::vector<hostcalls::LimitUse> ChildPrograms::limits(control::InstanceId id) {
 
 std::vector<hostcalls::LimitUse> ChildPrograms::figures(const InstanceRecord& record) const {
   const control::InstanceStatistics used =
-      record.stage == Stage::Ended ? record.end.statistics : control_.statistics(record.id);
+      record.stage == Stage::Ended ? record.figures.statistics : control_.statistics(record.id);
   const std::uint64_t wall_ns =
-      (record.stage == Stage::Ended ? record.end.ended_ns : clock_.now_ns()) -
-      record.end.launched_ns;
+      (record.stage == Stage::Ended ? record.ended_ns : clock_.now_ns()) - record.launched_ns;
   const InstanceLimits& limits = record.limits;
   const Budget& spent = record.spent_by_children;
   return {
@@ -199,7 +197,7 @@ void ChildPrograms::instance_ended(InstanceRecord& record) {
   InstanceRecord& parent = *host_.find(found->second.parent);
   give_back(found->second, parent);
   parent.spent_by_children.token_count +=
-      record.end.statistics.metered_token_count + record.spent_by_children.token_count;
+      record.figures.statistics.metered_token_count + record.spent_by_children.token_count;
   parent.spent_by_children.http_call_count +=
       record.state->http.call_count() + record.spent_by_children.http_call_count;
   tell_limits(parent);
@@ -211,40 +209,40 @@ void ChildPrograms::unblock(InstanceRecord& parent) {
   }
 }
 
-bool ChildPrograms::message(InstanceId id, std::string_view bytes) {
+bool ChildPrograms::heard(InstanceId id, const service::Said& said) {
   const Child& child = children_.at(id);
   InstanceRecord* parent = host_.find(child.parent);
-  if (parent == nullptr || parent->stage == Stage::Ended) return true;  // Nobody will hear it.
-  const bool taken = parent->state->children.message(child.handle, bytes);
-  host_.wake_if_over(*parent);  // Also where nothing was taken: a future may have failed for that.
+  if (parent != nullptr && parent->stage != Stage::Ended) {
+    return std::visit([&](const auto& each) { return hear(child, *parent, id, each); }, said);
+  }
+  // A parent that has ended hears nothing more.
+  if (std::holds_alternative<service::Ended>(said)) children_.erase(id);
+  return true;
+}
+
+bool ChildPrograms::hear(const Child& child, InstanceRecord& parent, InstanceId,
+                         const service::Message& said) {
+  const bool taken = parent.state->children.message(child.handle, said.bytes);
+  host_.wake_if_over(parent);  // Also if nothing was taken: a future may have failed for that.
   return taken;
 }
 
-// In the log of the parent, and part of what that may be.
-bool ChildPrograms::log(InstanceId id, LogSource, LogLevel level, std::string_view line) {
-  const Child& child = children_.at(id);
-  InstanceRecord* parent = host_.find(child.parent);
-  if (parent == nullptr || parent->stage == Stage::Ended) return true;
+// The line goes into the log of the parent, and counts as part of what that may be.
+bool ChildPrograms::hear(const Child&, InstanceRecord& parent, InstanceId id,
+                         const service::LogLine& said) {
   const std::string text = "child " + std::to_string(static_cast<std::uint64_t>(id)) + ": ";
   // Beyond the parent's log_bytes_max nothing is kept, as of its own lines.
-  (void)parent->state->session.log(level, text + std::string(line)).ok();
-  host_.client_ready(*parent);
+  (void)parent.state->session.log(said.level, text + std::string(said.text)).ok();
+  host_.client_ready(parent);
   return true;
 }
 
-// Their calls refuse files, since has_file_client is false.
-bool ChildPrograms::file(InstanceId, const hostcalls::FilePart&) {
-  return true;
-}
-
-bool ChildPrograms::ended(InstanceId id, const EndRecord& record) {
-  const Child& child = children_.at(id);
-  InstanceRecord* parent = host_.find(child.parent);
-  const bool is_heard = parent != nullptr && parent->stage != Stage::Ended;
-  const bool taken = !is_heard || parent->state->children.ended(child.handle, encode(record));
-  if (is_heard) host_.wake_if_over(*parent);  // Also where a future failed for want of room.
+bool ChildPrograms::hear(const Child& child, InstanceRecord& parent, InstanceId id,
+                         const service::Ended& said) {
+  const bool taken = parent.state->children.ended(child.handle, encode(said.end));
+  host_.wake_if_over(parent);  // Also if a future failed for want of room.
   if (!taken) return false;
-  if (is_heard) parent->lent -= child.lent;
+  parent.lent -= child.lent;
   children_.erase(id);
   return true;
 }

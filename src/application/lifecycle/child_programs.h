@@ -32,7 +32,7 @@ class ChildHost {
   virtual ~ChildHost() = default;
   virtual InstanceRecord* find(InstanceId id) = 0;
   virtual Result<ProgramId> find_program(const std::string& name) = 0;
-  virtual Result<InstanceId> launch_child(LaunchRequest request, ClientSink& client) = 0;
+  virtual Result<InstanceId> launch_child(LaunchRequest request, Listener& client) = 0;
   virtual void kill(InstanceRecord& record, std::string reason) = 0;
   virtual void wake_if_over(InstanceRecord& record) = 0;
   virtual void client_ready(InstanceRecord& record) = 0;
@@ -40,7 +40,7 @@ class ChildHost {
   virtual std::vector<hostcalls::LimitUse> tenant_limits(const InstanceRecord& record) = 0;
 };
 
-class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
+class ChildPrograms final : public hostcalls::Launcher, public Listener {
  public:
   ChildPrograms(ChildHost& host, control::ControlPort& control, const Clock& clock)
       : host_(host), control_(control), clock_(clock) {}
@@ -54,10 +54,7 @@ class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
   std::vector<hostcalls::LimitUse> limits(control::InstanceId instance) override;
 
   // Of the children.
-  bool message(InstanceId child, std::string_view bytes) override;
-  bool log(InstanceId child, LogSource source, LogLevel level, std::string_view line) override;
-  bool file(InstanceId child, const hostcalls::FilePart& part) override;
-  bool ended(InstanceId child, const EndRecord& record) override;
+  bool heard(InstanceId child, const service::Said& said) override;
 
   // Of the manager. A guest ran so long: the time is also that of its ancestors. The one of them
   // whose limit this exceeds, or null.
@@ -83,6 +80,14 @@ class ChildPrograms final : public hostcalls::Launcher, public ClientSink {
     Budget lent;                      // When it has ended, its own place.
     bool lives = true;                // Not yet ended; what it said may still have to be delivered.
   };
+  bool hear(const Child& child, InstanceRecord& parent, InstanceId id,
+            const service::Message& said);
+  bool hear(const Child& child, InstanceRecord& parent, InstanceId id,
+            const service::LogLine& said);
+  // Calls of a child refuse files, since has_file_client is false.
+  bool hear(const Child&, InstanceRecord&, InstanceId, const service::SentPart&) { return true; }
+  bool hear(const Child&, InstanceRecord&, InstanceId, const service::DroppedFile&) { return true; }
+  bool hear(const Child& child, InstanceRecord& parent, InstanceId id, const service::Ended& said);
   Budget left_of(const InstanceRecord& record) const;
   void give_back(Child& child, InstanceRecord& parent);
   void tell_limits(const InstanceRecord& record);

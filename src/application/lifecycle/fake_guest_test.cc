@@ -266,7 +266,7 @@ TEST_F(FakeGuests, KillWorksInEveryStage) {
   }
   engine.settle();
   EXPECT_EQ(engine.client.ends.size(), 4u);
-  for (const EndRecord& end : engine.client.ends) {
+  for (const End& end : engine.client.ends) {
     EXPECT_EQ(end.kind, EndKind::Killed);
     EXPECT_EQ(end.message, "enough");
   }
@@ -336,6 +336,37 @@ TEST_F(FakeGuests, LinesThatNobodyTakesAreBoundedAndTheGuestIsToldSo) {
   engine.settle();
   EXPECT_EQ(engine.client.lines.size(), 9u);
   EXPECT_EQ(engine.client.ends.size(), 1u);
+}
+
+// A line that a program logs after a message is heard after it, also if the client was away for both.
+TEST_F(FakeGuests, MessagesLinesAndFilesAreHeardInTheOrderInWhichTheProgramSaidThem) {
+  const ProgramId speaker = program("speaker", [](FakeHost& host, int) -> FakeAction {
+    send(host, "step 1");
+    log(host, hostcalls::LogLevel::Info, "step 2");
+    const std::int64_t file =
+        host.call("session", "send-file",
+                  {host.put(kBuffer, "a"), 1, host.put(kBuffer + 8, "text/plain"), 10, 6})
+            .value;
+    host.call("session", "write-file", {file, host.put(kBuffer, "step 3"), 6});
+    send(host, "step 4");
+    log(host, hostcalls::LogLevel::Error, "step 5");
+    send(host, "step 6");
+    return {};
+  });
+  const std::vector<std::string> said = {"message step 1", "line step 2", "part step 3",
+                                         "message step 4", "line step 5", "message step 6",
+                                         "ended"};
+  engine.launch(speaker);
+  engine.settle();
+  EXPECT_EQ(engine.client.order, said);
+  engine.client.order.clear();
+  engine.let_client_take(false);
+  engine.launch(speaker);
+  engine.settle();
+  EXPECT_TRUE(engine.client.order.empty());
+  engine.let_client_take(true);
+  engine.settle();
+  EXPECT_EQ(engine.client.order, said);
 }
 
 // All of them in one turn would keep everybody else waiting for milliseconds.
@@ -530,7 +561,7 @@ std::string trace_of(std::uint64_t seed) {
   }
   std::string trace;
   for (const std::string& message : engine.client.messages) trace += message + ";";
-  for (const EndRecord& end : engine.client.ends) {
+  for (const End& end : engine.client.ends) {
     trace += end_kind_name(end.kind) + std::to_string(end.exit_code) + ";";
   }
   return trace;

@@ -27,12 +27,11 @@ InstanceManager::InstanceManager(const ManagerParts& parts)
 
 InstanceManager::~InstanceManager() = default;
 
-Result<InstanceId> InstanceManager::launch(LaunchRequest request, ClientSink& client) {
+Result<InstanceId> InstanceManager::launch(LaunchRequest request, Listener& client) {
   return implementation_->launch(std::move(request), client, Admission::Wait::May);
 }
 
-Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request,
-                                                           ClientSink& client,
+Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request, Listener& client,
                                                            Admission::Wait wait) {
   report(parts.walk, WalkStop::Lifecycle);
   if (programs.find(request.program) == nullptr) {
@@ -47,11 +46,11 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
   record->tenant = request.tenant;
   record->client = &client;
   record->history = request.history;
-  record->end.launched_ns = parts.clock.now_ns();
+  record->launched_ns = parts.clock.now_ns();
   if (request.deadline_in_ns > 0) {
     request.limits.control.deadline_ns =
-        record->end.launched_ns +
-        std::min(request.deadline_in_ns, control::kNoDeadline - record->end.launched_ns);
+        record->launched_ns +
+        std::min(request.deadline_in_ns, control::kNoDeadline - record->launched_ns);
   }
   record->limits = request.limits;
   record->state = std::make_unique<hostcalls::GuestState>(
@@ -59,7 +58,7 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
                                      request.limits.guest, request.limits.control, &gauge});
   const InstanceId id = record->id;
   if (record->limits.wall_ns_max > 0) {
-    wall_ends.emplace(record->end.launched_ns + record->limits.wall_ns_max, id);
+    wall_ends.emplace(record->launched_ns + record->limits.wall_ns_max, id);
   }
   records.emplace(id, std::move(record));
   queued.push(request.tenant, id);
@@ -96,7 +95,7 @@ Result<void> InstanceManager::send_to(InstanceId id, std::string message) {
   return {};
 }
 
-Result<void> InstanceManager::send_file_to(InstanceId id, hostcalls::ClientFilePart part) {
+Result<void> InstanceManager::send_file_to(InstanceId id, service::FilePart part) {
   InstanceRecord* record = implementation_->find(id);
   if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
   TRY(record->state->files.push(std::move(part)));

@@ -5,7 +5,7 @@
 // Owns     programs, instances and their queues of the ready. Pages, contexts and whatever else is
 //          behind a handle belong to the control layer, which is told when an instance ends.
 // Thread   engine thread only; compiling goes to a helper thread, whose results poll() takes in.
-// Errors   What goes wrong inside an instance ends that instance with an EndRecord; no other one
+// Errors   What goes wrong inside an instance ends that instance, and its End says what; no other one
 //          notices. launch() refuses only what it can say at once.
 //
 // Invariants, all checked by verify():
@@ -81,8 +81,8 @@ class InstanceManager {
 
   // It starts at once if there is a place and its program is compiled, else it waits its turn; to
   // its client it is there from here on. Errors: NotFound for an unknown program, TooLarge for
-  // arguments beyond the limit, Unavailable as of Admission. The sink outlives the instance.
-  Result<InstanceId> launch(LaunchRequest request, ClientSink& client);
+  // arguments beyond the limit, Unavailable as of Admission. The client outlives the instance.
+  Result<InstanceId> launch(LaunchRequest request, Listener& client);
   // After which a launch that was Unavailable may succeed.
   std::uint64_t retry_after_ms() const;
   const AdmissionLimits& admission_limits() const;
@@ -92,7 +92,7 @@ class InstanceManager {
   Result<void> send_to(InstanceId instance, std::string message);
   // A part of a file for the guest's `receive_file`. NotFound: it has ended. Other errors are those
   // of FileTable::push.
-  Result<void> send_file_to(InstanceId instance, hostcalls::ClientFilePart part);
+  Result<void> send_file_to(InstanceId instance, service::FilePart part);
   // Whether there is room for another part; also true of one that has ended.
   bool has_file_room(InstanceId instance) const;
   // No more messages: `receive` gives `unavailable` once the inbox is empty.
@@ -116,9 +116,11 @@ class InstanceManager {
   bool background_ready() const;
   // When the next sleep or wait ends, on `clock`.
   std::optional<std::uint64_t> next_timer_ns() const;
-  std::size_t live_count() const;  // Launched, and ended() not yet taken.
-  // Its last words may still have to be taken; also true of one that is forgotten.
+  std::size_t live_count() const;  // Launched, and the End not yet taken.
+  // Its last output may still have to be taken; also true of one that is forgotten.
   bool has_ended(InstanceId instance) const;
+  // Of one that has ended, until its client has taken the End.
+  const EndFigures& figures_at_end(InstanceId instance) const;
   bool compiling() const;
 
   // What an operator says of a tenant: its share of each device, at least 1, and what its instances

@@ -16,7 +16,7 @@ struct InstanceRecord {
   ProgramId program{};
   control::TenantId tenant{};
   InstanceLimits limits;
-  ClientSink* client = nullptr;
+  Listener* client = nullptr;
   Stage stage = Stage::Queued;
   bool undelivered = false;  // In the list of those with something to deliver.
   std::uint64_t cpu_ns_since_wait = 0;
@@ -28,7 +28,10 @@ struct InstanceRecord {
   std::optional<std::uint64_t> timer_ns;  // Its entry among the manager's timers.
   Budget lent;                            // To children that live, but processor time,
   Budget spent_by_children;  // and what they, living or not, have used of what is not given back.
-  EndRecord end;
+  std::uint64_t launched_ns = 0;  // On the engine's clock.
+  std::uint64_t ended_ns = 0;
+  End end;  // Its times and counts come as they are known, the rest with the end.
+  EndFigures figures;
   std::unique_ptr<hostcalls::GuestState> state;
   std::unique_ptr<sandbox::Instance> instance;  // Uses the state, so it goes first.
 };

@@ -1,25 +1,25 @@
 #pragma once
-// How a program is launched and how its end is reported. Plain values, and the sink that a client
-// (the command line, the server) gives for the output of an instance.
+// How the engine launches a program, and what it counts of an instance. Plain values.
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "application/hostcalls/call_counts.h"
-#include "application/hostcalls/file_table.h"
 #include "application/hostcalls/guest_limits.h"
 #include "control/api/control_port.h"
 #include "control/api/types.h"
 #include "service/end.h"
+#include "service/listener.h"
 #include "service/program.h"
 #include "service/said.h"
 
 namespace quire::lifecycle {
 
 using control::InstanceId;
+using service::End;
 using service::end_kind_name;
 using service::EndKind;
+using service::Listener;
 using service::LogLevel;
 using service::LogSource;
 using service::ProgramState;
@@ -61,42 +61,13 @@ enum class Stage : std::uint8_t {
   Ready,       // In the run queue.
   Background,  // In the background queue: it used up its slice.
   Waiting,     // Parked in a wait.
-  Ended,       // Only its last words are left to deliver.
+  Ended,       // Only its last output is left to deliver.
 };
 
-struct EndRecord {
-  EndKind kind = EndKind::Finished;
-  std::int32_t exit_code = 0;  // Of the guest when Finished, else not 0.
-  std::string message;
-  std::string limit;
-  std::string result;                  // What set_result gave last.
-  std::uint64_t launched_ns = 0;       // On the engine's clock.
-  std::uint64_t first_message_ns = 0;  // 0: the instance sent none.
-  std::uint64_t first_token_ns = 0;    // It could know its first token. 0: it never could.
-  std::uint64_t ended_ns = 0;
-  std::uint64_t cpu_ns = 0;  // Of the guest itself.
+// What the engine alone knows of an instance that has ended; clients get its service::End.
+struct EndFigures {
   hostcalls::CallCounts calls;
   control::InstanceStatistics statistics;
-};
-
-// Called on the engine thread from inside step(), never from inside another call of the manager,
-// so a sink may call the manager back.
-//
-// False means not now: what was refused is kept, within GuestLimits, and offered again in its order
-// once InstanceManager::client_ready() is called for the instance.
-class ClientSink {
- public:
-  virtual ~ClientSink() = default;
-  virtual bool message(InstanceId instance, std::string_view bytes) = 0;
-  // One line of the guest's log or of what it wrote to stdout or stderr, without the newline and
-  // with control characters spelled out.
-  virtual bool log(InstanceId instance, LogSource source, LogLevel level,
-                   std::string_view line) = 0;
-  // A part of a file, or the word that one was given up.
-  virtual bool file(InstanceId instance, const hostcalls::FilePart& part) = 0;
-  // Everything else was taken before it. Once it is taken too, it was the last call for this
-  // instance.
-  virtual bool ended(InstanceId instance, const EndRecord& record) = 0;
 };
 
 }  // namespace quire::lifecycle

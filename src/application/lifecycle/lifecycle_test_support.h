@@ -18,27 +18,26 @@
 
 namespace quire::lifecycle {
 
-class RecordingClient final : public ClientSink {
+class RecordingClient final : public Listener {
  public:
-  bool message(InstanceId instance, std::string_view bytes) override {
+  bool heard(InstanceId instance, const service::Said& said) override {
     if (!takes_from(instance)) return false;
-    messages.emplace_back(bytes);
-    return true;
-  }
-  bool log(InstanceId instance, LogSource, LogLevel, std::string_view line) override {
-    if (!takes_from(instance)) return false;
-    lines.emplace_back(line);
-    return true;
-  }
-  bool file(InstanceId instance, const hostcalls::FilePart& part) override {
-    if (!takes_from(instance)) return false;
-    files.emplace_back(std::string(part.name) + (part.is_dropped ? " dropped" : ""),
-                       std::string(part.bytes));
-    return true;
-  }
-  bool ended(InstanceId instance, const EndRecord& record) override {
-    if (!takes_from(instance)) return false;
-    ends.push_back(record);
+    if (const auto* message = std::get_if<service::Message>(&said)) {
+      messages.emplace_back(message->bytes);
+      order.push_back("message " + messages.back());
+    } else if (const auto* line = std::get_if<service::LogLine>(&said)) {
+      lines.emplace_back(line->text);
+      order.push_back("line " + lines.back());
+    } else if (const auto* part = std::get_if<service::SentPart>(&said)) {
+      files.emplace_back(part->name, part->bytes);
+      order.push_back("part " + files.back().second);
+    } else if (const auto* dropped = std::get_if<service::DroppedFile>(&said)) {
+      order.push_back("dropped " + std::to_string(dropped->file));
+    } else {
+      ends.push_back(std::get<service::Ended>(said).end);
+      if (manager != nullptr) figures.push_back(manager->figures_at_end(instance));
+      order.push_back("ended");
+    }
     return true;
   }
   bool takes_from(InstanceId instance) {
@@ -47,13 +46,16 @@ class RecordingClient final : public ClientSink {
     return takes;
   }
 
+  const InstanceManager* manager = nullptr;  // To look at the figures of an end; null: do not.
   bool takes = true;
   std::uint64_t offer_count = 0;
-  std::set<InstanceId> refused;  // Whose words wait for client_ready().
+  std::set<InstanceId> refused;  // Whose output waits for client_ready().
   std::vector<std::string> messages;
   std::vector<std::string> lines;
   std::vector<std::pair<std::string, std::string>> files;  // Name and bytes of each part.
-  std::vector<EndRecord> ends;
+  std::vector<std::string> order;                          // All of it, with its kind.
+  std::vector<End> ends;
+  std::vector<EndFigures> figures;
 };
 
 // An engine whose clock is `clock` and whose control layer is a RecordingControl.
@@ -70,7 +72,9 @@ struct TestEngine {
                  .wakeup = wakeup,
                  .http = &http,
                  .admission = limits}),
-        loop(manager, control, clock, wakeup) {}
+        loop(manager, control, clock, wakeup) {
+    client.manager = &manager;
+  }
 
   InstanceId launch(ProgramId program, std::vector<std::string> arguments = {},
                     const InstanceLimits& limits = {}) {

@@ -1,4 +1,4 @@
-// How instances end, and what of them goes out to their clients.
+// How instances end, and how what they say goes out to their clients.
 #include <algorithm>
 #include <utility>
 
@@ -57,18 +57,24 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
   record.end.message = std::move(message);
   record.end.limit = std::move(limit);
   record.end.result = std::move(record.state->result);
-  record.end.ended_ns = parts.clock.now_ns();
-  record.end.calls = record.state->calls;
+  record.ended_ns = parts.clock.now_ns();
+  record.end.duration_ns = record.ended_ns - record.launched_ns;
+  record.figures.calls = record.state->calls;
   record.state->session.flush_streams();
   record.state->drop_untaken();
   if (record.limits.wall_ns_max > 0) {
-    wall_ends.erase({record.end.launched_ns + record.limits.wall_ns_max, record.id});
+    wall_ends.erase({record.launched_ns + record.limits.wall_ns_max, record.id});
   }
   const bool had_instance = record.instance != nullptr;
   if (had_instance) {
     record.instance.reset();
     --slot_count;
-    record.end.statistics = parts.control.statistics(record.id);
+    record.figures.statistics = parts.control.statistics(record.id);
+    const control::InstanceStatistics& used = record.figures.statistics;
+    record.end.asked_token_count = used.asked_token_count;
+    record.end.computed_token_count = used.computed_token_count;
+    record.end.found_token_count = used.found_token_count;
+    record.end.page_count_max = used.page_count_max;
   }
   tenants.end(record.tenant, record.limits.memory_bytes_max, use_of(record));
   children.instance_ended(record);
@@ -97,31 +103,20 @@ void InstanceManager::Implementation::mark_undelivered(InstanceRecord& record) {
 // ready.
 bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
   bool any = false;
-  hostcalls::SessionBox& session = record.state->session;
-  for (std::uint32_t count = 0; !session.lines().empty(); ++count) {
-    if (count == kTurnLineCountMax) {
-      mark_undelivered(record);  // The rest goes out in the next turn, and all else behind it.
+  std::uint32_t line_count = 0;
+  while (const std::optional<service::Said> said = record.state->next_said()) {
+    if (std::holds_alternative<service::LogLine>(*said) && ++line_count > kTurnLineCountMax) {
+      mark_undelivered(record);  // The rest goes out in the next turn.
       return any;
     }
-    const hostcalls::LogLine& line = session.lines().front();
-    if (!record.client->log(record.id, line.source, line.level, line.text)) return any;
-    session.line_taken();
-    any = true;
-  }
-  while (!session.outbox().empty()) {
-    if (!record.client->message(record.id, session.outbox().front())) return any;
-    session.message_taken();
-    any = true;
-  }
-  hostcalls::FileTable& files = record.state->files;
-  while (const std::optional<hostcalls::FilePart> part = files.front()) {
-    if (!record.client->file(record.id, *part)) return any;
-    files.front_taken();
-    wake_if_over(record);  // It may have waited for room.
+    const bool is_part = std::holds_alternative<service::SentPart>(*said);
+    if (!record.client->heard(record.id, *said)) return any;
+    record.state->said_taken();
+    if (is_part) wake_if_over(record);  // It may have waited for room for another.
     any = true;
   }
   if (record.stage != Stage::Ended) return any;
-  if (!record.client->ended(record.id, record.end)) return any;
+  if (!record.client->heard(record.id, service::Ended{record.end})) return any;
   const control::TenantId tenant = record.tenant;
   records.erase(record.id);
   tenants.leave(tenant);
@@ -140,6 +135,13 @@ bool InstanceManager::deliver() {
   }
   if (!self.queued.empty()) self.start_queued();
   return any;
+}
+
+const EndFigures& InstanceManager::figures_at_end(InstanceId id) const {
+  const InstanceRecord* record = implementation_->find(id);
+  QUIRE_CHECK(record != nullptr && record->stage == Stage::Ended,
+              "it has ended and is still known");
+  return record->figures;
 }
 
 bool InstanceManager::has_ended(InstanceId id) const {

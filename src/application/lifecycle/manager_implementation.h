@@ -40,7 +40,7 @@ struct InstanceManager::Implementation final : ChildHost {
   // For what concerns children.
   InstanceRecord* find(InstanceId id) override;
   Result<ProgramId> find_program(const std::string& name) override;
-  Result<InstanceId> launch_child(LaunchRequest request, ClientSink& client) override {
+  Result<InstanceId> launch_child(LaunchRequest request, Listener& client) override {
     return launch(std::move(request), client, Admission::Wait::MustNot);
   }
   void kill(InstanceRecord& record, std::string reason) override {
@@ -55,7 +55,7 @@ struct InstanceManager::Implementation final : ChildHost {
     limits.instance_count_max = std::min(limits.instance_count_max, runtime.instance_count_max());
     return limits;
   }
-  Result<InstanceId> launch(LaunchRequest request, ClientSink& client, Admission::Wait wait);
+  Result<InstanceId> launch(LaunchRequest request, Listener& client, Admission::Wait wait);
   // QuotaExceeded, TooLarge, Unavailable: why it may not come in.
   Result<void> check_launch(const LaunchRequest& request, Admission::Wait wait);
   void start(InstanceRecord& record);

@@ -26,6 +26,11 @@ bool gives_next_token(const control::Answer& answer) {
          std::holds_alternative<control::Values>(body);
 }
 
+// At least 1, because 0 says that there was none.
+std::uint64_t since_launch(const InstanceRecord& record, std::uint64_t now_ns) {
+  return std::max<std::uint64_t>(now_ns - record.launched_ns, 1);
+}
+
 std::string seconds(std::uint64_t ns) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f s", static_cast<double>(ns) / 1e9);
@@ -112,13 +117,11 @@ void InstanceManager::Implementation::run(InstanceRecord& record, std::uint32_t 
   record.end.cpu_ns += used_ns;
   record.cpu_ns_since_wait += used_ns;
   record.history.owed_ns += used_ns;
-  hostcalls::SessionBox& session = record.state->session;
-  if (record.end.first_message_ns == 0 && !session.outbox().empty()) {
-    record.end.first_message_ns = start_ns + used_ns;
+  const hostcalls::Outbox& outbox = record.state->outbox;
+  if (record.end.first_message_ns == 0 && outbox.message_count() > 0) {
+    record.end.first_message_ns = since_launch(record, start_ns + used_ns);
   }
-  if (!session.outbox().empty() || !session.lines().empty() || record.state->files.front()) {
-    mark_undelivered(record);
-  }
+  if (!outbox.empty()) mark_undelivered(record);
   children.unblock(record);
   const InstanceRecord* exceeded = children.charge_cpu(record, used_ns);
   after_run(record, state);
@@ -223,7 +226,7 @@ bool InstanceManager::take_answers() {
     InstanceRecord* record = self.find(answer.instance);
     if (record == nullptr || record->stage == Stage::Ended) continue;
     if (record->end.first_token_ns == 0 && gives_next_token(answer)) {
-      record->end.first_token_ns = self.parts.clock.now_ns();
+      record->end.first_token_ns = since_launch(*record, self.parts.clock.now_ns());
     }
     record->state->answer(std::move(answer));
     self.wake_if_over(*record);

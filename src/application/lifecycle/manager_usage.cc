@@ -70,7 +70,7 @@ void count_stage(Usage& usage, Stage stage) {
 
 std::uint64_t held_bytes(const hostcalls::GuestState& guest) {
   return guest.futures.held_bytes() + guest.mailbox.bytes() + guest.session.inbox_bytes() +
-         guest.session.outbox_bytes();
+         guest.outbox.message_bytes();
 }
 
 }  // namespace
@@ -79,10 +79,10 @@ std::uint64_t held_bytes(const hostcalls::GuestState& guest) {
 InstanceUse InstanceManager::Implementation::use_of(const InstanceRecord& record) const {
   const bool has_ended = record.stage == Stage::Ended;
   const control::InstanceStatistics used =
-      has_ended ? record.end.statistics : parts.control.statistics(record.id);
-  const std::uint64_t until_ns = has_ended ? record.end.ended_ns : parts.clock.now_ns();
+      has_ended ? record.figures.statistics : parts.control.statistics(record.id);
+  const std::uint64_t until_ns = has_ended ? record.ended_ns : parts.clock.now_ns();
   return {.cpu_ns = record.end.cpu_ns,
-          .wall_ns = until_ns - record.end.launched_ns,
+          .wall_ns = until_ns - record.launched_ns,
           .token_count = used.metered_token_count,
           .http_call_count = record.state->http.call_count(),
           .output_bytes = record.state->output.bytes()};

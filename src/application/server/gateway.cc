@@ -268,38 +268,34 @@ bool Gateway::may_tell(Instance& instance) {
   return false;
 }
 
-bool Gateway::message(lifecycle::InstanceId id, std::string_view bytes) {
+bool Gateway::heard(lifecycle::InstanceId id, const service::Said& said) {
   Instance& instance = instance_of(id);
-  if (instance.is_discarded) return true;
-  if (!may_tell(instance)) return false;
-  push(*instance.client, wire::MessageEvent{static_cast<std::uint64_t>(id), std::string(bytes)});
-  return true;
-}
-
-bool Gateway::log(lifecycle::InstanceId id, lifecycle::LogSource source, lifecycle::LogLevel level,
-                  std::string_view line) {
-  Instance& instance = instance_of(id);
-  if (instance.is_discarded) return true;
-  if (!may_tell(instance)) return false;
-  push(*instance.client,
-       wire::LogEvent{static_cast<std::uint64_t>(id), source, level, std::string(line)});
-  return true;
-}
-
-bool Gateway::file(lifecycle::InstanceId id, const hostcalls::FilePart& part) {
-  Instance& instance = instance_of(id);
-  if (instance.is_discarded) return true;
-  if (!may_tell(instance)) return false;
-  const auto number = static_cast<std::uint64_t>(id);
-  if (part.is_dropped) {
-    push(*instance.client, wire::FileDroppedEvent{number, part.file});
-    return true;
+  if (!instance.is_discarded) {
+    if (!may_tell(instance)) return false;
+    std::visit([&](const auto& each) { tell(instance, each); }, said);
   }
-  push(*instance.client,
-       wire::FileEvent{number, part.file,
-                       wire::FilePart{std::string(part.name), std::string(part.media_type),
-                                      part.file_bytes, part.offset, std::string(part.bytes)}});
+  if (std::holds_alternative<service::Ended>(said)) forget(instance);
   return true;
+}
+
+void Gateway::tell(Instance& instance, const service::Message& said) {
+  push(*instance.client, wire::MessageEvent{instance.number(), std::string(said.bytes)});
+}
+
+void Gateway::tell(Instance& instance, const service::LogLine& said) {
+  push(*instance.client,
+       wire::LogEvent{instance.number(), said.source, said.level, std::string(said.text)});
+}
+
+void Gateway::tell(Instance& instance, const service::SentPart& said) {
+  push(*instance.client,
+       wire::FileEvent{instance.number(), said.file,
+                       wire::FilePart{std::string(said.name), std::string(said.media_type),
+                                      said.file_bytes, said.offset, std::string(said.bytes)}});
+}
+
+void Gateway::tell(Instance& instance, const service::DroppedFile& said) {
+  push(*instance.client, wire::FileDroppedEvent{instance.number(), said.file});
 }
 
 namespace {
@@ -313,41 +309,22 @@ std::string beginning_of(const std::string& message) {
   return text;
 }
 
-wire::EndedEvent event_of(lifecycle::InstanceId id, const lifecycle::EndRecord& record) {
-  const auto since_launch = [&](std::uint64_t at_ns) {
-    return at_ns > record.launched_ns ? at_ns - record.launched_ns : 0;
-  };
-  return {static_cast<std::uint64_t>(id),
-          {.kind = record.kind,
-           .exit_code = record.exit_code,
-           .message = beginning_of(record.message),
-           .limit = record.limit,
-           .result = record.result,
-           .duration_ns = since_launch(record.ended_ns),
-           .first_message_ns = since_launch(record.first_message_ns),
-           .first_token_ns = since_launch(record.first_token_ns),
-           .cpu_ns = record.cpu_ns,
-           .asked_token_count = record.statistics.asked_token_count,
-           .computed_token_count = record.statistics.computed_token_count,
-           .found_token_count = record.statistics.found_token_count,
-           .page_count_max = record.statistics.page_count_max}};
-}
-
 }  // namespace
 
-bool Gateway::ended(lifecycle::InstanceId id, const lifecycle::EndRecord& record) {
-  Instance& instance = instance_of(id);
-  if (!instance.is_discarded) {
-    if (!may_tell(instance)) return false;
-    reply_to_file(id, has_ended());
-    push(*instance.client, event_of(id, record));
-  }
+void Gateway::tell(Instance& instance, const service::Ended& said) {
+  reply_to_file(instance.id, has_ended());
+  wire::EndedEvent event{instance.number(), said.end};
+  event.end.message = beginning_of(said.end.message);
+  push(*instance.client, std::move(event));
+}
+
+void Gateway::forget(Instance& instance) {
+  const lifecycle::InstanceId id = instance.id;
   file_replies_.erase(id);
   set_deadline(instance, std::nullopt);
   if (instance.client != nullptr) instance.client->instances.erase(id);
   names_.erase(instance.name);
   instances_.erase(id);
-  return true;
 }
 
 // ---- The end.

@@ -48,7 +48,7 @@ struct GatewayParts {
   std::function<void(const std::string&)> tell;
 };
 
-class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink {
+class Gateway final : public lifecycle::FrontDoor, public service::Listener {
  public:
   Gateway(const GatewayParts& parts, const SocketLimits& sockets, const ServiceLimits& limits);
   ~Gateway() override;
@@ -67,11 +67,7 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
   void hand_out() override;
   std::optional<std::uint64_t> next_timer_ns() const override;
 
-  bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
-  bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
-           std::string_view line) override;
-  bool file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) override;
-  bool ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
+  bool heard(lifecycle::InstanceId instance, const service::Said& said) override;
 
   // For tests: what is held for connections and instances.
   struct Counts {
@@ -128,6 +124,12 @@ class Gateway final : public lifecycle::FrontDoor, public lifecycle::ClientSink 
   bool fire_deadlines();
   void discard(Instance& instance);
 
+  void tell(Instance& instance, const service::Message& said);
+  void tell(Instance& instance, const service::LogLine& said);
+  void tell(Instance& instance, const service::SentPart& said);
+  void tell(Instance& instance, const service::DroppedFile& said);
+  void tell(Instance& instance, const service::Ended& said);
+  void forget(Instance& instance);
   bool has_room(Client& client) const;
   // Whether a frame for the instance goes out now; if not, it is offered again when one does.
   bool may_tell(Instance& instance);

@@ -27,6 +27,8 @@ struct Gateway::Instance {
   bool is_refused = false;    // Among the client's `refused`.
   bool is_discarded = false;  // Nobody will come for its words.
   std::optional<std::uint64_t> deadline_ns;
+
+  std::uint64_t number() const { return static_cast<std::uint64_t>(id); }
 };
 
 // A request that waits for a program to be compiled.

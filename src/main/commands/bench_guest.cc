@@ -54,31 +54,26 @@ void BenchGuests::note(const std::string& what) {
   if (!failure_) failure_.emplace(ErrorCode::Internal, name_ + ": " + what);
 }
 
-bool BenchGuests::message(lifecycle::InstanceId, std::string_view bytes) {
-  ++message_count_;
-  message_ = std::string(bytes);
-  return true;
-}
-
-bool BenchGuests::log(lifecycle::InstanceId, lifecycle::LogSource, lifecycle::LogLevel,
-                      std::string_view line) {
-  note(std::string(line));
-  return true;
-}
-
-bool BenchGuests::file(lifecycle::InstanceId, const hostcalls::FilePart&) {
-  return true;
-}
-
-bool BenchGuests::ended(lifecycle::InstanceId, const lifecycle::EndRecord& record) {
-  ++ended_count_;
-  calls_.control += record.calls.control;
-  calls_.device += record.calls.device;
-  if (record.kind != lifecycle::EndKind::Finished || record.exit_code != 0) {
-    note(std::string(end_kind_name(record.kind)) + ", exit code " +
-         std::to_string(record.exit_code) + ". " + record.message);
+bool BenchGuests::heard(InstanceId instance, const service::Said& said) {
+  if (const auto* message = std::get_if<service::Message>(&said)) {
+    ++message_count_;
+    message_ = std::string(message->bytes);
+  } else if (const auto* line = std::get_if<service::LogLine>(&said)) {
+    note(std::string(line->text));
+  } else if (const auto* ended = std::get_if<service::Ended>(&said)) {
+    note_end(instance, ended->end);
   }
   return true;
+}
+
+void BenchGuests::note_end(InstanceId instance, const service::End& end) {
+  ++ended_count_;
+  const hostcalls::CallCounts& calls = application_.manager().figures_at_end(instance).calls;
+  calls_.control += calls.control;
+  calls_.device += calls.device;
+  if (end.kind == service::EndKind::Finished && end.exit_code == 0) return;
+  note(std::string(end_kind_name(end.kind)) + ", exit code " + std::to_string(end.exit_code) +
+       ". " + end.message);
 }
 
 }  // namespace quire

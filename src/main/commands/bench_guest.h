@@ -22,7 +22,7 @@ Result<std::string> find_bench_guest(const std::string& wanted, const std::strin
 //
 // Thread   the engine thread. It outlives the application's instances.
 // Errors   a guest that logs, traps or fails is the error of the next call, with its words.
-class BenchGuests final : public lifecycle::ClientSink {
+class BenchGuests final : public service::Listener {
  public:
   // `after_turn` is told after each turn of the loop whether anything was done in it.
   BenchGuests(Application& application, std::string name, std::function<void(bool)> after_turn)
@@ -40,16 +40,12 @@ class BenchGuests final : public lifecycle::ClientSink {
   // Made by those that ended.
   const hostcalls::CallCounts& calls() const { return calls_; }
 
-  // ClientSink.
-  bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
-  bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
-           std::string_view line) override;
-  bool file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) override;
-  bool ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
+  bool heard(InstanceId instance, const service::Said& said) override;
 
  private:
   Result<void> turn_until(const std::function<bool()>& is_done);
   void note(const std::string& what);
+  void note_end(InstanceId instance, const service::End& end);
 
   Application& application_;
   const std::string name_;

@@ -44,7 +44,7 @@ bool ReceivedFiles::give_up(Open& open) {
 }
 
 Result<ReceivedFiles::Open> ReceivedFiles::begin(const std::string& folder,
-                                                 const hostcalls::FilePart& part) {
+                                                 const service::SentPart& part) {
   TRY(check_guest_name(part.name, "file name"));
   Open open;
   open.name = std::string(part.name);
@@ -67,7 +67,7 @@ Result<ReceivedFiles::Open> ReceivedFiles::begin(const std::string& folder,
   return open;
 }
 
-Result<void> ReceivedFiles::write(Open& open, const hostcalls::FilePart& part) {
+Result<void> ReceivedFiles::write(Open& open, const service::SentPart& part) {
   const bool continues = part.offset == open.written && part.file_bytes == open.file_bytes &&
                          part.bytes.size() <= open.file_bytes - open.written;
   if (!continues) {
@@ -94,7 +94,7 @@ Result<void> ReceivedFiles::write(Open& open, const hostcalls::FilePart& part) {
 }
 
 Result<std::optional<std::string>> ReceivedFiles::add(std::size_t program, bool several,
-                                                      const hostcalls::FilePart& part) {
+                                                      const service::SentPart& part) {
   const Key key{program, part.file};
   auto found = open_.find(key);
   if (found == open_.end()) {

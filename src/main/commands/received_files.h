@@ -14,10 +14,10 @@
 #include <string>
 #include <utility>
 
-#include "application/hostcalls/file_table.h"
 #include "base/descriptor.h"
 #include "base/result.h"
 #include "cli/options.h"
+#include "service/said.h"
 
 namespace quire {
 
@@ -35,7 +35,7 @@ class ReceivedFiles {
   // The path, once the last part was written. `program` numbers the one that sends; where several
   // do, each has a folder of its number in the folder.
   Result<std::optional<std::string>> add(std::size_t program, bool several,
-                                         const hostcalls::FilePart& part);
+                                         const service::SentPart& part);
   // No more comes of this file, or of any of the program. How many were not complete.
   std::size_t drop(std::size_t program, std::uint64_t file);
   std::size_t drop_all(std::size_t program);
@@ -52,8 +52,8 @@ class ReceivedFiles {
   using Key = std::pair<std::size_t, std::uint64_t>;  // Program and file.
 
   explicit ReceivedFiles(std::string folder) : folder_(std::move(folder)) {}
-  Result<Open> begin(const std::string& folder, const hostcalls::FilePart& part);
-  Result<void> write(Open& open, const hostcalls::FilePart& part);
+  Result<Open> begin(const std::string& folder, const service::SentPart& part);
+  Result<void> write(Open& open, const service::SentPart& part);
   static bool give_up(Open& open);
 
   std::string folder_;

@@ -24,9 +24,9 @@ class ReceivedFilesTest : public testing::Test {
   void TearDown() override { fs::remove_all(root_); }
 
   ReceivedFiles files() { return ReceivedFiles::open((root_ / "out").string()).take(); }
-  static hostcalls::FilePart part(std::uint64_t file, std::string_view name, std::uint64_t offset,
-                                  std::string_view bytes, std::uint64_t file_bytes) {
-    return {file, name, "text/plain", file_bytes, offset, bytes, false};
+  static service::SentPart part(std::uint64_t file, std::string_view name, std::uint64_t offset,
+                                std::string_view bytes, std::uint64_t file_bytes) {
+    return {file, name, "text/plain", file_bytes, offset, bytes};
   }
   // Every file below the root, with what it holds.
   std::map<std::string, std::string> all() const {

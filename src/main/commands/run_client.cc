@@ -30,8 +30,15 @@ std::string counted(std::uint64_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-double seconds_between(std::uint64_t from_ns, std::uint64_t to_ns) {
-  return to_ns > from_ns ? static_cast<double>(to_ns - from_ns) * 1e-9 : 0.0;
+double seconds(std::uint64_t ns) {
+  return static_cast<double>(ns) * 1e-9;
+}
+
+// The least and the most of all instances, for those that came so far; 0: there was none.
+void note_first(std::uint64_t first_ns, std::uint64_t& least_ns, std::uint64_t& most_ns) {
+  if (first_ns == 0) return;
+  least_ns = least_ns == 0 ? first_ns : std::min(least_ns, first_ns);
+  most_ns = std::max(most_ns, first_ns);
 }
 
 }  // namespace
@@ -44,36 +51,41 @@ void RunClient::print_json(std::size_t number, const char* key, std::string_view
   print(dump({{"instance", number}, {key, text}}));
 }
 
-bool RunClient::message(lifecycle::InstanceId instance, std::string_view bytes) {
-  const std::size_t number = programs_.number_of(instance);
+std::size_t RunClient::number_of(InstanceId instance) const {
+  return numbers_.at(instance);
+}
+
+bool RunClient::heard(InstanceId instance, const service::Said& said) {
+  const std::size_t number = number_of(instance);
+  std::visit([&](const auto& each) { hear(number, each); }, said);
+  return true;
+}
+
+void RunClient::hear(std::size_t number, const service::Message& said) {
   if (style_ == cli::OutputStyle::Json) {
-    print_json(number, "message", bytes);
+    print_json(number, "message", said.bytes);
   } else if (!several_) {
-    print(bytes);
-    if (!bytes.empty()) last_byte_ = bytes.back();
+    print(said.bytes);
+    if (!said.bytes.empty()) last_byte_ = said.bytes.back();
   } else {
     std::string& line = unfinished_lines_[number];
-    line += bytes;
+    line += said.bytes;
     for (std::size_t end; (end = line.find('\n')) != std::string::npos; line.erase(0, end + 1)) {
       print_line(number, std::string_view(line).substr(0, end));
     }
   }
-  return true;
 }
 
-bool RunClient::log(lifecycle::InstanceId instance, lifecycle::LogSource source,
-                    lifecycle::LogLevel level, std::string_view line) {
-  const std::size_t number = programs_.number_of(instance);
-  const bool is_log = source == lifecycle::LogSource::Log;
-  if (is_log && level == lifecycle::LogLevel::Error) {
-    held_errors_[number].emplace_back(line);
-    return true;
+void RunClient::hear(std::size_t number, const service::LogLine& said) {
+  const bool is_log = said.source == service::LogSource::Log;
+  if (is_log && said.level == service::LogLevel::Error) {
+    held_errors_[number].emplace_back(said.text);
+    return;
   }
   tell_held(number);
-  const bool loud = level >= lifecycle::LogLevel::Warning;
-  tell(number, (is_log ? "log: " : "") + std::string(line),
+  const bool loud = said.level >= service::LogLevel::Warning;
+  tell(number, (is_log ? "log: " : "") + std::string(said.text),
        loud ? cli::Colour::Yellow : cli::Colour::Grey);
-  return true;
 }
 
 void RunClient::tell_held(std::size_t number) {
@@ -110,7 +122,7 @@ void RunClient::tell(std::size_t number, const std::string& text, cli::Colour co
   std::fprintf(stderr, "%s\n", terminal_.paint(prefix + text, colour).c_str());
 }
 
-void RunClient::tell_file(std::size_t number, const hostcalls::FilePart& part,
+void RunClient::tell_file(std::size_t number, const service::SentPart& part,
                           const std::string* path) {
   if (style_ == cli::OutputStyle::Json) {
     print(dump({{"instance", number},
@@ -130,30 +142,28 @@ void RunClient::tell_file(std::size_t number, const hostcalls::FilePart& part,
   }
 }
 
-bool RunClient::file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) {
-  const std::size_t number = programs_.number_of(instance);
+void RunClient::hear(std::size_t number, const service::SentPart& said) {
   if (!files_) {
-    if (!part.is_dropped && part.offset == 0) tell_file(number, part, nullptr);
-    return true;
+    if (said.offset == 0) tell_file(number, said, nullptr);
+    return;
   }
-  if (part.is_dropped) {
-    if (files_->drop(number, part.file) > 0) {
-      tell(number, "the program gave up a file that was not complete", cli::Colour::Yellow);
-    }
-    return true;
-  }
-  const Result<std::optional<std::string>> path = files_->add(number, several_, part);
+  const Result<std::optional<std::string>> path = files_->add(number, several_, said);
   if (!path.ok()) {
     ++lost_file_count_;
     tell(number, "error: " + std::string(path.error().message()), cli::Colour::Red);
   } else if (path.value()) {
-    tell_file(number, part, &*path.value());
+    tell_file(number, said, &*path.value());
   }
-  return true;
 }
 
-void RunClient::file_skipped(lifecycle::InstanceId instance, const std::string& path) {
-  tell(programs_.number_of(instance),
+void RunClient::hear(std::size_t number, const service::DroppedFile& said) {
+  if (files_ && files_->drop(number, said.file) > 0) {
+    tell(number, "the program gave up a file that was not complete", cli::Colour::Yellow);
+  }
+}
+
+void RunClient::file_skipped(InstanceId instance, const std::string& path) {
+  tell(number_of(instance),
        "the program dropped " + path + " before all of it was sent; the rest is not",
        cli::Colour::Yellow);
 }
@@ -163,33 +173,24 @@ int RunClient::exit_code() const {
   return cli::number(lost_file_count_ > 0 ? cli::ExitCode::Failed : cli::ExitCode::Ok);
 }
 
-void RunClient::tell_failure(std::size_t number, const lifecycle::EndRecord& record) {
+void RunClient::tell_failure(std::size_t number, const service::End& end) {
   std::string text;
-  if (record.kind != lifecycle::EndKind::Finished) {
-    text = lifecycle::end_kind_name(record.kind);
-    if (!record.limit.empty()) text += " (" + record.limit + ")";
-    if (!record.message.empty()) text += ": " + record.message;
-  } else if (record.message.empty()) {
-    text = "ended with exit code " + std::to_string(record.exit_code);
+  if (end.kind != service::EndKind::Finished) {
+    text = service::end_kind_name(end.kind);
+    if (!end.limit.empty()) text += " (" + end.limit + ")";
+    if (!end.message.empty()) text += ": " + end.message;
+  } else if (end.message.empty()) {
+    text = "ended with exit code " + std::to_string(end.exit_code);
   } else {
-    text = "ended: " + record.message;
+    text = "ended: " + end.message;
   }
   end_output_line();
   print_error((several_ ? "instance " + std::to_string(number) : "the program") + " " + text);
 }
 
-// The least and the most of all instances, for those that came so far.
-void RunClient::note_first(std::uint64_t launched_ns, std::uint64_t at_ns, std::uint64_t& least_ns,
-                           std::uint64_t& most_ns) {
-  if (at_ns == 0) return;
-  const std::uint64_t first_ns = at_ns - launched_ns;
-  least_ns = least_ns == 0 ? first_ns : std::min(least_ns, first_ns);
-  most_ns = std::max(most_ns, first_ns);
-}
-
-bool RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) {
-  const std::size_t number = programs_.number_of(instance);
-  const bool well = record.kind == lifecycle::EndKind::Finished && record.exit_code == 0;
+void RunClient::hear(std::size_t number, const service::Ended& said) {
+  const service::End& end = said.end;
+  const bool well = end.kind == service::EndKind::Finished && end.exit_code == 0;
   if (const std::size_t count = files_ ? files_->drop_all(number) : 0; count > 0) {
     tell(number, std::to_string(count) + " files that were not complete are not kept",
          cli::Colour::Yellow);
@@ -202,39 +203,38 @@ bool RunClient::ended(lifecycle::InstanceId instance, const lifecycle::EndRecord
     print("\n");
     last_byte_ = '\n';
   }
-  drop_reason(number, well ? "" : record.message);
+  drop_reason(number, well ? "" : end.message);
   tell_held(number);
-  totals_.instance_count += 1;
-  programs_.note(instance, record.statistics);
-  totals_.asked_token_count += record.statistics.asked_token_count;
-  totals_.computed_token_count += record.statistics.computed_token_count;
-  totals_.found_token_count += record.statistics.found_token_count;
-  totals_.page_count_max =
-      std::max<std::uint64_t>(totals_.page_count_max, record.statistics.page_count_max);
-  note_first(record.launched_ns, record.first_message_ns, totals_.first_message_ns,
-             totals_.first_message_ns_max);
-  note_first(record.launched_ns, record.first_token_ns, totals_.first_token_ns,
-             totals_.first_token_ns_max);
+  add_to_totals(end);
   if (!well) {
     failed_count_ += 1;
-    if (!is_interrupted_ || record.kind != lifecycle::EndKind::Killed) tell_failure(number, record);
+    if (!is_interrupted_ || end.kind != service::EndKind::Killed) tell_failure(number, end);
   }
-  if (style_ != cli::OutputStyle::Json) return true;
+  if (style_ != cli::OutputStyle::Json) return;
   print(dump({{"instance", number},
-              {"end", lifecycle::end_kind_name(record.kind)},
-              {"exit_code", record.exit_code},
-              {"limit", record.limit},
-              {"error", record.message},
-              {"result", record.result},
-              {"seconds", seconds_between(record.launched_ns, record.ended_ns)},
-              {"first_message_s", seconds_between(record.launched_ns, record.first_message_ns)},
-              {"first_token_s", seconds_between(record.launched_ns, record.first_token_ns)},
-              {"guest_cpu_s", static_cast<double>(record.cpu_ns) * 1e-9},
-              {"asked_tokens", record.statistics.asked_token_count},
-              {"computed_tokens", record.statistics.computed_token_count},
-              {"found_tokens", record.statistics.found_token_count},
-              {"page_count_max", record.statistics.page_count_max}}));
-  return true;
+              {"end", service::end_kind_name(end.kind)},
+              {"exit_code", end.exit_code},
+              {"limit", end.limit},
+              {"error", end.message},
+              {"result", end.result},
+              {"seconds", seconds(end.duration_ns)},
+              {"first_message_s", seconds(end.first_message_ns)},
+              {"first_token_s", seconds(end.first_token_ns)},
+              {"guest_cpu_s", seconds(end.cpu_ns)},
+              {"asked_tokens", end.asked_token_count},
+              {"computed_tokens", end.computed_token_count},
+              {"found_tokens", end.found_token_count},
+              {"page_count_max", end.page_count_max}}));
+}
+
+void RunClient::add_to_totals(const service::End& end) {
+  totals_.instance_count += 1;
+  totals_.asked_token_count += end.asked_token_count;
+  totals_.computed_token_count += end.computed_token_count;
+  totals_.found_token_count += end.found_token_count;
+  totals_.page_count_max = std::max(totals_.page_count_max, end.page_count_max);
+  note_first(end.first_message_ns, totals_.first_message_ns, totals_.first_message_ns_max);
+  note_first(end.first_token_ns, totals_.first_token_ns, totals_.first_token_ns_max);
 }
 
 std::string totals_text(const RunClient::Totals& totals, double duration_s) {

@@ -15,30 +15,25 @@
 #include <string>
 #include <vector>
 
-#include "application/lifecycle/launch.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "main/commands/received_files.h"
-#include "main/commands/reported_programs.h"
+#include "service/listener.h"
 
 namespace quire {
 
-class RunClient final : public lifecycle::ClientSink {
+class RunClient final : public service::Listener {
  public:
   // Without `files` what programs send as files is told and not kept.
   RunClient(cli::OutputStyle style, bool several, std::optional<ReceivedFiles> files)
       : style_(style), several_(several), files_(std::move(files)) {}
 
   // Instances are numbered from 0.
-  void add(lifecycle::InstanceId instance, std::size_t number) { programs_.add(instance, number); }
+  void add(InstanceId instance, std::size_t number) { numbers_.emplace(instance, number); }
 
-  bool message(lifecycle::InstanceId instance, std::string_view bytes) override;
-  bool log(lifecycle::InstanceId instance, lifecycle::LogSource source, lifecycle::LogLevel level,
-           std::string_view line) override;
-  bool file(lifecycle::InstanceId instance, const hostcalls::FilePart& part) override;
+  bool heard(InstanceId instance, const service::Said& said) override;
   // The program dropped one that it was being sent.
-  void file_skipped(lifecycle::InstanceId instance, const std::string& path);
-  bool ended(lifecycle::InstanceId instance, const lifecycle::EndRecord& record) override;
+  void file_skipped(InstanceId instance, const std::string& path);
   // Prints what was held back: errors that a program logged and did not end with. To be called when
   // nothing more is there to be delivered now.
   void settle();
@@ -66,17 +61,21 @@ class RunClient final : public lifecycle::ClientSink {
   };
   const Totals& totals() const { return totals_; }
   void set_pool_page_count_max(std::uint64_t count) { totals_.pool_page_count_max = count; }
-  const ReportedPrograms& programs() const { return programs_; }
 
  private:
+  void hear(std::size_t number, const service::Message& said);
+  void hear(std::size_t number, const service::LogLine& said);
+  void hear(std::size_t number, const service::SentPart& said);
+  void hear(std::size_t number, const service::DroppedFile& said);
+  void hear(std::size_t number, const service::Ended& said);
+  std::size_t number_of(InstanceId instance) const;
+  void add_to_totals(const service::End& end);
   void tell_held(std::size_t number);
   void drop_reason(std::size_t number, const std::string& reason);
-  static void note_first(std::uint64_t launched_ns, std::uint64_t at_ns, std::uint64_t& least_ns,
-                         std::uint64_t& most_ns);
   void print_line(std::size_t number, std::string_view line);
   void print_json(std::size_t number, const char* key, std::string_view text);
-  void tell_failure(std::size_t number, const lifecycle::EndRecord& record);
-  void tell_file(std::size_t number, const hostcalls::FilePart& part, const std::string* path);
+  void tell_failure(std::size_t number, const service::End& end);
+  void tell_file(std::size_t number, const service::SentPart& part, const std::string* path);
   void tell(std::size_t number, const std::string& text, cli::Colour colour);
 
   const cli::OutputStyle style_;
@@ -84,7 +83,7 @@ class RunClient final : public lifecycle::ClientSink {
   std::optional<ReceivedFiles> files_;
   const cli::Terminal terminal_ = cli::Terminal::standard_error();
   const bool is_one_terminal_ = cli::are_one_terminal();
-  ReportedPrograms programs_;
+  std::map<InstanceId, std::size_t> numbers_;
   std::map<std::size_t, std::string> unfinished_lines_;  // By number; only when several.
   char last_byte_ = '\n';                                // Of standard output.
   // Errors that were logged last, by number: one of them may be the reason of an end that follows.

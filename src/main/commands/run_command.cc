@@ -15,6 +15,7 @@
 #include "main/commands/output.h"
 #include "main/commands/page_report.h"
 #include "main/commands/program_files.h"
+#include "main/commands/reported_programs.h"
 #include "main/commands/run_arguments.h"
 #include "main/commands/run_client.h"
 #include "main/commands/run_remote.h"
@@ -107,6 +108,26 @@ void LocalInput::pump(lifecycle::InstanceManager& manager,
     (void)manager.close_input(instance).ok();
   }
 }
+
+// Notes what each program had done when it ended, for the report of pages.
+class NotedEnds final : public service::Listener {
+ public:
+  NotedEnds(const lifecycle::InstanceManager& manager, service::Listener& next)
+      : manager_(manager), next_(next) {}
+
+  bool heard(InstanceId instance, const service::Said& said) override {
+    if (std::holds_alternative<service::Ended>(said)) {
+      programs.note(instance, manager_.figures_at_end(instance).statistics);
+    }
+    return next_.heard(instance, said);
+  }
+
+  ReportedPrograms programs;
+
+ private:
+  const lifecycle::InstanceManager& manager_;
+  service::Listener& next_;
+};
 
 Result<void> run_until_all_ended(Application& application, Machine& machine, const Clock& clock,
                                  const std::vector<lifecycle::InstanceId>& instances,
@@ -224,6 +245,7 @@ Result<int> run(const cli::RunOptions& options) {
 
   const bool several = !options.each_file.empty();
   RunClient client(options.output, several, std::move(received));
+  NotedEnds ends(application->manager(), client);
   std::vector<lifecycle::InstanceId> instances;
   const std::uint64_t begin_ns = clock.now_ns();
   for (const Arguments& arguments : all) {
@@ -233,8 +255,9 @@ Result<int> run(const cli::RunOptions& options) {
         .arguments = arguments,
         .limits = limits,
         .deadline_in_ns = static_cast<std::uint64_t>(options.deadline_seconds * 1e9)};
-    instances.push_back(TRY(application->launch(request, client)));
+    instances.push_back(TRY(application->launch(request, ends)));
     client.add(instances.back(), instances.size() - 1);
+    ends.programs.add(instances.back());
   }
   PageReport report(*machine, clock);
   const bool is_drawn =
@@ -243,7 +266,7 @@ Result<int> run(const cli::RunOptions& options) {
                           is_drawn ? &report : nullptr));
   const double duration_s = static_cast<double>(clock.now_ns() - begin_ns) * 1e-9;
 
-  TRY(tell_pages(options, report, client.programs()));
+  TRY(tell_pages(options, report, ends.programs));
   const control::ControlStatistics statistics = machine->control().statistics();
   client.set_pool_page_count_max(statistics.page_count_held_max);
   const control::TierStatistics tiers = machine->tiers();

@@ -178,7 +178,7 @@ void RemoteRun::launch() {
 Result<void> RemoteRun::launched(std::size_t number, const wire::ReplyBody& reply) {
   if (const auto* instance = std::get_if<wire::InstanceReply>(&reply)) {
     full_since_.reset();
-    printer_.add(lifecycle::InstanceId{instance->instance}, number);
+    printer_.add(InstanceId{instance->instance}, number);
     running_.insert(instance->instance);
     if (is_interrupted_) client_.send(wire::Abort{instance->instance});
     if (!files_.empty()) {
@@ -244,7 +244,7 @@ Result<void> RemoteRun::part_taken(std::uint64_t instance, const wire::ReplyBody
     if (failure->code != ErrorCode::Cancelled) {
       return error_of(*failure).while_(sender->second.path());
     }
-    printer_.file_skipped(lifecycle::InstanceId{instance}, sender->second.path());
+    printer_.file_skipped(InstanceId{instance}, sender->second.path());
     sender->second.skip();
   } else {
     sender->second.taken();
@@ -278,44 +278,22 @@ void RemoteRun::ended(const wire::EndedEvent& event) {
   senders_.erase(event.instance);
   due_parts_.erase(event.instance);
   if (line_) line_->unsent.erase(event.instance);
-  lifecycle::EndRecord record;
-  record.kind = event.end.kind;
-  record.exit_code = event.end.exit_code;
-  record.message = event.end.message;
-  record.limit = event.end.limit;
-  record.result = event.end.result;
-  record.launched_ns = 1;  // Times count from here; 0 would say that there is none.
-  record.ended_ns = record.launched_ns + event.end.duration_ns;
-  if (event.end.first_message_ns != 0) {
-    record.first_message_ns = record.launched_ns + event.end.first_message_ns;
-  }
-  if (event.end.first_token_ns != 0) {
-    record.first_token_ns = record.launched_ns + event.end.first_token_ns;
-  }
-  record.cpu_ns = event.end.cpu_ns;
-  record.statistics.asked_token_count = event.end.asked_token_count;
-  record.statistics.computed_token_count = event.end.computed_token_count;
-  record.statistics.found_token_count = event.end.found_token_count;
-  record.statistics.page_count_max = static_cast<std::uint32_t>(event.end.page_count_max);
-  printer_.ended(lifecycle::InstanceId{event.instance}, record);
+  printer_.heard(InstanceId{event.instance}, service::Ended{event.end});
 }
 
 Result<void> RemoteRun::take(wire::ServerFrame frame) {
   if (const auto* reply = std::get_if<wire::Reply>(&frame)) return take_reply(*reply);
   if (const auto* message = std::get_if<wire::MessageEvent>(&frame)) {
-    printer_.message(lifecycle::InstanceId{message->instance}, message->bytes);
+    printer_.heard(InstanceId{message->instance}, service::Message{message->bytes});
   } else if (const auto* log = std::get_if<wire::LogEvent>(&frame)) {
-    printer_.log(lifecycle::InstanceId{log->instance}, log->source, log->level, log->line);
+    printer_.heard(InstanceId{log->instance}, service::LogLine{log->source, log->level, log->line});
   } else if (const auto* file = std::get_if<wire::FileEvent>(&frame)) {
-    const wire::FilePart& part = file->part;
-    printer_.file(
-        lifecycle::InstanceId{file->instance},
-        {file->file, part.name, part.media_type, part.file_bytes, part.offset, part.bytes, false});
+    const service::FilePart& part = file->part;
+    printer_.heard(InstanceId{file->instance},
+                   service::SentPart{file->file, part.name, part.media_type, part.file_bytes,
+                                     part.offset, part.bytes});
   } else if (const auto* dropped = std::get_if<wire::FileDroppedEvent>(&frame)) {
-    hostcalls::FilePart given_up;
-    given_up.file = dropped->file;
-    given_up.is_dropped = true;
-    printer_.file(lifecycle::InstanceId{dropped->instance}, given_up);
+    printer_.heard(InstanceId{dropped->instance}, service::DroppedFile{dropped->file});
   } else if (const auto* end = std::get_if<wire::EndedEvent>(&frame)) {
     ended(*end);
   } else if (const auto* shutdown = std::get_if<wire::ShutdownEvent>(&frame)) {

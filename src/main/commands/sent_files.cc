@@ -48,12 +48,12 @@ std::uint64_t FileSender::part_bytes() const {
   return std::min(kPartBytes, (*files_)[index_].file.bytes() - offset_);
 }
 
-Result<hostcalls::ClientFilePart> FileSender::part() const {
+Result<service::FilePart> FileSender::part() const {
   const FileToSend& next = (*files_)[index_];
   std::string bytes(part_bytes(), '\0');
   TRY(next.file.read(offset_, std::as_writable_bytes(std::span(bytes))));
-  return hostcalls::ClientFilePart{next.name, next.media_type, next.file.bytes(), offset_,
-                                   std::move(bytes)};
+  return service::FilePart{next.name, next.media_type, next.file.bytes(), offset_,
+                           std::move(bytes)};
 }
 
 void FileSender::taken() {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "application/hostcalls/file_table.h"
 #include "base/file.h"
 #include "base/result.h"
+#include "service/said.h"
 
 namespace quire {
 
@@ -33,7 +33,7 @@ class FileSender {
 
   bool is_done() const { return index_ == files_->size(); }
   // The part that comes next. The file may have changed or shrunk: Io.
-  Result<hostcalls::ClientFilePart> part() const;
+  Result<service::FilePart> part() const;
   // It was taken: the one behind it is next.
   void taken();
   // The program wants no more of this file: the next file is next.

@@ -99,7 +99,7 @@ Application::Application(std::unique_ptr<Parts> parts) : parts_(std::move(parts)
 Application::~Application() = default;
 
 Result<lifecycle::InstanceId> Application::launch(lifecycle::LaunchRequest request,
-                                                  lifecycle::ClientSink& client) {
+                                                  service::Listener& client) {
   report(parts_->walk_sink, WalkStop::Server);
   return parts_->manager.launch(std::move(request), client);
 }

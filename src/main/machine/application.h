@@ -49,8 +49,7 @@ class Application {
 
   // Launches for the command line: stop 1 of the walk. A server's clients launch through Gateway
   // (src/application/server/gateway_requests.cc). The client outlives the instance.
-  Result<lifecycle::InstanceId> launch(lifecycle::LaunchRequest request,
-                                       lifecycle::ClientSink& client);
+  Result<lifecycle::InstanceId> launch(lifecycle::LaunchRequest request, service::Listener& client);
   lifecycle::InstanceManager& manager();
   lifecycle::EngineLoop& loop();
 
