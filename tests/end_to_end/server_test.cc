@@ -1,5 +1,5 @@
 // quire serve and its clients: what a user sees is what an engine here would show.
-#include "application/server/server_client.h"
+#include "client/server_client.h"
 #include "end_to_end/server_process.h"
 
 #include <filesystem>
@@ -22,8 +22,8 @@ ProcessResult run_there(const ServerProcess& server, std::vector<std::string> ar
   options.limit = std::chrono::seconds(120);
   return run_quire(std::move(arguments), std::move(options));
 }
-std::unique_ptr<server::ServerClient> client_of(const ServerProcess& server) {
-  auto client = server::ServerClient::connect({"127.0.0.1", server.port()},
+std::unique_ptr<client::ServerClient> client_of(const ServerProcess& server) {
+  auto client = client::ServerClient::connect({"127.0.0.1", server.port()},
                                               std::chrono::milliseconds(10'000));
   EXPECT_TRUE(client.ok());
   return client.ok() ? std::move(client).take() : nullptr;
@@ -282,7 +282,7 @@ TEST(EndToEndServer, TheOperatorSeesWhatTenantsUsedAndTheirBoundsHold) {
   EXPECT_EQ(unknown.exit_code, 3) << unknown.err;
   EXPECT_NE(unknown.err.find("tenant 8 is not one of this server's"), std::string::npos)
       << unknown.err;
-  const std::unique_ptr<server::ServerClient> client = client_of(server);
+  const std::unique_ptr<client::ServerClient> client = client_of(server);
   wire::Launch launch{{std::nullopt, "echo"}, {}, {}, false, 7, {}};
   const auto launched = client->ask(launch, std::chrono::milliseconds(10'000));
   ASSERT_TRUE(launched.ok());

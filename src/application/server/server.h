@@ -10,7 +10,7 @@
 #include <string>
 
 #include "application/server/gateway.h"
-#include "application/server/http_gate.h"
+#include "application/server/http_router.h"
 #include "application/server/server_limits.h"
 #include "base/result.h"
 

@@ -136,17 +136,17 @@ void WebSession::start() {
 
 void WebSession::head_read(ErrorCodeOf error) {
   if (error == http::error::header_limit) {
-    answer(HttpGate::refusal(431, ErrorCode::TooLarge,
-                             "http_header_bytes_max: the header has more than " +
-                                 std::to_string(host_.limits.http_header_bytes_max) + " bytes"));
+    answer(HttpRouter::refusal(431, ErrorCode::TooLarge,
+                               "http_header_bytes_max: the header has more than " +
+                                   std::to_string(host_.limits.http_header_bytes_max) + " bytes"));
     return;
   }
   const bool is_no_http = error && error.category() == make_error_code(http::error{}).category() &&
                           error != http::error::end_of_stream &&
                           error != http::error::partial_message;
   if (is_no_http) {
-    answer(HttpGate::refusal(400, ErrorCode::InvalidArgument,
-                             "not an HTTP request: " + error.message()));
+    answer(HttpRouter::refusal(400, ErrorCode::InvalidArgument,
+                               "not an HTTP request: " + error.message()));
     return;
   }
   if (error) {
@@ -167,18 +167,19 @@ void WebSession::head_read(ErrorCodeOf error) {
   }
   head.is_upgrade = websocket::is_upgrade(request);
   if (is_refused_) {
-    answer(HttpGate::refusal(503, ErrorCode::Unavailable,
-                             "connection_count_max: the server has " +
-                                 std::to_string(host_.limits.connection_count_max) + " connections",
-                             kFullRetryMs));
+    answer(HttpRouter::refusal(503, ErrorCode::Unavailable,
+                               "connection_count_max: the server has " +
+                                   std::to_string(host_.limits.connection_count_max) +
+                                   " connections",
+                               kFullRetryMs));
     return;
   }
-  const auto decision = host_.gate->decide(head, host_.is_shutting_down);
+  const auto decision = host_.router->decide(head, host_.is_shutting_down);
   if (const auto* refusal = std::get_if<HttpAnswer>(&decision)) {
     answer(*refusal);
   } else if (buffer_.size() > 0) {
-    answer(HttpGate::refusal(400, ErrorCode::InvalidArgument,
-                             "bytes came before the WebSocket was open"));
+    answer(HttpRouter::refusal(400, ErrorCode::InvalidArgument,
+                               "bytes came before the WebSocket was open"));
   } else {
     upgrade();
   }

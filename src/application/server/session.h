@@ -14,7 +14,7 @@
 #include <memory>
 #include <optional>
 
-#include "application/server/http_gate.h"
+#include "application/server/http_router.h"
 #include "application/server/link.h"
 #include "application/server/server_limits.h"
 #include "application/server/upload_buffer.h"
@@ -55,7 +55,7 @@ class SessionHost {
 
   const SocketLimits limits;
   Link& link;
-  std::optional<HttpGate> gate;  // Since the server listens.
+  std::optional<HttpRouter> router;  // Since the server listens.
   bool is_shutting_down = false;
   UploadBudget upload_budget;
   std::uint64_t partial_bytes = 0;  // Of large frames that are not complete.

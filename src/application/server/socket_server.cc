@@ -80,7 +80,7 @@ class SocketServer::Implementation final : public SessionHost {
 };
 
 Result<void> SocketServer::Implementation::listen(const Endpoint& wanted) {
-  const std::string where = server_url(wanted).substr(5);
+  const std::string where = wire::server_url(wanted).substr(5);
   const auto failed = [&](const ErrorCodeOf& error) {
     const char* hint = error == asio::error::address_in_use ? "; choose another port" : "";
     return Error(ErrorCode::Io, "cannot listen on " + where + ": " + error.message() + hint);
@@ -99,7 +99,7 @@ Result<void> SocketServer::Implementation::listen(const Endpoint& wanted) {
     endpoint_ = {wanted.host, acceptor_.local_endpoint(error).port()};
   }
   if (error) return failed(error);
-  gate.emplace(endpoint_);
+  router.emplace(endpoint_);
   return {};
 }
 

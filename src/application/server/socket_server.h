@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "application/server/http_gate.h"
+#include "application/server/http_router.h"
 #include "application/server/link.h"
 #include "application/server/server_limits.h"
 #include "base/result.h"

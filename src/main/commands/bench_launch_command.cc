@@ -94,7 +94,7 @@ nlohmann::json json_of(const Row& row) {
 
 // From the clients' thread.
 Result<std::vector<Row>> measure_all(const cli::BenchLaunchOptions& options,
-                                     const server::Endpoint& endpoint, std::string wasm,
+                                     const wire::Endpoint& endpoint, std::string wasm,
                                      std::uint32_t connection_count) {
   const std::unique_ptr<LaunchLoad> load =
       TRY(LaunchLoad::connect(endpoint, connection_count, std::move(wasm), options.arguments));

@@ -28,12 +28,12 @@ double ms_between(SteadyTime::time_point from, SteadyTime::time_point to) {
 
 }  // namespace
 
-Result<std::unique_ptr<LaunchLoad>> LaunchLoad::connect(const server::Endpoint& endpoint,
+Result<std::unique_ptr<LaunchLoad>> LaunchLoad::connect(const wire::Endpoint& endpoint,
                                                         std::size_t connection_count,
                                                         std::string wasm,
                                                         std::vector<std::string> arguments) {
-  std::unique_ptr<server::ServerClients> clients =
-      TRY(server::ServerClients::connect(endpoint, connection_count, kConnectTimeMax));
+  std::unique_ptr<client::ServerClients> clients =
+      TRY(client::ServerClients::connect(endpoint, connection_count, kConnectTimeMax));
   return std::unique_ptr<LaunchLoad>(
       new LaunchLoad(std::move(clients), std::move(wasm), std::move(arguments)));
 }
@@ -60,8 +60,8 @@ std::uint64_t LaunchLoad::upload(std::size_t client, const std::string& wasm, st
   return request;
 }
 
-Result<server::ServerClients::Received> LaunchLoad::next() {
-  std::optional<server::ServerClients::Received> received = TRY(clients_->receive(kPatience));
+Result<client::ServerClients::Received> LaunchLoad::next() {
+  std::optional<client::ServerClients::Received> received = TRY(clients_->receive(kPatience));
   if (received) return *std::move(received);
   return Error(ErrorCode::Timeout,
                "the server said nothing for " + std::to_string(kPatience.count()) + " s");
@@ -70,7 +70,7 @@ Result<server::ServerClients::Received> LaunchLoad::next() {
 // The replies to all parts that were sent.
 Result<void> LaunchLoad::wait_for_program(std::size_t client) {
   while (true) {
-    const server::ServerClients::Received received = TRY(next());
+    const client::ServerClients::Received received = TRY(next());
     const auto* reply = std::get_if<wire::Reply>(&received.frame);
     if (reply == nullptr || received.client != client) continue;
     if (const auto* failure = std::get_if<wire::Failure>(&reply->body)) {
@@ -91,7 +91,7 @@ void LaunchLoad::launch(std::size_t client) {
 }
 
 // Whether one more is acknowledged.
-Result<bool> LaunchLoad::take(server::ServerClients::Received received, LaunchTimes& times) {
+Result<bool> LaunchLoad::take(client::ServerClients::Received received, LaunchTimes& times) {
   if (received.client >= launches_.size()) return false;
   Launch& launch = launches_[received.client];
   if (const auto* reply = std::get_if<wire::Reply>(&received.frame)) {
@@ -127,7 +127,7 @@ Result<bool> LaunchLoad::take(server::ServerClients::Received received, LaunchTi
 Result<void> LaunchLoad::wait_until_acknowledged(LaunchTimes& times) {
   std::size_t count = 0;
   while (count < launches_.size()) {
-    server::ServerClients::Received received = TRY(next());
+    client::ServerClients::Received received = TRY(next());
     const bool is_one = TRY(take(std::move(received), times));
     count += is_one ? 1 : 0;
   }
@@ -144,7 +144,7 @@ Result<void> LaunchLoad::end_all() {
   }
   while (!std::all_of(launches_.begin(), launches_.end(),
                       [](const Launch& each) { return each.has_ended; })) {
-    server::ServerClients::Received received = TRY(next());
+    client::ServerClients::Received received = TRY(next());
     TRY(take(std::move(received), ignored));
   }
   launches_.clear();

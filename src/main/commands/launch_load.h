@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "application/server/server_client.h"
 #include "base/random.h"
 #include "base/result.h"
+#include "client/server_client.h"
 
 namespace quire {
 
@@ -26,7 +26,7 @@ struct LaunchTimes {
 
 class LaunchLoad {
  public:
-  static Result<std::unique_ptr<LaunchLoad>> connect(const server::Endpoint& endpoint,
+  static Result<std::unique_ptr<LaunchLoad>> connect(const wire::Endpoint& endpoint,
                                                      std::size_t connection_count, std::string wasm,
                                                      std::vector<std::string> arguments);
 
@@ -50,21 +50,21 @@ class LaunchLoad {
     bool has_ended = false;
   };
 
-  LaunchLoad(std::unique_ptr<server::ServerClients> clients, std::string wasm,
+  LaunchLoad(std::unique_ptr<client::ServerClients> clients, std::string wasm,
              std::vector<std::string> arguments)
       : clients_(std::move(clients)), wasm_(std::move(wasm)), arguments_(std::move(arguments)) {}
 
   std::string never_seen();
   std::uint64_t upload(std::size_t client, const std::string& wasm, std::size_t begin,
                        std::size_t end);
-  Result<server::ServerClients::Received> next();
+  Result<client::ServerClients::Received> next();
   Result<void> wait_for_program(std::size_t client);
   void launch(std::size_t client);
   Result<void> wait_until_acknowledged(LaunchTimes& times);
-  Result<bool> take(server::ServerClients::Received received, LaunchTimes& times);
+  Result<bool> take(client::ServerClients::Received received, LaunchTimes& times);
   Result<void> end_all();
 
-  const std::unique_ptr<server::ServerClients> clients_;
+  const std::unique_ptr<client::ServerClients> clients_;
   const std::string wasm_;
   const std::vector<std::string> arguments_;
   SystemRandom random_;

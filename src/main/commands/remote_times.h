@@ -3,7 +3,7 @@
 #include <chrono>
 #include <string>
 
-#include "application/server/http_gate.h"
+#include "wire/endpoint.h"
 
 namespace quire {
 
@@ -11,8 +11,8 @@ inline constexpr std::chrono::milliseconds kConnectTimeMax{10'000};
 inline constexpr std::chrono::milliseconds kReplyTimeMax{30'000};  // To what it answers at once.
 
 // Of --server. InvalidArgument names the flag.
-inline Result<server::Endpoint> server_endpoint(const std::string& url) {
-  Result<server::Endpoint> endpoint = server::parse_server_url(url);
+inline Result<wire::Endpoint> server_endpoint(const std::string& url) {
+  Result<wire::Endpoint> endpoint = wire::parse_server_url(url);
   if (!endpoint.ok()) return std::move(endpoint).take_error().while_("--server");
   return endpoint;
 }

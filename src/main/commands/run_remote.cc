@@ -9,11 +9,11 @@
 #include <set>
 #include <utility>
 
-#include "application/server/server_client.h"
 #include "base/file.h"
 #include "base/guest_name.h"
 #include "base/json.h"
 #include "cli/terminal.h"
+#include "client/server_client.h"
 #include "main/commands/input_lines.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/output.h"
@@ -49,7 +49,7 @@ Result<wire::ProgramState> program_state(const Result<wire::ReplyBody>& reply) {
   return program->state;
 }
 
-Result<void> upload(server::ServerClient& client, const Digest& digest, const std::string& bytes) {
+Result<void> upload(client::ServerClient& client, const Digest& digest, const std::string& bytes) {
   const auto known = TRY(program_state(client.ask(wire::FindProgram{{digest, {}}}, kReplyTimeMax)));
   if (known == wire::ProgramState::Ready || known == wire::ProgramState::Compiling) return {};
   for (std::size_t at = 0; at < bytes.size(); at += wire::kPayloadBytesMax) {
@@ -61,7 +61,7 @@ Result<void> upload(server::ServerClient& client, const Digest& digest, const st
 }
 
 // A file here, or else a name that the server knows.
-Result<wire::ProgramName> bring_program(server::ServerClient& client, const std::string& program) {
+Result<wire::ProgramName> bring_program(client::ServerClient& client, const std::string& program) {
   Result<std::string> bytes = read_file(program, kProgramBytesMax);
   if (bytes.ok()) {
     TRY(check_module_file(program));
@@ -80,7 +80,7 @@ Result<wire::ProgramName> bring_program(server::ServerClient& client, const std:
 
 class RemoteRun {
  public:
-  RemoteRun(server::ServerClient& client, RunClient& printer, const cli::RunOptions& options,
+  RemoteRun(client::ServerClient& client, RunClient& printer, const cli::RunOptions& options,
             wire::ProgramName program, std::vector<Arguments> all,
             const std::vector<FileToSend>& files)
       : client_(client),
@@ -116,7 +116,7 @@ class RemoteRun {
   Result<void> part_taken(std::uint64_t instance, const wire::ReplyBody& reply);
   void abort_all();
 
-  server::ServerClient& client_;
+  client::ServerClient& client_;
   RunClient& printer_;
   const cli::RunOptions& options_;
   const wire::ProgramName program_;
@@ -369,12 +369,12 @@ Result<void> RemoteRun::run(Interrupt& interrupt) {
 }  // namespace
 
 Result<int> run_remote(const cli::RunOptions& options) {
-  const server::Endpoint endpoint = TRY(server_endpoint(options.server));
+  const wire::Endpoint endpoint = TRY(server_endpoint(options.server));
   std::vector<Arguments> all = TRY(run_arguments(options));
   const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
   std::optional<ReceivedFiles> received = TRY(received_files(options));
-  const std::unique_ptr<server::ServerClient> client =
-      TRY(server::ServerClient::connect(endpoint, kConnectTimeMax));
+  const std::unique_ptr<client::ServerClient> client =
+      TRY(client::ServerClient::connect(endpoint, kConnectTimeMax));
   Result<wire::ProgramName> program = bring_program(*client, options.program);
   if (!program.ok()) {
     const bool is_no_module = program.error().code() == ErrorCode::InvalidArgument;

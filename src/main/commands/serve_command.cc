@@ -84,7 +84,7 @@ std::uint64_t memory_bytes_max(const lifecycle::InstanceLimits& others,
   return most;
 }
 
-server::ServerOptions server_options(const cli::ServeOptions& options, server::Endpoint listen,
+server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
                                      lifecycle::InstanceLimits limits) {
   server::ServerOptions server;
   server.listen = std::move(listen);
@@ -129,7 +129,7 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
 
 Result<int> serve(const cli::ServeOptions& options) {
   // What can be wrong in the user's words and files is told before a model is loaded.
-  Result<server::Endpoint> listen = server::parse_endpoint(options.listen);
+  Result<wire::Endpoint> listen = wire::parse_endpoint(options.listen);
   if (!listen.ok()) return std::move(listen).take_error().while_("--listen");
   Result<void> is_own = server::check_loopback(listen.value());
   if (!is_own.ok()) return std::move(is_own).take_error().while_("--listen");
@@ -171,7 +171,7 @@ Result<int> serve(const cli::ServeOptions& options) {
   }
   const SignalWatch watch =
       TRY(SignalWatch::create(interrupt, [&] { server->gateway().request_shutdown(); }));
-  print_ready(options, server::server_url(server->endpoint()), machine->control().models(), files);
+  print_ready(options, wire::server_url(server->endpoint()), machine->control().models(), files);
   application->loop().run();
   return cli::number(cli::ExitCode::Ok);
 }

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "application/server/server_client.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "cli/terminal.h"
+#include "client/server_client.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/output.h"
 #include "main/commands/remote_times.h"
@@ -113,9 +113,9 @@ Result<std::string> status_json(wire::StatusReply status) {
 }
 
 Result<int> status(const cli::StatusOptions& options) {
-  const server::Endpoint endpoint = TRY(server_endpoint(options.server));
-  const std::unique_ptr<server::ServerClient> client =
-      TRY(server::ServerClient::connect(endpoint, kConnectTimeMax));
+  const wire::Endpoint endpoint = TRY(server_endpoint(options.server));
+  const std::unique_ptr<client::ServerClient> client =
+      TRY(client::ServerClient::connect(endpoint, kConnectTimeMax));
   wire::ReplyBody reply = TRY(client->ask(wire::Status{true}, kReplyTimeMax));
   if (const auto* failure = std::get_if<wire::Failure>(&reply)) {
     return Error(failure->code, failure->message);

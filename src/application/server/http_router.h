@@ -1,7 +1,7 @@
 #pragma once
-// HttpGate decides what becomes of an HTTP request: a WebSocket, an answer, or a refusal. Without
-// keys, whoever reaches the port is the operator, so what must not reach it is a web page: one that
-// names another host (DNS rebinding) or comes from another origin is refused.
+// HttpRouter decides what becomes of an HTTP request: a WebSocket, an answer, or a refusal. A server
+// without keys takes each client that reaches the port for its operator, so a web page must not reach
+// it: a request that names another host (DNS rebinding) or comes from another origin is refused.
 //
 // Thread   any; nothing changes.
 #include <cstdint>
@@ -12,19 +12,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wire/endpoint.h"
 
 namespace quire::server {
 
-// Where a server listens, or a client connects to.
-struct Endpoint {
-  std::string host;  // A name or an address; IPv6 without brackets.
-  std::uint16_t port = 0;
-};
-// "HOST:PORT"; IPv6 in brackets. InvalidArgument says what is wrong.
-Result<Endpoint> parse_endpoint(std::string_view text);
-// "ws://HOST:PORT", with an optional "/" behind it.
-Result<Endpoint> parse_server_url(std::string_view url);
-std::string server_url(const Endpoint& endpoint);
+using wire::Endpoint;
 
 // PermissionDenied for what others can reach: without keys nobody but this machine's users may.
 Result<void> check_loopback(const Endpoint& endpoint);
@@ -46,11 +38,13 @@ struct HttpAnswer {
 };
 struct Upgrade {};  // With the subprotocol wire::kSubprotocol.
 
-class HttpGate {
- public:
-  explicit HttpGate(Endpoint listens) : listens_(std::move(listens)) {}
+using Route = std::variant<Upgrade, HttpAnswer>;
 
-  std::variant<Upgrade, HttpAnswer> decide(const HttpHead& head, bool is_shutting_down) const;
+class HttpRouter {
+ public:
+  explicit HttpRouter(Endpoint listens) : listens_(std::move(listens)) {}
+
+  Route decide(const HttpHead& head, bool is_shutting_down) const;
   static HttpAnswer refusal(std::uint32_t status, ErrorCode code, const std::string& message,
                             std::optional<std::uint64_t> retry_after_ms = std::nullopt);
 

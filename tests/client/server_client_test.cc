@@ -1,11 +1,17 @@
-#include "application/server/server_client.h"
+#include "client/server_client.h"
 
 #include <gtest/gtest.h>
 
 #include "application/server/server_test_support.h"
 
-namespace quire::server {
+namespace quire::client {
 namespace {
+
+using server::kPatienceMs;
+using server::launch_of;
+using server::RawClient;
+using server::RunningServer;
+using server::ServerOptions;
 
 constexpr std::chrono::milliseconds kPatience{kPatienceMs};
 
@@ -136,4 +142,4 @@ TEST(ServerClient, IsToldThatTheServerIsGone) {
 }
 
 }  // namespace
-}  // namespace quire::server
+}  // namespace quire::client

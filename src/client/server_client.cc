@@ -1,4 +1,4 @@
-#include "application/server/server_client.h"
+#include "client/server_client.h"
 
 #include <utility>  // Before Asio.
 
@@ -20,7 +20,7 @@
 #include "base/json.h"
 #include "wire/frame_codec.h"
 
-namespace quire::server {
+namespace quire::client {
 namespace {
 
 namespace asio = boost::asio;
@@ -56,9 +56,9 @@ void run_until(asio::io_context& io, Done done, std::chrono::steady_clock::time_
 
 // One connection. `changed` is called once it has a frame to be taken, or an error.
 struct ClientConnection {
-  ClientConnection(asio::io_context& context, const Endpoint& to, const LivenessTimes& given,
+  ClientConnection(asio::io_context& context, const wire::Endpoint& to, const LivenessTimes& given,
                    std::function<void()> on_change)
-      : url(server_url(to)),
+      : url(wire::server_url(to)),
         times(given),
         io(context),
         stream(context),
@@ -67,7 +67,7 @@ struct ClientConnection {
   Error lost(const std::string& why) const {
     return Error(ErrorCode::Unavailable, "the connection to " + url + " was lost: " + why);
   }
-  Result<void> open(const Endpoint& to, std::chrono::milliseconds time_max);
+  Result<void> open(const wire::Endpoint& to, std::chrono::milliseconds time_max);
   std::uint64_t send(wire::RequestBody body);
   // Reads a frame, once the last one was taken.
   void read_next();
@@ -100,7 +100,7 @@ struct ClientConnection {
   std::uint64_t last_id = 0;
 };
 
-Result<void> ClientConnection::open(const Endpoint& to, std::chrono::milliseconds time_max) {
+Result<void> ClientConnection::open(const wire::Endpoint& to, std::chrono::milliseconds time_max) {
   ErrorCodeOf failed;
   tcp::resolver resolver(io);
   const auto addresses = resolver.resolve(to.host, std::to_string(to.port), failed);
@@ -235,7 +235,7 @@ void ClientConnection::read_next() {
 // ---- One.
 
 struct ServerClient::Implementation {
-  Implementation(const Endpoint& to, const LivenessTimes& times)
+  Implementation(const wire::Endpoint& to, const LivenessTimes& times)
       : connection(io, to, times, [] {}) {}
   ~Implementation() {
     {
@@ -267,7 +267,7 @@ void ServerClient::Implementation::keep() {
   }
 }
 
-Result<std::unique_ptr<ServerClient>> ServerClient::connect(const Endpoint& endpoint,
+Result<std::unique_ptr<ServerClient>> ServerClient::connect(const wire::Endpoint& endpoint,
                                                             std::chrono::milliseconds time_max,
                                                             const LivenessTimes& times) {
   auto implementation = std::make_unique<Implementation>(endpoint, times);
@@ -325,7 +325,7 @@ struct ServerClients::Implementation {
   std::deque<std::size_t> changed;  // Each at most once: it reads no more until it was taken.
 };
 
-Result<std::unique_ptr<ServerClients>> ServerClients::connect(const Endpoint& endpoint,
+Result<std::unique_ptr<ServerClients>> ServerClients::connect(const wire::Endpoint& endpoint,
                                                               std::size_t count,
                                                               std::chrono::milliseconds time_max) {
   auto implementation = std::make_unique<Implementation>();
@@ -364,4 +364,4 @@ Result<std::optional<ServerClients::Received>> ServerClients::receive(
   return std::optional(std::move(received));
 }
 
-}  // namespace quire::server
+}  // namespace quire::client

@@ -1,4 +1,4 @@
-#include "application/server/http_gate.h"
+#include "application/server/http_router.h"
 
 #include <gtest/gtest.h>
 
@@ -14,16 +14,16 @@ HttpHead upgrade(std::string host = "localhost:7847") {
   upgrade.subprotocols = {"quire.1"};
   return upgrade;
 }
-const HttpGate kGate({"127.0.0.1", 7847});
+const HttpRouter kRouter({"127.0.0.1", 7847});
 
 // 101: a WebSocket.
 std::uint32_t status_of(const HttpHead& request, bool is_shutting_down = false) {
-  const auto decision = kGate.decide(request, is_shutting_down);
+  const auto decision = kRouter.decide(request, is_shutting_down);
   const auto* answer = std::get_if<HttpAnswer>(&decision);
   return answer == nullptr ? 101 : answer->status;
 }
 
-TEST(HttpGate, LetsInWhoNamesThisMachineAndNobodyElse) {
+TEST(HttpRouter, LetsInWhoNamesThisMachineAndNobodyElse) {
   for (const char* host :
        {"localhost", "LocalHost:1", "127.0.0.1:7847", "127.9.8.7", "[::1]:80", "[::1]"}) {
     EXPECT_EQ(status_of(upgrade(host)), 101u) << host;
@@ -43,7 +43,7 @@ TEST(HttpGate, LetsInWhoNamesThisMachineAndNobodyElse) {
   EXPECT_EQ(status_of(two), 400u);
 }
 
-TEST(HttpGate, RefusesPagesOfOtherOrigins) {
+TEST(HttpRouter, RefusesPagesOfOtherOrigins) {
   HttpHead own = upgrade();
   own.origins = {"http://localhost:7847"};
   EXPECT_EQ(status_of(own), 101u);
@@ -59,7 +59,7 @@ TEST(HttpGate, RefusesPagesOfOtherOrigins) {
   EXPECT_EQ(status_of(own), 403u);
 }
 
-TEST(HttpGate, AWebSocketNeedsTheRightPlaceAndVersion) {
+TEST(HttpRouter, AWebSocketNeedsTheRightPlaceAndVersion) {
   HttpHead request = upgrade();
   request.target = "/v1";
   EXPECT_EQ(status_of(request), 404u);
@@ -71,37 +71,21 @@ TEST(HttpGate, AWebSocketNeedsTheRightPlaceAndVersion) {
   EXPECT_EQ(status_of(request, true), 503u);
 }
 
-TEST(HttpGate, AnswersWhoLooksAround) {
+TEST(HttpRouter, AnswersWhoLooksAround) {
   EXPECT_EQ(status_of(head("localhost", "/health")), 200u);
   EXPECT_EQ(status_of(head("localhost", "/health"), true), 503u);
   EXPECT_EQ(status_of(head("localhost", "/nothing")), 404u);
   HttpHead post = head();
   post.method = "POST";
   EXPECT_EQ(status_of(post), 405u);
-  const auto decision = kGate.decide(head("localhost:99"), false);
+  const auto decision = kRouter.decide(head("localhost:99"), false);
   const auto& answer = std::get<HttpAnswer>(decision);
   EXPECT_NE(answer.body.find(R"("websocket":"ws://localhost:99/")"), std::string::npos)
       << answer.body;
   EXPECT_NE(answer.body.find(R"("subprotocol":"quire.1")"), std::string::npos) << answer.body;
 }
 
-TEST(Endpoint, TakesHostAndPortAndNamesWhatIsWrong) {
-  EXPECT_EQ(server_url(parse_endpoint("127.0.0.1:80").value()), "ws://127.0.0.1:80");
-  EXPECT_EQ(server_url(parse_endpoint("[::1]:0").value()), "ws://[::1]:0");
-  for (const char* wrong : {"127.0.0.1", "localhost:", "localhost:65536", "localhost:-1",
-                            "localhost:8x", ":80", "::1:80", "[::1]", ""}) {
-    EXPECT_EQ(parse_endpoint(wrong).error().code(), ErrorCode::InvalidArgument) << wrong;
-  }
-  EXPECT_EQ(parse_server_url("ws://localhost:80/").value().host, "localhost");
-  for (const char* wrong : {"localhost:80", "wss://localhost:80", "ws://localhost",
-                            "ws://localhost:0", "ws://localhost:80/path"}) {
-    EXPECT_EQ(parse_server_url(wrong).error().code(), ErrorCode::InvalidArgument) << wrong;
-  }
-  EXPECT_EQ(parse_server_url("ws://localhost:0").error().message(),
-            "\"ws://localhost:0\": port 0 cannot be connected to");
-}
-
-TEST(Endpoint, WhatOthersCanReachIsRefusedWithTheReason) {
+TEST(HttpRouter, WhatOthersCanReachIsRefusedWithTheReason) {
   for (const char* own : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) {
     EXPECT_TRUE(check_loopback({own, 80}).ok()) << own;
   }

@@ -15,22 +15,22 @@
 #include <memory>
 #include <optional>
 
-#include "application/server/http_gate.h"
 #include "base/result.h"
+#include "wire/endpoint.h"
 #include "wire/frames.h"
 
-namespace quire::server {
+namespace quire::client {
 
 // How the two ends know of each other that they are there.
 struct LivenessTimes {
   std::chrono::milliseconds idle_time_max{60'000};  // Of the server, while something is read.
-  // Between words of the keeper: much less than half of SocketLimits::idle_time_max.
+  // Between words of the keeper: much less than half of the server's SocketLimits::idle_time_max.
   std::chrono::milliseconds stay_period{10'000};
 };
 
 class ServerClient {
  public:
-  static Result<std::unique_ptr<ServerClient>> connect(const Endpoint& endpoint,
+  static Result<std::unique_ptr<ServerClient>> connect(const wire::Endpoint& endpoint,
                                                        std::chrono::milliseconds time_max,
                                                        const LivenessTimes& times = {});
   ~ServerClient();  // Closes the connection without waiting for the server's farewell.
@@ -64,7 +64,8 @@ class ServerClients {
     std::chrono::steady_clock::time_point at;  // When it was read.
   };
 
-  static Result<std::unique_ptr<ServerClients>> connect(const Endpoint& endpoint, std::size_t count,
+  static Result<std::unique_ptr<ServerClients>> connect(const wire::Endpoint& endpoint,
+                                                        std::size_t count,
                                                         std::chrono::milliseconds time_max);
   ~ServerClients();
   ServerClients(const ServerClients&) = delete;
@@ -81,4 +82,4 @@ class ServerClients {
   std::unique_ptr<Implementation> implementation_;
 };
 
-}  // namespace quire::server
+}  // namespace quire::client

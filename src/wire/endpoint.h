@@ -1,0 +1,21 @@
+#pragma once
+// Where a server listens, or a client connects to.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace quire::wire {
+
+struct Endpoint {
+  std::string host;  // A name or an address; IPv6 without brackets.
+  std::uint16_t port = 0;
+};
+// "HOST:PORT"; IPv6 in brackets. InvalidArgument says what is wrong.
+Result<Endpoint> parse_endpoint(std::string_view text);
+// "ws://HOST:PORT", and perhaps a "/" at its end.
+Result<Endpoint> parse_server_url(std::string_view url);
+std::string server_url(const Endpoint& endpoint);
+
+}  // namespace quire::wire
