@@ -1,8 +1,8 @@
 #pragma once
-// Session is one connection: an HTTP request, and then either its answer or a WebSocket whose
-// frames become requests for the engine, and what the engine says its frames.
+// Session is one connection to the server. It begins as an HttpSession, and a request may turn it into
+// a WebSocketSession; either knows bytes and frames, and no programs.
 //
-// Owns     the socket, its buffers and timers.
+// Owns     its socket, buffers and timers.
 // Thread   io thread only.
 // Errors   of the socket or the client end the session; closed() tells the host.
 // <utility> goes first: Asio 1.18 uses std::exchange without including it.
@@ -25,6 +25,8 @@ namespace quire::server {
 using Socket =
     boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
+inline constexpr std::uint64_t kFullRetryMs = 1'000;  // After which a full server may have room.
+
 class Session;
 using SessionHandle = std::shared_ptr<Session>;
 
@@ -45,7 +47,9 @@ class SessionHost {
   virtual void send(Inbound inbound) = 0;
   // Has the session resumed once there are slots again.
   virtual void pause(const SessionHandle& session) = 0;
-  // The last word of a session.
+  // The connection goes on as `next`, which has its socket.
+  virtual void upgraded(const SessionHandle& next) = 0;
+  // Nothing more comes of the session.
   virtual void closed(const Session& session) = 0;
 
   bool has_slot() const {
@@ -69,21 +73,19 @@ class Session {
 
   virtual void start() = 0;
   virtual void resume() = 0;
-  // A frame of the engine's with its charge, or one of this thread, which has none.
+  // A frame of the engine's with its charge, or one of this thread, which has none. Only an open
+  // WebSocket has any.
   virtual void write(wire::ServerFrame frame, std::uint64_t charge) = 0;
   // The engine has looked at a request.
   virtual void answered(std::uint64_t request_bytes) = 0;
-  // The server goes: after what is queued was written.
+  // The server goes: the session closes after it has written what is queued.
   virtual void close_after_writes() = 0;
   virtual void finish() = 0;  // At once.
 
   virtual const ConnectionHandle& connection() const = 0;
-  virtual bool is_open() const = 0;  // The WebSocket is.
-  virtual bool is_refused() const = 0;
+  virtual bool is_open() const = 0;     // It is a WebSocket, and frames can be written.
+  virtual bool is_refused() const = 0;  // There are too many connections.
   virtual bool is_known_to_engine() const = 0;
 };
-
-// `is_refused`: there are too many connections, and this one is told so. The host outlives it.
-SessionHandle make_session(SessionHost& host, Socket socket, ConnectionId id, bool is_refused);
 
 }  // namespace quire::server

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "application/server/session.h"
+#include "application/server/http_session.h"
 #include "base/check.h"
 
 namespace quire::server {
@@ -47,6 +47,7 @@ class SocketServer::Implementation final : public SessionHost {
 
   void send(Inbound inbound) override;
   void pause(const SessionHandle& session) override { paused_.push_back(session); }
+  void upgraded(const SessionHandle& next) override { sessions_.at(next->connection()->id) = next; }
   void closed(const Session& session) override;
 
  private:
@@ -170,7 +171,7 @@ void SocketServer::Implementation::accepted(Socket socket) {
   ErrorCodeOf ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   const ConnectionId id{next_id_++};
-  const SessionHandle session = make_session(*this, std::move(socket), id, is_refused);
+  const SessionHandle session = make_http_session(*this, std::move(socket), id, is_refused);
   sessions_.emplace(id, session);
   if (is_refused) {
     ++refused_count_;

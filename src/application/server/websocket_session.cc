@@ -1,4 +1,4 @@
-#include "application/server/session.h"
+#include "application/server/websocket_session.h"
 
 #include <utility>  // Before Asio.
 
@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http.hpp>
 #include <boost/beast/websocket.hpp>
 #include <chrono>
 #include <deque>
@@ -21,27 +20,24 @@ namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
-namespace http = beast::http;
 namespace websocket = beast::websocket;
 using tcp = asio::ip::tcp;
 using ErrorCodeOf = boost::system::error_code;
 
-constexpr std::size_t kReadBytes = 64u << 10;  // At once; larger buffers are given back.
-constexpr std::chrono::milliseconds kDiscardTimeMax{1'000};
-constexpr std::size_t kDiscardBytesMax = 64u << 10;  // Of a body that nobody reads.
-constexpr std::uint64_t kFullRetryMs = 1'000;
+constexpr std::size_t kReadBytes = 64u << 10;    // At once; larger buffers are given back.
 constexpr std::uint32_t kHeldBackCountMax = 64;  // Frames that may wait for one another.
 constexpr std::uint64_t kOwnFrameBytes = 1024;   // About what a reply of this thread takes.
 
-// One connection: an HTTP request, and then either its answer or a WebSocket.
-class WebSession final : public Session, public std::enable_shared_from_this<WebSession> {
+class WebSocketSession final : public Session,
+                               public std::enable_shared_from_this<WebSocketSession> {
  public:
-  WebSession(SessionHost& host, Socket socket, ConnectionId id, bool is_refused)
+  WebSocketSession(SessionHost& host, TcpStream stream, ConnectionHandle connection,
+                   UpgradeRequest request)
       : host_(host),
-        connection_(std::make_shared<Connection>(id)),
-        stream_(std::move(socket)),
-        upload_(host.upload_budget),
-        is_refused_(is_refused) {}
+        connection_(std::move(connection)),
+        stream_(std::move(stream)),
+        request_(std::move(request)),
+        upload_(host.upload_budget) {}
 
   void start() override;
   void resume() override {
@@ -58,11 +54,18 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   }
   void finish() override;
   const ConnectionHandle& connection() const override { return connection_; }
-  bool is_open() const override { return is_open_; }
-  bool is_refused() const override { return is_refused_; }
+  bool is_open() const override { return phase_ != Phase::Opening && phase_ != Phase::Finished; }
+  bool is_refused() const override { return false; }
   bool is_known_to_engine() const override { return is_known_to_engine_; }
 
  private:
+  enum class Phase : std::uint8_t {
+    Opening,
+    Open,
+    Closing,    // Reads no more, and closes once all that is queued was written.
+    CloseSent,  // Waits for the client's farewell.
+    Finished,
+  };
   struct Item {
     wire::ServerFrame frame;
     std::uint64_t charge = 0;
@@ -74,10 +77,7 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   };
 
   auto me() { return shared_from_this(); }
-  void head_read(ErrorCodeOf error);
-  void answer(const HttpAnswer& answer);
-  void discard_rest();
-  void upgrade();
+  void opened(ErrorCodeOf error);
   void read();
   void read_again();
   void set_idle_time(std::chrono::milliseconds time_max);
@@ -95,10 +95,9 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
 
   SessionHost& host_;
   const ConnectionHandle connection_;
-  websocket::stream<beast::basic_stream<tcp, asio::io_context::executor_type>> stream_;
+  websocket::stream<TcpStream> stream_;
+  std::optional<UpgradeRequest> request_;  // Until it was answered.
   beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::empty_body>> parser_;
-  std::optional<http::response<http::string_body>> response_;
   UploadBuffer upload_;
   std::deque<Item> queue_;
   std::uint64_t charged_bytes_ = 0;  // Of the frames in the queue, by the engine.
@@ -107,156 +106,52 @@ class WebSession final : public Session, public std::enable_shared_from_this<Web
   std::uint64_t pending_count_ = 0;
   std::uint64_t pending_bytes_ = 0;
   std::uint64_t partial_bytes_ = 0;
-  std::size_t discarded_bytes_ = 0;
-  const bool is_refused_;  // There are too many connections.
-  bool is_open_ = false;   // The WebSocket is.
-  bool is_reading_ = false;
+  std::uint32_t held_back_count_ = 0;  // Frames since `is_held_back_`.
+  Phase phase_ = Phase::Opening;
   bool is_paused_ = false;
   bool is_listed_ = false;  // By the host among the paused, perhaps from an earlier pause.
   bool is_writing_ = false;
   bool is_held_back_ = false;
-  std::uint32_t held_back_count_ = 0;  // Frames since then.
-  bool is_closing_ = false;
-  bool is_close_sent_ = false;
-  bool is_finished_ = false;
   bool is_known_to_engine_ = false;
   websocket::close_reason close_reason_;
 };
 
-// ---- HTTP.
+// ---- Opening.
 
-void WebSession::start() {
-  parser_.emplace();
-  parser_->header_limit(host_.limits.http_header_bytes_max);
-  beast::get_lowest_layer(stream_).expires_after(host_.limits.handshake_time_max);
-  http::async_read_header(
-      stream_.next_layer(), buffer_, *parser_,
-      [self = me()](ErrorCodeOf error, std::size_t) { self->head_read(error); });
-}
-
-void WebSession::head_read(ErrorCodeOf error) {
-  if (error == http::error::header_limit) {
-    answer(HttpRouter::refusal(431, ErrorCode::TooLarge,
-                               "http_header_bytes_max: the header has more than " +
-                                   std::to_string(host_.limits.http_header_bytes_max) + " bytes"));
-    return;
-  }
-  const bool is_no_http = error && error.category() == make_error_code(http::error{}).category() &&
-                          error != http::error::end_of_stream &&
-                          error != http::error::partial_message;
-  if (is_no_http) {
-    answer(HttpRouter::refusal(400, ErrorCode::InvalidArgument,
-                               "not an HTTP request: " + error.message()));
-    return;
-  }
-  if (error) {
-    finish();
-    return;
-  }
-  const auto& request = parser_->get();
-  HttpHead head;
-  head.method = std::string(request.method_string());
-  head.target = std::string(request.target());
-  for (const auto& each : request) {
-    if (each.name() == http::field::host) head.hosts.emplace_back(each.value());
-    if (each.name() == http::field::origin) head.origins.emplace_back(each.value());
-    if (each.name() != http::field::sec_websocket_protocol) continue;
-    for (const auto& token : http::token_list(each.value())) {
-      head.subprotocols.emplace_back(token);
-    }
-  }
-  head.is_upgrade = websocket::is_upgrade(request);
-  if (is_refused_) {
-    answer(HttpRouter::refusal(503, ErrorCode::Unavailable,
-                               "connection_count_max: the server has " +
-                                   std::to_string(host_.limits.connection_count_max) +
-                                   " connections",
-                               kFullRetryMs));
-    return;
-  }
-  const auto decision = host_.router->decide(head, host_.is_shutting_down);
-  if (const auto* refusal = std::get_if<HttpAnswer>(&decision)) {
-    answer(*refusal);
-  } else if (buffer_.size() > 0) {
-    answer(HttpRouter::refusal(400, ErrorCode::InvalidArgument,
-                               "bytes came before the WebSocket was open"));
-  } else {
-    upgrade();
-  }
-}
-
-void WebSession::answer(const HttpAnswer& answer) {
-  response_.emplace(static_cast<http::status>(answer.status), 11);
-  response_->set(http::field::server, "quire/" QUIRE_VERSION);
-  response_->set(http::field::content_type, "application/json");
-  response_->set(http::field::connection, "close");
-  response_->set(http::field::cache_control, "no-store");
-  for (const auto& [name, value] : answer.headers) response_->set(name, value);
-  response_->content_length(answer.body.size());
-  if (parser_->get().method() != http::verb::head) response_->body() = answer.body;
-  beast::get_lowest_layer(stream_).expires_after(host_.limits.handshake_time_max);
-  http::async_write(stream_.next_layer(), *response_,
-                    [self = me()](ErrorCodeOf error, std::size_t) {
-                      if (error) {
-                        self->finish();
-                      } else {
-                        ErrorCodeOf ignored;
-                        beast::get_lowest_layer(self->stream_)
-                            .socket()
-                            .shutdown(tcp::socket::shutdown_send, ignored);
-                        beast::get_lowest_layer(self->stream_).expires_after(kDiscardTimeMax);
-                        self->discard_rest();
-                      }
-                    });
-}
-
-// Closing a socket with unread bytes would take back the answer.
-void WebSession::discard_rest() {
-  buffer_.clear();
-  stream_.next_layer().async_read_some(buffer_.prepare(kReadBytes / 4),
-                                       [self = me()](ErrorCodeOf error, std::size_t bytes) {
-                                         self->discarded_bytes_ += bytes;
-                                         if (error || self->discarded_bytes_ > kDiscardBytesMax) {
-                                           self->finish();
-                                         } else {
-                                           self->discard_rest();
-                                         }
-                                       });
-}
-
-void WebSession::upgrade() {
-  beast::get_lowest_layer(stream_).expires_never();
+void WebSocketSession::start() {
   stream_.set_option(websocket::stream_base::timeout{host_.limits.handshake_time_max,
                                                      host_.limits.idle_time_max, true});
   stream_.set_option(websocket::stream_base::decorator([](websocket::response_type& response) {
-    response.set(http::field::server, "quire/" QUIRE_VERSION);
-    response.set(http::field::sec_websocket_protocol, wire::kSubprotocol);
+    response.set(beast::http::field::server, "quire/" QUIRE_VERSION);
+    response.set(beast::http::field::sec_websocket_protocol, wire::kSubprotocol);
   }));
   stream_.read_message_max(wire::kFrameBytesMax);
   stream_.auto_fragment(false);
-  stream_.async_accept(parser_->get(), [self = me()](ErrorCodeOf error) {
-    self->parser_.reset();
-    if (error) {
-      self->finish();
-      return;
-    }
-    self->is_open_ = true;
-    self->write_next();
-    if (!self->is_closing_) self->read();
-  });
+  stream_.async_accept(*request_, [self = me()](ErrorCodeOf error) { self->opened(error); });
+}
+
+void WebSocketSession::opened(ErrorCodeOf error) {
+  request_.reset();
+  if (error || phase_ != Phase::Opening) {
+    finish();
+    return;
+  }
+  phase_ = Phase::Open;
+  write_next();
+  read();
 }
 
 // ---- Reading.
 
 // Events do not count: they have a bound of their own, and a client must be heard beside a flood.
-bool WebSession::must_pause() const {
+bool WebSocketSession::must_pause() const {
   const SocketLimits& limits = host_.limits;
   return pending_count_ >= limits.pending_request_count_max ||
          pending_bytes_ >= limits.pending_request_bytes_max ||
          reply_bytes_ >= limits.unwritten_bytes_max || !host_.has_slot();
 }
 
-void WebSession::read() {
+void WebSocketSession::read() {
   if (must_pause()) {
     is_paused_ = true;
     // While nothing is read, silence says nothing of the client. Behind the ping at its half, to
@@ -265,33 +160,31 @@ void WebSession::read() {
     if (!std::exchange(is_listed_, true)) host_.pause(me());
     return;
   }
-  is_reading_ = true;
   stream_.async_read_some(buffer_, kReadBytes, [self = me()](ErrorCodeOf error, std::size_t) {
-    self->is_reading_ = false;
     self->part_read(error);
   });
 }
 
-void WebSession::read_again() {
-  if (!std::exchange(is_paused_, false) || !is_open_ || is_closing_) return;
+void WebSocketSession::read_again() {
+  if (!std::exchange(is_paused_, false) || phase_ != Phase::Open) return;
   set_idle_time(host_.limits.idle_time_max);
   read();
 }
 
 // From the next time on that Beast's timer is set, which was at most half of the idle time ago.
-void WebSession::set_idle_time(std::chrono::milliseconds time_max) {
+void WebSocketSession::set_idle_time(std::chrono::milliseconds time_max) {
   websocket::stream_base::timeout timeouts;
   stream_.get_option(timeouts);
   timeouts.idle_timeout = time_max;
   stream_.set_option(timeouts);
 }
 
-void WebSession::part_read(ErrorCodeOf error) {
+void WebSocketSession::part_read(ErrorCodeOf error) {
   if (error) {
     finish();
     return;
   }
-  if (is_closing_) return;
+  if (phase_ != Phase::Open) return;
   host_.partial_bytes -= std::exchange(partial_bytes_, 0);
   if (stream_.is_message_done()) {
     take_message();
@@ -307,10 +200,10 @@ void WebSession::part_read(ErrorCodeOf error) {
                          "partial_frame_bytes_total_max: too many frames are half sent");
     }
   }
-  if (!is_closing_) read();
+  if (phase_ == Phase::Open) read();
 }
 
-void WebSession::take_message() {
+void WebSocketSession::take_message() {
   const auto bytes = buffer_.data();
   const std::string_view view(static_cast<const char*>(bytes.data()), bytes.size());
   wire::DecodedRequest decoded = wire::decode_request(stream_.got_binary(), view);
@@ -321,8 +214,8 @@ void WebSession::take_message() {
   }
 }
 
-void WebSession::refuse(std::uint64_t id, const Error& error,
-                        std::optional<std::uint64_t> retry_after_ms) {
+void WebSocketSession::refuse(std::uint64_t id, const Error& error,
+                              std::optional<std::uint64_t> retry_after_ms) {
   if (id != 0) {
     wire::Failure failure{error.code(), std::string(error.message()), retry_after_ms};
     write(wire::Reply{id, std::move(failure)}, 0);
@@ -332,7 +225,7 @@ void WebSession::refuse(std::uint64_t id, const Error& error,
   close_after_writes(websocket::close_code::policy_error, "a frame without a readable id");
 }
 
-void WebSession::take_request(wire::Request request, std::uint64_t bytes) {
+void WebSocketSession::take_request(wire::Request request, std::uint64_t bytes) {
   Inbound inbound{connection_, {}, bytes};
   if (const auto* part = std::get_if<wire::Upload>(&request.body)) {
     auto program = upload_.add(*part, std::chrono::steady_clock::now());
@@ -360,18 +253,18 @@ void WebSession::take_request(wire::Request request, std::uint64_t bytes) {
 
 // ---- Writing.
 
-void WebSession::write(wire::ServerFrame frame, std::uint64_t charge) {
-  if (is_finished_) return;
+void WebSocketSession::write(wire::ServerFrame frame, std::uint64_t charge) {
+  if (phase_ == Phase::Finished) return;
   queue_.push_back({std::move(frame), charge});
   charged_bytes_ += charge;
   reply_bytes_ += queue_.back().reply_bytes();
   write_next();
 }
 
-void WebSession::write_next() {
-  if (is_writing_ || !is_open_ || is_close_sent_) return;
+void WebSocketSession::write_next() {
+  if (is_writing_ || (phase_ != Phase::Open && phase_ != Phase::Closing)) return;
   if (queue_.empty()) {
-    if (is_closing_) close();
+    if (phase_ == Phase::Closing) close();
     return;
   }
   is_writing_ = true;
@@ -384,7 +277,7 @@ void WebSession::write_next() {
 
 // Frames that wait for one another leave in one packet, behind which the peer wakes up once: the
 // kernel keeps what is written until the last of them is.
-void WebSession::hold_back(bool is_held) {
+void WebSocketSession::hold_back(bool is_held) {
   if (std::exchange(is_held_back_, is_held) == is_held) return;
   held_back_count_ = 0;
   const int value = is_held ? 1 : 0;
@@ -393,7 +286,7 @@ void WebSession::hold_back(bool is_held) {
                    &value, sizeof value);
 }
 
-void WebSession::written(ErrorCodeOf error) {
+void WebSocketSession::written(ErrorCodeOf error) {
   is_writing_ = false;
   if (error) {
     finish();
@@ -415,21 +308,21 @@ void WebSession::written(ErrorCodeOf error) {
 
 // ---- Closing.
 
-void WebSession::close_after_writes(websocket::close_code code, const std::string& reason) {
-  if (std::exchange(is_closing_, true)) return;
+void WebSocketSession::close_after_writes(websocket::close_code code, const std::string& reason) {
+  if (phase_ != Phase::Open) return;
+  phase_ = Phase::Closing;
   close_reason_ = websocket::close_reason(code, reason);
   write_next();
 }
 
-void WebSession::close() {
-  if (std::exchange(is_close_sent_, true)) return;
+void WebSocketSession::close() {
+  phase_ = Phase::CloseSent;
   stream_.async_close(close_reason_, [self = me()](ErrorCodeOf) { self->finish(); });
 }
 
-void WebSession::finish() {
-  if (std::exchange(is_finished_, true)) return;
-  is_open_ = false;
-  is_closing_ = true;
+void WebSocketSession::finish() {
+  if (phase_ == Phase::Finished) return;
+  phase_ = Phase::Finished;
   host_.partial_bytes -= std::exchange(partial_bytes_, 0);
   if (!is_writing_) queue_.clear();
   beast::get_lowest_layer(stream_).close();
@@ -438,8 +331,10 @@ void WebSession::finish() {
 
 }  // namespace
 
-SessionHandle make_session(SessionHost& host, Socket socket, ConnectionId id, bool is_refused) {
-  return std::make_shared<WebSession>(host, std::move(socket), id, is_refused);
+SessionHandle make_websocket_session(SessionHost& host, TcpStream stream,
+                                     ConnectionHandle connection, UpgradeRequest request) {
+  return std::make_shared<WebSocketSession>(host, std::move(stream), std::move(connection),
+                                            std::move(request));
 }
 
 }  // namespace quire::server
