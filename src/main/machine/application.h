@@ -47,8 +47,8 @@ class Application {
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
 
-  // Launches for the command line: stop 1 of the walk. A server's clients launch through Gateway
-  // (src/application/server/gateway_requests.cc). The client outlives the instance.
+  // Launches for the command line: stop 1 of the walk. A server's clients launch through ClientDesk
+  // (src/application/server/client_requests.cc). The client outlives the instance.
   Result<lifecycle::InstanceId> launch(lifecycle::LaunchRequest request, service::Listener& client);
   lifecycle::InstanceManager& manager();
   lifecycle::EngineLoop& loop();

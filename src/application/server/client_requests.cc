@@ -3,15 +3,16 @@
 #include <array>
 #include <utility>
 
-#include "application/server/gateway_parts.h"
+#include "application/server/client_desk_parts.h"
+#include "application/server/launch_limits.h"
+#include "application/server/status_reply.h"
 #include "base/check.h"
 #include "base/clock.h"
 
 namespace quire::server {
 namespace {
 
-constexpr std::size_t kToldNameCountMax = 16;  // Of programs, to who asks for one that is not here.
-constexpr std::size_t kNameBytes = 16;         // Random ones of an instance's name; 32 hex digits.
+constexpr std::size_t kNameBytes = 16;  // Random ones of an instance's name; 32 hex digits.
 // When the same may succeed: a program has received some, a socket has taken some, one is compiled.
 constexpr std::uint64_t kReceivedRetryMs = 20;
 constexpr std::uint64_t kSocketRetryMs = 100;
@@ -51,31 +52,13 @@ wire::ReplyBody reply_of(Result<void> result) {
 
 }  // namespace
 
-wire::InstanceReply Gateway::reply_about(const Instance& instance) const {
+wire::InstanceReply ClientDesk::reply_about(const Instance& instance) const {
   return {static_cast<std::uint64_t>(instance.id), instance.name, instance.program,
           instance.is_detached};
 }
 
-Result<Digest> Gateway::digest_of(const wire::ProgramName& program) const {
-  if (program.digest) return *program.digest;
-  const auto found = programs_.find(program.name);
-  if (found != programs_.end()) return found->second.digest;
-  std::string known;
-  std::size_t told_count = 0;
-  for (const auto& [name, named] : programs_) {
-    if (++told_count > kToldNameCountMax) {
-      known += ", and " + std::to_string(programs_.size() - kToldNameCountMax) + " more";
-      break;
-    }
-    known += (known.empty() ? "" : ", ") + name;
-  }
-  return Error(ErrorCode::NotFound,
-               "no program is named \"" + program.name + "\" here" +
-                   (known.empty() ? "; none has a name: upload it" : "; there are: " + known));
-}
-
-Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::FindProgram& request) {
-  const Result<Digest> digest = digest_of(request.program);
+ClientDesk::Outcome ClientDesk::answer(Client&, std::uint64_t, wire::FindProgram& request) {
+  const Result<Digest> digest = names_of_programs_.digest_of(request.program);
   if (!digest.ok()) return wire::ProgramReply{};
   wire::ProgramReply reply{digest.value(), wire::ProgramState::Unknown, 0};
   const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(digest.value());
@@ -87,12 +70,12 @@ Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::FindProgram& requ
 }
 
 // Parts are put together on the io thread (upload_buffer.h).
-Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::Upload&) {
+ClientDesk::Outcome ClientDesk::answer(Client&, std::uint64_t, wire::Upload&) {
   QUIRE_CHECK(false, "the io thread hands on complete programs");
   return std::nullopt;
 }
 
-Gateway::Outcome Gateway::program_arrived(Client& client, ProgramBytes& program) {
+ClientDesk::Outcome ClientDesk::program_arrived(Client& client, ProgramBytes& program) {
   const Result<lifecycle::ProgramId> id =
       parts_.manager.request_program(std::move(program.wasm), program.digest);
   if (!id.ok()) {
@@ -101,39 +84,20 @@ Gateway::Outcome Gateway::program_arrived(Client& client, ProgramBytes& program)
   }
   const Result<lifecycle::ProgramState> state = parts_.manager.program_state(id.value());
   if (!state.ok()) return failure(state.error());
-  // One that was forgotten has another id now.
-  for (const auto& [name, named] : programs_) {
-    if (named.digest == program.digest) parts_.manager.name_program(name, id.value());
-  }
+  names_of_programs_.arrived(id.value(), program.digest);
   if (state.value() == lifecycle::ProgramState::Compiling) {
-    return park({client.connection->id, program.id, id.value(), program.digest, {}});
+    return park({client.peer.connection->id, program.id, id.value(), program.digest, {}});
   }
   return wire::ProgramReply{program.digest, wire::ProgramState::Ready, 0};
 }
 
-Gateway::Outcome Gateway::answer(Client&, std::uint64_t, wire::NameProgram& request) {
+ClientDesk::Outcome ClientDesk::answer(Client&, std::uint64_t, wire::NameProgram& request) {
   const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(request.program);
   if (!program) return failure(not_here(request.program));
-  const auto found = programs_.find(request.name);
-  if (found == programs_.end()) {
-    if (programs_.size() >= limits_.program_name_count_max) {
-      return failure(Error(ErrorCode::QuotaExceeded,
-                           "program_name_count_max: " + std::to_string(programs_.size()) +
-                               " programs have names here; give another program one of them"));
-    }
-    programs_.emplace(request.name, NamedProgram{request.program, false});
-  } else if (!found->second.is_operators) {
-    found->second.digest = request.program;
-  } else if (found->second.digest != request.program) {
-    return failure(
-        Error(ErrorCode::AlreadyExists, "the operator of this server named another program \"" +
-                                            request.name + "\"; choose another name"));
-  }
-  parts_.manager.name_program(request.name, *program);
-  return wire::Done{};
+  return reply_of(names_of_programs_.name_by_client(request.name, *program, request.program));
 }
 
-Gateway::Outcome Gateway::park(Waiting waiting) {
+ClientDesk::Outcome ClientDesk::park(Waiting waiting) {
   if (waiting_.size() >= limits_.waiting_request_count_max) {
     return failure(Error(ErrorCode::Unavailable,
                          "waiting_request_count_max: " + std::to_string(waiting_.size()) +
@@ -155,7 +119,7 @@ Gateway::Outcome Gateway::park(Waiting waiting) {
 }
 
 // Those whose program is compiled, or never will be.
-bool Gateway::serve_waiting() {
+bool ClientDesk::serve_waiting() {
   const std::uint64_t compilations = parts_.manager.compiled_count();
   if (compilations == served_compilations_) return false;
   const std::uint64_t start_ns = parts_.clock.now_ns();
@@ -177,71 +141,35 @@ bool Gateway::serve_waiting() {
     } else if (waiting.launch) {
       reply = launch(client, waiting.program, waiting.digest, *waiting.launch);
     }
-    push(client, wire::Reply{waiting.id, std::move(reply)});
+    outlet_.push(client.peer, wire::Reply{waiting.id, std::move(reply)});
   }
   served_compilations_ = compilations;
   return any;
 }
 
-namespace {
-
-struct Bound {
-  const char* name;
-  const std::optional<std::uint64_t>& wanted;
-  std::uint64_t allowed;
-};
-
-Result<std::uint64_t> within(const Bound& bound) {
-  if (!bound.wanted) return bound.allowed;
-  if (*bound.wanted <= bound.allowed) return *bound.wanted;
-  return Error(ErrorCode::OutOfRange,
-               std::string(bound.name) + ": " + std::to_string(*bound.wanted) +
-                   " wanted, this server allows " + std::to_string(bound.allowed));
-}
-
-}  // namespace
-
-Result<lifecycle::InstanceLimits> Gateway::limits_of(control::TenantId tenant,
-                                                     const wire::LaunchLimits& wanted) const {
-  const auto own = limits_.tenant_instances.find(tenant);
-  lifecycle::InstanceLimits limits =
-      own == limits_.tenant_instances.end() ? limits_.instance : own->second;
-  limits.memory_bytes_max =
-      TRY(within({"memory_bytes_max", wanted.memory_bytes_max, limits.memory_bytes_max}));
-  limits.cpu_ns_max = TRY(within({"cpu_ns_max", wanted.cpu_ns_max, limits.cpu_ns_max}));
-  limits.cpu_ns_between_waits_max =
-      TRY(within({"cpu_ns_between_waits_max", wanted.cpu_ns_between_waits_max,
-                  limits.cpu_ns_between_waits_max}));
-  limits.guest.output_bytes_max =
-      TRY(within({"output_bytes_max", wanted.output_bytes_max, limits.guest.output_bytes_max}));
-  limits.control.page_count_max = static_cast<std::uint32_t>(
-      TRY(within({"page_count_max", wanted.page_count_max, limits.control.page_count_max})));
-  return limits;
-}
-
-Gateway::Outcome Gateway::answer(Client& client, std::uint64_t id, wire::Launch& request) {
-  Result<Digest> digest = digest_of(request.program);
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t id, wire::Launch& request) {
+  Result<Digest> digest = names_of_programs_.digest_of(request.program);
   if (!digest.ok()) return failure(digest.error());
   const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(digest.value());
   if (!program) return failure(not_here(digest.value()));
   const Result<lifecycle::ProgramState> state = parts_.manager.program_state(*program);
   if (state.ok() && state.value() == lifecycle::ProgramState::Compiling) {
-    return park({client.connection->id, id, *program, digest.value(), std::move(request)});
+    return park({client.peer.connection->id, id, *program, digest.value(), std::move(request)});
   }
   return launch(client, *program, digest.value(), request);
 }
 
-wire::ReplyBody Gateway::launch(Client& client, lifecycle::ProgramId program, const Digest& digest,
-                                wire::Launch& request) {
+wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
+                                   const Digest& digest, wire::Launch& request) {
   const auto refuse = [&](const Error& error, std::optional<std::uint64_t> retry = std::nullopt) {
     ++refused_count_;
     return failure(error, retry);
   };
-  if (stage_ != Stage::Serving) {
+  if (!takes_launches_) {
     return refuse(Error(ErrorCode::Unavailable, "the server is shutting down"));
   }
   const Result<lifecycle::InstanceLimits> limits =
-      limits_of(control::TenantId{request.tenant}, request.limits);
+      limits_of(limits_, control::TenantId{request.tenant}, request.limits);
   if (!limits.ok()) return refuse(limits.error());
   // Whoever reaches a server without keys is its operator, and may say for whom it launches.
   const control::TenantId tenant{request.tenant};
@@ -279,7 +207,7 @@ wire::ReplyBody Gateway::launch(Client& client, lifecycle::ProgramId program, co
   return reply;
 }
 
-Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Send& request) {
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Send& request) {
   const Result<Instance*> instance = find(client, request.instance);
   if (!instance.ok()) return failure(instance.error());
   Result<void> sent = parts_.manager.send_to(instance.value()->id, std::move(request.bytes));
@@ -289,14 +217,14 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Send& requ
   return reply_of(std::move(sent));
 }
 
-Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::CloseInput& request) {
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::CloseInput& request) {
   const Result<Instance*> instance = find(client, request.instance);
   if (!instance.ok()) return failure(instance.error());
   return reply_of(parts_.manager.close_input(instance.value()->id));
 }
 
 // The reply comes once there is room for another part.
-Gateway::Outcome Gateway::answer(Client& client, std::uint64_t id, wire::SendFile& request) {
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t id, wire::SendFile& request) {
   const Result<Instance*> instance = find(client, request.instance);
   if (!instance.ok()) return failure(instance.error());
   const lifecycle::InstanceId number = instance.value()->id;
@@ -311,13 +239,13 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t id, wire::SendFil
   return std::nullopt;
 }
 
-void Gateway::reply_to_file(lifecycle::InstanceId instance, wire::ReplyBody reply) {
+void ClientDesk::reply_to_file(lifecycle::InstanceId instance, wire::ReplyBody reply) {
   const auto waiting = file_replies_.extract(instance);
   if (waiting.empty()) return;
-  push(*instance_of(instance).client, wire::Reply{waiting.mapped(), std::move(reply)});
+  outlet_.push(instance_of(instance).client->peer, wire::Reply{waiting.mapped(), std::move(reply)});
 }
 
-bool Gateway::serve_file_replies() {
+bool ClientDesk::serve_file_replies() {
   std::vector<lifecycle::InstanceId> ready;
   for (const auto& [instance, request] : file_replies_) {
     if (parts_.manager.has_file_room(instance)) ready.push_back(instance);
@@ -328,7 +256,7 @@ bool Gateway::serve_file_replies() {
   return !ready.empty();
 }
 
-Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Attach& request) {
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Attach& request) {
   const auto found = names_.find(request.name);
   if (found == names_.end() || instance_of(found->second).is_discarded) {
     return failure(Error(ErrorCode::NotFound,
@@ -351,7 +279,7 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Attach& re
   return reply_about(instance);
 }
 
-Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Detach& request) {
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Detach& request) {
   const Result<Instance*> instance = find(client, request.instance);
   if (!instance.ok()) return failure(instance.error());
   reply_to_file(instance.value()->id, wire::Done{});
@@ -360,14 +288,14 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Detach& re
   return wire::Done{};
 }
 
-Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Abort& request) {
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Abort& request) {
   const Result<Instance*> instance = find(client, request.instance);
   if (!instance.ok()) return failure(instance.error());
   return reply_of(parts_.manager.kill(instance.value()->id, "aborted by its client"));
 }
 
-Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::List&) {
-  if (!has_room(client)) return unread(sockets_);
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::List&) {
+  if (!outlet_.has_room(client.peer)) return unread(sockets_);
   wire::InstanceList list;
   for (const lifecycle::InstanceId id : client.instances) {
     if (list.instances.size() == wire::kListedInstanceCountMax) break;
@@ -377,61 +305,10 @@ Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::List&) {
   return list;
 }
 
-namespace {
-
-constexpr const char* kStages[] = {"queued", "ready", "background", "parked", "ended"};
-static_assert(static_cast<int>(lifecycle::Stage::Ended) + 1 == std::size(kStages));
-
-// On the wire a count is below 2^53; above there is no limit that anybody could reach.
-constexpr std::uint64_t kCountMax = (std::uint64_t{1} << 53) - 1;
-
-wire::Figures figures_of(const std::vector<hostcalls::LimitUse>& uses) {
-  wire::Figures figures;
-  for (const hostcalls::LimitUse& each : uses) {
-    wire::Figure& figure = figures[each.name];
-    figure.used = std::min(each.used.value(), kCountMax);
-    if (each.maximum <= kCountMax) figure.maximum = each.maximum;
-  }
-  return figures;
-}
-
-wire::StatusDetail detail_of(const lifecycle::Usage& usage,
-                             const control::ControlStatistics& control) {
-  wire::StatusDetail detail;
-  detail.figures = {{"queued_count", {usage.queued_count, {}}},
-                    {"ready_count", {usage.ready_count, {}}},
-                    {"background_count", {usage.background_count, {}}},
-                    {"parked_count", {usage.parked_count, {}}},
-                    {"ended_count", {usage.ended_count, {}}},
-                    {"batch_count", {control.batch_count, {}}},
-                    {"pass_count", {control.pass_count, {}}},
-                    {"row_count", {control.row_count, {}}},
-                    {"device_ns", {control.device_ns, {}}},
-                    {"scheduler_ns", {control.scheduler_ns, {}}},
-                    {"cold_page_count", {control.page_count_cold, {}}},
-                    {"suspension_count", {control.suspension_count, {}}},
-                    {"lost_token_count", {control.lost_token_count, {}}}};
-  for (const lifecycle::TenantUsage& each : usage.tenants) {
-    if (detail.tenants.size() == wire::kToldTenantCountMax) break;
-    detail.tenants.push_back(
-        {static_cast<std::uint32_t>(each.tenant), each.weight, figures_of(each.figures)});
-  }
-  for (const lifecycle::InstanceUsage& each : usage.instances) {
-    detail.instances.push_back(
-        {static_cast<std::uint64_t>(each.id), static_cast<std::uint32_t>(each.tenant),
-         static_cast<std::uint64_t>(each.parent), each.program,
-         kStages[static_cast<std::size_t>(each.stage)], figures_of(each.figures)});
-  }
-  detail.left_out_count = usage.left_out_count;
-  return detail;
-}
-
-}  // namespace
-
 // What all tenants hold is the operator's to know, and on a server without keys that is whoever
 // reaches it.
-Gateway::Outcome Gateway::answer(Client& client, std::uint64_t, wire::Status& request) {
-  if (request.detail && !has_room(client)) return unread(sockets_);
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Status& request) {
+  if (request.detail && !outlet_.has_room(client.peer)) return unread(sockets_);
   const control::ControlStatistics control = parts_.control.statistics();
   wire::StatusReply status;
   status.version = QUIRE_VERSION;

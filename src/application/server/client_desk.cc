@@ -1,0 +1,303 @@
+#include "application/server/client_desk.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "application/server/client_desk_parts.h"
+#include "base/check.h"
+#include "base/utf8.h"
+
+namespace quire::server {
+
+ClientDesk::ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
+                       const SocketLimits& sockets, const ServiceLimits& limits)
+    : parts_(parts),
+      outlet_(outlet),
+      names_of_programs_(programs),
+      sockets_(sockets),
+      limits_(limits),
+      begun_ns_(parts.clock.now_ns()) {}
+
+ClientDesk::~ClientDesk() = default;
+
+bool ClientDesk::turn() {
+  bool any = serve_waiting();
+  any |= serve_file_replies();
+  any |= fire_deadlines();
+  any |= offer_again();
+  return any;
+}
+
+std::optional<std::uint64_t> ClientDesk::next_timer_ns() const {
+  return deadlines_.empty() ? std::nullopt : std::optional(deadlines_.begin()->first);
+}
+
+void ClientDesk::handle(Inbound& inbound) {
+  if (std::holds_alternative<Gone>(inbound.body)) {
+    client_gone(inbound.connection);
+    return;
+  }
+  Client& client = client_of(inbound.connection);
+  std::uint64_t id = 0;
+  Outcome outcome;
+  if (auto* program = std::get_if<ProgramBytes>(&inbound.body)) {
+    id = program->id;
+    outcome = program_arrived(client, *program);
+  } else {
+    auto& request = std::get<wire::Request>(inbound.body);
+    id = request.id;
+    outcome = std::visit([&](auto& body) { return answer(client, id, body); }, request.body);
+  }
+  if (outcome) {
+    outlet_.push(client.peer, wire::Reply{id, std::move(*outcome)}, inbound.bytes);
+  } else {
+    outlet_.push_control({client.peer.connection, Parked{}, 0, inbound.bytes});
+  }
+}
+
+// ---- Clients.
+
+ClientDesk::Client& ClientDesk::client_of(const ConnectionHandle& connection) {
+  std::unique_ptr<Client>& client = clients_[connection->id];
+  if (client == nullptr) {
+    client = std::make_unique<Client>();
+    client->peer.connection = connection;
+  }
+  return *client;
+}
+
+void ClientDesk::client_gone(const ConnectionHandle& connection) {
+  std::erase_if(waiting_, [&](const Waiting& each) { return each.connection == connection->id; });
+  const auto found = clients_.find(connection->id);
+  if (found != clients_.end()) {
+    for (const lifecycle::InstanceId id : std::exchange(found->second->instances, {})) {
+      Instance& instance = instance_of(id);
+      part(instance, instance.is_detached);
+    }
+    clients_.erase(found);
+  }
+  refusing_.erase(connection->id);
+  outlet_.push_control({connection, Forget{}, 0, std::nullopt});
+}
+
+bool ClientDesk::offer_again() {
+  bool any = false;
+  for (auto at = refusing_.begin(); at != refusing_.end();) {
+    Client& client = *clients_.at(*at);
+    if (!outlet_.has_room(client.peer) && !outlet_.wait_for_room(client.peer)) {
+      ++at;
+      continue;
+    }
+    at = refusing_.erase(at);
+    any = true;
+    for (const lifecycle::InstanceId id : std::exchange(client.refused, {})) {
+      const auto found = instances_.find(id);
+      if (found == instances_.end() || found->second->client != &client) continue;
+      found->second->is_refused = false;
+      parts_.manager.client_ready(id);
+    }
+  }
+  return any;
+}
+
+// ---- Instances.
+
+ClientDesk::Instance& ClientDesk::instance_of(lifecycle::InstanceId id) {
+  const auto found = instances_.find(id);
+  QUIRE_CHECK(found != instances_.end(), "W1");
+  return *found->second;
+}
+
+Result<ClientDesk::Instance*> ClientDesk::find(const Client& client, std::uint64_t number) {
+  const lifecycle::InstanceId id{number};
+  if (client.instances.contains(id)) return &instance_of(id);
+  return Error(ErrorCode::NotFound, "instance " + std::to_string(number) +
+                                        " is not attached to this connection, or has ended");
+}
+
+void ClientDesk::set_deadline(Instance& instance, std::optional<std::uint64_t> deadline_ns) {
+  if (instance.deadline_ns) deadlines_.erase({*instance.deadline_ns, instance.id});
+  if (deadline_ns) deadlines_.emplace(*deadline_ns, instance.id);
+  instance.deadline_ns = deadline_ns;
+}
+
+// The instance has no client from here on; its connection no longer counts it.
+void ClientDesk::part(Instance& instance, bool is_detached) {
+  file_replies_.erase(instance.id);
+  instance.client = nullptr;
+  instance.is_refused = false;
+  instance.is_detached = is_detached;
+  const std::uint64_t now_ns = parts_.clock.now_ns();
+  if (is_stopping_) {
+    discard(instance);
+  } else if (!is_detached) {
+    set_deadline(instance, now_ns + nanoseconds_of(limits_.grace));
+    // One that has ended needs not be told.
+    (void)parts_.manager
+        .client_left(instance.id, "the client is gone; the program is stopped in " +
+                                      std::to_string(limits_.grace.count()) +
+                                      " ms unless one attaches")
+        .ok();
+  } else if (parts_.manager.has_ended(instance.id)) {
+    set_deadline(instance, now_ns + nanoseconds_of(limits_.keep));
+  }
+}
+
+// No client will take its output.
+void ClientDesk::discard(Instance& instance) {
+  set_deadline(instance, std::nullopt);
+  instance.is_discarded = true;
+  parts_.manager.client_ready(instance.id);
+}
+
+bool ClientDesk::fire_deadlines() {
+  const std::uint64_t now_ns = parts_.clock.now_ns();
+  bool any = false;
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now_ns) {
+    Instance& instance = instance_of(deadlines_.begin()->second);
+    if (!parts_.manager.has_ended(instance.id)) {
+      QUIRE_CHECK(parts_.manager.kill(instance.id, "its client is gone").ok(), "it has not ended");
+    }
+    discard(instance);
+    any = true;
+  }
+  return any;
+}
+
+// ---- What instances say.
+
+bool ClientDesk::may_tell(Instance& instance) {
+  Client* client = instance.client;
+  if (client == nullptr) {
+    if (instance.is_detached && !instance.deadline_ns && parts_.manager.has_ended(instance.id)) {
+      set_deadline(instance, parts_.clock.now_ns() + nanoseconds_of(limits_.keep));
+    }
+    return false;
+  }
+  if (outlet_.has_room(client->peer)) return true;
+  if (!std::exchange(instance.is_refused, true)) client->refused.push_back(instance.id);
+  refusing_.insert(client->peer.connection->id);
+  // If the socket took all in between, nothing else would wake us.
+  if (outlet_.wait_for_room(client->peer)) outlet_.wake_engine();
+  return false;
+}
+
+bool ClientDesk::heard(lifecycle::InstanceId id, const service::Said& said) {
+  Instance& instance = instance_of(id);
+  if (!instance.is_discarded) {
+    if (!may_tell(instance)) return false;
+    std::visit([&](const auto& each) { tell(instance, each); }, said);
+  }
+  if (std::holds_alternative<service::Ended>(said)) forget(instance);
+  return true;
+}
+
+void ClientDesk::tell(Instance& instance, const service::Message& said) {
+  outlet_.push(instance.client->peer,
+               wire::MessageEvent{instance.number(), std::string(said.bytes)});
+}
+
+void ClientDesk::tell(Instance& instance, const service::LogLine& said) {
+  outlet_.push(instance.client->peer,
+               wire::LogEvent{instance.number(), said.source, said.level, std::string(said.text)});
+}
+
+void ClientDesk::tell(Instance& instance, const service::SentPart& said) {
+  outlet_.push(
+      instance.client->peer,
+      wire::FileEvent{instance.number(), said.file,
+                      wire::FilePart{std::string(said.name), std::string(said.media_type),
+                                     said.file_bytes, said.offset, std::string(said.bytes)}});
+}
+
+void ClientDesk::tell(Instance& instance, const service::DroppedFile& said) {
+  outlet_.push(instance.client->peer, wire::FileDroppedEvent{instance.number(), said.file});
+}
+
+namespace {
+
+constexpr std::size_t kEndMessageBytesMax = 16u << 10;
+
+// What is escaped in the frame takes twice as many bytes there at most, and fits its header.
+std::string beginning_of(const std::string& message) {
+  std::string text = printable_lines(message.substr(0, kEndMessageBytesMax));
+  text.resize(utf8_valid_bytes(std::string_view(text).substr(0, kEndMessageBytesMax)));
+  return text;
+}
+
+}  // namespace
+
+void ClientDesk::tell(Instance& instance, const service::Ended& said) {
+  reply_to_file(instance.id, has_ended());
+  wire::EndedEvent event{instance.number(), said.end};
+  event.end.message = beginning_of(said.end.message);
+  outlet_.push(instance.client->peer, std::move(event));
+}
+
+void ClientDesk::forget(Instance& instance) {
+  const lifecycle::InstanceId id = instance.id;
+  file_replies_.erase(id);
+  set_deadline(instance, std::nullopt);
+  if (instance.client != nullptr) instance.client->instances.erase(id);
+  names_.erase(instance.name);
+  instances_.erase(id);
+}
+
+// ---- The end.
+
+void ClientDesk::refuse_launches() {
+  takes_launches_ = false;
+}
+
+void ClientDesk::stop_all(const char* reason) {
+  is_stopping_ = true;
+  for (const auto& [id, instance] : instances_) {
+    if (!parts_.manager.has_ended(id)) {
+      QUIRE_CHECK(parts_.manager.kill(id, reason).ok(), "it has not ended");
+    }
+    if (instance->client == nullptr) discard(*instance);
+  }
+}
+
+void ClientDesk::discard_all() {
+  for (const auto& [id, instance] : instances_) discard(*instance);
+}
+
+// ---- For tests.
+
+ClientDesk::Counts ClientDesk::counts() const {
+  return {clients_.size(), instances_.size(), waiting_.size(), deadlines_.size(),
+          file_replies_.size()};
+}
+
+void ClientDesk::verify() const {
+  std::size_t attached = 0;
+  std::size_t deadlines = 0;
+  for (const auto& [id, instance] : instances_) {
+    QUIRE_CHECK(names_.at(instance->name) == id, "W3");
+    if (instance->client != nullptr) {
+      ++attached;
+      QUIRE_CHECK(instance->client->instances.contains(id), "W1");
+      QUIRE_CHECK(!instance->deadline_ns, "W4");
+    } else if (!instance->is_discarded) {
+      const bool runs_alone = instance->is_detached && !parts_.manager.has_ended(id);
+      QUIRE_CHECK(instance->deadline_ns || runs_alone, "W2");
+    }
+    if (instance->deadline_ns) {
+      ++deadlines;
+      QUIRE_CHECK(deadlines_.contains({*instance->deadline_ns, id}), "W4");
+    }
+  }
+  QUIRE_CHECK(deadlines == deadlines_.size(), "W4");
+  QUIRE_CHECK(names_.size() == instances_.size(), "W3");
+  for (const auto& [id, client] : clients_) {
+    QUIRE_CHECK(client->peer.connection->id == id, "W1");
+    attached -= client->instances.size();
+  }
+  QUIRE_CHECK(attached == 0, "W1");
+  for (const auto& [id, request] : file_replies_) {
+    QUIRE_CHECK(instances_.at(id)->client != nullptr, "W5");
+  }
+}
+
+}  // namespace quire::server

@@ -1,0 +1,130 @@
+#pragma once
+// ClientDesk serves the clients of WebSockets: it turns their requests into launches, messages and
+// ends, and what instances say into frames for the client that is attached to each.
+//
+// Owns     who is attached to which instance, the instances' secret names, and the times at which
+//          one without a client is stopped.
+// Thread   engine thread only.
+// Errors   of a request become its reply; nothing here fails.
+//
+// Invariants, all checked by verify():
+//   W1  An instance is among those of its client's connection, and of no other.
+//   W2  An instance without a client has a deadline, unless it is detached and still runs.
+//   W3  Names are unique and lead to their instances.
+//   W4  Every deadline is that of one instance.
+//   W5  Only an instance with a client has a reply that waits for room.
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "application/server/gateway_parts.h"
+#include "application/server/outlet.h"
+#include "application/server/program_names.h"
+#include "application/server/server_limits.h"
+#include "service/listener.h"
+
+namespace quire::server {
+
+class ClientDesk final : public service::Listener {
+ public:
+  // All of it outlives the desk.
+  ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
+             const SocketLimits& sockets, const ServiceLimits& limits);
+  ~ClientDesk() override;
+
+  // A request of a client, or the word that it is gone.
+  void handle(Inbound& inbound);
+  // What is due without a request. True if anything was done.
+  bool turn();
+  std::optional<std::uint64_t> next_timer_ns() const;
+  bool heard(lifecycle::InstanceId instance, const service::Said& said) override;
+
+  // At a shutdown, in this order.
+  void refuse_launches();
+  void stop_all(const char* reason);  // From here on output without a client is discarded.
+  void discard_all();
+
+  // For tests: what is held for connections and instances.
+  struct Counts {
+    std::size_t connections = 0, instances = 0, waiting = 0, deadlines = 0, file_replies = 0;
+    bool operator==(const Counts&) const = default;
+  };
+  Counts counts() const;
+  void verify() const;
+
+ private:
+  struct Client;
+  struct Instance;
+  struct Waiting;
+  // A reply, or none if it comes later.
+  using Outcome = std::optional<wire::ReplyBody>;
+
+  Outcome answer(Client& client, std::uint64_t id, wire::FindProgram& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::Upload& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::NameProgram& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::Launch& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::Send& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::CloseInput& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::SendFile& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::Attach& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::Detach& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::Abort& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::List& request);
+  Outcome answer(Client& client, std::uint64_t id, wire::Status& request);
+  Outcome program_arrived(Client& client, ProgramBytes& program);
+
+  Outcome park(Waiting waiting);
+  wire::InstanceReply reply_about(const Instance& instance) const;
+  wire::ReplyBody launch(Client& client, lifecycle::ProgramId program, const Digest& digest,
+                         wire::Launch& request);
+  bool serve_waiting();
+  bool serve_file_replies();
+  void reply_to_file(lifecycle::InstanceId instance, wire::ReplyBody reply);
+
+  Client& client_of(const ConnectionHandle& connection);
+  void client_gone(const ConnectionHandle& connection);
+  // The client's instance with that number, or why there is none.
+  Result<Instance*> find(const Client& client, std::uint64_t number);
+  Instance& instance_of(lifecycle::InstanceId id);
+  void part(Instance& instance, bool is_detached);
+  void set_deadline(Instance& instance, std::optional<std::uint64_t> deadline_ns);
+  bool fire_deadlines();
+  void discard(Instance& instance);
+
+  void tell(Instance& instance, const service::Message& said);
+  void tell(Instance& instance, const service::LogLine& said);
+  void tell(Instance& instance, const service::SentPart& said);
+  void tell(Instance& instance, const service::DroppedFile& said);
+  void tell(Instance& instance, const service::Ended& said);
+  void forget(Instance& instance);
+  bool may_tell(Instance& instance);
+  bool offer_again();
+
+  const GatewayParts parts_;
+  Outlet& outlet_;
+  ProgramNames& names_of_programs_;
+  const SocketLimits sockets_;
+  const ServiceLimits limits_;
+  const std::uint64_t begun_ns_;
+  std::unordered_map<ConnectionId, std::unique_ptr<Client>> clients_;
+  std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Instance>> instances_;
+  std::unordered_map<std::string, lifecycle::InstanceId> names_;
+  std::set<std::pair<std::uint64_t, lifecycle::InstanceId>> deadlines_;
+  std::list<Waiting> waiting_;  // In the order in which they came.
+  // How many compilations the manager had done when all that wait were last looked at.
+  std::uint64_t served_compilations_ = 0;
+  // The reply to a part of a file, until its program has room for another; at most one an instance.
+  std::unordered_map<lifecycle::InstanceId, std::uint64_t> file_replies_;  // Ids of requests.
+  std::set<ConnectionId> refusing_;  // Whose sockets take no more, while an instance has more.
+  std::uint64_t launched_count_ = 0;
+  std::uint64_t refused_count_ = 0;
+  bool takes_launches_ = true;
+  bool is_stopping_ = false;
+};
+
+}  // namespace quire::server

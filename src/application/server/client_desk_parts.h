@@ -1,0 +1,57 @@
+#pragma once
+// What the desk knows of a client and of an instance. For client_desk.cc and client_requests.cc alone.
+#include <deque>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "application/server/client_desk.h"
+
+namespace quire::server {
+
+struct ClientDesk::Client {
+  Peer peer;
+  std::set<lifecycle::InstanceId> instances;
+  std::deque<lifecycle::InstanceId> refused;  // Have more to say than the socket takes.
+};
+
+struct ClientDesk::Instance {
+  lifecycle::InstanceId id{};
+  std::string name;
+  Digest program{};
+  Client* client = nullptr;
+  bool is_detached = false;   // Outlives its client.
+  bool is_refused = false;    // Among the client's `refused`.
+  bool is_discarded = false;  // No client will take its output.
+  std::optional<std::uint64_t> deadline_ns;
+
+  std::uint64_t number() const { return static_cast<std::uint64_t>(id); }
+};
+
+// A request that waits for a program to be compiled.
+struct ClientDesk::Waiting {
+  ConnectionId connection{};
+  std::uint64_t id = 0;
+  lifecycle::ProgramId program{};
+  Digest digest{};
+  std::optional<wire::Launch> launch;  // None: the program's own upload.
+
+  std::uint64_t argument_bytes() const {
+    if (!launch) return 0;
+    std::uint64_t bytes = 0;
+    for (const std::string& each : launch->arguments) bytes += sizeof each + each.size();
+    return bytes;
+  }
+};
+
+inline wire::ReplyBody failure(const Error& error,
+                               std::optional<std::uint64_t> retry_after_ms = std::nullopt) {
+  return wire::Failure{error.code(), std::string(error.message()), retry_after_ms};
+}
+
+// To a part of a file that no program will read.
+inline wire::ReplyBody has_ended() {
+  return failure(Error(ErrorCode::NotFound, "the program has ended"));
+}
+
+}  // namespace quire::server

@@ -1,0 +1,47 @@
+#pragma once
+// Outlet hands frames to connections, and knows how much each has not taken.
+//
+// Thread   engine thread only.
+// Bound    link.h says why no push is refused. An event is pushed only while its connection has room.
+#include <cstdint>
+#include <optional>
+
+#include "application/server/link.h"
+
+namespace quire::server {
+
+// A connection, as the engine sees it.
+struct Peer {
+  ConnectionHandle connection;
+  std::uint64_t pushed_bytes = 0;  // Charges of all frames.
+};
+
+class Outlet {
+ public:
+  Outlet(Link& link, const SocketLimits& limits) : link_(link), limits_(limits) {}
+
+  bool has_room(const Peer& peer) const {
+    return peer.pushed_bytes - peer.connection->written_bytes.load() < limits_.unwritten_bytes_max;
+  }
+  // The engine is woken once the connection has taken some. True if it has meanwhile.
+  bool wait_for_room(Peer& peer) {
+    // The flag goes up before the second look, so that no change between them is lost.
+    peer.connection->engine_waits.store(true);
+    return has_room(peer);
+  }
+  void wake_engine() { link_.engine_wakeup.notify(); }
+
+  // `request_bytes`: of the request that the frame answers, unless it was parked.
+  void push(Peer& peer, wire::ServerFrame frame,
+            std::optional<std::uint64_t> request_bytes = std::nullopt);
+  void push_control(Outbound outbound);
+  // Lets the io thread look, if anything was pushed since the last call.
+  void hand_out();
+
+ private:
+  Link& link_;
+  const SocketLimits limits_;
+  bool has_pushed_ = false;
+};
+
+}  // namespace quire::server

@@ -1,0 +1,61 @@
+#include "application/server/status_reply.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+#include "wire/frames.h"
+
+namespace quire::server {
+namespace {
+
+constexpr const char* kStages[] = {"queued", "ready", "background", "parked", "ended"};
+static_assert(static_cast<int>(lifecycle::Stage::Ended) + 1 == std::size(kStages));
+
+// On the wire a count is below 2^53; above there is no limit that anybody could reach.
+constexpr std::uint64_t kCountMax = (std::uint64_t{1} << 53) - 1;
+
+service::Figures figures_of(const std::vector<hostcalls::LimitUse>& uses) {
+  service::Figures figures;
+  for (const hostcalls::LimitUse& each : uses) {
+    service::Figure& figure = figures[each.name];
+    figure.used = std::min(each.used.value(), kCountMax);
+    if (each.maximum <= kCountMax) figure.maximum = each.maximum;
+  }
+  return figures;
+}
+
+}  // namespace
+
+service::StatusDetail detail_of(const lifecycle::Usage& usage,
+                                const control::ControlStatistics& control) {
+  service::StatusDetail detail;
+  detail.figures = {{"queued_count", {usage.queued_count, {}}},
+                    {"ready_count", {usage.ready_count, {}}},
+                    {"background_count", {usage.background_count, {}}},
+                    {"parked_count", {usage.parked_count, {}}},
+                    {"ended_count", {usage.ended_count, {}}},
+                    {"batch_count", {control.batch_count, {}}},
+                    {"pass_count", {control.pass_count, {}}},
+                    {"row_count", {control.row_count, {}}},
+                    {"device_ns", {control.device_ns, {}}},
+                    {"scheduler_ns", {control.scheduler_ns, {}}},
+                    {"cold_page_count", {control.page_count_cold, {}}},
+                    {"suspension_count", {control.suspension_count, {}}},
+                    {"lost_token_count", {control.lost_token_count, {}}}};
+  for (const lifecycle::TenantUsage& each : usage.tenants) {
+    if (detail.tenants.size() == wire::kToldTenantCountMax) break;
+    detail.tenants.push_back(
+        {static_cast<std::uint32_t>(each.tenant), each.weight, figures_of(each.figures)});
+  }
+  for (const lifecycle::InstanceUsage& each : usage.instances) {
+    detail.instances.push_back(
+        {static_cast<std::uint64_t>(each.id), static_cast<std::uint32_t>(each.tenant),
+         static_cast<std::uint64_t>(each.parent), each.program,
+         kStages[static_cast<std::size_t>(each.stage)], figures_of(each.figures)});
+  }
+  detail.left_out_count = usage.left_out_count;
+  return detail;
+}
+
+}  // namespace quire::server

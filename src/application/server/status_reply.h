@@ -1,0 +1,13 @@
+#pragma once
+// The status of the engine in the words of src/service.
+#include "application/lifecycle/usage.h"
+#include "control/api/control_port.h"
+#include "service/figures.h"
+
+namespace quire::server {
+
+// For the operator alone: tenants and instances one by one.
+service::StatusDetail detail_of(const lifecycle::Usage& usage,
+                                const control::ControlStatistics& control);
+
+}  // namespace quire::server
