@@ -16,6 +16,7 @@
 #include "service/figures.h"
 #include "service/launch.h"
 #include "service/program.h"
+#include "service/reply.h"
 #include "service/said.h"
 
 namespace quire::wire {
@@ -34,7 +35,9 @@ inline constexpr std::uint32_t kMediaTypeBytesMax = 127;
 inline constexpr std::uint32_t kArgumentCountMax = 4096;
 
 // Values that every door shares.
+using service::Done;
 using service::EndKind;
+using service::Failure;
 using service::Figure;
 using service::Figures;
 using service::FilePart;
@@ -125,17 +128,6 @@ struct Request {
 };
 
 // ---- What the server replies.
-
-struct Done {
-  bool operator==(const Done&) const = default;
-};
-
-struct Failure {
-  ErrorCode code = ErrorCode::Internal;
-  std::string message;
-  std::optional<std::uint64_t> retry_after_ms;  // The same may succeed after that time.
-  bool operator==(const Failure&) const = default;
-};
 
 // To find_program and upload.
 struct ProgramReply {

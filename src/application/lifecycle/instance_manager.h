@@ -71,6 +71,8 @@ class InstanceManager {
   std::uint64_t program_bytes_max() const;
   // The program with these bytes; none that is not known, failed to compile or was forgotten.
   std::optional<ProgramId> find_program(const Digest& digest) const;
+  // NotFound: no program was given this name.
+  Result<ProgramId> find_program(const std::string& name) const;
   // Of one that was requested; NotFound if it was forgotten since, or what the compiler says.
   Result<ProgramState> program_state(ProgramId program) const;
   std::size_t program_count() const;

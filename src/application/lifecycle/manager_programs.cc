@@ -51,6 +51,10 @@ std::optional<ProgramId> InstanceManager::find_program(const Digest& digest) con
   return id;
 }
 
+Result<ProgramId> InstanceManager::find_program(const std::string& name) const {
+  return implementation_->find_program(name);
+}
+
 Result<ProgramState> InstanceManager::program_state(ProgramId program) const {
   const ProgramStore::Entry* entry = implementation_->programs.find(program);
   if (entry == nullptr) return Error(ErrorCode::NotFound, forgotten(program));

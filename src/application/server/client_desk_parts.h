@@ -46,7 +46,7 @@ struct ClientDesk::Waiting {
 
 inline wire::ReplyBody failure(const Error& error,
                                std::optional<std::uint64_t> retry_after_ms = std::nullopt) {
-  return wire::Failure{error.code(), std::string(error.message()), retry_after_ms};
+  return service::failure_of(error, retry_after_ms);
 }
 
 // To a part of a file that no program will read.

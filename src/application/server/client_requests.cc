@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "application/lifecycle/launch_limits.h"
 #include "application/server/client_desk_parts.h"
-#include "application/server/launch_limits.h"
 #include "application/server/status_reply.h"
 #include "base/check.h"
 #include "base/clock.h"
@@ -168,8 +168,10 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
   if (!takes_launches_) {
     return refuse(Error(ErrorCode::Unavailable, "the server is shutting down"));
   }
+  const auto own = limits_.tenant_instances.find(control::TenantId{request.tenant});
+  const bool has_own = own != limits_.tenant_instances.end();
   const Result<lifecycle::InstanceLimits> limits =
-      limits_of(limits_, control::TenantId{request.tenant}, request.limits);
+      lifecycle::lowered(has_own ? own->second : limits_.instance, request.limits);
   if (!limits.ok()) return refuse(limits.error());
   // Whoever reaches a server without keys is its operator, and may say for whom it launches.
   const control::TenantId tenant{request.tenant};

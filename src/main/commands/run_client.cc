@@ -51,10 +51,6 @@ void RunClient::print_json(std::size_t number, const char* key, std::string_view
   print(dump({{"instance", number}, {key, text}}));
 }
 
-std::size_t RunClient::number_of(InstanceId instance) const {
-  return numbers_.at(instance);
-}
-
 bool RunClient::heard(InstanceId instance, const service::Said& said) {
   const std::size_t number = number_of(instance);
   std::visit([&](const auto& each) { hear(number, each); }, said);

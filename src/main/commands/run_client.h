@@ -32,6 +32,8 @@ class RunClient final : public service::Listener {
   void add(InstanceId instance, std::size_t number) { numbers_.emplace(instance, number); }
 
   bool heard(InstanceId instance, const service::Said& said) override;
+  std::size_t number_of(InstanceId instance) const { return numbers_.at(instance); }
+
   // The program dropped one that it was being sent.
   void file_skipped(InstanceId instance, const std::string& path);
   // Prints what was held back: errors that a program logged and did not end with. To be called when
@@ -68,7 +70,6 @@ class RunClient final : public service::Listener {
   void hear(std::size_t number, const service::SentPart& said);
   void hear(std::size_t number, const service::DroppedFile& said);
   void hear(std::size_t number, const service::Ended& said);
-  std::size_t number_of(InstanceId instance) const;
   void add_to_totals(const service::End& end);
   void tell_held(std::size_t number);
   void drop_reason(std::size_t number, const std::string& reason);

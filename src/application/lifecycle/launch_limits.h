@@ -1,0 +1,12 @@
+#pragma once
+// What a launch gets: the limits that its client allows it, or the lower ones that it asks for.
+#include "application/lifecycle/launch.h"
+#include "base/result.h"
+#include "service/launch.h"
+
+namespace quire::lifecycle {
+
+// OutOfRange names a limit that is above what is allowed.
+Result<InstanceLimits> lowered(InstanceLimits allowed, const service::LaunchLimits& wanted);
+
+}  // namespace quire::lifecycle
