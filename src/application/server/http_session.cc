@@ -49,7 +49,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
         stream_(std::move(socket)),
         is_refused_(is_refused) {}
 
-  void start() override;
+  void start() override { read_head(); }
   void resume() override {}
   void write(wire::ServerFrame, std::uint64_t) override {
     QUIRE_CHECK(false, "the engine has heard nothing of this connection");
@@ -66,10 +66,13 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
 
  private:
   auto me() { return shared_from_this(); }
+  void read_head();
   void head_read(ErrorCodeOf error);
   void answer(const HttpAnswer& answer);
+  void answered(ErrorCodeOf error, bool keeps);
   void discard_rest();
   void upgrade();
+  bool may_keep(const http::request<http::empty_body>& request) const;
 
   SessionHost& host_;
   const ConnectionHandle connection_;
@@ -82,7 +85,8 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   bool is_over_ = false;  // It was upgraded, or has finished.
 };
 
-void HttpSession::start() {
+// Time for a head begins with the wait for it: a client that asks no more is gone in that time, too.
+void HttpSession::read_head() {
   parser_.emplace();
   parser_->header_limit(host_.limits.http_header_bytes_max);
   stream_.expires_after(host_.limits.handshake_time_max);
@@ -133,22 +137,41 @@ void HttpSession::answer(const HttpAnswer& answer) {
   response_.emplace(static_cast<http::status>(answer.status), 11);
   response_->set(http::field::server, "quire/" QUIRE_VERSION);
   response_->set(http::field::content_type, "application/json");
-  response_->set(http::field::connection, "close");
   response_->set(http::field::cache_control, "no-store");
   for (const auto& [name, value] : answer.headers) response_->set(name, value);
   response_->content_length(answer.body.size());
+  const bool keeps = may_keep(parser_->get());
+  response_->keep_alive(keeps);
   if (parser_->get().method() != http::verb::head) response_->body() = answer.body;
   stream_.expires_after(host_.limits.handshake_time_max);
-  http::async_write(stream_, *response_, [self = me()](ErrorCodeOf error, std::size_t) {
-    if (error) {
-      self->finish();
-    } else {
-      ErrorCodeOf ignored;
-      self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-      self->stream_.expires_after(kDiscardTimeMax);
-      self->discard_rest();
-    }
+  http::async_write(stream_, *response_, [self = me(), keeps](ErrorCodeOf error, std::size_t) {
+    self->answered(error, keeps);
   });
+}
+
+// The connection may carry another request unless the client wants it closed, the server closes, or
+// the end of this request is not known: that of one that was not understood, or whose body is not
+// read. What follows could be taken for a request then that another client wrote.
+bool HttpSession::may_keep(const http::request<http::empty_body>& request) const {
+  const boost::beast::string_view body_bytes = request[http::field::content_length];
+  const bool has_body = request.find(http::field::transfer_encoding) != request.end() ||
+                        (!body_bytes.empty() && body_bytes != "0");
+  // After a refused upgrade the client may have sent frames already.
+  const bool ends_here = has_body || beast::websocket::is_upgrade(request) || is_refused_;
+  return parser_->is_header_done() && request.keep_alive() && !ends_here && !host_.is_shutting_down;
+}
+
+void HttpSession::answered(ErrorCodeOf error, bool keeps) {
+  if (error) {
+    finish();
+  } else if (keeps && !host_.is_shutting_down) {
+    read_head();
+  } else {
+    ErrorCodeOf ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.expires_after(kDiscardTimeMax);
+    discard_rest();
+  }
 }
 
 // Closing a socket with unread bytes would take back the answer.

@@ -1,6 +1,6 @@
 #pragma once
-// HttpSession is a connection that speaks HTTP: it reads the head of a request, asks the HttpRouter
-// what becomes of it, and answers, or hands its socket to a WebSocketSession.
+// HttpSession is a connection that speaks HTTP: it reads the heads of requests, one after another, asks
+// the HttpRouter what becomes of each, and answers, or hands its socket to a WebSocketSession.
 //
 // Thread   io thread only.
 #include "application/server/session.h"

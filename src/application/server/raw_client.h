@@ -78,6 +78,16 @@ class RawClient {
     return std::exchange(input_, {});
   }
 
+  // Reads up to the end of that text, and drops it. False if the server closes before.
+  bool read_until(std::string_view text) {
+    std::size_t at;
+    while ((at = input_.find(text)) == std::string::npos) {
+      if (!read_more()) return false;
+    }
+    input_.erase(0, at + text.size());
+    return true;
+  }
+
   static std::string handshake(std::string_view extra = "", std::string_view host = "localhost",
                                std::string_view protocol = "quire.1") {
     return "GET / HTTP/1.1\r\nHost: " + std::string(host) +

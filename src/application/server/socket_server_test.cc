@@ -12,7 +12,13 @@ std::string get(std::uint16_t port, std::string_view target, std::string_view ho
                 std::string_view extra = "") {
   RawClient client(port);
   return client.http("GET " + std::string(target) + " HTTP/1.1\r\nHost: " + std::string(host) +
-                     "\r\n" + std::string(extra) + "\r\n");
+                     "\r\nConnection: close\r\n" + std::string(extra) + "\r\n");
+}
+
+std::size_t count_of(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
 }
 
 TEST(Sockets, PlainHttpIsAnsweredInJson) {
@@ -29,7 +35,56 @@ TEST(Sockets, PlainHttpIsAnsweredInJson) {
                 std::string(50'000, 'x'));
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 405 ")) << answer;
   RawClient head(server.port());
-  EXPECT_TRUE(head.http("HEAD /health HTTP/1.1\r\nHost: localhost\r\n\r\n").ends_with("\r\n\r\n"));
+  EXPECT_TRUE(head.http("HEAD /health HTTP/1.1\r\nHost: localhost\r\n"
+                        "Connection: close\r\n\r\n")
+                  .ends_with("\r\n\r\n"));
+}
+
+TEST(Sockets, AConnectionCarriesRequestsOneAfterAnotherAndThenAWebSocket) {
+  RunningServer server;
+  const std::string health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const std::string last = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  // Also if they come before the first was answered, and if one of them is refused.
+  const std::string missing = "GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const std::string answers = RawClient(server.port()).http(health + missing + health + last);
+  EXPECT_EQ(count_of(answers, "HTTP/1.1 200 OK\r\n"), 3u) << answers;
+  EXPECT_EQ(count_of(answers, "HTTP/1.1 404 "), 1u) << answers;
+  EXPECT_EQ(count_of(answers, "Connection: close\r\n"), 1u) << answers;
+  RawClient client(server.port());
+  client.write(health);
+  EXPECT_TRUE(client.read_until("{\"status\":\"ok\"}\n"));
+  EXPECT_TRUE(client.open());
+}
+
+// What follows a body that the server does not read would be taken for a request.
+TEST(Sockets, NothingIsReadAfterARequestWhoseEndIsNotKnown) {
+  RunningServer server;
+  const std::string next = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  for (const char* header :
+       {"Content-Length: 5", "Transfer-Encoding: chunked", "Transfer-Encoding: gzip",
+        "Transfer-Encoding: identity", "Transfer-Encoding: chunked, identity",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5", "Content-Length: 5\r\nContent-Length: 6",
+        "Content-Length: +5", "Content-Length: 0x5", "Content-Length: 5, 5", "Content-Length: -1",
+        "Content-Length : 0", "Content-Length: 18446744073709551616"}) {
+    const std::string answer = RawClient(server.port())
+                                   .http("GET / HTTP/1.1\r\nHost: localhost\r\n" +
+                                         std::string(header) + "\r\n\r\n" + next);
+    EXPECT_LE(count_of(answer, "HTTP/1.1 "), 1u) << header << "\n" << answer;
+    EXPECT_EQ(count_of(answer, "status\":\"ok"), 0u) << header << "\n" << answer;
+  }
+  // A client of HTTP/1.0 has to ask for it.
+  const std::string old = "GET /health HTTP/1.0\r\nHost: localhost\r\n";
+  EXPECT_EQ(count_of(RawClient(server.port()).http(old + "\r\n" + next), "status"), 1u);
+}
+
+TEST(Sockets, AConnectionThatAsksNoMoreIsClosedInTime) {
+  ServerOptions options;
+  options.sockets.handshake_time_max = std::chrono::milliseconds(200);
+  RunningServer server(options);
+  const std::string answer =
+      RawClient(server.port()).http("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(count_of(answer, "HTTP/1.1 200 OK\r\n"), 1u) << answer;
 }
 
 TEST(Sockets, OtherHostsAndOriginsAreRefused) {
