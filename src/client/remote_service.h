@@ -19,7 +19,8 @@ namespace quire::client {
 
 class RemoteService final : public service::Service {
  public:
-  // `on_shutdown` is told that the server goes, and after how many ms it stops what still runs.
+  // The service calls `on_shutdown` when the server begins to shut down, with the milliseconds after
+  // which the server stops the instances that still run.
   RemoteService(std::unique_ptr<ServerClient> client,
                 std::function<void(std::uint64_t)> on_shutdown);
 

@@ -30,8 +30,8 @@ class Service {
 
   // The listener outlives the instance.
   virtual void launch(Launch launch, Listener& listener, Then<InstanceId> then) = 0;
-  // To an instance that this service launched and whose Ended was not heard. QuotaExceeded: its
-  // inbox is full, for now.
+  // The instance was launched by this service, and its Ended was not heard yet. QuotaExceeded: its
+  // inbox is full until the program receives.
   virtual void send(InstanceId instance, std::string message, Then<Done> then) = 0;
   // The next part of the file that goes to it; answers once there is room for another part.
   virtual void send_file(InstanceId instance, FilePart part, Then<Done> then) = 0;

@@ -53,14 +53,14 @@ class FileTable {
 
   // What the client is shown of a part in the outbox; until the next call that changes something.
   service::Said shown(const Outbox::Part& part) const;
-  // The client has taken a part of the file, which is no longer in the outbox.
+  // Call it after the client took a part of the file and the outbox let it go.
   void part_taken(std::uint32_t file);
 
   // What the client sends.
   Result<void> push(service::FilePart part);
   void drop_inbox();
   bool has_room() const { return in_bytes_ < limits_.file_inbox_bytes_max; }
-  // Why no part comes, or none for now; empty: one may.
+  // Why no part can come, for good or until the client is back. Empty: parts can come.
   void set_absence(std::optional<Error> absence);
 
   std::uint64_t inbox_bytes() const { return in_bytes_; }

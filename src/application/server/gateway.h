@@ -1,6 +1,6 @@
 #pragma once
-// Gateway is the engine's end of the server: in each turn of the loop it hands requests to the desk of
-// their kind and what the desks say to the sockets, and it ends the server when it is told to.
+// Gateway is the engine's end of the server. In each turn of the loop it hands each request to the desk
+// of its kind, and the frames of the desks to the sockets. It shuts the server down on request.
 //
 // Thread   engine thread, except request_shutdown().
 #include <atomic>

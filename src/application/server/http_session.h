@@ -7,7 +7,8 @@
 
 namespace quire::server {
 
-// `is_refused`: there are too many connections, and this one is told so. The host outlives it.
+// `is_refused`: the server has too many connections, and the session only says so to its client. The
+// host outlives the session.
 SessionHandle make_http_session(SessionHost& host, Socket socket, ConnectionId id, bool is_refused);
 
 }  // namespace quire::server

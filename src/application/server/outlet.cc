@@ -7,7 +7,7 @@
 namespace quire::server {
 namespace {
 
-constexpr std::uint64_t kUsageBytes = 1024;  // About what is told of a tenant or an instance.
+constexpr std::uint64_t kUsageBytes = 1024;  // For each tenant and instance in a status, about.
 
 struct Charge {
   std::uint64_t operator()(const wire::Reply& reply) const {
