@@ -1,5 +1,6 @@
 #include "simulation/machine.h"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -144,6 +145,22 @@ Result<std::string> ByteCodec::decode(const std::vector<inference::TokenId>& tok
     text.push_back(static_cast<char>(static_cast<std::uint32_t>(token) - kFirstByteToken));
   }
   return text;
+}
+
+Result<inference::TokenView> ByteCodec::token(inference::TokenId id) const {
+  static constexpr auto kBytes = [] {
+    std::array<char, 256> bytes{};
+    for (std::size_t byte = 0; byte < bytes.size(); ++byte) bytes[byte] = static_cast<char>(byte);
+    return bytes;
+  }();
+  const auto number = static_cast<std::uint32_t>(id);
+  if (number >= vocabulary_size()) {
+    return Error(ErrorCode::OutOfRange, "token " + std::to_string(number) + " of a vocabulary of " +
+                                            std::to_string(vocabulary_size()));
+  }
+  const std::uint32_t byte = number - kFirstByteToken;
+  if (number < kFirstByteToken || byte >= kBytes.size()) return inference::TokenView{};
+  return inference::TokenView{.kind = inference::TokenKind::Text, .bytes = {&kBytes[byte], 1}};
 }
 
 Result<inference::TokenId> ByteCodec::special(std::string_view text) const {

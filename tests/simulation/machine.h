@@ -119,6 +119,7 @@ class ByteCodec final : public inference::TextCodec {
                                                  inference::EncodeOptions options) const override;
   Result<std::string> decode(const std::vector<inference::TokenId>& tokens,
                              bool keep_special) const override;
+  Result<inference::TokenView> token(inference::TokenId id) const override;
   Result<inference::TokenId> special(std::string_view text) const override;
   Result<std::string> apply_chat_template(std::string_view request) const override;
   Result<std::vector<inference::TokenId>> encode_chat(std::string_view request) const override;

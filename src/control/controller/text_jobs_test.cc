@@ -27,6 +27,7 @@ class ByteCodec final : public inference::TextCodec {
     for (const TokenId each : tokens) text.push_back(static_cast<char>(each));
     return text;
   }
+  Result<inference::TokenView> token(TokenId) const override { return inference::TokenView{}; }
   Result<TokenId> special(std::string_view text) const override {
     return Error(ErrorCode::NotFound, std::string(text));
   }

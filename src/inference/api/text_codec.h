@@ -18,6 +18,19 @@ struct EncodeOptions {
   bool add_bos = false;       // Prepend the model's begin token, if it has one.
 };
 
+enum class TokenKind : std::uint8_t {
+  Text,
+  Byte,         // One byte of a text that no other token spells: "<0x0A>".
+  UserDefined,  // Added to the vocabulary; any text may spell it: "<tool_call>".
+  Special,      // Only templates and models write it: "<|im_end|>".
+  Unused,       // No text becomes it.
+};
+
+struct TokenView {
+  TokenKind kind = TokenKind::Unused;
+  std::string_view bytes;  // What the token decodes to; lives as long as the codec.
+};
+
 class TextCodec {
  public:
   virtual ~TextCodec() = default;
@@ -30,6 +43,8 @@ class TextCodec {
   // several tokens. `keep_special` false leaves special tokens out.
   virtual Result<std::string> decode(const std::vector<TokenId>& tokens,
                                      bool keep_special) const = 0;
+
+  virtual Result<TokenView> token(TokenId id) const = 0;  // OutOfRange beyond the vocabulary.
 
   virtual Result<TokenId> special(std::string_view text) const = 0;  // NotFound names the text.
 

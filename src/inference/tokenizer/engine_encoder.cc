@@ -106,7 +106,12 @@ Result<Vocabulary> read_vocabulary(const quire_tokenizer* tokenizer,
     quire_text text{};
     quire_text error{};
     TRY(engine_result(quire_tokenizer_token(tokenizer, id, &text, &error), error));
-    vocabulary.append(take_engine_text(text), alphabet, is_added, is_added && special->guarded);
+    const bool is_control = is_added && special->guarded;
+    const TokenKind kind = is_control ? TokenKind::Special
+                           : is_added ? TokenKind::UserDefined
+                                      : TokenKind::Text;
+    vocabulary.append(take_engine_text(text), alphabet,
+                      {.kind = kind, .literal = is_added, .control = is_control});
   }
   return vocabulary;
 }

@@ -80,12 +80,21 @@ std::vector<SpecialToken> specials_of(const TokenizerParts& parts, const PreToke
   return specials;
 }
 
+TokenKind kind_of(const TokenizerParts& parts, std::size_t id) {
+  if (is_control(parts, id)) return TokenKind::Special;
+  const TokenType type = type_of(parts, id);
+  if (type == TokenType::Unused) return TokenKind::Unused;
+  if (type != TokenType::UserDefined) return TokenKind::Text;
+  return looks_like_control(parts.tokens[id]) ? TokenKind::Special : TokenKind::UserDefined;
+}
+
 Vocabulary vocabulary_of(const TokenizerParts& parts, Alphabet alphabet) {
   Vocabulary vocabulary;
   for (std::size_t id = 0; id < parts.tokens.size(); ++id) {
     const bool control = is_control(parts, id);
     const bool literal = control || type_of(parts, id) == TokenType::UserDefined;
-    vocabulary.append(parts.tokens[id], alphabet, literal, control);
+    vocabulary.append(parts.tokens[id], alphabet,
+                      {.kind = kind_of(parts, id), .literal = literal, .control = control});
   }
   return vocabulary;
 }

@@ -33,6 +33,7 @@ class ModelCodec final : public TextCodec {
   std::uint32_t vocabulary_size() const override { return parts_.vocabulary.size(); }
   Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options) const override;
   Result<std::string> decode(const std::vector<TokenId>& tokens, bool keep_special) const override;
+  Result<TokenView> token(TokenId id) const override { return parts_.vocabulary.token(id); }
   Result<TokenId> special(std::string_view text) const override;
   Result<std::string> apply_chat_template(std::string_view request) const override;
   Result<std::vector<TokenId>> encode_chat(std::string_view request) const override;

@@ -113,16 +113,17 @@ class PaddedCodec final : public TextCodec {
     return codec_->encode(text, options);
   }
   Result<std::string> decode(const std::vector<TokenId>& tokens, bool keep_special) const override {
-    const auto is_padding = [this](TokenId token) {
-      const auto id = static_cast<std::uint32_t>(token);
-      return id >= codec_->vocabulary_size() && id < vocabulary_size_;
-    };
+    const auto is_padding = [this](TokenId token) { return this->is_padding(token); };
     if (std::none_of(tokens.begin(), tokens.end(), is_padding)) {
       return codec_->decode(tokens, keep_special);
     }
     std::vector<TokenId> known = tokens;
     std::erase_if(known, is_padding);
     return codec_->decode(known, keep_special);
+  }
+  Result<TokenView> token(TokenId id) const override {
+    if (is_padding(id)) return TokenView{};
+    return codec_->token(id);
   }
   Result<TokenId> special(std::string_view text) const override { return codec_->special(text); }
   Result<std::string> apply_chat_template(std::string_view request) const override {
@@ -133,6 +134,11 @@ class PaddedCodec final : public TextCodec {
   }
 
  private:
+  bool is_padding(TokenId token) const {
+    const auto id = static_cast<std::uint32_t>(token);
+    return id >= codec_->vocabulary_size() && id < vocabulary_size_;
+  }
+
   std::unique_ptr<TextCodec> codec_;
   std::uint32_t vocabulary_size_;
 };

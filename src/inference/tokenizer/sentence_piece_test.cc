@@ -83,6 +83,32 @@ TEST(SentencePiece, SpellsAnUnknownCharacterByItsBytesElseAsUnknown) {
   EXPECT_EQ(ids_of(*codec, "\u00e5"), (Ids{0}));  // Only one of its two bytes has a token.
 }
 
+TEST(SentencePiece, TellsTheKindAndTheBytesOfEachToken) {
+  std::vector<Piece> pieces = small_vocabulary();
+  pieces.push_back({"<tool>", 0, TokenType::UserDefined});
+  pieces.push_back({"<|turn|>", 0, TokenType::UserDefined});  // As some converters write it.
+  pieces.push_back({"<unused>", 0, TokenType::Unused});
+  pieces.push_back({"", 0, TokenType::Normal});
+  const auto codec = codec_of(parts_of(pieces));
+  const std::vector<std::tuple<std::uint32_t, TokenKind, std::string_view>> wanted = {
+      {0, TokenKind::Special, "<unk>"},
+      {1, TokenKind::Special, "<s>"},
+      {2, TokenKind::Text, " "},
+      {6, TokenKind::Text, " a"},
+      {13, TokenKind::Byte, "\xc3"},
+      {15, TokenKind::UserDefined, "<tool>"},
+      {16, TokenKind::Special, "<|turn|>"},
+      {17, TokenKind::Unused, "<unused>"},
+      {18, TokenKind::Unused, ""}};
+  for (const auto& [id, kind, bytes] : wanted) {
+    const auto token = codec->token(TokenId{id});
+    ASSERT_TRUE(token.ok()) << token.error().message();
+    EXPECT_EQ(token.value().kind, kind) << id;
+    EXPECT_EQ(token.value().bytes, bytes) << id;
+  }
+  EXPECT_EQ(codec->token(TokenId{19}).error().code(), ErrorCode::OutOfRange);
+}
+
 TEST(SentencePiece, NeverJoinsTextToAControlToken) {
   const auto codec = codec_of(parts_of(small_vocabulary()));
   EXPECT_EQ(ids_of(*codec, "<s>"), (Ids{2, 11, 10}));

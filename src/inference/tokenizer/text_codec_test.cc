@@ -306,6 +306,37 @@ TEST(TextCodec, SentencePieceStyleJsonEncodesPiecesInTheirPlaces) {
   }
 }
 
+TEST(TextCodec, TellsTheKindAndTheBytesOfEachTokenOfBothForms) {
+  const TokenizerParts parts = byte_parts();
+  nlohmann::json json = nlohmann::json::parse(json_of(parts));
+  json["added_tokens"].push_back({{"id", 263},
+                                  {"content", "<tool>"},
+                                  {"single_word", false},
+                                  {"lstrip", false},
+                                  {"rstrip", false},
+                                  {"normalized", false},
+                                  {"special", false}});
+  TokenizerParts with_tool = parts;
+  with_tool.tokens.emplace_back("<tool>");
+  with_tool.token_types.push_back(static_cast<std::int32_t>(TokenType::UserDefined));
+  const auto from_parts = codec_of(make_text_codec(std::move(with_tool)));
+  const auto from_json = codec_of(make_text_codec_from_json(json.dump(), ""));
+  for (const TextCodec* codec : {from_parts.get(), from_json.get()}) {
+    ASSERT_NE(codec, nullptr);
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      const TokenView token = codec->token(TokenId{byte}).value();
+      EXPECT_EQ(token.kind, TokenKind::Text);
+      EXPECT_EQ(token.bytes, std::string(1, static_cast<char>(byte)));
+    }
+    EXPECT_EQ(codec->token(TokenId{260}).value().bytes, " w");
+    EXPECT_EQ(codec->token(TokenId{261}).value().kind, TokenKind::Special);
+    EXPECT_EQ(codec->token(TokenId{262}).value().bytes, "<|end|>");
+    EXPECT_EQ(codec->token(TokenId{263}).value().kind, TokenKind::UserDefined);
+    EXPECT_EQ(codec->token(TokenId{263}).value().bytes, "<tool>");
+    EXPECT_EQ(codec->token(TokenId{264}).error().code(), ErrorCode::OutOfRange);
+  }
+}
+
 TEST(TextCodec, JsonAddsTheBeginTokenThatItsPostProcessorAdds) {
   const auto codec = codec_of(make_text_codec_from_json(seed_json("sequence"), ""));
   ASSERT_NE(codec, nullptr);

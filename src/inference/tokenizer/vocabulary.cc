@@ -58,6 +58,11 @@ void sentence_piece_bytes(std::string_view text, std::string& out) {
   }
 }
 
+Error beyond(std::uint32_t id, std::uint32_t count) {
+  return Error(ErrorCode::OutOfRange,
+               "token " + std::to_string(id) + " of a vocabulary of " + std::to_string(count));
+}
+
 }  // namespace
 
 int byte_of_character(char32_t code) {
@@ -76,8 +81,8 @@ int byte_of_token(std::string_view text) {
   return value;
 }
 
-void Vocabulary::append(std::string_view text, Alphabet alphabet, bool literal, bool control) {
-  if (literal) {
+void Vocabulary::append(std::string_view text, Alphabet alphabet, TokenTraits traits) {
+  if (traits.literal) {
     bytes_ += text;
   } else if (alphabet == Alphabet::SentencePiece) {
     sentence_piece_bytes(text, bytes_);
@@ -85,7 +90,20 @@ void Vocabulary::append(std::string_view text, Alphabet alphabet, bool literal, 
     bytes_ += text;
   }
   ends_.push_back(bytes_.size());
-  control_.push_back(control);
+  control_.push_back(traits.control);
+  const bool is_byte = alphabet == Alphabet::SentencePiece && byte_of_token(text) >= 0;
+  if (text.empty()) {
+    traits.kind = TokenKind::Unused;
+  } else if (traits.kind == TokenKind::Text && !traits.literal && is_byte) {
+    traits.kind = TokenKind::Byte;
+  }
+  kinds_.push_back(traits.kind);
+}
+
+Result<TokenView> Vocabulary::token(TokenId id) const {
+  const auto index = static_cast<std::uint32_t>(id);
+  if (index >= size()) return beyond(index, size());
+  return TokenView{.kind = kinds_[index], .bytes = bytes_of(index)};
 }
 
 Result<std::string> Vocabulary::decode(const std::vector<TokenId>& tokens,
@@ -93,10 +111,7 @@ Result<std::string> Vocabulary::decode(const std::vector<TokenId>& tokens,
   std::string text;
   for (const TokenId token : tokens) {
     const auto id = static_cast<std::uint32_t>(token);
-    if (id >= size()) {
-      return Error(ErrorCode::OutOfRange,
-                   "token " + std::to_string(id) + " of a vocabulary of " + std::to_string(size()));
-    }
+    if (id >= size()) return beyond(id, size());
     if (keep_special || !control_[id]) text += bytes_of(id);
   }
   return text;
