@@ -16,7 +16,7 @@ set_target_properties(quire_engines PROPERTIES
   INTERFACE_LINK_OPTIONS "-Wl,--gc-sections"
   INTERFACE_LINK_LIBRARIES "pthread;dl;m")
 file(GLOB QUIRE_ENGINES_SOURCES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/engines/src/*.rs
-  ${CMAKE_SOURCE_DIR}/engines/src/jinja/*.rs
+  ${CMAKE_SOURCE_DIR}/engines/src/*/*.rs
   ${CMAKE_SOURCE_DIR}/engines/include/*.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/engines/Cargo.toml ${CMAKE_SOURCE_DIR}/engines/Cargo.lock

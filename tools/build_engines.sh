@@ -42,7 +42,7 @@ if [ -z "${rustc:-}" ]; then
   exit 1
 fi
 
-hash=$({ echo "$version"; cat Cargo.toml Cargo.lock src/*.rs src/jinja/*.rs include/*.h ../tools/build_engines.sh; } |
+hash=$({ echo "$version"; cat Cargo.toml Cargo.lock src/*.rs src/*/*.rs include/*.h ../tools/build_engines.sh; } |
   sha256sum | cut -c1-16)
 folder=$cache/engines-$hash
 

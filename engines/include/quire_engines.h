@@ -1,11 +1,12 @@
 #pragma once
-// C functions over what libquire_engines.a holds in Rust: tokenizers and chat templates. wasmtime's
-// own C API (wasmtime.h) is in the same library and speaks for itself.
+// C functions over what libquire_engines.a holds in Rust: tokenizers, chat templates and grammars.
+// wasmtime's own C API (wasmtime.h) is in the same library and speaks for itself.
 //
 // Ownership  What a function gives through an out parameter is the caller's, and goes back through
 //            the matching _delete. quire_bytes borrow: they need to live only as long as the call,
 //            except those of quire_added_token, which live as long as their tokenizer.
-// Threads    A tokenizer or template is immutable: any thread, many at once. Deleting needs that
+// Threads    A tokenizer, a template, a grammar's vocabulary and a grammar can be used by any thread,
+//            by many at once. A matcher is used by one thread at a time. Deleting needs that
 //            nobody else uses it.
 // Errors     A function that can fail gives a quire_status. Unless that is QUIRE_OK its out
 //            parameter is untouched and *error holds a sentence, UTF-8, for quire_text_delete;
@@ -25,6 +26,8 @@ enum {
   QUIRE_INVALID = 1,        // What was given cannot be used as it is; the text says why.
   QUIRE_NOT_SUPPORTED = 2,  // It may be right, but is of a kind that is not implemented.
   QUIRE_INTERNAL = 3,
+  QUIRE_LIMIT = 4,    // It is larger than it may be; the text says what, and how much it may be.
+  QUIRE_TIMEOUT = 5,  // It takes longer, or more steps, than it may.
 };
 
 typedef struct {
@@ -180,6 +183,80 @@ typedef struct {
 quire_status quire_template_render(const quire_template* chat_template,
                                    const quire_render_request* request, quire_rendered* out,
                                    quire_text* error);
+
+// ---- grammars ----------------------------------------------------------------------------------
+
+typedef struct quire_grammar_vocabulary quire_grammar_vocabulary;
+typedef struct quire_grammar quire_grammar;
+typedef struct quire_matcher quire_matcher;
+
+// Encodes UTF-8 text that stands inside a longer one; writes at most `capacity` ids and returns how
+// many there are. It must not unwind, and is called by any thread, by many at once.
+typedef size_t (*quire_encode_callback)(const void* context, quire_bytes text, uint32_t* ids,
+                                        size_t capacity);
+
+typedef struct {
+  const quire_bytes* tokens;  // By id: the bytes it stands for. Empty: no text spells it.
+  size_t token_count;
+  const uint32_t* stop_ids;  // Tokens that end a text; their bytes are not looked at.
+  size_t stop_count;
+  quire_encode_callback encode;  // Null: no token is ever forced.
+  const void* encode_context;    // Outlives the vocabulary, its grammars and their matchers.
+} quire_grammar_vocabulary_parts;
+
+// Takes about a second for 250,000 tokens.
+quire_status quire_grammar_vocabulary_create(const quire_grammar_vocabulary_parts* parts,
+                                             quire_grammar_vocabulary** out, quire_text* error);
+// Grammars and matchers keep what they need of it.
+void quire_grammar_vocabulary_delete(quire_grammar_vocabulary* vocabulary);
+
+typedef uint32_t quire_grammar_kind;
+enum {
+  QUIRE_GRAMMAR_JSON_SCHEMA = 0,
+  QUIRE_GRAMMAR_REGEX = 1,
+  QUIRE_GRAMMAR_LARK = 2,
+};
+
+typedef struct {
+  size_t source_bytes_max;
+  size_t grammar_bytes_max;  // Of a compiled grammar.
+  size_t matcher_bytes_max;  // That one matcher adds, also to what it shares with others.
+  uint64_t compile_us_max;
+  uint64_t mask_us_max;  // Of any call of a matcher; time that its thread computes.
+} quire_grammar_limits;
+
+// Compiles in a thread of its own and waits for it, at most `compile_us_max`. One source is compiled
+// at a time; others wait, within that time. QUIRE_LIMIT and QUIRE_TIMEOUT name the limit.
+quire_status quire_grammar_compile(const quire_grammar_vocabulary* vocabulary,
+                                   quire_grammar_kind kind, quire_bytes source,
+                                   const quire_grammar_limits* limits, quire_grammar** out,
+                                   quire_text* error);
+void quire_grammar_delete(quire_grammar* grammar);  // Its matchers go on.
+size_t quire_grammar_bytes(const quire_grammar* grammar);
+
+// A matcher has accepted nothing yet; a fork has accepted what its origin has. A call of a matcher
+// that fails with anything but QUIRE_INVALID ends it: all further calls fail alike.
+quire_status quire_grammar_matcher(const quire_grammar* grammar, quire_matcher** out,
+                                   quire_text* error);
+quire_status quire_matcher_fork(const quire_matcher* matcher, quire_matcher** out,
+                                quire_text* error);
+void quire_matcher_delete(quire_matcher* matcher);
+
+// Bit i % 32 of word i / 32: token i may come next. All further bits are 0. The mask is empty where
+// no token can follow; that is so after a token that ends a text.
+quire_status quire_matcher_mask(quire_matcher* matcher, uint32_t* words, size_t word_count,
+                                quire_text* error);
+// All of the tokens or none; QUIRE_INVALID names the first that may not follow.
+quire_status quire_matcher_accept(quire_matcher* matcher, const uint32_t* tokens,
+                                  size_t token_count, quire_text* error);
+quire_status quire_matcher_roll_back(quire_matcher* matcher, size_t count, quire_text* error);
+// At most `most` tokens: the beginning of the text that must follow, as the encoder spells it.
+quire_status quire_matcher_forced(quire_matcher* matcher, size_t most, quire_ids* out,
+                                  quire_text* error);
+bool quire_matcher_may_end(const quire_matcher* matcher);
+// No text can follow: a token that ends a text may, or was accepted.
+bool quire_matcher_is_complete(const quire_matcher* matcher);
+size_t quire_matcher_bytes(const quire_matcher* matcher);  // That it added.
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,10 @@ pub enum Status {
     Invalid = 1,
     NotSupported = 2,
     Internal = 3,
+    /// What was given is larger than it may be; the text says what and how much.
+    Limit = 4,
+    /// It takes longer, or more steps, than it may.
+    Timeout = 5,
 }
 
 /// A failed call: its status and a sentence for a person.

@@ -9,9 +9,11 @@ extern crate wasmtime_c_api;
 
 mod boundary;
 mod classes;
+mod grammar;
 mod jinja;
 mod limits;
 mod matcher;
+mod memory;
 mod pattern;
 mod pipeline;
 mod program;

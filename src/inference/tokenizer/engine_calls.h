@@ -52,6 +52,8 @@ inline Result<void> engine_result(quire_status status, quire_text error) {
   if (status == QUIRE_OK) return {};
   const ErrorCode code = status == QUIRE_INVALID         ? ErrorCode::InvalidArgument
                          : status == QUIRE_NOT_SUPPORTED ? ErrorCode::NotSupported
+                         : status == QUIRE_LIMIT         ? ErrorCode::TooLarge
+                         : status == QUIRE_TIMEOUT       ? ErrorCode::Timeout
                                                          : ErrorCode::Internal;
   return Error(code, take_engine_text(error));
 }

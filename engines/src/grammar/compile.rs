@@ -1,0 +1,174 @@
+//! From a source to a grammar that matchers begin at, within limits.
+
+use super::failure::compile_failure;
+use super::matcher::{lexer_failed, Matcher};
+use super::source::check_source;
+use super::vocabulary::Shared;
+use super::{GrammarKind, Limits};
+use crate::boundary::{Failure, Outcome, Status};
+use crate::memory::held_bytes;
+use llguidance::api::{GrammarInit, ParserLimits, TopLevelGrammar};
+use llguidance::toktrie::InferenceCapabilities;
+use llguidance::{panic_utils, Logger, TokenParser};
+use std::panic::AssertUnwindSafe;
+use std::sync::{mpsc, Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Stack of a compilation. Rules that name one another in a chain of 20,000 take 30 MiB of it, and a
+/// source of 256 KiB holds no more. Only what is used becomes memory.
+const COMPILE_STACK_BYTES: usize = 256 << 20;
+
+/// Symbols in productions.
+const GRAMMAR_SIZE_MAX: usize = 500_000;
+/// Nodes of regular expressions while compiling. Compilation takes time quadratic in the number of
+/// lexemes, and this also limits that.
+const COMPILE_LEXER_FUEL: u64 = 120_000;
+/// Work of one mask: nodes of regular expressions (14,000 a millisecond) and items of the parser
+/// (20,000 a millisecond).
+const MASK_LEXER_FUEL: u64 = 200_000;
+const MASK_ITEM_COUNT_MAX: usize = 50_000;
+/// States of a lexer that matchers share; each takes 1 to 2 KiB.
+const LEXER_STATE_COUNT_MAX: usize = 25_000;
+/// A lexer that holds more is left to the matchers it has; new ones begin with a fresh one.
+const SHARED_LEXER_BYTES_MAX: usize = 16 << 20;
+
+/// What the matchers of a grammar begin with.
+pub struct Origin {
+    pub vocabulary: Arc<Shared>,
+    pub limits: Limits,
+    /// Nothing runs in this one; it is only copied, with its lexer.
+    pub pristine: TokenParser,
+}
+
+pub struct Grammar {
+    origin: Arc<Origin>,
+    /// The matcher that new ones are forked from, and whose lexer they share.
+    start: Mutex<Matcher>,
+    bytes: usize,
+}
+
+impl Grammar {
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn matcher(&self) -> Outcome<Matcher> {
+        let mut start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
+        if lexer_failed(start.parser()) || start.lexer_bytes() > SHARED_LEXER_BYTES_MAX {
+            *start = Matcher::begin(self.origin.pristine.deep_clone(), self.origin.clone())?;
+        }
+        Ok(start.fork())
+    }
+
+    /// In at most `limits.compile_us_max`, and a little: what takes longer goes on without anybody
+    /// waiting for it, and ends by its other limits.
+    pub fn compile(
+        vocabulary: &Arc<Shared>,
+        kind: GrammarKind,
+        source: &str,
+        limits: &Limits,
+    ) -> Outcome<Grammar> {
+        check_source(kind, source, limits)?;
+        let end = Instant::now() + Duration::from_micros(limits.compile_us_max);
+        let left = || end.saturating_duration_since(Instant::now());
+        let late = || {
+            let most = limits.compile_us_max / 1000;
+            let text = format!("the {} takes over {most} ms to compile", kind.name());
+            Failure::new(Status::Timeout, text)
+        };
+        let turn = vocabulary.turn.take(left()).ok_or_else(late)?;
+        let (give, take) = mpsc::channel();
+        let (vocabulary, source, limits) = (vocabulary.clone(), source.to_owned(), *limits);
+        std::thread::Builder::new()
+            .name("grammar".to_owned())
+            .stack_size(COMPILE_STACK_BYTES)
+            .spawn(move || {
+                let _turn = turn;
+                let work = || Ok(compile_here(&vocabulary, kind, &source, &limits));
+                let outcome = panic_utils::catch_unwind(AssertUnwindSafe(work))
+                    .unwrap_or_else(|error| Err(compile_failure(kind.name(), &error.to_string())));
+                let _ = give.send(outcome);
+            })
+            .map_err(|error| Failure::new(Status::Internal, format!("no thread: {error}")))?;
+        take.recv_timeout(left()).unwrap_or_else(|_| Err(late()))
+    }
+}
+
+fn compile_here(
+    vocabulary: &Arc<Shared>,
+    kind: GrammarKind,
+    source: &str,
+    limits: &Limits,
+) -> Outcome<Grammar> {
+    let before = held_bytes();
+    let pristine = vocabulary
+        .factory
+        .create_parser_from_init_ext(
+            GrammarInit::Serialized(grammar_of(kind, source)?),
+            Logger::new(0, 0),
+            InferenceCapabilities::default(),
+            parser_limits(),
+        )
+        .map(|mut parser| {
+            parser.start_without_prompt();
+            parser
+        })
+        .map_err(|error| compile_failure(kind.name(), &error.to_string()))?;
+    let parser = pristine.deep_clone();
+    let origin = Arc::new(Origin { vocabulary: vocabulary.clone(), limits: *limits, pristine });
+    let mut start = Matcher::begin(parser, origin.clone())?;
+    // A grammar that no text matches has no first mask: it is refused here, not in its first use.
+    if start.mask()?.is_zero() {
+        return Err(Failure::invalid(format!("{}: no text matches it", kind.name())));
+    }
+    let bytes = (held_bytes() - before).max(0) as usize;
+    if bytes > limits.grammar_bytes_max {
+        return Err(Failure::new(
+            Status::Limit,
+            format!(
+                "the {} takes {bytes} bytes once it is compiled ({} at most)",
+                kind.name(),
+                limits.grammar_bytes_max
+            ),
+        ));
+    }
+    Ok(Grammar { origin, start: Mutex::new(start), bytes })
+}
+
+fn grammar_of(kind: GrammarKind, source: &str) -> Outcome<TopLevelGrammar> {
+    Ok(match kind {
+        GrammarKind::Regex => TopLevelGrammar::from_regex(source),
+        GrammarKind::Lark => TopLevelGrammar::from_lark(source.to_owned()),
+        GrammarKind::JsonSchema => TopLevelGrammar::from_json_schema(schema_of(source)?),
+    })
+}
+
+/// The schema with how JSON is written: without white space, as `JSON.stringify` does.
+fn schema_of(source: &str) -> Outcome<serde_json::Value> {
+    let schema: serde_json::Value = serde_json::from_str(source)
+        .map_err(|error| Failure::invalid(format!("JSON schema: {error}")))?;
+    let mut schema = match schema {
+        serde_json::Value::Object(schema) => schema,
+        serde_json::Value::Bool(true) => serde_json::Map::new(),
+        serde_json::Value::Bool(false) => {
+            return Err(Failure::invalid("JSON schema: no text matches it"));
+        }
+        _ => {
+            return Err(Failure::invalid("JSON schema: it is neither an object nor true or false"))
+        }
+    };
+    schema.insert("x-guidance".to_owned(), serde_json::json!({"whitespace_flexible": false}));
+    Ok(schema.into())
+}
+
+fn parser_limits() -> ParserLimits {
+    ParserLimits {
+        initial_lexer_fuel: COMPILE_LEXER_FUEL,
+        step_lexer_fuel: MASK_LEXER_FUEL,
+        step_max_items: MASK_ITEM_COUNT_MAX,
+        max_lexer_states: LEXER_STATE_COUNT_MAX,
+        max_grammar_size: GRAMMAR_SIZE_MAX,
+        verbose_errors: false,
+        ..ParserLimits::default()
+    }
+}

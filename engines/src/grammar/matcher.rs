@@ -1,0 +1,290 @@
+//! A place in a grammar.
+
+use super::compile::Origin;
+use super::failure::compute_failure;
+use super::vocabulary::{Forcing, Shared};
+use super::Limits;
+use crate::boundary::{Failure, Outcome, Status};
+use crate::memory::held_bytes;
+use llguidance::api::StopReason;
+use llguidance::earley::ParserError;
+use llguidance::toktrie::{Recognizer, SimpleVob};
+use llguidance::{panic_utils, CancellationHandle, TokenParser};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Whether the lexer of `parser`, which may be another matcher's too, has reached a limit or was left
+/// in the middle of a step.
+pub fn lexer_failed(parser: &TokenParser) -> bool {
+    let look = || Ok(matches!(parser.parser.get_error(), Some(ParserError::LexerError(_))));
+    panic_utils::catch_unwind(AssertUnwindSafe(look)).unwrap_or(true)
+}
+
+pub struct Matcher {
+    /// Shares its lexer, which remembers what it has computed, with other matchers of the grammar.
+    parser: TokenParser,
+    stop: CancellationHandle,
+    vocabulary: Arc<Shared>,
+    limits: Limits,
+    origin: Arc<Origin>,
+    /// Since the start, without the stop token.
+    accepted: Vec<u32>,
+    /// A stop token was accepted.
+    is_ended: bool,
+    may_end: bool,
+    /// No text can follow.
+    is_complete: bool,
+    /// What its calls have added to what this process holds.
+    grown_bytes: isize,
+    /// Why it can do nothing more.
+    broken: Option<(Status, String)>,
+}
+
+impl Matcher {
+    /// `parser` has accepted nothing yet.
+    pub fn begin(parser: TokenParser, origin: Arc<Origin>) -> Outcome<Self> {
+        let mut matcher = Matcher::over(parser, origin, 0);
+        matcher.compute("the grammar", |matcher| matcher.look())?;
+        Ok(matcher)
+    }
+
+    fn over(mut parser: TokenParser, origin: Arc<Origin>, bytes: isize) -> Self {
+        let stop = parser.enable_cancellation();
+        Matcher {
+            parser,
+            stop,
+            vocabulary: origin.vocabulary.clone(),
+            limits: origin.limits,
+            origin,
+            accepted: Vec::new(),
+            is_ended: false,
+            may_end: false,
+            is_complete: false,
+            grown_bytes: bytes,
+            broken: None,
+        }
+    }
+
+    pub fn fork(&self) -> Self {
+        let before = held_bytes();
+        let parser = self.parser.clone();
+        let accepted = self.accepted.clone();
+        let bytes = held_bytes() - before;
+        Matcher {
+            accepted,
+            is_ended: self.is_ended,
+            may_end: self.may_end,
+            is_complete: self.is_complete,
+            broken: self.broken.clone(),
+            ..Matcher::over(parser, self.origin.clone(), bytes)
+        }
+    }
+
+    pub fn parser(&self) -> &TokenParser {
+        &self.parser
+    }
+    pub fn lexer_bytes(&self) -> usize {
+        self.parser.parser.lexer_stats().num_bytes
+    }
+    pub fn may_end(&self) -> bool {
+        self.broken.is_none() && self.may_end && !self.is_ended
+    }
+    pub fn is_complete(&self) -> bool {
+        self.broken.is_none() && (self.is_ended || (self.may_end && self.is_complete))
+    }
+    pub fn grown_bytes(&self) -> usize {
+        self.grown_bytes.max(0) as usize
+    }
+
+    /// Runs `work` within the limits of a call. One that fails ends the matcher: the library's state
+    /// is then unknown.
+    fn compute<T>(
+        &mut self,
+        what: &str,
+        work: impl FnOnce(&mut Self) -> anyhow::Result<T>,
+    ) -> Outcome<T> {
+        if let Some((status, message)) = &self.broken {
+            return Err(Failure::new(*status, message.clone()));
+        }
+        let before = held_bytes();
+        let vocabulary = self.vocabulary.clone();
+        let most = Duration::from_micros(self.limits.mask_us_max);
+        let watch = vocabulary.clock.watch(&self.stop, most);
+        let done = panic_utils::catch_unwind(AssertUnwindSafe(|| {
+            if lexer_failed(&self.parser) {
+                self.begin_again()?;
+            }
+            work(self)
+        }));
+        drop(watch);
+        self.grown_bytes += held_bytes() - before;
+        let failure = match done {
+            _ if self.stop.is_cancelled() => Failure::new(
+                Status::Timeout,
+                format!("{what}: takes over {} ms", self.limits.mask_us_max / 1000),
+            ),
+            Ok(_) if self.grown_bytes() > self.limits.matcher_bytes_max => Failure::new(
+                Status::Limit,
+                format!("{what}: a matcher holds over {} bytes", self.limits.matcher_bytes_max),
+            ),
+            Ok(value) => return Ok(value),
+            Err(error) => compute_failure(what, &error.to_string()),
+        };
+        self.broken = Some((failure.status, failure.message.clone()));
+        Err(failure)
+    }
+
+    /// Another matcher has driven the lexer that they share to a limit, where it stays. This one goes
+    /// on with a lexer of its own.
+    fn begin_again(&mut self) -> anyhow::Result<()> {
+        let mut parser = self.origin.pristine.deep_clone();
+        let stop = parser.enable_cancellation();
+        let watch =
+            self.vocabulary.clock.watch(&stop, Duration::from_micros(self.limits.mask_us_max));
+        for token in &self.accepted {
+            parser.consume_token(*token)?;
+        }
+        drop(watch);
+        self.parser = parser;
+        self.stop = stop;
+        self.look()
+    }
+
+    /// What may follow, after a step.
+    fn look(&mut self) -> anyhow::Result<()> {
+        self.may_end = self.parser.is_accepting();
+        if let Some(error) = self.parser.parser.get_error() {
+            anyhow::bail!("{}", error.message());
+        }
+        self.is_complete = !self.parser.parser.can_advance();
+        Ok(())
+    }
+
+    /// One bit a token that may follow.
+    pub fn mask(&mut self) -> Outcome<SimpleVob> {
+        let mut mask = self.compute("the mask of the grammar", |matcher| {
+            let trie = matcher.parser.token_env.tok_trie();
+            let is_stopped = matcher.parser.stop_reason() != StopReason::NotStopped;
+            if matcher.is_ended || matcher.is_complete || is_stopped {
+                return Ok(trie.alloc_token_set());
+            }
+            match matcher.parser.compute_mask() {
+                // No token continues what was accepted. `roll_back` leads out of there.
+                Err(_) if matcher.parser.stop_reason() == StopReason::NoExtensionBias => {
+                    Ok(matcher.parser.token_env.tok_trie().alloc_token_set())
+                }
+                other => other,
+            }
+        })?;
+        if self.may_end() {
+            self.vocabulary.stop_ids().iter().for_each(|id| mask.allow_token(*id));
+        }
+        Ok(mask)
+    }
+
+    /// The words of a mask: bit i % 32 of word i / 32 is token i. There may be more of them than the
+    /// vocabulary needs.
+    pub fn fill(&mut self, words: &mut [u32]) -> Outcome<()> {
+        let needed = self.vocabulary.word_count();
+        if words.len() < needed {
+            return Err(Failure::invalid(format!(
+                "a mask of {} words for a vocabulary of {} tokens, which needs {needed}",
+                words.len(),
+                self.vocabulary.token_count()
+            )));
+        }
+        let mask = self.mask()?;
+        words.fill(0);
+        words[..needed].copy_from_slice(&mask.as_slice()[..needed]);
+        Ok(())
+    }
+
+    fn refusal(token: u32, index: usize) -> Failure {
+        Failure::invalid(format!("the grammar does not allow token {token} at index {index}"))
+    }
+
+    pub fn accept(&mut self, tokens: &[u32]) -> Outcome<()> {
+        // A stop token can only be the last: nothing follows it.
+        let (texts, stop) = match tokens.split_last() {
+            Some((last, before)) if self.vocabulary.is_stop(*last) => (before, Some(*last)),
+            _ => (tokens, None),
+        };
+        let allowed = self.compute("the grammar", |matcher| matcher.take(texts))?;
+        let refused = match stop {
+            _ if allowed < texts.len() => Some((texts[allowed], allowed)),
+            Some(token) if !self.may_end() => Some((token, texts.len())),
+            _ => None,
+        };
+        if let Some((token, index)) = refused {
+            self.compute("the grammar", |matcher| matcher.put_back(allowed))?;
+            return Err(Matcher::refusal(token, index));
+        }
+        self.is_ended |= stop.is_some();
+        Ok(())
+    }
+
+    /// How many of `tokens` follow, from the first; that many are taken.
+    fn take(&mut self, tokens: &[u32]) -> anyhow::Result<usize> {
+        for (index, token) in tokens.iter().enumerate() {
+            let may_follow = !self.is_ended && !self.is_complete && self.vocabulary.is_text(*token);
+            if !may_follow || self.parser.validate_tokens_raw(&[*token])? == 0 {
+                return Ok(index);
+            }
+            let backtrack = self.parser.consume_token(*token)?;
+            anyhow::ensure!(backtrack == 0, "the grammar takes back what it has matched");
+            self.accepted.push(*token);
+            self.look()?;
+        }
+        Ok(tokens.len())
+    }
+
+    fn put_back(&mut self, count: usize) -> anyhow::Result<()> {
+        self.parser.rollback(count)?;
+        self.accepted.truncate(self.accepted.len() - count);
+        self.look()
+    }
+
+    /// Takes back the last tokens; a stop token counts as one.
+    pub fn roll_back(&mut self, count: usize) -> Outcome<()> {
+        let held = self.accepted.len() + usize::from(self.is_ended);
+        if count > held {
+            return Err(Failure::invalid(format!(
+                "{count} tokens cannot be rolled back: the matcher has accepted {held}"
+            )));
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        let stop_count = usize::from(self.is_ended);
+        self.compute("the grammar", |matcher| matcher.put_back(count - stop_count))?;
+        self.is_ended = false;
+        Ok(())
+    }
+
+    /// The tokens that the model's own encoder makes of the text that must follow; at most `most`,
+    /// and none where the encoder would join the last with what comes after.
+    pub fn forced(&mut self, most: usize) -> Outcome<Vec<u32>> {
+        if most == 0 || self.may_end || self.is_ended || self.is_complete {
+            return Ok(Vec::new());
+        }
+        let fork = self.compute("the forced tokens of the grammar", |matcher| {
+            let is_forced = matcher.parser.parser.with_recognizer(|recognizer| {
+                recognizer.trie_started("forced");
+                let second = (0..=u8::MAX).filter(|byte| recognizer.byte_allowed(*byte)).nth(1);
+                recognizer.trie_finished();
+                second.is_none()
+            });
+            Ok(is_forced.then(|| matcher.fork()))
+        })?;
+        let Some(mut fork) = fork else { return Ok(Vec::new()) };
+        // In a copy: forcing changes the parser, and gives up where much text is forced.
+        let found = fork.compute("the forced tokens of the grammar", |fork| {
+            let _forcing = Forcing::begin();
+            Ok(fork.parser.compute_ff_tokens())
+        });
+        let mut tokens = found.unwrap_or_default();
+        tokens.truncate(most);
+        Ok(tokens)
+    }
+}
