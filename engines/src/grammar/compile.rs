@@ -118,7 +118,9 @@ fn compile_here(
     let origin = Arc::new(Origin { vocabulary: vocabulary.clone(), limits: *limits, pristine });
     let mut start = Matcher::begin(parser, origin.clone())?;
     // A grammar that no text matches has no first mask: it is refused here, not in its first use.
-    if start.mask()?.is_zero() {
+    let mut words = vec![0; vocabulary.word_count()];
+    start.fill(&mut words)?;
+    if words.iter().all(|word| *word == 0) {
         return Err(Failure::invalid(format!("{}: no text matches it", kind.name())));
     }
     let bytes = (held_bytes() - before).max(0) as usize;

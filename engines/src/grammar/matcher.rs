@@ -8,7 +8,7 @@ use crate::boundary::{Failure, Outcome, Status};
 use crate::memory::held_bytes;
 use llguidance::api::StopReason;
 use llguidance::earley::ParserError;
-use llguidance::toktrie::{Recognizer, SimpleVob};
+use llguidance::toktrie::Recognizer;
 use llguidance::{panic_utils, CancellationHandle, TokenParser};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -161,30 +161,7 @@ impl Matcher {
         Ok(())
     }
 
-    /// One bit a token that may follow.
-    pub fn mask(&mut self) -> Outcome<SimpleVob> {
-        let mut mask = self.compute("the mask of the grammar", |matcher| {
-            let trie = matcher.parser.token_env.tok_trie();
-            let is_stopped = matcher.parser.stop_reason() != StopReason::NotStopped;
-            if matcher.is_ended || matcher.is_complete || is_stopped {
-                return Ok(trie.alloc_token_set());
-            }
-            match matcher.parser.compute_mask() {
-                // No token continues what was accepted. `roll_back` leads out of there.
-                Err(_) if matcher.parser.stop_reason() == StopReason::NoExtensionBias => {
-                    Ok(matcher.parser.token_env.tok_trie().alloc_token_set())
-                }
-                other => other,
-            }
-        })?;
-        if self.may_end() {
-            self.vocabulary.stop_ids().iter().for_each(|id| mask.allow_token(*id));
-        }
-        Ok(mask)
-    }
-
-    /// The words of a mask: bit i % 32 of word i / 32 is token i. There may be more of them than the
-    /// vocabulary needs.
+    /// Bit i % 32 of word i / 32: token i may follow. There may be more words than the vocabulary needs.
     pub fn fill(&mut self, words: &mut [u32]) -> Outcome<()> {
         let needed = self.vocabulary.word_count();
         if words.len() < needed {
@@ -194,9 +171,25 @@ impl Matcher {
                 self.vocabulary.token_count()
             )));
         }
-        let mask = self.mask()?;
         words.fill(0);
-        words[..needed].copy_from_slice(&mask.as_slice()[..needed]);
+        self.compute("the mask of the grammar", |matcher| {
+            let is_stopped = matcher.parser.stop_reason() != StopReason::NotStopped;
+            if matcher.is_ended || matcher.is_complete || is_stopped {
+                return Ok(());
+            }
+            match matcher.parser.compute_mask() {
+                Ok(mask) => words[..needed].copy_from_slice(&mask.as_slice()[..needed]),
+                // No token continues what was accepted. `roll_back` leads out of there.
+                Err(_) if matcher.parser.stop_reason() == StopReason::NoExtensionBias => {}
+                Err(error) => return Err(error),
+            }
+            Ok(())
+        })?;
+        if self.may_end() {
+            for id in self.vocabulary.stop_ids() {
+                words[*id as usize / 32] |= 1 << (id % 32);
+            }
+        }
         Ok(())
     }
 
@@ -268,22 +261,27 @@ impl Matcher {
         if most == 0 || self.may_end || self.is_ended || self.is_complete {
             return Ok(Vec::new());
         }
-        let fork = self.compute("the forced tokens of the grammar", |matcher| {
-            let is_forced = matcher.parser.parser.with_recognizer(|recognizer| {
+        let is_forced = self.compute("the forced tokens of the grammar", |matcher| {
+            Ok(matcher.parser.parser.with_recognizer(|recognizer| {
                 recognizer.trie_started("forced");
                 let second = (0..=u8::MAX).filter(|byte| recognizer.byte_allowed(*byte)).nth(1);
                 recognizer.trie_finished();
                 second.is_none()
-            });
-            Ok(is_forced.then(|| matcher.fork()))
+            }))
         })?;
-        let Some(mut fork) = fork else { return Ok(Vec::new()) };
+        if !is_forced {
+            return Ok(Vec::new());
+        }
         // In a copy: forcing changes the parser, and gives up where much text is forced.
+        let before = held_bytes();
+        let mut fork = self.fork();
         let found = fork.compute("the forced tokens of the grammar", |fork| {
             let _forcing = Forcing::begin();
             Ok(fork.parser.compute_ff_tokens())
         });
+        drop(fork);
         let mut tokens = found.unwrap_or_default();
+        self.grown_bytes += held_bytes() - before - (tokens.capacity() * size_of::<u32>()) as isize;
         tokens.truncate(most);
         Ok(tokens)
     }
