@@ -53,13 +53,9 @@ pub fn held_bytes() -> isize {
     HELD.with(Cell::get)
 }
 
-/// The largest `held_bytes` since the last call of `restart_peak`.
+/// The largest `held_bytes` that this thread has seen.
 pub fn peak_bytes() -> isize {
     HELD_MAX.with(Cell::get)
-}
-
-pub fn restart_peak() {
-    HELD_MAX.with(|most| most.set(held_bytes()));
 }
 
 #[cfg(test)]
@@ -68,16 +64,19 @@ mod tests {
 
     #[test]
     fn what_is_held_and_its_peak_are_counted_for_each_thread() {
-        let before = held_bytes();
-        restart_peak();
-        let kept = vec![1u8; 1 << 20];
-        drop(vec![2u8; 3 << 20]);
-        std::thread::spawn(|| drop(vec![3u8; 64 << 20])).join().unwrap();
-        let held = held_bytes() - before;
-        let peak = peak_bytes() - before;
-        assert!((1 << 20..2 << 20).contains(&held), "{held}");
-        assert!((4 << 20..5 << 20).contains(&peak), "{peak}");
-        drop(kept);
-        assert!(held_bytes() - before < 1 << 20);
+        std::thread::spawn(|| {
+            let before = held_bytes();
+            let kept = vec![1u8; 1 << 20];
+            drop(vec![2u8; 3 << 20]);
+            std::thread::spawn(|| drop(vec![3u8; 64 << 20])).join().unwrap();
+            let held = held_bytes() - before;
+            assert!((1 << 20..2 << 20).contains(&held), "{held}");
+            let peak = peak_bytes() - before;
+            assert!((4 << 20..5 << 20).contains(&peak), "{peak}");
+            drop(kept);
+            assert!(held_bytes() - before < 1 << 20);
+        })
+        .join()
+        .unwrap();
     }
 }

@@ -2,24 +2,24 @@
 
 use super::failure::compile_failure;
 use super::matcher::{lexer_failed, Matcher};
-use super::source::check_source;
+use super::source::read_source;
 use super::vocabulary::Shared;
 use super::{GrammarKind, Limits};
 use crate::boundary::{Failure, Outcome, Status};
-use crate::memory::held_bytes;
-use llguidance::api::{GrammarInit, ParserLimits, TopLevelGrammar};
+use crate::memory::{held_bytes, peak_bytes};
+use llguidance::api::{GrammarInit, ParserLimits};
 use llguidance::toktrie::InferenceCapabilities;
 use llguidance::{panic_utils, Logger, TokenParser};
 use std::panic::AssertUnwindSafe;
 use std::sync::{mpsc, Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Stack of a compilation. Rules that name one another in a chain of 20,000 take 30 MiB of it, and a
-/// source of 256 KiB holds no more. Only what is used becomes memory.
+/// Stack of a compilation. Schemas that name one another in a chain take up to 70 MiB of it, with what
+/// they become. Only what is used becomes memory.
 const COMPILE_STACK_BYTES: usize = 256 << 20;
 
 /// Symbols in productions.
-const GRAMMAR_SIZE_MAX: usize = 500_000;
+const GRAMMAR_SIZE_MAX: usize = 100_000;
 /// Nodes of regular expressions while compiling. Compilation takes time quadratic in the number of
 /// lexemes, and this also limits that.
 const COMPILE_LEXER_FUEL: u64 = 120_000;
@@ -27,10 +27,13 @@ const COMPILE_LEXER_FUEL: u64 = 120_000;
 /// (20,000 a millisecond).
 const MASK_LEXER_FUEL: u64 = 200_000;
 const MASK_ITEM_COUNT_MAX: usize = 50_000;
-/// States of a lexer that matchers share; each takes 1 to 2 KiB.
-const LEXER_STATE_COUNT_MAX: usize = 25_000;
+/// States of a lexer that matchers share; each takes about 0.5 KiB.
+const LEXER_STATE_COUNT_MAX: usize = 100_000;
 /// A lexer that holds more is left to the matchers it has; new ones begin with a fresh one.
 const SHARED_LEXER_BYTES_MAX: usize = 16 << 20;
+
+/// A compilation that held more gives the memory back to the system when it ends.
+const PEAK_BYTES_KEPT: isize = 16 << 20;
 
 /// What the matchers of a grammar begin with.
 pub struct Origin {
@@ -55,7 +58,9 @@ impl Grammar {
     pub fn matcher(&self) -> Outcome<Matcher> {
         let mut start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
         if lexer_failed(start.parser()) || start.lexer_bytes() > SHARED_LEXER_BYTES_MAX {
-            *start = Matcher::begin(self.origin.pristine.deep_clone(), self.origin.clone())?;
+            let parser = self.origin.pristine.deep_clone();
+            let us_max = self.origin.limits.mask_us_max;
+            *start = Matcher::begin(parser, self.origin.clone(), us_max)?;
         }
         Ok(start.fork())
     }
@@ -68,7 +73,6 @@ impl Grammar {
         source: &str,
         limits: &Limits,
     ) -> Outcome<Grammar> {
-        check_source(kind, source, limits)?;
         let end = Instant::now() + Duration::from_micros(limits.compile_us_max);
         let left = || end.saturating_duration_since(Instant::now());
         let late = || {
@@ -76,7 +80,7 @@ impl Grammar {
             let text = format!("the {} takes over {most} ms to compile", kind.name());
             Failure::new(Status::Timeout, text)
         };
-        let turn = vocabulary.turn.take(left()).ok_or_else(late)?;
+        let turn = vocabulary.turns.take(left()).ok_or_else(late)?;
         let (give, take) = mpsc::channel();
         let (vocabulary, source, limits) = (vocabulary.clone(), source.to_owned(), *limits);
         std::thread::Builder::new()
@@ -88,6 +92,10 @@ impl Grammar {
                 let outcome = panic_utils::catch_unwind(AssertUnwindSafe(work))
                     .unwrap_or_else(|error| Err(compile_failure(kind.name(), &error.to_string())));
                 let _ = give.send(outcome);
+                if peak_bytes() > PEAK_BYTES_KEPT {
+                    // What the allocator keeps of a thread that has ended is nobody's.
+                    unsafe { libc::malloc_trim(0) };
+                }
             })
             .map_err(|error| Failure::new(Status::Internal, format!("no thread: {error}")))?;
         take.recv_timeout(left()).unwrap_or_else(|_| Err(late()))
@@ -104,7 +112,7 @@ fn compile_here(
     let pristine = vocabulary
         .factory
         .create_parser_from_init_ext(
-            GrammarInit::Serialized(grammar_of(kind, source)?),
+            GrammarInit::Serialized(read_source(kind, source, limits)?),
             Logger::new(0, 0),
             InferenceCapabilities::default(),
             parser_limits(),
@@ -116,7 +124,7 @@ fn compile_here(
         .map_err(|error| compile_failure(kind.name(), &error.to_string()))?;
     let parser = pristine.deep_clone();
     let origin = Arc::new(Origin { vocabulary: vocabulary.clone(), limits: *limits, pristine });
-    let mut start = Matcher::begin(parser, origin.clone())?;
+    let mut start = Matcher::begin(parser, origin.clone(), limits.compile_us_max)?;
     // A grammar that no text matches has no first mask: it is refused here, not in its first use.
     let mut words = vec![0; vocabulary.word_count()];
     start.fill(&mut words)?;
@@ -135,32 +143,6 @@ fn compile_here(
         ));
     }
     Ok(Grammar { origin, start: Mutex::new(start), bytes })
-}
-
-fn grammar_of(kind: GrammarKind, source: &str) -> Outcome<TopLevelGrammar> {
-    Ok(match kind {
-        GrammarKind::Regex => TopLevelGrammar::from_regex(source),
-        GrammarKind::Lark => TopLevelGrammar::from_lark(source.to_owned()),
-        GrammarKind::JsonSchema => TopLevelGrammar::from_json_schema(schema_of(source)?),
-    })
-}
-
-/// The schema with how JSON is written: without white space, as `JSON.stringify` does.
-fn schema_of(source: &str) -> Outcome<serde_json::Value> {
-    let schema: serde_json::Value = serde_json::from_str(source)
-        .map_err(|error| Failure::invalid(format!("JSON schema: {error}")))?;
-    let mut schema = match schema {
-        serde_json::Value::Object(schema) => schema,
-        serde_json::Value::Bool(true) => serde_json::Map::new(),
-        serde_json::Value::Bool(false) => {
-            return Err(Failure::invalid("JSON schema: no text matches it"));
-        }
-        _ => {
-            return Err(Failure::invalid("JSON schema: it is neither an object nor true or false"))
-        }
-    };
-    schema.insert("x-guidance".to_owned(), serde_json::json!({"whitespace_flexible": false}));
-    Ok(schema.into())
 }
 
 fn parser_limits() -> ParserLimits {

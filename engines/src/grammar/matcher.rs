@@ -9,16 +9,19 @@ use crate::memory::held_bytes;
 use llguidance::api::StopReason;
 use llguidance::earley::ParserError;
 use llguidance::toktrie::Recognizer;
-use llguidance::{panic_utils, CancellationHandle, TokenParser};
-use std::panic::AssertUnwindSafe;
+use llguidance::{CancellationHandle, TokenParser};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Accepting again what a matcher has accepted takes at most as long as so many masks.
+const REPLAY_MASKS_MAX: u32 = 5;
 
 /// Whether the lexer of `parser`, which may be another matcher's too, has reached a limit or was left
 /// in the middle of a step.
 pub fn lexer_failed(parser: &TokenParser) -> bool {
-    let look = || Ok(matches!(parser.parser.get_error(), Some(ParserError::LexerError(_))));
-    panic_utils::catch_unwind(AssertUnwindSafe(look)).unwrap_or(true)
+    let look = || matches!(parser.parser.get_error(), Some(ParserError::LexerError(_)));
+    catch_unwind(AssertUnwindSafe(look)).unwrap_or(true)
 }
 
 pub struct Matcher {
@@ -42,9 +45,11 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// `parser` has accepted nothing yet.
-    pub fn begin(parser: TokenParser, origin: Arc<Origin>) -> Outcome<Self> {
+    /// `parser` has accepted nothing yet. Calls of this matcher take at most `us_max`; those of its
+    /// forks, what the origin says.
+    pub fn begin(parser: TokenParser, origin: Arc<Origin>, us_max: u64) -> Outcome<Self> {
         let mut matcher = Matcher::over(parser, origin, 0);
+        matcher.limits.mask_us_max = us_max;
         matcher.compute("the grammar", |matcher| matcher.look())?;
         Ok(matcher)
     }
@@ -84,6 +89,11 @@ impl Matcher {
     pub fn parser(&self) -> &TokenParser {
         &self.parser
     }
+    /// As a fault of the library in the middle of a step would.
+    #[cfg(test)]
+    pub fn break_shared_lexer(&mut self) -> Outcome<()> {
+        self.compute("a test", |matcher| matcher.parser.parser.test_trigger_lexer_error())
+    }
     pub fn lexer_bytes(&self) -> usize {
         self.parser.parser.lexer_stats().num_bytes
     }
@@ -109,27 +119,28 @@ impl Matcher {
         }
         let before = held_bytes();
         let vocabulary = self.vocabulary.clone();
-        let most = Duration::from_micros(self.limits.mask_us_max);
-        let watch = vocabulary.clock.watch(&self.stop, most);
-        let done = panic_utils::catch_unwind(AssertUnwindSafe(|| {
+        // Not the library's own catching, which takes 100 ms to find the names of a backtrace.
+        let done = catch_unwind(AssertUnwindSafe(|| {
             if lexer_failed(&self.parser) {
                 self.begin_again()?;
             }
+            let most = Duration::from_micros(self.limits.mask_us_max);
+            let _watch = vocabulary.clock.watch(&self.stop, most);
             work(self)
         }));
-        drop(watch);
         self.grown_bytes += held_bytes() - before;
         let failure = match done {
-            _ if self.stop.is_cancelled() => Failure::new(
+            Err(_) => Failure::new(Status::Internal, format!("{what}: a fault of the library")),
+            Ok(_) if self.stop.is_cancelled() => Failure::new(
                 Status::Timeout,
                 format!("{what}: takes over {} ms", self.limits.mask_us_max / 1000),
             ),
-            Ok(_) if self.grown_bytes() > self.limits.matcher_bytes_max => Failure::new(
+            Ok(Ok(_)) if self.grown_bytes() > self.limits.matcher_bytes_max => Failure::new(
                 Status::Limit,
                 format!("{what}: a matcher holds over {} bytes", self.limits.matcher_bytes_max),
             ),
-            Ok(value) => return Ok(value),
-            Err(error) => compute_failure(what, &error.to_string()),
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) => compute_failure(what, &error.to_string()),
         };
         self.broken = Some((failure.status, failure.message.clone()));
         Err(failure)
@@ -140,8 +151,8 @@ impl Matcher {
     fn begin_again(&mut self) -> anyhow::Result<()> {
         let mut parser = self.origin.pristine.deep_clone();
         let stop = parser.enable_cancellation();
-        let watch =
-            self.vocabulary.clock.watch(&stop, Duration::from_micros(self.limits.mask_us_max));
+        let most = Duration::from_micros(self.limits.mask_us_max) * REPLAY_MASKS_MAX;
+        let watch = self.vocabulary.clock.watch(&stop, most);
         for token in &self.accepted {
             parser.consume_token(*token)?;
         }
@@ -277,7 +288,10 @@ impl Matcher {
         let mut fork = self.fork();
         let found = fork.compute("the forced tokens of the grammar", |fork| {
             let _forcing = Forcing::begin();
-            Ok(fork.parser.compute_ff_tokens())
+            let tokens = fork.parser.compute_ff_tokens();
+            let following_count = fork.parser.validate_tokens_raw(&tokens)?;
+            let is_text = |token: &u32| fork.vocabulary.is_text(*token);
+            Ok(tokens.into_iter().take(following_count).take_while(is_text).collect::<Vec<_>>())
         });
         drop(fork);
         let mut tokens = found.unwrap_or_default();

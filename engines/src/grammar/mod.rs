@@ -7,8 +7,11 @@
 
 mod clock;
 mod compile;
+mod ecma;
 mod failure;
+mod lark;
 mod matcher;
+mod schema;
 mod source;
 mod vocabulary;
 

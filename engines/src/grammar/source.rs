@@ -1,15 +1,20 @@
-//! What can be refused before a parser sees a source.
+//! What can be refused before the library reads a source.
 
+use super::lark;
+use super::schema;
 use super::{GrammarKind, Limits};
 use crate::boundary::{Failure, Outcome, Status};
+use llguidance::api::TopLevelGrammar;
+use regex_syntax::ast::parse::ParserBuilder;
+use regex_syntax::ast::ErrorKind;
 
-/// Nesting of brackets in a source. Parsers of regular expressions and of Lark recurse; at this
-/// depth they take under 1 MiB of stack.
-const NESTING_MAX: usize = 128;
+/// Nesting of brackets. At this depth parsers that recurse take under 1 MiB of stack.
+pub const NESTING_MAX: usize = 128;
 
-pub fn check_source(kind: GrammarKind, source: &str, limits: &Limits) -> Outcome<()> {
+/// The source as the library may read it.
+pub fn read_source(kind: GrammarKind, source: &str, limits: &Limits) -> Outcome<TopLevelGrammar> {
     let name = kind.name();
-    if source.trim().is_empty() {
+    if source.trim().is_empty() && kind != GrammarKind::Regex || source.is_empty() {
         return Err(Failure::invalid(format!("the {name} is empty")));
     }
     if source.len() > limits.source_bytes_max {
@@ -18,62 +23,54 @@ pub fn check_source(kind: GrammarKind, source: &str, limits: &Limits) -> Outcome
             format!("the {name} has {} bytes ({} at most)", source.len(), limits.source_bytes_max),
         ));
     }
-    if let Some(at) = nested_deeper_at(source, NESTING_MAX) {
-        return Err(Failure::new(
-            Status::Limit,
-            format!("the {name} is nested deeper than {NESTING_MAX} at {}", place(source, at)),
-        ));
-    }
-    if kind == GrammarKind::Lark {
-        if let Some(line) = source.lines().position(is_gbnf_rule) {
-            return Err(Failure::new(
-                Status::NotSupported,
-                format!(
-                    "line {} is GBNF (\"::=\"), which is not supported; write the grammar in \
-                     Lark: each rule is \"name: body\", and the first rule is called \"start\"",
-                    line + 1
-                ),
-            ));
+    Ok(match kind {
+        GrammarKind::Regex => {
+            check_regex(source)?;
+            TopLevelGrammar::from_regex(source)
         }
-    }
-    Ok(())
+        GrammarKind::Lark => TopLevelGrammar::from_lark(lark::scan(source)?),
+        GrammarKind::JsonSchema => {
+            TopLevelGrammar::from_json_schema(schema::prepare(&read_json(source)?)?)
+        }
+    })
 }
 
+/// The reader of JSON has the same limit of nesting.
+fn read_json(source: &str) -> Outcome<serde_json::Value> {
+    serde_json::from_str(source).map_err(|error| {
+        if error.to_string().starts_with("recursion limit") {
+            let (line, column) = (error.line(), error.column());
+            let text = format!(
+                "the JSON schema is nested deeper than {NESTING_MAX} at line {line}, column {column}"
+            );
+            return Failure::new(Status::Limit, text);
+        }
+        Failure::invalid(format!("JSON schema: {error}"))
+    })
+}
+
+fn check_regex(source: &str) -> Outcome<()> {
+    let mut parser = ParserBuilder::new().nest_limit(NESTING_MAX as u32).build();
+    let Err(error) = parser.parse(source) else { return Ok(()) };
+    let begin = error.span().start;
+    if matches!(error.kind(), ErrorKind::NestLimitExceeded(_)) {
+        return Err(too_deep("regular expression", source, begin.offset));
+    }
+    let (line, column, why) = (begin.line, begin.column, error.kind());
+    let text = format!("regular expression: line {line}, column {column}: {why}");
+    Err(Failure::invalid(text))
+}
+
+pub fn too_deep(name: &str, source: &str, at: usize) -> Failure {
+    let at = place(source, at);
+    Failure::new(Status::Limit, format!("the {name} is nested deeper than {NESTING_MAX} at {at}"))
+}
+
+/// "line 3, column 7", both from 1.
 pub fn place(source: &str, at: usize) -> String {
     let before = &source.as_bytes()[..at];
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     let line_begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let column = String::from_utf8_lossy(&before[line_begin..]).chars().count() + 1;
     format!("line {line}, column {column}")
-}
-
-/// `root ::= ...`: a name, then "::=", which no line of a Lark grammar begins with.
-fn is_gbnf_rule(line: &str) -> bool {
-    line.split_once("::=").is_some_and(|(name, _)| {
-        let name = name.trim();
-        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_')
-    })
-}
-
-/// The byte at which more brackets are open than `depth_max`. Brackets in strings and character
-/// classes count too; so a strange source can be refused that a parser would take, and none is
-/// passed on that it cannot.
-fn nested_deeper_at(source: &str, depth_max: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut escaped = false;
-    for (at, byte) in source.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'(' | b'[' | b'{' => {
-                depth += 1;
-                if depth > depth_max {
-                    return Some(at);
-                }
-            }
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    None
 }

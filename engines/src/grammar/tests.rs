@@ -273,6 +273,29 @@ fn a_matcher_that_goes_to_and_fro_for_long_holds_no_more_than_it_needs() {
     assert!(later < first + (64 << 10), "{first}, then {later} bytes");
 }
 
+#[test]
+fn a_matcher_that_breaks_the_lexer_harms_no_other() {
+    let vocabulary = vocabulary();
+    let grammar = grammar_of(&vocabulary, GrammarKind::Regex, "(ab|a)*[0-9]{0,5}");
+    let mut other = grammar.matcher().unwrap();
+    other.accept(&ids("aba1")).unwrap();
+    let mask = allowed(&mut other);
+    let mut fork = other.fork();
+    let mut broken = grammar.matcher().unwrap();
+    let failure = broken.break_shared_lexer().unwrap_err();
+    assert_eq!(failure.status, Status::Internal);
+    assert_eq!(mask_of(&mut broken).unwrap_err().message, failure.message);
+    assert_eq!(broken.fork().accept(&ids("a")).unwrap_err().message, failure.message);
+    assert!(!broken.may_end() && !broken.is_complete());
+    for matcher in [&mut other, &mut fork] {
+        assert_eq!(allowed(matcher), mask);
+        matcher.accept(&ids("2")).unwrap();
+        matcher.roll_back(5).unwrap();
+        matcher.accept(&ids("ab")).unwrap();
+    }
+    assert_eq!(allowed(&mut grammar.matcher().unwrap()).len(), 16);
+}
+
 /// An encoder that takes the longest word at each place.
 unsafe extern "C" fn encode_longest(
     _context: *const std::ffi::c_void,
@@ -375,26 +398,36 @@ fn a_place_that_no_token_leads_on_from_has_an_empty_mask_and_can_be_left_by_roll
 fn sources_that_are_wrong_are_refused_with_what_is_wrong() {
     let cases = [
         (GrammarKind::Regex, "", Status::Invalid, "the regular expression is empty"),
-        (GrammarKind::Regex, "a(b", Status::Invalid, "regular expression: "),
+        (GrammarKind::Regex, "a\n(b", Status::Invalid, "line 2, column 1: unclosed group"),
         (GrammarKind::Lark, "start: a b", Status::Invalid, "Lark grammar: line 1, column "),
         (GrammarKind::Regex, "a[^\\s\\S]", Status::Invalid, "no text matches"),
         (GrammarKind::JsonSchema, "false", Status::Invalid, "no text matches"),
         (GrammarKind::JsonSchema, "[]", Status::Invalid, "neither an object"),
         (GrammarKind::JsonSchema, r##"{"$ref": "#"}"##, Status::Invalid, "no text matches"),
-        (GrammarKind::Lark, "root ::= \"a\"\n", Status::NotSupported, "line 1 is GBNF"),
-        (GrammarKind::JsonSchema, "{\"type\": ", Status::Invalid, "JSON schema: EOF"),
+        (
+            GrammarKind::Lark,
+            "root ::= \"a\"\n",
+            Status::NotSupported,
+            "line 1, column 1: this is GBNF",
+        ),
+        (
+            GrammarKind::JsonSchema,
+            "{\"type\": ",
+            Status::Invalid,
+            "JSON schema: EOF while parsing a value at line 1 column 9",
+        ),
         (GrammarKind::JsonSchema, "{\"type\": \"strin\"}", Status::Invalid, "JSON schema: "),
         (
             GrammarKind::JsonSchema,
             "{\"type\": \"array\", \"uniqueItems\": true}",
-            Status::Invalid,
-            "uniqueItems",
+            Status::NotSupported,
+            "\"uniqueItems\" is not supported (at #)",
         ),
         (
             GrammarKind::JsonSchema,
             "{\"$ref\": \"https://example.com/schema.json\"}",
-            Status::Invalid,
-            "example.com",
+            Status::NotSupported,
+            "\"https://example.com/schema.json\", which names another document",
         ),
     ];
     for (kind, source, status, words) in cases {
@@ -402,6 +435,101 @@ fn sources_that_are_wrong_are_refused_with_what_is_wrong() {
         assert_eq!(failure.status, status, "{source}: {}", failure.message);
         assert!(failure.message.contains(words), "{source}: {}", failure.message);
         assert!(!failure.message.contains("<non"), "{}", failure.message);
+    }
+}
+
+fn accepts(grammar: &Grammar, text: &str) -> bool {
+    let mut matcher = grammar.matcher().unwrap();
+    matcher.accept(&ids(text)).is_ok() && matcher.may_end()
+}
+
+#[test]
+fn numbers_are_accepted_exactly_within_their_bounds() {
+    let vocabulary = vocabulary();
+    for seed in 0..400 {
+        let mut random = Random(seed);
+        let mut number = |digits: u32| {
+            let scale = 10f64.powi(random.below(digits as usize + 1) as i32);
+            let size = [20, 2_000, 2_000_000][random.below(3)];
+            (random.below(size) as f64 - (size / 2) as f64) / scale
+        };
+        let (low, high) = (number(3), number(3));
+        let texts: Vec<f64> = (0..60).map(|_| number(4)).chain([low, high, 0.0]).collect();
+        let is_integer = random.below(2) == 0;
+        let is_open = random.below(2) == 0;
+        let multiple = [0.5, 3.0, 1.0][random.below(3)];
+        let schema = serde_json::json!({
+            "type": if is_integer { "integer" } else { "number" },
+            if is_open { "exclusiveMinimum" } else { "minimum" }: low,
+            "maximum": high,
+            "multipleOf": multiple,
+        });
+        let grammar = compile(&vocabulary, GrammarKind::JsonSchema, &schema.to_string());
+        for value in texts {
+            let is_valid = if is_open { value > low } else { value >= low }
+                && value <= high
+                && (!is_integer || value.fract() == 0.0)
+                && (value / multiple).fract() == 0.0;
+            let text = format!("{value}");
+            let is_accepted = grammar.as_ref().is_ok_and(|grammar| accepts(grammar, &text));
+            assert_eq!(is_accepted, is_valid, "seed {seed}, {schema}: {text}");
+        }
+    }
+}
+
+#[test]
+fn another_spelling_of_a_name_is_no_way_around_its_schema() {
+    let schema = r#"{"properties": {"a": {"type": "integer"}, "b\nc": {"type": "integer"}}}"#;
+    let grammar = grammar_of(&vocabulary(), GrammarKind::JsonSchema, schema);
+    for (text, wanted) in [
+        (r#"{"a":1,"b\nc":2}"#, true),
+        (r#"{"d":"x"}"#, true),
+        (r#"{"a":"x"}"#, false),
+        (r#"{"\u0061":"x"}"#, false),
+        (r#"{"d":1,"a":"x"}"#, false),
+        (r#"{"b\u000ac":"x"}"#, false),
+        (r#"{"a":1,"a":"x"}"#, false),
+    ] {
+        assert_eq!(accepts(&grammar, text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn a_pattern_applies_anywhere_unless_it_says_where() {
+    for (pattern, wanted) in [
+        ("^a|b", vec!["a", "b", "xb", "bx", "ax", "ac", "bc", "xbc"]),
+        ("a$|^b", vec!["a", "b", "bx", "xa", "bc"]),
+        ("(a|^b)c", vec!["ac", "bc", "xac"]),
+        ("^(a|b)$", vec!["a", "b"]),
+        ("", vec!["", "a", "b", "xa", "xb", "bx", "ax", "ac", "bc", "xac", "xbc"]),
+    ] {
+        let schema = serde_json::json!({"type": "string", "pattern": pattern}).to_string();
+        let grammar = grammar_of(&vocabulary(), GrammarKind::JsonSchema, &schema);
+        for text in ["", "a", "b", "xa", "xb", "bx", "ax", "ac", "bc", "xac", "xbc"] {
+            let is_accepted = accepts(&grammar, &format!("\"{text}\""));
+            assert_eq!(is_accepted, wanted.contains(&text), "{pattern}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_lark_grammar_matches_its_texts_and_no_others() {
+    let texts = ["a", "b", "c", "ax", "ab", "aa", "aaa", "A", "foo;", "a;b;", "abc!b", "abc!", ""];
+    let cases: [(&str, Vec<&str>); 8] = [
+        ("start: \"a\" b\nb: /x|y/", vec!["ax"]),
+        ("start: A\nA: \"a\"..\"c\"", vec!["a", "b", "c"]),
+        ("start: [x] \"b\"\nx: \"a\"", vec!["b", "ab"]),
+        ("start: \"a\"~2..3", vec!["aa", "aaa"]),
+        ("start: x\nx[lazy]: /.*;/", vec!["foo;"]),
+        ("start: a \"b\"\na[suffix=\"!\"]: /[a-z]*/", vec!["abc!b"]),
+        ("?start: \"a\"i | _x?\n_x: \"b\"", vec!["a", "b", "A", ""]),
+        ("start: %json {\"const\": 1}", vec![]),
+    ];
+    for (source, wanted) in cases {
+        let grammar = grammar_of(&vocabulary(), GrammarKind::Lark, source);
+        for text in texts {
+            assert_eq!(accepts(&grammar, text), wanted.contains(&text), "{source}: {text}");
+        }
     }
 }
 
@@ -494,6 +622,113 @@ fn hostile() -> Vec<(&'static str, GrammarKind, String)> {
             r#"{"type": "string", "pattern": "^(a{0,1000}){0,1000}$"}"#.to_owned(),
         ),
         ("a long string", JsonSchema, r#"{"type": "string", "minLength": 100000000}"#.to_owned()),
+        (
+            "brackets in a chain of rules",
+            Lark,
+            "start: r0\n".to_owned()
+                + &list(4_000, "\n", &|i| {
+                    format!("r{i}: {}r{}{}", "(".repeat(25), i + 1, ")".repeat(25))
+                })
+                + "\nr4000: \"b\"",
+        ),
+        (
+            "a chain of terminals",
+            Lark,
+            "start: T0\nA: \"a\"\n".to_owned()
+                + &list(990, "\n", &|i| format!("T{i}: T{} A", i + 1))
+                + "\nT990: \"b\"",
+        ),
+        (
+            "an error far down",
+            Lark,
+            "start: r0\n".to_owned()
+                + &list(990, "\n", &|i| format!("r{i}: \"a\" r{}", i + 1))
+                + "\nr990: missing",
+        ),
+        (
+            "a chain of references",
+            JsonSchema,
+            format!(
+                "{{\"$ref\":\"#/$defs/a0\",\"$defs\":{{{},\"a7000\":true}}}}",
+                list(7_000, ",", &|i| format!("\"a{i}\":{{\"$ref\":\"#/$defs/a{}\"}}", i + 1))
+            ),
+        ),
+        (
+            "deep references",
+            JsonSchema,
+            format!(
+                "{{\"$ref\":\"#/$defs/a0\",\"$defs\":{{{},\"a400\":true}}}}",
+                list(400, ",", &|i| format!(
+                    "\"a{i}\":{}{{\"$ref\":\"#/$defs/a{}\"}}{}",
+                    "{\"items\":".repeat(60),
+                    i + 1,
+                    "}".repeat(60)
+                ))
+            ),
+        ),
+        (
+            "25 patterns to join",
+            JsonSchema,
+            format!(
+                "{{\"type\":\"string\",\"allOf\":[{}]}}",
+                list(25, ",", &|i| format!("{{\"pattern\":\"a{i}\"}}"))
+            ),
+        ),
+        (
+            "3 patterns of many classes",
+            JsonSchema,
+            format!(
+                "{{\"type\":\"string\",\"allOf\":[{}]}}",
+                list(3, ",", &|i| format!(
+                    "{{\"pattern\":\"{}\"}}",
+                    list(10, "|", &|j| {
+                        let letter = |k: usize| char::from(b'a' + (k % 26) as u8);
+                        format!("[{}-z]x{}.", letter(i + j), letter(j * 7))
+                    })
+                ))
+            ),
+        ),
+        (
+            "2,000 schemas to join",
+            JsonSchema,
+            format!(
+                "{{\"allOf\":[{}]}}",
+                list(2_000, ",", &|i| format!(
+                    "{{\"properties\":{{\"p{i}\":{{\"type\":\"number\"}}}}}}"
+                ))
+            ),
+        ),
+        (
+            "5,000 patterns of names",
+            JsonSchema,
+            format!(
+                "{{\"patternProperties\":{{{}}}}}",
+                list(5_000, ",", &|i| format!("\"^a{i}$\":true"))
+            ),
+        ),
+        (
+            "5,000 objects to tell apart",
+            JsonSchema,
+            format!(
+                "{{\"oneOf\":[{}]}}",
+                list(5_000, ",", &|i| format!(
+                    "{{\"required\":[\"a\"],\"properties\":{{\"a\":{{\"const\":{i}}}}}}}"
+                ))
+            ),
+        ),
+        (
+            "choices to join",
+            JsonSchema,
+            format!(
+                "{{\"allOf\":[{}]}}",
+                list(8, ",", &|i| format!(
+                    "{{\"anyOf\":[{}]}}",
+                    list(60, ",", &|j| format!(
+                        "{{\"properties\":{{\"p{i}\":{{\"const\":{j}}}}}}}"
+                    ))
+                ))
+            ),
+        ),
         ("many items", JsonSchema, r#"{"type": "array", "minItems": 100000000}"#.to_owned()),
     ]
 }

@@ -7,8 +7,9 @@ use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{
     InferenceCapabilities, TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv, INVALID_TOKEN,
 };
-use llguidance::ParserFactory;
+use llguidance::{panic_utils, ParserFactory};
 use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -84,33 +85,35 @@ impl TokenizerEnv for Environment {
     }
 }
 
-/// One compilation at a time; one that takes too long is left to itself, and holds its turn.
+/// Compilations at once. One that takes too long is left to itself and keeps its turn.
+const TURN_COUNT: usize = 3;
+
 #[derive(Default)]
-pub struct Turn {
-    is_taken: Mutex<bool>,
+pub struct Turns {
+    taken_count: Mutex<usize>,
     freed: Condvar,
 }
 
 /// Gives the turn back.
-pub struct TurnHeld(Arc<Turn>);
+pub struct Turn(Arc<Turns>);
 
-impl Turn {
-    pub fn take(self: &Arc<Self>, most: Duration) -> Option<TurnHeld> {
+impl Turns {
+    pub fn take(self: &Arc<Self>, most: Duration) -> Option<Turn> {
         let end = Instant::now() + most;
-        let mut taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
-        while *taken {
+        let mut count = self.taken_count.lock().unwrap_or_else(PoisonError::into_inner);
+        while *count == TURN_COUNT {
             let left = end.checked_duration_since(Instant::now())?;
-            let waited = self.freed.wait_timeout(taken, left);
-            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.freed.wait_timeout(count, left);
+            count = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        *taken = true;
-        Some(TurnHeld(self.clone()))
+        *count += 1;
+        Some(Turn(self.clone()))
     }
 }
 
-impl Drop for TurnHeld {
+impl Drop for Turn {
     fn drop(&mut self) {
-        *self.0.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *self.0.taken_count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         self.0.freed.notify_one();
     }
 }
@@ -119,7 +122,7 @@ impl Drop for TurnHeld {
 pub struct Shared {
     pub factory: ParserFactory,
     pub clock: Clock,
-    pub turn: Arc<Turn>,
+    pub turns: Arc<Turns>,
     /// By id: whether a text can spell the token, and so a grammar allow it.
     is_text: Vec<bool>,
     stop_ids: Vec<u32>,
@@ -163,7 +166,10 @@ impl Shared {
         }
         let is_text = words.iter().map(|word| !word.is_empty()).collect();
         // The library never learns of a stop token: `Matcher` knows when one may follow.
-        let trie = TokTrie::from(&TokRxInfo::new(tokens.len() as u32, INVALID_TOKEN), &words);
+        let information = TokRxInfo::new(tokens.len() as u32, INVALID_TOKEN);
+        let sort = AssertUnwindSafe(|| Ok(TokTrie::from(&information, &words)));
+        let trie = panic_utils::catch_unwind(sort)
+            .map_err(|_| Failure::new(Status::Limit, "the vocabulary is too large for grammars"))?;
         let environment: TokEnv = Arc::new(Environment {
             trie,
             encode: parts.encode,
@@ -176,7 +182,7 @@ impl Shared {
         factory.quiet();
         let clock = Clock::start()
             .map_err(|error| Failure::new(Status::Internal, format!("no thread: {error}")))?;
-        Ok(Shared { factory, clock, turn: Arc::default(), is_text, stop_ids })
+        Ok(Shared { factory, clock, turns: Arc::default(), is_text, stop_ids })
     }
 }
 
