@@ -71,6 +71,8 @@ model() {
 goldens() {
   (step goldens "reference tokenizers and chat templates" tools/fetch_tokenizer_goldens.sh) ||
     echo "goldens    going on without: the tests that need them are skipped by name"
+  (step goldens "JSON-Schema-Test-Suite" tools/fetch_schema_goldens.sh) ||
+    echo "goldens    going on without: the test that needs it is skipped by name"
 }
 
 configure() { cmake --preset release; }

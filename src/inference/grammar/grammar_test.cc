@@ -8,61 +8,18 @@
 #include <thread>
 
 #include "inference/grammar/encode_inside.h"
+#include "inference/grammar/grammar_test_support.h"
 #include "inference/grammar/make_grammar_compiler.h"
-#include "inference/tokenizer/tokenizer_parts.h"
-#include "inference/tokenizer/utf8.h"
-#include "inference/tokenizer/vocabulary.h"
 
 namespace quire::inference {
 namespace {
 
-struct Piece {
-  std::string text;
-  TokenType type = TokenType::Normal;
-};
-
-TokenizerParts sentence_piece_parts(const std::vector<Piece>& pieces) {
-  TokenizerParts parts;
-  parts.model = "llama";
-  for (const Piece& piece : pieces) {
-    parts.tokens.push_back(piece.text);
-    parts.scores.push_back(-static_cast<float>(parts.tokens.size()));
-    parts.token_types.push_back(static_cast<std::int32_t>(piece.type));
-  }
-  return parts;
-}
-
-// Words, a stop token, a control token whose text is "ab", and every byte.
-TokenizerParts small_sentence_piece() {
-  std::vector<Piece> pieces = {{"<unk>", TokenType::Unknown},
-                               {"</s>", TokenType::Control},
-                               {"ab", TokenType::Control},
-                               {"<call>", TokenType::UserDefined},
-                               {"never", TokenType::Unused}};
-  for (int byte = 0; byte < 256; ++byte) {
-    char text[8];
-    std::snprintf(text, sizeof text, "<0x%02X>", byte);
-    pieces.push_back({text, TokenType::Byte});
-  }
-  for (const char* word :
-       {"a", "b", "\u2581", "\u2581a", "12", "\u00e9", "n", "e", "v", "r", "<"}) {
-    pieces.push_back({word});
-  }
-  return sentence_piece_parts(pieces);
-}
-constexpr TokenId kStop{1};
-constexpr std::uint32_t kWords = 5 + 256;  // The id of "a".
-
-std::unique_ptr<TextCodec> codec_of(TokenizerParts parts) {
-  auto made = make_text_codec(std::move(parts));
-  EXPECT_TRUE(made.ok()) << made.error().message();
-  return made.ok() ? std::move(made).take() : nullptr;
-}
+using test::kFirstByte, test::kStop, test::kWords, test::small_codec;
 
 #ifndef QUIRE_ENGINES
 
 TEST(Grammar, IsRefusedByABuildWithoutEngines) {
-  const auto codec = codec_of(small_sentence_piece());
+  const auto codec = small_codec();
   const auto compiler = make_grammar_compiler(*codec, {kStop});
   const auto made = compiler->compile(GrammarKind::Regex, "a");
   ASSERT_FALSE(made.ok());
@@ -99,19 +56,18 @@ std::vector<TokenId> tokens(std::initializer_list<std::uint32_t> ids) {
 }
 
 TEST(Grammar, MaskHoldsEveryTokenThatSpellsWhatMayFollowAndNoSpecialOne) {
-  const auto codec = codec_of(small_sentence_piece());
+  const auto codec = small_codec();
   const auto compiler = make_grammar_compiler(*codec, {kStop});
   const auto matcher = matcher_of(*compiler, GrammarKind::Regex, "ab|( a|12)+|<call>|never");
   ASSERT_NE(matcher, nullptr);
-  const std::uint32_t first_byte = 5;
   // "a" as a word and as a byte, "12", " ", " a", "<call>", "n", "<" and their bytes; not "ab", which
   // is a control token here, nor "never", which no text becomes.
   const std::vector<std::uint32_t> wanted = {3,
-                                             first_byte + ' ',
-                                             first_byte + '1',
-                                             first_byte + '<',
-                                             first_byte + 'a',
-                                             first_byte + 'n',
+                                             kFirstByte + ' ',
+                                             kFirstByte + '1',
+                                             kFirstByte + '<',
+                                             kFirstByte + 'a',
+                                             kFirstByte + 'n',
                                              kWords,
                                              kWords + 2,
                                              kWords + 3,
@@ -129,7 +85,7 @@ TEST(Grammar, MaskHoldsEveryTokenThatSpellsWhatMayFollowAndNoSpecialOne) {
 }
 
 TEST(Grammar, RefusalsOfAMatcherNameTheTokenAndLeaveItAsItWas) {
-  const auto codec = codec_of(small_sentence_piece());
+  const auto codec = small_codec();
   const auto compiler = make_grammar_compiler(*codec, {kStop});
   const auto matcher = matcher_of(*compiler, GrammarKind::Regex, "a+");
   ASSERT_NE(matcher, nullptr);
@@ -154,7 +110,7 @@ TEST(Grammar, RefusalsOfAMatcherNameTheTokenAndLeaveItAsItWas) {
 }
 
 TEST(Grammar, ForcedTokensAreSpelledAsInTheMiddleOfAText) {
-  const auto codec = codec_of(small_sentence_piece());
+  const auto codec = small_codec();
   EXPECT_EQ(encode_inside(*codec, "a12"), tokens({kWords, kWords + 4}));
   EXPECT_EQ(encode_inside(*codec, " a"), tokens({kWords + 3}));
   const auto compiler = make_grammar_compiler(*codec, {kStop});
@@ -168,7 +124,7 @@ TEST(Grammar, ForcedTokensAreSpelledAsInTheMiddleOfAText) {
 }
 
 TEST(Grammar, ForkAndRollBackGiveTheMasksOfTheSameTokensOnRandomWalks) {
-  const auto codec = codec_of(small_sentence_piece());
+  const auto codec = small_codec();
   const auto compiler = make_grammar_compiler(*codec, {kStop});
   const auto grammar = compiler->compile(
       GrammarKind::JsonSchema,
@@ -198,7 +154,7 @@ TEST(Grammar, ForkAndRollBackGiveTheMasksOfTheSameTokensOnRandomWalks) {
 }
 
 TEST(Grammar, ErrorsSayWhatIsWrongAndWhere) {
-  const auto codec = codec_of(small_sentence_piece());
+  const auto codec = small_codec();
   const auto compiler = make_grammar_compiler(*codec, {kStop});
   const auto refusal = [&](GrammarKind kind, std::string_view source) {
     const auto made = compiler->compile(kind, source);
@@ -217,7 +173,7 @@ TEST(Grammar, ErrorsSayWhatIsWrongAndWhere) {
 
 // A mask is computed by one thread while another compiles, and matchers of one grammar run at once.
 TEST(Grammar, MasksOfManyThreadsAreTheSameWhileOthersCompile) {
-  const auto codec = codec_of(small_sentence_piece());
+  const auto codec = small_codec();
   const auto compiler = make_grammar_compiler(*codec, {kStop});
   const auto grammar = compiler->compile(GrammarKind::Regex, "((a|b|12| a)*<call>)+");
   ASSERT_TRUE(grammar.ok()) << grammar.error().message();
@@ -257,7 +213,7 @@ TEST(Grammar, MasksOfManyThreadsAreTheSameWhileOthersCompile) {
 }
 
 TEST(Grammar, OutlivesItsCompilerAndSoDoMatchersTheirGrammar) {
-  const auto codec = codec_of(small_sentence_piece());
+  const auto codec = small_codec();
   auto compiler = make_grammar_compiler(*codec, {kStop});
   std::unique_ptr<Matcher> matcher = matcher_of(*compiler, GrammarKind::Regex, "a+");
   ASSERT_NE(matcher, nullptr);
