@@ -19,7 +19,7 @@ jobs=()
 for header in "$sdk"/include/quire/*.h; do
   check "$(basename "$header")" "$guest" "${flags[@]}" & jobs+=($!)
 done
-for name in sampling.h stop.h utf8.h; do
+for name in draw_arithmetic.h draw_rule.h sampling.h stop.h utf8.h; do
   check "$name" "$host" -Wpedantic & jobs+=($!)
 done
 failed=0

@@ -1,6 +1,10 @@
-// A module without imports that computes the number which sampling_test.cc expects.
+// A module without imports that computes the numbers which sampling_test.cc and
+// draw_arithmetic_test.cc expect.
+#include "draw_cases.h"
 #include "sampling_cases.h"
 
 __attribute__((export_name("digest_differs"))) extern "C" int digest_differs() {
-  return quire::test::digest_of_many_draws() == quire::test::kDigestOfManyDraws ? 0 : 1;
+  const bool differs = quire::test::digest_of_many_draws() != quire::test::kDigestOfManyDraws ||
+                       quire::test::digest_of_rules() != quire::test::kDigestOfRules;
+  return differs ? 1 : 0;
 }
