@@ -43,6 +43,8 @@ parsers() {
   echo "http transfer_fuzz
     src/application/net/url.cc src/application/net/http_message.cc
     src/application/net/gzip_decoder.cc src/application/net/ip_address.cc"
+  # The options of rules for drawing tokens, as programs send them.
+  echo "draw_options draw_options_fuzz src/base/draw_options.cc"
   # Our own reader of Wasm modules; what it lets through goes to wasmtime.
   echo "wasm_entry wasm_entry_fuzz src/application/sandbox/module_check.cc"
 }
