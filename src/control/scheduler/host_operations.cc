@@ -1,5 +1,6 @@
 // What needs no device: done as soon as what was issued before on the same objects is placed.
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -565,12 +566,12 @@ void Scheduler::describe(const Operation& operation,
   };
   const auto draw = [&](const DrawRule& rule) {
     request.kind = Kind::Draw;
-    // A greedy draw looks at no more.
-    request.top_k = rule.temperature > 0.0 ? top_k(rule.top_k) : 1;
-    request.draw = {.temperature = rule.temperature,
-                    .top_p = rule.top_p,
-                    .min_p = rule.min_p,
-                    .random = rule.random};
+    request.draw.rule =
+        std::make_shared<const quire::DrawRule>(quire::DrawRule{.temperature = rule.temperature,
+                                                                .top_k = top_k(rule.top_k),
+                                                                .top_p = rule.top_p,
+                                                                .min_p = rule.min_p});
+    request.draw.random = rule.random;
   };
   switch (operation.type) {
     case index_of<GetNextDist>(): {

@@ -26,12 +26,14 @@
 //      the same step.
 // Batches take effect in the order of submission.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "inference/api/page_bytes.h"
 #include "inference/api/types.h"
+#include "quire/draw_rule.h"
 
 namespace quire::inference {
 
@@ -117,16 +119,27 @@ enum class DistributionKind : std::uint8_t {
   Logprobs,  // Natural logarithms of the full softmax, of the tokens that are named.
   Entropy,   // Of the full softmax, in nats.
   Vector,    // The output itself: what the logits are computed from.
-  Draw,      // One token, drawn from the top K, and its probability.
+  Draw,      // One token, drawn by a rule, and its probability.
 };
 
-// How Draw chooses among the top K: see quire/sampling.h, which does it for guests too.
+// What Draw goes by: quire/draw_arithmetic.h does it, for programs too. A rule that leaves logits
+// alone draws from the probabilities that TopK gives, under the same mask.
 struct DrawOptions {
-  double temperature = 0.0;  // 0: the most probable token. Applied to what TopK would give.
-  double top_p = 1.0;
-  double min_p = 0.0;
+  std::shared_ptr<const DrawRule> rule{};  // Never null.
   double random = 0.0;  // In [0, 1): which token it becomes is decided by this number alone.
+  // The last history_window(*rule) tokens before the drawn one, or all of them, oldest first.
+  std::vector<TokenId> history{};
+  std::uint32_t top_count = 0;  // How many of the most probable tokens to report; see Distribution.
 };
+inline constexpr std::uint32_t kTopCountMax = 64;
+
+// Bit i % 32 of word i / 32: token i may come. It has a word for each 32 tokens of the vocabulary.
+// Bits beyond the vocabulary mean nothing. Null: all tokens may come.
+using TokenMask = std::shared_ptr<const std::vector<std::uint32_t>>;
+
+// The error of TopK and Draw if their mask allows no token. No other error of a distribution has
+// this code.
+inline constexpr ErrorCode kNoTokenAllowed = ErrorCode::OutOfRange;
 
 // Asks for the next-token distribution of an output in one of its forms: of a row of this batch, or
 // of a kept vector.
@@ -134,10 +147,11 @@ struct DistributionRequest {
   std::uint32_t row = kNoSlot;  // Index into Batch::rows, or kNoSlot to use `embed`.
   EmbedSlot embed = kNoEmbedSlot;
   DistributionKind kind = DistributionKind::TopK;
-  std::uint32_t top_k = 256;      // Of TopK and Draw.
+  std::uint32_t top_k = 256;      // Of TopK.
   float temperature = 1.0f;       // Divides the logits of TopK before the softmax.
   std::vector<TokenId> tokens{};  // Of Logprobs.
   DrawOptions draw{};             // Of Draw.
+  TokenMask mask{};               // Of TopK and Draw.
 };
 
 struct Batch {
@@ -163,9 +177,11 @@ struct Batch {
   }
 };
 
-// Of TopK: sorted by falling probability, ties by rising token id. Probabilities are of the full
-// softmax, cut to the top K and not renormalised. Of Draw: the one that was drawn. Of the other
-// kinds: their values.
+// TopK gives tokens by falling probability, ties by rising token id, cut to the top K. Without a
+// mask the probabilities are of the full softmax; with one, of the softmax over the allowed tokens.
+// Draw gives the drawn token, then the top_count most probable ones of the full softmax. All its
+// probabilities are of the full softmax, before mask, adjustments and temperature. The other kinds
+// give values.
 struct Distribution {
   std::vector<TokenId> tokens;
   std::vector<float> probabilities;

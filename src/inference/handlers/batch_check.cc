@@ -93,6 +93,11 @@ void check_batch(const Batch& batch, const BackendCapabilities& capabilities,
                 "a distribution is of a row or of a kept vector");
     QUIRE_CHECK(!of_row || request.row < batch.rows.size(), "a distribution's row exists");
     check_embed(request.embed, capabilities);
+    QUIRE_CHECK(request.kind != DistributionKind::Draw || request.draw.rule != nullptr,
+                "a draw has a rule");
+    QUIRE_CHECK(request.draw.top_count <= kTopCountMax, "the most probable tokens beside a draw");
+    QUIRE_CHECK(!request.mask || request.mask->size() == (model.vocabulary_size + 31) / 32,
+                "a mask has a bit for each token");
     for (const TokenId token : request.tokens) {
       QUIRE_CHECK(static_cast<std::uint32_t>(token) < model.vocabulary_size, "a logprob's token");
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "quire/sampling.h"
@@ -20,36 +21,110 @@ double natural_log(float sum) {
   return sampling::log2(static_cast<double>(sum)) * kLn2;
 }
 
-Result<Distribution> top_k_form(std::uint32_t top_k, float inverse_temperature,
-                                std::span<float> logits, SoftmaxNumerators softmax,
-                                OutputScratch& scratch) {
+Error no_token(std::size_t vocabulary_size) {
+  return Error(kNoTokenAllowed,
+               "the mask allows no token: 0 of " + std::to_string(vocabulary_size));
+}
+
+// In place: numerators of the softmax, and their sum.
+Result<float> numerators(std::span<float> logits, float inverse_temperature,
+                         SoftmaxNumerators softmax) {
   const float sum =
       softmax(logits.data(), static_cast<std::uint32_t>(logits.size()), inverse_temperature);
   if (!std::isfinite(sum)) return not_finite();
-  select_top(logits, top_k, scratch.top_k, scratch.indices);
-  Distribution result;
-  result.tokens.reserve(scratch.indices.size());
-  result.probabilities.reserve(scratch.indices.size());
-  for (const std::uint32_t token : scratch.indices) {
-    result.tokens.push_back(TokenId{token});
-    result.probabilities.push_back(logits[token] / sum);
+  return sum;
+}
+
+std::span<const std::uint32_t> mask_of(const DistributionRequest& request) {
+  return request.mask ? std::span<const std::uint32_t>(*request.mask)
+                      : std::span<const std::uint32_t>{};
+}
+
+// The allowed tokens into scratch.draw.tokens and the numerators of their own softmax into
+// scratch.draw.logits; the sum of these. The softmax is taken over the allowed logits alone,
+// because in the full one the numerators of all of them can be 0.
+Result<float> masked_numerators(std::span<const float> logits, std::span<const std::uint32_t> mask,
+                                float inverse_temperature, SoftmaxNumerators softmax,
+                                OutputScratch& scratch) {
+  sampling::collect_allowed(logits, mask, scratch.draw.tokens, scratch.draw.logits);
+  if (scratch.draw.tokens.empty()) return no_token(logits.size());
+  return numerators(scratch.draw.logits, inverse_temperature, softmax);
+}
+
+// The k most probable of `tokens`, or of all tokens if that is empty, are added to the result.
+void add_top(std::uint32_t k, std::span<const std::uint32_t> tokens,
+             std::span<const float> numerators, float sum, OutputScratch& scratch,
+             Distribution& result) {
+  select_top(numerators, k, scratch.top_k, scratch.indices);
+  result.tokens.reserve(result.tokens.size() + scratch.indices.size());
+  result.probabilities.reserve(result.probabilities.size() + scratch.indices.size());
+  for (const std::uint32_t index : scratch.indices) {
+    result.tokens.push_back(TokenId{tokens.empty() ? index : tokens[index]});
+    result.probabilities.push_back(numerators[index] / sum);
   }
+}
+
+Result<Distribution> top_k_form(const DistributionRequest& request, float inverse_temperature,
+                                std::span<float> logits, SoftmaxNumerators softmax,
+                                OutputScratch& scratch) {
+  Distribution result;
+  const std::span<const std::uint32_t> mask = mask_of(request);
+  if (mask.empty()) {
+    const float sum = TRY(numerators(logits, inverse_temperature, softmax));
+    add_top(request.top_k, {}, logits, sum, scratch, result);
+    return result;
+  }
+  // The logits that may not come are those of the same broken or whole model.
+  const auto is_number = [](float x) { return x <= std::numeric_limits<float>::max(); };
+  if (!std::all_of(logits.begin(), logits.end(), is_number)) return not_finite();
+  const float sum = TRY(masked_numerators(logits, mask, inverse_temperature, softmax, scratch));
+  add_top(request.top_k, scratch.draw.tokens, scratch.draw.logits, sum, scratch, result);
   return result;
+}
+
+// The drawn token of a rule that adjusts logits, as sampling::draw_token gives it. `logits` is
+// overwritten.
+Result<std::uint32_t> draw_adjusted(const DrawOptions& draw, std::span<const std::uint32_t> mask,
+                                    std::span<float> logits, OutputScratch& scratch) {
+  scratch.history.clear();
+  for (const TokenId token : draw.history) {
+    scratch.history.push_back(static_cast<std::uint32_t>(token));
+  }
+  sampling::adjust_logits(logits, *draw.rule, scratch.history, scratch.draw);
+  sampling::collect_candidates(logits, *draw.rule, mask, scratch.draw);
+  if (scratch.draw.tokens.empty()) return no_token(logits.size());
+  if (!is_greedy(*draw.rule)) sampling::softmax_numerators(scratch.draw.logits);
+  const std::size_t index =
+      draw_unsorted(scratch.draw.logits, 1.0f, *draw.rule, draw.random, scratch.fast_draw);
+  return scratch.draw.tokens[index];
 }
 
 Result<Distribution> draw_form(const DistributionRequest& request, std::span<float> logits,
                                SoftmaxNumerators softmax, OutputScratch& scratch) {
-  Distribution all = TRY(top_k_form(request.top_k, 1.0f, logits, softmax, scratch));
-  const SamplerOptions options{.temperature = request.draw.temperature,
-                               .top_k = request.top_k,
-                               .top_p = request.draw.top_p,
-                               .min_p = request.draw.min_p};
-  const std::size_t index =
-      sampling::draw_index(all.probabilities, options, request.draw.random, scratch.weights);
-  Distribution drawn;
-  drawn.tokens.push_back(all.tokens[index]);
-  drawn.probabilities.push_back(all.probabilities[index]);
-  return drawn;
+  const DrawRule& rule = *request.draw.rule;
+  const std::span<const std::uint32_t> mask = mask_of(request);
+  const bool adjusts = adjusts_logits(rule);
+  if (adjusts || !mask.empty()) scratch.logits.assign(logits.begin(), logits.end());
+  const float sum = TRY(numerators(logits, 1.0f, softmax));
+  std::uint32_t drawn = 0;
+  if (adjusts) {
+    drawn = TRY(draw_adjusted(request.draw, mask, scratch.logits, scratch));
+  } else if (!mask.empty()) {
+    const float allowed = TRY(masked_numerators(scratch.logits, mask, 1.0f, softmax, scratch));
+    const std::size_t index =
+        draw_unsorted(scratch.draw.logits, allowed, rule, request.draw.random, scratch.fast_draw);
+    drawn = scratch.draw.tokens[index];
+  } else {
+    drawn = static_cast<std::uint32_t>(
+        draw_unsorted(logits, sum, rule, request.draw.random, scratch.fast_draw));
+  }
+  Distribution result;
+  result.tokens.push_back(TokenId{drawn});
+  result.probabilities.push_back(logits[drawn] / sum);
+  if (request.draw.top_count > 0) {
+    add_top(request.draw.top_count, {}, logits, sum, scratch, result);
+  }
+  return result;
 }
 
 // Of the logits, not of their numerators: those of rare tokens are 0.
@@ -104,7 +179,7 @@ Result<Distribution> output_form(const DistributionRequest& request, std::span<f
         return Error(ErrorCode::InvalidArgument,
                      "temperature " + std::to_string(request.temperature) + " is not above zero");
       }
-      return top_k_form(request.top_k, inverse, logits, softmax, scratch);
+      return top_k_form(request, inverse, logits, softmax, scratch);
     }
     case DistributionKind::Logprobs:
       return logprobs_form(request, logits, softmax);

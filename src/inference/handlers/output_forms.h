@@ -9,7 +9,9 @@
 
 #include "base/result.h"
 #include "inference/api/batch.h"
+#include "inference/handlers/fast_draw.h"
 #include "inference/handlers/top_k.h"
+#include "quire/draw_arithmetic.h"
 
 namespace quire::inference {
 
@@ -17,14 +19,17 @@ struct OutputScratch {
   TopKScratch top_k;
   std::vector<std::uint32_t> indices;
   std::vector<float> logits;
-  std::vector<double> weights;
+  std::vector<std::uint32_t> history;
+  DrawScratch draw;  // The candidates of a mask or of a rule that adjusts logits.
+  FastDrawScratch fast_draw;
 };
 
 // In place: x[i] = exp(x[i] * inverse_temperature - max); returns their sum (kernels.h).
 using SoftmaxNumerators = float (*)(float* x, std::uint32_t count, float inverse_temperature);
 
 // Any kind but Vector; `logits` is overwritten. Internal: one of them is not finite.
-// InvalidArgument: a temperature that is not above zero, for TopK.
+// InvalidArgument: a temperature that is not above zero, for TopK. kNoTokenAllowed: the mask of
+// TopK or Draw allows no token.
 Result<Distribution> output_form(const DistributionRequest& request, std::span<float> logits,
                                  SoftmaxNumerators softmax, OutputScratch& scratch);
 

@@ -350,16 +350,44 @@ inline std::size_t keep_typical(std::size_t count, double typical_p, DrawScratch
   return kept_count;
 }
 
-// Step 11: the rank of the first token that stays, of `kept_count` whose weights add up to `kept`.
+// Whether the coin of step 11 says that the top choices go.
+inline bool xtc_applies(const DrawRule& rule, double random) {
+  return rule.xtc_probability > 0.0 && second_random(random) < rule.xtc_probability;
+}
+
+// Step 11: the rank of the first token that stays, of weights that add up to `kept`.
 inline std::size_t first_after_xtc(std::span<const double> weights, double kept,
                                    const DrawRule& rule, double random) {
-  if (!(rule.xtc_probability > 0.0) || second_random(random) >= rule.xtc_probability) return 0;
+  if (!xtc_applies(rule, random)) return 0;
   std::size_t choices = 0;
   while (choices < weights.size() && weights[choices] / kept >= rule.xtc_threshold) ++choices;
   return choices > 1 ? choices - 1 : 0;
 }
 
-// Steps 9 to 12: the rank of the drawn one of `count` weights, which fall. `total` is their sum.
+// Step 12 among the weights from `first` on, which add up to `kept`.
+inline std::size_t draw_kept(std::span<const double> weights, std::size_t first, double kept,
+                             double random) {
+  const double wanted = random * kept;
+  double passed = 0.0;
+  for (std::size_t i = first; i < weights.size(); ++i) {
+    passed += weights[i];
+    if (wanted < passed) return i;
+  }
+  return weights.size() - 1;
+}
+
+// Steps 11 and 12: the rank of the drawn one of the weights that are left, which add up to `kept`.
+inline std::size_t draw_after_cuts(std::span<const double> weights, double kept,
+                                   const DrawRule& rule, double random) {
+  const std::size_t first = first_after_xtc(weights, kept, rule, random);
+  if (first > 0) {
+    kept = 0.0;
+    for (std::size_t i = first; i < weights.size(); ++i) kept += weights[i];
+  }
+  return draw_kept(weights, first, kept, random);
+}
+
+// Steps 9 to 12: the rank of the drawn one of the weights, which fall and add up to `total`.
 inline std::size_t draw_weighed(std::span<const double> weights, double total, const DrawRule& rule,
                                 double random) {
   const double share_max = rule.top_p < 1.0 ? rule.top_p * total : total;
@@ -371,18 +399,7 @@ inline std::size_t draw_weighed(std::span<const double> weights, double total, c
     if (kept_count > 0 && (kept >= share_max || each < least || each == 0.0)) break;
     kept += each;
   }
-  const std::size_t first = first_after_xtc(weights.first(kept_count), kept, rule, random);
-  if (first > 0) {
-    kept = 0.0;
-    for (std::size_t i = first; i < kept_count; ++i) kept += weights[i];
-  }
-  const double wanted = random * kept;
-  double passed = 0.0;
-  for (std::size_t i = first; i < kept_count; ++i) {
-    passed += weights[i];
-    if (wanted < passed) return i;
-  }
-  return kept_count - 1;
+  return draw_after_cuts(weights.first(kept_count), kept, rule, random);
 }
 
 // Steps 6 to 12: the rank of the drawn token. `probabilities` fall and need not add up to 1.
