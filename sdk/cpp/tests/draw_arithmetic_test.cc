@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -190,6 +191,28 @@ TEST(DrawArithmetic, FewPartsDoWhatTheirDefinitionsSay) {
 
 TEST(DrawArithmetic, ManyPartsActInTheirOrder) {
   compare(2, 0.5, 20000);
+}
+
+TEST(DrawArithmetic, ManyLogitsBecomeWhatEachBecomesAlone) {
+  sampling::Random random(8);
+  std::vector<float> logits(1003);
+  for (float& each : logits)
+    each = static_cast<float>(-900.0 * random.uniform() * random.uniform());
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float odd[] = {0.0f,      -infinity, std::numeric_limits<float>::lowest(),
+                       -708.396f, -708.397f, std::numeric_limits<float>::quiet_NaN()};
+  for (std::size_t i = 0; i < std::size(odd); ++i) logits[37 * (i + 1)] = odd[i];
+  std::vector<float> all = logits;
+  sampling::softmax_numerators(all);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double power = static_cast<double>(logits[i]) * sampling::kLog2OfE;
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(all[i]),
+              std::bit_cast<std::uint32_t>(static_cast<float>(sampling::exp2(power))))
+        << logits[i];
+    if (!(logits[i] > -80.0f)) continue;
+    const double exact = std::exp(static_cast<double>(logits[i]));
+    ASSERT_NEAR(static_cast<double>(all[i]) / exact, 1.0, 1e-7);
+  }
 }
 
 TEST(DrawArithmetic, GivesTheDrawsThatEveryMachineGives) {
