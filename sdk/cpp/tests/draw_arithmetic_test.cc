@@ -282,6 +282,19 @@ TEST(DrawArithmetic, TokensBeforeTheWindowDoNotCount) {
   }
 }
 
+TEST(DrawArithmetic, ALogitThatCannotComeStaysOneWhateverIsAdded) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> logits = {-infinity, 1.0f};
+  const DrawRule rule{.dry_multiplier = 1.0,
+                      .dry_allowed_length = 1,
+                      .repetition_penalty = 0.5,
+                      .frequency_penalty = -9.0,
+                      .logit_bias = {{0, 1e6f}}};
+  DrawScratch scratch;
+  sampling::adjust_logits(logits, rule, Tokens{0, 0, 0}, scratch);
+  EXPECT_EQ(logits, (std::vector<float>{-infinity, 1.0f}));
+}
+
 TEST(DrawArithmetic, DryStaysLinearWhereOneTokenRepeats) {
   const Tokens history(400'000, 3);
   std::vector<float> logits(10, 0.0f);

@@ -8,124 +8,24 @@
 //
 // The limits. Let S be the exact running sum of the m first candidates, as the plain way rounds it,
 // and T the exact sum of the other weights. The plain way's total differs from S + T by less than
-// n * 2^-52 * total, the roundings of n additions. T is estimated from all candidates in f32
-// (estimate_lanes), less the estimates of the first m. With y = log2(p / p0) / temperature:
-//   - the logarithm is off by less than 2^-21 + 2^-24 + |log2(p / p0)| * 2^-24: the series stops at
-//     s^7, which leaves 2^-24, and its f32 operations add 2^-22;
-//   - so y is off by less than 5.4e-7 / temperature + |y| * 1.8e-7, and for y >= -40 the weight by a
-//     factor within 1 +- (3.8e-7 / temperature + 5.1e-6);
-//   - 2^y is off by less than 2^-21: seven terms leave 2^-27, and f32 operations add 2^-22.
-// Together that is less than kErrorFixed + kErrorPerInverse / temperature. Weights below 2^-40
-// count as zero; n of them are less than n * 2^-39. The sums of the estimates, in double, are off by
-// less than n * 2^-52 of themselves.
+// n * 2^-52 * total, the roundings of n additions. T is estimated from all candidates, less the
+// estimates of the first m (weight_estimate.h, which says how far off that can be). The sums of the
+// estimates, in double, are off by less than n * 2^-52 of themselves.
 #include "inference/handlers/fast_draw.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <optional>
+
+#include "inference/handlers/weight_estimate.h"
 
 namespace quire::inference {
 namespace {
 
-constexpr double kErrorFixed = 1e-5;
-constexpr double kErrorPerInverse = 1e-6;
-// Below it the error would no longer be small; few candidates have any weight then.
-constexpr double kTemperatureMin = 0.01;
 // select_top takes up to a forty-eighth of the values without sorting all.
 constexpr std::size_t kRankedFirst = 512;
 constexpr std::size_t kRankedFactor = 4;
 constexpr std::size_t kCountMin = 8 * kRankedFirst;
-constexpr std::size_t kLanes = 16;
-constexpr float kLowestPower = -40.0f;
-
-// What the estimates need of the most probable candidate and of the rule.
-struct Estimator {
-  float sum;
-  std::int32_t exponent;  // Of the largest probability,
-  float mantissa_log;     // and the base-2 logarithm of its mantissa.
-  float inverse_temperature;
-};
-
-// Probabilities may be denormal; times 2^64 they are not.
-constexpr float kScale = 0x1p64f;
-constexpr std::int32_t kMantissaBits = 23;
-
-constexpr std::uint32_t kHalfRootBits = 0x3f35'04f3u;  // Of sqrt(1/2).
-
-// A number as 2^exponent * mantissa, with a mantissa around 1: from sqrt(1/2) to sqrt(2).
-std::int32_t exponent_of(std::uint32_t bits) {
-  return static_cast<std::int32_t>(bits - kHalfRootBits) >> kMantissaBits;
-}
-float mantissa_of(std::uint32_t bits, std::int32_t exponent) {
-  return std::bit_cast<float>(bits - (static_cast<std::uint32_t>(exponent) << kMantissaBits));
-}
-
-Estimator make_estimator(float largest, float sum, double temperature) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(largest * kScale);
-  const std::int32_t exponent = exponent_of(bits);
-  const auto mantissa = static_cast<double>(mantissa_of(bits, exponent));
-  return {.sum = sum,
-          .exponent = exponent,
-          .mantissa_log = static_cast<float>(sampling::log2(mantissa)),
-          .inverse_temperature = static_cast<float>(1.0 / temperature)};
-}
-
-std::uint32_t all_bits_if(bool condition) {
-  return 0u - static_cast<std::uint32_t>(condition);
-}
-
-// Adds the estimated weights of kLanes candidates to the sums. Conditions are masks of bits, because
-// g++ makes vector instructions only of loops without branches: 4 times as fast.
-void estimate_lanes(const float* numerators, const Estimator& estimator, double* sums) {
-  const Estimator of = estimator;
-  float probability[kLanes], power[kLanes], weight[kLanes];
-  for (std::size_t i = 0; i < kLanes; ++i) probability[i] = numerators[i] / of.sum;
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(probability[i] * kScale);
-    const std::int32_t exponent = exponent_of(bits);
-    const float mantissa = mantissa_of(bits, exponent);
-    const float s = (mantissa - 1.0f) / (mantissa + 1.0f);
-    const float s2 = s * s;
-    const float series = ((s2 * (1.0f / 7) + 1.0f / 5) * s2 + 1.0f / 3) * s2 + 1.0f;
-    const float mantissa_log = s * series * 2.88539008f;  // 2 / ln 2
-    const float log = static_cast<float>(exponent - of.exponent) + (mantissa_log - of.mantissa_log);
-    power[i] = log * of.inverse_temperature;
-  }
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    const std::uint32_t counts = all_bits_if(power[i] >= kLowestPower);
-    const float within = std::bit_cast<float>(std::bit_cast<std::uint32_t>(power[i]) & counts);
-    const std::int32_t whole = static_cast<std::int32_t>(within - 0.5f);
-    const float x = (within - static_cast<float>(whole)) * 0.693147181f;
-    float sum = 1.0f / 5040;
-    sum = sum * x + 1.0f / 720;
-    sum = sum * x + 1.0f / 120;
-    sum = sum * x + 1.0f / 24;
-    sum = sum * x + 1.0f / 6;
-    sum = sum * x + 0.5f;
-    sum = sum * x + 1.0f;
-    sum = sum * x + 1.0f;
-    const float two_to_whole =
-        std::bit_cast<float>(static_cast<std::uint32_t>(whole + 127) << kMantissaBits);
-    const std::uint32_t is_some = all_bits_if(probability[i] > 0.0f) & counts;
-    weight[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(sum * two_to_whole) & is_some);
-  }
-  for (std::size_t i = 0; i < kLanes; ++i) sums[i] += static_cast<double>(weight[i]);
-}
-
-double estimate(std::span<const float> numerators, const Estimator& of) {
-  double sums[kLanes] = {};
-  std::size_t done = 0;
-  for (; done + kLanes <= numerators.size(); done += kLanes) {
-    estimate_lanes(numerators.data() + done, of, sums);
-  }
-  float rest[kLanes] = {};
-  std::copy(numerators.begin() + static_cast<std::ptrdiff_t>(done), numerators.end(), rest);
-  estimate_lanes(rest, of, sums);
-  double sum = 0.0;
-  for (const double each : sums) sum += each;
-  return sum;
-}
 
 // A sum that is known only within limits.
 struct Limits {
@@ -147,8 +47,8 @@ class RankedPart {
   bool has_probabilities() const { return largest_ > 0.0f && largest_ <= 1.0f; }
 
   void estimate_all() {
-    estimator_ = make_estimator(largest_, sum_, rule_.temperature);
-    all_estimated_ = estimate(numerators_, estimator_);
+    estimator_ = WeightEstimator(largest_, sum_, rule_.temperature);
+    all_estimated_ = estimator_.estimate(numerators_);
     weigh(kRankedFirst);
   }
 
@@ -163,11 +63,11 @@ class RankedPart {
   // Of a sum of all weights in falling order, of which the ranked ones give `ranked_sum`.
   Limits with_others(double ranked_sum) const {
     const auto count = static_cast<double>(numerators_.size());
-    const double error = kErrorFixed + kErrorPerInverse / rule_.temperature;
+    const double error = estimator_.error();
     const double others = std::max(all_estimated_ - ranked_estimated_, 0.0);
     const double slack = count * 0x1p-50 * (all_estimated_ + ranked_sum);
     return {ranked_sum + others * (1.0 - error) - slack,
-            ranked_sum + others * (1.0 + error) + count * 0x1p-39 + slack};
+            ranked_sum + others * (1.0 + error) + count * WeightEstimator::kUncountedMost + slack};
   }
 
  private:
@@ -184,7 +84,7 @@ class RankedPart {
       scratch_.numerators.push_back(numerators_[scratch_.order[i]]);
       scratch_.probabilities.push_back(scratch_.numerators.back() / sum_);
     }
-    ranked_estimated_ += estimate(scratch_.numerators, estimator_);
+    ranked_estimated_ += estimator_.estimate(scratch_.numerators);
     weights.resize(count);
     sampling::weigh(scratch_.probabilities, sampling::positive(largest_), rule_.temperature,
                     weights.data() + first);
@@ -195,7 +95,7 @@ class RankedPart {
   const DrawRule& rule_;
   FastDrawScratch& scratch_;
   float largest_ = 0.0f;
-  Estimator estimator_{};
+  WeightEstimator estimator_{1.0f, 1.0f, 1.0};
   double all_estimated_ = 0.0;
   double ranked_estimated_ = 0.0;
 };
@@ -287,7 +187,7 @@ std::size_t draw_unsorted(std::span<const float> numerators, float sum, const Dr
   }
   const bool keeps_all = sampling::top_k_count(rule, numerators.size()) == numerators.size();
   if (!keeps_all || numerators.size() < kCountMin || rule.typical_p < 1.0 ||
-      rule.temperature < kTemperatureMin) {
+      rule.temperature < WeightEstimator::kTemperatureMin) {
     return draw_plainly(numerators, sum, rule, random, scratch);
   }
   RankedPart part(numerators, sum, rule, scratch);
