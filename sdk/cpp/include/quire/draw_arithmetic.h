@@ -318,7 +318,8 @@ inline void softmax_numerators(std::span<float> logits) {
   for (; done + kLanes <= logits.size(); done += kLanes) {
     softmax_lanes(logits.data() + done, largest);
   }
-  float rest[kLanes] = {};
+  float rest[kLanes];
+  std::fill_n(rest, kLanes, -std::numeric_limits<float>::infinity());
   std::copy(logits.begin() + static_cast<std::ptrdiff_t>(done), logits.end(), rest);
   softmax_lanes(rest, largest);
   std::copy_n(rest, logits.size() - done, logits.begin() + static_cast<std::ptrdiff_t>(done));
