@@ -104,15 +104,19 @@ Result<Distribution> draw_form(const DistributionRequest& request, std::span<flo
   const DrawRule& rule = *request.draw.rule;
   const std::span<const std::uint32_t> mask = mask_of(request);
   const bool adjusts = adjusts_logits(rule);
-  if (adjusts || !mask.empty()) scratch.logits.assign(logits.begin(), logits.end());
+  float allowed_sum = 0.0f;  // Of a mask without adjustments.
+  if (adjusts) {
+    scratch.logits.assign(logits.begin(), logits.end());
+  } else if (!mask.empty()) {
+    allowed_sum = TRY(masked_numerators(logits, mask, 1.0f, softmax, scratch));
+  }
   const float sum = TRY(numerators(logits, 1.0f, softmax));
   std::uint32_t drawn = 0;
   if (adjusts) {
     drawn = TRY(draw_adjusted(request.draw, mask, scratch.logits, scratch));
   } else if (!mask.empty()) {
-    const float allowed = TRY(masked_numerators(scratch.logits, mask, 1.0f, softmax, scratch));
-    const std::size_t index =
-        draw_unsorted(scratch.draw.logits, allowed, rule, request.draw.random, scratch.fast_draw);
+    const std::size_t index = draw_unsorted(scratch.draw.logits, allowed_sum, rule,
+                                            request.draw.random, scratch.fast_draw);
     drawn = scratch.draw.tokens[index];
   } else {
     drawn = static_cast<std::uint32_t>(

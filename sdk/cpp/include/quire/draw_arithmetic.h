@@ -205,8 +205,6 @@ inline void adjust_logits(std::span<float> logits, const DrawRule& rule,
 // the mask says that token i may come; an empty mask allows all tokens.
 inline void collect_allowed(std::span<const float> values, std::span<const std::uint32_t> mask,
                             std::vector<std::uint32_t>& tokens, std::vector<float>& kept) {
-  tokens.clear();
-  kept.clear();
   if (mask.empty()) {
     tokens.resize(values.size());
     for (std::uint32_t i = 0; i < tokens.size(); ++i) tokens[i] = i;
@@ -214,12 +212,22 @@ inline void collect_allowed(std::span<const float> values, std::span<const std::
     return;
   }
   const std::size_t word_count = std::min((values.size() + 31) / 32, mask.size());
+  const auto bits_of = [&](std::size_t word) {  // Bits beyond the last token mean nothing.
+    const std::size_t left = values.size() - word * 32;
+    return left < 32 ? mask[word] & ((1u << left) - 1) : mask[word];
+  };
+  std::size_t count = 0;
   for (std::size_t word = 0; word < word_count; ++word) {
-    for (std::uint32_t bits = mask[word]; bits != 0; bits &= bits - 1) {
+    count += static_cast<std::size_t>(std::popcount(bits_of(word)));
+  }
+  tokens.resize(count);
+  kept.resize(count);
+  std::size_t next = 0;
+  for (std::size_t word = 0; word < word_count; ++word) {
+    for (std::uint32_t bits = bits_of(word); bits != 0; bits &= bits - 1, ++next) {
       const std::size_t token = word * 32 + static_cast<std::size_t>(std::countr_zero(bits));
-      if (token >= values.size()) break;
-      tokens.push_back(static_cast<std::uint32_t>(token));
-      kept.push_back(values[token]);
+      tokens[next] = static_cast<std::uint32_t>(token);
+      kept[next] = values[token];
     }
   }
 }
