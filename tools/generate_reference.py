@@ -56,11 +56,11 @@ def examples(interfaces):
     out += "#pragma clang diagnostic ignored \"-Wunused-parameter\"\n\nvoid use(const auto&...) {}\n"
     for interface in interfaces:
         for function in interface.functions:
-            out += f"\nTask<Result<void>> {interface.spelled}_{function.spelled}_example(\n    "
+            out += f"\nTask<> {interface.spelled}_{function.spelled}_example(\n    "
             out += ", ".join(GIVEN) + ") {\n"
             out += f"#line 1 \"{interface.name}.{function.name}\"\n"
             out += "".join(f"  {line}\n" for line in function.documentation.example)
-            out += "  co_return {};\n}\n"
+            out += "  co_return;\n}\n"
             rows += f'    {{"{interface.name}.{function.name}", &{interface.spelled}_{function.spelled}_example}},\n'
     out += "\nstruct CallExample {\n  const char* name;\n  decltype(&runtime_log_example) run;\n};\n"
     return out + "constexpr CallExample kCallExamples[] = {\n" + rows + "};\n"
@@ -145,7 +145,7 @@ def interface_texts():
 
 def given():
     names = ", ".join(f"`{each.split()[-1]}`" for each in GIVEN)
-    out = "\n## Examples\n\nEach is a part of a coroutine that returns `Task<Result<void>>`, with `using namespace quire`, where a"
+    out = "\n## Examples\n\nEach is a part of a coroutine that returns `Task<>`, with `using namespace quire`, where a"
     out += f" program has what the names say: {names}; `use` stands for what it does with a value. The SDK has"
     out += " no words for calls that no model has yet: their examples make them as they are (`quire::abi`). A test compiles and runs all.\n"
     return out

@@ -24,45 +24,45 @@ bool makes_control_call() {
   return abi::runtime::get_arg(0, buffer.data(), buffer.size()) >= 0;
 }
 
-Task<Result<void>> control_calls() {
-  CO_TRY(session::send("ready"));
+Task<> control_calls() {
+  co_await session::send("ready");
   for (;;) {
-    const Result<std::string> word = co_await session::receive();
-    if (!word.ok()) co_return {};  // The benchmark is done.
+    const Result<std::string> word = co_await attempt(session::receive());
+    if (!word.ok()) co_return;  // The benchmark is done.
     const std::int64_t alone_ns = abi::runtime::clock_now();
     bool is_made = makes_control_call();
     const std::int64_t begin_ns = abi::runtime::clock_now();
     for (int i = 0; i < kCallsOfABlock; ++i) is_made &= makes_control_call();
     const std::int64_t end_ns = abi::runtime::clock_now();
-    if (!is_made) co_return Error{ErrorCode::Internal, "get-arg failed"};
-    CO_TRY(session::send(times(alone_ns, begin_ns, end_ns, kCallsOfABlock)));
+    if (!is_made) co_await fail(ErrorCode::Internal, "get-arg failed");
+    co_await session::send(times(alone_ns, begin_ns, end_ns, kCallsOfABlock));
   }
 }
 
 // A pass over one embedding that reads and writes no page.
-Task<Result<void>> device_calls() {
-  const Model model = CO_TRY(Model::open());
-  const Queue queue = CO_TRY(Queue::create(model));
-  const Embeds input = CO_TRY(Embeds::allocate(queue, 1));
-  const Embeds output = CO_TRY(Embeds::allocate(queue, 1));
+Task<> device_calls() {
+  const Model model = co_await Model::open();
+  const Queue queue = co_await Queue::create(model);
+  const Embeds input = co_await Embeds::allocate(queue, 1);
+  const Embeds output = co_await Embeds::allocate(queue, 1);
   const std::array<std::uint32_t, 1> token = {1};
   const std::array<std::uint32_t, 1> position = {0};
-  CO_TRY(embed_txt(queue, input.handles(), token, position));
-  CO_TRY(session::send("ready"));
+  co_await embed_txt(queue, input.handles(), token, position);
+  co_await session::send("ready");
   for (;;) {
-    const Result<std::string> word = co_await session::receive();
-    if (!word.ok()) co_return {};
+    const Result<std::string> word = co_await attempt(session::receive());
+    if (!word.ok()) co_return;
     const std::int64_t begin_ns = abi::runtime::clock_now();
-    CO_TRY(forward(queue, {.input_embeds = input.handles(), .output_embeds = output.handles()})
-               .wait());
-    CO_TRY(session::send(times(begin_ns, begin_ns, abi::runtime::clock_now(), 1)));
+    co_await forward(queue, {.input_embeds = input.handles(), .output_embeds = output.handles()})
+        .wait();
+    co_await session::send(times(begin_ns, begin_ns, abi::runtime::clock_now(), 1));
   }
 }
 
-Task<Result<void>> program(std::vector<std::string> words) {
+Task<> program(std::vector<std::string> words) {
   if (words.size() == 1 && words[0] == "control") co_return co_await control_calls();
   if (words.size() == 1 && words[0] == "device") co_return co_await device_calls();
-  co_return Error{ErrorCode::InvalidArgument, "control or device"};
+  co_await fail(ErrorCode::InvalidArgument, "control or device");
 }
 
 }  // namespace

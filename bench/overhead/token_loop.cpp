@@ -32,34 +32,30 @@ std::vector<std::uint32_t> prompt_of(std::uint64_t seed, std::size_t count, std:
   return tokens;
 }
 
-Task<Result<void>> wait_for_word() {
-  CO_TRY(session::send("ready"));
-  CO_TRY(co_await session::receive());
-  co_return {};
+Task<> wait_for_word() {
+  co_await session::send("ready");
+  co_await session::receive();
 }
 
 // The loop of the host; the program takes each token.
-Task<Result<void>> by_host(Context context, std::uint32_t count) {
-  HostGeneration generation = CO_TRY(HostGeneration::start(context, {}, count, {}));
-  while (!generation.has_ended()) CO_TRY(co_await generation.next());
-  co_return {};
+Task<> by_host(Context context, std::uint32_t count) {
+  HostGeneration generation = co_await HostGeneration::start(context, {}, count, {});
+  while (!generation.has_ended()) co_await generation.next();
 }
 
-Task<Result<void>> by_device(Context context, std::uint32_t count) {
+Task<> by_device(Context context, std::uint32_t count) {
   Sampler sampler(SamplerOptions{});
   for (std::uint32_t i = 0; i < count; ++i) {
-    const DrawnToken drawn = CO_TRY(co_await context.forward_sample(sampler));
-    CO_TRY(context.append(drawn.token));
+    const DrawnToken drawn = co_await context.forward_sample(sampler);
+    co_await context.append(drawn.token);
   }
-  co_return {};
 }
 
-Task<Result<void>> by_distribution(Context context, std::uint32_t count, std::uint32_t top_k) {
+Task<> by_distribution(Context context, std::uint32_t count, std::uint32_t top_k) {
   for (std::uint32_t i = 0; i < count; ++i) {
-    const Distribution next = CO_TRY(co_await context.next_distribution(top_k));
-    CO_TRY(context.append(next.tokens.front()));
+    const Distribution next = co_await context.next_distribution(top_k);
+    co_await context.append(next.tokens.front());
   }
-  co_return {};
 }
 
 // Which steps the program waits for, instead of giving the device all of a token's work at once.
@@ -69,53 +65,52 @@ struct Waits {
 };
 
 // Pages and embeds by hand. The context only computes the prompt; its pages are read.
-Task<Result<void>> by_hand(const Model& model, const Plan& plan, Waits waits) {
-  const Queue queue = CO_TRY(Queue::create(model));
+Task<> by_hand(const Model& model, const Plan& plan, Waits waits) {
+  const Queue queue = co_await Queue::create(model);
   const std::uint32_t page_size = model.info().page_size;
   const auto prompt_count = static_cast<std::uint32_t>(plan.prompt.size());
   KvPages pages =
-      CO_TRY(KvPages::allocate(queue, (prompt_count + plan.token_count + page_size) / page_size));
-  Embeds inputs = CO_TRY(Embeds::allocate(queue, prompt_count));
-  Embeds output = CO_TRY(Embeds::allocate(queue, 1));
+      co_await KvPages::allocate(queue, (prompt_count + plan.token_count + page_size) / page_size);
+  Embeds inputs = co_await Embeds::allocate(queue, prompt_count);
+  Embeds output = co_await Embeds::allocate(queue, 1);
   std::vector<std::uint32_t> positions(prompt_count);
   std::iota(positions.begin(), positions.end(), 0u);
-  CO_TRY(embed_txt(queue, inputs.handles(), plan.prompt, positions));
-  CO_TRY(co_await forward(queue, {.input_pages = {},
-                                  .input_embeds = inputs.handles(),
-                                  .output_pages = pages.handles(),
-                                  .output_embeds = output.handles()}));
-  Distribution next = CO_TRY(co_await get_next_dist(queue, output[0], 1));
-  CO_TRY(co_await wait_for_word());
+  co_await embed_txt(queue, inputs.handles(), plan.prompt, positions);
+  co_await forward(queue, {.input_pages = {},
+                           .input_embeds = inputs.handles(),
+                           .output_pages = pages.handles(),
+                           .output_embeds = output.handles()});
+  Distribution next = co_await get_next_dist(queue, output[0], 1);
+  co_await wait_for_word();
   for (std::uint32_t i = 0; i < plan.token_count; ++i) {
     const std::uint32_t at = prompt_count + i;
     const std::array<std::uint32_t, 1> token = {next.tokens.front()};
     const std::array<std::uint32_t, 1> position = {at};
     const std::array<std::int32_t, 1> input = {inputs[0]};
-    CO_TRY(embed_txt(queue, input, token, position));
-    if (waits.for_embedding) CO_TRY(co_await queue.synchronize());
+    co_await embed_txt(queue, input, token, position);
+    if (waits.for_embedding) co_await queue.synchronize();
     const std::span<const std::int32_t> all = pages.handles();
     Future<void> passed =
         forward(queue, {.input_pages = all.first((at + page_size - 1) / page_size),
                         .input_embeds = input,
                         .output_pages = all.subspan(at / page_size),
                         .output_embeds = output.handles()});
-    if (waits.for_forward) CO_TRY(co_await std::move(passed));
-    next = CO_TRY(co_await get_next_dist(queue, output[0], 1));
+    if (waits.for_forward) co_await std::move(passed);
+    next = co_await get_next_dist(queue, output[0], 1);
   }
-  co_return {};
 }
 
-Task<Result<void>> program(std::vector<std::string> words) {
+Task<> program(std::vector<std::string> words) {
   std::array<std::uint64_t, 3> numbers{};
-  if (words.size() != 4) co_return Error{ErrorCode::InvalidArgument, "WAY SEED PROMPT TOKENS"};
+  if (words.size() != 4) co_await fail(ErrorCode::InvalidArgument, "WAY SEED PROMPT TOKENS");
   for (std::size_t i = 0; i < 3; ++i) {
     const std::string& text = words[i + 1];
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), numbers[i]);
     if (error != std::errc() || end != text.data() + text.size()) {
-      co_return Error{ErrorCode::InvalidArgument, text + " is no number"};
+      co_await fail(ErrorCode::InvalidArgument, text + " is no number");
     }
   }
-  const Model model = CO_TRY(Model::open());
+  const Model model = co_await Model::open();
   const Plan plan{.way = words[0],
                   .prompt = prompt_of(numbers[0], numbers[1], model.info().vocabulary_size),
                   .token_count = static_cast<std::uint32_t>(numbers[2])};
@@ -126,11 +121,11 @@ Task<Result<void>> program(std::vector<std::string> words) {
   if (plan.way == "separate-embedding") {
     co_return co_await by_hand(model, plan, {.for_embedding = true});
   }
-  Context context = CO_TRY(Context::create(model));
-  CO_TRY(context.append(plan.prompt));
-  const Distribution first = CO_TRY(co_await context.next_distribution(1));
-  CO_TRY(context.append(first.tokens.front()));
-  CO_TRY(co_await wait_for_word());
+  Context context = co_await Context::create(model);
+  co_await context.append(plan.prompt);
+  const Distribution first = co_await context.next_distribution(1);
+  co_await context.append(first.tokens.front());
+  co_await wait_for_word();
   if (plan.way == "generate") co_return co_await by_host(std::move(context), plan.token_count);
   if (plan.way == "forward-sample")
     co_return co_await by_device(std::move(context), plan.token_count);
@@ -139,7 +134,7 @@ Task<Result<void>> program(std::vector<std::string> words) {
   if (plan.way == "distribution") {
     co_return co_await by_distribution(std::move(context), plan.token_count, kWholeTopK);
   }
-  co_return Error{ErrorCode::InvalidArgument, "no such way: " + plan.way};
+  co_await fail(ErrorCode::InvalidArgument, "no such way: " + plan.way);
 }
 
 }  // namespace

@@ -16,12 +16,12 @@ struct Candidate {
   double mean_log_probability = 0.0;
 };
 
-Task<Result<Candidate>> answer(Context fork, GenerateOptions options) {
+Task<Candidate> answer(Context fork, GenerateOptions options) {
   Candidate out;
   out.seed = options.sampler.seed;
   Generator generator = fork.generate(options);
   double sum = 0.0;
-  while (const std::optional<Piece> piece = CO_TRY(co_await generator.next())) {
+  while (const std::optional<Piece> piece = co_await generator.next()) {
     // In nats; the distribution never gives a sampled token the probability 0.
     sum += sampling::log2(std::max(piece->probability, 1e-30f)) * 0.6931471805599453;
   }
@@ -43,37 +43,37 @@ std::string json_of(const std::vector<Candidate>& candidates, const Candidate& b
   return json.end_array().end_object().str();
 }
 
-Task<Result<void>> program(std::vector<std::string> command_line) {
-  const Arguments arguments = CO_TRY(Arguments::parse(
+Task<> program(std::vector<std::string> command_line) {
+  const Arguments arguments = co_await Arguments::parse(
       command_line,
-      {.values = {"prompt", "n", "max-tokens", "temperature", "seed"}, .flags = {"json"}}));
-  const std::uint32_t count = CO_TRY(arguments.count("n", 4));
+      {.values = {"prompt", "n", "max-tokens", "temperature", "seed"}, .flags = {"json"}});
+  const std::uint32_t count = co_await arguments.count("n", 4);
   if (count == 0 || !arguments.has("prompt")) {
-    co_return Error{ErrorCode::InvalidArgument, "give --prompt TEXT, and an --n of at least 1"};
+    co_await fail(ErrorCode::InvalidArgument, "give --prompt TEXT, and an --n of at least 1");
   }
   GenerateOptions options;
-  options.token_count_max = CO_TRY(arguments.count("max-tokens", 64));
-  options.sampler = CO_TRY(sampler_arguments(arguments, {.temperature = 0.8}));
+  options.token_count_max = co_await arguments.count("max-tokens", 64);
+  options.sampler = co_await sampler_arguments(arguments, {.temperature = 0.8});
 
-  const Model model = CO_TRY(Model::open());
-  Context context = CO_TRY(Context::create(model));
+  const Model model = co_await Model::open();
+  Context context = co_await Context::create(model);
   context.user(arguments.text("prompt"));
-  CO_TRY(co_await context.append_turns(true));
-  CO_TRY(co_await context.flush());
-  std::vector<Task<Result<Candidate>>> tasks;
+  co_await context.append_turns(true);
+  co_await context.flush();
+  std::vector<Task<Candidate>> tasks;
   for (std::uint32_t i = 0; i < count; ++i) {
-    tasks.push_back(answer(CO_TRY(co_await context.fork()), options));
+    tasks.push_back(answer(co_await context.fork(), options));
     options.sampler.seed += 1;
   }
   std::vector<Candidate> candidates;
   for (Result<Candidate>& each : co_await when_all(std::move(tasks))) {
-    candidates.push_back(CO_TRY(std::move(each)));
+    candidates.push_back(co_await std::move(each));
   }
   const Candidate& best = *std::max_element(
       candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
         return a.mean_log_probability < b.mean_log_probability;
       });
-  co_return session::send(arguments.flag("json") ? json_of(candidates, best) : best.text);
+  co_return co_await session::send(arguments.flag("json") ? json_of(candidates, best) : best.text);
 }
 
 }  // namespace

@@ -13,33 +13,33 @@ std::string line_of(std::string message) {
   return message;
 }
 
-Task<Result<void>> program(std::vector<std::string> command_line) {
+Task<> program(std::vector<std::string> command_line) {
   ArgumentNames names = {.values = {"system", "max-tokens"}};
   add_sampler_names(names);
-  const Arguments arguments = CO_TRY(Arguments::parse(command_line, names));
+  const Arguments arguments = co_await Arguments::parse(command_line, names);
   GenerateOptions options;
-  options.token_count_max = CO_TRY(arguments.count("max-tokens", 512));
-  options.sampler = CO_TRY(sampler_arguments(arguments));
+  options.token_count_max = co_await arguments.count("max-tokens", 512);
+  options.sampler = co_await sampler_arguments(arguments);
 
-  const Model model = CO_TRY(Model::open());
-  Context context = CO_TRY(Context::create(model));
+  const Model model = co_await Model::open();
+  Context context = co_await Context::create(model);
   if (arguments.has("system")) context.system(arguments.text("system"));
   for (;;) {
-    Result<std::string> message = co_await session::receive();
+    Result<std::string> message = co_await attempt(session::receive());
     if (!message.ok()) {
-      if (message.error().code == ErrorCode::Unavailable) co_return {};  // The client is done.
-      co_return std::move(message).take_error();
+      if (message.error().code == ErrorCode::Unavailable) co_return;  // The client is done.
+      co_await fail(std::move(message).take_error());
     }
     const std::string line = line_of(std::move(message).take());
     if (line.empty()) continue;
     context.user(line);
-    const Generation answer = CO_TRY(co_await context.generate(options).stream(session::send));
+    const Generation answer = co_await context.generate(options).stream(session::send);
     if (answer.finish_reason == FinishReason::Length) {
       const bool is_full = answer.tokens.size() < options.token_count_max;
       runtime::log(LogLevel::Info, "the answer was cut at " + std::to_string(answer.tokens.size()) +
                                        " tokens" + (is_full ? ": the context is full" : ""));
     }
-    CO_TRY(session::send("\n"));
+    co_await session::send("\n");
     options.sampler.seed += 1;  // Another turn draws other numbers.
   }
 }

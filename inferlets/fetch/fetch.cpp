@@ -24,40 +24,40 @@ std::string described(const http::Head& head, std::size_t bytes) {
 }
 
 // Sends the body on as it comes, so that its size does not matter.
-Task<Result<std::string>> stream(http::Request request) {
-  const http::Exchange exchange = CO_TRY(http::Exchange::open(request));
-  const http::Head head = CO_TRY(co_await exchange.head());
+Task<std::string> stream(http::Request request) {
+  const http::Exchange exchange = co_await http::Exchange::open(request);
+  const http::Head head = co_await exchange.head();
   std::size_t bytes = 0;
   std::size_t pieces = 0;
   for (;; ++pieces) {
-    const std::string piece = CO_TRY(co_await exchange.read());
+    const std::string piece = co_await exchange.read();
     if (piece.empty()) break;
     bytes += piece.size();
-    CO_TRY(session::send(piece));
+    co_await session::send(piece);
   }
   co_return described(head, bytes) + " in " + std::to_string(pieces) + " pieces";
 }
 
-Task<Result<void>> program(std::vector<std::string> command_line) {
-  const Arguments arguments = CO_TRY(
-      Arguments::parse(command_line, {.values = {"post", "header"}, .flags = {"stream", "show"}}));
+Task<> program(std::vector<std::string> command_line) {
+  const Arguments arguments = co_await Arguments::parse(
+      command_line, {.values = {"post", "header"}, .flags = {"stream", "show"}});
   if (arguments.positional().size() != 1) {
-    co_return Error{ErrorCode::InvalidArgument,
-                    "give one URL (and --post TEXT, --header \"name: value\", --stream, --show)"};
+    co_await fail(ErrorCode::InvalidArgument,
+                  "give one URL (and --post TEXT, --header \"name: value\", --stream, --show)");
   }
   const std::string& url = arguments.positional()[0];
-  const http::Headers headers = CO_TRY(headers_of(arguments.text("header")));
+  const http::Headers headers = co_await headers_of(arguments.text("header"));
   if (arguments.flag("stream")) {
-    const std::string line = CO_TRY(co_await stream({.url = url, .headers = headers}));
-    co_return session::send("\n" + line + "\n");
+    const std::string line = co_await stream({.url = url, .headers = headers});
+    co_return co_await session::send("\n" + line + "\n");
   }
-  const http::Response response =
-      arguments.has("post") ? CO_TRY(co_await http::post(url, arguments.text("post"), headers))
-                            : CO_TRY(co_await http::get(url, headers));
+  const http::Response response = arguments.has("post")
+                                      ? co_await http::post(url, arguments.text("post"), headers)
+                                      : co_await http::get(url, headers);
   if (arguments.flag("show")) {
-    CO_TRY(session::send(valid_utf8(response.body.substr(0, kShownBytesMax)) + "\n"));
+    co_await session::send(valid_utf8(response.body.substr(0, kShownBytesMax)) + "\n");
   }
-  co_return session::send(described(response, response.body.size()) + "\n");
+  co_return co_await session::send(described(response, response.body.size()) + "\n");
 }
 
 }  // namespace

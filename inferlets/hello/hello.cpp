@@ -5,17 +5,17 @@ namespace {
 
 using namespace quire;
 
-Task<Result<void>> program(std::vector<std::string> command_line) {
-  const Arguments arguments = CO_TRY(Arguments::parse(command_line, {.values = {"name"}}));
-  const std::string version = CO_TRY(runtime::version());
+Task<> program(std::vector<std::string> command_line) {
+  const Arguments arguments = co_await Arguments::parse(command_line, {.values = {"name"}});
+  const std::string version = co_await runtime::version();
   std::string text = "Hello, " + arguments.text("name", "world") + "! I am instance " +
                      std::to_string(runtime::instance_id()) + " of Quire " + version + ".\n";
-  for (const std::string& name : CO_TRY(Model::available())) {
-    const Model model = CO_TRY(Model::open(name));
+  for (const std::string& name : co_await Model::available()) {
+    const Model model = co_await Model::open(name);
     text += "Model " + name + ": context of " + std::to_string(model.info().context_length) +
             " tokens, pages of " + std::to_string(model.info().page_size) + ".\n";
   }
-  co_return session::send(text);
+  co_return co_await session::send(text);
 }
 
 }  // namespace

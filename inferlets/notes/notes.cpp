@@ -22,39 +22,38 @@ std::uint64_t number_of(const std::string& key) {
   return std::strtoull(key.c_str() + kPrefix.size(), nullptr, 10);
 }
 
-Task<Result<std::uint64_t>> add(std::string text) {
-  const std::vector<store::Key> keys = CO_TRY(co_await store::all_keys(std::string(kPrefix)));
+Task<std::uint64_t> add(std::string text) {
+  const std::vector<store::Key> keys = co_await store::all_keys(std::string(kPrefix));
   std::uint64_t number = 1;
   if (!keys.empty()) number = number_of(keys.back().name) + 1;
   for (;; ++number) {
     const Result<std::uint64_t> put =
-        co_await store::put(key_of(number), text, store::Expected::none());
+        co_await attempt(store::put(key_of(number), text, store::Expected::none()));
     if (put.ok()) co_return number;
     // Another program took that number in between.
-    if (put.error().code != ErrorCode::AlreadyExists) co_return put.error();
+    if (put.error().code != ErrorCode::AlreadyExists) co_await fail(put.error());
   }
 }
 
-Task<Result<void>> list() {
-  for (const store::Key& each : CO_TRY(co_await store::all_keys(std::string(kPrefix)))) {
-    Result<store::Value> value = co_await store::get(each.name);
+Task<> list() {
+  for (const store::Key& each : co_await store::all_keys(std::string(kPrefix))) {
+    Result<store::Value> value = co_await attempt(store::get(each.name));
     if (!value.ok() && value.error().code == ErrorCode::NotFound) continue;  // Deleted since.
-    const store::Value note = CO_TRY(std::move(value));
-    CO_TRY(session::send(std::to_string(number_of(each.name)) + " " + note.bytes + "\n"));
+    const store::Value note = co_await std::move(value);
+    co_await session::send(std::to_string(number_of(each.name)) + " " + note.bytes + "\n");
   }
-  co_return {};
 }
 
-Task<Result<void>> program(std::vector<std::string> command_line) {
+Task<> program(std::vector<std::string> command_line) {
   const Arguments arguments =
-      CO_TRY(Arguments::parse(command_line, {.values = {"delete"}, .flags = {}}));
+      co_await Arguments::parse(command_line, {.values = {"delete"}, .flags = {}});
   if (arguments.has("delete")) {
-    const std::uint64_t number = CO_TRY(arguments.integer("delete", 0));
-    CO_TRY(co_await store::remove(key_of(number)));
+    const std::uint64_t number = co_await arguments.integer("delete", 0);
+    co_await store::remove(key_of(number));
   }
   std::string text;
   for (const std::string& word : arguments.positional()) text += (text.empty() ? "" : " ") + word;
-  if (!text.empty()) CO_TRY(co_await add(std::move(text)));
+  if (!text.empty()) co_await add(std::move(text));
   co_return co_await list();
 }
 

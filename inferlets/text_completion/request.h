@@ -58,59 +58,57 @@ inline quire::Result<Request> read_request(const std::vector<std::string>& comma
   return request;
 }
 
-inline quire::Task<quire::Result<void>> acknowledge(Request request) {
-  if (!request.acknowledge) co_return {};
-  CO_TRY(quire::session::send("ready\n"));
-  CO_TRY(co_await quire::session::receive());
-  co_return {};
+inline quire::Task<> acknowledge(Request request) {
+  if (!request.acknowledge) co_return;
+  co_await quire::session::send("ready\n");
+  co_await quire::session::receive();
 }
 
 // A client that sends files sends the first at once.
 inline constexpr std::chrono::seconds kFileTimeMax{10};
 
-inline quire::Task<quire::Result<std::string>> receive_prompt_file(std::string name) {
+inline quire::Task<std::string> receive_prompt_file(std::string name) {
   quire::Result<quire::IncomingFile> file =
-      co_await quire::with_timeout(quire::session::receive_file(), kFileTimeMax);
+      co_await attempt(quire::with_timeout(quire::session::receive_file(), kFileTimeMax));
   if (!file.ok()) {
-    co_return quire::Error{file.error().code,
-                           "--prompt-file " + name +
-                               ": the client sent no file (quire run --send-file " + name +
-                               " sends it): " + file.error().message};
+    co_await quire::fail(file.error().code,
+                         "--prompt-file " + name +
+                             ": the client sent no file (quire run --send-file " + name +
+                             " sends it): " + file.error().message);
   }
   if (file.value().name() != name) {
-    co_return quire::Error{
+    co_await quire::fail(
         quire::ErrorCode::NotFound,
-        "--prompt-file " + name + ": the client sent the file " + file.value().name() + " first"};
+        "--prompt-file " + name + ": the client sent the file " + file.value().name() + " first");
   }
-  std::string text = CO_TRY(co_await file.value().read_all());
+  std::string text = co_await file.value().read_all();
   if (text.ends_with('\n')) text.pop_back();  // It ends the last line.
   co_return text;
 }
 
 // Lines, to the end of the client's input.
-inline quire::Task<quire::Result<std::string>> receive_prompt_lines() {
+inline quire::Task<std::string> receive_prompt_lines() {
   std::string text;
   bool is_first = true;
   for (;;) {
-    quire::Result<std::string> line = co_await quire::session::receive();
+    quire::Result<std::string> line = co_await attempt(quire::session::receive());
     if (!line.ok() && line.error().code == quire::ErrorCode::Unavailable) co_return text;
-    if (!line.ok()) co_return std::move(line).take_error();
+    if (!line.ok()) co_await fail(std::move(line).take_error());
     text += (is_first ? "" : "\n") + line.value();
     is_first = false;
   }
 }
 
 // Where the prompt is not among the arguments, which may hold 1 MiB, the client sends it.
-inline quire::Task<quire::Result<void>> complete_prompt(Request& request) {
+inline quire::Task<> complete_prompt(Request& request) {
   if (!request.prompt_file.empty()) {
-    request.prompt = CO_TRY(co_await receive_prompt_file(request.prompt_file));
+    request.prompt = co_await receive_prompt_file(request.prompt_file);
   } else if (request.prompt == "-") {
-    request.prompt = CO_TRY(co_await receive_prompt_lines());
+    request.prompt = co_await receive_prompt_lines();
   }
   if (request.prompt.empty()) {
-    co_return quire::Error{quire::ErrorCode::InvalidArgument, "the prompt is empty"};
+    co_await quire::fail(quire::ErrorCode::InvalidArgument, "the prompt is empty");
   }
-  co_return {};
 }
 
 inline std::vector<quire::ChatMessage> messages_of(const Request& request) {

@@ -8,7 +8,7 @@ namespace {
 using namespace quire;
 using text_completion::Request;
 
-Task<Result<void>> append_prompt(Context& context, const Request& request) {
+Task<> append_prompt(Context& context, const Request& request) {
   if (!request.chat) co_return co_await context.append_text(request.prompt);
   for (const ChatMessage& each : text_completion::messages_of(request)) {
     context.add(each.role, each.content);
@@ -16,10 +16,10 @@ Task<Result<void>> append_prompt(Context& context, const Request& request) {
   co_return co_await context.append_turns(true);
 }
 
-Task<Result<void>> program(std::vector<std::string> command_line) {
-  Request request = CO_TRY(text_completion::read_request(command_line));
-  CO_TRY(co_await text_completion::acknowledge(request));
-  CO_TRY(co_await text_completion::complete_prompt(request));
+Task<> program(std::vector<std::string> command_line) {
+  Request request = co_await text_completion::read_request(command_line);
+  co_await text_completion::acknowledge(request);
+  co_await text_completion::complete_prompt(request);
   const GenerateOptions options = {.sampler = request.sampler,
                                    .token_count_max = request.token_count_max,
                                    .ignore_stop_tokens = request.ignore_eos,
@@ -28,17 +28,16 @@ Task<Result<void>> program(std::vector<std::string> command_line) {
     return request.json ? Result<void>() : session::send(text);
   };
 
-  const Model model = CO_TRY(Model::open());
+  const Model model = co_await Model::open();
 
-  Context context = CO_TRY(Context::create(model));
-  CO_TRY(co_await append_prompt(context, request));
-  const Generation answer = CO_TRY(co_await context.generate(options).stream(show));
+  Context context = co_await Context::create(model);
+  co_await append_prompt(context, request);
+  const Generation answer = co_await context.generate(options).stream(show);
 
   if (request.json) {
-    CO_TRY(session::send(text_completion::answer_json(answer.prompt, answer.tokens, answer.text,
-                                                      answer.finish_reason)));
+    co_await session::send(text_completion::answer_json(answer.prompt, answer.tokens, answer.text,
+                                                        answer.finish_reason));
   }
-  co_return {};
 }
 
 }  // namespace

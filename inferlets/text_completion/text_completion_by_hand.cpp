@@ -82,18 +82,17 @@ Result<Step> begin_step(Sequence& sequence, std::span<const std::uint32_t> token
 }
 
 // All of the prompt; its last chunk is the first step.
-Task<Result<Step>> prefill(Sequence& sequence, const std::vector<std::uint32_t>& prompt,
-                           const Sampler& sampler) {
+Task<Step> prefill(Sequence& sequence, const std::vector<std::uint32_t>& prompt,
+                   const Sampler& sampler) {
   std::span<const std::uint32_t> rest = prompt;
   for (; rest.size() > kChunkTokenCount; rest = rest.subspan(kChunkTokenCount)) {
-    Future<void> passed = CO_TRY(pass(sequence, rest.first(kChunkTokenCount), false));
-    CO_TRY(co_await std::move(passed));
+    Future<void> passed = co_await pass(sequence, rest.first(kChunkTokenCount), false);
+    co_await std::move(passed);
   }
-  co_return begin_step(sequence, rest, sampler);
+  co_return co_await begin_step(sequence, rest, sampler);
 }
 
-Task<Result<std::vector<std::uint32_t>>> tokens_of_prompt(const Model& model,
-                                                          const Request& request) {
+Task<std::vector<std::uint32_t>> tokens_of_prompt(const Model& model, const Request& request) {
   if (request.chat) {
     co_return co_await model.tokenize_chat(text_completion::messages_of(request), true);
   }
@@ -105,43 +104,42 @@ Result<void> show(const Request& request, const std::string& text) {
   return session::send(text);
 }
 
-Task<Result<void>> program(std::vector<std::string> command_line) {
-  Request request = CO_TRY(text_completion::read_request(command_line));
-  CO_TRY(co_await text_completion::acknowledge(request));
-  CO_TRY(co_await text_completion::complete_prompt(request));
-  const Model model = CO_TRY(Model::open());
-  const std::vector<std::uint32_t> prompt = CO_TRY(co_await tokens_of_prompt(model, request));
+Task<> program(std::vector<std::string> command_line) {
+  Request request = co_await text_completion::read_request(command_line);
+  co_await text_completion::acknowledge(request);
+  co_await text_completion::complete_prompt(request);
+  const Model model = co_await Model::open();
+  const std::vector<std::uint32_t> prompt = co_await tokens_of_prompt(model, request);
   if (prompt.empty()) {
-    co_return Error{ErrorCode::InvalidArgument, "the prompt has no token"};
+    co_await fail(ErrorCode::InvalidArgument, "the prompt has no token");
   }
-  StopRules rules(CO_TRY(text_completion::stop_options_of(request, model.info(), prompt.size())));
-  Sequence sequence = CO_TRY(open_sequence(model, static_cast<std::uint32_t>(prompt.size())));
+  StopRules rules(co_await text_completion::stop_options_of(request, model.info(), prompt.size()));
+  Sequence sequence = co_await open_sequence(model, static_cast<std::uint32_t>(prompt.size()));
   Sampler sampler(request.sampler);
   std::vector<std::uint32_t> ids;
   std::string text;
 
-  Step step = CO_TRY(co_await prefill(sequence, prompt, sampler));
+  Step step = co_await prefill(sequence, prompt, sampler);
   while (!rules.ended()) {
-    CO_TRY(co_await std::move(step.passed));
-    const Distribution next = CO_TRY(co_await std::move(step.next));
+    co_await std::move(step.passed);
+    const Distribution next = co_await std::move(step.next);
     const std::uint32_t token = sampler.draw(next.tokens, next.probabilities);
     if (!rules.accept_token(token)) break;
     ids.push_back(token);
     Future<std::string> bytes = model.detokenize({token});
     // The device goes on while the text is made and shown. (A stop text may make it go once in
     // vain.)
-    if (!rules.full()) step = CO_TRY(begin_step(sequence, {&token, 1}, sampler));
-    const std::string shown = rules.accept_bytes(CO_TRY(co_await std::move(bytes)));
+    if (!rules.full()) step = co_await begin_step(sequence, {&token, 1}, sampler);
+    const std::string shown = rules.accept_bytes(co_await std::move(bytes));
     text += shown;
-    CO_TRY(show(request, shown));
+    co_await show(request, shown);
   }
   const std::string rest = rules.finish();
   text += rest;
-  CO_TRY(show(request, rest));
+  co_await show(request, rest);
   if (request.json) {
-    CO_TRY(session::send(text_completion::answer_json(prompt, ids, text, rules.reason())));
+    co_await session::send(text_completion::answer_json(prompt, ids, text, rules.reason()));
   }
-  co_return {};
 }
 
 }  // namespace

@@ -13,63 +13,59 @@ constexpr std::uint32_t kTokenCount = 20;  // A page of the context, and a part 
 constexpr std::chrono::milliseconds kPatience(2000);
 
 // What was named by an example before is there, and nothing else.
-Task<Result<void>> set_the_stage(Context& context, const Queue& queue, const KvPages& pages,
-                                 std::string_view example) {
+Task<> set_the_stage(Context& context, const Queue& queue, const KvPages& pages,
+                     std::string_view example) {
   const bool wants_export =
       example == "allocate.import-kvpage" || example == "allocate.unexport-kvpage";
-  if (wants_export) CO_TRY(co_await export_kvpage(queue, pages.handles(), "system prompt"));
-  CO_TRY(co_await context.save("chapter one", {.overwrite = true}));
-  CO_TRY(co_await store::put("count", "1"));
-  if (example == "messaging.pull") CO_TRY(messaging::push("work", "page 1"));
-  co_return {};
+  if (wants_export) co_await export_kvpage(queue, pages.handles(), "system prompt");
+  co_await context.save("chapter one", {.overwrite = true});
+  co_await store::put("count", "1");
+  if (example == "messaging.pull") co_await messaging::push("work", "page 1");
 }
 
-Task<Result<void>> clear_the_stage() {
-  const std::vector<ExportInfo> exports = CO_TRY(co_await list_exports());
-  for (const ExportInfo& each : exports) CO_TRY(co_await unexport_kvpage(each.name));
-  co_return {};
+Task<> clear_the_stage() {
+  const std::vector<ExportInfo> exports = co_await list_exports();
+  for (const ExportInfo& each : exports) co_await unexport_kvpage(each.name);
 }
 
-Task<Result<void>> run(CallExample example) {
-  const Model model = CO_TRY(Model::open());
-  const Queue queue = CO_TRY(Queue::create(model));
+Task<> run(CallExample example) {
+  const Model model = co_await Model::open();
+  const Queue queue = co_await Queue::create(model);
   std::vector<std::uint32_t> tokens(kTokenCount);
   std::iota(tokens.begin(), tokens.end(), 5);
   std::vector<std::uint32_t> positions(kTokenCount);
   std::iota(positions.begin(), positions.end(), 0);
-  Context context = CO_TRY(Context::create(model));
-  CO_TRY(context.append(tokens));
-  CO_TRY(co_await context.flush());
-  KvPages pages = CO_TRY(KvPages::allocate(queue, 4));
-  Embeds inputs = CO_TRY(Embeds::allocate(queue, kTokenCount));
-  Embeds outputs = CO_TRY(Embeds::allocate(queue, 1));
+  Context context = co_await Context::create(model);
+  co_await context.append(tokens);
+  co_await context.flush();
+  KvPages pages = co_await KvPages::allocate(queue, 4);
+  Embeds inputs = co_await Embeds::allocate(queue, kTokenCount);
+  Embeds outputs = co_await Embeds::allocate(queue, 1);
   // Keys and values lie in the first page and the beginning of the second, behind which there is
   // room.
-  CO_TRY(embed_txt(queue, inputs.handles(), tokens, positions));
-  CO_TRY(co_await forward(queue, {.input_embeds = inputs.handles(),
-                                  .output_pages = pages.handles(),
-                                  .output_embeds = outputs.handles()}));
+  co_await embed_txt(queue, inputs.handles(), tokens, positions);
+  co_await forward(queue, {.input_embeds = inputs.handles(),
+                           .output_pages = pages.handles(),
+                           .output_embeds = outputs.handles()});
   Sampler sampler({.temperature = 0.7, .seed = 1});
-  const Child child = CO_TRY(Child::launch({.arguments = {"--child"}, .share_percent = 50}));
-  CO_TRY(co_await set_the_stage(context, queue, pages, example.name));
-  CO_TRY(co_await with_timeout(
-      example.run(model, queue, context, pages, inputs, outputs, tokens, positions, sampler, child,
-                  http::Exchange(), "an image", 0, 0),
-      kPatience));
+  const Child child = co_await Child::launch({.arguments = {"--child"}, .share_percent = 50});
+  co_await set_the_stage(context, queue, pages, example.name);
+  co_await with_timeout(example.run(model, queue, context, pages, inputs, outputs, tokens,
+                                    positions, sampler, child, http::Exchange(), "an image", 0, 0),
+                        kPatience);
   co_return co_await clear_the_stage();
 }
 
-Task<Result<void>> program(std::vector<std::string> words) {
+Task<> program(std::vector<std::string> words) {
   if (words == std::vector<std::string>{"--child"}) {
-    CO_TRY(session::send("hello"));
+    co_await session::send("hello");
     co_return co_await sleep(std::chrono::milliseconds(100));
   }
   for (const CallExample& each : kCallExamples) {
-    const Result<void> done = co_await run(each);
+    const Result<void> done = co_await attempt(run(each));
     const std::string end = done.ok() ? "ok" : done.error().text();
-    CO_TRY(session::send(std::string(each.name) + " " + end + "\n"));
+    co_await session::send(std::string(each.name) + " " + end + "\n");
   }
-  co_return {};
 }
 
 }  // namespace

@@ -34,16 +34,16 @@ std::string bare(const std::string& includes, const std::string& before, const s
 std::string coroutine(const std::string& body) {
   return "#include <cstdio>\n#include <format>\n#include <iostream>\n#include \"quire/quire.h\"\n"
          "namespace {\nusing namespace quire;\n"
-         "Task<Result<void>> program([[maybe_unused]] std::vector<std::string> arguments) {\n" +
+         "Task<> program([[maybe_unused]] std::vector<std::string> arguments) {\n" +
          body + "\n}\n}  // namespace\nQUIRE_MAIN(program)\n";
 }
 
 TEST_F(BuiltPrograms, MayUseFormatAndWideIntegers) {
   const ProcessResult result =
-      run(coroutine("CO_TRY(session::send(std::format(\"{} {:>8.3f} {}\", 1, 2.5, \"text\")));\n"
+      run(coroutine("co_await session::send(std::format(\"{} {:>8.3f} {}\", 1, 2.5, \"text\"));\n"
                     "unsigned __int128 wide = 1;\n"
                     "for (int i = 0; i < 30; ++i) wide *= 10;\n"
-                    "co_return session::send(std::to_string(int(wide % 97)));"));
+                    "co_await session::send(std::to_string(int(wide % 97)));"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out.substr(0, 17), "1    2.500 text85") << result.out;
 }
@@ -52,13 +52,13 @@ TEST_F(BuiltPrograms, TextWithoutALineEndReachesTheLogHoweverTheyEnd) {
   const ProcessResult built = build(coroutine(
       "const std::string end = arguments.at(0);\n"
       "std::printf(\"printed\"); std::fputs(\", put\", stdout); std::cout << \", streamed\";\n"
-      "if (end == \"error\") co_return Error{ErrorCode::InvalidArgument, \"wrong\"};\n"
+      "if (end == \"error\") co_await fail(ErrorCode::InvalidArgument, \"wrong\");\n"
       "if (end == \"exit\") std::exit(3);\n"
       "if (end == \"abort\") std::abort();\n"
       "if (end == \"trap\") __builtin_trap();\n"
       "if (end == \"panic\") panic(\"cannot be\");\n"
-      "if (end == \"memory\") CO_TRY(session::send(std::string(std::size_t{1} << 31, 'x')));\n"
-      "co_return {};"));
+      "if (end == \"memory\") co_await session::send(std::string(std::size_t{1} << 31, 'x'));\n"
+      "co_return;"));
   ASSERT_EQ(built.exit_code, 0) << built.err;
   for (const char* end : {"return", "error", "exit", "abort", "trap", "panic", "memory"}) {
     const ProcessResult ends =
@@ -78,7 +78,7 @@ TEST_F(BuiltPrograms, TextOfAnEntryWithoutTheSdkReachesTheLogToo) {
   // A program may buffer its text itself; what it has not flushed is written when it returns.
   const ProcessResult result = run(
       coroutine("static char buffer[4096];\nstd::setvbuf(stdout, buffer, _IOFBF, sizeof buffer);\n"
-                "std::printf(\"buffered\");\nco_return {};"));
+                "std::printf(\"buffered\");\nco_return;"));
   EXPECT_NE((result.out + result.err).find("buffered"), std::string::npos) << result.err;
 }
 
@@ -136,9 +136,9 @@ TEST_F(BuiltPrograms, TrapsOfADebugBuildTellFileAndLine) {
 TEST_F(BuiltPrograms, ATaskThatNothingAwaitsDoesNotCompile) {
   const auto refused = [&](const std::string& body, const std::string& why) {
     const ProcessResult result =
-        build(coroutine("const Model model = CO_TRY(Model::open());\n"
-                        "Context context = CO_TRY(Context::create(model));\n" +
-                        body + "\nco_return {};"));
+        build(coroutine("const Model model = co_await Model::open();\n"
+                        "Context context = co_await Context::create(model);\n" +
+                        body + "\nco_return;"));
     EXPECT_EQ(result.exit_code, 1) << body;
     EXPECT_NE(result.err.find("\nerror: the compiler found errors"), std::string::npos)
         << result.err;
@@ -146,15 +146,16 @@ TEST_F(BuiltPrograms, ATaskThatNothingAwaitsDoesNotCompile) {
   };
   refused("context.flush();", "does nothing until it is awaited");
   refused("context.model().detokenize({1});", "nodiscard");
-  refused("CO_TRY(context.flush());", "CO_TRY(co_await");
+  refused("TRY(context.flush());", "co_await gives its value");
+  refused("co_return Error{};", "return_value");
 }
 
 TEST_F(BuiltPrograms, AGeneratorCanBeAwaitedAsAWhole) {
   const ProcessResult built =
-      build(coroutine("const Model model = CO_TRY(Model::open());\n"
-                      "Context context = CO_TRY(Context::create(model));\n"
-                      "const Generation answer = CO_TRY(co_await context.generate({}));\n"
-                      "co_return session::send(answer.text);"));
+      build(coroutine("const Model model = co_await Model::open();\n"
+                      "Context context = co_await Context::create(model);\n"
+                      "const Generation answer = co_await context.generate({});\n"
+                      "co_await session::send(answer.text);"));
   EXPECT_EQ(built.exit_code, 0) << built.err;
 }
 

@@ -7,25 +7,24 @@ namespace {
 // keep --prompt TEXT [--save NAME] [--open NAME]: twelve tokens behind the text.
 constexpr const char* kProgram = R"(#include "quire/quire.h"
 using namespace quire;
-Task<Result<void>> program(std::vector<std::string> command_line) {
+Task<> program(std::vector<std::string> command_line) {
   const Arguments arguments =
-      CO_TRY(Arguments::parse(command_line, {.values = {"save", "open", "prompt"}}));
-  const Model model = CO_TRY(Model::open());
+      co_await Arguments::parse(command_line, {.values = {"save", "open", "prompt"}});
+  const Model model = co_await Model::open();
   const std::string opened = arguments.text("open", "");
-  Context context = opened.empty() ? CO_TRY(Context::create(model))
-                                   : CO_TRY(co_await Context::open(model, opened));
+  Context context = opened.empty() ? co_await Context::create(model)
+                                   : co_await Context::open(model, opened);
   const std::string prompt = arguments.text("prompt", "");
-  if (!prompt.empty()) CO_TRY(co_await context.append_text(prompt));
+  if (!prompt.empty()) co_await context.append_text(prompt);
   GenerateOptions options;
   options.token_count_max = 12;
   options.ignore_stop_tokens = true;
   Generator generator = context.generate(options);
-  while (const std::optional<Piece> piece = CO_TRY(co_await generator.next())) {
-    CO_TRY(session::send(piece->text));
+  while (const std::optional<Piece> piece = co_await generator.next()) {
+    co_await session::send(piece->text);
   }
   const std::string saved = arguments.text("save", "");
-  if (!saved.empty()) CO_TRY(co_await context.save(saved));
-  co_return {};
+  if (!saved.empty()) co_await context.save(saved);
 }
 QUIRE_MAIN(program)
 )";

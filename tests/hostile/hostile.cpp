@@ -235,10 +235,10 @@ Result<void> want(const std::string& what, const std::string& url) {
   return Error{ErrorCode::InvalidArgument, "nothing is called " + what};
 }
 
-Task<Result<void>> program(std::vector<std::string> arguments) {
-  if (arguments.empty()) co_return Error{ErrorCode::InvalidArgument, "say what is wanted"};
-  if (arguments.size() > 1) CO_TRY(session::send("BEGUN\n"));  // Children have no URL.
-  co_return want(arguments[0], arguments.size() > 1 ? arguments[1] : "");
+Task<> program(std::vector<std::string> arguments) {
+  if (arguments.empty()) co_await fail(ErrorCode::InvalidArgument, "say what is wanted");
+  if (arguments.size() > 1) co_await session::send("BEGUN\n");  // Children have no URL.
+  co_return co_await want(arguments[0], arguments.size() > 1 ? arguments[1] : "");
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ struct Stream {
   std::vector<std::int64_t> gaps_ns;
 };
 
-Task<Result<Stream>> stream(Context fork, std::uint64_t seed, std::uint32_t token_count) {
+Task<Stream> stream(Context fork, std::uint64_t seed, std::uint32_t token_count) {
   Stream out;
   Sampler sampler({.temperature = 1.0, .seed = seed});
   std::int64_t last_ns = abi::runtime::clock_now();
   for (std::uint32_t i = 0; i < token_count; ++i) {
-    const DrawnToken drawn = CO_TRY(co_await fork.forward_sample(sampler));
-    CO_TRY(fork.append(drawn.token));
+    const DrawnToken drawn = co_await fork.forward_sample(sampler);
+    co_await fork.append(drawn.token);
     out.text += " " + std::to_string(drawn.token);
     const std::int64_t now_ns = abi::runtime::clock_now();
     out.gaps_ns.push_back(now_ns - last_ns);
@@ -34,22 +34,22 @@ Task<Result<Stream>> stream(Context fork, std::uint64_t seed, std::uint32_t toke
   co_return out;
 }
 
-Task<Result<void>> program(std::vector<std::string> arguments) {
+Task<> program(std::vector<std::string> arguments) {
   const auto token_count =
       static_cast<std::uint32_t>(arguments.empty() ? 100 : std::atoi(arguments[0].c_str()));
-  const Model model = CO_TRY(Model::open());
-  Context context = CO_TRY(Context::create(model));
-  for (std::uint32_t i = 0; i < kPromptTokenCount; ++i) CO_TRY(context.append(3 + i * 7 % 50));
-  CO_TRY(co_await context.flush());
-  CO_TRY(session::send("BEGUN\n"));
-  std::vector<Task<Result<Stream>>> tasks;
+  const Model model = co_await Model::open();
+  Context context = co_await Context::create(model);
+  for (std::uint32_t i = 0; i < kPromptTokenCount; ++i) co_await context.append(3 + i * 7 % 50);
+  co_await context.flush();
+  co_await session::send("BEGUN\n");
+  std::vector<Task<Stream>> tasks;
   for (std::uint32_t i = 0; i < kStreamCount; ++i) {
-    tasks.push_back(stream(CO_TRY(co_await context.fork()), i, token_count));
+    tasks.push_back(stream(co_await context.fork(), i, token_count));
   }
   std::string text;
   std::vector<std::int64_t> gaps_ns;
   for (Result<Stream>& each : co_await when_all(std::move(tasks))) {
-    const Stream one = CO_TRY(std::move(each));
+    const Stream one = co_await std::move(each);
     text += "STREAM" + one.text + "\n";
     gaps_ns.insert(gaps_ns.end(), one.gaps_ns.begin(), one.gaps_ns.end());
   }
@@ -59,7 +59,7 @@ Task<Result<void>> program(std::vector<std::string> arguments) {
             std::to_string(gaps_ns[gaps_ns.size() * 99 / 100] / 1000) + " " +
             std::to_string(gaps_ns.back() / 1000) + "\n";
   }
-  co_return session::send(text);
+  co_return co_await session::send(text);
 }
 
 }  // namespace

@@ -26,11 +26,11 @@ class ContextEdit : public testing::Test {
   // Runs `body` on a context that has computed `text`.
   template <typename Body>
   static void with_context(std::string text, Body body) {
-    const auto program = [&]() -> Task<Result<void>> {
-      const Model model = CO_TRY(Model::open());
-      Context context = CO_TRY(Context::create(model));
-      CO_TRY(co_await context.append_text(text));
-      CO_TRY(co_await context.flush());
+    const auto program = [&]() -> Task<> {
+      const Model model = co_await Model::open();
+      Context context = co_await Context::create(model);
+      co_await context.append_text(text);
+      co_await context.flush();
       co_return co_await body(context);
     };
     const Result<void> result = run(program());
@@ -50,120 +50,122 @@ class ContextEdit : public testing::Test {
 const std::string kLong = "0123456789abcdef0123456789abcdefXYZ";  // Two pages and three tokens.
 
 TEST_F(ContextEdit, RewindGoesBackOverCommittedPagesAndQueuedTokens) {
-  with_context(kLong, [](Context& context) -> Task<Result<void>> {
-    CO_TRY(co_await context.append_text("queued"));
-    ContextCounters counters = CO_TRY(co_await context.rewind(37));
+  with_context(kLong, [](Context& context) -> Task<> {
+    co_await context.append_text("queued");
+    ContextCounters counters = co_await context.rewind(37);
     EXPECT_EQ(counters.seq_len, 35u);
     EXPECT_EQ(held_by(context), kLong + "|qu");
     EXPECT_EQ(context.token_count(), 37u);
-    counters = CO_TRY(co_await context.rewind(5));
+    counters = co_await context.rewind(5);
     EXPECT_EQ(counters.committed_page_count, 0u);
     EXPECT_EQ(held_by(context), "01234|");
     EXPECT_EQ(text_of(context.tokens()), "01234");
-    EXPECT_EQ((co_await context.rewind(6)).error().code, ErrorCode::OutOfRange);
+    EXPECT_EQ((co_await attempt(context.rewind(6))).error().code, ErrorCode::OutOfRange);
     EXPECT_EQ(context.token_count(), 5u);
-    co_return {};
+    co_return;
   });
 }
 
 TEST_F(ContextEdit, DropRangeFreesWholePagesAndKeepsTheNumbering) {
-  with_context(kLong, [](Context& context) -> Task<Result<void>> {
-    const ContextCounters counters = CO_TRY(co_await context.drop_range(4, 33));
+  with_context(kLong, [](Context& context) -> Task<> {
+    const ContextCounters counters = co_await context.drop_range(4, 33);
     EXPECT_EQ(counters.seq_len, 35u);
     EXPECT_EQ(counters.committed_page_count, 1u);
     EXPECT_EQ(context.committed_page_count().value(), 1u);
     EXPECT_EQ(text_of(context.tokens()), kLong);
-    EXPECT_EQ((co_await context.drop_range(0, 36)).error().code, ErrorCode::OutOfRange);
-    co_return {};
+    EXPECT_EQ((co_await attempt(context.drop_range(0, 36))).error().code, ErrorCode::OutOfRange);
+    co_return;
   });
 }
 
 TEST_F(ContextEdit, SpliceQueuesTokensOfAnotherContextOrOfItself) {
-  with_context("abcdef", [](Context& context) -> Task<Result<void>> {
-    Context other = CO_TRY(Context::create(context.model()));
-    CO_TRY(co_await other.append_text("x"));
-    CO_TRY(co_await other.splice(context, 2, 5));
-    CO_TRY(co_await other.splice(other, 0, 2));
+  with_context("abcdef", [](Context& context) -> Task<> {
+    Context other = co_await Context::create(context.model());
+    co_await other.append_text("x");
+    co_await other.splice(context, 2, 5);
+    co_await other.splice(other, 0, 2);
     EXPECT_EQ(held_by(other), "|xcdexc");
     EXPECT_EQ(text_of(other.tokens()), "xcdexc");
-    EXPECT_EQ((co_await other.splice(context, 5, 7)).error().code, ErrorCode::OutOfRange);
+    EXPECT_EQ((co_await attempt(other.splice(context, 5, 7))).error().code, ErrorCode::OutOfRange);
     EXPECT_EQ(other.token_count(), 6u);
-    co_return {};
+    co_return;
   });
 }
 
 TEST_F(ContextEdit, WorkingPagesAreReservedReleasedAndCut) {
-  with_context(kLong, [](Context& context) -> Task<Result<void>> {
-    ContextCounters counters = CO_TRY(co_await context.reserve_working_pages(2));
+  with_context(kLong, [](Context& context) -> Task<> {
+    ContextCounters counters = co_await context.reserve_working_pages(2);
     EXPECT_EQ(counters.working_page_count, 3u);
-    CO_TRY(co_await context.append_text("queued"));
-    counters = CO_TRY(co_await context.truncate_working_page_tokens(1));
+    co_await context.append_text("queued");
+    counters = co_await context.truncate_working_page_tokens(1);
     EXPECT_EQ(counters.working_page_token_count, 2u);
     EXPECT_EQ(text_of(context.tokens()), kLong.substr(0, 34) + "queued");
-    counters = CO_TRY(co_await context.release_working_pages(3));
+    counters = co_await context.release_working_pages(3);
     EXPECT_EQ(counters.working_page_count, 0u);
     EXPECT_EQ(text_of(context.tokens()), kLong.substr(0, 32) + "queued");
     EXPECT_EQ(held_by(context), kLong.substr(0, 32) + "|queued");
-    EXPECT_EQ((co_await context.release_working_pages(1)).error().code, ErrorCode::OutOfRange);
-    EXPECT_EQ((co_await context.commit_working_pages(1)).error().code, ErrorCode::PageNotFull);
-    EXPECT_EQ(CO_TRY(co_await context.commit_working_pages(0)).committed_page_count, 2u);
-    co_return {};
+    EXPECT_EQ((co_await attempt(context.release_working_pages(1))).error().code,
+              ErrorCode::OutOfRange);
+    EXPECT_EQ((co_await attempt(context.commit_working_pages(1))).error().code,
+              ErrorCode::PageNotFull);
+    EXPECT_EQ((co_await context.commit_working_pages(0)).committed_page_count, 2u);
+    co_return;
   });
 }
 
 TEST_F(ContextEdit, WhatAStepThatWasDroppedWroteIsForgottenWithItsPage) {
-  with_context("abc", [](Context& context) -> Task<Result<void>> {
+  with_context("abc", [](Context& context) -> Task<> {
     {
       Generator generator = context.generate({});
-      CO_TRY(co_await generator.next());  // And the step behind it is dropped.
+      co_await generator.next();  // And the step behind it is dropped.
     }
-    CO_TRY(co_await context.release_working_pages(1));
+    co_await context.release_working_pages(1);
     EXPECT_EQ(held_by(context), "|");
     EXPECT_EQ(context.token_count(), 0u);
-    co_return {};
+    co_return;
   });
 }
 
 TEST_F(ContextEdit, HintsAndTheContextFlagReachTheHostAndOutliveABeginning) {
-  with_context("abc", [](Context& context) -> Task<Result<void>> {
-    CO_TRY(context.hint(ContextHint::Keep, 60s));
-    CO_TRY(context.allow_beyond_context());
+  with_context("abc", [](Context& context) -> Task<> {
+    co_await context.hint(ContextHint::Keep, 60s);
+    co_await context.allow_beyond_context();
     EXPECT_EQ(context.hint(ContextHint::Keep, 2'000'000h).error().code, ErrorCode::InvalidArgument);
     EXPECT_EQ(context.hint(ContextHint::Keep, -1s).error().code, ErrorCode::InvalidArgument);
     const std::int32_t before = context.handle();
     context.user("one");
-    CO_TRY(co_await context.next_distribution());
+    co_await context.next_distribution();
     context.assistant("said otherwise");
-    CO_TRY(co_await context.flush());  // Cannot go on behind the open answer.
+    co_await context.flush();  // Cannot go on behind the open answer.
     EXPECT_NE(context.handle(), before);
     const auto& held = host.contexts.at(context.handle());
     EXPECT_EQ(held.hint, static_cast<std::uint32_t>(ContextHint::Keep));
     EXPECT_EQ(held.hint_seconds, 60u);
     EXPECT_TRUE(held.beyond_context);
-    co_return {};
+    co_return;
   });
 }
 
 TEST_F(ContextEdit, AConversationThatWasCutIsWrittenAnewBehindWhatWasBeforeIt) {
-  with_context("before", [](Context& context) -> Task<Result<void>> {
+  with_context("before", [](Context& context) -> Task<> {
     context.user("one");
-    CO_TRY(co_await context.flush());
-    CO_TRY(co_await context.rewind(8));
+    co_await context.flush();
+    co_await context.rewind(8);
     context.user("two");
-    CO_TRY(co_await context.flush());
+    co_await context.flush();
     EXPECT_EQ(held_by(context), "before\1uone\2\n\1utwo\2\n|");
-    co_return {};
+    co_return;
   });
 }
 
 TEST_F(ContextEdit, ASnapshotIsOpenedTakenListedAndRemoved) {
-  with_context("abcd", [](Context& context) -> Task<Result<void>> {
-    CO_TRY(co_await context.append_text("ef"));
-    CO_TRY(co_await context.save("one", {.time_to_live = 1h}));
-    EXPECT_EQ((co_await context.save("one")).error().code, ErrorCode::AlreadyExists);
-    CO_TRY(co_await context.save("one", {.overwrite = true, .time_to_live = 2h}));
-    CO_TRY(co_await context.save("two"));
-    const SnapshotList list = CO_TRY(co_await Context::list());
+  with_context("abcd", [](Context& context) -> Task<> {
+    co_await context.append_text("ef");
+    co_await context.save("one", {.time_to_live = 1h});
+    EXPECT_EQ((co_await attempt(context.save("one"))).error().code, ErrorCode::AlreadyExists);
+    co_await context.save("one", {.overwrite = true, .time_to_live = 2h});
+    co_await context.save("two");
+    const SnapshotList list = co_await Context::list();
     EXPECT_EQ(list.bytes, 200u);
     EXPECT_EQ(list.snapshots.size(), 2u);
     EXPECT_EQ(list.snapshots[0].name, "one");
@@ -171,56 +173,57 @@ TEST_F(ContextEdit, ASnapshotIsOpenedTakenListedAndRemoved) {
     EXPECT_EQ(list.snapshots[1].expires_unix_ms, 0u);
     EXPECT_EQ(list.snapshots[1].token_count, 4u);
 
-    Context opened = CO_TRY(co_await Context::open(context.model(), "one"));
+    Context opened = co_await Context::open(context.model(), "one");
     EXPECT_EQ(held_by(opened), "abcd|ef");
     EXPECT_EQ(opened.token_count(), 6u);
     EXPECT_EQ(opened.unknown_token_count(), 6u);
-    Context taken = CO_TRY(co_await Context::take(context.model(), context.queue(), "two"));
+    Context taken = co_await Context::take(context.model(), context.queue(), "two");
     EXPECT_EQ(held_by(taken), "abcd|ef");
     EXPECT_FALSE(host.snapshots.contains("two"));
-    CO_TRY(co_await Context::remove("one"));
-    EXPECT_EQ((co_await Context::open(context.model(), "one")).error().code, ErrorCode::NotFound);
-    EXPECT_EQ((co_await Context::remove("one")).error().code, ErrorCode::NotFound);
-    EXPECT_TRUE(CO_TRY(co_await Context::list()).snapshots.empty());
-    co_return {};
+    co_await Context::remove("one");
+    EXPECT_EQ((co_await attempt(Context::open(context.model(), "one"))).error().code,
+              ErrorCode::NotFound);
+    EXPECT_EQ((co_await attempt(Context::remove("one"))).error().code, ErrorCode::NotFound);
+    EXPECT_TRUE((co_await Context::list()).snapshots.empty());
+    co_return;
   });
 }
 
 TEST_F(ContextEdit, TurnsNotYetWrittenAreSavedAsTokens) {
-  with_context("", [](Context& context) -> Task<Result<void>> {
+  with_context("", [](Context& context) -> Task<> {
     context.user("one");
-    CO_TRY(co_await context.save("chat"));
+    co_await context.save("chat");
     EXPECT_EQ(text_of(host.snapshots["chat"].context.queued), "\1uone\2\n");
-    co_return {};
+    co_return;
   });
 }
 
 // What is known of an opened context are the tokens that came since.
 TEST_F(ContextEdit, AnOpenedContextGoesOnBehindTokensThatItsProgramNeverSaw) {
-  with_context("abcd", [](Context& context) -> Task<Result<void>> {
-    CO_TRY(co_await context.save("s"));
-    Context opened = CO_TRY(co_await Context::open(context.model(), "s"));
+  with_context("abcd", [](Context& context) -> Task<> {
+    co_await context.save("s");
+    Context opened = co_await Context::open(context.model(), "s");
     opened.user("one");
-    const Generation answer = CO_TRY(co_await opened.generate({.token_count_max = 2}).collect());
+    const Generation answer = co_await opened.generate({.token_count_max = 2}).collect();
     EXPECT_EQ(answer.text, "!!");
     EXPECT_EQ(text_of(opened.tokens()), "\1uone\2\n\1a!!");
     opened.user("two");  // The answer was cut short: it is closed, and the conversation goes on.
-    CO_TRY(co_await opened.flush());
+    co_await opened.flush();
     EXPECT_EQ(held_by(opened), "abcd\1uone\2\n\1a!!\2\n\1utwo\2\n|");
-    CO_TRY(co_await opened.rewind(10));
+    co_await opened.rewind(10);
     opened.user("three");  // Begun anew behind the snapshot's own tokens, in the same context.
-    CO_TRY(co_await opened.flush());
+    co_await opened.flush();
     EXPECT_EQ(held_by(opened), "abcd\1uone\2\n\1a!!\2\n\1utwo\2\n\1uthree\2\n|");
-    CO_TRY(co_await opened.rewind(2));
+    co_await opened.rewind(2);
     EXPECT_EQ(opened.unknown_token_count(), 2u);
     EXPECT_EQ(opened.token_count(), 2u);
-    Context other = CO_TRY(Context::create(context.model()));
-    CO_TRY(co_await other.append_text("x"));
-    CO_TRY(co_await other.splice(opened, 1, 2));
+    Context other = co_await Context::create(context.model());
+    co_await other.append_text("x");
+    co_await other.splice(opened, 1, 2);
     EXPECT_EQ(held_by(other), "|xb");
     EXPECT_EQ(other.unknown_token_count(), 2u);
     EXPECT_EQ(other.token_count(), 2u);
-    co_return {};
+    co_return;
   });
 }
 

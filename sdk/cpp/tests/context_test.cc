@@ -46,15 +46,15 @@ class ContextTest : public testing::Test {
 
 TEST_F(ContextTest, GeneratesUntilTheModelEndsTheTextAndQueuesItsLastToken) {
   script_ = " is Paris.";
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
-    CO_TRY(co_await context.append_text("The capital"));
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
+    co_await context.append_text("The capital");
     std::vector<std::string> shown;
-    const Generation answer = CO_TRY(co_await context.generate({}).stream([&](std::string_view t) {
+    const Generation answer = co_await context.generate({}).stream([&](std::string_view t) {
       shown.emplace_back(t);
       return Result<void>();
-    }));
+    });
     EXPECT_EQ(answer.text, " is Paris.");
     EXPECT_EQ(answer.tokens.size(), 10u);
     EXPECT_EQ(answer.prompt.size(), 11u);
@@ -62,41 +62,38 @@ TEST_F(ContextTest, GeneratesUntilTheModelEndsTheTextAndQueuesItsLastToken) {
     EXPECT_EQ(shown.size(), 10u);
     EXPECT_EQ(held_text(), "The capital is Paris.|\x02");
     EXPECT_EQ(context.seq_len().value(), 21u);
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, AsksForNoStepBehindTheLastToken) {
   script_ = "abcdef";
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
-    CO_TRY(co_await context.append_text("x"));
-    const Generation answer = CO_TRY(co_await context.generate({.token_count_max = 3}).collect());
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
+    co_await context.append_text("x");
+    const Generation answer = co_await context.generate({.token_count_max = 3}).collect();
     EXPECT_EQ(answer.text, "abc");
     EXPECT_EQ(answer.finish_reason, FinishReason::Length);
     EXPECT_EQ(asked_.size(), 3u);
     EXPECT_EQ(held_text(), "xab|c");
-    const Generation none = CO_TRY(co_await context.generate({.token_count_max = 0}).collect());
+    const Generation none = co_await context.generate({.token_count_max = 0}).collect();
     EXPECT_EQ(none.text, "");
     EXPECT_EQ(asked_.size(), 3u);
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, AStopTextEndsWithoutAStepBehindIt) {
   script_ = "one.\n\ntwo";
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
-    CO_TRY(co_await context.append_text("x"));
-    const Generation answer = CO_TRY(co_await context.generate({.stop_texts = {"\n\n"}}).collect());
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
+    co_await context.append_text("x");
+    const Generation answer = co_await context.generate({.stop_texts = {"\n\n"}}).collect();
     EXPECT_EQ(answer.text, "one.");
     EXPECT_EQ(answer.finish_reason, FinishReason::StopText);
     EXPECT_EQ(asked_.size(), 6u);
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
@@ -104,24 +101,23 @@ TEST_F(ContextTest, AStopTextEndsWithoutAStepBehindIt) {
 TEST_F(ContextTest, AFullContextEndsTheAnswerWithItsLengthAndAllItsTokens) {
   script_ = std::string("abcd\xc3", 5);  // The last begins a character.
   host.context_length = 8;
-  const auto program = [&](std::string prompt, std::string text) -> Task<Result<void>> {
+  const auto program = [&](std::string prompt, std::string text) -> Task<> {
     asked_.clear();
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
-    CO_TRY(co_await context.append_text(prompt));
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
+    co_await context.append_text(prompt);
     std::string shown;
-    const Generation answer = CO_TRY(co_await context.generate({}).stream([&](std::string_view t) {
+    const Generation answer = co_await context.generate({}).stream([&](std::string_view t) {
       shown += t;
       return Result<void>();
-    }));
+    });
     EXPECT_EQ(answer.finish_reason, FinishReason::Length);
     EXPECT_EQ(answer.tokens.size(), 9 - prompt.size());
     EXPECT_EQ(answer.text, text);
     EXPECT_EQ(shown, text);
     EXPECT_EQ(context.token_count(), 9u);
-    const Result<ContextCounters> flushed = co_await context.flush();
+    const Result<ContextCounters> flushed = co_await attempt(context.flush());
     EXPECT_EQ(flushed.error().code, ErrorCode::OutOfRange);
-    co_return {};
   };
   EXPECT_TRUE(run(program("xxxx", "abcd\xef\xbf\xbd")).ok());
   EXPECT_TRUE(run(program("xxxxx", "abcd")).ok());
@@ -132,13 +128,13 @@ TEST_F(ContextTest, AFullContextEndsTheAnswerWithItsLengthAndAllItsTokens) {
 
 TEST_F(ContextTest, TurnsThatAreNoTokensYetAreNeverLeftOutOfADraw) {
   script_ = "x";
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
-    CO_TRY(co_await context.append_text("p"));
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
+    co_await context.append_text("p");
     context.user("what?");
     Sampler greedy({});
-    const Result<DrawnToken> refused = co_await context.forward_sample(greedy);
+    const Result<DrawnToken> refused = co_await attempt(context.forward_sample(greedy));
     EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
     EXPECT_EQ(refused.error().message,
               "turns that are no tokens yet: 1; co_await append_turns(true) makes tokens of them "
@@ -146,41 +142,38 @@ TEST_F(ContextTest, TurnsThatAreNoTokensYetAreNeverLeftOutOfADraw) {
     const Result<HostGeneration> too = HostGeneration::start(context, {}, 1);
     EXPECT_EQ(too.error().message, refused.error().message);
     EXPECT_TRUE(asked_.empty());
-    CO_TRY(co_await context.append_turns(true));
-    EXPECT_EQ(CO_TRY(co_await context.forward_sample(greedy)).token, std::uint32_t{'x'});
+    co_await context.append_turns(true);
+    EXPECT_EQ((co_await context.forward_sample(greedy)).token, std::uint32_t{'x'});
     EXPECT_EQ(asked_.back(), context.tokens());
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, AGeneratorIsAwaitedAsAWhole) {
   script_ = "yes";
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
-    CO_TRY(co_await context.append_text("p"));
-    const Generation answer = CO_TRY(co_await context.generate({}));
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
+    co_await context.append_text("p");
+    const Generation answer = co_await context.generate({});
     EXPECT_EQ(answer.text, "yes");
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, AGeneratorThatIsDroppedDropsTheStepUnderWay) {
   script_ = "abcdef";
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
-    CO_TRY(co_await context.append_text("x"));
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
+    co_await context.append_text("x");
     {
       Generator generator = context.generate({});
-      const std::optional<Piece> first = CO_TRY(co_await generator.next());
+      const std::optional<Piece> first = co_await generator.next();
       EXPECT_EQ(first->text, "a");
       EXPECT_GT(host.live_handles().count("future"), 0u);
     }
     EXPECT_EQ(host.live_handles().count("future"), 0u);
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
@@ -188,133 +181,126 @@ TEST_F(ContextTest, AGeneratorThatIsDroppedDropsTheStepUnderWay) {
 // The template of the fake writes \1, the role's first letter, the content, \2 and a newline.
 TEST_F(ContextTest, EachTurnOfAConversationIsAppendedBehindTheLast) {
   script_ = std::string("ONE") + '\2' + "TWO" + '\2';
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
     const std::int32_t handle = context.handle();
     context.system("be");
     context.user("first");
-    CO_TRY(co_await context.generate({}).collect());
+    co_await context.generate({}).collect();
     EXPECT_EQ(held_text(), "\1sbe\2\n\1ufirst\2\n\1aONE|\2");
     context.user("second");
-    const Generation second = CO_TRY(co_await context.generate({}).collect());
+    const Generation second = co_await context.generate({}).collect();
     EXPECT_EQ(second.text, "TWO");
     EXPECT_EQ(held_text(), "\1sbe\2\n\1ufirst\2\n\1aONE\2\n\1usecond\2\n\1aTWO|\2");
     EXPECT_EQ(context.handle(), handle);
     EXPECT_EQ(context.messages().size(), 5u);
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, AnAnswerThatWasCutIsClosedBeforeTheNextTurn) {
   script_ = std::string("ONE") + "TWO" + '\2';
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
     context.user("first");
-    CO_TRY(co_await context.generate({.token_count_max = 3}).collect());
+    co_await context.generate({.token_count_max = 3}).collect();
     context.user("second");
-    CO_TRY(co_await context.generate({}).collect());
+    co_await context.generate({}).collect();
     EXPECT_EQ(held_text(), "\1ufirst\2\n\1aONE\2\n\1usecond\2\n\1aTWO|\2");
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, AConversationThatCannotBeContinuedIsBegunAnew) {
   script_ = "ab";
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
-    CO_TRY(co_await context.append_text("before"));
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
+    co_await context.append_text("before");
     context.user("first");
     Generator generator = context.generate({});
-    CO_TRY(co_await generator.next());  // And the answer is never read to its end.
+    co_await generator.next();  // And the answer is never read to its end.
     context.assistant("mine");
     context.user("second");
-    CO_TRY(co_await context.next_distribution());
+    co_await context.next_distribution();
     EXPECT_EQ(held_text(), "before\1ufirst\2\n\1amine\2\n\1usecond\2\n\1a|");
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, ForksGoOnByThemselvesAndSideBySide) {
-  const auto one = [](Context fork) -> Task<Result<std::string>> {
-    const Generation answer = CO_TRY(co_await fork.generate({.token_count_max = 2}).collect());
+  const auto one = [](Context fork) -> Task<std::string> {
+    const Generation answer = co_await fork.generate({.token_count_max = 2}).collect();
     co_return answer.text;
   };
   host.next = [](const std::vector<std::uint32_t>& seen) {
     return std::vector<std::pair<std::uint32_t, float>>{{seen.back() + 1, 1.0f}};
   };
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
-    CO_TRY(co_await context.append_text("k"));
-    CO_TRY(co_await context.flush());
-    std::vector<Task<Result<std::string>>> tasks;
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
+    co_await context.append_text("k");
+    co_await context.flush();
+    std::vector<Task<std::string>> tasks;
     for (std::uint32_t token : {'A', 'M'}) {
-      Context fork = CO_TRY(co_await context.fork());
-      CO_TRY(fork.append(token));
+      Context fork = co_await context.fork();
+      co_await fork.append(token);
       tasks.push_back(one(std::move(fork)));
     }
     auto texts = co_await when_all(std::move(tasks));
     EXPECT_EQ(texts[0].value(), "BC");
     EXPECT_EQ(texts[1].value(), "NO");
     EXPECT_EQ(context.tokens().size(), 1u);
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, AppendsALongListInParts) {
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
     std::vector<std::uint32_t> tokens(600'000);
     for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::uint32_t>(i % 97);
-    CO_TRY(context.append(tokens));
-    CO_TRY(context.append(std::span<const std::uint32_t>()));
+    co_await context.append(tokens);
+    co_await context.append(std::span<const std::uint32_t>());
     EXPECT_EQ(context.tokens(), tokens);
     EXPECT_EQ(host.contexts.begin()->second.queued, tokens);
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, TruncateDropsTheLastTokensAndSaysWhenItCannot) {
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    Context context = CO_TRY(Context::create(model));
-    CO_TRY(co_await context.append_text("0123456789abcdefXYZ"));
-    CO_TRY(co_await context.flush());
-    const ContextCounters counters = CO_TRY(co_await context.truncate(2));
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    Context context = co_await Context::create(model);
+    co_await context.append_text("0123456789abcdefXYZ");
+    co_await context.flush();
+    const ContextCounters counters = co_await context.truncate(2);
     EXPECT_EQ(counters.seq_len, 17u);
     EXPECT_EQ(context.tokens().size(), 17u);
-    const Result<ContextCounters> beyond = co_await context.truncate(5);
+    const Result<ContextCounters> beyond = co_await attempt(context.truncate(5));
     EXPECT_EQ(beyond.error().code, ErrorCode::OutOfRange);
     EXPECT_EQ(context.tokens().size(), 17u);
     EXPECT_EQ(context.committed_page_count().value(), 1u);
-    co_return {};
   };
   EXPECT_TRUE(run(program()).ok());
 }
 
 TEST_F(ContextTest, PagesAndEmbedsGrowShrinkAndGoBack) {
-  const auto program = [&]() -> Task<Result<void>> {
-    const Model model = CO_TRY(Model::open());
-    const Queue queue = CO_TRY(Queue::create(model, Priority::High));
-    KvPages pages = CO_TRY(KvPages::allocate(queue, 3));
-    CO_TRY(pages.grow(2));
+  const auto program = [&]() -> Task<> {
+    const Model model = co_await Model::open();
+    const Queue queue = co_await Queue::create(model, Priority::High);
+    KvPages pages = co_await KvPages::allocate(queue, 3);
+    co_await pages.grow(2);
     EXPECT_EQ(host.live_handles().count("page"), 5u);
     pages.shrink(1);
     EXPECT_EQ(host.live_handles().count("page"), 1u);
     KvPages moved = std::move(pages);
     EXPECT_EQ(pages.count(), 0u);
     EXPECT_EQ(moved.count(), 1u);
-    CO_TRY(co_await queue.synchronize());
-    co_return {};
+    co_await queue.synchronize();
   };
   EXPECT_TRUE(run(program()).ok());
 }

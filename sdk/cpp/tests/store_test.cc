@@ -17,19 +17,18 @@ class Store : public testing::Test {
   void TearDown() override { EXPECT_TRUE(host.live_handles().empty()); }
 };
 
-Task<Result<void>> two_writers() {
-  const std::uint64_t first = CO_TRY(co_await store::put("count", "1", store::Expected::none()));
-  const store::Value read = CO_TRY(co_await store::get("count"));
+Task<> two_writers() {
+  const std::uint64_t first = co_await store::put("count", "1", store::Expected::none());
+  const store::Value read = co_await store::get("count");
   EXPECT_EQ(read.version, first);
   EXPECT_EQ(read.bytes, "1");
-  CO_TRY(co_await store::put("count", "2"));  // Another program's.
+  co_await store::put("count", "2");  // Another program's.
   const Result<std::uint64_t> late =
-      co_await store::put("count", "2", store::Expected::version(read.version));
+      co_await attempt(store::put("count", "2", store::Expected::version(read.version)));
   EXPECT_EQ(late.error().code, ErrorCode::AlreadyExists);
-  CO_TRY(co_await store::remove("count"));
-  const Result<store::Value> gone = co_await store::get("count");
+  co_await store::remove("count");
+  const Result<store::Value> gone = co_await attempt(store::get("count"));
   EXPECT_EQ(gone.error().code, ErrorCode::NotFound);
-  co_return {};
 }
 
 TEST_F(Store, AWriteThatComesLateIsToldThatItIs) {
@@ -37,18 +36,17 @@ TEST_F(Store, AWriteThatComesLateIsToldThatItIs) {
   EXPECT_TRUE(outcome.ok());
 }
 
-Task<Result<void>> many_keys() {
+Task<> many_keys() {
   for (int i = 0; i < 2'500; ++i) {
     host.values["k/" + std::to_string(10'000 + i)] = {std::uint64_t(i) + 1, "value"};
   }
   host.values["other"] = {3'000, ""};
-  const std::vector<store::Key> keys = CO_TRY(co_await store::all_keys("k/"));
+  const std::vector<store::Key> keys = co_await store::all_keys("k/");
   EXPECT_EQ(keys.size(), 2'500u);
   EXPECT_EQ(keys.front().name, "k/10000");
   EXPECT_EQ(keys.back().name, "k/12499");
   EXPECT_EQ(keys.back().version, 2'500u);
   EXPECT_EQ(keys.back().value_bytes, 5u);
-  co_return {};
 }
 
 TEST_F(Store, AllKeysOfAPrefixComeHoweverMany) {
@@ -56,14 +54,13 @@ TEST_F(Store, AllKeysOfAPrefixComeHoweverMany) {
   EXPECT_TRUE(outcome.ok());
 }
 
-Task<Result<void>> read_vocabulary() {
-  const Model model = CO_TRY(Model::open());
-  EXPECT_EQ(CO_TRY(model.trait_version("forward")), 1u);
+Task<> read_vocabulary() {
+  const Model model = co_await Model::open();
+  EXPECT_EQ(co_await model.trait_version("forward"), 1u);
   EXPECT_EQ(model.trait_version("adapter").error().code, ErrorCode::NotSupported);
-  const std::vector<std::string> tokens = CO_TRY(co_await model.vocabulary());
+  const std::vector<std::string> tokens = co_await model.vocabulary();
   EXPECT_EQ(tokens.size(), 256u);
   EXPECT_EQ(tokens['a'], "a");
-  co_return {};
 }
 
 TEST_F(Store, TheVocabularyHasTheBytesOfEachToken) {

@@ -35,21 +35,20 @@ namespace {
 
 using namespace quire;
 
-Task<Result<void>> program(std::vector<std::string> command_line) {
-  const Arguments arguments = CO_TRY(Arguments::parse(
-      command_line, {.values = {"prompt", "max-tokens", "temperature", "seed"}}));
+Task<> program(std::vector<std::string> command_line) {
+  const Arguments arguments = co_await Arguments::parse(
+      command_line, {.values = {"prompt", "max-tokens", "temperature", "seed"}});
   GenerateOptions options;
-  options.token_count_max = CO_TRY(arguments.count("max-tokens", 64));
-  options.sampler.temperature = CO_TRY(arguments.number("temperature", 0.0));
-  options.sampler.seed = CO_TRY(arguments.integer("seed", 0));
+  options.token_count_max = co_await arguments.count("max-tokens", 64);
+  options.sampler.temperature = co_await arguments.number("temperature", 0.0);
+  options.sampler.seed = co_await arguments.integer("seed", 0);
 
-  const Model model = CO_TRY(Model::open());
-  Context context = CO_TRY(Context::create(model));
+  const Model model = co_await Model::open();
+  Context context = co_await Context::create(model);
   context.user(arguments.text("prompt", "Say hello in five words."));
-  const Generation answer = CO_TRY(co_await context.generate(options).stream(session::send));
+  const Generation answer = co_await context.generate(options).stream(session::send);
 
   runtime::log(LogLevel::Info, std::to_string(answer.tokens.size()) + " tokens");
-  co_return {};
 }
 
 }  // namespace
@@ -75,8 +74,9 @@ The Makefile calls the `quire` that made this project. Another one, or another p
 leaves it out; `quire new` writes one for each project.
 
 Start reading in `main.cpp`. Everything that the SDK offers is in its headers: `quire/quire.h` lists
-them. A failing call gives an error code and a message that says what, which and how much; `CO_TRY`
-hands it up, and it ends in the program's log.
+them. A call that fails ends the task that awaits it with an error, a code and a message that says
+what, which and how much; it ends in the program's log. `co_await attempt(call)` gives the error to
+the program instead.
 )";
 
 constexpr std::string_view kMakefile =

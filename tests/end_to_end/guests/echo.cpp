@@ -6,31 +6,30 @@ namespace {
 
 using namespace quire;
 
-Task<Result<void>> count_to(std::uint32_t last) {
+Task<> count_to(std::uint32_t last) {
   for (std::uint32_t i = 1; i <= last; ++i) {
     const std::string line = std::to_string(i) + "\n";
-    while (!session::send(line).ok()) CO_TRY(co_await sleep(std::chrono::milliseconds(1)));
+    while (!session::send(line).ok()) co_await sleep(std::chrono::milliseconds(1));
   }
-  co_return {};
 }
 
-Task<Result<void>> program(std::vector<std::string> command_line) {
-  for (const std::string& each : command_line) CO_TRY(session::send(each + "\n"));
+Task<> program(std::vector<std::string> command_line) {
+  for (const std::string& each : command_line) co_await session::send(each + "\n");
   for (;;) {
-    const Result<std::string> message = co_await session::receive();
+    const Result<std::string> message = co_await attempt(session::receive());
     if (!message.ok()) {
-      CO_TRY(runtime::set_result("end: " + message.error().message));
-      co_return {};
+      co_await runtime::set_result("end: " + message.error().message);
+      co_return;
     }
     const std::string& text = message.value();
-    if (text == "quit") co_return {};
+    if (text == "quit") co_return;
     if (text == "crash") __builtin_trap();
     if (text.starts_with("log ")) {
       runtime::log(LogLevel::Info, text.substr(4));
     } else if (text.starts_with("again ")) {
-      CO_TRY(co_await count_to(static_cast<std::uint32_t>(std::atoi(text.c_str() + 6))));
+      co_await count_to(static_cast<std::uint32_t>(std::atoi(text.c_str() + 6)));
     } else {
-      CO_TRY(session::send(text + "\n"));
+      co_await session::send(text + "\n");
     }
   }
 }

@@ -7,30 +7,30 @@ namespace {
 
 using namespace quire;
 
-Task<Result<void>> program(std::vector<std::string> command_line) {
+Task<> program(std::vector<std::string> command_line) {
   for (std::size_t i = 0; i + 1 < command_line.size(); i += 2) {
-    CO_TRY(co_await session::send_file(command_line[i], "text/plain", command_line[i + 1]));
+    co_await session::send_file(command_line[i], "text/plain", command_line[i + 1]);
   }
   for (;;) {
-    Result<IncomingFile> received = co_await session::receive_file();
+    Result<IncomingFile> received = co_await attempt(session::receive_file());
     if (!received.ok()) {
-      CO_TRY(runtime::set_result("end: " + received.error().message));
-      co_return {};
+      co_await runtime::set_result("end: " + received.error().message);
+      co_return;
     }
     const IncomingFile file = std::move(received).take();
     if (file.name() == "unwanted") continue;
-    const OutgoingFile copy =
-        CO_TRY(OutgoingFile::begin("copy of " + file.name(), file.media_type(), file.file_bytes()));
+    const OutgoingFile copy = co_await OutgoingFile::begin("copy of " + file.name(),
+                                                           file.media_type(), file.file_bytes());
     std::uint64_t part_count = 0;
     for (;;) {
-      const std::string part = CO_TRY(co_await file.read());
+      const std::string part = co_await file.read();
       if (part.empty()) break;
-      CO_TRY(co_await copy.write(part));
+      co_await copy.write(part);
       ++part_count;
     }
-    CO_TRY(session::send(file.name() + " " + file.media_type() + " " +
-                         std::to_string(file.file_bytes()) + " in " + std::to_string(part_count) +
-                         "\n"));
+    co_await session::send(file.name() + " " + file.media_type() + " " +
+                           std::to_string(file.file_bytes()) + " in " + std::to_string(part_count) +
+                           "\n");
   }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // Arguments of a program: `--name value`, `--name=value`, `--flag`, and the rest by position.
 //
-//   const Arguments arguments = CO_TRY(Arguments::parse(
-//       command_line, {.values = {"prompt", "max-tokens"}, .flags = {"json"}}));
+//   const Arguments arguments = co_await Arguments::parse(
+//       command_line, {.values = {"prompt", "max-tokens"}, .flags = {"json"}});
 //
 // Errors   invalid-argument names the argument and what was wrong with it: an unknown name, a
 //          value that is missing or is no number. `--` ends the names. The last of several counts.

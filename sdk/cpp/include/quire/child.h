@@ -2,10 +2,10 @@
 // Child: another instance that this program launched, of itself or of a program that the server
 // has. It may use a share of what this program has left, and ends with it.
 //
-//   Child child = CO_TRY(Child::launch({.arguments = {"--part", "2"}, .share_percent = 25}));
-//   CO_TRY(child.send("go on"));
-//   const std::string message = CO_TRY(co_await child.receive());
-//   const ChildEnd end = CO_TRY(co_await child.wait());
+//   Child child = co_await Child::launch({.arguments = {"--part", "2"}, .share_percent = 25});
+//   co_await child.send("go on");
+//   const std::string message = co_await child.receive();
+//   const ChildEnd end = co_await child.wait();
 //
 // Errors   as interface/runtime.wit says; quota-exceeded where nothing is left to share.
 #include <cstdint>

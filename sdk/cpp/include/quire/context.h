@@ -79,10 +79,10 @@ class Context {
 
   // Queues text. Special tokens in it are parsed; at the start of a context it begins with the
   // begin-of-text token, where the model wants one.
-  Task<Result<void>> append_text(std::string text) {
+  Task<> append_text(std::string text) {
     const std::vector<std::uint32_t> tokens =
-        CO_TRY(co_await model_.tokenize(text, {.begin_of_text = token_count() == 0}));
-    co_return append(tokens);
+        co_await model_.tokenize(text, {.begin_of_text = token_count() == 0});
+    co_return co_await append(tokens);
   }
 
   // Queues a turn of a conversation; the host is not asked before the tokens are needed.
@@ -95,43 +95,41 @@ class Context {
 
   // Turns the queued turns into queued tokens. With `answer_next` they end where the model's answer
   // begins. generate() calls it.
-  Task<Result<void>> append_turns(bool answer_next) {
-    if (messages_.size() == rendered_message_count_) co_return {};
-    const std::vector<std::uint32_t> whole =
-        CO_TRY(co_await model_.tokenize_chat(messages_, answer_next));
+  Task<> append_turns(bool answer_next) {
+    if (messages_.size() == rendered_message_count_) co_return;
+    const std::vector<std::uint32_t> whole = co_await model_.tokenize_chat(messages_, answer_next);
     std::size_t known = 0;
     if (rendered_message_count_ > 0) {
       // The turns that the context holds, as the template writes them now.
       const std::vector<ChatMessage> held(messages_.begin(),
                                           messages_.begin() + rendered_message_count_);
-      const std::vector<std::uint32_t> before = CO_TRY(co_await model_.tokenize_chat(held, false));
+      const std::vector<std::uint32_t> before = co_await model_.tokenize_chat(held, false);
       known = common_end(before, whole);
     }
     if (rendered_message_count_ == 0) chat_first_ = token_count();
     // An answer that was asked for and never came to its end stands between, or turns were cut.
     if (answer_open_ || chat_cut_) known = 0;
     if (rendered_message_count_ > 0 && known == 0) {
-      CO_TRY(co_await begin_anew(whole));
+      co_await begin_anew(whole);
     } else {
-      CO_TRY(append(std::span(whole).subspan(known)));
+      co_await append(std::span(whole).subspan(known));
     }
     rendered_message_count_ = messages_.size();
     answer_open_ = answer_next;
     chat_cut_ = false;
-    co_return {};
   }
 
   // Computes what is queued. Pages that exist already, in this context or any other that may be
   // shared, are found instead.
-  Task<Result<ContextCounters>> flush() {
-    CO_TRY(co_await append_turns(false));
+  Task<ContextCounters> flush() {
+    co_await append_turns(false);
     co_return co_await Future<ContextCounters>(abi::context::flush(handle()));
   }
 
   // Computes what is queued, and gives what may follow: the `top_k` most probable tokens (0: 256).
   // With nothing queued, what may follow the last token.
-  Task<Result<Distribution>> next_distribution(std::uint32_t top_k = 0) {
-    CO_TRY(co_await append_turns(true));
+  Task<Distribution> next_distribution(std::uint32_t top_k = 0) {
+    co_await append_turns(true);
     co_return co_await Step(*this, top_k).result();
   }
 
@@ -155,16 +153,15 @@ class Context {
         : computed_(abi::context::forward(context.handle(), context.output_.handles().data(), 1)),
           next_(get_next_dist(context.queue_, context.output_[0], top_k)) {}
 
-    Task<Result<Distribution>> result() && { return both(std::move(computed_), std::move(next_)); }
-    Task<Result<Distribution>>::Awaiter operator co_await() && {
+    Task<Distribution> result() && { return both(std::move(computed_), std::move(next_)); }
+    Task<Distribution>::Awaiter operator co_await() && {
       return std::move(*this).result().operator co_await();
     }
 
    private:
     // The error of the pass says more than that of the distribution behind it.
-    static Task<Result<Distribution>> both(Future<ContextCounters> computed,
-                                           Future<Distribution> next) {
-      CO_TRY(co_await std::move(computed));
+    static Task<Distribution> both(Future<ContextCounters> computed, Future<Distribution> next) {
+      co_await std::move(computed);
       co_return co_await std::move(next);
     }
     Future<ContextCounters> computed_;
@@ -173,13 +170,13 @@ class Context {
 
   // A second context with the same content, computed and queued; it shares all pages, and each goes
   // on by itself. It costs the same however long the context is.
-  Task<Result<Context>> fork() const {
-    const NewHandle child = CO_TRY(co_await Future<NewHandle>(abi::context::fork(handle())));
+  Task<Context> fork() const {
+    const NewHandle child = co_await Future<NewHandle>(abi::context::fork(handle()));
     Context out;
     out.handle_ = detail::SharedHandle(child.value);
     out.model_ = model_;
     out.queue_ = queue_;
-    out.output_ = CO_TRY(Embeds::allocate(queue_, 1));
+    out.output_ = co_await Embeds::allocate(queue_, 1);
     out.tokens_ = tokens_;
     out.unknown_token_count_ = unknown_token_count_;
     out.messages_ = messages_;
@@ -195,36 +192,35 @@ class Context {
 
   // Drops the last `count` tokens: those queued first, then computed ones within the working tail;
   // out-of-range beyond it.
-  Task<Result<ContextCounters>> truncate(std::uint32_t count) {
+  Task<ContextCounters> truncate(std::uint32_t count) {
     const ContextCounters counters =
-        CO_TRY(co_await Future<ContextCounters>(abi::context::truncate(handle(), count)));
+        co_await Future<ContextCounters>(abi::context::truncate(handle(), count));
     forget_tokens(token_count() - std::min(count, token_count()), token_count());
     co_return counters;
   }
 
   // Goes back to `length` tokens, over committed pages too; what is queued behind them goes.
   // out-of-range when there are fewer.
-  Task<Result<ContextCounters>> rewind(std::uint32_t length) {
+  Task<ContextCounters> rewind(std::uint32_t length) {
     const ContextCounters counters =
-        CO_TRY(co_await Future<ContextCounters>(abi::context::rewind(handle(), length)));
+        co_await Future<ContextCounters>(abi::context::rewind(handle(), length));
     forget_tokens(length, token_count());
     co_return counters;
   }
 
   // Computed tokens [begin, end) are not seen by tokens to come; the others keep their positions,
   // and pages that no one can see any more are freed. They stay in tokens() and seq_len().
-  Task<Result<ContextCounters>> drop_range(std::uint32_t begin, std::uint32_t end) {
+  Task<ContextCounters> drop_range(std::uint32_t begin, std::uint32_t end) {
     co_return co_await Future<ContextCounters>(abi::context::drop_range(handle(), begin, end));
   }
 
   // Queues tokens [begin, end) of `source` (queued ones count; it may be this context), of the same
   // model. Pages that exist for them here are found, the rest is computed.
-  Task<Result<ContextCounters>> splice(const Context& source, std::uint32_t begin,
-                                       std::uint32_t end) {
+  Task<ContextCounters> splice(const Context& source, std::uint32_t begin, std::uint32_t end) {
     // As they are now: `source` may go on, or end, while this waits.
     std::vector<std::uint32_t> tokens = source.tokens_between(begin, end);
-    const ContextCounters counters = CO_TRY(co_await Future<ContextCounters>(
-        abi::context::splice(handle(), source.handle(), begin, end)));
+    const ContextCounters counters = co_await Future<ContextCounters>(
+        abi::context::splice(handle(), source.handle(), begin, end));
     if (tokens.size() == end - begin) {
       tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     } else {  // The source did not know them either.
@@ -236,32 +232,32 @@ class Context {
 
   // The published operations on working pages, for loops that are written by hand: flush and
   // generate do all of it. no-free-page or quota-exceeded when `count` pages cannot be had.
-  Task<Result<ContextCounters>> reserve_working_pages(std::uint32_t count) {
+  Task<ContextCounters> reserve_working_pages(std::uint32_t count) {
     co_return co_await Future<ContextCounters>(
         abi::context::reserve_working_pages(handle(), count));
   }
   // page-not-full when one of the first `count` has a slot that was not written.
-  Task<Result<ContextCounters>> commit_working_pages(std::uint32_t count) {
+  Task<ContextCounters> commit_working_pages(std::uint32_t count) {
     co_return co_await Future<ContextCounters>(abi::context::commit_working_pages(handle(), count));
   }
   // Frees the last `count` with the tokens written to them; what is queued moves up. out-of-range
   // when there are fewer.
-  Task<Result<ContextCounters>> release_working_pages(std::uint32_t count) {
+  Task<ContextCounters> release_working_pages(std::uint32_t count) {
     co_return co_await forget_written(abi::context::release_working_pages, count);
   }
   // Drops the last `count` tokens written to working pages; the pages stay, what is queued moves
   // up.
-  Task<Result<ContextCounters>> truncate_working_page_tokens(std::uint32_t count) {
+  Task<ContextCounters> truncate_working_page_tokens(std::uint32_t count) {
     co_return co_await forget_written(abi::context::truncate_working_page_tokens, count);
   }
 
   // Handles of the pages that hold tokens, for the low level; read-only. The context goes on by
   // itself.
-  Task<Result<SharedPages>> pages() {
+  Task<SharedPages> pages() {
     // As it is now: a step that was dropped may have gone on unseen.
     const ContextCounters now =
-        CO_TRY(co_await Future<ContextCounters>(abi::context::truncate(handle(), 0)));
-    const std::uint32_t page_size = CO_TRY(this->page_size());
+        co_await Future<ContextCounters>(abi::context::truncate(handle(), 0));
+    const std::uint32_t page_size = co_await this->page_size();
     const std::uint32_t count =
         now.committed_page_count + (now.working_page_token_count + page_size - 1) / page_size;
     std::vector<std::int32_t> handles(count);
@@ -269,14 +265,14 @@ class Context {
     co_return co_await detail::shared_pages(queue_, std::move(handles), returned);
   }
   // The way back: a context that holds what the pages hold, which is `tokens`.
-  static Task<Result<Context>> from_pages(Model model, Queue queue, std::vector<std::int32_t> pages,
-                                          std::vector<std::uint32_t> tokens) {
-    const NewHandle made = CO_TRY(co_await Future<NewHandle>(
+  static Task<Context> from_pages(Model model, Queue queue, std::vector<std::int32_t> pages,
+                                  std::vector<std::uint32_t> tokens) {
+    const NewHandle made = co_await Future<NewHandle>(
         abi::context::from_pages(queue.handle(), pages.data(), detail::count_of(pages.size()),
-                                 tokens.data(), detail::count_of(tokens.size()))));
+                                 tokens.data(), detail::count_of(tokens.size())));
     Context out;
     out.handle_ = detail::SharedHandle(made.value);
-    out.output_ = CO_TRY(Embeds::allocate(queue, 1));
+    out.output_ = co_await Embeds::allocate(queue, 1);
     out.model_ = std::move(model);
     out.queue_ = std::move(queue);
     out.tokens_ = std::move(tokens);
@@ -302,9 +298,9 @@ class Context {
 
   // Keeps the context as it is now, queued tokens too, under `name`; ready when it is on disk. It
   // may be used meanwhile. already-exists unless it overwrites.
-  Task<Result<void>> save(std::string name, SaveOptions options = {}) {
-    CO_TRY(co_await append_turns(false));
-    const std::uint32_t seconds = CO_TRY(detail::seconds_of(options.time_to_live));
+  Task<> save(std::string name, SaveOptions options = {}) {
+    co_await append_turns(false);
+    const std::uint32_t seconds = co_await detail::seconds_of(options.time_to_live);
     co_return co_await Future<void>(abi::context::save(handle(), detail::bytes_of(name),
                                                        detail::count_of(name.size()),
                                                        options.overwrite ? 1 : 0, seconds));
@@ -312,18 +308,18 @@ class Context {
   // A new context with what was saved; the snapshot stays, or goes with take as soon as the program
   // has the context. Errors: not-found; not-supported with the reason when it is of another model
   // or format; corrupted; unavailable where another program takes it.
-  static Task<Result<Context>> open(Model model, std::string name) {
-    Queue queue = CO_TRY(Queue::create(model));
+  static Task<Context> open(Model model, std::string name) {
+    Queue queue = co_await Queue::create(model);
     co_return co_await open(std::move(model), std::move(queue), std::move(name));
   }
-  static Task<Result<Context>> open(Model model, Queue queue, std::string name) {
+  static Task<Context> open(Model model, Queue queue, std::string name) {
     return opened(abi::context::open, std::move(model), std::move(queue), std::move(name));
   }
-  static Task<Result<Context>> take(Model model, std::string name) {
-    Queue queue = CO_TRY(Queue::create(model));
+  static Task<Context> take(Model model, std::string name) {
+    Queue queue = co_await Queue::create(model);
     co_return co_await take(std::move(model), std::move(queue), std::move(name));
   }
-  static Task<Result<Context>> take(Model model, Queue queue, std::string name) {
+  static Task<Context> take(Model model, Queue queue, std::string name) {
     return opened(abi::context::take, std::move(model), std::move(queue), std::move(name));
   }
   // Deletes a snapshot; contexts that were opened from it stay. not-found where there is none.
@@ -384,17 +380,17 @@ class Context {
     return static_cast<std::uint32_t>(TRY(checked(call(handle()))));
   }
 
-  static Task<Result<Context>> opened(std::int32_t (*call)(std::int32_t, const std::uint8_t*,
-                                                           std::uint32_t),
-                                      Model model, Queue queue, std::string name) {
-    const OpenedSnapshot snapshot = CO_TRY(co_await Future<OpenedSnapshot>(
-        call(queue.handle(), detail::bytes_of(name), detail::count_of(name.size()))));
+  static Task<Context> opened(std::int32_t (*call)(std::int32_t, const std::uint8_t*,
+                                                   std::uint32_t),
+                              Model model, Queue queue, std::string name) {
+    const OpenedSnapshot snapshot = co_await Future<OpenedSnapshot>(
+        call(queue.handle(), detail::bytes_of(name), detail::count_of(name.size())));
     Context out;
     out.handle_ = detail::SharedHandle(snapshot.handle);
-    out.output_ = CO_TRY(Embeds::allocate(queue, 1));
+    out.output_ = co_await Embeds::allocate(queue, 1);
     out.model_ = std::move(model);
     out.queue_ = std::move(queue);
-    out.unknown_token_count_ = CO_TRY(out.seq_len()) + snapshot.queued_token_count;
+    out.unknown_token_count_ = co_await out.seq_len() + snapshot.queued_token_count;
     co_return out;
   }
 
@@ -418,12 +414,12 @@ class Context {
   }
 
   // An edit that drops written tokens from under those that are queued.
-  Task<Result<ContextCounters>> forget_written(std::int32_t (*edit)(std::int32_t, std::uint32_t),
-                                               std::uint32_t count) {
+  Task<ContextCounters> forget_written(std::int32_t (*edit)(std::int32_t, std::uint32_t),
+                                       std::uint32_t count) {
     // What is written now: a step that was dropped may have gone on unseen.
     const ContextCounters before =
-        CO_TRY(co_await Future<ContextCounters>(abi::context::truncate(handle(), 0)));
-    const ContextCounters after = CO_TRY(co_await Future<ContextCounters>(edit(handle(), count)));
+        co_await Future<ContextCounters>(abi::context::truncate(handle(), 0));
+    const ContextCounters after = co_await Future<ContextCounters>(edit(handle(), count));
     forget_tokens(after.seq_len, before.seq_len);
     co_return after;
   }
@@ -463,18 +459,18 @@ class Context {
 
   // The tokens before the conversation, and the whole conversation. In a new context, which finds
   // the pages that exist; where those tokens are not known, in this one.
-  Task<Result<void>> begin_anew(std::vector<std::uint32_t> conversation) {
+  Task<> begin_anew(std::vector<std::uint32_t> conversation) {
     if (unknown_token_count_ > 0) {
-      CO_TRY(co_await rewind(std::min(chat_first_, token_count())));
-      co_return append(conversation);
+      co_await rewind(std::min(chat_first_, token_count()));
+      co_return co_await append(conversation);
     }
     std::vector<std::uint32_t> tokens = tokens_between(0, chat_first_);
     tokens.insert(tokens.end(), conversation.begin(), conversation.end());
-    handle_ = detail::SharedHandle(CO_TRY(checked(abi::context::create(queue_.handle()))));
+    handle_ = detail::SharedHandle(co_await checked(abi::context::create(queue_.handle())));
     tokens_.clear();
-    if (beyond_context_) CO_TRY(allow_beyond_context());
-    if (hint_ != ContextHint::None) CO_TRY(hint(hint_, hint_keep_));
-    co_return append(tokens);
+    if (beyond_context_) co_await allow_beyond_context();
+    if (hint_ != ContextHint::None) co_await hint(hint_, hint_keep_);
+    co_return co_await append(tokens);
   }
 
   Model model_;

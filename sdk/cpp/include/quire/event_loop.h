@@ -55,6 +55,10 @@ class Link {
 class Resumable : public Link {
  public:
   std::coroutine_handle<> coroutine;
+  // If set, the loop calls it with `awaiter` before it resumes the coroutine. False: what the
+  // coroutine awaited failed, which has ended and destroyed it.
+  bool (*before_resume)(void* awaiter) = nullptr;
+  void* awaiter = nullptr;
 };
 
 // A coroutine's interest in one future of the host.
@@ -107,6 +111,7 @@ class EventLoop {
     while (ready_.next() != &mark) {
       auto* next = static_cast<detail::Resumable*>(ready_.next());
       next->unlink();
+      if (next->before_resume != nullptr && !next->before_resume(next->awaiter)) continue;
       next->coroutine.resume();
     }
   }

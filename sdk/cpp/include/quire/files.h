@@ -2,9 +2,9 @@
 // Files between a program and its client: named bytes of a media type that may be more than a
 // message holds.
 //
-//   CO_TRY(co_await session::send_file("plot.svg", "image/svg+xml", svg));
-//   IncomingFile file = CO_TRY(co_await session::receive_file());
-//   const std::string bytes = CO_TRY(co_await file.read_all());
+//   co_await session::send_file("plot.svg", "image/svg+xml", svg);
+//   IncomingFile file = co_await session::receive_file();
+//   const std::string bytes = co_await file.read_all();
 //
 // Errors   as interface/session.wit says; not-supported where the client is a program.
 #include <algorithm>
@@ -59,10 +59,10 @@ class IncomingFile {
     return Future<std::string>(abi::session::read_file(handle_.get()));
   }
 
-  Task<Result<std::string>> read_all() const {
+  Task<std::string> read_all() const {
     std::string bytes;
     for (;;) {
-      const std::string part = CO_TRY(co_await read());
+      const std::string part = co_await read();
       if (part.empty()) co_return bytes;
       bytes += part;
     }
@@ -105,13 +105,12 @@ struct FutureValue<IncomingFile> {
 namespace session {
 
 // All of it, waiting for the client where it takes its time.
-inline Task<Result<void>> send_file(std::string name, std::string media_type, std::string bytes) {
-  const OutgoingFile file = CO_TRY(OutgoingFile::begin(name, media_type, bytes.size()));
+inline Task<> send_file(std::string name, std::string media_type, std::string bytes) {
+  const OutgoingFile file = co_await OutgoingFile::begin(name, media_type, bytes.size());
   const std::string_view all = bytes;
   for (std::size_t at = 0; at < all.size(); at += OutgoingFile::kPartBytesMax) {
-    CO_TRY(co_await file.write(all.substr(at, OutgoingFile::kPartBytesMax)));
+    co_await file.write(all.substr(at, OutgoingFile::kPartBytesMax));
   }
-  co_return {};
 }
 
 // The next file of the client. Error unavailable: it has ended its side, or is gone.

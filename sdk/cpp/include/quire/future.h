@@ -1,5 +1,6 @@
 #pragma once
-// Future<T>: a result that the host will have. co_await gives its Result<T>, once.
+// Future<T>: a result that the host will have. co_await gives its T, or ends the task with its
+// error; co_await attempt(future) gives its Result<T>. Either is given once.
 //
 // Owns     the host's future. Dropping it undone cancels the work or lets it finish unseen.
 // Errors   also those of the call that made it: a call that fails at once gives a Future that is
@@ -162,13 +163,13 @@ inline Future<void> sleep(std::chrono::nanoseconds duration) {
 
 namespace detail {
 
-template <typename R>
+template <typename T>
 struct [[nodiscard("co_await it")]] WithTimeout {
-  Task<R> task;
+  Task<T> task;
   std::chrono::nanoseconds limit;
 
   struct Awaiter {
-    Task<R> task;
+    Task<T> task;
     std::chrono::nanoseconds limit;
     Future<void> timer;
     Latch latch = {};
@@ -186,7 +187,7 @@ struct [[nodiscard("co_await it")]] WithTimeout {
       waiter.resumable = &waiting.promise();
       loop.wait_for(waiter);
     }
-    R await_resume() {
+    Result<T> await_resume() {
       waiter.unlink();
       if (task.done()) return task.take();
       task.drop();
@@ -200,11 +201,10 @@ struct [[nodiscard("co_await it")]] WithTimeout {
 
 }  // namespace detail
 
-// The Result of `awaitable`, or Error timeout when it is not done in time; then it is dropped.
+// What `awaitable` gives, or Error timeout when it is not done in time; then it is dropped.
 template <typename Awaitable>
 auto with_timeout(Awaitable awaitable, std::chrono::nanoseconds limit) {
-  auto task = task_of(std::move(awaitable));
-  return detail::WithTimeout<typename decltype(task)::value_type>{std::move(task), limit};
+  return detail::WithTimeout<detail::ValueOfTask<Awaitable>>{task_of(std::move(awaitable)), limit};
 }
 
 }  // namespace quire

@@ -1,10 +1,10 @@
 #pragma once
 // Generator: the loop that lets a model go on with a context, token by token.
 //
-//   Generation answer = CO_TRY(co_await context.generate({.sampler = {.temperature = 0.7}}));
+//   Generation answer = co_await context.generate({.sampler = {.temperature = 0.7}});
 //
 //   Generator generator = context.generate(options);
-//   while (std::optional<Piece> piece = CO_TRY(co_await generator.next())) use(piece->text);
+//   while (std::optional<Piece> piece = co_await generator.next()) use(piece->text);
 //
 // The next step of the device is under way while the text of a token is made and shown, unless the
 // text itself may end the generation. When it ends, the token sampled last is queued in the
@@ -62,29 +62,29 @@ Generator {
 
   // The next token; nothing when the generation has ended. The token that ends it is given only
   // when text was still held back. If the context was full, that piece repeats the last token.
-  Task<Result<std::optional<Piece>>> next() {
+  Task<std::optional<Piece>> next() {
     if (closed_) co_return std::nullopt;
     closed_ = true;  // Until this step has gone well.
-    CO_TRY(co_await context_->append_turns(true));
+    co_await context_->append_turns(true);
     if (answer_.tokens.empty()) answer_.prompt = context_->tokens();
     if (rules_.ended()) {
       close({});
       co_return std::nullopt;
     }
     if (!step_) begin_step();
-    Result<DrawnToken> drawn = co_await *std::exchange(step_, std::nullopt);
+    Result<DrawnToken> drawn = co_await attempt(*std::exchange(step_, std::nullopt));
     if (is_full(drawn)) {
       rules_.end_at_length();
       co_return given(close({last_.token, last_.probability, ""}));
     }
-    last_ = CO_TRY(std::move(drawn));
+    last_ = co_await std::move(drawn);
     Piece piece{last_.token, last_.probability, ""};
-    CO_TRY(context_->append(piece.token));
+    co_await context_->append(piece.token);
     if (!rules_.accept_token(piece.token)) co_return given(close(std::move(piece)));
     answer_.tokens.push_back(piece.token);
     Future<std::string> bytes = context_->model().detokenize({piece.token});
     if (!rules_.full() && !rules_.watches_text()) begin_step();
-    piece.text = rules_.accept_bytes(CO_TRY(co_await std::move(bytes)));
+    piece.text = rules_.accept_bytes(co_await std::move(bytes));
     if (rules_.ended()) co_return close(std::move(piece));
     answer_.text += piece.text;
     closed_ = false;
@@ -92,18 +92,18 @@ Generator {
   }
 
   // All of it. Awaiting the generator does the same.
-  Task<Result<Generation>> collect() && {
+  Task<Generation> collect() && {
     return each(std::move(*this), [](std::string_view) { return Result<void>(); });
   }
 
-  Task<Result<Generation>>::Awaiter operator co_await() && {
+  Task<Generation>::Awaiter operator co_await() && {
     return std::move(*this).collect().operator co_await();
   }
 
   // All of it, while each text that may be shown is given to `show` as it comes: a function that
   // takes a std::string_view and returns a Result<void>, such as session::send.
   template <typename Show>
-  Task<Result<Generation>> stream(Show show) && {
+  Task<Generation> stream(Show show) && {
     return each(std::move(*this), std::move(show));
   }
 
@@ -112,9 +112,9 @@ Generator {
 
  private:
   template <typename Show>
-  static Task<Result<Generation>> each(Generator generator, Show show) {
-    while (std::optional<Piece> piece = CO_TRY(co_await generator.next())) {
-      if (!piece->text.empty()) CO_TRY(show(std::string_view(piece->text)));
+  static Task<Generation> each(Generator generator, Show show) {
+    while (std::optional<Piece> piece = co_await generator.next()) {
+      if (!piece->text.empty()) co_await show(std::string_view(piece->text));
     }
     co_return std::move(generator.answer_);
   }

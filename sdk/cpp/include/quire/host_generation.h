@@ -2,9 +2,9 @@
 // HostGeneration: the loop of generate.h in the host, which goes on while the program waits or does
 // something else. It draws the same tokens as a Generator with the same sampler options.
 //
-//   HostGeneration answer = CO_TRY(HostGeneration::start(context, {.temperature = 0.7}, 128));
+//   HostGeneration answer = co_await HostGeneration::start(context, {.temperature = 0.7}, 128);
 //   while (!answer.has_ended()) {
-//     for (const DrawnToken& each : CO_TRY(co_await answer.next())) use(each.token);
+//     for (const DrawnToken& each : co_await answer.next()) use(each.token);
 //   }
 //
 // Until it has ended the context can be read and forked, not changed. Its tokens are queued in the
@@ -79,9 +79,9 @@ class HostGeneration {
   }
 
   // Tokens that were not given yet: at least `count_min` (1 or more), fewer only at the end.
-  Task<Result<std::vector<DrawnToken>>> next(std::uint32_t count_min = 1) {
-    GeneratedTokens more = CO_TRY(
-        co_await Future<GeneratedTokens>(abi::sample::next_tokens(handle_.get(), count_min)));
+  Task<std::vector<DrawnToken>> next(std::uint32_t count_min = 1) {
+    GeneratedTokens more =
+        co_await Future<GeneratedTokens>(abi::sample::next_tokens(handle_.get(), count_min));
     end_ = more.end;
     for (const DrawnToken& each : more.tokens) context_->note_drawn(each.token);
     co_return std::move(more.tokens);

@@ -1,13 +1,13 @@
 #pragma once
 // quire::http: requests to the outside, where the launch granted it (`quire run --allow-http`).
 //
-//   const http::Response page = CO_TRY(co_await http::get("https://example.com/"));
+//   const http::Response page = co_await http::get("https://example.com/");
 //   if (!page.ok()) ...                                  // A status is no Error.
 //
-//   http::Exchange exchange = CO_TRY(http::Exchange::open({.url = url}));
-//   const http::Head head = CO_TRY(co_await exchange.head());
+//   http::Exchange exchange = co_await http::Exchange::open({.url = url});
+//   const http::Head head = co_await exchange.head();
 //   for (;;) {
-//     const std::string piece = CO_TRY(co_await exchange.read());
+//     const std::string piece = co_await exchange.read();
 //     if (piece.empty()) break;
 //     ...
 //   }
@@ -168,14 +168,14 @@ class Exchange {
 };
 
 // The rest of the response's body. too-large: it has more than `bytes_max`.
-inline Task<Result<std::string>> read_all(Exchange exchange, std::size_t bytes_max) {
+inline Task<std::string> read_all(Exchange exchange, std::size_t bytes_max) {
   std::string all;
   for (;;) {
-    const std::string piece = CO_TRY(co_await exchange.read());
+    const std::string piece = co_await exchange.read();
     if (piece.empty()) co_return all;
     if (piece.size() > bytes_max - all.size()) {
-      co_return Error{ErrorCode::TooLarge,
-                      "the response has more than " + std::to_string(bytes_max) + " bytes"};
+      co_await fail(ErrorCode::TooLarge,
+                    "the response has more than " + std::to_string(bytes_max) + " bytes");
     }
     all += piece;
   }

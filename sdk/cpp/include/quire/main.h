@@ -3,10 +3,10 @@
 //
 //   #include "quire/quire.h"
 //   using namespace quire;
-//   Task<Result<void>> program(std::vector<std::string> arguments) { ... co_return {}; }
+//   Task<> program(std::vector<std::string> arguments) { ... }
 //   QUIRE_MAIN(program)
 //
-// An Error that the program returns goes to its log as an error, and its number is the exit code of
+// An Error that the program ends in goes to its log as an error, and its number is the exit code of
 // the program; 0 otherwise. The host takes the last error in the log for the reason of the end.
 // What the program wrote with printf or std::cout is in its log when it ends, however it ends.
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace quire {
 
 // Runs `task` and whatever it starts until it is done.
 template <typename T>
-detail::Stored<T> run(Task<T> task) {
+Result<T> run(Task<T> task) {
   EventLoop loop;
   task.start(loop);
   loop.run_until([&] { return task.done(); });
@@ -38,14 +38,10 @@ std::int32_t run_program(Task<T> (*program)(std::vector<std::string>)) {
     runtime::log(LogLevel::Failure, arguments.error().text());
     return static_cast<std::int32_t>(arguments.error().code);
   }
-  auto outcome = run(program(std::move(arguments).take()));
-  if constexpr (!std::is_same_v<decltype(outcome), Unit>) {
-    if (!outcome.ok()) {
-      runtime::log(LogLevel::Failure, outcome.error().text());
-      return static_cast<std::int32_t>(outcome.error().code);
-    }
-  }
-  return 0;
+  const Result<T> outcome = run(program(std::move(arguments).take()));
+  if (outcome.ok()) return 0;
+  runtime::log(LogLevel::Failure, outcome.error().text());
+  return static_cast<std::int32_t>(outcome.error().code);
 }
 
 // A program that sets buffers of its own (setvbuf) may leave text in them.
@@ -63,8 +59,7 @@ std::int32_t run_and_flush(Task<T> (*program)(std::vector<std::string>)) {
 #else
 #define QUIRE_EXPORT_RUN
 #endif
-// `program` is a coroutine function that takes a std::vector<std::string> and returns a
-// Task<Result<void>> or a Task<void>.
+// `program` is a coroutine function that takes a std::vector<std::string> and returns a Task<>.
 #define QUIRE_MAIN(program)                       \
   extern "C" QUIRE_EXPORT_RUN std::int32_t run(); \
   extern "C" std::int32_t run() {                 \

@@ -1,11 +1,11 @@
 #pragma once
 // Messages between the programs of one tenant.
 //
-//   messaging::Subscription news = CO_TRY(messaging::subscribe("news"));
-//   const std::string message = CO_TRY(co_await news.next());
+//   messaging::Subscription news = co_await messaging::subscribe("news");
+//   const std::string message = co_await news.next();
 //
-//   CO_TRY(messaging::push("work", "a job"));
-//   const std::string job = CO_TRY(co_await messaging::pull("work"));
+//   co_await messaging::push("work", "a job");
+//   const std::string job = co_await messaging::pull("work");
 //
 // Errors   as interface/messaging.wit says; quota-exceeded reports to the sender that there is no
 //          room, and then no program got the message.

@@ -102,7 +102,7 @@ class Model {
   }
 
   // The bytes of every token, by id: those of ids that only fill the vocabulary up are empty.
-  Task<Result<std::vector<std::string>>> vocabulary() const {
+  Task<std::vector<std::string>> vocabulary() const {
     constexpr std::uint32_t kCountMax = 65'536;  // Of one call.
     const Model model = *this;                   // Lives as long as the task.
     const std::uint32_t size = model.info().vocabulary_size;
@@ -110,9 +110,9 @@ class Model {
     tokens.reserve(size);
     while (tokens.size() < size) {
       const auto first = static_cast<std::uint32_t>(tokens.size());
-      const std::vector<std::string> more = CO_TRY(co_await Future<std::vector<std::string>>(
-          abi::tokenize::get_vocabs(model.handle(), first, std::min(kCountMax, size - first))));
-      if (more.empty()) co_return Error{ErrorCode::Internal, "get-vocabs gave nothing"};
+      const std::vector<std::string> more = co_await Future<std::vector<std::string>>(
+          abi::tokenize::get_vocabs(model.handle(), first, std::min(kCountMax, size - first)));
+      if (more.empty()) co_await fail(ErrorCode::Internal, "get-vocabs gave nothing");
       tokens.insert(tokens.end(), more.begin(), more.end());
     }
     co_return tokens;

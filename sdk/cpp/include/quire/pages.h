@@ -112,31 +112,31 @@ inline Future<std::vector<ExportInfo>> list_exports() {
 namespace detail {
 
 // `handles` are live unless the call that gave them failed at once.
-inline Task<Result<SharedPages>> shared_pages(Queue queue, std::vector<std::int32_t> handles,
-                                              std::int32_t returned) {
+inline Task<SharedPages> shared_pages(Queue queue, std::vector<std::int32_t> handles,
+                                      std::int32_t returned) {
   Future<std::vector<PageUse>> use(returned);
   SharedPages out;
   if (returned >= 0) out.pages = KvPages::adopt(std::move(queue), std::move(handles));
-  out.uses = CO_TRY(co_await std::move(use));
+  out.uses = co_await std::move(use);
   co_return out;
 }
 
 }  // namespace detail
 
 // The first `count` pages of an export.
-inline Task<Result<SharedPages>> import_kvpage(Queue queue, std::string name, std::uint32_t count) {
+inline Task<SharedPages> import_kvpage(Queue queue, std::string name, std::uint32_t count) {
   std::vector<std::int32_t> handles(count);
   const std::int32_t returned = abi::allocate::import_kvpage(
       queue.handle(), detail::bytes_of(name), detail::count_of(name.size()), count, handles.data());
   co_return co_await detail::shared_pages(std::move(queue), std::move(handles), returned);
 }
 // All of them.
-inline Task<Result<SharedPages>> import_kvpage(Queue queue, std::string name) {
-  const std::vector<ExportInfo> exports = CO_TRY(co_await list_exports());
+inline Task<SharedPages> import_kvpage(Queue queue, std::string name) {
+  const std::vector<ExportInfo> exports = co_await list_exports();
   for (const ExportInfo& each : exports) {  // The tenant's own come first.
     if (each.name == name) co_return co_await import_kvpage(queue, name, each.page_count);
   }
-  co_return Error{ErrorCode::NotFound, "no export \"" + name + "\""};
+  co_await fail(ErrorCode::NotFound, "no export \"" + name + "\"");
 }
 
 }  // namespace quire

@@ -99,13 +99,18 @@ inline std::string last_error_message() {
 
 namespace detail {
 
-// For TRY and CO_TRY, which take a Result: a Task or a Future has none before it is awaited.
+template <typename T>
+inline constexpr bool is_result = false;
+template <typename T>
+inline constexpr bool is_result<Result<T>> = true;
+
+// For TRY, which takes a Result: a Task or a Future has none before it is awaited.
 template <typename T>
 constexpr void require_result() {
   static_assert(
       !requires(T value) { std::move(value).operator co_await(); } &&
           !requires(T value) { value.await_ready(); },
-      "this is a Task or a Future; await it first: CO_TRY(co_await ...)");
+      "this is a Task or a Future: in a coroutine, co_await gives its value");
 }
 
 }  // namespace detail
@@ -122,22 +127,13 @@ inline Result<void> checked_empty(std::int32_t returned) {
 
 }  // namespace quire
 
-// Unwraps a Result or returns its Error from the enclosing function.
+// Unwraps a Result or returns its Error from the enclosing function. In a coroutine co_await does
+// the same: Model model = co_await Model::open(). See task.h.
 #define TRY(...)                                              \
   __extension__({                                             \
     auto try_result_ = (__VA_ARGS__);                         \
     ::quire::detail::require_result<decltype(try_result_)>(); \
     if (!try_result_.ok()) [[unlikely]]                       \
       return std::move(try_result_).take_error();             \
-    std::move(try_result_).take();                            \
-  })
-
-// The same inside a coroutine: Model model = CO_TRY(Model::open("")), or CO_TRY(co_await task).
-#define CO_TRY(...)                                           \
-  __extension__({                                             \
-    auto try_result_ = (__VA_ARGS__);                         \
-    ::quire::detail::require_result<decltype(try_result_)>(); \
-    if (!try_result_.ok()) [[unlikely]]                       \
-      co_return std::move(try_result_).take_error();          \
     std::move(try_result_).take();                            \
   })

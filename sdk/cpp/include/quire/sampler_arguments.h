@@ -4,8 +4,8 @@
 //
 //   ArgumentNames names = {.values = {"prompt"}};
 //   add_sampler_names(names);
-//   const Arguments arguments = CO_TRY(Arguments::parse(command_line, names));
-//   options.sampler = CO_TRY(sampler_arguments(arguments, {.temperature = 0.8}));
+//   const Arguments arguments = co_await Arguments::parse(command_line, names);
+//   options.sampler = co_await sampler_arguments(arguments, {.temperature = 0.8});
 //
 // Errors   invalid-argument names the argument, its range and what was given.
 #include <optional>

@@ -2,8 +2,8 @@
 // quire::store: small values by key that outlive the program and the server. They are the tenant's:
 // all its programs see the same.
 //
-//   const store::Value count = CO_TRY(co_await store::get("count"));
-//   CO_TRY(co_await store::put("count", "7", store::Expected::version(count.version)));
+//   const store::Value count = co_await store::get("count");
+//   co_await store::put("count", "7", store::Expected::version(count.version));
 //
 // Errors   as interface/store.wit says; not-found for a key without a value, already-exists where
 //          another version is there than was expected: read again, and try again.
@@ -139,10 +139,10 @@ inline Future<KeyList> list_keys(std::string_view prefix, std::string_view after
 }
 
 // All of them.
-inline Task<Result<std::vector<Key>>> all_keys(std::string prefix) {
+inline Task<std::vector<Key>> all_keys(std::string prefix) {
   std::vector<Key> keys;
   for (bool has_more = true; has_more;) {
-    KeyList list = CO_TRY(co_await list_keys(prefix, keys.empty() ? "" : keys.back().name));
+    KeyList list = co_await list_keys(prefix, keys.empty() ? "" : keys.back().name);
     has_more = list.has_more && !list.keys.empty();
     for (Key& each : list.keys) keys.push_back(std::move(each));
   }

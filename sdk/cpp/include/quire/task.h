@@ -1,28 +1,42 @@
 #pragma once
-// Task<T>: a C++20 coroutine that ends in a T. It starts when it is awaited or spawned.
+// Task<T>: a C++20 coroutine that ends in a T or in an Error. It starts when it is awaited or
+// spawned.
 //
-//   Task<Result<std::string>> answer(Context& context) {
-//     CO_TRY(co_await context.flush());
-//     ...
+//   Task<std::string> answer(Context& context) {
+//     co_await context.flush();
+//     const Generation answer = co_await context.generate().collect();
+//     if (answer.text.empty()) co_await fail(ErrorCode::OutOfRange, "no answer");
+//     co_return answer.text;
 //   }
 //
-// Dropping a Task ends it where it stands: its locals are destroyed, and with them its futures (the
-// host cancels their work or lets it finish unseen), its handles and the tasks it awaits. A
-// function that can fail returns Task<Result<T>>; CO_TRY unwraps. Arguments of a coroutine that
-// live shorter than it must be taken by value.
-//
-// co_await task            runs it and gives its T
+// co_await x               the value of a Task, a Future or a Result; an Error ends the task that
+//                          awaits with that Error
+// co_await attempt(x)      the Result, for a task that goes on after an Error
+// co_await fail(code, why) ends the task with an Error
 // co_await spawn(task)     starts it and gives it back at once: await it later, or drop it
-// co_await when_all(a, b)  runs all, gives std::tuple of what they give (Unit for void)
-// co_await when_all(list)  the same for a std::vector, gives a std::vector in the same order
-// co_await with_timeout(a, duration)   a's Result, or Error timeout and `a` dropped
-// co_await yield()         lets the others go first
+// co_await gather(a, b)    runs all, gives a std::tuple of their values (Unit for void); the first
+//                          Error drops the rest and ends the task that awaits
+// co_await gather(list)    the same for a std::vector, gives a std::vector in the same order
+// co_await when_all(...)   runs all to their ends, gives their Results: a std::tuple, or a
+//                          std::vector for a std::vector
+// co_await with_timeout(x, duration)   the value of x, or Error timeout and x is dropped
+// co_await yield()         lets the other tasks go first
+//
+// Dropping a Task ends it where it stands: its locals are destroyed, and with them its futures (the
+// host cancels their work or lets it finish unseen), its handles and the tasks it awaits. An Error
+// does the same at the place where it arrives. Arguments of a coroutine that live shorter than it
+// must be taken by value.
 //
 // Thread   a program has one.
+//
+// Invariant  T1  The promise of a coroutine knows the one Task that owns it, so that a coroutine
+//                that failed can be destroyed before its Task is.
 #include <chrono>
 #include <coroutine>
 #include <cstddef>
+#include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -33,30 +47,149 @@
 
 namespace quire {
 
-template <typename T>
+template <typename T = void>
 class Task;
 
 namespace detail {
 
-// Makes a waiting coroutine ready when `missing` tasks have finished.
+// Makes a waiting coroutine ready when `missing` tasks have finished, or the first has failed.
 struct Latch {
   std::size_t missing = 0;
   Resumable* waiter = nullptr;
+  bool ends_at_error = false;
+
+  void count_down(EventLoop& loop, bool has_failed) {
+    missing -= 1;
+    if (missing == 0 || (has_failed && ends_at_error)) loop.make_ready(*waiter);
+  }
 };
+
+template <typename T>
+using Stored = std::conditional_t<std::is_void_v<T>, Unit, T>;
+
+template <typename Awaitable>
+  requires(!is_result<std::remove_cvref_t<Awaitable>>)
+decltype(auto) awaiter_of(Awaitable&& awaitable) {
+  if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
+    return std::forward<Awaitable>(awaitable).operator co_await();
+  } else {
+    return std::forward<Awaitable>(awaitable);
+  }
+}
+
+// A Result that is there, as what can be awaited.
+template <typename T>
+struct ReadyResult {
+  Result<T> result;
+
+  bool await_ready() const { return true; }
+  void await_suspend(std::coroutine_handle<>) const {}
+  Result<T> await_resume() { return std::move(result); }
+};
+template <typename T>
+ReadyResult<T> awaiter_of(Result<T> result) {
+  return {std::move(result)};
+}
+
+// What awaiting gives: a Result where it can fail.
+template <typename Awaitable>
+using Awaited = decltype(awaiter_of(std::declval<Awaitable>()).await_resume());
+template <typename T>
+struct ValueOfResult {
+  using type = T;
+};
+template <typename T>
+struct ValueOfResult<Result<T>> {
+  using type = T;
+};
+template <typename Awaitable>
+using AwaitedValue = typename ValueOfResult<Awaited<Awaitable>>::type;
+
+template <typename Awaitable>
+struct [[nodiscard("co_await it")]] Attempt {
+  Awaitable awaitable;
+};
+struct [[nodiscard("co_await it: fail ends the task that awaits it")]] Failure {
+  Error error;
+
+  bool await_ready() const { return false; }
+  template <typename Promise>
+  void await_suspend(std::coroutine_handle<Promise> failing) {
+    Error why = std::move(error);  // This object goes with the coroutine.
+    failing.promise().fail(std::move(why));
+  }
+  [[noreturn]] void await_resume() const { panic("a task that failed went on"); }
+};
+
+template <typename T>
+inline constexpr bool is_attempt = false;
+template <typename T>
+inline constexpr bool is_attempt<Attempt<T>> = true;
+
+// Awaits what gives a Result<T>: gives the T, or ends the coroutine that awaits with the Error.
+template <typename Promise, typename Inner, typename T>
+struct [[nodiscard]] Unwrapping {
+  Promise& promise;
+  Inner inner;
+  std::optional<Result<T>> result = {};
+
+  bool await_ready() {
+    if (!inner.await_ready()) return false;
+    result.emplace(inner.await_resume());
+    return result->ok();
+  }
+  // Where the task fails, its frame, which holds this object, is gone when fail() returns.
+  bool await_suspend(std::coroutine_handle<Promise> waiting) {
+    if (result) {
+      fail();
+      return true;
+    }
+    promise.before_resume = &Unwrapping::has_arrived;
+    promise.awaiter = this;
+    if constexpr (std::is_same_v<decltype(inner.await_suspend(waiting)), bool>) {
+      if (inner.await_suspend(waiting)) return true;
+      return !has_arrived(this);
+    } else {
+      inner.await_suspend(waiting);
+      return true;
+    }
+  }
+  T await_resume() {
+    if constexpr (!std::is_void_v<T>) return std::move(*result).take();
+  }
+
+ private:
+  static bool has_arrived(void* self) {
+    auto& me = *static_cast<Unwrapping*>(self);
+    me.promise.before_resume = nullptr;
+    me.result.emplace(me.inner.await_resume());
+    if (me.result->ok()) return true;
+    me.fail();
+    return false;
+  }
+  void fail() {
+    Error why = std::move(*result).take_error();
+    promise.fail(std::move(why));
+  }
+};
+
+class TaskBase;
 
 struct PromiseBase : Resumable {
   EventLoop* loop = nullptr;  // Null until the task is started.
   Latch* latch = nullptr;
+  TaskBase* owner = nullptr;
 
-  // The coroutine stays as it is until its Task destroys it; who waits goes on in a later round.
+  // Ends the coroutine, which is suspended, and destroys it; what awaits its Task gets the Error.
+  void fail(Error error);
+
+  // The coroutine stays as it is until its Task destroys it; what waits goes on in a later round.
   struct FinalAwaiter {
     bool await_ready() const noexcept { return false; }
     template <typename Promise>
     void await_suspend(std::coroutine_handle<Promise> finished) const noexcept {
       PromiseBase& promise = finished.promise();
-      if (promise.latch == nullptr) return;
-      promise.latch->missing -= 1;
-      if (promise.latch->missing == 0) promise.loop->make_ready(*promise.latch->waiter);
+      if (promise.latch != nullptr) promise.latch->count_down(*promise.loop, false);
     }
     void await_resume() const noexcept {}
   };
@@ -65,70 +198,154 @@ struct PromiseBase : Resumable {
   void unhandled_exception() const noexcept { panic("an exception left a task"); }
 };
 
+// What a Task is, whatever it ends in: the owner of a coroutine, or of the Error that ended it.
+class TaskBase {
+ public:
+  // False for a task that was moved from or dropped.
+  bool exists() const { return promise_ != nullptr || error_ != nullptr; }
+  bool done() const {
+    return error_ != nullptr || (promise_ != nullptr && promise_->coroutine.done());
+  }
+  // Null while it runs, and after it ended in a value.
+  const Error* failure() const { return error_.get(); }
+
+  // Ends it where it stands. Not to be called by the task itself.
+  void drop() {
+    error_.reset();
+    if (promise_ != nullptr) std::exchange(promise_, nullptr)->coroutine.destroy();
+  }
+
+  // Gets it going in `loop`, unless it is started already.
+  void start(EventLoop& loop) {
+    if (error_ != nullptr) return;
+    if (promise_ == nullptr) panic("a task that is gone was started");
+    if (promise_->loop != nullptr) return;
+    promise_->loop = &loop;
+    loop.make_ready(*promise_);
+  }
+
+  // `latch` counts down when the task is done; it must not be done yet.
+  void tell(Latch& latch) { promise_->latch = &latch; }
+
+ protected:
+  TaskBase() = default;
+  explicit TaskBase(PromiseBase& promise) : promise_(&promise) { own(); }
+  TaskBase(TaskBase&& other) noexcept
+      : promise_(std::exchange(other.promise_, nullptr)), error_(std::move(other.error_)) {
+    own();
+  }
+  TaskBase& operator=(TaskBase&& other) noexcept {
+    if (this != &other) {
+      drop();
+      promise_ = std::exchange(other.promise_, nullptr);
+      error_ = std::move(other.error_);
+      own();
+    }
+    return *this;
+  }
+  ~TaskBase() { drop(); }
+
+  PromiseBase* promise_ = nullptr;
+  std::unique_ptr<Error> error_;  // Set when it failed; the coroutine is gone then.
+
+ private:
+  friend struct PromiseBase;
+  void own() {
+    if (promise_ != nullptr) promise_->owner = this;  // T1
+  }
+};
+
+[[gnu::noinline]] inline void PromiseBase::fail(Error error) {
+  EventLoop& its_loop = *loop;
+  Latch* its_latch = latch;
+  owner->error_ = std::make_unique<Error>(std::move(error));
+  owner->promise_ = nullptr;
+  coroutine.destroy();  // This promise is gone.
+  if (its_latch != nullptr) its_latch->count_down(its_loop, true);
+}
+
 template <typename T>
-struct Promise : PromiseBase {
+struct Promise;
+
+// What the promises of all tasks have; Promise<T> adds how the value is returned.
+template <typename T>
+struct PromiseOf : PromiseBase {
+  Task<T> get_return_object();
+
+  template <typename Awaitable>
+  auto await_transform(Awaitable&& awaitable) {
+    using Given = std::remove_cvref_t<Awaitable>;
+    if constexpr (is_attempt<Given>) {
+      return awaiter_of(std::move(awaitable.awaitable));
+    } else if constexpr (is_result<Awaited<Awaitable>>) {
+      using Inner = std::remove_cvref_t<decltype(awaiter_of(std::forward<Awaitable>(awaitable)))>;
+      return Unwrapping<Promise<T>, Inner, AwaitedValue<Awaitable>>{
+          static_cast<Promise<T>&>(*this), awaiter_of(std::forward<Awaitable>(awaitable))};
+    } else {
+      using Inner = std::remove_cvref_t<decltype(awaiter_of(std::forward<Awaitable>(awaitable)))>;
+      return Inner(awaiter_of(std::forward<Awaitable>(awaitable)));
+    }
+  }
+};
+
+template <typename T>
+struct Promise : PromiseOf<T> {
+  static_assert(!is_result<T>, "a Task may end in an Error anyway: Task<T>, not Task<Result<T>>");
   std::optional<T> value;
 
-  Task<T> get_return_object();
   void return_value(T returned) { value.emplace(std::move(returned)); }
+  template <typename U>
+    requires(is_result<std::remove_cvref_t<U>> || std::is_same_v<std::remove_cvref_t<U>, Error>)
+  void return_value(U&&) {
+    static_assert(!sizeof(U),
+                  "co_return gives a value: co_return co_await a_result, or "
+                  "co_await fail(code, text) for an error");
+  }
   T take() { return std::move(*value); }
 };
 
 template <>
-struct Promise<void> : PromiseBase {
-  Task<void> get_return_object();
+struct Promise<void> : PromiseOf<void> {
   void return_void() const noexcept {}
   Unit take() const { return {}; }
 };
 
-template <typename T>
-using Stored = std::conditional_t<std::is_void_v<T>, Unit, T>;
-
 }  // namespace detail
 
+// The Result of `awaitable` (a Task, a Future, a Result): co_await attempt(x) never ends a task.
+template <typename Awaitable>
+detail::Attempt<Awaitable> attempt(Awaitable awaitable) {
+  return {std::move(awaitable)};
+}
+
+// co_await fail(code, text) ends the task with that Error.
+inline detail::Failure fail(Error error) {
+  return {std::move(error)};
+}
+inline detail::Failure fail(ErrorCode code, std::string message) {
+  return {Error{code, std::move(message)}};
+}
+
 template <typename T>
-class [[nodiscard("a Task does nothing until it is awaited: co_await it")]] Task {
+class [[nodiscard("a Task does nothing until it is awaited: co_await it")]] Task
+    : public detail::TaskBase {
  public:
   using promise_type = detail::Promise<T>;
   using value_type = T;
 
   Task() = default;
-  explicit Task(std::coroutine_handle<promise_type> coroutine) : coroutine_(coroutine) {}
-  Task(Task&& other) noexcept : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
-  Task& operator=(Task&& other) noexcept {
-    if (this != &other) {
-      drop();
-      coroutine_ = std::exchange(other.coroutine_, nullptr);
-    }
-    return *this;
-  }
-  ~Task() { drop(); }
-
-  // False for a task that was moved from or dropped.
-  bool exists() const { return coroutine_ != nullptr; }
-  bool done() const { return coroutine_ != nullptr && coroutine_.done(); }
-
-  // Ends it where it stands. Not to be called by the task itself.
-  void drop() {
-    if (coroutine_ != nullptr) std::exchange(coroutine_, nullptr).destroy();
-  }
-
-  // Gets it going in `loop`, if nobody has yet.
-  void start(EventLoop& loop) {
-    if (coroutine_ == nullptr) panic("a task that is gone was started");
-    if (coroutine_.promise().loop != nullptr) return;
-    coroutine_.promise().loop = &loop;
-    loop.make_ready(coroutine_.promise());
-  }
+  explicit Task(promise_type& promise) : TaskBase(promise) {}
 
   // What it ended in, once done().
-  detail::Stored<T> take() {
+  Result<T> take() {
     if (!done()) panic("the value was taken of a task that is not done");
-    return coroutine_.promise().take();
+    if (error_ != nullptr) return std::move(*error_);
+    if constexpr (std::is_void_v<T>) {
+      return {};
+    } else {
+      return static_cast<promise_type*>(promise_)->take();
+    }
   }
-
-  // `latch` counts down when the task is done; it must not be done yet.
-  void tell(detail::Latch& latch) { coroutine_.promise().latch = &latch; }
 
   struct Awaiter {
     Task task;
@@ -141,63 +358,40 @@ class [[nodiscard("a Task does nothing until it is awaited: co_await it")]] Task
       task.start(*waiter.promise().loop);
       task.tell(latch);
     }
-    T await_resume() {
-      if constexpr (std::is_void_v<T>) {
-        task.take();
-      } else {
-        return task.take();
-      }
-    }
+    Result<T> await_resume() { return task.take(); }
   };
   Awaiter operator co_await() && { return Awaiter{std::move(*this)}; }
-
- private:
-  std::coroutine_handle<promise_type> coroutine_;
 };
 
 namespace detail {
 
 template <typename T>
-Task<T> Promise<T>::get_return_object() {
-  const auto handle = std::coroutine_handle<Promise>::from_promise(*this);
-  coroutine = handle;
-  return Task<T>(handle);
-}
-
-inline Task<void> Promise<void>::get_return_object() {
-  const auto handle = std::coroutine_handle<Promise>::from_promise(*this);
-  coroutine = handle;
-  return Task<void>(handle);
+Task<T> PromiseOf<T>::get_return_object() {
+  auto& promise = static_cast<Promise<T>&>(*this);
+  promise.coroutine = std::coroutine_handle<Promise<T>>::from_promise(promise);
+  return Task<T>(promise);
 }
 
 template <typename Awaitable>
-decltype(auto) awaiter_of(Awaitable&& awaitable) {
-  if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
-    return std::forward<Awaitable>(awaitable).operator co_await();
+Task<AwaitedValue<Awaitable>> task_of_awaitable(Awaitable awaitable) {
+  if constexpr (std::is_void_v<AwaitedValue<Awaitable>>) {
+    co_await std::move(awaitable);
   } else {
-    return std::forward<Awaitable>(awaitable);
+    co_return co_await std::move(awaitable);
   }
 }
 
-template <typename Awaitable>
-using Awaited = decltype(awaiter_of(std::declval<Awaitable>()).await_resume());
-
-template <typename Awaitable>
-Task<Awaited<Awaitable>> task_of_awaitable(Awaitable awaitable) {
-  co_return co_await std::move(awaitable);
-}
-
 template <typename T>
-struct IsTask : std::false_type {};
+inline constexpr bool is_task = false;
 template <typename T>
-struct IsTask<Task<T>> : std::true_type {};
+inline constexpr bool is_task<Task<T>> = true;
 
 }  // namespace detail
 
 // Anything that can be awaited, as a Task; a Task as it is.
 template <typename Awaitable>
 auto task_of(Awaitable awaitable) {
-  if constexpr (detail::IsTask<Awaitable>::value) {
+  if constexpr (detail::is_task<Awaitable>) {
     return awaitable;
   } else {
     return detail::task_of_awaitable(std::move(awaitable));
@@ -205,6 +399,9 @@ auto task_of(Awaitable awaitable) {
 }
 
 namespace detail {
+
+template <typename Awaitable>
+using ValueOfTask = typename decltype(task_of(std::declval<Awaitable>()))::value_type;
 
 template <typename T>
 struct [[nodiscard("co_await it")]] SpawnAwaiter {
@@ -228,6 +425,15 @@ struct [[nodiscard("co_await it")]] YieldAwaiter {
   void await_resume() const {}
 };
 
+// Starts a task for a latch, which counts those that are not done.
+template <typename T>
+void begin(Task<T>& task, EventLoop& loop, Latch& latch) {
+  if (task.done()) return;
+  latch.missing += 1;
+  task.start(loop);
+  task.tell(latch);
+}
+
 template <typename... Ts>
 struct [[nodiscard("co_await it")]] AllAwaiter {
   std::tuple<Task<Ts>...> tasks;
@@ -237,17 +443,12 @@ struct [[nodiscard("co_await it")]] AllAwaiter {
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> waiter) {
     latch.waiter = &waiter.promise();
-    const auto begin = [&](auto& task) {
-      if (task.done()) return;
-      latch.missing += 1;
-      task.start(*waiter.promise().loop);
-      task.tell(latch);
-    };
-    std::apply([&](auto&... each) { (begin(each), ...); }, tasks);
+    EventLoop& loop = *waiter.promise().loop;
+    std::apply([&](auto&... each) { (begin(each, loop, latch), ...); }, tasks);
     return latch.missing > 0;
   }
-  std::tuple<Stored<Ts>...> await_resume() {
-    return std::apply([](auto&... each) { return std::tuple<Stored<Ts>...>{each.take()...}; },
+  std::tuple<Result<Ts>...> await_resume() {
+    return std::apply([](auto&... each) { return std::tuple<Result<Ts>...>{each.take()...}; },
                       tasks);
   }
 };
@@ -261,19 +462,85 @@ struct [[nodiscard("co_await it")]] ListAwaiter {
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> waiter) {
     latch.waiter = &waiter.promise();
-    for (Task<T>& task : tasks) {
-      if (task.done()) continue;
-      latch.missing += 1;
-      task.start(*waiter.promise().loop);
-      task.tell(latch);
-    }
+    for (Task<T>& task : tasks) begin(task, *waiter.promise().loop, latch);
     return latch.missing > 0;
   }
-  std::vector<Stored<T>> await_resume() {
-    std::vector<Stored<T>> values;
-    values.reserve(tasks.size());
-    for (Task<T>& task : tasks) values.push_back(task.take());
-    return values;
+  std::vector<Result<T>> await_resume() {
+    std::vector<Result<T>> results;
+    results.reserve(tasks.size());
+    for (Task<T>& task : tasks) results.push_back(task.take());
+    return results;
+  }
+};
+
+template <typename... Ts>
+struct [[nodiscard("co_await it")]] GatherAwaiter {
+  std::tuple<Task<Ts>...> tasks;
+  Latch latch = {};
+
+  bool await_ready() const { return sizeof...(Ts) == 0 || failed() != nullptr; }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waiter) {
+    latch = {0, &waiter.promise(), true};
+    EventLoop& loop = *waiter.promise().loop;
+    std::apply([&](auto&... each) { (begin(each, loop, latch), ...); }, tasks);
+    return latch.missing > 0;
+  }
+  Result<std::tuple<Stored<Ts>...>> await_resume() {
+    if (failed() != nullptr) {
+      Error error = *failed();
+      std::apply([](auto&... each) { (each.drop(), ...); }, tasks);  // The rest is dropped too.
+      return error;
+    }
+    return std::apply(
+        [](auto&... each) { return std::tuple<Stored<Ts>...>{each.take().take()...}; }, tasks);
+  }
+
+ private:
+  // The first error in the order of the tasks.
+  const Error* failed() const {
+    const Error* first = nullptr;
+    std::apply([&](const auto&... each) { ((first = first ? first : each.failure()), ...); },
+               tasks);
+    return first;
+  }
+};
+
+template <typename T>
+struct [[nodiscard("co_await it")]] GatherListAwaiter {
+  using Values = std::conditional_t<std::is_void_v<T>, void, std::vector<Stored<T>>>;
+  std::vector<Task<T>> tasks;
+  Latch latch = {};
+
+  bool await_ready() const { return tasks.empty() || failed() != nullptr; }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waiter) {
+    latch = {0, &waiter.promise(), true};
+    for (Task<T>& task : tasks) begin(task, *waiter.promise().loop, latch);
+    return latch.missing > 0;
+  }
+  Result<Values> await_resume() {
+    if (failed() != nullptr) {
+      Error error = *failed();
+      tasks.clear();  // The rest is dropped too.
+      return error;
+    }
+    if constexpr (std::is_void_v<T>) {
+      return {};
+    } else {
+      std::vector<T> values;
+      values.reserve(tasks.size());
+      for (Task<T>& task : tasks) values.push_back(task.take().take());
+      return values;
+    }
+  }
+
+ private:
+  const Error* failed() const {
+    for (const Task<T>& each : tasks) {
+      if (each.failure() != nullptr) return each.failure();
+    }
+    return nullptr;
   }
 };
 
@@ -281,8 +548,7 @@ struct [[nodiscard("co_await it")]] ListAwaiter {
 
 template <typename Awaitable>
 auto spawn(Awaitable awaitable) {
-  auto task = task_of(std::move(awaitable));
-  return detail::SpawnAwaiter<typename decltype(task)::value_type>{std::move(task)};
+  return detail::SpawnAwaiter<detail::ValueOfTask<Awaitable>>{task_of(std::move(awaitable))};
 }
 
 inline detail::YieldAwaiter yield() {
@@ -291,14 +557,25 @@ inline detail::YieldAwaiter yield() {
 
 template <typename... Awaitables>
 auto when_all(Awaitables... awaitables) {
-  return detail::AllAwaiter<typename decltype(task_of(std::move(awaitables)))::value_type...>{
+  return detail::AllAwaiter<detail::ValueOfTask<Awaitables>...>{
       std::tuple{task_of(std::move(awaitables))...}};
 }
-
 template <typename Awaitable>
 auto when_all(std::vector<Awaitable> awaitables) {
-  using T = typename decltype(task_of(std::move(awaitables[0])))::value_type;
-  detail::ListAwaiter<T> all;
+  detail::ListAwaiter<detail::ValueOfTask<Awaitable>> all;
+  all.tasks.reserve(awaitables.size());
+  for (Awaitable& each : awaitables) all.tasks.push_back(task_of(std::move(each)));
+  return all;
+}
+
+template <typename... Awaitables>
+auto gather(Awaitables... awaitables) {
+  return detail::GatherAwaiter<detail::ValueOfTask<Awaitables>...>{
+      std::tuple{task_of(std::move(awaitables))...}};
+}
+template <typename Awaitable>
+auto gather(std::vector<Awaitable> awaitables) {
+  detail::GatherListAwaiter<detail::ValueOfTask<Awaitable>> all;
   all.tasks.reserve(awaitables.size());
   for (Awaitable& each : awaitables) all.tasks.push_back(task_of(std::move(each)));
   return all;
