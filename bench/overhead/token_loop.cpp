@@ -39,14 +39,15 @@ Task<> wait_for_word() {
 
 // The loop of the host; the program takes each token.
 Task<> by_host(Context context, std::uint32_t count) {
-  HostGeneration generation = co_await HostGeneration::start(context, {}, count, {});
-  while (!generation.has_ended()) co_await generation.next();
+  detail::HostLoop loop = co_await detail::HostLoop::start(context.handle(), {}, count, {});
+  while ((co_await loop.next()).end == detail::LoopEnd::NotYet) {
+  }
 }
 
 Task<> by_device(Context context, std::uint32_t count) {
   Sampler sampler(SamplerOptions{});
   for (std::uint32_t i = 0; i < count; ++i) {
-    const DrawnToken drawn = co_await context.forward_sample(sampler);
+    const DrawnToken drawn = co_await context.draw(sampler);
     co_await context.append(drawn.token);
   }
 }

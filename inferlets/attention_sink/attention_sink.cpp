@@ -37,8 +37,8 @@ Task<> program(std::vector<std::string> command_line) {
     co_await fail(ErrorCode::InvalidArgument, "--window: a token sees at least itself");
   }
   GenerateOptions options;
-  options.token_count_max = co_await arguments.count("max-tokens", 1024);
-  options.sampler = co_await sampler_arguments(arguments, {.temperature = 0.8});
+  options.max_tokens = co_await arguments.count("max-tokens", 1024);
+  use_sampler(co_await sampler_arguments(arguments, {.temperature = 0.8}), options);
   options.ignore_stop_tokens = true;
   const bool json = arguments.flag("json");
 

@@ -175,7 +175,7 @@ Task<> program(std::vector<std::string> command_line) {
   Context context = co_await Context::create(model);
   if (arguments.flag("chat")) {
     context.user(arguments.text("prompt"));
-    co_await context.append_turns(true);
+    co_await context.prefill();
   } else {
     co_await context.append_text(arguments.text("prompt"));
   }

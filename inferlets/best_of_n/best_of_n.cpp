@@ -18,7 +18,7 @@ struct Candidate {
 
 Task<Candidate> answer(Context fork, GenerateOptions options) {
   Candidate out;
-  out.seed = options.sampler.seed;
+  out.seed = options.seed;
   Generator generator = fork.generate(options);
   double sum = 0.0;
   while (const std::optional<Piece> piece = co_await generator.next()) {
@@ -52,18 +52,17 @@ Task<> program(std::vector<std::string> command_line) {
     co_await fail(ErrorCode::InvalidArgument, "give --prompt TEXT, and an --n of at least 1");
   }
   GenerateOptions options;
-  options.token_count_max = co_await arguments.count("max-tokens", 64);
-  options.sampler = co_await sampler_arguments(arguments, {.temperature = 0.8});
+  options.max_tokens = co_await arguments.count("max-tokens", 64);
+  use_sampler(co_await sampler_arguments(arguments, {.temperature = 0.8}), options);
 
   const Model model = co_await Model::open();
   Context context = co_await Context::create(model);
   context.user(arguments.text("prompt"));
-  co_await context.append_turns(true);
-  co_await context.flush();
+  co_await context.prefill();
   std::vector<Task<Candidate>> tasks;
   for (std::uint32_t i = 0; i < count; ++i) {
     tasks.push_back(answer(co_await context.fork(), options));
-    options.sampler.seed += 1;
+    options.seed += 1;
   }
   std::vector<Candidate> candidates;
   for (Result<Candidate>& each : co_await when_all(std::move(tasks))) {

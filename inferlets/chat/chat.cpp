@@ -18,8 +18,8 @@ Task<> program(std::vector<std::string> command_line) {
   add_sampler_names(names);
   const Arguments arguments = co_await Arguments::parse(command_line, names);
   GenerateOptions options;
-  options.token_count_max = co_await arguments.count("max-tokens", 512);
-  options.sampler = co_await sampler_arguments(arguments);
+  options.max_tokens = co_await arguments.count("max-tokens", 512);
+  use_sampler(co_await sampler_arguments(arguments), options);
 
   const Model model = co_await Model::open();
   Context context = co_await Context::create(model);
@@ -35,12 +35,12 @@ Task<> program(std::vector<std::string> command_line) {
     context.user(line);
     const Generation answer = co_await context.generate(options).stream(session::send);
     if (answer.finish_reason == FinishReason::Length) {
-      const bool is_full = answer.tokens.size() < options.token_count_max;
+      const bool is_full = answer.tokens.size() < options.max_tokens;
       runtime::log(LogLevel::Info, "the answer was cut at " + std::to_string(answer.tokens.size()) +
                                        " tokens" + (is_full ? ": the context is full" : ""));
     }
     co_await session::send("\n");
-    options.sampler.seed += 1;  // Another turn draws other numbers.
+    options.seed += 1;  // Another turn draws other numbers.
   }
 }
 

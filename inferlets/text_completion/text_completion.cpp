@@ -13,17 +13,17 @@ Task<> append_prompt(Context& context, const Request& request) {
   for (const ChatMessage& each : text_completion::messages_of(request)) {
     context.add(each.role, each.content);
   }
-  co_return co_await context.append_turns(true);
+  co_await context.prefill();
 }
 
 Task<> program(std::vector<std::string> command_line) {
   Request request = co_await text_completion::read_request(command_line);
   co_await text_completion::acknowledge(request);
   co_await text_completion::complete_prompt(request);
-  const GenerateOptions options = {.sampler = request.sampler,
-                                   .token_count_max = request.token_count_max,
-                                   .ignore_stop_tokens = request.ignore_eos,
-                                   .stop_texts = request.stop_texts};
+  GenerateOptions options = {.max_tokens = request.token_count_max,
+                             .stop = request.stop_texts,
+                             .ignore_stop_tokens = request.ignore_eos};
+  use_sampler(request.sampler, options);
   const auto show = [&](std::string_view text) {
     return request.json ? Result<void>() : session::send(text);
   };
@@ -32,11 +32,12 @@ Task<> program(std::vector<std::string> command_line) {
 
   Context context = co_await Context::create(model);
   co_await append_prompt(context, request);
+  const std::vector<std::uint32_t> prompt = context.tokens();
   const Generation answer = co_await context.generate(options).stream(show);
 
   if (request.json) {
-    co_await session::send(text_completion::answer_json(answer.prompt, answer.tokens, answer.text,
-                                                        answer.finish_reason));
+    co_await session::send(
+        text_completion::answer_json(prompt, answer.tokens, answer.text, answer.finish_reason));
   }
 }
 

@@ -17,7 +17,7 @@ Task<> program(std::vector<std::string> command_line) {
   const std::string prompt = arguments.text("prompt", "");
   if (!prompt.empty()) co_await context.append_text(prompt);
   GenerateOptions options;
-  options.token_count_max = 12;
+  options.max_tokens = 12;
   options.ignore_stop_tokens = true;
   Generator generator = context.generate(options);
   while (const std::optional<Piece> piece = co_await generator.next()) {

@@ -24,7 +24,7 @@ Task<Stream> stream(Context fork, std::uint64_t seed, std::uint32_t token_count)
   Sampler sampler({.temperature = 1.0, .seed = seed});
   std::int64_t last_ns = abi::runtime::clock_now();
   for (std::uint32_t i = 0; i < token_count; ++i) {
-    const DrawnToken drawn = co_await fork.forward_sample(sampler);
+    const DrawnToken drawn = co_await fork.draw(sampler);
     co_await fork.append(drawn.token);
     out.text += " " + std::to_string(drawn.token);
     const std::int64_t now_ns = abi::runtime::clock_now();

@@ -88,6 +88,25 @@ Task<> snapshots(Context& context, const Distribution& expected) {
   co_await say("snapshots are kept", same(next, expected) && opened.token_count() == 43);
 }
 
+// The same for a context that is shared; what is opened goes on as the one that was shared does.
+Task<> sharing(Context& context, const Distribution& expected) {
+  const Result<void> shared = co_await attempt(context.share("prompt"));
+  if (!shared.ok()) {
+    co_await say("nothing is shared", shared.error().code == ErrorCode::NotSupported);
+    co_return;
+  }
+  Context opened = co_await Context::open_shared(context.model(), "prompt");
+  bool holds = opened.tokens() == context.tokens();
+  holds = holds && same(co_await opened.next_distribution(8), expected);
+  const Result<void> again = co_await attempt(opened.share("prompt"));
+  holds = holds && again.error().code == ErrorCode::AlreadyExists;
+  co_await Context::unshare("prompt");
+  const Result<Context> gone = co_await attempt(Context::open_shared(context.model(), "prompt"));
+  co_await say("it is shared", holds && gone.error().code == ErrorCode::NotFound &&
+                                   (co_await list_exports()).empty() &&
+                                   (co_await store::all_keys("")).empty());
+}
+
 Task<> program(std::vector<std::string>) {
   const Model model = co_await Model::open();
   Context context = co_await Context::create(model);
@@ -96,6 +115,7 @@ Task<> program(std::vector<std::string>) {
   co_await edits(context, expected);
   co_await refusals(context);
   co_await snapshots(context, expected);
+  co_await sharing(context, expected);
 }
 
 }  // namespace

@@ -204,7 +204,7 @@ TEST_F(ContextEdit, AnOpenedContextGoesOnBehindTokensThatItsProgramNeverSaw) {
     co_await context.save("s");
     Context opened = co_await Context::open(context.model(), "s");
     opened.user("one");
-    const Generation answer = co_await opened.generate({.token_count_max = 2}).collect();
+    const Generation answer = co_await opened.generate({.max_tokens = 2}).collect();
     EXPECT_EQ(answer.text, "!!");
     EXPECT_EQ(text_of(opened.tokens()), "\1uone\2\n\1a!!");
     opened.user("two");  // The answer was cut short: it is closed, and the conversation goes on.

@@ -4,7 +4,6 @@
 
 #include "fake_host.h"
 #include "quire/generate.h"
-#include "quire/host_generation.h"
 #include "quire/main.h"
 
 namespace quire {
@@ -18,6 +17,7 @@ class ContextTest : public testing::Test {
  protected:
   void SetUp() override {
     host.reset();
+    host.run_ahead = 0;  // The script is written as it is asked for.
     host.next = [this](const std::vector<std::uint32_t>& seen) { return scripted(seen); };
   }
   void TearDown() override { EXPECT_TRUE(host.live_handles().empty()) << "handles were leaked"; }
@@ -57,7 +57,6 @@ TEST_F(ContextTest, GeneratesUntilTheModelEndsTheTextAndQueuesItsLastToken) {
     });
     EXPECT_EQ(answer.text, " is Paris.");
     EXPECT_EQ(answer.tokens.size(), 10u);
-    EXPECT_EQ(answer.prompt.size(), 11u);
     EXPECT_EQ(answer.finish_reason, FinishReason::StopToken);
     EXPECT_EQ(shown.size(), 10u);
     EXPECT_EQ(held_text(), "The capital is Paris.|\x02");
@@ -72,12 +71,12 @@ TEST_F(ContextTest, AsksForNoStepBehindTheLastToken) {
     const Model model = co_await Model::open();
     Context context = co_await Context::create(model);
     co_await context.append_text("x");
-    const Generation answer = co_await context.generate({.token_count_max = 3}).collect();
+    const Generation answer = co_await context.generate({.max_tokens = 3}).collect();
     EXPECT_EQ(answer.text, "abc");
     EXPECT_EQ(answer.finish_reason, FinishReason::Length);
     EXPECT_EQ(asked_.size(), 3u);
     EXPECT_EQ(held_text(), "xab|c");
-    const Generation none = co_await context.generate({.token_count_max = 0}).collect();
+    const Generation none = co_await context.generate({.max_tokens = 0}).collect();
     EXPECT_EQ(none.text, "");
     EXPECT_EQ(asked_.size(), 3u);
   };
@@ -90,7 +89,7 @@ TEST_F(ContextTest, AStopTextEndsWithoutAStepBehindIt) {
     const Model model = co_await Model::open();
     Context context = co_await Context::create(model);
     co_await context.append_text("x");
-    const Generation answer = co_await context.generate({.stop_texts = {"\n\n"}}).collect();
+    const Generation answer = co_await context.generate({.stop = {"\n\n"}}).collect();
     EXPECT_EQ(answer.text, "one.");
     EXPECT_EQ(answer.finish_reason, FinishReason::StopText);
     EXPECT_EQ(asked_.size(), 6u);
@@ -127,24 +126,30 @@ TEST_F(ContextTest, AFullContextEndsTheAnswerWithItsLengthAndAllItsTokens) {
 }
 
 TEST_F(ContextTest, TurnsThatAreNoTokensYetAreNeverLeftOutOfADraw) {
-  script_ = "x";
+  script_ = "xy";
   const auto program = [&]() -> Task<> {
-    const Model model = co_await Model::open();
-    Context context = co_await Context::create(model);
+    Context context = co_await Context::create();
     co_await context.append_text("p");
     context.user("what?");
     Sampler greedy({});
-    const Result<DrawnToken> refused = co_await attempt(context.forward_sample(greedy));
-    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
-    EXPECT_EQ(refused.error().message,
-              "turns that are no tokens yet: 1; co_await append_turns(true) makes tokens of them "
-              "first");
-    const Result<HostGeneration> too = HostGeneration::start(context, {}, 1);
-    EXPECT_EQ(too.error().message, refused.error().message);
-    EXPECT_TRUE(asked_.empty());
-    co_await context.append_turns(true);
-    EXPECT_EQ((co_await context.forward_sample(greedy)).token, std::uint32_t{'x'});
+    EXPECT_EQ((co_await context.draw(greedy)).token, std::uint32_t{'x'});
     EXPECT_EQ(asked_.back(), context.tokens());
+    EXPECT_EQ(held_text(), "p\1uwhat?\2\n\1a|");
+    EXPECT_EQ((co_await context.draw(greedy)).token, std::uint32_t{'y'});
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(ContextTest, PrefillEndsWhereTheAnswerBeginsAndFlushBehindTheLastTurn) {
+  const auto program = [&]() -> Task<> {
+    Context context = co_await Context::create();
+    context.system("s");
+    EXPECT_EQ((co_await context.flush()).seq_len, 5u);
+    EXPECT_EQ(held_text(), "\1ss\2\n|");
+    context.user("u");
+    EXPECT_EQ((co_await context.prefill()).seq_len, 12u);
+    EXPECT_EQ(held_text(), "\1ss\2\n\1uu\2\n\1a|");
+    EXPECT_EQ((co_await context.prefill()).seq_len, 12u);
   };
   EXPECT_TRUE(run(program()).ok());
 }
@@ -205,7 +210,7 @@ TEST_F(ContextTest, AnAnswerThatWasCutIsClosedBeforeTheNextTurn) {
     const Model model = co_await Model::open();
     Context context = co_await Context::create(model);
     context.user("first");
-    co_await context.generate({.token_count_max = 3}).collect();
+    co_await context.generate({.max_tokens = 3}).collect();
     context.user("second");
     co_await context.generate({}).collect();
     EXPECT_EQ(held_text(), "\1ufirst\2\n\1aONE\2\n\1usecond\2\n\1aTWO|\2");
@@ -232,7 +237,7 @@ TEST_F(ContextTest, AConversationThatCannotBeContinuedIsBegunAnew) {
 
 TEST_F(ContextTest, ForksGoOnByThemselvesAndSideBySide) {
   const auto one = [](Context fork) -> Task<std::string> {
-    const Generation answer = co_await fork.generate({.token_count_max = 2}).collect();
+    const Generation answer = co_await fork.generate({.max_tokens = 2}).collect();
     co_return answer.text;
   };
   host.next = [](const std::vector<std::uint32_t>& seen) {

@@ -1,19 +1,38 @@
 #include "fake_host.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
-
-#include "quire/sampling.h"
 
 namespace quire::test {
 
 FakeHost host;
+
+std::int32_t failed_future(abi::ErrorCode code, std::string message) {
+  const std::int32_t future = host.new_future();
+  host.fail(future, code, std::move(message));
+  return future;
+}
+
+// Computes what is queued; a failed future if it does not fit.
+std::optional<std::int32_t> compute(FakeHost::Context& held) {
+  const std::size_t length = held.computed.size() + held.queued.size();
+  if (length > host.context_length && !held.beyond_context) {
+    return failed_future(abi::ErrorCode::OutOfRange,
+                         "the context would hold " + std::to_string(length) + " tokens");
+  }
+  held.computed.insert(held.computed.end(), held.queued.begin(), held.queued.end());
+  held.queued.clear();
+  return std::nullopt;
+}
 
 }  // namespace quire::test
 
 namespace quire::abi {
 namespace {
 
+using test::compute;
+using test::failed_future;
 using test::host;
 
 std::int32_t put(const std::string& bytes, void* buffer, std::uint32_t capacity) {
@@ -63,12 +82,6 @@ std::string counters_of(const test::FakeHost::Context& context) {
       std::max((length % 16 + 15) / 16, context.reserved_page_count), length % 16, 0});
 }
 
-std::int32_t failed_future(ErrorCode code, std::string message) {
-  const std::int32_t future = host.new_future();
-  host.fail(future, code, std::move(message));
-  return future;
-}
-
 // Drops the last `count` tokens that are computed, within the page that is not full.
 std::int32_t cut_tail(test::FakeHost::Context& held, std::uint32_t count) {
   if (count > held.computed.size() % 16) {
@@ -76,18 +89,6 @@ std::int32_t cut_tail(test::FakeHost::Context& held, std::uint32_t count) {
   }
   held.computed.resize(held.computed.size() - count);
   return host.ready_future(counters_of(held));
-}
-
-// Computes what is queued; a failed future if it does not fit.
-std::optional<std::int32_t> compute(test::FakeHost::Context& held) {
-  const std::size_t length = held.computed.size() + held.queued.size();
-  if (length > host.context_length && !held.beyond_context) {
-    return failed_future(ErrorCode::OutOfRange,
-                         "the context would hold " + std::to_string(length) + " tokens");
-  }
-  held.computed.insert(held.computed.end(), held.queued.begin(), held.queued.end());
-  held.queued.clear();
-  return std::nullopt;
 }
 
 test::FakeHost::Context* find_context(std::int32_t context) {
@@ -371,7 +372,12 @@ std::int32_t detokenize(std::int32_t, const std::uint32_t* tokens, std::uint32_t
                         std::uint32_t flags) {
   std::string out;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (tokens[i] > 2 || (flags & 1) != 0) out.push_back(static_cast<char>(tokens[i]));
+    const auto text = host.token_texts.find(tokens[i]);
+    if (text != host.token_texts.end()) {
+      out += text->second;
+    } else if (tokens[i] > 2 || (flags & 1) != 0) {
+      out.push_back(static_cast<char>(tokens[i]));
+    }
   }
   return host.ready_future(out);
 }
@@ -483,29 +489,24 @@ std::int32_t ready_numbers(const std::vector<float>& values) {
   return host.ready_future(bytes_of(head) + bytes_of(values));
 }
 
-std::string drawn_bytes(std::uint32_t token, float probability) {
-  return bytes_of(std::vector<std::uint32_t>{token}) + bytes_of(std::vector<float>{probability});
-}
-
-// What `tokens` are followed by, drawn as the host draws.
-std::string draw(const std::vector<std::uint32_t>& tokens, SamplerOptions options, double random,
-                 std::uint32_t* token = nullptr) {
-  const auto pairs = host.next(tokens);
-  std::vector<float> probabilities;
-  for (const auto& [each, probability] : pairs) probabilities.push_back(probability);
-  std::vector<double> weights;
-  const auto& drawn = pairs[sampling::draw_index(probabilities, options, random, weights)];
-  if (token != nullptr) *token = drawn.first;
-  return drawn_bytes(drawn.first, drawn.second);
-}
-
 }  // namespace
 
 std::int32_t get_logits(std::int32_t, std::int32_t) {
   return host.refuse(ErrorCode::PermissionDenied, "get_logits needs a grant");
 }
-std::int32_t get_logprobs(std::int32_t, std::int32_t, const std::uint32_t*, std::uint32_t count) {
-  return ready_numbers(std::vector<float>(count, -1.0f));
+std::int32_t get_logprobs(std::int32_t, std::int32_t embed, const std::uint32_t* tokens,
+                          std::uint32_t count) {
+  const auto seen = host.embed_texts.find(embed);
+  if (seen == host.embed_texts.end()) return unknown("output");
+  std::vector<float> nats;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    float probability = 1e-9f;
+    for (const auto& [token, each] : host.next(seen->second)) {
+      if (token == tokens[i]) probability = each;
+    }
+    nats.push_back(std::log(probability));
+  }
+  return ready_numbers(nats);
 }
 std::int32_t get_entropy(std::int32_t, std::int32_t) {
   return ready_numbers({0.5f});
@@ -515,41 +516,6 @@ std::int32_t get_embedding(std::int32_t, std::int32_t) {
 }
 
 }  // namespace output
-
-namespace sample {
-
-std::int32_t forward_sample(std::int32_t context, double temperature, std::uint32_t top_k,
-                            double top_p, double min_p, double random, std::uint32_t flags) {
-  if (!host.contexts.contains(context)) return unknown("context");
-  auto& held = host.contexts[context];
-  if (const auto failed = compute(held)) return *failed;
-  std::uint32_t token = 0;
-  const std::string drawn = output::draw(
-      held.computed, {.temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p},
-      random, &token);
-  if ((flags & 1) != 0) held.queued.push_back(token);
-  return host.ready_future(drawn);
-}
-std::int32_t draw_token(std::int32_t, std::int32_t embed, double temperature, std::uint32_t top_k,
-                        double top_p, double min_p, double random) {
-  const auto seen = host.embed_texts.find(embed);
-  if (seen == host.embed_texts.end()) return unknown("output");
-  return host.ready_future(output::draw(
-      seen->second, {.temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p},
-      random));
-}
-std::int32_t generate(std::int32_t, double, std::uint32_t, double, double, std::uint64_t,
-                      std::uint32_t, const std::uint32_t*, std::uint32_t) {
-  return host.refuse(ErrorCode::NotSupported, "the fake host has no loop");
-}
-std::int32_t next_tokens(std::int32_t, std::uint32_t) {
-  return unknown("generation");
-}
-std::int32_t stop_generation(std::int32_t) {
-  return unknown("generation");
-}
-
-}  // namespace sample
 
 // One program alone: it hears itself.
 namespace messaging {
@@ -597,7 +563,9 @@ std::int32_t forward(std::int32_t context, const std::int32_t* oemb, std::uint32
   if (!host.contexts.contains(context)) return unknown("context");
   auto& held = host.contexts[context];
   if (const auto failed = compute(held)) return *failed;
-  if (count == 1) host.embed_texts[oemb[0]] = held.computed;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    host.embed_texts[oemb[i]] = {held.computed.begin(), held.computed.end() - (count - 1 - i)};
+  }
   return host.ready_future(counters_of(held));
 }
 std::int32_t fork(std::int32_t context) {

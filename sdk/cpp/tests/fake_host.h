@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "quire/bindings.h"
+#include "quire/sampling.h"
 
 namespace quire::test {
 
@@ -97,6 +98,8 @@ class FakeHost {
     futures_.erase(handle);
     contexts.erase(handle);
     exchanges.erase(handle);
+    loops.erase(handle);
+    pages.erase(handle);
     return handles_.erase(handle) > 0;
   }
   PendingFuture* future(std::int32_t handle) {
@@ -140,6 +143,28 @@ class FakeHost {
       next;
   std::vector<std::uint32_t> stop_tokens = {2};
   std::uint32_t context_length = 2048;
+  std::map<std::uint32_t, std::string> token_texts;  // Of tokens that are not one byte.
+
+  // A loop of the host. It is `run_ahead` tokens further than the program has asked for.
+  struct Loop {
+    std::int32_t context = 0;
+    SamplerOptions options;
+    sampling::Random random{0};
+    std::uint32_t count_max = 0;
+    std::vector<std::uint32_t> stops;
+    std::uint32_t count = 0;
+    std::uint32_t end = 0;
+    std::string untaken = {};  // Records of tokens.
+  };
+  std::map<std::int32_t, Loop> loops;
+  std::uint32_t run_ahead = 2;
+  std::uint32_t loop_count_max = 64;
+
+  // Pages by their handles: the tokens that they hold. Exports by name.
+  using Page = std::vector<std::uint32_t>;
+  std::map<std::int32_t, Page> pages;
+  std::map<std::string, std::vector<Page>> exports;
+  bool refuses_exports = false;
   std::map<std::int32_t, Context> contexts;
   std::map<std::string, Snapshot> snapshots;
   std::map<std::string, StoredValue> values;  // The tenant's, by key.
@@ -173,5 +198,9 @@ class FakeHost {
 };
 
 extern FakeHost host;
+
+std::int32_t failed_future(abi::ErrorCode code, std::string message);
+// Computes what is queued; a failed future if it does not fit.
+std::optional<std::int32_t> compute(FakeHost::Context& held);
 
 }  // namespace quire::test

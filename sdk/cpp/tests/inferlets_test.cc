@@ -169,7 +169,8 @@ TEST(Inferlets, AWasmGuestEditsAndSavesContextsOverTheRealControlLayer) {
                                store));
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out,
-              expected + (is_kept ? "snapshots are kept: yes\n" : "snapshots are off: yes\n"));
+              expected + (is_kept ? "snapshots are kept: yes\nit is shared: yes\n"
+                                  : "snapshots are off: yes\nnothing is shared: yes\n"));
   }
 }
 
@@ -255,7 +256,9 @@ TEST(Inferlets, ProgramDeviceAndHostDrawTheSameTokens) {
     }
     expected +=
         "logprobs agree: yes\nentropy is positive: yes\n"
-        "the embedding is as wide as the model: yes\nlogits need a grant: yes\n";
+        "the embedding is as wide as the model: yes\nlogits need a grant: yes\n"
+        "a score is the sum over its tokens: yes\nthe choice is red: yes\n"
+        "a stop text is cut: yes\n";
     EXPECT_EQ(result.out, expected);
   }
 }

@@ -12,20 +12,17 @@ Task<std::string> go_on(std::string name) {
   const Model model = co_await Model::open(name);
   Context context = co_await Context::create(model);
   co_await context.append(co_await model.tokenize("abc"));
-  HostGeneration generation = co_await HostGeneration::start(context, {}, kTokenCount, {});
+  const Generation answer =
+      co_await context.generate({.max_tokens = kTokenCount, .ignore_stop_tokens = true});
   std::string line = name + ":";
-  for (const DrawnToken& each : co_await generation.next(kTokenCount)) {
-    line += " " + std::to_string(each.token);
-  }
+  for (const std::uint32_t each : answer.tokens) line += " " + std::to_string(each);
   co_return line + "\n";
 }
 
 Task<> program(std::vector<std::string>) {
   std::vector<Task<std::string>> tasks;
   for (const std::string& name : co_await Model::available()) tasks.push_back(go_on(name));
-  for (Result<std::string>& line : co_await when_all(std::move(tasks))) {
-    co_await session::send(co_await std::move(line));
-  }
+  for (const std::string& line : co_await gather(std::move(tasks))) co_await session::send(line);
 }
 
 }  // namespace

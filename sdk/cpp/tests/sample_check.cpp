@@ -14,7 +14,7 @@ Result<void> say(const std::string& what, bool holds) {
   return session::send(what + (holds ? ": yes\n" : ": no\n"));
 }
 
-Task<std::vector<std::uint32_t>> by_hand(const Context& prompt, SamplerOptions options) {
+Task<std::vector<std::uint32_t>> by_hand(Context& prompt, SamplerOptions options) {
   Context context = co_await prompt.fork();
   Sampler sampler(options);
   std::vector<std::uint32_t> tokens;
@@ -26,33 +26,34 @@ Task<std::vector<std::uint32_t>> by_hand(const Context& prompt, SamplerOptions o
   co_return tokens;
 }
 
-Task<std::vector<std::uint32_t>> by_device(const Context& prompt, SamplerOptions options) {
+Task<std::vector<std::uint32_t>> by_device(Context& prompt, SamplerOptions options) {
   Context context = co_await prompt.fork();
   Sampler sampler(options);
   std::vector<std::uint32_t> tokens;
   while (tokens.size() < kTokenCount) {
-    tokens.push_back((co_await context.forward_sample(sampler)).token);
+    tokens.push_back((co_await context.draw(sampler)).token);
     co_await context.append(tokens.back());
   }
   co_return tokens;
 }
 
-Task<std::vector<std::uint32_t>> by_host(const Context& prompt, SamplerOptions options) {
+Task<std::vector<std::uint32_t>> by_host(Context& prompt, SamplerOptions options) {
   Context context = co_await prompt.fork();
-  HostGeneration generation = co_await HostGeneration::start(context, options, kTokenCount, {});
-  std::vector<std::uint32_t> tokens;
-  while (!generation.has_ended()) {
-    for (const DrawnToken& each : co_await generation.next(5)) {
-      tokens.push_back(each.token);
-    }
-  }
+  const Generation answer = co_await context.generate({.temperature = options.temperature,
+                                                       .top_k = options.top_k,
+                                                       .top_p = options.top_p,
+                                                       .min_p = options.min_p,
+                                                       .seed = options.seed,
+                                                       .max_tokens = kTokenCount,
+                                                       .ignore_stop_tokens = true});
+  const std::vector<std::uint32_t> tokens = answer.tokens;
   co_await say("the context knows its tokens",
                context.token_count() == prompt.token_count() + kTokenCount &&
                    context.tokens().back() == tokens.back());
   co_return tokens;
 }
 
-Task<> forms(const Context& prompt) {
+Task<> forms(Context& prompt) {
   const Queue& queue = prompt.queue();
   Context context = co_await prompt.fork();
   Embeds embeds = co_await Embeds::allocate(queue, 1);
@@ -75,6 +76,33 @@ Task<> forms(const Context& prompt) {
                !logits.ok() && logits.error().code == ErrorCode::PermissionDenied);
 }
 
+// Whole texts, and a stop text that the context does not keep.
+Task<> texts(Context& prompt) {
+  const std::vector<std::uint32_t> tokens =
+      co_await prompt.model().tokenize(" red, yellow and blue");
+  Context context = co_await prompt.fork();
+  double sum = 0.0;
+  for (const std::uint32_t each : tokens) {
+    const Distribution next =
+        co_await context.next_distribution(prompt.model().info().vocabulary_size);
+    sum += log_probability(next.probability_of(each));
+    co_await context.append(each);
+  }
+  const Score score = co_await prompt.score(" red, yellow and blue");
+  co_await say("a score is the sum over its tokens",
+               score.token_count == tokens.size() && std::fabs(score.log_probability - sum) < 1e-3);
+  const Choice choice = co_await prompt.choose({" forks", " red", " Wednesday afternoon"});
+  co_await say("the choice is red", choice.text() == " red" && choice.probabilities[1] > 0.5);
+  Context cut = co_await prompt.fork();
+  const Generation answer = co_await cut.generate({.stop = {","}, .cut_stop_text = true});
+  const std::uint32_t length = cut.token_count();
+  co_await say("a stop text is cut",
+               answer.finish_reason == FinishReason::StopText &&
+                   (co_await cut.model().detokenize(answer.tokens)) == answer.text &&
+                   length == prompt.token_count() + answer.tokens.size() &&
+                   (co_await cut.flush()).seq_len == length);
+}
+
 Task<> program(std::vector<std::string>) {
   const Model model = co_await Model::open();
   Context prompt = co_await Context::create(model);
@@ -86,7 +114,8 @@ Task<> program(std::vector<std::string>) {
     co_await say("the device draws the same", tokens == co_await by_device(prompt, options));
     co_await say("the host draws the same", tokens == co_await by_host(prompt, options));
   }
-  co_return co_await forms(prompt);
+  co_await forms(prompt);
+  co_await texts(prompt);
 }
 
 }  // namespace

@@ -39,12 +39,11 @@ Task<> program(std::vector<std::string> command_line) {
   const Arguments arguments = co_await Arguments::parse(
       command_line, {.values = {"prompt", "max-tokens", "temperature", "seed"}});
   GenerateOptions options;
-  options.token_count_max = co_await arguments.count("max-tokens", 64);
-  options.sampler.temperature = co_await arguments.number("temperature", 0.0);
-  options.sampler.seed = co_await arguments.integer("seed", 0);
+  options.max_tokens = co_await arguments.count("max-tokens", 64);
+  options.temperature = co_await arguments.number("temperature", 0.0);
+  options.seed = co_await arguments.integer("seed", 0);
 
-  const Model model = co_await Model::open();
-  Context context = co_await Context::create(model);
+  Context context = co_await Context::create();
   context.user(arguments.text("prompt", "Say hello in five words."));
   const Generation answer = co_await context.generate(options).stream(session::send);
 

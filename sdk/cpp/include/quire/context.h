@@ -2,7 +2,12 @@
 // Context: a text that the model has read, or is to read, with its keys and values in pages that
 // the host keeps. Append to it, fork it, let the model go on with it (generate).
 //
-// What is appended is queued; flush, forward and generate compute it. Chat turns are queued too
+//   Context context = co_await Context::create();
+//   context.system("Answer in one sentence.");
+//   context.user("What is a page table?");
+//   const Generation answer = co_await context.generate({.max_tokens = 64}).collect();
+//
+// What is appended is queued; prefill, flush and generate compute it. Chat turns are queued too
 // (system, user, assistant): the model's own template turns them into tokens when they are needed.
 // A turn that is added later is appended behind what the context holds, so that a conversation
 // prefills each turn once; where the template writes earlier turns differently by then, the context
@@ -18,8 +23,12 @@
 // Thread   a program has one. One task at a time may use a context; fork it for more.
 // Errors   as interface/context.wit says; not-supported for chat turns of a model without template.
 //
-// Invariant  C1  The context holds unknown_token_count() tokens that this program never saw (of a
-//                snapshot), then tokens(); computed, dropped and queued ones, in order.
+// Invariants:
+//   C1  The context holds unknown_token_count() tokens that this program never saw (of a snapshot),
+//       then tokens(); computed, dropped and queued ones, in order.
+//   C2  The host's context holds the same, or it is out of step: a loop of the host that was dropped
+//       may have queued more. Then tokens() from known_count_ on are not sent yet, and settle(), with
+//       which every operation begins, mends both.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -32,6 +41,7 @@
 
 #include "quire/bindings.h"
 #include "quire/context_results.h"
+#include "quire/drawing.h"
 #include "quire/forward.h"
 #include "quire/future.h"
 #include "quire/model.h"
@@ -44,11 +54,16 @@
 namespace quire {
 
 class Generator;
+struct Branch;
+struct Choice;
 struct GenerateOptions;
+struct Score;
 
 class Context {
  public:
-  // An empty context. Contexts on one queue take turns; each gets a queue of its own unless given.
+  // An empty context of the server's first model, or of the one given. Contexts on one queue take
+  // turns; each gets a queue of its own unless given.
+  static Result<Context> create() { return create(TRY(Model::open())); }
   static Result<Context> create(const Model& model) {
     return create(model, TRY(Queue::create(model)));
   }
@@ -67,6 +82,10 @@ class Context {
   // Queues tokens behind what is there. Where more than one call takes find no room, the first of
   // them may be queued.
   Result<void> append(std::span<const std::uint32_t> tokens) {
+    if (is_out_of_step_) {  // settle() sends them.
+      tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+      return {};
+    }
     do {
       const auto part = tokens.first(std::min(tokens.size(), kAppendCountMax));
       TRY(checked(abi::context::append(handle(), part.data(), detail::count_of(part.size()))));
@@ -93,92 +112,40 @@ class Context {
     messages_.push_back({std::string(role), std::string(content)});
   }
 
-  // Turns the queued turns into queued tokens. With `answer_next` they end where the model's answer
-  // begins. generate() calls it.
-  Task<> append_turns(bool answer_next) {
-    if (messages_.size() == rendered_message_count_) co_return;
-    const std::vector<std::uint32_t> whole = co_await model_.tokenize_chat(messages_, answer_next);
-    std::size_t known = 0;
-    if (rendered_message_count_ > 0) {
-      // The turns that the context holds, as the template writes them now.
-      const std::vector<ChatMessage> held(messages_.begin(),
-                                          messages_.begin() + rendered_message_count_);
-      const std::vector<std::uint32_t> before = co_await model_.tokenize_chat(held, false);
-      known = common_end(before, whole);
-    }
-    if (rendered_message_count_ == 0) chat_first_ = token_count();
-    // An answer that was asked for and never came to its end stands between, or turns were cut.
-    if (answer_open_ || chat_cut_) known = 0;
-    if (rendered_message_count_ > 0 && known == 0) {
-      co_await begin_anew(whole);
-    } else {
-      co_await append(std::span(whole).subspan(known));
-    }
-    rendered_message_count_ = messages_.size();
-    answer_open_ = answer_next;
-    chat_cut_ = false;
-  }
-
-  // Computes what is queued. Pages that exist already, in this context or any other that may be
-  // shared, are found instead.
-  Task<ContextCounters> flush() {
-    co_await append_turns(false);
-    co_return co_await Future<ContextCounters>(abi::context::flush(handle()));
-  }
+  // Computes what is queued, up to where the model's answer begins where a turn is to be answered.
+  // Pages that exist already, in this context or any other that may be shared, are found instead.
+  Task<ContextCounters> prefill() { return computed(true); }
+  // The same, but a conversation ends behind its last turn: more turns can follow.
+  Task<ContextCounters> flush() { return computed(false); }
 
   // Computes what is queued, and gives what may follow: the `top_k` most probable tokens (0: 256).
   // With nothing queued, what may follow the last token.
   Task<Distribution> next_distribution(std::uint32_t top_k = 0) {
-    co_await append_turns(true);
-    co_return co_await Step(*this, top_k).result();
+    co_await queue_turns(true);
+    co_return co_await begin_step(top_k);
   }
 
   // Computes what is queued and draws the next token with `sampler`, in one step of the device: the
-  // token that the sampler would draw from next_distribution(). It is not appended. Turns that are
-  // queued must be tokens by now (append_turns): invalid-argument otherwise.
-  Future<DrawnToken> forward_sample(Sampler& sampler) {
-    if (const Result<void> turns = check_no_turns(); !turns.ok()) {
-      return Future<DrawnToken>(turns.error());
-    }
-    const SamplerOptions& options = sampler.options();
-    return Future<DrawnToken>(abi::sample::forward_sample(handle(), options.temperature,
-                                                          sampler.top_k_wanted(), options.top_p,
-                                                          options.min_p, sampler.next_random(), 0));
+  // token that the sampler would draw from next_distribution(). It is not appended.
+  Task<DrawnToken> draw(Sampler& sampler) {
+    co_await queue_turns(true);
+    co_return co_await detail::forward_draw(handle(), sampler);
   }
-
-  // The two commands of one step of the device, under way. Queued turns are left to append_turns.
-  class Step {
-   public:
-    Step(Context& context, std::uint32_t top_k)
-        : computed_(abi::context::forward(context.handle(), context.output_.handles().data(), 1)),
-          next_(get_next_dist(context.queue_, context.output_[0], top_k)) {}
-
-    Task<Distribution> result() && { return both(std::move(computed_), std::move(next_)); }
-    Task<Distribution>::Awaiter operator co_await() && {
-      return std::move(*this).result().operator co_await();
-    }
-
-   private:
-    // The error of the pass says more than that of the distribution behind it.
-    static Task<Distribution> both(Future<ContextCounters> computed, Future<Distribution> next) {
-      co_await std::move(computed);
-      co_return co_await std::move(next);
-    }
-    Future<ContextCounters> computed_;
-    Future<Distribution> next_;
-  };
 
   // A second context with the same content, computed and queued; it shares all pages, and each goes
   // on by itself. It costs the same however long the context is.
-  Task<Context> fork() const {
+  Task<Context> fork() {
+    co_await settle();
+    const std::uint32_t count = token_count();  // A loop of the host may go on meanwhile.
     const NewHandle child = co_await Future<NewHandle>(abi::context::fork(handle()));
     Context out;
     out.handle_ = detail::SharedHandle(child.value);
     out.model_ = model_;
     out.queue_ = queue_;
     out.output_ = co_await Embeds::allocate(queue_, 1);
-    out.tokens_ = tokens_;
+    out.tokens_ = tokens_between(0, count);
     out.unknown_token_count_ = unknown_token_count_;
+    if (is_looping_) out.note_dropped_loop();
     out.messages_ = messages_;
     out.rendered_message_count_ = rendered_message_count_;
     out.chat_first_ = chat_first_;
@@ -193,6 +160,7 @@ class Context {
   // Drops the last `count` tokens: those queued first, then computed ones within the working tail;
   // out-of-range beyond it.
   Task<ContextCounters> truncate(std::uint32_t count) {
+    co_await settle();
     const ContextCounters counters =
         co_await Future<ContextCounters>(abi::context::truncate(handle(), count));
     forget_tokens(token_count() - std::min(count, token_count()), token_count());
@@ -202,6 +170,7 @@ class Context {
   // Goes back to `length` tokens, over committed pages too; what is queued behind them goes.
   // out-of-range when there are fewer.
   Task<ContextCounters> rewind(std::uint32_t length) {
+    co_await settle();
     const ContextCounters counters =
         co_await Future<ContextCounters>(abi::context::rewind(handle(), length));
     forget_tokens(length, token_count());
@@ -211,12 +180,14 @@ class Context {
   // Computed tokens [begin, end) are not seen by tokens to come; the others keep their positions,
   // and pages that no one can see any more are freed. They stay in tokens() and seq_len().
   Task<ContextCounters> drop_range(std::uint32_t begin, std::uint32_t end) {
+    co_await settle();
     co_return co_await Future<ContextCounters>(abi::context::drop_range(handle(), begin, end));
   }
 
   // Queues tokens [begin, end) of `source` (queued ones count; it may be this context), of the same
   // model. Pages that exist for them here are found, the rest is computed.
   Task<ContextCounters> splice(const Context& source, std::uint32_t begin, std::uint32_t end) {
+    co_await settle();
     // As they are now: `source` may go on, or end, while this waits.
     std::vector<std::uint32_t> tokens = source.tokens_between(begin, end);
     const ContextCounters counters = co_await Future<ContextCounters>(
@@ -233,11 +204,13 @@ class Context {
   // The published operations on working pages, for loops that are written by hand: flush and
   // generate do all of it. no-free-page or quota-exceeded when `count` pages cannot be had.
   Task<ContextCounters> reserve_working_pages(std::uint32_t count) {
+    co_await settle();
     co_return co_await Future<ContextCounters>(
         abi::context::reserve_working_pages(handle(), count));
   }
   // page-not-full when one of the first `count` has a slot that was not written.
   Task<ContextCounters> commit_working_pages(std::uint32_t count) {
+    co_await settle();
     co_return co_await Future<ContextCounters>(abi::context::commit_working_pages(handle(), count));
   }
   // Frees the last `count` with the tokens written to them; what is queued moves up. out-of-range
@@ -254,6 +227,7 @@ class Context {
   // Handles of the pages that hold tokens, for the low level; read-only. The context goes on by
   // itself.
   Task<SharedPages> pages() {
+    co_await settle();
     // As it is now: a step that was dropped may have gone on unseen.
     const ContextCounters now =
         co_await Future<ContextCounters>(abi::context::truncate(handle(), 0));
@@ -299,7 +273,7 @@ class Context {
   // Keeps the context as it is now, queued tokens too, under `name`; ready when it is on disk. It
   // may be used meanwhile. already-exists unless it overwrites.
   Task<> save(std::string name, SaveOptions options = {}) {
-    co_await append_turns(false);
+    co_await queue_turns(false);
     const std::uint32_t seconds = co_await detail::seconds_of(options.time_to_live);
     co_return co_await Future<void>(abi::context::save(handle(), detail::bytes_of(name),
                                                        detail::count_of(name.size()),
@@ -331,7 +305,22 @@ class Context {
   static Future<SnapshotList> list() { return Future<SnapshotList>(abi::context::list()); }
 
   // Lets the model go on; see generate.h. The context outlives the generator.
+  Generator generate();
   Generator generate(GenerateOptions options);
+  // `count` ways to go on, side by side: forks that share all that is here, each with what it
+  // generated; seeds count up from that of the options. See branch.h.
+  Task<std::vector<Branch>> sample(std::uint32_t count, GenerateOptions options);
+  // Which of `texts` the model would rather write next, each as a whole; see choose.h. Nothing is
+  // appended.
+  Task<Choice> choose(std::vector<std::string> texts);
+  // How probable it is that the model writes `text` next. Nothing is appended.
+  Task<Score> score(std::string text);
+
+  // Leaves the context under `name` for other programs of the tenant, its pages with their tokens;
+  // see share.h. They stay when this program ends, until unshare.
+  Task<> share(std::string name);
+  static Task<Context> open_shared(Model model, std::string name);
+  static Task<> unshare(std::string name);
 
   // Of the host, now: tokens that are queued are not counted.
   Result<std::uint32_t> seq_len() const { return counter(abi::context::seq_len); }
@@ -361,20 +350,80 @@ class Context {
   static constexpr std::size_t kAppendCountMax = 262'144;  // Of one call.
 
   friend class Generator;
-  friend class HostGeneration;
   Context() = default;
 
-  // For calls that cannot turn queued turns into tokens themselves, and may not leave them out.
-  Result<void> check_no_turns() const {
-    const std::size_t count = messages_.size() - rendered_message_count_;
-    if (count == 0) return {};
-    return Error{ErrorCode::InvalidArgument,
-                 "turns that are no tokens yet: " + std::to_string(count) +
-                     "; co_await append_turns(true) makes tokens of them first"};
+  // The two commands of one step of the device, under way: the pass, and what may follow its last
+  // token.
+  class Step {
+   public:
+    Step(Future<ContextCounters> computed, Future<Distribution> next)
+        : computed_(std::move(computed)), next_(std::move(next)) {}
+
+    Task<Distribution>::Awaiter operator co_await() && {
+      return both(std::move(computed_), std::move(next_)).operator co_await();
+    }
+
+   private:
+    // The error of the pass says more than that of the distribution behind it.
+    static Task<Distribution> both(Future<ContextCounters> computed, Future<Distribution> next) {
+      co_await std::move(computed);
+      co_return co_await std::move(next);
+    }
+    Future<ContextCounters> computed_;
+    Future<Distribution> next_;
+  };
+  Step begin_step(std::uint32_t top_k) {
+    Future<ContextCounters> computed(abi::context::forward(handle(), output_.handles().data(), 1));
+    return Step(std::move(computed), get_next_dist(queue_, output_[0], top_k));
   }
 
-  // The host has queued it.
+  Task<ContextCounters> computed(bool answer_next) {
+    co_await queue_turns(answer_next);
+    co_return co_await Future<ContextCounters>(abi::context::flush(handle()));
+  }
+
+  // Turns the queued turns into queued tokens. With `answer_next` they end where the model's answer
+  // begins.
+  Task<> queue_turns(bool answer_next) {
+    co_await settle();
+    if (messages_.size() == rendered_message_count_) co_return;
+    const std::vector<std::uint32_t> whole = co_await model_.tokenize_chat(messages_, answer_next);
+    std::size_t known = 0;
+    if (rendered_message_count_ > 0) {
+      // The turns that the context holds, as the template writes them now.
+      const std::vector<ChatMessage> held(messages_.begin(),
+                                          messages_.begin() + rendered_message_count_);
+      const std::vector<std::uint32_t> before = co_await model_.tokenize_chat(held, false);
+      known = common_end(before, whole);
+    }
+    if (rendered_message_count_ == 0) chat_first_ = token_count();
+    // An answer that was asked for and never came to its end stands between, or turns were cut.
+    if (answer_open_ || chat_cut_) known = 0;
+    if (rendered_message_count_ > 0 && known == 0) {
+      co_await begin_anew(whole);
+    } else {
+      co_await append(std::span(whole).subspan(known));
+    }
+    rendered_message_count_ = messages_.size();
+    answer_open_ = answer_next;
+    chat_cut_ = false;
+  }
+
+  // A loop of the host drew and queued `token`.
   void note_drawn(std::uint32_t token) { tokens_.push_back(token); }
+  // A loop of the host was dropped, which may have queued more than is known (C2).
+  void note_dropped_loop() {
+    known_count_ = token_count();
+    is_out_of_step_ = true;
+  }
+  Task<> settle() {
+    if (!is_out_of_step_) co_return;
+    co_await Future<ContextCounters>(abi::context::rewind(handle(), known_count_));
+    is_out_of_step_ = false;
+    const std::vector<std::uint32_t> unsent = tokens_between(known_count_, token_count());
+    tokens_.resize(tokens_.size() - unsent.size());
+    co_await append(unsent);
+  }
 
   Result<std::uint32_t> counter(std::int32_t (*call)(std::int32_t)) const {
     return static_cast<std::uint32_t>(TRY(checked(call(handle()))));
@@ -416,6 +465,7 @@ class Context {
   // An edit that drops written tokens from under those that are queued.
   Task<ContextCounters> forget_written(std::int32_t (*edit)(std::int32_t, std::uint32_t),
                                        std::uint32_t count) {
+    co_await settle();
     // What is written now: a step that was dropped may have gone on unseen.
     const ContextCounters before =
         co_await Future<ContextCounters>(abi::context::truncate(handle(), 0));
@@ -484,6 +534,9 @@ class Context {
   std::uint32_t chat_first_ = 0;            // Where the conversation begins, in tokens.
   bool answer_open_ = false;                // It ends where an answer begins.
   bool chat_cut_ = false;                   // Tokens of the conversation are gone.
+  bool is_looping_ = false;                 // A loop of the host runs on it.
+  bool is_out_of_step_ = false;
+  std::uint32_t known_count_ = 0;  // While out of step: how many tokens the host has for certain.
   bool beyond_context_ = false;
   ContextHint hint_ = ContextHint::None;
   std::chrono::seconds hint_keep_{0};

@@ -5,6 +5,8 @@
 // Owns     KvPages and Embeds give their handles back when they are destroyed, behind the commands
 //          issued so far; they keep their queue alive.
 // Errors   quota-exceeded at once; no-free-page by the future of the command that uses the pages.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -16,13 +18,43 @@
 #include "quire/future.h"
 #include "quire/queue.h"
 #include "quire/result.h"
+#include "quire/sampling.h"
 
 namespace quire {
+
+// In nats. What is too small for a float counts as 1e-30.
+inline double log_probability(float probability) {
+  constexpr float kSmallest = 1e-30f;
+  return sampling::log2(probability > kSmallest ? probability : kSmallest) * sampling::kLn2;
+}
 
 // The most probable next tokens, falling; probabilities are of the full softmax, not renormalised.
 struct Distribution {
   std::vector<std::uint32_t> tokens;
   std::vector<float> probabilities;
+
+  std::size_t size() const { return tokens.size(); }
+  // Of the token at `index`, in nats.
+  double log_probability(std::size_t index) const {
+    return quire::log_probability(probabilities[index]);
+  }
+  // 0 for a token that is not among them.
+  float probability_of(std::uint32_t token) const {
+    const auto found = std::find(tokens.begin(), tokens.end(), token);
+    return found == tokens.end() ? 0.0f : probabilities[found - tokens.begin()];
+  }
+  // Drops the tokens for which `keeps(token, probability)` is false.
+  template <typename Keeps>
+  void keep_if(Keeps keeps) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (!keeps(tokens[i], probabilities[i])) continue;
+      tokens[count] = tokens[i];
+      probabilities[count++] = probabilities[i];
+    }
+    tokens.resize(count);
+    probabilities.resize(count);
+  }
 };
 
 template <>

@@ -1,38 +1,61 @@
 #pragma once
-// Generator: the loop that lets a model go on with a context, token by token.
+// Generator: lets a model go on with a context, token by token.
 //
-//   Generation answer = co_await context.generate({.sampler = {.temperature = 0.7}});
+//   const Generation answer = co_await context.generate({.temperature = 0.7}).collect();
+//
+//   co_await context.generate(options).stream(session::send);  // Text as it comes.
 //
 //   Generator generator = context.generate(options);
 //   while (std::optional<Piece> piece = co_await generator.next()) use(piece->text);
 //
-// The next step of the device is under way while the text of a token is made and shown, unless the
-// text itself may end the generation. When it ends, the token sampled last is queued in the
-// context: the token that ended the text, or the last of the answer. What a program does not read
-// it need not pay for: dropping the generator drops the step under way.
+// collect() and stream() let the loop of the host run where it can: it draws the next token while
+// the program shows the last one. Until they are done the context may be read and forked, not
+// changed. next() and `reshape` give the context and the distribution to the program between two
+// tokens, so there each step begins when the program asks for it. Both draw the same tokens.
 //
-// A context that is full ends a generation as token_count_max does, with FinishReason::Length: the
+// When it ends, the context holds the answer and, as its last token, what ended it. A stop text is
+// in the context too, unless `cut_stop_text` ends the context with the text that is shown. What a
+// program does not read it need not pay for: dropping the generator drops the step under way.
+//
+// A context that is full ends a generation as max_tokens does, with FinishReason::Length: the
 // token drawn last is queued, but cannot be computed before the program drops or rewinds others.
 //
-// Errors   those of the calls; after one the generator is ended.
+// Errors   those of the calls; after one the generator is ended. invalid-argument: a number of the
+//          options that is out of its range.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "quire/context.h"
+#include "quire/drawing.h"
 #include "quire/sampling.h"
 #include "quire/stop.h"
 
 namespace quire {
 
 struct GenerateOptions {
-  SamplerOptions sampler = {};
-  std::uint32_t token_count_max = 128;
-  bool ignore_stop_tokens = false;           // Go on past tokens that end a text or a turn.
-  std::vector<std::string> stop_texts = {};  // Not shown themselves.
+  double temperature = 0.0;  // 0: the most probable token. At most 1,000,000.
+  std::uint32_t top_k = 0;   // Draw among the k most probable tokens; 0: among all.
+  double top_p = 1.0;        // 0 to 1: among the fewest tokens that hold this share; 1: among all.
+  double min_p = 0.0;        // 0 to 1: of at least this share of the most probable; 0: among all.
+  std::uint64_t seed = 0;
+  std::uint32_t max_tokens = 128;
+  std::vector<std::string> stop = {};  // Texts that end it; they are not shown.
+  bool cut_stop_text = false;          // The context ends with what is shown.
+  bool ignore_stop_tokens = false;     // Go on past tokens that end a text or a turn.
+  // Changes the distribution (the top_k most probable tokens) before a token is drawn from it: sets
+  // probabilities, drops tokens. They need not add up to 1, nor fall.
+  std::function<void(Distribution&)> reshape = {};
+
+  SamplerOptions sampler() const {
+    return {
+        .temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p, .seed = seed};
+  }
 };
 
 // One token, and the text that may be shown now that it is known (often none, see stop.h).
@@ -40,13 +63,22 @@ struct Piece {
   std::uint32_t token = 0;
   float probability = 0.0f;  // Of the full softmax, before temperature and the like.
   std::string text;
+
+  double log_probability() const { return quire::log_probability(probability); }
 };
 
 struct Generation {
-  std::vector<std::uint32_t> prompt;  // All of the context when the generation began.
   std::vector<std::uint32_t> tokens;  // Without the token that ended it.
   std::string text;
   FinishReason finish_reason = FinishReason::Running;
+  // Of all tokens that were drawn, with the one that ended it, in nats.
+  double log_probability = 0.0;
+  std::uint32_t drawn_count = 0;
+
+  // Of a token; 0 where none was drawn.
+  double mean_log_probability() const {
+    return drawn_count == 0 ? 0.0 : log_probability / drawn_count;
+  }
 };
 
 class [[nodiscard("a Generator does nothing until it is awaited or asked for its next()")]]
@@ -54,38 +86,39 @@ Generator {
  public:
   Generator(Context& context, GenerateOptions options)
       : context_(&context),
-        sampler_(options.sampler),
-        rules_({.token_count_max = options.token_count_max,
-                .stop_tokens = options.ignore_stop_tokens ? std::vector<std::uint32_t>{}
-                                                          : context.model().info().stop_tokens,
-                .stop_texts = std::move(options.stop_texts)}) {}
+        options_(std::move(options)),
+        sampler_(options_.sampler()),
+        rules_({.token_count_max = options_.max_tokens,
+                .stop_tokens = options_.ignore_stop_tokens ? std::vector<std::uint32_t>{}
+                                                           : context.model().info().stop_tokens,
+                .stop_texts = options_.stop}) {}
 
   // The next token; nothing when the generation has ended. The token that ends it is given only
   // when text was still held back. If the context was full, that piece repeats the last token.
   Task<std::optional<Piece>> next() {
     if (closed_) co_return std::nullopt;
     closed_ = true;  // Until this step has gone well.
-    co_await context_->append_turns(true);
-    if (answer_.tokens.empty()) answer_.prompt = context_->tokens();
+    co_await begin();
     if (rules_.ended()) {
-      close({});
+      co_await close({});
       co_return std::nullopt;
     }
-    if (!step_) begin_step();
-    Result<DrawnToken> drawn = co_await attempt(*std::exchange(step_, std::nullopt));
+    if (!has_step()) begin_step();
+    Result<DrawnToken> drawn = drawing_ ? co_await attempt(*std::exchange(drawing_, std::nullopt))
+                                        : co_await attempt(drawn_of_reshaped());
     if (is_full(drawn)) {
       rules_.end_at_length();
-      co_return given(close({last_.token, last_.probability, ""}));
+      co_return given(co_await close({last_.token, last_.probability, ""}));
     }
     last_ = co_await std::move(drawn);
+    co_await context_->append(last_.token);
     Piece piece{last_.token, last_.probability, ""};
-    co_await context_->append(piece.token);
-    if (!rules_.accept_token(piece.token)) co_return given(close(std::move(piece)));
-    answer_.tokens.push_back(piece.token);
+    if (!accepts(last_)) co_return given(co_await close(std::move(piece)));
     Future<std::string> bytes = context_->model().detokenize({piece.token});
+    // The device goes on while the text is made and shown, unless the text may be the end.
     if (!rules_.full() && !rules_.watches_text()) begin_step();
-    piece.text = rules_.accept_bytes(co_await std::move(bytes));
-    if (rules_.ended()) co_return close(std::move(piece));
+    piece.text = accept_bytes(co_await std::move(bytes));
+    if (rules_.ended()) co_return co_await close(std::move(piece));
     answer_.text += piece.text;
     closed_ = false;
     co_return piece;
@@ -93,30 +126,149 @@ Generator {
 
   // All of it. Awaiting the generator does the same.
   Task<Generation> collect() && {
-    return each(std::move(*this), [](std::string_view) { return Result<void>(); });
+    return whole(std::move(*this), [](std::string_view) {});
   }
-
   Task<Generation>::Awaiter operator co_await() && {
     return std::move(*this).collect().operator co_await();
   }
 
   // All of it, while each text that may be shown is given to `show` as it comes: a function that
-  // takes a std::string_view and returns a Result<void>, such as session::send.
+  // takes a std::string_view and returns nothing or what can be awaited, such as session::send.
   template <typename Show>
   Task<Generation> stream(Show show) && {
-    return each(std::move(*this), std::move(show));
+    return whole(std::move(*this), std::move(show));
   }
 
   // What was generated so far.
   const Generation& answer() const { return answer_; }
 
  private:
-  template <typename Show>
-  static Task<Generation> each(Generator generator, Show show) {
-    while (std::optional<Piece> piece = co_await generator.next()) {
-      if (!piece->text.empty()) co_await show(std::string_view(piece->text));
+  // While the loop of the host runs: says that the context is out of step if the loop goes before
+  // every token that it queued is known.
+  class LoopWatch {
+   public:
+    explicit LoopWatch(Context& context) : context_(&context) { context.is_looping_ = true; }
+    LoopWatch(const LoopWatch&) = delete;
+    LoopWatch& operator=(const LoopWatch&) = delete;
+    ~LoopWatch() { end(false); }
+    void end(bool all_known) {
+      Context* context = std::exchange(context_, nullptr);
+      if (context == nullptr) return;
+      context->is_looping_ = false;
+      if (!all_known) context->note_dropped_loop();
     }
-    co_return std::move(generator.answer_);
+
+   private:
+    Context* context_;
+  };
+
+  template <typename Show>
+  static Task<Generation> whole(Generator self, Show show) {
+    if (self.uses_host_loop()) {
+      co_await self.begin();
+      Result<detail::HostLoop> loop =
+          detail::HostLoop::start(self.context_->handle(), self.options_.sampler(),
+                                  self.options_.max_tokens, self.stop_tokens());
+      if (loop.ok()) {
+        co_await self.follow(std::move(loop).take(), show);
+        co_return std::move(self.answer_);
+      }
+      // As many loops as the host allows are running; this one is the program's own.
+      if (loop.error().code != ErrorCode::QuotaExceeded) co_await std::move(loop);
+    }
+    while (const std::optional<Piece> piece = co_await self.next()) {
+      co_await show_text(show, piece->text);
+    }
+    co_return std::move(self.answer_);
+  }
+
+  template <typename Show>
+  static Task<> show_text(Show& show, std::string_view text) {
+    if (text.empty()) co_return;
+    if constexpr (std::is_void_v<decltype(show(text))>) {
+      show(text);
+    } else {
+      co_await show(text);
+    }
+  }
+
+  // Nothing between two tokens is the program's business, and no step of its own has begun.
+  bool uses_host_loop() const {
+    return !options_.reshape && !closed_ && !has_step() && answer_.tokens.empty() &&
+           !rules_.ended();
+  }
+  std::vector<std::uint32_t> stop_tokens() const {
+    return options_.ignore_stop_tokens ? std::vector<std::uint32_t>{}
+                                       : context_->model().info().stop_tokens;
+  }
+
+  // The loop of the host, to its end or that of the text.
+  template <typename Show>
+  Task<> follow(detail::HostLoop loop, Show& show) {
+    closed_ = true;
+    LoopWatch watch(*context_);
+    Piece last;
+    detail::LoopEnd end = detail::LoopEnd::NotYet;
+    while (end == detail::LoopEnd::NotYet && !rules_.ended()) {
+      const detail::LoopTokens more = co_await loop.next();
+      end = more.end;
+      for (const DrawnToken& each : more.tokens) {
+        context_->note_drawn(each.token);
+        last = {each.token, each.probability, ""};
+        if (!accepts(each)) break;
+        last.text = accept_bytes(co_await context_->model().detokenize({each.token}));
+        if (rules_.ended()) break;
+        answer_.text += last.text;
+        co_await show_text(show, last.text);
+        last.text.clear();
+      }
+    }
+    if (end == detail::LoopEnd::Length) rules_.end_at_length();
+    loop = {};
+    // What was drawn after a stop text is taken back before the context is used again.
+    watch.end(rules_.reason() != FinishReason::StopText);
+    last = co_await close(std::move(last));
+    co_await show_text(show, last.text);
+  }
+
+  // The turns are tokens, and the numbers of the options are in their range.
+  Task<> begin() {
+    const std::optional<sampling::OutOfRange> wrong = sampling::out_of_range(options_.sampler());
+    if (wrong) {
+      co_await fail(ErrorCode::InvalidArgument,
+                    std::string(wrong->name) + " must be " + wrong->range);
+    }
+    co_await context_->queue_turns(true);
+  }
+
+  bool has_step() const { return drawing_.has_value() || reshaping_.has_value(); }
+  void begin_step() {
+    if (!options_.reshape) {
+      drawing_.emplace(detail::forward_draw(context_->handle(), sampler_));
+    } else {
+      reshaping_.emplace(
+          context_->begin_step(options_.top_k == 0 ? Sampler::kWholeVocabulary : options_.top_k));
+    }
+  }
+  Task<DrawnToken> drawn_of_reshaped() {
+    const Distribution given = co_await *std::exchange(reshaping_, std::nullopt);
+    Distribution reshaped = given;
+    options_.reshape(reshaped);
+    reshaped.keep_if([](std::uint32_t, float probability) { return probability > 0.0f; });
+    if (reshaped.size() == 0 || reshaped.tokens.size() != reshaped.probabilities.size()) {
+      co_await fail(ErrorCode::InvalidArgument, "reshape left no token with a probability above 0");
+    }
+    std::vector<std::size_t> order(reshaped.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      const float first = reshaped.probabilities[a];
+      const float second = reshaped.probabilities[b];
+      return first != second ? first > second : a < b;
+    });
+    std::vector<float> falling;
+    for (const std::size_t each : order) falling.push_back(reshaped.probabilities[each]);
+    const std::uint32_t token = reshaped.tokens[order[sampler_.draw_index(falling)]];
+    co_return DrawnToken{token, given.probability_of(token)};
   }
 
   // The step does not fit the context any more; those before it did. (A context that the program
@@ -131,29 +283,66 @@ Generator {
     return last;
   }
 
-  void begin_step() { step_.emplace(context_->forward_sample(sampler_)); }
+  // False: the token ends it.
+  bool accepts(const DrawnToken& drawn) {
+    answer_.log_probability += drawn.log_probability();
+    answer_.drawn_count += 1;
+    if (!rules_.accept_token(drawn.token)) return false;
+    answer_.tokens.push_back(drawn.token);
+    return true;
+  }
+  std::string accept_bytes(std::string bytes) {
+    std::string shown = rules_.accept_bytes(bytes);
+    if (options_.cut_stop_text) bytes_.push_back(std::move(bytes));
+    return shown;
+  }
 
   // Ends the generation; the piece takes the text that was held back.
-  Piece close(Piece piece) {
+  Task<Piece> close(Piece piece) {
     closed_ = true;
     piece.text += rules_.finish();
     answer_.text += piece.text;
     answer_.finish_reason = rules_.reason();
+    if (options_.cut_stop_text && rules_.reason() == FinishReason::StopText) co_await cut();
     context_->note_answer(answer_.text);
-    return piece;
+    co_return piece;
+  }
+
+  // The context and the answer end with the text that is shown. The token in which it ends gives
+  // way to tokens of its first part.
+  Task<> cut() {
+    std::size_t kept = 0;
+    std::string_view rest = answer_.text;
+    while (kept < bytes_.size() && rest.starts_with(bytes_[kept])) {
+      rest.remove_prefix(bytes_[kept++].size());
+    }
+    const auto count = static_cast<std::uint32_t>(answer_.tokens.size() - kept);
+    co_await context_->rewind(context_->token_count() - count);
+    answer_.tokens.resize(kept);
+    if (rest.empty()) co_return;
+    const std::vector<std::uint32_t> tokens =
+        co_await context_->model().tokenize(rest, {.parse_special = false});
+    co_await context_->append(tokens);
+    answer_.tokens.insert(answer_.tokens.end(), tokens.begin(), tokens.end());
   }
 
   Context* context_;
+  GenerateOptions options_;
   Sampler sampler_;
   StopRules rules_;
-  std::optional<Future<DrawnToken>> step_;
+  std::optional<Future<DrawnToken>> drawing_;  // The step under way,
+  std::optional<Context::Step> reshaping_;     // or that of a distribution that is reshaped.
   DrawnToken last_;
   Generation answer_;
+  std::vector<std::string> bytes_;  // Of each of its tokens, where they may be cut.
   bool closed_ = false;
 };
 
 inline Generator Context::generate(GenerateOptions options) {
   return Generator(*this, std::move(options));
+}
+inline Generator Context::generate() {
+  return generate(GenerateOptions{});
 }
 
 }  // namespace quire

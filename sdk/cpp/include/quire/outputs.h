@@ -1,8 +1,8 @@
 #pragma once
 // What an output embedding says of the next token, besides get_next_dist (forward.h): logits,
-// log-probabilities, entropy, the embedding itself, or a token that the device draws.
+// log-probabilities, entropy, or the embedding itself.
 //
-// Errors   as interface/output.wit and interface/sample.wit say.
+// Errors   as interface/output.wit says.
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -13,7 +13,6 @@
 #include "quire/future.h"
 #include "quire/queue.h"
 #include "quire/result.h"
-#include "quire/sampling.h"
 
 namespace quire {
 
@@ -39,23 +38,6 @@ struct FutureValue<Numbers> {
   }
 };
 
-struct DrawnToken {
-  std::uint32_t token = 0;
-  float probability = 0.0f;  // Of the full softmax, before temperature and the like.
-};
-template <>
-struct FutureValue<DrawnToken> {
-  static Result<DrawnToken> decode(std::span<const std::byte> bytes) {
-    DrawnToken out;
-    if (bytes.size() != sizeof out) {
-      return Error{ErrorCode::Internal,
-                   "a drawn token of " + std::to_string(bytes.size()) + " bytes"};
-    }
-    std::memcpy(&out, bytes.data(), sizeof out);
-    return out;
-  }
-};
-
 // The logits of the whole vocabulary; permission-denied without the operator's grant.
 inline Future<Numbers> get_logits(const Queue& queue, std::int32_t embed) {
   return Future<Numbers>(abi::output::get_logits(queue.handle(), embed));
@@ -74,12 +56,4 @@ inline Future<Numbers> get_entropy(const Queue& queue, std::int32_t embed) {
 inline Future<Numbers> get_embedding(const Queue& queue, std::int32_t embed) {
   return Future<Numbers>(abi::output::get_embedding(queue.handle(), embed));
 }
-// The token that `sampler` would draw from get_next_dist, drawn by the device.
-inline Future<DrawnToken> draw_token(const Queue& queue, std::int32_t embed, Sampler& sampler) {
-  const SamplerOptions& options = sampler.options();
-  return Future<DrawnToken>(abi::sample::draw_token(queue.handle(), embed, options.temperature,
-                                                    sampler.top_k_wanted(), options.top_p,
-                                                    options.min_p, sampler.next_random()));
-}
-
 }  // namespace quire

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "quire/arguments.h"
+#include "quire/generate.h"
 #include "quire/result.h"
 #include "quire/sampling.h"
 
@@ -36,6 +37,14 @@ inline Result<SamplerOptions> sampler_arguments(const Arguments& arguments,
   for (char& each : name) each = each == '_' ? '-' : each;
   return Error{ErrorCode::InvalidArgument,
                "--" + name + " must be " + wrong->range + ", not " + arguments.text(name)};
+}
+
+inline void use_sampler(const SamplerOptions& sampler, GenerateOptions& into) {
+  into.temperature = sampler.temperature;
+  into.top_k = sampler.top_k;
+  into.top_p = sampler.top_p;
+  into.min_p = sampler.min_p;
+  into.seed = sampler.seed;
 }
 
 }  // namespace quire

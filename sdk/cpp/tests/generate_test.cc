@@ -1,0 +1,246 @@
+#include "quire/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fake_host.h"
+#include "quire/branch.h"
+#include "quire/main.h"
+
+namespace quire {
+namespace {
+
+using test::host;
+
+// The model of these tests goes on with the alphabet, or less probably skips a letter; 'z' ends it.
+class GenerateTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    host.reset();
+    host.next = [](const std::vector<std::uint32_t>& seen) {
+      const std::uint32_t next = seen.back() < 'a' || seen.back() > 'z' ? 'a' : seen.back() + 1;
+      std::vector<std::pair<std::uint32_t, float>> out{
+          {next, 0.5f}, {next + 1, 0.3f}, {next + 2, 0.2f}};
+      std::uint32_t beyond = 0;
+      for (auto& [token, probability] : out) {
+        if (token > 'z') token = beyond++ == 0 ? 2 : 'A' + beyond;
+      }
+      return out;
+    };
+  }
+  void TearDown() override { EXPECT_TRUE(host.live_handles().empty()) << "handles were leaked"; }
+
+  // What the host's context holds, computed and queued.
+  static std::string held(const Context& context) {
+    const auto& at = host.contexts.at(context.handle());
+    std::string out(at.computed.begin(), at.computed.end());
+    return out + std::string(at.queued.begin(), at.queued.end());
+  }
+  static std::string known(const Context& context) {
+    return {context.tokens().begin(), context.tokens().end()};
+  }
+  static Task<Context> begun(std::string text) {
+    Context context = co_await Context::create();
+    co_await context.append_text(std::move(text));
+    co_return context;
+  }
+  // The same with next(), token by token.
+  static Task<Generation> stepwise(Context& context, GenerateOptions options) {
+    Generator generator = context.generate(std::move(options));
+    std::string text;
+    while (const std::optional<Piece> piece = co_await generator.next()) text += piece->text;
+    EXPECT_EQ(text, generator.answer().text);
+    co_return generator.answer();
+  }
+};
+
+void expect_same(const Generation& a, const Generation& b) {
+  EXPECT_EQ(a.tokens, b.tokens);
+  EXPECT_EQ(a.text, b.text);
+  EXPECT_EQ(a.finish_reason, b.finish_reason);
+  EXPECT_DOUBLE_EQ(a.log_probability, b.log_probability);
+  EXPECT_EQ(a.drawn_count, b.drawn_count);
+}
+
+TEST_F(GenerateTest, TheHostsLoopTheProgramsOwnAndReshapingGiveTheSame) {
+  const auto program = [](GenerateOptions options) -> Task<> {
+    Context first = co_await begun("q");
+    Context second = co_await begun("q");
+    Context third = co_await begun("q");
+    std::string shown;
+    const Generation whole =
+        co_await first.generate(options).stream([&](std::string_view text) { shown += text; });
+    EXPECT_EQ(shown, whole.text);
+    expect_same(whole, co_await stepwise(second, options));
+    options.reshape = [](Distribution& next) {
+      // The order of the distribution does not matter, nor the sum.
+      std::reverse(next.tokens.begin(), next.tokens.end());
+      std::reverse(next.probabilities.begin(), next.probabilities.end());
+      for (float& each : next.probabilities) each *= 2;
+    };
+    expect_same(whole, co_await third.generate(options).collect());
+    co_await first.flush();  // Takes back what was drawn after a stop text.
+    co_await second.flush();
+    EXPECT_EQ(known(first), known(second));
+    EXPECT_EQ(held(first), held(second));
+    EXPECT_EQ(held(first), known(first));
+  };
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    host.run_ahead = seed % 4;
+    GenerateOptions options{.temperature = seed % 3 * 0.7,
+                            .seed = seed,
+                            .max_tokens = static_cast<std::uint32_t>(seed % 12)};
+    if (seed % 2 == 0) options.stop = {"wx", "y"};
+    options.cut_stop_text = seed % 5 == 0;
+    EXPECT_TRUE(run(program(options)).ok());
+  }
+}
+
+TEST_F(GenerateTest, AFullHostAnswersWithTheProgramsOwnLoop) {
+  host.loop_count_max = 2;
+  const auto program = []() -> Task<> {
+    Context question = co_await begun("m");
+    const std::vector<Branch> branches =
+        co_await question.sample(5, {.temperature = 0.9, .max_tokens = 6});
+    EXPECT_EQ(branches.size(), 5u);
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+      Context alone = co_await begun("m");
+      expect_same(branches[i].answer,
+                  co_await alone.generate({.temperature = 0.9, .seed = i, .max_tokens = 6}));
+    }
+    EXPECT_EQ(known(question), "m");
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(GenerateTest, LogProbabilitiesAreNatsOfAllThatWasDrawn) {
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("w");
+    const Generation answer = co_await context.generate();
+    EXPECT_EQ(answer.text, "xyz");
+    EXPECT_EQ(answer.drawn_count, 4u);
+    EXPECT_NEAR(answer.log_probability, 4 * std::log(0.5), 1e-12);
+    EXPECT_NEAR(answer.mean_log_probability(), std::log(0.5), 1e-12);
+    Context again = co_await begun("w");
+    Generator generator = again.generate();
+    const std::optional<Piece> piece = co_await generator.next();
+    EXPECT_NEAR(piece->log_probability(), std::log(0.5), 1e-12);
+    EXPECT_EQ(Generation().mean_log_probability(), 0.0);
+    const Distribution next = co_await context.next_distribution();
+    EXPECT_NEAR(next.log_probability(1), std::log(0.3), 1e-7);
+    EXPECT_GT(log_probability(0.0f), -70.0);
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(GenerateTest, ReshapeSeesTheDistributionAndDecides) {
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("a");
+    std::size_t seen = 0;
+    const Generation answer = co_await context.generate(
+        {.max_tokens = 4, .reshape = [&](Distribution& next) {
+           seen = next.size();
+           next.keep_if([](std::uint32_t token, float) { return token % 2 == 0; });
+         }});
+    EXPECT_EQ(answer.text, "bdfh");
+    EXPECT_EQ(seen, 3u);
+    EXPECT_NEAR(answer.log_probability, std::log(0.5) + 3 * std::log(0.3), 1e-6);
+    const Result<Generation> none =
+        co_await attempt(context
+                             .generate({.reshape =
+                                            [](Distribution& next) {
+                                              for (float& each : next.probabilities) each = 0.0f;
+                                            }})
+                             .collect());
+    EXPECT_EQ(none.error().text(),
+              "invalid-argument: reshape left no token with a probability above 0");
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(GenerateTest, CuttingTheStopTextEndsTheContextWithWhatIsShown) {
+  // One token ends the word, begins the stop text and goes on after it.
+  host.token_texts = {{200, "lo\nUs"}};
+  host.next = [](const std::vector<std::uint32_t>& seen) {
+    const std::string script = "hel\310er:ab";
+    const std::size_t at = seen.size() - 1;
+    const std::uint32_t token = at < script.size() ? static_cast<std::uint8_t>(script[at]) : 2;
+    return std::vector<std::pair<std::uint32_t, float>>{{token, 1.0f}};
+  };
+  for (const bool by_step : {false, true}) {
+    const auto program = [&]() -> Task<> {
+      Context context = co_await begun(">");
+      GenerateOptions options{.stop = {"\nUser:"}, .cut_stop_text = true};
+      const Generation answer = by_step ? co_await stepwise(context, options)
+                                        : co_await context.generate(options).collect();
+      EXPECT_EQ(answer.text, "hello");
+      EXPECT_EQ(answer.finish_reason, FinishReason::StopText);
+      EXPECT_EQ(answer.tokens, (std::vector<std::uint32_t>{'h', 'e', 'l', 'l', 'o'}));
+      co_await context.append_text("!");
+      co_await context.flush();
+      EXPECT_EQ(held(context), ">hello!");
+      EXPECT_EQ(known(context), ">hello!");
+    };
+    EXPECT_TRUE(run(program()).ok());
+  }
+}
+
+TEST_F(GenerateTest, AContextWhoseGenerationWasDroppedGoesOnWithWhatIsKnown) {
+  host.run_ahead = 3;
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("a");
+    std::string shown;
+    const auto fails = [&](std::string_view text) -> Result<void> {
+      shown += text;
+      if (shown == "bcd") return Error{ErrorCode::Io, "enough"};
+      return {};
+    };
+    const Result<Generation> cut = co_await attempt(context.generate().stream(fails));
+    EXPECT_EQ(cut.error().message, "enough");
+    EXPECT_EQ(known(context), "abcd");
+    EXPECT_GT(held(context).size(), 4u);  // The host went on.
+    co_await context.append_text("!");
+    Context fork = co_await context.fork();
+    EXPECT_EQ(known(fork), "abcd!");
+    EXPECT_EQ(held(fork), "abcd!");
+    EXPECT_EQ((co_await context.flush()).seq_len, 5u);
+    EXPECT_EQ(held(context), "abcd!");
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(GenerateTest, AForkTakenWhileTheHostsLoopRunsHoldsWhatIsKnown) {
+  host.run_ahead = 3;
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("a");
+    std::vector<Context> forks;
+    const auto keep = [&](std::string_view) -> Task<> {
+      if (forks.empty()) forks.push_back(co_await context.fork());
+    };
+    co_await context.generate({.max_tokens = 6}).stream(keep);
+    EXPECT_EQ(known(context), "abcdefg");
+    co_await forks[0].flush();
+    EXPECT_EQ(held(forks[0]), "ab");
+    EXPECT_EQ(held(context), "abcdefg");
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(GenerateTest, NumbersOutOfTheirRangeAreNamed) {
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("a");
+    const Result<Generation> wrong =
+        co_await attempt(context.generate({.temperature = -1}).collect());
+    EXPECT_EQ(wrong.error().text(), "invalid-argument: temperature must be from 0 to 1000000");
+    Generator generator = context.generate({.top_p = 2});
+    const Result<std::optional<Piece>> too = co_await attempt(generator.next());
+    EXPECT_EQ(too.error().text(), "invalid-argument: top_p must be from 0 to 1");
+    EXPECT_EQ(known(context), "a");
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+}  // namespace
+}  // namespace quire
