@@ -3,8 +3,11 @@
 //
 //   #include "quire/quire.h"
 //   using namespace quire;
-//   Task<> program(std::vector<std::string> arguments) { ... }
+//   Task<> program(Options options) { ... }
 //   QUIRE_MAIN(program)
+//
+// The program takes its options, a struct with read(OptionReader&) (options.h), or the words of its
+// command line, a std::vector<std::string>, or nothing.
 //
 // An Error that the program ends in goes to its log as an error, and its number is the exit code of
 // the program; 0 otherwise. The host takes the last error in the log for the reason of the end.
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "quire/event_loop.h"
+#include "quire/options.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
 #include "quire/task.h"
@@ -31,22 +35,75 @@ Result<T> run(Task<T> task) {
   return task.take();
 }
 
+namespace detail {
+
+using Words = std::vector<std::string>;
+
+// The options of a program, read from its command line.
+template <typename Options>
+Result<Options> options_of(const Words& words) {
+  Options options;
+  OptionReader reader;
+  options.read(reader);
+  TRY(reader.parse(words));
+  return options;
+}
+
 template <typename T>
-std::int32_t run_program(Task<T> (*program)(std::vector<std::string>)) {
-  Result<std::vector<std::string>> arguments = runtime::arguments();
-  if (!arguments.ok()) {
-    runtime::log(LogLevel::Failure, arguments.error().text());
-    return static_cast<std::int32_t>(arguments.error().code);
+Result<Task<T>> begun(Task<T> (*program)(), const Words& words) {
+  TRY(OptionReader().parse(words));
+  return program();
+}
+template <typename T, typename Options>
+Result<Task<T>> begun(Task<T> (*program)(Options), Words words) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<Options>, Words>) {
+    return program(std::move(words));
+  } else {
+    return program(TRY(options_of<std::remove_cvref_t<Options>>(words)));
   }
-  const Result<T> outcome = run(program(std::move(arguments).take()));
-  if (outcome.ok()) return 0;
-  runtime::log(LogLevel::Failure, outcome.error().text());
-  return static_cast<std::int32_t>(outcome.error().code);
+}
+
+inline std::int32_t failed(const Error& error) {
+  runtime::log(LogLevel::Failure, error.text());
+  return static_cast<std::int32_t>(error.code);
+}
+
+// For QUIRE_MAIN: the JSON schema of the options of a program, or null where it declares none.
+template <typename T>
+const char* schema_of(Task<T> (*)()) {
+  static const std::string schema = OptionReader().schema();
+  return schema.c_str();
+}
+template <typename T, typename Options>
+const char* schema_of(Task<T> (*)(Options)) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<Options>, Words>) {
+    return nullptr;
+  } else {
+    static const std::string schema = [] {
+      std::remove_cvref_t<Options> options;
+      OptionReader reader;
+      options.read(reader);
+      return reader.schema();
+    }();
+    return schema.c_str();
+  }
+}
+
+}  // namespace detail
+
+template <typename Program>
+std::int32_t run_program(Program* program) {
+  Result<std::vector<std::string>> words = runtime::arguments();
+  if (!words.ok()) return detail::failed(words.error());
+  auto task = detail::begun(program, std::move(words).take());
+  if (!task.ok()) return detail::failed(task.error());
+  const auto outcome = run(std::move(task).take());
+  return outcome.ok() ? 0 : detail::failed(outcome.error());
 }
 
 // A program that sets buffers of its own (setvbuf) may leave text in them.
-template <typename T>
-std::int32_t run_and_flush(Task<T> (*program)(std::vector<std::string>)) {
+template <typename Program>
+std::int32_t run_and_flush(Program* program) {
   const std::int32_t code = run_program(program);
   std::fflush(nullptr);
   return code;
@@ -55,13 +112,18 @@ std::int32_t run_and_flush(Task<T> (*program)(std::vector<std::string>)) {
 }  // namespace quire
 
 #if defined(__wasm__)
-#define QUIRE_EXPORT_RUN __attribute__((export_name("run")))
+#define QUIRE_EXPORT(name) __attribute__((export_name(name)))
 #else
-#define QUIRE_EXPORT_RUN
+#define QUIRE_EXPORT(name)
 #endif
-// `program` is a coroutine function that takes a std::vector<std::string> and returns a Task<>.
-#define QUIRE_MAIN(program)                       \
-  extern "C" QUIRE_EXPORT_RUN std::int32_t run(); \
-  extern "C" std::int32_t run() {                 \
-    return ::quire::run_and_flush(program);       \
+// `program` is a coroutine function. quire_options() is for `quire build`, which writes what it gives
+// to the section quire.options of the module.
+#define QUIRE_MAIN(program)                                             \
+  extern "C" QUIRE_EXPORT("run") std::int32_t run();                    \
+  extern "C" std::int32_t run() {                                       \
+    return ::quire::run_and_flush(program);                             \
+  }                                                                     \
+  extern "C" QUIRE_EXPORT("quire_options") const char* quire_options(); \
+  extern "C" const char* quire_options() {                              \
+    return ::quire::detail::schema_of(program);                         \
   }

@@ -18,6 +18,7 @@
 #include "quire/main.h"
 #include "quire/messaging.h"
 #include "quire/model.h"
+#include "quire/options.h"
 #include "quire/outputs.h"
 #include "quire/pages.h"
 #include "quire/queue.h"
