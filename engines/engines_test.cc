@@ -168,4 +168,57 @@ TEST(Engines, ShieldMarksWhatTheUserWroteAndNotWhatTheTemplateWrote) {
   EXPECT_EQ(answer.offsets, std::vector<std::size_t>{3});
 }
 
+TEST(Engines, GrammarAllowsTheTokensThatContinueItsText) {
+  const std::vector<std::string_view> words = {"a", "b", "ab", "ba", "", "end"};
+  std::vector<quire_bytes> tokens;
+  for (std::string_view word : words) tokens.push_back(bytes_of(word));
+  const std::uint32_t stop = 5;
+  const quire_grammar_vocabulary_parts parts{.tokens = tokens.data(),
+                                             .token_count = tokens.size(),
+                                             .stop_ids = &stop,
+                                             .stop_count = 1,
+                                             .encode = nullptr,
+                                             .encode_context = nullptr};
+  quire_text error{};
+  quire_grammar_vocabulary* vocabulary = nullptr;
+  ASSERT_EQ(quire_grammar_vocabulary_create(&parts, &vocabulary, &error), QUIRE_OK);
+  const quire_grammar_limits limits{.source_bytes_max = 100,
+                                    .grammar_bytes_max = std::size_t{1} << 20,
+                                    .matcher_bytes_max = std::size_t{1} << 20,
+                                    .compile_us_max = 1'000'000,
+                                    .mask_us_max = 20'000};
+  quire_grammar* grammar = nullptr;
+  EXPECT_EQ(quire_grammar_compile(vocabulary, QUIRE_GRAMMAR_REGEX, bytes_of("a("), &limits,
+                                  &grammar, &error),
+            QUIRE_INVALID);
+  EXPECT_EQ(take(error), "regular expression: line 1, column 2: unclosed group");
+  EXPECT_EQ(quire_grammar_compile(vocabulary, QUIRE_GRAMMAR_LARK, bytes_of(std::string(101, ' ')),
+                                  &limits, &grammar, &error),
+            QUIRE_INVALID);
+  EXPECT_EQ(take(error), "the Lark grammar is empty");
+  EXPECT_EQ(quire_grammar_compile(vocabulary, QUIRE_GRAMMAR_LARK, bytes_of(std::string(101, 'a')),
+                                  &limits, &grammar, &error),
+            QUIRE_LIMIT);
+  EXPECT_EQ(take(error), "the Lark grammar has 101 bytes (100 at most)");
+  ASSERT_EQ(quire_grammar_compile(vocabulary, QUIRE_GRAMMAR_REGEX, bytes_of("(ab)+"), &limits,
+                                  &grammar, &error),
+            QUIRE_OK);
+  quire_grammar_vocabulary_delete(vocabulary);
+  quire_matcher* matcher = nullptr;
+  ASSERT_EQ(quire_grammar_matcher(grammar, &matcher, &error), QUIRE_OK);
+  quire_grammar_delete(grammar);
+  std::uint32_t mask = ~0u;
+  ASSERT_EQ(quire_matcher_mask(matcher, &mask, 1, &error), QUIRE_OK);
+  EXPECT_EQ(mask, 0b000101u);
+  const std::uint32_t ab = 2;
+  ASSERT_EQ(quire_matcher_accept(matcher, &ab, 1, &error), QUIRE_OK);
+  ASSERT_EQ(quire_matcher_mask(matcher, &mask, 1, &error), QUIRE_OK);
+  EXPECT_EQ(mask, 0b100101u);
+  EXPECT_TRUE(quire_matcher_may_end(matcher));
+  const std::uint32_t ba = 3;
+  EXPECT_EQ(quire_matcher_accept(matcher, &ba, 1, &error), QUIRE_INVALID);
+  EXPECT_EQ(take(error), "the grammar does not allow token 3 at index 0");
+  quire_matcher_delete(matcher);
+}
+
 }  // namespace

@@ -23,4 +23,4 @@ bench batching --device cpu "$@"
 bench arrival "$@"
 bench calls "$@"
 bench overhead "$@"
-bench launch "$@" build/release/inferlets/text_completion.wasm -- --acknowledge --prompt x
+bench launch "$@" build/release/bench/first_message.wasm -- --prompt x

@@ -12,7 +12,7 @@ import sys
 import generate_interface as interface_files
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ELEMENT_BYTES = {"u8": 1, "u32": 4, "s32": 4, "f32": 4}
+ELEMENT_BYTES = {"u8": 1, "u32": 4, "s32": 4, "f32": 4, "f64": 8}
 HEADER = """\
 // Written by tools/generate_call_table.py from interface/*.wit.
 #pragma once

@@ -18,7 +18,7 @@ PACKAGE = ("quire:core", "1.0.0")
 BINDINGS = "sdk/cpp/include/quire/bindings.h"
 TABLE = "src/application/hostcalls/host_call_table.inc"
 FROZEN = "interface/version_1.txt"
-PROVISIONAL = {"adapter", "constraint", "input-image"}  # No model has them: nobody calls them yet.
+PROVISIONAL = {"adapter", "input-image"}  # No model has them: nobody calls them yet.
 ERRORS = "src/application/hostcalls/error_codes.inc"
 SUSPENDING = {("future", "wait")}  # One call suspends (interface/README.md).
 # What a call costs (docs/reference/README.md): who does the work, and so when its answer can come.
@@ -40,7 +40,8 @@ ALIASES = {
     "future": ("s32", "std::int32_t", "GuestHandle"),
     "address": ("u32", "void*", "GuestAddress"),
 }
-ELEMENTS = {"u8": "std::uint8_t", "u32": "std::uint32_t", "s32": "std::int32_t", "f32": "float"}
+ELEMENTS = {"u8": "std::uint8_t", "u32": "std::uint32_t", "s32": "std::int32_t", "f32": "float",
+            "f64": "double"}
 RESULTS = {"s32", "s64", "handle", "future"}
 CPP_KEYWORDS = set("""alignas alignof and asm auto bool break case catch char class const continue
     decltype default delete do double else enum explicit export extern false float for friend goto

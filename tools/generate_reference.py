@@ -38,12 +38,14 @@ GIVEN = (
     "Embeds& outputs",
     "const std::vector<std::uint32_t>& tokens",
     "const std::vector<std::uint32_t>& positions",
-    "Sampler& sampler",
+    "Drawer& drawer",
     "const Child& child",
     "const http::Exchange& exchange",
     "std::string_view image",
     "std::int32_t grammar",
     "std::int32_t matcher",
+    "std::int32_t rule",
+    "std::int32_t generation",
 )
 
 
@@ -103,7 +105,7 @@ ERRORS = {
     "quota-exceeded": "a limit of the program or of its tenant, which the message names",
     "not-supported": "a call of a trait that the model lacks; a part that the server runs without",
     "no-free-page": "what is to be computed needs a page, and none came free in the time that the server waits",
-    "unavailable": "a context that a generation extends and that only it may change (`sample.generate`)",
+    "unavailable": "a context that a generation extends and that only it may change (`draw.generate`)",
     "cancelled": "the result of a future whose work was given up with what it was for",
 }
 

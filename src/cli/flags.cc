@@ -311,8 +311,6 @@ void InstanceFlags::add_all(CLI::App& app, double cpu_seconds_max, const char* p
       ->allow_extra_args(false);
   app.add_flag("--allow-public-exports", options.may_export_publicly,
                "Let programs export pages that those of other tenants may import");
-  app.add_flag("--allow-logits", options.may_read_logits,
-               "Let programs read the logits of the whole vocabulary (get_logits)");
   app.add_option(
          "--allow-http", options.allow_http,
          "Let programs send HTTP to PATTERN: * (every public host), api.example.com, "
@@ -354,6 +352,50 @@ void SamplingFlags::add_all(CLI::App& app) {
       ->type_name("X")
       ->check(real_within(0.0, 1.0))
       ->capture_default_str();
+  const auto add = [&](const char* name, double& value, double least, double most,
+                       const char* help) {
+    app.add_option(name, value, help)
+        ->type_name("X")
+        ->check(real_within(least, most))
+        ->capture_default_str();
+  };
+  add("--typical-p", options.typical_p, 0.0, 1.0,
+      "Only the most typical tokens that together have this probability");
+  add("--top-n-sigma", options.top_n_sigma, 0.0, 1e6,
+      "Only logits at most X standard deviations below the largest; 0: no limit");
+  add("--xtc-probability", options.xtc_probability, 0.0, 1.0,
+      "How often the most probable choices are left out");
+  add("--xtc-threshold", options.xtc_threshold, 0.0, 1.0,
+      "What --xtc-probability leaves out: choices of at least this probability");
+  add("--dry-multiplier", options.dry_multiplier, 0.0, 1e6,
+      "Penalty for a token that goes on with a repetition (DRY); 0: none");
+  add("--repetition-penalty", options.repetition_penalty, 1e-6, 1e6,
+      "Tokens of the context are less probable by this factor of their logits");
+  add("--presence-penalty", options.presence_penalty, -100.0, 100.0,
+      "Taken from the logit of each token that occurred");
+  add("--frequency-penalty", options.frequency_penalty, -100.0, 100.0,
+      "Taken from the logit of a token for each time it occurred");
+}
+
+void GrammarFlags::add_all(CLI::App& app) {
+  CLI::Option* of_schema =
+      app.add_option("--json-schema", schema, "A file with a JSON Schema that the reply must meet")
+          ->type_name("FILE");
+  CLI::Option* of_regex =
+      app.add_option("--regex", regex, "A regular expression that the whole reply must match")
+          ->type_name("R")
+          ->excludes(of_schema);
+  app.add_option("--grammar", lark, "A file with a grammar in Lark's notation for the reply")
+      ->type_name("FILE")
+      ->excludes(of_schema)
+      ->excludes(of_regex);
+}
+
+GrammarOptions GrammarFlags::finish() const {
+  if (!schema.empty()) return {.kind = GrammarOptions::Kind::JsonSchema, .text = schema};
+  if (!regex.empty()) return {.kind = GrammarOptions::Kind::Regex, .text = regex};
+  if (!lark.empty()) return {.kind = GrammarOptions::Kind::Lark, .text = lark};
+  return {};
 }
 
 void add_json(CLI::App& app, OutputStyle& output) {

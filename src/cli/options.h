@@ -61,6 +61,21 @@ struct SamplingOptions {
   std::uint32_t top_k = 0;  // 0: no limit.
   double top_p = 1.0;
   double min_p = 0.0;
+  double typical_p = 1.0;
+  double top_n_sigma = 0.0;  // 0: no limit.
+  double xtc_probability = 0.0;
+  double xtc_threshold = 0.1;
+  double dry_multiplier = 0.0;
+  double repetition_penalty = 1.0;
+  double presence_penalty = 0.0;
+  double frequency_penalty = 0.0;
+};
+
+// What a reply must be a text of.
+struct GrammarOptions {
+  enum class Kind : std::uint8_t { None, JsonSchema, Regex, Lark };
+  Kind kind = Kind::None;
+  std::string text;  // Of Regex; of the others, a file.
 };
 
 // Where a prompt comes from: a text, or a file; "-" for either is standard input.
@@ -72,6 +87,7 @@ struct PromptSource {
 struct GenerateOptions {
   EngineOptions engine;
   SamplingOptions sampling;
+  GrammarOptions grammar;
   PromptSource prompt;  // Neither: standard input, unless that is a terminal.
   std::uint32_t max_tokens = 128;
   bool ignore_eos = false;
@@ -92,6 +108,7 @@ struct EvalOptions {
 struct ChatOptions {
   EngineOptions engine;
   SamplingOptions sampling;
+  GrammarOptions grammar;
   std::string system;
   PromptSource message;  // Neither: a conversation, a message in each line of standard input.
   std::uint32_t max_tokens = 1024;
@@ -103,7 +120,6 @@ struct InstanceOptions {
   double cpu_seconds_max = 60.0;
   std::uint32_t page_count_max = 0;  // KV pages of an instance; 0: the verb's default.
   std::uint64_t output_bytes_max = std::uint64_t{1} << 30;  // Messages, log and files, in all.
-  bool may_read_logits = false;                             // The logits of the whole vocabulary.
   bool may_export_publicly = false;        // Pages that programs of every tenant may import.
   std::vector<std::string> allow_http;     // Where programs may send HTTP; none: nowhere.
   std::vector<InstanceLimitValue> limits;  // By name; they win over the members above.

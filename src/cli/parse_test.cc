@@ -107,10 +107,10 @@ TEST(Parse, WhatFollowsTwoDashesBelongsToTheProgram) {
 
 TEST(Parse, ServeTakesProgramsAndEveryFlagOfItsContract) {
   const auto options = parsed_as<ServeOptions>(
-      {"serve", "a.wasm",         "programs", "--listen",      "[::1]:0",    "--instances",
-       "7",     "--launch-queue", "9",        "--connections", "8",          "--grace",
-       "0.5",   "--keep",         "3",        "--memory-max",  "1MiB",       "--cpu-seconds-max",
-       "2",     "--allow-logits", "--model",  "tiny",          "--no-store", "--json"});
+      {"serve", "a.wasm",         "programs", "--listen",      "[::1]:0", "--instances",
+       "7",     "--launch-queue", "9",        "--connections", "8",       "--grace",
+       "0.5",   "--keep",         "3",        "--memory-max",  "1MiB",    "--cpu-seconds-max",
+       "2",     "--model",        "tiny",     "--no-store",    "--json"});
   EXPECT_EQ(options.programs, (std::vector<std::string>{"a.wasm", "programs"}));
   EXPECT_EQ(options.listen, "[::1]:0");
   EXPECT_EQ(options.instance_count_max, 7u);
@@ -120,7 +120,6 @@ TEST(Parse, ServeTakesProgramsAndEveryFlagOfItsContract) {
   EXPECT_EQ(options.keep_seconds, 3.0);
   EXPECT_EQ(options.instance.memory_bytes_max, 1u << 20);
   EXPECT_EQ(options.instance.cpu_seconds_max, 2.0);
-  EXPECT_TRUE(options.instance.may_read_logits);
   EXPECT_EQ(options.engine.model, "tiny");
   EXPECT_EQ(options.engine.store_use, StoreUse::Off);
   EXPECT_EQ(options.output, OutputStyle::Json);

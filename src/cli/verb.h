@@ -65,6 +65,12 @@ struct SamplingFlags {
   void add_all(CLI::App& app);
 };
 
+struct GrammarFlags {
+  std::string schema, regex, lark;
+  void add_all(CLI::App& app);
+  GrammarOptions finish() const;
+};
+
 void add_json(CLI::App& app, OutputStyle& output);
 
 // A number from `least` to `most`, in decimal. CLI::Range does not say which flag takes what, lets

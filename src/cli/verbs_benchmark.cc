@@ -217,8 +217,8 @@ Verb add_launch(CLI::App& bench) {
   CLI::App* verb = bench.add_subcommand(
       "launch", "From a request to launch to the program's first message, for many at once");
   verb->add_option("PROGRAM", options.program,
-                   "A module that sends a message before it does anything, as text_completion does "
-                   "with --acknowledge; its arguments follow after \"--\"")
+                   "A module that sends a message before it does anything, as first_message does; "
+                   "its arguments follow after \"--\"")
       ->required();
   verb->add_option("--simultaneous", options.simultaneous, "Launches at once, each by a client")
       ->delimiter(',')
@@ -239,7 +239,7 @@ all launch it; cold-different: each client uploads and launches another one. The
 process, on a free port of 127.0.0.1.
 
 Examples:
-  quire bench launch build/release/inferlets/text_completion.wasm -- --acknowledge --prompt x
+  quire bench launch build/release/bench/first_message.wasm -- --prompt x
   quire bench launch program.wasm --simultaneous 1,896 --programs 0 --json -- --its-flag)");
   return {verb, [state]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());

@@ -150,6 +150,7 @@ Verb add_generate(CLI::App& app) {
     GenerateOptions options;
     EngineFlags engine;
     SamplingFlags sampling;
+    GrammarFlags grammar;
     std::string words;  // The prompt without its flag.
   };
   auto state = std::make_shared<State>();
@@ -174,6 +175,7 @@ Verb add_generate(CLI::App& app) {
       ->capture_default_str();
   verb->add_flag("--ignore-eos", state->options.ignore_eos, "Go on past the end-of-text token");
   state->sampling.add_all(*verb);
+  state->grammar.add_all(*verb);
   state->engine.add_all(*verb);
   add_json(*verb, state->options.output);
   verb->footer(
@@ -184,10 +186,12 @@ Examples:
   quire generate "The capital of France is" --max-tokens 32
   quire generate --prompt-file story.txt
   git diff | quire generate --max-tokens 64
-  quire generate --prompt "Once upon a time" --temperature 0.8 --seed 7 --json)");
+  quire generate --prompt "Once upon a time" --temperature 0.8 --seed 7 --json
+  quire generate "My phone number is" --regex "[0-9]{3}-[0-9]{4}")");
   return {verb, [state, words]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
             state->options.sampling = state->sampling.options;
+            state->options.grammar = state->grammar.finish();
             if (words->count() > 0) state->options.prompt.text = state->words;
             return Request(state->options);
           }};
@@ -198,6 +202,7 @@ Verb add_chat(CLI::App& app) {
     ChatOptions options;
     EngineFlags engine;
     SamplingFlags sampling;
+    GrammarFlags grammar;
   };
   auto state = std::make_shared<State>();
   CLI::App* verb = app.add_subcommand("chat", "Talk to a model; one context holds the history");
@@ -215,6 +220,7 @@ Verb add_chat(CLI::App& app) {
       ->transform(whole_within(1, 1 << 24))
       ->capture_default_str();
   state->sampling.add_all(*verb);
+  state->grammar.add_all(*verb);
   state->engine.add_all(*verb);
   verb->footer(
       R"(Ctrl-C stops a reply, not the chat; Ctrl-D or /quit ends it; /clear forgets the history; /help
@@ -223,10 +229,12 @@ names these.
 Examples:
   quire chat
   quire chat --prompt-file question.txt
-  quire chat --system "Answer in one sentence." "What is a page table?")");
+  quire chat --system "Answer in one sentence." "What is a page table?"
+  quire chat --json-schema person.json "Invent a person.")");
   return {verb, [state]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
             state->options.sampling = state->sampling.options;
+            state->options.grammar = state->grammar.finish();
             return Request(state->options);
           }};
 }

@@ -1,4 +1,4 @@
-// adapter, input-image and constraint: traits that no model here has. Each call says so, whatever
+// adapter and input-image: traits that no model here has. Each call says so, whatever
 // else it is given, and tells a wrong handle where the handle says whose model is asked.
 #include "steps.h"
 
@@ -14,7 +14,6 @@ void program(Harness& t) {
             Handles{t.page}, Handles{}, Bytes{}, 0);
   t.refused("input-image.num-embs-needed", kAbsent, t.model, 224, 224);
   t.refused("input-image.embed-img", kAbsent, t.queue, Handles{t.embed}, "PNG", Tokens{0});
-  t.refused("constraint.compile-grammar", kAbsent, t.model, 1, "a*");
   const std::int32_t handles[] = {0, -1, 12'345'678, t.queue};
   for (const std::int32_t handle : handles) {
     t.refused("adapter.available-adapters", ErrorCode::NotFound, handle, buffer, 64);
@@ -24,20 +23,11 @@ void program(Harness& t) {
     t.refused("input-image.num-embs-needed", ErrorCode::NotFound, handle, 1, 1);
     t.refused("input-image.embed-img", ErrorCode::NotFound, handle == t.queue ? t.model : handle,
               Handles{}, "", Tokens{});
-    t.refused("constraint.compile-grammar", ErrorCode::NotFound, handle, 0, "");
-    t.refused("constraint.create-matcher", kAbsent, handle);
-    t.refused("constraint.fork-matcher", kAbsent, handle);
-    t.refused("constraint.token-mask", kAbsent, handle, buffer, 16);
-    t.refused("constraint.accept-tokens", kAbsent, handle, Tokens{1});
-    t.refused("constraint.roll-back", kAbsent, handle, 1);
-    t.refused("constraint.forced-tokens", kAbsent, handle, buffer, 16);
   }
   // Nothing of what they are given is looked at.
   t.edges("adapter.forward-with-adapter", t.queue, "name", Handles{}, Handles{}, Handles{},
           Handles{}, Bytes{}, 0xFFFF'FFFF);
   t.edges("input-image.embed-img", t.queue, Handles{}, "", Tokens{});
-  t.edges("constraint.compile-grammar", t.model, 0xFFFF'FFFF, "");
-  t.edges("constraint.accept-tokens", 0, Tokens{});
 }
 
 }  // namespace

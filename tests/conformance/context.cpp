@@ -119,13 +119,14 @@ void edits(Harness& t) {
 
   // While the host generates, the context may be read, not changed.
   const std::int32_t busy = computed_context(t, 4);
+  const std::int32_t rule = t.ok("draw.create-rule", t.model, Bytes{});
   const std::int32_t generation =
-      t.ok("sample.generate", busy, 0.0, 0, 1.0, 0.0, 0, 100'000, Tokens{});
+      t.ok("draw.generate", busy, rule, Handles{}, 0, 100'000, Tokens{}, 0, 0);
   t.refused("context.append", ErrorCode::Unavailable, busy, Tokens{1});
   t.refused("context.flush", ErrorCode::Unavailable, busy);
   t.refused("context.rewind", ErrorCode::Unavailable, busy, 1);
   t.refused("context.splice", ErrorCode::Unavailable, busy, busy, 0, 1);
-  give_back(t, {generation, busy});
+  give_back(t, {generation, busy, rule});
 }
 
 void becomes_pages(Harness& t) {

@@ -43,6 +43,10 @@ void tokenizes(Harness& t) {
   t.mistakes("tokenize.detokenize", t.model, Tokens{1, 2}, 0);
   t.edges("tokenize.detokenize", t.model, Tokens{1, 2}, 0);
 
+  t.check(t.result("tokenize.get-token-kinds", t.model, 0, kVocabulary).size() == kVocabulary,
+          "a kind for each");
+  t.refused("tokenize.get-token-kinds", ErrorCode::OutOfRange, t.model, kVocabulary, 1);
+  t.refused("tokenize.get-token-kinds", ErrorCode::NotFound, t.queue, 0, 1);
   const std::string words = t.result("tokenize.get-vocabs", t.model, 0, kVocabulary);
   t.check(words.size() > 4 * kVocabulary, "the whole vocabulary");
   t.result("tokenize.get-vocabs", t.model, kVocabulary - 1, 1);

@@ -1,5 +1,4 @@
-// output: what an output embedding says of the next token. With the grant to read logits
-// ("granted") and without.
+// output: what an output embedding says of the next token.
 #include "steps.h"
 
 namespace quire::conformance {
@@ -9,7 +8,6 @@ constexpr std::uint32_t kLogprobCountMax = 4096;
 
 void program(Harness& t) {
   const std::int32_t out = written_output(t);
-  const bool is_granted = Harness::argument() == "granted";
   const std::string dist = t.result("output.get-next-dist", t.queue, out, 8);
   t.check(number_at<std::uint32_t>(dist, 0) == 8 && dist.size() == 4 + 8 * 8, "there are eight");
   t.check(number_at<std::uint32_t>(t.result("output.get-next-dist", t.queue, out, 0), 0) == 256,
@@ -24,13 +22,27 @@ void program(Harness& t) {
   t.check(t.result("output.get-logprobs", t.queue, out, Tokens{}).size() == 8, "of none, none");
   t.check(number_at<float>(t.result("output.get-entropy", t.queue, out), 8) > 0, "some entropy");
   t.check(t.result("output.get-embedding", t.queue, out).size() == 8 + 4 * 128, "128 numbers");
-  if (is_granted) {
-    t.check(t.result("output.get-logits", t.queue, out).size() == 8 + 4 * kVocabulary,
-            "all logits");
-  } else {
-    t.refused("output.get-logits", ErrorCode::PermissionDenied, t.queue, out);
-  }
+  t.check(t.result("output.get-logits", t.queue, out).size() == 8 + 4 * kVocabulary, "all logits");
 
+  const std::string lists =
+      t.result("output.get-next-dists", t.queue, Handles{out, out}, Tokens{}, 8);
+  t.check(lists == dist + dist, "a list is its parts");
+  Tokens few(kVocabulary / 32, 0);
+  few[1] = 7;
+  t.check(t.result("output.get-next-dists", t.queue, Handles{out}, few, 8).size() == 4 + 3 * 8,
+          "the three that the mask allows");
+  t.refused("output.get-next-dists", ErrorCode::InvalidArgument, t.queue, Handles{out}, Tokens{1},
+            8);
+  t.refused("output.get-next-dists", ErrorCode::InvalidArgument, t.queue, Handles{}, Tokens{}, 8);
+  t.refused("output.get-next-dists", ErrorCode::NotFound, t.queue, Handles{t.queue}, Tokens{}, 8);
+  t.refused("output.get-next-dists", ErrorCode::InvalidArgument, t.queue, Handles{t.embed},
+            Tokens{}, 8);
+  t.check(t.result("output.get-logprobs-of", t.queue, Handles{out, out}, Tokens{1, 1023}).size() ==
+              8 + 8,
+          "a logarithm for each");
+  t.refused("output.get-logprobs-of", ErrorCode::InvalidArgument, t.queue, Handles{out}, Tokens{});
+  t.refused("output.get-logprobs-of", ErrorCode::OutOfRange, t.queue, Handles{out},
+            Tokens{kVocabulary});
   t.refused("output.get-logprobs", ErrorCode::OutOfRange, t.queue, out, Tokens{kVocabulary});
   t.refused("output.get-logprobs", ErrorCode::OutOfRange, t.queue, out, Tokens{1, 0xFFFF'FFFF});
   t.refused("output.get-logprobs", ErrorCode::TooLarge, t.queue, out,
@@ -41,7 +53,7 @@ void program(Harness& t) {
   t.refused("output.get-logprobs", ErrorCode::InvalidArgument, t.queue, t.embed, Tokens{1});
   t.refused("output.get-entropy", ErrorCode::InvalidArgument, t.queue, t.embed);
   t.refused("output.get-embedding", ErrorCode::InvalidArgument, t.queue, t.embed);
-  if (is_granted) t.refused("output.get-logits", ErrorCode::InvalidArgument, t.queue, t.embed);
+  t.refused("output.get-logits", ErrorCode::InvalidArgument, t.queue, t.embed);
   // A pass that failed gives its error to who asks of it.
   const Handles never = pages_of(t, 65);
   const Handles some = embedded(t, 2);

@@ -34,8 +34,8 @@ def runs(folder, port, closed_port):
     grants = ["--allow-http", f"127.0.0.1:{port}", "--allow-http", f"127.0.0.1:{closed_port}"]
     at = f"http://127.0.0.1:{port}"
     store = ["--store", str(folder / "store")]
-    for name in ("absent_traits", "allocate", "forward", "future", "messaging", "models", "queue",
-                 "sample"):
+    for name in ("absent_traits", "allocate", "constraint", "draw", "forward", "future", "messaging",
+                 "models", "queue"):
         yield name, [], [], "", TINY
     yield "context", store, ["store"], "", TINY
     yield "context", [], [], "", TINY
@@ -43,7 +43,6 @@ def runs(folder, port, closed_port):
     yield "input", [], [], "", TINY
     yield "net", grants, [at, f"http://127.0.0.1:{closed_port}/"], "", TINY
     yield "net", [], ["denied"], "", TINY
-    yield "output", ["--allow-logits"], ["granted"], "", TINY
     yield "output", [], [], "", TINY
     yield "runtime", [], ["one"], "", TINY
     yield "session", ["--send-file", str(file)], ["client"], "a line\n", TINY

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "control/harness.h"
+#include "quire/draw_rule.h"
 
 namespace quire::control {
 namespace {
@@ -49,12 +50,14 @@ TEST(Limits, ATokenDrawnFromAFullContextIsKeptAndComputedWhenOthersWereDropped) 
   harness.send(guest.id, ContextAppend{guest.context, count_tokens(4095)}, false);
   std::vector<std::uint32_t> drawn;
   for (const bool is_full : {false, true}) {
-    const FutureId step = harness.send(
-        guest.id, ContextSample{.context = guest.context, .rule = {}, .queues_token = true});
+    const FutureId step =
+        harness.send(guest.id, ContextDraw{.context = guest.context,
+                                           .queues_token = true,
+                                           .draw = {.rule = std::make_shared<const DrawRule>()}});
     harness.run();
-    const Sampled sampled = harness.get<Sampled>(guest.id, step);
-    EXPECT_EQ(sampled.is_full, is_full);
-    drawn.push_back(sampled.drawn.token);
+    const Draws draws = harness.get<Draws>(guest.id, step);
+    EXPECT_EQ(draws.is_full, is_full);
+    drawn.push_back(draws.all.front().token);
   }
   const FutureId flush = harness.send(guest.id, ContextFlush{guest.context});
   harness.run();
@@ -73,9 +76,11 @@ TEST(Limits, ATokenDrawnFromAFullContextIsKeptAndComputedWhenOthersWereDropped) 
   harness.send(other.id, ContextAppend{other.context, {drawn[1]}}, false);
   std::vector<std::uint32_t> next;
   for (const Guest& each : {guest, other}) {
-    const FutureId step = harness.send(each.id, ContextSample{.context = each.context, .rule = {}});
+    const FutureId step = harness.send(
+        each.id,
+        ContextDraw{.context = each.context, .draw = {.rule = std::make_shared<const DrawRule>()}});
     harness.run();
-    next.push_back(harness.get<Sampled>(each.id, step).drawn.token);
+    next.push_back(harness.get<Draws>(each.id, step).all.front().token);
   }
   EXPECT_EQ(next[0], next[1]);
 }

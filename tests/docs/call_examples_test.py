@@ -30,7 +30,7 @@ class CallExamples(unittest.TestCase):
     def test_each_does_what_it_says(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
-                [BUILD / "quire", "run", BUILD / "tests/docs/call_examples.wasm", "--allow-logits", "--model",
+                [BUILD / "quire", "run", BUILD / "tests/docs/call_examples.wasm", "--model",
                  ROOT / "tests/golden/tiny_llama", "--store", pathlib.Path(folder, "store")],
                 capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -7,10 +7,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "inference/handlers/batch_plan.h"
 #include "inference/models/transformer.h"
 #include "inference/weights/safetensors_file.h"
+#include "quire/draw_arithmetic.h"
 #include "support/backend_driver.h"
 #include "support/golden.h"
 
@@ -76,6 +78,38 @@ TEST_P(CpuBackend, TopKIsTheSoftmaxOfTheLogitsCutAndNotRenormalised) {
     EXPECT_EQ(cut.tokens[i], all.tokens[i]);
     const double logit = logits[static_cast<std::size_t>(cut.tokens[i])];
     EXPECT_NEAR(cut.probabilities[i], std::exp(logit / 0.5) / sum_half, 1e-6);
+  }
+}
+
+TEST_P(CpuBackend, DrawsTheTokensThatAProgramDrawsFromItsNumbers) {
+  const auto device = open();
+  const auto mask = std::make_shared<const std::vector<std::uint32_t>>(
+      (device->backend->model().vocabulary_size + 31) / 32, 0x9249'2492u);
+  sampling::Random random(4);
+  DrawScratch scratch;
+  for (std::uint32_t round = 0; round < 30; ++round) {
+    DrawRule rule{.temperature = 1.5, .top_p = 0.98};
+    if (round % 2 == 1) rule.repetition_penalty = 1.3;
+    const auto shared_rule = std::make_shared<const DrawRule>(rule);
+    const double number = random.uniform();
+    const std::vector<TokenId> history = {TokenId{3}, TokenId{40 + round}};
+    Batch batch;
+    add_pass(batch, {}, some_ids(20), {0, 20}, {19, 20});
+    batch.distributions.push_back({.row = 19, .top_k = 5000, .mask = mask});
+    batch.distributions.push_back({.row = 19,
+                                   .kind = DistributionKind::Draw,
+                                   .draw = {shared_rule, number, history},
+                                   .mask = mask});
+    Completion completion = device->run(std::move(batch));
+    std::vector<float> logits = logits_of(completion, 0);
+    const auto& masked = completion.distributions[1].value();
+    const auto token = static_cast<std::uint32_t>(completion.distributions[2].value().tokens[0]);
+    const std::size_t index = sampling::draw_index(masked.probabilities, rule, number, scratch);
+    const auto by_hand = round % 2 == 0
+                             ? static_cast<std::uint32_t>(masked.tokens[index])
+                             : *sampling::draw_token(logits, rule, std::vector{3u, 40 + round},
+                                                     *mask, number, scratch);
+    ASSERT_EQ(token, by_hand) << round;
   }
 }
 

@@ -42,7 +42,7 @@ def main(build, seeds):
         other = pathlib.Path(folder) / OTHER_MODEL
         shutil.copytree(beside.TINY, other)
         store = pathlib.Path(folder) / "store"
-        flags = ["--allow-http", f"127.0.0.1:{port}", "--allow-logits", "--allow-public-exports", "--model", str(other)]
+        flags = ["--allow-http", f"127.0.0.1:{port}", "--allow-public-exports", "--model", str(other)]
         try:
             return run_all(build, seeds, flags, store, f"http://127.0.0.1:{port}/page")
         finally:

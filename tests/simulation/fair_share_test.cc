@@ -38,9 +38,9 @@ class Generator final : public sandbox::FakeGuest {
       const std::int64_t bytes =
           host.call("future", "take", {future_, kBuffer, kBufferBytes}).value;
       EXPECT_GE(bytes, 8);
-      count_ += static_cast<std::uint64_t>(bytes - 8) / 8;
+      count_ += static_cast<std::uint64_t>(bytes - 8) / 16;
     }
-    future_ = host.call("sample", "next-tokens", {generation_, 1}).value;
+    future_ = host.call("draw", "next-draws", {generation_, 1}).value;
     const auto handle = static_cast<std::int32_t>(future_);
     host.put(kFuture, {reinterpret_cast<const char*>(&handle), sizeof handle});
     EXPECT_EQ(host.call("future", "wait", {kFuture, 1, -1}).outcome, CallOutcome::Suspend);
@@ -54,7 +54,9 @@ class Generator final : public sandbox::FakeGuest {
     const std::int64_t context = host.call("context", "create", {queue}).value;
     host.put(kTokens, {reinterpret_cast<const char*>(&first_token_), sizeof first_token_});
     host.call("context", "append", {context, kTokens, 1});
-    generation_ = host.call("sample", "generate", {context, 0, 1, 0, 0, 0, 4000, kTokens, 0}).value;
+    const std::int64_t rule = host.call("draw", "create-rule", {model, kTokens, 0}).value;
+    generation_ =
+        host.call("draw", "generate", {context, rule, 0, 0, 0, 4000, kTokens, 0, 0, 0}).value;
     EXPECT_GT(generation_, 0);
   }
 

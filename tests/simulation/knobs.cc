@@ -30,7 +30,6 @@ void set_limits(lifecycle::InstanceLimits& limits, Dice& dice) {
   limits.cpu_ns_max = 10 * kSecond;
   limits.wall_ns_max = 3'600 * kSecond;
   limits.child_count_max = 6;
-  limits.guest.may_read_logits = true;
   limits.guest.http_grants = {net::parse_http_grant("*.example").value()};
   limits.guest.http.first_byte_ns_max = 5 * kSecond;
   limits.guest.http.idle_ns_max = 5 * kSecond;

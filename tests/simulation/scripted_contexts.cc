@@ -3,6 +3,8 @@
 
 #include "simulation/guest_bytes.h"
 
+#include "quire/draw_rule.h"
+
 namespace quire::simulation {
 namespace {
 
@@ -182,6 +184,25 @@ void ScriptedGuest::expect_top(const char* what, std::int64_t future,
   });
 }
 
+std::int64_t ScriptedGuest::make_rule(double temperature) {
+  if (models_.empty()) return 0;
+  DrawRule rule;
+  rule.temperature = temperature;
+  rule.top_k = 16;
+  rule.top_p = 0.9;
+  const std::vector<std::uint8_t> options = draw_options(rule);
+  const std::int64_t list =
+      put_bytes({reinterpret_cast<const char*>(options.data()), options.size()});
+  const std::int64_t made =
+      call("draw.create-rule", {models_.front(), list, static_cast<std::int64_t>(options.size())});
+  return check("draw.create-rule", made) ? made : 0;
+}
+
+void ScriptedGuest::drop_rule(std::int64_t rule) {
+  check("future.drop", call("future.drop", {rule}));
+  stale_.push_back(static_cast<std::int32_t>(rule));
+}
+
 // Draws a token, or asks what it would be.
 void ScriptedGuest::sample() {
   Context* context = some_context(true);
@@ -189,26 +210,28 @@ void ScriptedGuest::sample() {
   const ContextKey key = key_of(*context);
   const bool is_greedy = !dice_.one_in(4);
   const bool queues = context->content.length() < kTokenCountMax && !dice_.one_in(4);
+  const std::int64_t rule = make_rule(is_greedy ? 0.0 : kSomeTemperature);
+  if (rule == 0) return;
   const std::int64_t future =
-      call("sample.forward-sample",
-           {context->handle, bits(is_greedy ? 0.0 : kSomeTemperature), 16, bits(0.9), bits(0.0),
-            bits(static_cast<double>(dice_.below(1000)) / 1000.0), queues ? kQueuesToken : 0});
+      call("draw.forward-draw",
+           {context->handle, rule, 0, 0, 0, 0,
+            bits(static_cast<double>(dice_.below(1000)) / 1000.0), 0, queues ? kQueuesToken : 0});
+  drop_rule(rule);
   const bool is_compared = is_greedy && context->is_known;
   const std::uint32_t expected = is_compared ? most_probable(context->content) : 0;
   const bool made = expect(
-      "forward-sample", future, Comes::Surely,
+      "forward-draw", future, Comes::Surely,
       [this, key, queues, is_compared, expected](const Taken& taken) {
         const auto found = contexts_.find(key);
         if (found != contexts_.end()) {
           --found->second.pending_count;
           if (queues) found->second.is_changing = false;
         }
-        if (compute_failed("forward-sample", taken)) return;
-        const auto token = value_at<std::uint32_t>(taken.bytes, 0);
-        if (taken.bytes.size() != 8) find("forward-sample gives other than a token");
+        if (compute_failed("forward-draw", taken)) return;
+        const auto token = value_at<std::uint32_t>(taken.bytes, 8);
+        if (taken.bytes.size() != 24) find("forward-draw gives other than a token");
         if (is_compared && token != expected) {
-          find("forward-sample draws " + std::to_string(token) + ", not " +
-               std::to_string(expected));
+          find("forward-draw draws " + std::to_string(token) + ", not " + std::to_string(expected));
         }
         if (queues && found != contexts_.end()) found->second.content.tokens.push_back(token);
       },
@@ -503,12 +526,15 @@ void ScriptedGuest::generate() {
   if (room == 0) return;
   const bool is_greedy = !dice_.one_in(4);
   const std::uint32_t count = dice_.between(1, std::min(room, 12u));
+  const std::int64_t rule = make_rule(is_greedy ? 0.0 : kSomeTemperature);
+  if (rule == 0) return;
   const std::vector<std::uint32_t> stops = {dice_.below(512)};
   const std::int64_t list = put_list(stops);
-  const std::int64_t handle = call(
-      "sample.generate", {context->handle, bits(is_greedy ? 0.0 : kSomeTemperature), 16, bits(0.9),
-                          bits(0.0), static_cast<std::int64_t>(dice_.next() >> 1), count, list, 1});
-  if (!check("sample.generate", handle)) return;
+  const std::int64_t handle =
+      call("draw.generate", {context->handle, rule, 0, 0,
+                             static_cast<std::int64_t>(dice_.next() >> 1), count, list, 1, 0, 0});
+  drop_rule(rule);
+  if (!check("draw.generate", handle)) return;
   context->is_changing = true;
   generations_[next_generation_++] = {.handle = static_cast<std::int32_t>(handle),
                                       .context = key_of(*context),
@@ -524,7 +550,7 @@ void ScriptedGuest::read_generation() {
   if (generation.has_reader) return;
   const std::int64_t count_min = dice_.below(6);
   generation.has_reader = expect(
-      "next-tokens", call("sample.next-tokens", {generation.handle, count_min}), Comes::Surely,
+      "next-draws", call("draw.next-draws", {generation.handle, count_min}), Comes::Surely,
       [this, key = at->first](const Taken& taken) { take_tokens(key, taken); },
       [this, key = at->first] {
         const auto found = generations_.find(key);
@@ -536,7 +562,7 @@ void ScriptedGuest::take_tokens(std::uint32_t key, const Taken& taken) {
   const auto found = generations_.find(key);
   if (found == generations_.end()) {  // Dropped, or its context was.
     if (taken.error && !is_allowed(*taken.error, {ErrorCode::Cancelled})) {
-      find("next-tokens of a generation that was dropped fails otherwise: " + taken.bytes);
+      find("next-draws of a generation that was dropped fails otherwise: " + taken.bytes);
     }
     return;
   }
@@ -550,16 +576,16 @@ void ScriptedGuest::take_tokens(std::uint32_t key, const Taken& taken) {
     check("future.drop", call("future.drop", {handle}));
     stale_.push_back(handle);
   };
-  if (compute_failed("next-tokens", taken)) return end_generation();
+  if (compute_failed("next-draws", taken)) return end_generation();
   const auto end = value_at<std::uint32_t>(taken.bytes, 0);
   const auto count = value_at<std::uint32_t>(taken.bytes, 4);
-  if (taken.bytes.size() != 8 + 8 * std::size_t{count} || (end == 0 && count == 0)) {
-    find("next-tokens gives " + std::to_string(count) + " tokens in " +
+  if (taken.bytes.size() != 8 + 16 * std::size_t{count} || (end == 0 && count == 0)) {
+    find("next-draws gives " + std::to_string(count) + " tokens in " +
          std::to_string(taken.bytes.size()) + " bytes");
     return;
   }
   for (std::uint32_t index = 0; index < count; ++index) {
-    const auto token = value_at<std::uint32_t>(taken.bytes, 8 + 8 * std::size_t{index});
+    const auto token = value_at<std::uint32_t>(taken.bytes, 8 + 16 * std::size_t{index});
     if (generation.is_greedy && token != most_probable(context.content)) {
       find("generate: token " + std::to_string(context.content.length()) +
            " of the context is not what follows");
@@ -573,7 +599,7 @@ void ScriptedGuest::take_tokens(std::uint32_t key, const Taken& taken) {
 void ScriptedGuest::stop_generation() {
   if (generations_.empty()) return;
   const Generation& generation = generations_.begin()->second;
-  expect("stop-generation", call("sample.stop-generation", {generation.handle}), Comes::Surely,
+  expect("stop-generation", call("draw.stop-generation", {generation.handle}), Comes::Surely,
          [this](const Taken& taken) { compute_failed("stop-generation", taken); });
 }
 

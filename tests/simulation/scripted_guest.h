@@ -138,6 +138,9 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   template <typename T>
   std::int64_t put_list(const std::vector<T>& values);
   std::string last_error();
+  // Made for one call or generation, and dropped after it; 0 where there is none.
+  std::int64_t make_rule(double temperature);
+  void drop_rule(std::int64_t rule);
   std::string own_name() const;
   void find(const std::string& what);
 

@@ -88,15 +88,20 @@ void ScriptedGuest::draw_token(std::int32_t queue, std::int32_t embed,
   const bool is_greedy = !dice_.one_in(4);
   std::optional<std::uint32_t> expected;
   if (is_greedy && output) expected = test::top_tokens(*output, kVocabularySize, 1).front();
+  const std::int64_t rule = make_rule(is_greedy ? 0.0 : kDrawTemperature);
+  if (rule == 0) return;
+  const std::int64_t embeds = put_list(std::vector<std::int32_t>{embed});
+  const double number = dice_.below(1000) / 1000.0;
+  const std::int64_t randoms = put_bytes({reinterpret_cast<const char*>(&number), sizeof number});
   const std::int64_t future =
-      call("sample.draw-token", {queue, embed, bits(is_greedy ? 0.0 : kDrawTemperature), 16,
-                                 bits(0.9), bits(0.0), bits(dice_.below(1000) / 1000.0)});
-  expect("draw-token", future, Comes::Surely, [this, expected](const Taken& taken) {
-    if (compute_failed("draw-token", taken)) return;
-    const auto token = value_at<std::uint32_t>(taken.bytes, 0);
-    if (taken.bytes.size() != 8) find("draw-token gives other than a token");
+      call("draw.draw-tokens", {queue, embeds, 1, rule, 0, 0, 0, 0, randoms, 1, 0});
+  drop_rule(rule);
+  expect("draw-tokens", future, Comes::Surely, [this, expected](const Taken& taken) {
+    if (compute_failed("draw-tokens", taken)) return;
+    const auto token = value_at<std::uint32_t>(taken.bytes, 8);
+    if (taken.bytes.size() != 24) find("draw-tokens gives other than a token");
     if (expected && token != *expected) {
-      find("draw-token draws " + std::to_string(token) + ", not " + std::to_string(*expected));
+      find("draw-tokens draws " + std::to_string(token) + ", not " + std::to_string(*expected));
     }
   });
 }

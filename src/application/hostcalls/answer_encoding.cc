@@ -1,6 +1,9 @@
 #include "application/hostcalls/answer_encoding.h"
 
+#include <cstring>
 #include <utility>
+
+#include "base/check.h"
 
 namespace quire::hostcalls {
 namespace {
@@ -17,6 +20,13 @@ std::string encode(const control::NextDistribution& distribution) {
   append(out, &count, 1);
   append(out, distribution.tokens.data(), count);
   append(out, distribution.probabilities.data(), distribution.probabilities.size());
+  return out;
+}
+
+// interface/output.wit: get-next-dists.
+std::string encode(const control::NextDistributions& distributions) {
+  std::string out;
+  for (const control::NextDistribution& each : distributions.all) out += encode(each);
   return out;
 }
 
@@ -141,6 +151,64 @@ std::string encode(const net::HttpHead& head) {
   return out + lines;
 }
 
+void append_head(std::string& out, std::uint32_t end, std::size_t count) {
+  const std::uint32_t head[2] = {end, static_cast<std::uint32_t>(count)};
+  append(out, head, 2);
+}
+
+void append_draw(std::string& out, const control::Drawn& drawn,
+                 std::span<const std::uint32_t> top_tokens,
+                 std::span<const float> top_probabilities) {
+  constexpr std::uint32_t kForced = 1;
+  append(out, &drawn.token, 1);
+  append(out, &drawn.probability, 1);
+  const std::uint32_t record[2] = {drawn.is_forced ? kForced : 0,
+                                   static_cast<std::uint32_t>(top_tokens.size())};
+  append(out, record, 2);
+  for (std::size_t i = 0; i < top_tokens.size(); ++i) {
+    append(out, &top_tokens[i], 1);
+    append(out, &top_probabilities[i], 1);
+  }
+}
+
+std::string encode(const control::Draws& draws) {
+  std::string out;
+  append_head(out, static_cast<std::uint32_t>(draws.end), draws.all.size());
+  const std::size_t top_count = draws.all.empty() ? 0 : draws.top_tokens.size() / draws.all.size();
+  const std::span<const std::uint32_t> tokens(draws.top_tokens);
+  const std::span<const float> probabilities(draws.top_probabilities);
+  for (std::size_t i = 0; i < draws.all.size(); ++i) {
+    append_draw(out, draws.all[i], tokens.subspan(i * top_count, top_count),
+                probabilities.subspan(i * top_count, top_count));
+  }
+  return out;
+}
+
+DrawReader::DrawReader(std::string_view record) : rest_(record.substr(2 * sizeof(std::uint32_t))) {}
+
+template <typename T>
+T DrawReader::take() {
+  T value{};
+  QUIRE_CHECK(rest_.size() >= sizeof value, "the record was written here");
+  std::memcpy(&value, rest_.data(), sizeof value);
+  rest_.remove_prefix(sizeof value);
+  return value;
+}
+
+control::Drawn DrawReader::next(std::vector<std::uint32_t>& top_tokens,
+                                std::vector<float>& top_probabilities) {
+  control::Drawn drawn;
+  drawn.token = take<std::uint32_t>();
+  drawn.probability = take<float>();
+  drawn.is_forced = take<std::uint32_t>() != 0;
+  const auto top_count = take<std::uint32_t>();
+  for (std::uint32_t i = 0; i < top_count; ++i) {
+    top_tokens.push_back(take<std::uint32_t>());
+    top_probabilities.push_back(take<float>());
+  }
+  return drawn;
+}
+
 std::string encode(control::AnswerBody body) {
   std::string out;
   if (auto* text = std::get_if<control::Text>(&body)) {
@@ -151,9 +219,15 @@ std::string encode(control::AnswerBody body) {
     out = encode(*distribution);
   } else if (const auto* values = std::get_if<control::Values>(&body)) {
     out = encode(*values);
-  } else if (const auto* drawn = std::get_if<control::Drawn>(&body)) {
-    append(out, &drawn->token, 1);
-    append(out, &drawn->probability, 1);
+  } else if (const auto* distributions = std::get_if<control::NextDistributions>(&body)) {
+    out = encode(*distributions);
+  } else if (const auto* mask = std::get_if<control::TokenMaskWords>(&body)) {
+    append(out, mask->words.data(), mask->words.size());
+  } else if (const auto* accepted = std::get_if<control::Accepted>(&body)) {
+    const std::uint32_t is_complete = accepted->is_complete ? 1 : 0;
+    append(out, &is_complete, 1);
+  } else if (const auto* kinds = std::get_if<control::TokenKinds>(&body)) {
+    append(out, kinds->all.data(), kinds->all.size());
   } else if (const auto* snapshots = std::get_if<control::Snapshots>(&body)) {
     out = encode(*snapshots);
   } else if (const auto* pages = std::get_if<control::SharedPages>(&body)) {

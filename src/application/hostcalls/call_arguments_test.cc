@@ -16,6 +16,7 @@
 #include "application/net/fake_http_client.h"
 #include "base/random.h"
 #include "base/seeds.h"
+#include "quire/draw_rule.h"
 
 namespace quire::hostcalls {
 namespace {
@@ -84,7 +85,6 @@ class WildGuest {
     GuestLimits limits;
     limits.future_count_max = 64;
     limits.log_bytes_max = 1u << 16;
-    limits.may_read_logits = true;
     limits.http_grants = {net::parse_http_grant("*").value()};
     return limits;
   }
@@ -156,6 +156,12 @@ class WildGuest {
     kMediaType = 7680,
     kFileRecord = 7936,
     kBuffer = 8192,
+    kEmbedTwice = 12'288,
+    kMatchers = 12'352,
+    kTokenMask = 12'416,
+    kRandoms = 12'480,
+    kOptions = 12'544,
+    kGrammarRecord = 12'608,
   };
   static constexpr std::string_view kUrlText = "http://a.example/";
   static constexpr std::string_view kHeaderText = "x: y\n";
@@ -174,6 +180,14 @@ class WildGuest {
     }
     for (std::int64_t i = 0; i < 64; ++i) store(kMask + 4 * i, 0x01010101);
     store(kFutures, future_);
+    for (std::int64_t i = 0; i < 2; ++i) store(kEmbedTwice + 4 * i, read(kEmbeds));
+    store(kMatchers, matcher_);
+    for (std::int64_t i = 0; i < 4; ++i) store(kTokenMask + 4 * i, i == 3 ? 0xf : -1);
+    const double randoms[] = {0.0, 0.25, 0.5, 0.75, 0.999};
+    std::memcpy(memory_.data() + kMarginBytes + kRandoms, randoms, sizeof randoms);
+    const std::vector<std::uint8_t> options = draw_options({.temperature = 0.7, .top_k = 40});
+    option_bytes_ = static_cast<std::int64_t>(options.size());
+    std::memcpy(memory_.data() + kMarginBytes + kOptions, options.data(), options.size());
     const auto put = [&](std::int64_t address, std::string_view text) {
       std::memcpy(memory_.data() + kMarginBytes + address, text.data(), text.size());
     };
@@ -250,21 +264,39 @@ class WildGuest {
         {"output", "get-next-dist", {queue_, read(kEmbeds), 0}},
         {"output", "get-logits", {queue_, read(kEmbeds)}},
         {"output", "get-logprobs", {queue_, read(kEmbeds), kTokens, 4}},
+        {"output", "get-next-dists", {queue_, kEmbedTwice, 2, kTokenMask, 4, 0}},
+        {"output", "get-logprobs-of", {queue_, kEmbedTwice, 2, kTokens, 2}},
+        {"draw", "create-rule", {model_, kOptions, option_bytes_}},
+        {"draw", "forward-draw", {context_, rule_, kMatchers, 1, kTokenMask, 4, bits(0.5), 2, 1}},
+        {"draw", "forward-draw", {context_, rule_, 0, 0, 0, 0, bits(0.5), 0, 0}},
+        {"draw",
+         "draw-tokens",
+         {queue_, kEmbedTwice, 2, rule_, kMatchers, 1, kTokenMask, 4, kRandoms, 2, 3}},
+        {"draw", "verify", {context_, rule_, kMatchers, 1, 0, 0, kTokens, 4, kRandoms, 5, 2, 3}},
+        {"draw", "verify", {context_, rule_, 0, 0, 0, 0, kTokens, 1, kRandoms, 2, 0, 0}},
+        {"draw", "generate", {context_, rule_, kMatchers, 1, 7, 3, kTokens, 1, 2, 0}},
+        {"draw", "next-draws", {generation_, 2}},
+        {"draw", "stop-generation", {generation_}},
+        {"constraint", "compile-grammar", {model_, 1, kText, 16}},
+        {"future", "take", {grammar_future_, kGrammarRecord, 4}},
+        {"constraint", "create-matcher", {read(kGrammarRecord)}},
+        {"constraint", "fork-matcher", {matcher_}},
+        {"constraint", "token-mask", {matcher_}},
+        {"constraint", "accept-tokens", {matcher_, kTokens, 4}},
+        {"constraint", "roll-back", {matcher_, 1}},
+        {"constraint", "forced-tokens", {matcher_, 8}},
+        {"future", "drop", {matcher_}},
+        {"future", "drop", {rule_}},
+        {"future", "drop", {read(kGrammarRecord)}},
         {"output", "get-entropy", {queue_, read(kEmbeds)}},
         {"output", "get-embedding", {queue_, read(kEmbeds)}},
-        {"sample",
-         "draw-token",
-         {queue_, read(kEmbeds), bits(0.7), 40, bits(0.9), bits(0.0), bits(0.5)}},
-        {"sample", "forward-sample", {context_, bits(0.7), 40, bits(0.9), bits(0.0), bits(0.5), 1}},
-        {"sample", "generate", {context_, bits(0.7), 40, bits(0.9), bits(0.0), 7, 3, kTokens, 1}},
-        {"sample", "next-tokens", {generation_, 2}},
-        {"sample", "stop-generation", {generation_}},
         {"future", "drop", {generation_}},
         {"tokenize", "tokenize", {model_, kText, 16, 0}},
         {"tokenize", "detokenize", {model_, kTokens, 4, 0}},
         {"tokenize", "apply-chat-template", {model_, kText, 16}},
         {"tokenize", "tokenize-chat", {model_, kText, 16}},
         {"tokenize", "get-vocabs", {model_, 90, 10}},
+        {"tokenize", "get-token-kinds", {model_, 90, 10}},
         {"models", "model-info", {model_, kBuffer, 64}},
         {"models", "model-name", {model_, kBuffer, 64}},
         {"models", "available-traits", {model_, kBuffer, 64}},
@@ -329,21 +361,24 @@ class WildGuest {
 
   // What needs the most before it hardly ever comes about by chance.
   void tell_a_story() {
-    static constexpr std::string_view kGeneration[] = {
-        "get-model", "create-queue", "create",         "append",
-        "generate",  "next-tokens",  "stop-generation"};
+    static constexpr std::string_view kGeneration[] = {"get-model",  "create-queue",   "create",
+                                                       "append",     "create-rule",    "generate",
+                                                       "next-draws", "stop-generation"};
+    static constexpr std::string_view kDraws[] = {
+        "get-model",      "create-queue",  "create",         "append",    "create-rule",
+        "generate",       "next-draws",    "alloc-emb",      "embed-txt", "create-matcher",
+        "token-mask",     "accept-tokens", "fork-matcher",   "roll-back", "forced-tokens",
+        "get-next-dists", "draw-tokens",   "compile-grammar"};
     static constexpr std::string_view kForward[] = {
-        "get-model", "create-queue",  "alloc-kvpage", "alloc-emb",    "embed-txt",
-        "forward",   "get-next-dist", "get-logits",   "get-logprobs", "draw-token"};
-    const bool is_forward = random_.next() % 2 == 0;
-    for (const std::string_view name : is_forward
-                                           ? std::span<const std::string_view>(kForward)
-                                           : std::span<const std::string_view>(kGeneration)) {
+        "get-model", "create-queue",  "alloc-kvpage", "alloc-emb",   "embed-txt",
+        "forward",   "get-next-dist", "get-logits",   "get-logprobs"};
+    const std::span<const std::string_view> stories[] = {kGeneration, kForward, kDraws};
+    for (const std::string_view name : stories[random_.next() % std::size(stories)]) {
       const std::vector<Tame> calls = tame_calls();
       const auto tame = std::find_if(calls.begin(), calls.end(),
                                      [&](const Tame& each) { return each.name == name; });
       ASSERT_NE(tame, calls.end()) << name;
-      remember(name, call_named(tame->interface, name, tame->arguments));
+      remember(tame->name, call_named(tame->interface, tame->name, tame->arguments));
     }
   }
 
@@ -353,6 +388,9 @@ class WildGuest {
     if (name == "create-queue") queue_ = result;
     if (name == "create") context_ = result;
     if (name == "generate") generation_ = result;
+    if (name == "create-rule") rule_ = result;
+    if (name == "create-matcher") matcher_ = result;
+    if (name == "compile-grammar") grammar_future_ = result;
     if (name == "http-request") exchange_ = result;
     if (name == "subscribe") subscription_ = result;
     if (name == "launch") child_ = result;
@@ -370,7 +408,17 @@ class WildGuest {
                                                             "take",
                                                             "list",
                                                             "pages",
-                                                            "forward-sample",
+                                                            "forward-draw",
+                                                            "draw-tokens",
+                                                            "verify",
+                                                            "next-draws",
+                                                            "get-next-dists",
+                                                            "get-logprobs-of",
+                                                            "get-token-kinds",
+                                                            "token-mask",
+                                                            "accept-tokens",
+                                                            "roll-back",
+                                                            "forced-tokens",
                                                             "next-tokens",
                                                             "next-message",
                                                             "pull",
@@ -457,15 +505,29 @@ class WildGuest {
                std::holds_alternative<control::ContextSplice>(command.body) ||
                std::holds_alternative<control::ContextOpen>(command.body)) {
       body = control::AnswerBody(control::ContextState{.context = {}, .counters = counters()});
-    } else if (std::holds_alternative<control::ContextSample>(command.body)) {
-      body = control::AnswerBody(control::Sampled{{7, 0.5f}, counters()});
+    } else if (const auto* draw = std::get_if<control::ContextDraw>(&command.body)) {
+      body = control::AnswerBody(draws(draw->draw, 1));
+    } else if (const auto* many = std::get_if<control::DrawTokens>(&command.body)) {
+      body = control::AnswerBody(draws(many->draw, many->embeds.size()));
+    } else if (std::holds_alternative<control::CompileGrammar>(command.body)) {
+      body = control::AnswerBody(control::CompiledGrammar{some_grammar()});
+    } else if (const auto* dists = std::get_if<control::GetNextDists>(&command.body)) {
+      body = control::AnswerBody(control::NextDistributions{
+          std::vector<control::NextDistribution>(dists->embeds.size(), {{7}, {0.5f}})});
+    } else if (std::holds_alternative<control::GetTokenMask>(command.body)) {
+      body = control::AnswerBody(control::TokenMaskWords{{1, 2, 3, 4}});
+    } else if (std::holds_alternative<control::AcceptTokens>(command.body)) {
+      body = control::AnswerBody(control::Accepted{true});
+    } else if (std::holds_alternative<control::GetForcedTokens>(command.body)) {
+      body = control::AnswerBody(control::Tokens{{1}});
+    } else if (std::holds_alternative<control::GetTokenKinds>(command.body)) {
+      body = control::AnswerBody(control::TokenKinds{{0, 1, 2}});
     } else if (std::holds_alternative<control::GetLogits>(command.body) ||
                std::holds_alternative<control::GetLogprobs>(command.body) ||
+               std::holds_alternative<control::GetLogprobsOf>(command.body) ||
                std::holds_alternative<control::GetEntropy>(command.body) ||
                std::holds_alternative<control::GetEmbedding>(command.body)) {
       body = control::AnswerBody(control::Values{{1.0f, 2.0f}});
-    } else if (std::holds_alternative<control::DrawToken>(command.body)) {
-      body = control::AnswerBody(control::Drawn{7, 0.5f});
     } else if (std::holds_alternative<control::SnapshotList>(command.body)) {
       body = control::AnswerBody(control::Snapshots{{{"name", 1, 2, 3, 4}}, 4});
     } else if (std::holds_alternative<control::Tokenize>(command.body)) {
@@ -480,6 +542,27 @@ class WildGuest {
       body = control::AnswerBody(control::ListedKeys{{{"key", 7, 5}}, true});
     }
     state_.answer({command.instance, command.future, std::move(body)});
+  }
+
+  // As many tokens as asked for where nothing else is said, or fewer or more with matchers.
+  control::Draws draws(const control::DrawSpec& draw, std::size_t count) {
+    control::Draws out;
+    const std::uint32_t top_count = draw.more == nullptr ? 0 : draw.more->top_count;
+    if (draw.more != nullptr && !draw.more->matchers.empty() && random_.next() % 4 == 0) {
+      out.end = random_.next() % 2 == 0 ? control::DrawEnd::GrammarComplete
+                                        : control::DrawEnd::NoTokenAllowed;
+      count = 0;
+    } else if (draw.more != nullptr && !draw.more->matchers.empty()) {
+      count += random_.next() % 3;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      out.all.push_back({7, 0.5f, random_.next() % 2 == 0});
+      out.top_tokens.insert(out.top_tokens.end(), top_count, 9);
+      out.top_probabilities.insert(out.top_probabilities.end(), top_count, 0.25f);
+    }
+    out.random_count = random_.next() % 2;
+    out.counters = counters();
+    return out;
   }
 
   control::ContextCounters counters() {
@@ -503,6 +586,7 @@ class WildGuest {
   std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0, generation_ = 0, exchange_ = 0,
                subscription_ = 0, child_ = 0;
   std::int64_t file_ = 0, file_future_ = 0;
+  std::int64_t rule_ = 0, matcher_ = 0, grammar_future_ = 0, option_bytes_ = 0;
   std::uint64_t file_offset_ = 0;
 };
 
@@ -527,9 +611,7 @@ TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {
   for (const sandbox::HostFunction& function : host_functions()) {
     const std::string_view module = function.module;
     if (!module.starts_with("quire")) continue;
-    const bool is_absent = module == "quire:core/adapter@1" ||
-                           module == "quire:core/constraint@1" ||
-                           module == "quire:core/input-image@1";
+    const bool is_absent = module == "quire:core/adapter@1" || module == "quire:core/input-image@1";
     const std::string name = std::string(module) + "." + function.name;
     EXPECT_NE(succeeded.contains(name), is_absent) << name;
   }

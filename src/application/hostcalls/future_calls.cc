@@ -70,7 +70,8 @@ Result<std::int32_t> future_take(HostCall& call, GuestHandle future, GuestAddres
   if (bytes > into.size()) return count_result(bytes);  // The future stays.
   if (bytes > 0) std::memcpy(into.data(), record->result_bytes().data(), bytes);
   if (record->purpose == FuturePurpose::Pull) guest.mailbox.future_taken(*record);
-  if (record->child != GuestHandle{}) guest.handles.publish_context(record->child);
+  if (record->child != GuestHandle{}) guest.handles.publish(record->child);
+  if (record->grammar != GuestHandle{}) guest.handles.publish(record->grammar);
   if (record->is_child_taken) guest.send(control::ContextKeep{object(record->child)});
   if (is_http(record->purpose)) guest.http.taken(*record);
   guest.futures.remove(*record);
@@ -150,7 +151,15 @@ Result<std::int32_t> future_drop(HostCall& call, GuestHandle handle) {
     case HandleKind::Exchange:
       guest.http.drop(handle);
       return 0;
+    case HandleKind::Rule:
+    case HandleKind::Grammar:
+      guest.draws.forget(handle);
+      return 0;
+    case HandleKind::Matcher:
+      if (guest.draws.drop_matcher(handle)) guest.send(control::DropMatcher{object(handle)});
+      return 0;
     case HandleKind::ReservedContext:
+    case HandleKind::ReservedGrammar:
     case HandleKind::None:
       break;
   }

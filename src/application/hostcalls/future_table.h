@@ -25,10 +25,14 @@
 #include "base/result.h"
 #include "base/split_limit.h"
 
+namespace quire::control {
+struct DrawExtras;  // control/api/command.h
+}
+
 namespace quire::hostcalls {
 
 // What a command does to the tokens that are queued in its context.
-enum class QueueEffect : std::uint8_t { None, Computes, Samples, Truncates, Rewinds, Splices };
+enum class QueueEffect : std::uint8_t { None, Computes, Draws, Truncates, Rewinds, Splices };
 
 enum class FuturePurpose : std::uint8_t {
   Free,
@@ -77,6 +81,9 @@ struct FutureRecord {
   bool is_child_made = false;    // The control layer has the child even if the command fails.
   bool is_child_queued = false;  // It comes with queued tokens, as many as its answer says.
   bool is_child_taken = false;   // From a snapshot that goes when the guest has the result.
+  GuestHandle grammar{};         // The grammar that comes of it; 0: none.
+  // Of a draw that is not answered: it uses these matchers. Null: none.
+  std::shared_ptr<const control::DrawExtras> extras;
   QueueEffect effect = QueueEffect::None;
   std::uint32_t effect_count = 0;           // Of Truncates, Rewinds (a length) and Splices.
   std::uint64_t covered_tokens = 0;         // Ever queued in `context` before this command.

@@ -4,24 +4,39 @@
 #include <cstring>
 #include <utility>
 
+#include "application/hostcalls/answer_encoding.h"
 #include "application/hostcalls/guest_state.h"
 #include "base/check.h"
+#include "quire/draw_rule.h"
 
 namespace quire::hostcalls {
 
 Result<GuestHandle> GenerationTable::start(GuestHandle context, GenerateOptions options) {
-  TRY(guest_.check_step());
+  TRY(guest_.check_step(0));
   const GuestHandle handle = TRY(guest_.handles.add(HandleKind::Generation, {}));
   Generation& generation = generations_[number(handle)];
   generation.context = context;
   generation.random = sampling::Random(options.seed);
   generation.options = std::move(options);
+  const control::DrawSpec& draw = generation.options.draw;
+  // A greedy draw uses no random number, so those of the seed stay where they are.
+  if (draw.rule->temperature > 0.0) generation.next_random = generation.random.uniform();
+  if (draw.more != nullptr) guest_.draws.use(draw.more->matchers, handle);
   guest_.contexts.at(number(context)).generation = handle;
   step(handle, generation);
   return handle;
 }
 
-void GenerationTable::finish(Generation& generation) {
+// What was not taken is bounded with the most probable tokens that come with it.
+std::size_t GenerationTable::Generation::untaken_count_max() const {
+  const std::uint32_t top_count = options.draw.more == nullptr ? 0 : options.draw.more->top_count;
+  if (top_count == 0) return kUntakenCountMax;
+  return std::min<std::size_t>(kUntakenCountMax, kUntakenTopCountMax / top_count);
+}
+
+void GenerationTable::finish(GuestHandle handle, Generation& generation) {
+  const control::DrawSpec& draw = generation.options.draw;
+  if (draw.more != nullptr) guest_.release_matchers(*draw.more, handle);
   const auto context = guest_.contexts.find(number(generation.context));
   if (context != guest_.contexts.end()) context->second.generation = GuestHandle{};
   generation.context = GuestHandle{};
@@ -38,26 +53,29 @@ void GenerationTable::step(GuestHandle handle, Generation& generation) {
       generation.end = GenerationEnd::Stopped;
     } else if (generation.drawn_count == generation.options.token_count_max) {
       generation.end = GenerationEnd::Length;
-    } else if (generation.untaken.size() < kUntakenCountMax) {
+    } else if (generation.untaken.size() < generation.untaken_count_max()) {
       Result<void> sent = send_step(handle, generation);
       if (!sent.ok()) generation.error = std::move(sent).take_error();
     }
   }
-  if (generation.has_ended() && generation.context != GuestHandle{}) finish(generation);
+  if (generation.has_ended() && generation.context != GuestHandle{}) finish(handle, generation);
   serve_reader(generation);
 }
 
 Result<void> GenerationTable::send_step(GuestHandle handle, Generation& generation) {
-  TRY(guest_.check_step());
+  TRY(guest_.check_step(0));
   const GuestHandle context = generation.context;
   const GuestHandle queue = guest_.contexts.at(number(context)).queue;
   TRY(guest_.handles.find(queue, HandleKind::Queue));
-  control::DrawRule rule = generation.options.rule;
-  if (rule.temperature > 0.0) rule.random = generation.random.uniform();
-  FutureRecord& record =
-      guest_.submit(control::ContextSample{object(context), rule, true}, 0, FuturePurpose::Step);
+  const control::ContextDraw body{
+      .context = object(context),
+      .queues_token = true,
+      .draw = generation.options.draw,
+      .count_max = generation.options.token_count_max - generation.drawn_count,
+      .random = generation.next_random};
+  FutureRecord& record = guest_.submit(body, 0, FuturePurpose::Step);
   record.owner = handle;
-  guest_.note_sample(context, record, true);
+  guest_.note_draw(context, record, true);
   generation.has_step = true;
   return {};
 }
@@ -69,20 +87,40 @@ void GenerationTable::answered(GuestHandle handle, const Result<control::AnswerB
   generation.has_step = false;
   if (generation.has_ended()) return;  // Its context was dropped.
   if (answer.ok()) {
-    const auto& sampled = std::get<control::Sampled>(answer.value());
-    const control::Drawn drawn = sampled.drawn;
-    generation.untaken.push(drawn);
-    ++generation.drawn_count;
-    const std::vector<std::uint32_t>& stops = generation.options.stop_tokens;
-    if (std::find(stops.begin(), stops.end(), drawn.token) != stops.end()) {
-      generation.end = GenerationEnd::StopToken;
-    } else if (sampled.is_full) {
-      generation.end = GenerationEnd::Length;  // No further token could be computed.
-    }
+    note_draws(generation, std::get<control::Draws>(answer.value()));
   } else {
     generation.error = answer.error().copy();
   }
   step(handle, generation);
+}
+
+// Forced tokens come several at a time.
+void GenerationTable::note_draws(Generation& generation, const control::Draws& draws) {
+  const std::vector<std::uint32_t>& stops = generation.options.stop_tokens;
+  const std::size_t top_count = draws.all.empty() ? 0 : draws.top_tokens.size() / draws.all.size();
+  for (std::size_t i = 0; i < draws.all.size(); ++i) {
+    Token token{.drawn = draws.all[i], .top_tokens = {}, .top_probabilities = {}};
+    const auto first = static_cast<std::ptrdiff_t>(i * top_count);
+    const auto last = static_cast<std::ptrdiff_t>((i + 1) * top_count);
+    token.top_tokens.assign(draws.top_tokens.begin() + first, draws.top_tokens.begin() + last);
+    token.top_probabilities.assign(draws.top_probabilities.begin() + first,
+                                   draws.top_probabilities.begin() + last);
+    generation.untaken.push(std::move(token));
+    ++generation.drawn_count;
+  }
+  if (draws.random_count > 0) generation.next_random = generation.random.uniform();
+  const bool is_stopped_by_token =
+      !draws.all.empty() &&
+      std::find(stops.begin(), stops.end(), draws.all.back().token) != stops.end();
+  if (is_stopped_by_token) {
+    generation.end = GenerationEnd::StopToken;
+  } else if (draws.end == control::DrawEnd::GrammarComplete) {
+    generation.end = GenerationEnd::GrammarComplete;
+  } else if (draws.end == control::DrawEnd::NoTokenAllowed) {
+    generation.end = GenerationEnd::NoTokenAllowed;
+  } else if (draws.is_full) {
+    generation.end = GenerationEnd::Length;  // No further token could be computed.
+  }
 }
 
 Result<GuestHandle> GenerationTable::read(GuestHandle handle, std::uint32_t count_min) {
@@ -96,26 +134,20 @@ Result<GuestHandle> GenerationTable::read(GuestHandle handle, std::uint32_t coun
   record.owner = handle;
   const GuestHandle reader = record.handle;
   generation.reader = reader;
-  generation.count_min =
-      std::clamp<std::uint32_t>(count_min, 1, static_cast<std::uint32_t>(kUntakenCountMax));
+  generation.count_min = std::clamp<std::uint32_t>(
+      count_min, 1, static_cast<std::uint32_t>(generation.untaken_count_max()));
   step(handle, generation);
   return reader;
 }
 
-// u32 end, u32 count, (u32 token, f32 probability) x count.
+// A record of draws.
 std::string GenerationTable::take_record(Generation& generation, FutureRecord& record) {
   std::string out;
-  const auto append = [&](const void* from, std::size_t bytes) {
-    out.append(static_cast<const char*>(from), bytes);
-  };
-  const std::uint32_t head[2] = {static_cast<std::uint32_t>(generation.end),
-                                 static_cast<std::uint32_t>(generation.untaken.size())};
-  append(head, sizeof head);
+  append_head(out, static_cast<std::uint32_t>(generation.end), generation.untaken.size());
   record.token_orders.reserve(generation.untaken.size());
   while (!generation.untaken.empty()) {
-    const auto [order, drawn] = generation.untaken.pop();
-    append(&drawn.token, sizeof drawn.token);
-    append(&drawn.probability, sizeof drawn.probability);
+    const auto [order, token] = generation.untaken.pop();
+    append_draw(out, token.drawn, token.top_tokens, token.top_probabilities);
     record.token_orders.push_back(static_cast<std::uint32_t>(order));  // Of at most 2^32 - 1.
   }
   return out;
@@ -141,13 +173,14 @@ void GenerationTable::reader_dropped(const FutureRecord& record) {
     generation.reader = GuestHandle{};
     return;
   }
+  if (record.token_orders.empty()) return;  // It was given an error, or the end alone.
   // What it was given is the next one's.
-  constexpr std::size_t kHeadBytes = 8;
-  std::vector<OrderedQueue<control::Drawn>::Element> given(record.token_orders.size());
+  std::vector<OrderedQueue<Token>::Element> given(record.token_orders.size());
+  DrawReader reader(record.result);
   for (std::size_t i = 0; i < given.size(); ++i) {
+    Token& token = given[i].value;
     given[i].order = record.token_orders[i];
-    std::memcpy(&given[i].value, record.result.data() + kHeadBytes + i * sizeof(control::Drawn),
-                sizeof(control::Drawn));
+    token.drawn = reader.next(token.top_tokens, token.top_probabilities);
   }
   generation.untaken.put_back(std::move(given));
   serve_reader(generation);
@@ -181,7 +214,7 @@ void GenerationTable::drop(GuestHandle handle) {
   Generation& generation = found->second;
   if (!generation.has_ended()) {
     generation.error = Error(ErrorCode::Cancelled, "the generation was dropped");
-    finish(generation);
+    finish(handle, generation);
     serve_reader(generation);
   }
   generations_.erase(found);
@@ -191,9 +224,10 @@ void GenerationTable::drop(GuestHandle handle) {
 void GenerationTable::drop_of(GuestHandle context) {
   const auto record = guest_.contexts.find(number(context));
   if (record == guest_.contexts.end() || record->second.generation == GuestHandle{}) return;
-  Generation& generation = generations_.at(number(record->second.generation));
+  const GuestHandle handle = record->second.generation;
+  Generation& generation = generations_.at(number(handle));
   generation.error = Error(ErrorCode::Cancelled, "the context of the generation was dropped");
-  finish(generation);
+  finish(handle, generation);
   serve_reader(generation);
 }
 
@@ -207,7 +241,13 @@ void GenerationTable::verify() const {
       ++running;
       const GuestState::ContextRecord& context = guest_.contexts.at(number(generation.context));
       QUIRE_CHECK(number(context.generation) == handle, "N1");
-      QUIRE_CHECK(generation.has_step || generation.untaken.size() >= kUntakenCountMax, "N2");
+      const control::DrawSpec& draw = generation.options.draw;
+      QUIRE_CHECK(draw.more == nullptr ||
+                      guest_.draws.is_used(draw.more->matchers,
+                                           GuestHandle{static_cast<std::int32_t>(handle)}),
+                  "N4");
+      QUIRE_CHECK(
+          generation.has_step || generation.untaken.size() >= generation.untaken_count_max(), "N2");
     }
     generation.untaken.verify();
     QUIRE_CHECK(generation.untaken.size() <= 2 * kUntakenCountMax, "N2");

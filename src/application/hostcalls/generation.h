@@ -1,16 +1,17 @@
 #pragma once
-// Generations of one instance: the loop of interface/sample.wit in the host. A step is a
-// ContextSample command whose future the guest never sees; when it is answered the next one is sent
-// at once, so that it is in the next batch and the guest need not run for it.
+// Generations of one instance: the loop of interface/draw.wit in the host. A step is a ContextDraw
+// command whose future the guest never sees; when it is answered the next one is sent at once, so
+// that it is in the next batch and the guest need not run for it.
 //
-// Owns     the rules and the drawn tokens that the guest has not taken.
+// Owns     the random numbers, and the drawn tokens that the guest has not taken.
 // Thread   engine thread only.
-// Errors   what a step answers ends its generation, and is told behind the tokens before it.
+// Errors   what a step answers ends its generation, and is given after the tokens before it.
 //
 // Invariants, all checked by verify():
 //   N1  A generation that has not ended is that of its context; one that has ended is of none.
 //   N2  One that has not ended has a step under way, unless the guest has too many tokens to take.
 //   N3  A reader waits only for tokens that are not there yet.
+//   N4  A generation uses its matchers until it has ended.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,11 +29,18 @@ namespace quire::hostcalls {
 
 class GuestState;
 
-// Numbers of interface/sample.wit: next-tokens.
-enum class GenerationEnd : std::uint32_t { NotYet, StopToken, Length, Stopped };
+// Numbers of interface/draw.wit: next-draws.
+enum class GenerationEnd : std::uint32_t {
+  NotYet,
+  StopToken,
+  Length,
+  Stopped,
+  GrammarComplete,
+  NoTokenAllowed
+};
 
 struct GenerateOptions {
-  control::DrawRule rule;  // But `random`.
+  control::DrawSpec draw;
   std::uint64_t seed = 0;
   std::uint32_t token_count_max = 0;
   std::vector<std::uint32_t> stop_tokens;
@@ -41,6 +49,7 @@ struct GenerateOptions {
 class GenerationTable {
  public:
   static constexpr std::size_t kUntakenCountMax = 4096;
+  static constexpr std::uint32_t kUntakenTopCountMax = 65'536;  // Of the most probable ones.
   static constexpr std::uint32_t kGenerationCountMax = 64;
 
   explicit GenerationTable(GuestState& guest) : guest_(guest) {}
@@ -62,17 +71,24 @@ class GenerationTable {
   void verify() const;
 
  private:
+  struct Token {
+    control::Drawn drawn;
+    std::vector<std::uint32_t> top_tokens;  // The most probable ones where it was drawn.
+    std::vector<float> top_probabilities;
+  };
   struct Generation {
     GuestHandle context{};
     GenerateOptions options;
     sampling::Random random{0};
+    double next_random = 0.0;  // Of the next token that is not forced.
     std::uint32_t drawn_count = 0;
-    OrderedQueue<control::Drawn> untaken;
+    OrderedQueue<Token> untaken;
     bool has_step = false;
     bool is_stopping = false;
     GenerationEnd end = GenerationEnd::NotYet;
     std::optional<Error> error;  // Ended by it.
     bool has_ended() const { return end != GenerationEnd::NotYet || error.has_value(); }
+    std::size_t untaken_count_max() const;
     GuestHandle reader{};  // 0: none waits.
     std::uint32_t count_min = 0;
     std::vector<GuestHandle> stoppers;
@@ -80,7 +96,8 @@ class GenerationTable {
 
   void step(GuestHandle handle, Generation& generation);
   Result<void> send_step(GuestHandle handle, Generation& generation);
-  void finish(Generation& generation);
+  static void note_draws(Generation& generation, const control::Draws& draws);
+  void finish(GuestHandle handle, Generation& generation);
   void serve_reader(Generation& generation);
   static std::string take_record(Generation& generation, FutureRecord& record);
 

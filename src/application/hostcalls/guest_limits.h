@@ -15,7 +15,9 @@ inline constexpr std::uint32_t kArgumentCountMax = 4096;
 struct GuestLimits {
   std::uint32_t future_count_max = 1u << 14;
   std::uint32_t model_handle_count_max = 256;
-  bool may_read_logits = false;                     // The grant for get_logits.
+  std::uint32_t rule_count_max = 256;               // Of interface draw;
+  std::uint32_t grammar_count_max = 64;             // of interface constraint,
+  std::uint32_t matcher_count_max = 256;            // and places in its grammars.
   std::uint32_t text_bytes_max = 1u << 20;          // Of one text, request or message.
   std::uint64_t pending_bytes_max = 64u << 20;      // Arguments of commands not yet answered.
   std::uint32_t queued_token_count_max = 1u << 22;  // Appended to contexts, not yet computed.

@@ -14,6 +14,7 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
       http(parts.http, identity.instance, identity.limits, identity.tenant_gauge, handles, futures),
       output(identity.limits),
       session(identity.limits, output, outbox),
+      draws(handles),
       generations(*this),
       mailbox(parts.broker, identity.instance, identity.tenant, identity.limits, handles, futures),
       children(parts.launcher, identity.instance, identity.limits, handles, futures),
@@ -32,6 +33,10 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
   handles.set_limit(HandleKind::Subscription, identity.limits.subscription_count_max);
   handles.set_limit(HandleKind::Generation, GenerationTable::kGenerationCountMax);
   handles.set_limit(HandleKind::Model, identity.limits.model_handle_count_max);
+  handles.set_limit(HandleKind::Rule, identity.limits.rule_count_max);
+  handles.set_limit(HandleKind::Grammar, identity.limits.grammar_count_max);
+  handles.set_limit(HandleKind::ReservedGrammar, identity.limits.grammar_count_max);
+  handles.set_limit(HandleKind::Matcher, identity.limits.matcher_count_max);
   handles.set_limit(HandleKind::Exchange, identity.limits.http.exchange_count_max);
 }
 
@@ -88,15 +93,24 @@ void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
     note_counters(record.context, state->counters);
     bytes = record.child == GuestHandle{} ? encode(state->counters)
                                           : note_child(record, state->counters);
-  } else if (const auto* sampled = std::get_if<control::Sampled>(&body)) {
-    note_counters(record.context, sampled->counters);
-    bytes = encode(control::AnswerBody(sampled->drawn));
+  } else if (const auto* drawn = std::get_if<control::Draws>(&body)) {
+    note_counters(record.context, drawn->counters);
+    bytes = encode(*drawn);
+  } else if (auto* compiled = std::get_if<control::CompiledGrammar>(&body)) {
+    bytes = note_grammar(record, std::move(*compiled));
   } else if (const auto* forked = std::get_if<control::Forked>(&body)) {
     bytes = note_child(record, forked->counters);
   } else {
     bytes = encode(std::move(body));
   }
   if (futures.admit(record, bytes.size())) futures.make_ready(record, std::move(bytes));
+}
+
+// The result of compile_grammar. The handle stays reserved until the guest takes it.
+std::string GuestState::note_grammar(const FutureRecord& record,
+                                     control::CompiledGrammar compiled) {
+  draws.set_grammar(record.grammar, std::move(compiled.grammar));
+  return encode(record.grammar);
 }
 
 // The result of fork, from_pages, open and take. The child stays reserved until the guest takes it.
@@ -115,6 +129,7 @@ void GuestState::fail_answered(FutureRecord& record, const Error& error) {
     forget_context(record.child);
     record.child = GuestHandle{};
   }
+  if (record.grammar != GuestHandle{}) draws.forget(std::exchange(record.grammar, {}));
   futures.make_failed(record, error);
 }
 
@@ -124,9 +139,12 @@ void GuestState::answer(control::Answer answer) {
   if (record == nullptr) return;  // Dropped while the answer was on its way.
   QUIRE_CHECK(!record->ready, "a command is answered once");
   settle_tokens(*record, answer.body);
+  if (record->extras != nullptr) {
+    release_matchers(*std::exchange(record->extras, nullptr), record->handle);
+  }
   if (record->purpose == FuturePurpose::Step) {
     if (answer.body.ok()) {
-      note_counters(record->context, std::get<control::Sampled>(answer.body.value()).counters);
+      note_counters(record->context, std::get<control::Draws>(answer.body.value()).counters);
     }
     const GuestHandle generation = record->owner;
     futures.remove(*record);
@@ -160,6 +178,15 @@ void GuestState::unqueue_tokens(ContextRecord& context, std::uint64_t count) {
   queued_tokens_ -= fewer;
 }
 
+namespace {
+
+bool queues_token(const control::AnswerBody& answer) {
+  const control::DrawEnd end = std::get<control::Draws>(answer).end;
+  return end != control::DrawEnd::GrammarComplete && end != control::DrawEnd::NoTokenAllowed;
+}
+
+}  // namespace
+
 // Commands of one context are answered in the order in which they were issued, so what is not
 // settled of the tokens before this one was queued when its turn came.
 void GuestState::settle_tokens(const FutureRecord& record,
@@ -171,23 +198,33 @@ void GuestState::settle_tokens(const FutureRecord& record,
     if (!answer.ok()) unqueue_tokens(context, record.effect_count);
     return;
   }
-  // Counted when it was issued, and never drawn.
-  if (!answer.ok() && record.effect == QueueEffect::Samples) unqueue_tokens(context, 1);
-  if (!answer.ok() || record.covered_tokens <= context.settled_tokens) return;
+  if (answer.ok() && record.covered_tokens > context.settled_tokens) {
+    settle_covered(context, record, answer.value());
+  }
+  // The token of a draw was counted when the draw was issued. A draw that failed queues none, and
+  // nor does one that ends where its grammar allows no token.
+  if (record.effect == QueueEffect::Draws && !(answer.ok() && queues_token(answer.value()))) {
+    unqueue_tokens(context, 1);
+  }
+}
+
+// What was queued in front of the command is not queued any more, as far as its effect goes.
+void GuestState::settle_covered(ContextRecord& context, const FutureRecord& record,
+                                const control::AnswerBody& answer) {
   const std::uint64_t queued = record.covered_tokens - context.settled_tokens;
   switch (record.effect) {
     case QueueEffect::None:
     case QueueEffect::Splices:
       break;
     case QueueEffect::Computes:
-    case QueueEffect::Samples:
+    case QueueEffect::Draws:
       unqueue_tokens(context, queued);
       break;
     case QueueEffect::Truncates:
       unqueue_tokens(context, std::min<std::uint64_t>(queued, record.effect_count));
       break;
     case QueueEffect::Rewinds: {
-      const auto* state = std::get_if<control::ContextState>(&answer.value());
+      const auto* state = std::get_if<control::ContextState>(&answer);
       QUIRE_CHECK(state != nullptr, "a rewind is answered with the state of its context");
       const std::uint64_t length = record.effect_count;
       const std::uint64_t left = length - std::min<std::uint64_t>(length, state->counters.seq_len);
@@ -197,18 +234,31 @@ void GuestState::settle_tokens(const FutureRecord& record,
   }
 }
 
-Result<void> GuestState::check_step() const {
-  TRY(check_pending(0));
+Result<void> GuestState::check_step(std::uint64_t bytes) const {
+  TRY(check_pending(bytes));
   TRY(check_queued_tokens(1));
   return check_future_room();
 }
 
-void GuestState::note_sample(GuestHandle context, FutureRecord& record, bool queues_token) {
+void GuestState::note_draw(GuestHandle context, FutureRecord& record, bool queues_token) {
   record.context = context;
-  record.effect = queues_token ? QueueEffect::Samples : QueueEffect::Computes;
+  record.effect = queues_token ? QueueEffect::Draws : QueueEffect::Computes;
   record.covered_tokens = contexts.at(number(context)).issued_tokens;
   // The token counts from now on: nobody may be there to hear that it was drawn.
   if (queues_token) queue_tokens(context, 1);
+}
+
+void GuestState::use_matchers(FutureRecord& record,
+                              std::shared_ptr<const control::DrawExtras> extras) {
+  if (extras == nullptr || extras->matchers.empty()) return;
+  draws.use(extras->matchers, record.handle);
+  record.extras = std::move(extras);
+}
+
+void GuestState::release_matchers(const control::DrawExtras& extras, GuestHandle user) {
+  for (const GuestHandle each : draws.release(extras.matchers, user)) {
+    send(control::DropMatcher{object(each)});
+  }
 }
 
 void GuestState::forget_context(GuestHandle context) {
@@ -303,6 +353,8 @@ void GuestState::end_future(FutureRecord& record) {
     generations.stopper_dropped(record);
   } else if (record.purpose == FuturePurpose::Command) {
     if (pending) send(control::DropFuture{control::FutureId{number(record.handle)}});
+    if (record.extras != nullptr) release_matchers(*record.extras, record.handle);
+    if (record.grammar != GuestHandle{}) draws.forget(record.grammar);
     if (record.child != GuestHandle{}) {  // The guest never learned of the child.
       send(control::ContextDrop{object(record.child)});
       forget_context(record.child);
@@ -337,6 +389,7 @@ void GuestState::verify() const {
   handles.verify();
   futures.verify();
   generations.verify();
+  draws.verify();
   http.verify();
   session.verify();
   mailbox.verify();

@@ -20,6 +20,7 @@
 
 #include "application/hostcalls/call_counts.h"
 #include "application/hostcalls/child_table.h"
+#include "application/hostcalls/draw_table.h"
 #include "application/hostcalls/file_table.h"
 #include "application/hostcalls/future_table.h"
 #include "application/hostcalls/generation.h"
@@ -109,9 +110,13 @@ class GuestState {
             control::FutureId future = control::kNoFuture);
   Result<void> check_queued_tokens(std::uint64_t count) const;
   void queue_tokens(GuestHandle context, std::uint64_t count);
-  // A sampling of a context: room for its command, its future and its token.
-  Result<void> check_step() const;
-  void note_sample(GuestHandle context, FutureRecord& record, bool queues_token);
+  // A draw from a context: room for its command with `bytes` of arguments, its future and its token.
+  Result<void> check_step(std::uint64_t bytes) const;
+  void note_draw(GuestHandle context, FutureRecord& record, bool queues_token);
+  // The matchers of a draw are used from now on: until `record` is answered or dropped.
+  void use_matchers(FutureRecord& record, std::shared_ptr<const control::DrawExtras> extras);
+  // What `user` used them for has ended. Those that were dropped meanwhile go.
+  void release_matchers(const control::DrawExtras& extras, GuestHandle user);
   void forget_context(GuestHandle context);
   void serve_receivers();
   void end_future(FutureRecord& record);  // Undoes what nobody will take any more.
@@ -129,6 +134,7 @@ class GuestState {
   OutputMeter output;
   Outbox outbox;
   SessionBox session;
+  DrawTable draws;
   GenerationTable generations;
   Mailbox mailbox;
   ChildTable children;
@@ -142,8 +148,11 @@ class GuestState {
  private:
   void unqueue_tokens(ContextRecord& context, std::uint64_t count);
   void settle_tokens(const FutureRecord& record, const Result<control::AnswerBody>& answer);
+  void settle_covered(ContextRecord& context, const FutureRecord& record,
+                      const control::AnswerBody& answer);
   void note_counters(GuestHandle context, const control::ContextCounters& counters);
   void apply(FutureRecord& record, control::AnswerBody body);
+  std::string note_grammar(const FutureRecord& record, control::CompiledGrammar compiled);
   std::string note_child(const FutureRecord& record, const control::ContextCounters& counters);
   void fail_answered(FutureRecord& record, const Error& error);
 

@@ -35,6 +35,14 @@ const char* handle_kind_name(HandleKind kind) {
       return "child";
     case HandleKind::File:
       return "file";
+    case HandleKind::Rule:
+      return "rule";
+    case HandleKind::Grammar:
+      return "grammar";
+    case HandleKind::ReservedGrammar:
+      return "grammar being compiled";
+    case HandleKind::Matcher:
+      return "matcher";
   }
   return "unknown";
 }
@@ -75,6 +83,13 @@ const char* limit_name(HandleKind kind) {
       return "child_handle_count_max";
     case HandleKind::File:
       return "file_count_max";
+    case HandleKind::Rule:
+      return "rule_count_max";
+    case HandleKind::Grammar:
+    case HandleKind::ReservedGrammar:
+      return "grammar_count_max";
+    case HandleKind::Matcher:
+      return "matcher_count_max";
   }
   return "handle_count_max";
 }
@@ -151,12 +166,14 @@ void HandleTable::set_payload(GuestHandle handle, std::uint32_t payload) {
   slot->payload = payload;
 }
 
-void HandleTable::publish_context(GuestHandle handle) {
+void HandleTable::publish(GuestHandle handle) {
   auto* slot = const_cast<Slot*>(slot_of(handle));
-  QUIRE_CHECK(slot != nullptr && slot->kind == HandleKind::ReservedContext, "reserved by a fork");
-  slot->kind = HandleKind::Context;
-  --counts_[index(HandleKind::ReservedContext)];
-  ++counts_[index(HandleKind::Context)];
+  QUIRE_CHECK(slot != nullptr, "the handle was reserved for a future");
+  const bool is_grammar = slot->kind == HandleKind::ReservedGrammar;
+  QUIRE_CHECK(is_grammar || slot->kind == HandleKind::ReservedContext, "reserved handles only");
+  --counts_[index(slot->kind)];
+  slot->kind = is_grammar ? HandleKind::Grammar : HandleKind::Context;
+  ++counts_[index(slot->kind)];
 }
 
 void HandleTable::remove(GuestHandle handle) {

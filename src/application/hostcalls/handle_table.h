@@ -49,8 +49,12 @@ enum class HandleKind : std::uint8_t {
   Subscription,
   Child,
   File,
+  Rule,
+  Grammar,
+  ReservedGrammar,  // What a future of compile_grammar will give.
+  Matcher,
 };
-inline constexpr std::size_t kHandleKindCount = 13;
+inline constexpr std::size_t kHandleKindCount = 17;
 const char* handle_kind_name(HandleKind kind);
 
 class HandleTable {
@@ -80,8 +84,9 @@ class HandleTable {
   // Of whatever kind; NotFound when the handle is none of this table's.
   Result<Entry> find_any(GuestHandle handle) const;
   void set_payload(GuestHandle handle, std::uint32_t payload);
-  // The guest takes the handle of a fork's child, which is a context from now on.
-  void publish_context(GuestHandle handle);
+  // The guest takes a handle that was reserved for the result of its future: it is a context, or a
+  // grammar, from now on.
+  void publish(GuestHandle handle);
   // The handle was found before.
   void remove(GuestHandle handle);
 

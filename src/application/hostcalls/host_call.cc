@@ -47,10 +47,11 @@ Result<ModelView> find_queue(const HostCall& call, GuestHandle queue, const char
   return with_trait(model_at(call, entry.model), trait);
 }
 
-Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const ModelView& model) {
+Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const ModelView& model,
+                          const char* what) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < model.description.vocabulary_size) continue;
-    return Error(ErrorCode::OutOfRange, "tokens[" + std::to_string(i) +
+    return Error(ErrorCode::OutOfRange, std::string(what) + "[" + std::to_string(i) +
                                             "]: " + std::to_string(tokens[i]) +
                                             " is not below the vocabulary of " +
                                             std::to_string(model.description.vocabulary_size));

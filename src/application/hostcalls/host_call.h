@@ -144,7 +144,8 @@ struct ModelView {
 ModelView model_at(const HostCall& call, std::uint8_t index);
 Result<ModelView> find_model(const HostCall& call, GuestHandle model, const char* trait);
 Result<ModelView> find_queue(const HostCall& call, GuestHandle queue, const char* trait);
-Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const ModelView& model);
+Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const ModelView& model,
+                          const char* what = "tokens");
 
 // The handles of a list, all of one kind and model; `holes` lets 0 stand for none. TooLarge: more
 // than the instance can hold, or the model's pool has.

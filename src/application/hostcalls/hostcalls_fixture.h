@@ -17,6 +17,23 @@ namespace quire::hostcalls {
 
 inline constexpr std::uint32_t kBuffer = 4096;
 
+// What the control layer answers a draw, with a probability of a half for each token.
+struct DrawnRest {
+  control::DrawEnd end = control::DrawEnd::None;
+  std::uint32_t random_count = 0;
+  std::uint32_t seq_len = 0;
+  bool is_full = false;
+};
+inline control::Draws drawn(const std::vector<std::uint32_t>& tokens, const DrawnRest& rest = {}) {
+  control::Draws draws;
+  for (const std::uint32_t token : tokens) draws.all.push_back({token, 0.5f, false});
+  draws.end = rest.end;
+  draws.random_count = rest.random_count;
+  draws.counters.seq_len = rest.seq_len;
+  draws.is_full = rest.is_full;
+  return draws;
+}
+
 class HostCalls : public testing::Test {
  protected:
   void SetUp() override { restart({}, {}); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,12 @@
 #include "control/api/control_port.h"
 
 namespace quire::hostcalls {
+
+// A grammar that nobody looks into: only its address counts.
+inline std::shared_ptr<const inference::Grammar> some_grammar() {
+  const auto owner = std::make_shared<char>();
+  return {owner, reinterpret_cast<const inference::Grammar*>(owner.get())};
+}
 
 class RecordingControl final : public control::ControlPort {
  public:
@@ -25,7 +32,7 @@ class RecordingControl final : public control::ControlPort {
     model.context_length = 1024;
     model.embedding_width = 8;
     model.stop_ids = {2, 3};
-    model.traits = {"allocate", "forward", "input_text", "tokenize", "output_text"};
+    model.traits = {"allocate", "forward", "input_text", "tokenize", "output_text", "constraint"};
     model.has_chat_template = true;
     model.add_bos = true;
     models_.push_back(model);

@@ -186,9 +186,11 @@ Result<std::int32_t> tokenize_detokenize(HostCall& call, GuestHandle handle,
                      bytes);
 }
 
-Result<std::int32_t> tokenize_get_vocabs(HostCall& call, GuestHandle handle, std::uint32_t first,
-                                         std::uint32_t count) {
-  const ModelView model = TRY(find_model(call, handle, "tokenize"));
+namespace {
+
+// A part of the vocabulary that one call asks for.
+Result<void> check_vocabulary_range(const ModelView& model, std::uint32_t first,
+                                    std::uint32_t count) {
   const std::uint32_t size = model.description.vocabulary_size;
   if (count == 0 || count > kVocabularyCountMax) {
     return Error(ErrorCode::OutOfRange, "count: " + std::to_string(count) + " tokens; 1 to " +
@@ -199,7 +201,23 @@ Result<std::int32_t> tokenize_get_vocabs(HostCall& call, GuestHandle handle, std
                                             std::to_string(std::uint64_t{first} + count) +
                                             " of a vocabulary of " + std::to_string(size));
   }
+  return {};
+}
+
+}  // namespace
+
+Result<std::int32_t> tokenize_get_vocabs(HostCall& call, GuestHandle handle, std::uint32_t first,
+                                         std::uint32_t count) {
+  const ModelView model = TRY(find_model(call, handle, "tokenize"));
+  TRY(check_vocabulary_range(model, first, count));
   return submit_text(call, control::GetVocabulary{model.index, first, count}, 0);
+}
+
+Result<std::int32_t> tokenize_get_token_kinds(HostCall& call, GuestHandle handle,
+                                              std::uint32_t first, std::uint32_t count) {
+  const ModelView model = TRY(find_model(call, handle, "tokenize"));
+  TRY(check_vocabulary_range(model, first, count));
+  return submit_text(call, control::GetTokenKinds{model.index, first, count}, 0);
 }
 
 Result<std::int32_t> tokenize_apply_chat_template(HostCall& call, GuestHandle model,

@@ -3,12 +3,15 @@
 #include <utility>
 
 #include "application/hostcalls/calls.h"
+#include "application/hostcalls/draw_arguments.h"
 
 namespace quire::hostcalls {
 namespace {
 
 constexpr std::uint32_t kTopKDefault = 256;
 constexpr std::uint32_t kLogprobCountMax = 4096;
+// Tokens of all distributions of one get-next-dists: 32 MiB of results.
+constexpr std::uint64_t kDistributionTokenCountMax = 1u << 22;
 
 }  // namespace
 
@@ -37,13 +40,29 @@ Result<std::int32_t> output_get_next_dist(HostCall& call, GuestHandle queue, Gue
                                  .top_k = std::min(wanted, model.description.vocabulary_size)});
 }
 
+Result<std::int32_t> output_get_next_dists(HostCall& call, GuestHandle queue,
+                                           GuestList<std::int32_t> list,
+                                           GuestList<std::uint32_t> mask, std::uint32_t top_k) {
+  const ModelView model = TRY(find_queue(call, queue, "output_text"));
+  control::GetNextDists body{.queue = object(queue), .embeds = {}, .mask = nullptr};
+  body.embeds = TRY(read_embeds(call, list, model));
+  body.mask = TRY(read_mask(call, mask, model));
+  body.top_k = std::min(top_k == 0 ? kTopKDefault : top_k, model.description.vocabulary_size);
+  const std::uint64_t token_count = std::uint64_t{body.top_k} * body.embeds.size();
+  if (token_count > kDistributionTokenCountMax) {
+    return Error(ErrorCode::TooLarge, std::to_string(body.embeds.size()) + " distributions of " +
+                                          std::to_string(body.top_k) + " tokens are " +
+                                          std::to_string(token_count) + " tokens; at most " +
+                                          std::to_string(kDistributionTokenCountMax) +
+                                          " are allowed in one read");
+  }
+  const std::uint64_t bytes = body.embeds.size() * sizeof(control::ObjectId) +
+                              std::uint64_t{mask.count} * sizeof(std::uint32_t);
+  return submit_output(call, std::move(body), bytes);
+}
+
 Result<std::int32_t> output_get_logits(HostCall& call, GuestHandle queue, GuestHandle embed) {
   TRY(check_output(call, queue, embed));
-  if (!call.guest.identity.limits.may_read_logits) {
-    return Error(ErrorCode::PermissionDenied,
-                 "get_logits needs a grant of the operator (quire run --allow-logits); "
-                 "get_next_dist and get_logprobs need none");
-  }
   return submit_output(call, control::GetLogits{object(queue), object(embed)});
 }
 
@@ -59,6 +78,24 @@ Result<std::int32_t> output_get_logprobs(HostCall& call, GuestHandle queue, Gues
   const std::uint64_t bytes = tokens.size() * sizeof(std::uint32_t);
   return submit_output(call, control::GetLogprobs{object(queue), object(embed), std::move(tokens)},
                        bytes);
+}
+
+Result<std::int32_t> output_get_logprobs_of(HostCall& call, GuestHandle queue,
+                                            GuestList<std::int32_t> list,
+                                            GuestList<std::uint32_t> token_list) {
+  const ModelView model = TRY(find_queue(call, queue, "output_text"));
+  control::GetLogprobsOf body{.queue = object(queue), .embeds = {}, .tokens = {}};
+  body.embeds = TRY(read_embeds(call, list, model));
+  if (token_list.count != body.embeds.size()) {
+    return Error(ErrorCode::InvalidArgument, "tokens: " + std::to_string(token_list.count) +
+                                                 " given, " + std::to_string(body.embeds.size()) +
+                                                 " are needed: one for each embed");
+  }
+  body.tokens = TRY(call.memory.read(token_list, "tokens"));
+  TRY(check_tokens(body.tokens, model));
+  const std::uint64_t bytes =
+      body.embeds.size() * (sizeof(control::ObjectId) + sizeof(std::uint32_t));
+  return submit_output(call, std::move(body), bytes);
 }
 
 Result<std::int32_t> output_get_entropy(HostCall& call, GuestHandle queue, GuestHandle embed) {

@@ -21,8 +21,7 @@ bool gives_next_token(const control::Answer& answer) {
   if (!answer.body.ok()) return false;
   const control::AnswerBody& body = answer.body.value();
   return std::holds_alternative<control::NextDistribution>(body) ||
-         std::holds_alternative<control::Sampled>(body) ||
-         std::holds_alternative<control::Drawn>(body) ||
+         std::holds_alternative<control::Draws>(body) ||
          std::holds_alternative<control::Values>(body);
 }
 

@@ -5,13 +5,23 @@
 // of the right kind, numbers finite); the controller resolves ObjectIds and answers NotFound for
 // one that no longer exists. Commands of one queue take effect in the order they were submitted.
 // A command with a future is answered exactly once, unless its instance ends first.
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "base/result.h"
 #include "control/api/types.h"
+
+namespace quire {
+struct DrawRule;  // quire/draw_rule.h
+}
+namespace quire::inference {
+class Grammar;  // inference/api/grammar.h
+enum class GrammarKind : std::uint8_t;
+}  // namespace quire::inference
 
 namespace quire::control {
 
@@ -74,6 +84,9 @@ struct ImportPages { ObjectId queue{}; std::string name; std::vector<ObjectId> p
 struct UnexportPages { std::string name; };
 struct ListExports {};
 
+// Bit i % 32 of word i / 32: token i may come. Null: every token.
+using TokenMask = std::shared_ptr<const std::vector<std::uint32_t>>;
+
 struct GetNextDist {
   ObjectId queue{};
   ObjectId embed{};
@@ -83,29 +96,59 @@ struct GetNextDist {
 // Other forms of the same: interface/output.wit.
 struct GetLogits { ObjectId queue{}; ObjectId embed{}; };
 struct GetLogprobs { ObjectId queue{}; ObjectId embed{}; std::vector<std::uint32_t> tokens; };
+// One read for a list. Of the first, probabilities are over the tokens of the mask alone.
+struct GetNextDists {
+  ObjectId queue{};
+  std::vector<ObjectId> embeds;
+  TokenMask mask;
+  std::uint32_t top_k = 256;
+};
+struct GetLogprobsOf {
+  ObjectId queue{};
+  std::vector<ObjectId> embeds;
+  std::vector<std::uint32_t> tokens;              // tokens[i] at embeds[i].
+};
 struct GetEntropy { ObjectId queue{}; ObjectId embed{}; };
 struct GetEmbedding { ObjectId queue{}; ObjectId embed{}; };
 
-// How the device draws a token: as quire/sampling.h does, which says what the numbers mean.
-struct DrawRule {
-  double temperature = 0.0;
-  std::uint32_t top_k = 256;                      // Of the full softmax; more are never looked at.
-  double top_p = 1.0;
-  double min_p = 0.0;
-  double random = 0.0;                            // In [0, 1).
+// How tokens are drawn: interface/draw.wit. `rule` and `more` are shared, since they are the same for
+// many commands.
+struct DrawExtras {
+  std::vector<ObjectId> matchers;
+  TokenMask mask;
+  std::uint32_t top_count = 0;
+  bool forces_tokens = true;
+  // Of ContextDraw alone: tokens are drawn until one of these, and so many at most (0: any number).
+  std::vector<std::uint32_t> stop_tokens;
 };
-struct DrawToken { ObjectId queue{}; ObjectId embed{}; DrawRule rule{}; };
+struct DrawSpec {
+  std::shared_ptr<const DrawRule> rule{};         // Checked.
+  std::shared_ptr<const DrawExtras> more{};       // Null: none of it.
+};
+struct Drafts {
+  std::vector<std::uint32_t> tokens;
+  std::vector<double> randoms;                    // As many.
+};
+struct DrawTokens {
+  ObjectId queue{};
+  std::vector<ObjectId> embeds;
+  DrawSpec draw{};
+  std::vector<double> randoms;                    // One for each embed, in [0, 1).
+};
+// Computes what is queued, and drafts after it, and draws a token at each place in the same step.
+struct ContextDraw {
+  ObjectId context{};
+  bool queues_token = false;                      // In the context, before what is issued after it.
+  DrawSpec draw{};
+  std::uint32_t count_max = 0;                    // Tokens to be drawn; 0: any number.
+  double random = 0.0;                            // Of the first token that is not forced,
+  std::shared_ptr<const Drafts> drafts{};         // and of those after it. Null: none.
+};
 
 struct ContextCreate { ObjectId context{}; ObjectId queue{}; };
 struct ContextAppend { ObjectId context{}; std::vector<std::uint32_t> tokens; };
 struct ContextFlush { ObjectId context{}; };
 struct ContextForward { ObjectId context{}; std::vector<ObjectId> output_embeds; };
-// Computes what is queued and draws the token behind it in the same step.
-struct ContextSample {
-  ObjectId context{};
-  DrawRule rule{};
-  bool queues_token = false;                      // In the context, before what is issued behind it.
-};
 struct ContextFork { ObjectId context{}; ObjectId child{}; };
 // Truncate: the last `count` tokens of queue and tail go. Rewind: the context ends at `count`
 // tokens. The others are the published operations on working pages.
@@ -170,6 +213,23 @@ struct ApplyChatTemplate { ModelIndex model{}; std::string request; bool tokens 
 // Tokens [first, first + count) of the model's vocabulary.
 struct GetVocabulary { ModelIndex model{}; std::uint32_t first = 0; std::uint32_t count = 0; };
 
+// What each of those tokens is.
+struct GetTokenKinds { ModelIndex model{}; std::uint32_t first = 0; std::uint32_t count = 0; };
+
+struct CompileGrammar { ModelIndex model{}; inference::GrammarKind kind{}; std::string source; };
+// Matchers: interface/constraint.wit. What acts on one takes effect in the order of issue, draws too.
+struct CreateMatcher {
+  ObjectId matcher{};
+  ModelIndex model{};
+  std::shared_ptr<const inference::Grammar> grammar;
+};
+struct ForkMatcher { ObjectId matcher{}; ObjectId child{}; };
+struct AcceptTokens { ObjectId matcher{}; std::vector<std::uint32_t> tokens; };
+struct RollBackMatcher { ObjectId matcher{}; std::uint32_t count = 0; };
+struct GetTokenMask { ObjectId matcher{}; };
+struct GetForcedTokens { ObjectId matcher{}; std::uint32_t count_max = 0; };
+struct DropMatcher { ObjectId matcher{}; };
+
 // Values of the tenant by key: interface/store.wit. `expected`: -1 any version or none, 0 none.
 struct PutValue { std::string key; std::string value; std::int64_t expected = -1; };
 struct GetValue { std::string key; };
@@ -184,13 +244,15 @@ using CommandVariant =
     std::variant<CreateQueue, DestroyQueue, SetQueuePriority, Synchronize, AllocPages, DeallocPages,
                  AllocEmbeds, DeallocEmbeds, EmbedText, Forward, MaskPage, CopyPage, ExportPages,
                  ImportPages, UnexportPages, ListExports, GetNextDist, GetLogits, GetLogprobs,
-                 GetEntropy, GetEmbedding, DrawToken,
-                 ContextCreate, ContextAppend, ContextFlush, ContextForward, ContextSample, ContextFork,
+                 GetEntropy, GetEmbedding, GetNextDists, GetLogprobsOf, DrawTokens,
+                 ContextCreate, ContextAppend, ContextFlush, ContextForward, ContextDraw, ContextFork,
                  ContextEdit, ContextDropRange, ContextSplice, ContextHint, ContextBeyond, ContextSave, ContextOpen,
                  ContextKeep, ContextDrop, ContextPages,
                  ContextFromPages, SnapshotDelete,
                  SnapshotList,
-                 Tokenize, Detokenize, ApplyChatTemplate, GetVocabulary,
+                 Tokenize, Detokenize, ApplyChatTemplate, GetVocabulary, GetTokenKinds,
+                 CompileGrammar, CreateMatcher, ForkMatcher, AcceptTokens, RollBackMatcher, GetTokenMask, GetForcedTokens,
+                 DropMatcher,
                  PutValue, GetValue, DeleteValue, ListKeys, DropFuture>;
 
 // Copied, moved and destroyed in command.cc: what the compiler makes of forty alternatives for these
@@ -219,12 +281,28 @@ struct NextDistribution {
 };
 // GetLogits [vocabulary_size], GetLogprobs [tokens], GetEntropy [1], GetEmbedding [embedding_width].
 struct Values { std::vector<float> all; };
-struct Drawn { std::uint32_t token = 0; float probability = 0; };        // Of the full softmax.
-struct Sampled {                                                         // ContextSample.
-  Drawn drawn;
-  ContextCounters counters;
-  bool is_full = false;  // The token was queued, and does not fit the context: it cannot be computed.
+struct NextDistributions { std::vector<NextDistribution> all; };         // GetNextDists.
+struct Drawn {
+  std::uint32_t token = 0;
+  float probability = 0;                          // Of the full softmax.
+  bool is_forced = false;                         // It used no random number.
 };
+enum class DrawEnd : std::uint32_t { None = 0, StopToken = 1, GrammarComplete = 4, NoTokenAllowed = 5 };
+struct Draws {                                    // DrawTokens, ContextDraw.
+  boost::container::small_vector<Drawn, 1> all;
+  DrawEnd end = DrawEnd::None;
+  // `top_count` for each token drawn, one after the other.
+  std::vector<std::uint32_t> top_tokens;
+  std::vector<float> top_probabilities;
+  // Of ContextDraw alone.
+  std::uint32_t random_count = 0;                 // Random numbers that were used.
+  ContextCounters counters{};
+  bool is_full = false;  // The last token was queued, and does not fit: it cannot be computed.
+};
+struct CompiledGrammar { std::shared_ptr<const inference::Grammar> grammar; };
+struct TokenMaskWords { std::vector<std::uint32_t> words; };             // GetTokenMask.
+struct Accepted { bool is_complete = false; };                           // AcceptTokens.
+struct TokenKinds { std::vector<std::uint8_t> all; };                    // GetTokenKinds.
 struct Tokens { std::vector<std::uint32_t> ids; };
 struct Text { std::string bytes; };
 struct ContextState { ObjectId context{}; ContextCounters counters; };   // flush, forward, edits.
@@ -265,7 +343,7 @@ struct ListedKeys {
   bool has_more = false;
 };
 
-using AnswerVariant = std::variant<Done, NextDistribution, Values, Drawn, Sampled, Tokens, Text, ContextState, Forked,
+using AnswerVariant = std::variant<Done, NextDistribution, NextDistributions, Values, Draws, CompiledGrammar, TokenMaskWords, Accepted, TokenKinds, Tokens, Text, ContextState, Forked,
                                    Snapshots, SharedPages, Exports, TokenBytes, ValueVersion, StoredValue,
                                    ListedKeys>;
 struct AnswerBody : AnswerVariant {               // As CommandBody.

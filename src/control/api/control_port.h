@@ -39,6 +39,7 @@ struct ControlStatistics {
   std::uint64_t suspension_count = 0;         // Contexts that gave their pages up, ever.
   std::uint64_t suspension_search_count = 0;  // Looks for such contexts, ever.
   std::uint64_t lost_token_count = 0;         // Tokens that had to be computed again after that.
+  std::uint64_t late_mask_count = 0;          // Draws put off because a grammar's mask was late.
   std::uint64_t lost_instance_count = 0;      // Ended for want of pages, ever.
   std::uint64_t store_refused_count = 0;      // Requests for a store that is not there, ever.
 };

@@ -16,6 +16,12 @@ void CompletionInbox::deliver(TextOutcome outcome) {
   wakeup_.notify();
 }
 
+void CompletionInbox::matcher_job_done(std::uint64_t job) {
+  QUIRE_CHECK(matcher_jobs_.try_push(std::uint64_t{job}),
+              "a matcher's job without a reserved slot");
+  wakeup_.notify();
+}
+
 bool CompletionInbox::try_reserve() {
   std::uint32_t count = disk_reserved_count_.load(std::memory_order_relaxed);
   while (count < kDiskAnswerCountMax) {

@@ -12,6 +12,7 @@
 #include "base/bounded_queue.h"
 #include "base/wakeup.h"
 #include "control/api/command.h"
+#include "control/scheduler/matcher_jobs.h"
 #include "control/store/disk_thread.h"
 #include "inference/api/backend.h"
 
@@ -23,7 +24,9 @@ struct TextOutcome {
   Result<AnswerBody> answer;
 };
 
-class CompletionInbox final : public inference::CompletionSink, public store::DiskAnswerSink {
+class CompletionInbox final : public inference::CompletionSink,
+                              public store::DiskAnswerSink,
+                              public MatcherJobSink {
  public:
   static constexpr std::size_t kBatchCountMax = 64;     // Under way, over all models.
   static constexpr std::size_t kTextJobCountMax = 256;  // Under way; more wait with the controller.
@@ -34,6 +37,7 @@ class CompletionInbox final : public inference::CompletionSink, public store::Di
       : wakeup_(wakeup),
         batches_(kBatchCountMax),
         texts_(kTextJobCountMax),
+        matcher_jobs_(MatcherJobs::kRunningCountMax),
         disk_(kDiskAnswerCountMax) {}
 
   void complete(inference::Completion completion) override;
@@ -41,15 +45,18 @@ class CompletionInbox final : public inference::CompletionSink, public store::Di
   bool try_reserve() override;
   void cancel_reservation() override;
   void deliver(store::DiskAnswer answer) override;
+  void matcher_job_done(std::uint64_t job) override;
 
   std::optional<inference::Completion> take_completion() { return batches_.try_pop(); }
   std::optional<TextOutcome> take_text() { return texts_.try_pop(); }
+  std::optional<std::uint64_t> take_matcher_job() { return matcher_jobs_.try_pop(); }
   std::optional<store::DiskAnswer> take_disk();
 
  private:
   Wakeup& wakeup_;
   BoundedQueue<inference::Completion> batches_;
   BoundedQueue<TextOutcome> texts_;
+  BoundedQueue<std::uint64_t> matcher_jobs_;
   BoundedQueue<store::DiskAnswer> disk_;
   std::atomic<std::uint32_t> disk_reserved_count_{0};  // Answers to come, and those not taken yet.
 };

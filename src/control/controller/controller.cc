@@ -38,6 +38,7 @@ ModelDescription describe(const ServedModel& served) {
     description.stop_ids.push_back(static_cast<std::uint32_t>(id));
   }
   if (served.codec != nullptr) description.traits.push_back("tokenize");
+  if (served.grammars != nullptr) description.traits.push_back("constraint");
   return description;
 }
 
@@ -92,6 +93,7 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
       dispatcher_(answers, options.walk),
       table_(dispatcher_, clock, wakeup, options.walk),
       models_(std::move(models)),
+      matcher_jobs_(inbox, options.matchers),
       jobs_(inbox, options.helper, dispatcher_),
       store_jobs_(options.disk, dispatcher_) {
   QUIRE_CHECK(models_.size() <= CompletionInbox::kBatchCountMax,
@@ -116,8 +118,8 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
     scheduling.tiers.staged_bytes_max = options.staged_tier_bytes / models_.size();
     scheduling.tier_choice = options.tier_choice;
     scheduling.copy_ns_per_byte = options.copy_ns_per_byte;
-    schedulers_.push_back(
-        std::make_unique<Scheduler>(backend, cache_options(backend, options), scheduling, table_));
+    schedulers_.push_back(std::make_unique<Scheduler>(backend, cache_options(backend, options),
+                                                      scheduling, table_, matcher_jobs_));
   }
 }
 
@@ -189,6 +191,7 @@ void Controller::drop_objects(Instance& instance) {
   std::vector<EmbedObject*> embeds;
   std::vector<Context*> contexts;
   std::set<QueueObject*> queues;
+  std::vector<MatcherObject*> matchers;
   instance.objects.for_each([&](std::uint32_t, ObjectEntry& entry) {
     switch (entry.kind) {
       case ObjectKind::Page:
@@ -203,6 +206,9 @@ void Controller::drop_objects(Instance& instance) {
       case ObjectKind::Queue:
         queues.insert(static_cast<QueueObject*>(entry.object));
         break;
+      case ObjectKind::Matcher:
+        matchers.push_back(static_cast<MatcherObject*>(entry.object));
+        break;
     }
   });
   const bool keeps_page = is_planted(Fault::PageKeptBehindEnd) && instance.first != nullptr;
@@ -216,6 +222,8 @@ void Controller::drop_objects(Instance& instance) {
       contexts.push_back(operation->context);
     } else if (is<DestroyQueue>(*operation)) {
       queues.insert(operation->queue);
+    } else if (is<DropMatcher>(*operation)) {
+      matchers.push_back(operation->read->matchers.front());
     } else if (is<ContextSave>(*operation) && operation->child != nullptr) {
       contexts.push_back(operation->child);
     }
@@ -237,6 +245,10 @@ void Controller::drop_objects(Instance& instance) {
     table_.contexts.destroy(context);
   }
   for (QueueObject* queue : queues) table_.queues.destroy(queue);
+  for (MatcherObject* matcher : matchers) {
+    matcher_jobs_.release(instance.tenant, std::move(matcher->state));
+    table_.matchers.destroy(matcher);
+  }
 }
 
 void Controller::lose(Instance& instance, Error error) {
@@ -271,6 +283,11 @@ bool Controller::poll() {
   while (std::optional<TextOutcome> outcome = inbox_.take_text()) {
     has_any = true;
     jobs_.finish(std::move(*outcome));
+  }
+  while (std::optional<std::uint64_t> job = inbox_.take_matcher_job()) {
+    has_any = true;
+    matcher_jobs_.finish(*job);
+    drain();
   }
   while (std::optional<store::DiskAnswer> answer = inbox_.take_disk()) {
     has_any = true;
@@ -318,6 +335,7 @@ std::optional<std::uint64_t> Controller::next_dispatch_in_ns() const {
 
 bool Controller::idle() const {
   return table_.operations.live_count() == 0 && jobs_.idle() && store_jobs_.idle() &&
+         matcher_jobs_.idle() &&
          std::none_of(schedulers_.begin(), schedulers_.end(), [](const auto& each) {
            return each->is_in_flight() || each->waits_for_disk();
          });
@@ -338,6 +356,7 @@ ControlStatistics Controller::statistics() const {
     sum.suspension_count += counts.suspension_count;
     sum.suspension_search_count += counts.search_count;
     sum.lost_token_count += counts.lost_token_count;
+    sum.late_mask_count += counts.late_mask_count;
     sum.scheduler_ns += counts.build_ns;
     sum.committed_page_count += cache.committed_count();
     sum.page_count += cache.page_count();

@@ -27,8 +27,10 @@
 #include "control/controller/completion_inbox.h"
 #include "control/controller/store_jobs.h"
 #include "control/controller/text_jobs.h"
+#include "control/scheduler/matcher_jobs.h"
 #include "control/scheduler/scheduler.h"
 #include "inference/api/backend.h"
+#include "inference/api/grammar.h"
 #include "inference/api/text_codec.h"
 
 namespace quire::control {
@@ -39,6 +41,7 @@ struct ServedModel {
   inference::Backend* backend = nullptr;
   const inference::TextCodec* codec = nullptr;  // Null: the model has no tokenizer.
   bool has_chat_template = false;
+  inference::GrammarCompiler* grammars = nullptr;  // Null: the model takes none.
   std::optional<bool> add_bos{};  // As the tokenizer's files say; empty: as the backend has it.
 };
 
@@ -65,9 +68,10 @@ struct ControllerOptions {
   std::uint64_t staged_tier_bytes =
       PageTierOptions{}.staged_bytes_max;  // On the way to and from it.
   TierChoice tier_choice = TierChoice::Measured;
-  double copy_ns_per_byte = 0.2;     // What CostModel takes memory to cost at first.
-  std::uint32_t hash_bits = 64;      // Fewer only in tests.
-  HelperExecutor* helper = nullptr;  // Null: text jobs run on the engine's thread.
+  double copy_ns_per_byte = 0.2;       // What CostModel takes memory to cost at first.
+  std::uint32_t hash_bits = 64;        // Fewer only in tests.
+  HelperExecutor* helper = nullptr;    // Null: text jobs run on the engine's thread.
+  HelperExecutor* matchers = nullptr;  // Null: what matchers do runs there too.
   WalkSink* walk = nullptr;
 };
 
@@ -125,12 +129,14 @@ class Controller final : public ControlPort {
   Result<void> issue(Instance& instance, Command& command, const GetLogprobs& body);
   Result<void> issue(Instance& instance, Command& command, const GetEntropy& body);
   Result<void> issue(Instance& instance, Command& command, const GetEmbedding& body);
-  Result<void> issue(Instance& instance, Command& command, const DrawToken& body);
+  Result<void> issue(Instance& instance, Command& command, const GetNextDists& body);
+  Result<void> issue(Instance& instance, Command& command, const GetLogprobsOf& body);
+  Result<void> issue(Instance& instance, Command& command, const DrawTokens& body);
   Result<void> issue(Instance& instance, Command& command, const ContextCreate& body);
   Result<void> issue(Instance& instance, Command& command, const ContextAppend& body);
   Result<void> issue(Instance& instance, Command& command, const ContextFlush& body);
   Result<void> issue(Instance& instance, Command& command, const ContextForward& body);
-  Result<void> issue(Instance& instance, Command& command, const ContextSample& body);
+  Result<void> issue(Instance& instance, Command& command, const ContextDraw& body);
   Result<void> issue(Instance& instance, Command& command, const ContextFork& body);
   Result<void> issue(Instance& instance, Command& command, const ContextEdit& body);
   Result<void> issue(Instance& instance, Command& command, const ContextDropRange& body);
@@ -147,6 +153,16 @@ class Controller final : public ControlPort {
   Result<void> issue(Instance& instance, Command& command, const Detokenize& body);
   Result<void> issue(Instance& instance, Command& command, const ApplyChatTemplate& body);
   Result<void> issue(Instance& instance, Command& command, const GetVocabulary& body);
+  Result<void> issue(Instance& instance, Command& command, const GetTokenKinds& body);
+  Result<void> issue(Instance& instance, Command& command, const CompileGrammar& body);
+  // issue_draws.cc: matchers.
+  Result<void> issue(Instance& instance, Command& command, const CreateMatcher& body);
+  Result<void> issue(Instance& instance, Command& command, const ForkMatcher& body);
+  Result<void> issue(Instance& instance, Command& command, const AcceptTokens& body);
+  Result<void> issue(Instance& instance, Command& command, const RollBackMatcher& body);
+  Result<void> issue(Instance& instance, Command& command, const GetTokenMask& body);
+  Result<void> issue(Instance& instance, Command& command, const GetForcedTokens& body);
+  Result<void> issue(Instance& instance, Command& command, const DropMatcher& body);
   Result<void> issue(Instance& instance, Command& command, const PutValue& body);
   Result<void> issue(Instance& instance, Command& command, const GetValue& body);
   Result<void> issue(Instance& instance, Command& command, const DeleteValue& body);
@@ -172,6 +188,14 @@ class Controller final : public ControlPort {
   Operation* issue_on_context(Instance& instance, Command& command, Context& context);
   Result<void> issue_alone(Instance& instance, Command& command, Context& context);
   Result<void> issue_output(Instance& instance, Command& command, ObjectId queue, ObjectId embed);
+  // A list that is read at once.
+  Result<Operation*> make_reads(Instance& instance, Command& command, ObjectId queue,
+                                std::span<const ObjectId> embeds);
+  Result<void> use_matchers(Instance& instance, Operation& operation,
+                            const std::vector<ObjectId>& matchers);
+  Result<void> issue_on_matcher(Instance& instance, Command& command, ObjectId matcher);
+  Result<MatcherObject*> make_matcher(Instance& instance, ObjectId id, Scheduler& model,
+                                      std::shared_ptr<const inference::Grammar> grammar);
   void drain();
   bool is_device_busy() const;
   Instance* find_instance(InstanceId id) const;
@@ -187,6 +211,7 @@ class Controller final : public ControlPort {
   OperationTable table_;
   std::vector<ServedModel> models_;
   std::vector<ModelDescription> descriptions_;
+  MatcherJobs matcher_jobs_;
   std::vector<std::unique_ptr<Scheduler>> schedulers_;  // By model.
   TextJobs jobs_;
   StoreJobs store_jobs_;

@@ -21,14 +21,13 @@ static_assert(kSnapshotNameBytesMax == store::kSnapshotNameBytesMax);
 static_assert(kKeyBytesMax == store::kKeyBytesMax && kValueBytesMax == store::kValueBytesMax &&
               kListedKeyCountMax == store::kListedKeyCountMax);
 
-constexpr double kTemperatureMax = 1e6;
-
 // Commands that give something back are taken at any time. Each takes a handle that the guest has,
 // and can be sent once for it; an export is named, by as many commands as one likes.
 bool gives_back(const CommandBody& body) {
   return std::holds_alternative<DropFuture>(body) || std::holds_alternative<DeallocPages>(body) ||
          std::holds_alternative<DeallocEmbeds>(body) || std::holds_alternative<ContextDrop>(body) ||
-         std::holds_alternative<DestroyQueue>(body) || std::holds_alternative<ContextKeep>(body);
+         std::holds_alternative<DestroyQueue>(body) || std::holds_alternative<ContextKeep>(body) ||
+         std::holds_alternative<DropMatcher>(body);
 }
 
 Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const Scheduler& model) {
@@ -40,20 +39,6 @@ Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const Schedu
     }
   }
   return {};
-}
-
-Result<void> check_draw(const DrawRule& rule) {
-  const auto check = [](const char* what, double value, double limit) -> Result<void> {
-    if (value >= 0.0 && value <= limit) return {};
-    return Error(ErrorCode::InvalidArgument, std::string(what) + " " + std::to_string(value) +
-                                                 " is not from 0 to " + std::to_string(limit));
-  };
-  TRY(check("temperature", rule.temperature, kTemperatureMax));
-  TRY(check("top_p", rule.top_p, 1.0));
-  TRY(check("min_p", rule.min_p, 1.0));
-  if (rule.random < 1.0) return check("random", rule.random, 1.0);
-  return Error(ErrorCode::InvalidArgument,
-               "random " + std::to_string(rule.random) + " is not below 1");
 }
 
 }  // namespace
@@ -291,17 +276,6 @@ Result<void> Controller::issue(Instance& instance, Command& command, const GetEm
   return issue_output(instance, command, body.queue, body.embed);
 }
 
-Result<void> Controller::issue(Instance& instance, Command& command, const DrawToken& body) {
-  TRY(check_draw(body.rule));
-  return issue_output(instance, command, body.queue, body.embed);
-}
-
-Result<void> Controller::issue(Instance& instance, Command& command, const ContextSample& body) {
-  Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
-  TRY(check_draw(body.rule));
-  return issue_alone(instance, command, *context);
-}
-
 Result<Context*> Controller::make_context(Instance& instance, ObjectId id, QueueObject& queue) {
   if (instance.context_count >= instance.limits.context_count_max) {
     return beyond("context_count_max", 1, instance.context_count,
@@ -477,7 +451,8 @@ Result<void> Controller::start_text_job(Instance& instance, Command& command, Mo
     return Error(ErrorCode::NotSupported,
                  "model \"" + descriptions_[index].name + "\" has no tokenizer");
   }
-  jobs_.start(instance, std::move(command), *models_[index].codec);
+  jobs_.start(instance, std::move(command),
+              {.codec = models_[index].codec, .grammars = models_[index].grammars});
   return {};
 }
 
@@ -495,6 +470,19 @@ Result<void> Controller::issue(Instance& instance, Command& command,
 }
 
 Result<void> Controller::issue(Instance& instance, Command& command, const GetVocabulary& body) {
+  return start_text_job(instance, command, body.model);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const GetTokenKinds& body) {
+  return start_text_job(instance, command, body.model);
+}
+
+Result<void> Controller::issue(Instance& instance, Command& command, const CompileGrammar& body) {
+  const auto index = static_cast<std::size_t>(body.model);
+  if (index < models_.size() && models_[index].grammars == nullptr) {
+    return Error(ErrorCode::NotSupported,
+                 "model \"" + descriptions_[index].name + "\" takes no grammars");
+  }
   return start_text_job(instance, command, body.model);
 }
 

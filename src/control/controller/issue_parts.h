@@ -18,6 +18,8 @@ inline const char* name_of(ObjectKind kind) {
       return "embed";
     case ObjectKind::Context:
       return "context";
+    case ObjectKind::Matcher:
+      return "matcher";
   }
   return "object";
 }

@@ -33,6 +33,15 @@ Tokens to_tokens(const std::vector<TokenId>& ids) {
 }
 
 Result<AnswerBody> work(const CommandBody& body, const TextCodec& codec) {
+  if (const auto* kinds = std::get_if<GetTokenKinds>(&body)) {
+    TokenKinds all;
+    all.all.reserve(kinds->count);
+    for (std::uint32_t id = 0; id < kinds->count; ++id) {
+      all.all.push_back(
+          static_cast<std::uint8_t>(TRY(codec.token(TokenId{kinds->first + id})).kind));
+    }
+    return AnswerBody(std::move(all));
+  }
   if (const auto* tokenize = std::get_if<Tokenize>(&body)) {
     return AnswerBody(
         to_tokens(TRY(codec.encode(tokenize->text, {.parse_special = tokenize->parse_special,
@@ -60,14 +69,31 @@ Result<AnswerBody> work(const CommandBody& body, const TextCodec& codec) {
 
 }  // namespace
 
-void TextJobs::start(Instance& instance, Command command, const TextCodec& codec) {
+Result<AnswerBody> TextJobs::run(const Work& work) {
+  if (const auto* grammar = std::get_if<CompileGrammar>(&work.body)) {
+    return AnswerBody(
+        CompiledGrammar{TRY(work.model.grammars->compile(grammar->kind, grammar->source))});
+  }
+  return control::work(work.body, *work.model.codec);
+}
+
+void TextJobs::start(Instance& instance, Command command, const Model& model) {
   if (command.future == kNoFuture) return;  // It changes nothing and nobody waits.
-  if (helper_ == nullptr || is_short(command.body)) {
-    dispatcher_.answer(instance.id, command.future, work(command.body, codec));
+  if (const auto* grammar = std::get_if<CompileGrammar>(&command.body)) {
+    auto found = grammars_.find(GrammarCache::key_of(instance.tenant, *grammar));
+    if (found != nullptr) {
+      dispatcher_.answer(instance.id, command.future,
+                         AnswerBody(CompiledGrammar{std::move(found)}));
+      return;
+    }
+  }
+  const bool is_at_once = helper_ == nullptr || is_short(command.body);
+  Work work{.body = std::move(command.body), .model = model, .tenant = instance.tenant};
+  if (is_at_once) {
+    dispatcher_.answer(instance.id, command.future, run(work));
     return;
   }
-  jobs_.add(instance, command.future, command.argument_bytes,
-            {.body = std::move(command.body), .codec = &codec});
+  jobs_.add(instance, command.future, command.argument_bytes, std::move(work));
   fill();
 }
 
@@ -75,15 +101,23 @@ void TextJobs::fill() {
   while (jobs_.running_count() < kOnHelperCountMax) {
     std::optional<JobTurns<Work>::Turn> next = jobs_.take_next();
     if (!next) return;
+    if (const auto* grammar = std::get_if<CompileGrammar>(&next->work.body)) {
+      compiling_.emplace(next->id, GrammarCache::key_of(next->work.tenant, *grammar));
+    }
     const auto shared = std::make_shared<const Work>(std::move(next->work));
     helper_->run([id = next->id, shared, &inbox = inbox_] {
-      inbox.deliver({.job = id, .answer = work(shared->body, *shared->codec)});
+      inbox.deliver({.job = id, .answer = run(*shared)});
     });
   }
 }
 
 void TextJobs::finish(TextOutcome outcome) {
   const JobTurns<Work>::Owner owner = jobs_.finish(outcome.job);
+  if (const auto compiling = compiling_.extract(outcome.job); !compiling.empty()) {
+    const auto* compiled =
+        outcome.answer.ok() ? std::get_if<CompiledGrammar>(&outcome.answer.value()) : nullptr;
+    if (compiled != nullptr) grammars_.insert(compiling.mapped(), compiled->grammar);
+  }
   dispatcher_.answer(owner.instance, owner.future, std::move(outcome.answer));
   fill();
 }

@@ -1,6 +1,6 @@
 #pragma once
-// TextJobs runs tokenize, detokenize, apply_chat_template and get_vocabs: short ones at once,
-// others on a helper.
+// TextJobs runs tokenize, detokenize, apply_chat_template, get_vocabs, get_token_kinds and
+// compile_grammar: short ones at once, others on a helper.
 //
 // The helper has a few jobs at a time; the others wait here and tenants take turns (JobTurns), so
 // that whoever tokenises books in a loop delays no other tenant's chat template by more than those
@@ -9,22 +9,18 @@
 //
 // Thread   engine thread; the work itself on the helper's.
 #include <cstdint>
-#include <functional>
+#include <unordered_map>
 
 #include "control/api/command.h"
+#include "control/api/helper_executor.h"
 #include "control/controller/completion_inbox.h"
+#include "control/controller/grammar_cache.h"
 #include "control/controller/job_turns.h"
 #include "control/dispatcher/dispatcher.h"
+#include "inference/api/grammar.h"
 #include "inference/api/text_codec.h"
 
 namespace quire::control {
-
-// A thread for work that takes long. run() never blocks; jobs run in order.
-class HelperExecutor {
- public:
-  virtual ~HelperExecutor() = default;
-  virtual void run(std::function<void()> job) = 0;
-};
 
 class TextJobs {
  public:
@@ -36,9 +32,14 @@ class TextJobs {
   TextJobs(CompletionInbox& inbox, HelperExecutor* helper, Dispatcher& dispatcher)
       : inbox_(inbox), helper_(helper), dispatcher_(dispatcher) {}
 
-  // Its body is Tokenize, Detokenize, ApplyChatTemplate or GetVocabulary. Counts as one of the
-  // instance's jobs until it is answered, which may be at once.
-  void start(Instance& instance, Command command, const inference::TextCodec& codec);
+  // Of a model: what its jobs need. `grammars` may be null, where no grammar is compiled.
+  struct Model {
+    const inference::TextCodec* codec = nullptr;
+    inference::GrammarCompiler* grammars = nullptr;
+  };
+  // Its body is one of those commands. Counts as one of the instance's jobs until it is answered,
+  // which may be at once.
+  void start(Instance& instance, Command command, const Model& model);
   // Takes an outcome in and answers it.
   void finish(TextOutcome outcome);
   // Nobody wants the answer of this one, or of any of the instance's.
@@ -52,14 +53,18 @@ class TextJobs {
  private:
   struct Work {
     CommandBody body;
-    const inference::TextCodec* codec = nullptr;
+    Model model;
+    TenantId tenant{};
   };
+  static Result<AnswerBody> run(const Work& work);
   void fill();
 
   CompletionInbox& inbox_;
   HelperExecutor* helper_;
   Dispatcher& dispatcher_;
   JobTurns<Work> jobs_;
+  GrammarCache grammars_;
+  std::unordered_map<std::uint64_t, Digest> compiling_;  // By job: the grammar's key.
 };
 
 }  // namespace quire::control

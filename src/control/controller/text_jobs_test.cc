@@ -69,7 +69,7 @@ struct Fixture {
   }
   void start_template(Instance& of, std::uint32_t future) {
     jobs.start(of, {of.id, FutureId{future}, ApplyChatTemplate{.request = "x", .tokens = true}},
-               codec);
+               {.codec = &codec});
     jobs.verify();
   }
   bool has(std::uint32_t future) const { return answers.by_future.contains(FutureId{future}); }
@@ -91,9 +91,10 @@ TEST(TextJobs, ShortOnesAreAnsweredAtOnce) {
   Fixture fixture;
   fixture.jobs.start(fixture.instance,
                      {InstanceId{1}, FutureId{1}, Tokenize{.text = "ab", .add_bos = true}},
-                     fixture.codec);
+                     {.codec = &fixture.codec});
   fixture.jobs.start(fixture.instance,
-                     {InstanceId{1}, FutureId{2}, Detokenize{.tokens = {104, 105}}}, fixture.codec);
+                     {InstanceId{1}, FutureId{2}, Detokenize{.tokens = {104, 105}}},
+                     {.codec = &fixture.codec});
   EXPECT_EQ(std::get<Tokens>(fixture.answers.by_future.at(FutureId{1}).value()).ids,
             (std::vector<std::uint32_t>{0, 97, 98}));
   EXPECT_EQ(std::get<Text>(fixture.answers.by_future.at(FutureId{2}).value()).bytes, "hi");
@@ -105,10 +106,10 @@ TEST(TextJobs, LongOnesComeBackThroughTheInbox) {
   Fixture fixture;
   fixture.jobs.start(fixture.instance,
                      {InstanceId{1}, FutureId{1}, Tokenize{.text = std::string(5000, 'x')}},
-                     fixture.codec);
+                     {.codec = &fixture.codec});
   fixture.jobs.start(fixture.instance,
                      {InstanceId{1}, FutureId{2}, ApplyChatTemplate{.request = "{}"}},
-                     fixture.codec);
+                     {.codec = &fixture.codec});
   EXPECT_TRUE(fixture.answers.by_future.empty());
   EXPECT_EQ(fixture.instance.job_count, 2u);
   fixture.help();
@@ -191,7 +192,8 @@ TEST(TextJobs, TheHelperThreadRunsThemAndWakesTheEngine) {
   HelperThread helper;
   TextJobs jobs(fixture.inbox, &helper, fixture.dispatcher);
   jobs.start(fixture.instance,
-             {InstanceId{1}, FutureId{1}, Tokenize{.text = std::string(5000, 'x')}}, fixture.codec);
+             {InstanceId{1}, FutureId{1}, Tokenize{.text = std::string(5000, 'x')}},
+             {.codec = &fixture.codec});
   while (!jobs.idle()) {
     fixture.wakeup.wait_for(std::chrono::seconds(10));
     while (auto outcome = fixture.inbox.take_text()) jobs.finish(std::move(*outcome));

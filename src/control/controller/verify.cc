@@ -34,6 +34,7 @@ Objects objects_of(const Instance& instance) {
         break;
       }
       case ObjectKind::Queue:
+      case ObjectKind::Matcher:
         break;
     }
   });

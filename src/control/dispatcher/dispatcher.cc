@@ -23,10 +23,6 @@ Result<AnswerBody> answer_of(Result<inference::Distribution> distribution,
     return std::move(distribution).take_error();
   }
   inference::Distribution taken = std::move(distribution).take();
-  if (kind == inference::DistributionKind::Draw) {
-    return AnswerBody(Drawn{.token = static_cast<std::uint32_t>(taken.tokens.front()),
-                            .probability = taken.probabilities.front()});
-  }
   if (kind != inference::DistributionKind::TopK) {
     return AnswerBody(Values{.all = std::move(taken.values)});
   }

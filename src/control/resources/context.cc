@@ -295,6 +295,15 @@ bool is_overfull(const Context& context, const ModelResources& resources) {
   return length_of(context, resources) > length_max(context, resources);
 }
 
+std::uint64_t room_of(const Context& context, const ModelResources& resources) {
+  const std::uint32_t gone = context.committed_count - held_committed_count(context);
+  const std::uint64_t pool =
+      (std::uint64_t{resources.cache.page_count()} + gone) * page_size_of(resources);
+  const std::uint64_t limit = std::min(length_max(context, resources), pool);
+  const std::uint64_t held = length_of(context, resources);
+  return limit > held ? limit - held : 0;
+}
+
 Result<void> check_fits(const Context& context, const ModelResources& resources) {
   const std::uint32_t page_size = page_size_of(resources);
   const std::uint64_t total = length_of(context, resources);
@@ -538,13 +547,12 @@ bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
   return true;
 }
 
-void begin_flight(Context& context, ModelResources& resources, std::uint32_t count) {
-  QUIRE_CHECK(!context.is_in_flight && count <= queued_count(context), "X4");
+namespace {
+
+// Those that the tail's first `end` tokens fill, and the one that they end in.
+void claim_pages(Context& context, ModelResources& resources, std::uint32_t end) {
   const std::uint32_t page_size = page_size_of(resources);
-  context.is_in_flight = true;
-  context.flight_count = count;
   if (tail_token_count(context) < page_size) return;  // Nobody could look for a part of a page.
-  const std::uint32_t end = context.written_count + count;
   std::uint32_t claimed = context.has_unnamed_start ? 0 : end / page_size;
   // Also the page that it ends in, where it is known what will be in it: whoever wants the same
   // waits, and does not compute it beside.
@@ -558,6 +566,19 @@ void begin_flight(Context& context, ModelResources& resources, std::uint32_t cou
     parent = resources.cache.trie().node_of(id);
     ++context.claim_count;
   }
+}
+
+}  // namespace
+
+void begin_flight(Context& context, ModelResources& resources, std::uint32_t count,
+                  std::span<const TokenId> drafts) {
+  QUIRE_CHECK(!context.is_in_flight && count <= queued_count(context), "X4");
+  QUIRE_CHECK(drafts.empty() || count == queued_count(context), "drafts come last");
+  context.is_in_flight = true;
+  context.flight_count = count;
+  claim_pages(context, resources, context.written_count + count);
+  context.tokens.insert(context.tokens.end(), drafts.begin(), drafts.end());
+  context.flight_count += static_cast<std::uint32_t>(drafts.size());
 }
 
 namespace {
@@ -622,10 +643,14 @@ void sync_table(Context& context, const ModelResources& resources,
   context.table_clean_count = entry_count;
 }
 
-void end_flight(Context& context, ModelResources& resources, PageLedger& ledger, bool is_written) {
+void end_flight(Context& context, ModelResources& resources, PageLedger& ledger, bool is_written,
+                std::uint32_t rejected_count) {
   QUIRE_CHECK(context.is_in_flight, "X5");
   const std::uint32_t page_size = page_size_of(resources);
   context.is_in_flight = false;
+  QUIRE_CHECK(rejected_count <= context.flight_count, "X4");
+  context.tokens.resize(context.tokens.size() - rejected_count);
+  context.flight_count -= rejected_count;
   if (!is_written) {
     if (!is_planted(Fault::ClaimKeptAfterFailure)) lapse_claims(context, resources);
     context.flight_count = 0;
@@ -654,6 +679,29 @@ TokenId token_at(const Context& context, const ModelResources& resources, std::u
     node = resources.cache.parent(node);
   }
   return resources.cache.trie().tokens(node)[position % page_size];
+}
+
+void copy_last_tokens(const Context& context, const ModelResources& resources, std::uint32_t count,
+                      std::vector<TokenId>& out) {
+  const std::uint32_t page_size = page_size_of(resources);
+  const std::uint64_t held =
+      std::uint64_t{context.committed_count} * page_size + tail_token_count(context);
+  std::uint64_t left = std::min<std::uint64_t>(count, held);
+  const std::size_t first = out.size();
+  out.resize(first + left);
+  // From the end: the tail, then the pages above it.
+  const std::uint64_t of_tail = std::min<std::uint64_t>(left, tail_token_count(context));
+  std::copy(context.tokens.end() - static_cast<std::ptrdiff_t>(of_tail), context.tokens.end(),
+            out.end() - static_cast<std::ptrdiff_t>(of_tail));
+  left -= of_tail;
+  for (NodeId node = context.head; left > 0; node = resources.cache.parent(node)) {
+    const std::span<const TokenId> page = resources.cache.trie().tokens(node);
+    const std::uint64_t taken = std::min<std::uint64_t>(left, page.size());
+    QUIRE_CHECK(taken > 0, "a page without tokens above one that has them");
+    left -= taken;
+    std::copy(page.end() - static_cast<std::ptrdiff_t>(taken), page.end(),
+              out.begin() + static_cast<std::ptrdiff_t>(first + left));
+  }
 }
 
 }  // namespace quire::control

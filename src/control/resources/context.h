@@ -75,14 +75,21 @@ std::uint32_t pages_wanted(const Context& context, const ModelResources& resourc
 bool take_pages(Context& context, ModelResources& resources, PageLedger& ledger,
                 std::uint32_t count, std::vector<inference::PageCopy>& copies);
 
+// Tokens that can be queued and computed besides what is.
+std::uint64_t room_of(const Context& context, const ModelResources& resources);
+
 // Puts the next `count` queued tokens in flight. Claims the pages they fill, and the one they begin
-// if more tokens to fill it are queued.
-void begin_flight(Context& context, ModelResources& resources, std::uint32_t count);
+// if more tokens to fill it are queued. `drafts` come after all that is queued: they are in flight
+// too, and may have to go again, so nobody waits for a page that they are to fill.
+void begin_flight(Context& context, ModelResources& resources, std::uint32_t count,
+                  std::span<const inference::TokenId> drafts = {});
 // Appends what the device does not know of the table yet. Requires: the context has a sequence.
 void sync_table(Context& context, const ModelResources& resources,
                 std::vector<inference::TableChange>& changes);
 // The batch is done: commits the pages that are full now, or gives the tokens back to the queue.
-void end_flight(Context& context, ModelResources& resources, PageLedger& ledger, bool is_written);
+// `rejected_count`: drafts, the last ones, that go as if they had never been there.
+void end_flight(Context& context, ModelResources& resources, PageLedger& ledger, bool is_written,
+                std::uint32_t rejected_count = 0);
 // Pages that no written token needs: after an operation failed.
 void trim_tail(Context& context, ModelResources& resources, PageLedger& ledger);
 
@@ -129,6 +136,10 @@ void drop_context(Context& context, ModelResources& resources, PageLedger& ledge
 // The token at `position`, which is written. O(pages behind it).
 inference::TokenId token_at(const Context& context, const ModelResources& resources,
                             std::uint32_t position);
+
+// Its last `count` tokens, those queued included, oldest first; fewer where it has fewer. O(count).
+void copy_last_tokens(const Context& context, const ModelResources& resources, std::uint32_t count,
+                      std::vector<inference::TokenId>& out);
 
 // An empty context below `root`.
 void open_context(Context& context, ModelResources& resources, NodeId root);

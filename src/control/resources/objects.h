@@ -20,6 +20,7 @@
 #include "control/store/records.h"
 #include "control/tiers/page_tiers.h"
 #include "inference/api/batch.h"
+#include "inference/api/draw_masks.h"
 
 namespace quire::control {
 
@@ -28,7 +29,7 @@ struct Instance;
 struct Operation;
 class Scheduler;
 
-enum class ObjectKind : std::uint8_t { Queue, Page, Embed, Context };
+enum class ObjectKind : std::uint8_t { Queue, Page, Embed, Context, Matcher };
 
 struct QueueObject {
   std::uint32_t generation = 0;
@@ -107,6 +108,25 @@ struct alignas(64) EmbedObject {
     slot = inference::kNoEmbedSlot;
     batch = 0;
     error.reset();
+    last_operation = {};
+  }
+};
+
+// Where a program is in a grammar. What it holds is its thread's: see matcher_jobs.h.
+struct MatcherMemory;
+struct MatcherState;
+struct MatcherObject {
+  std::uint32_t generation = 0;
+  Scheduler* model = nullptr;
+  std::shared_ptr<MatcherState> state;
+  // What must follow the tokens it has accepted, as far as the latest draw saw it.
+  std::vector<inference::TokenId> forced_run;
+  std::uint64_t stamp = 0;
+  Ref<Operation> last_operation;
+  void recycle() {
+    model = nullptr;
+    state.reset();
+    forced_run.clear();
     last_operation = {};
   }
 };
@@ -209,6 +229,19 @@ enum class OperationState : std::uint8_t {
   Running,  // In a batch that is not complete; what was issued behind it waits for the end.
 };
 
+// What an operation has besides, when it reads or draws more than one token's distribution, or
+// under masks.
+struct ReadProgress {
+  std::vector<MatcherObject*> matchers;
+  std::shared_ptr<inference::DrawMasks> masks;  // Of the matchers, once they are asked for.
+  std::vector<inference::TokenId> drafts;       // Behind what is queued, in the batch with its end.
+  std::vector<std::optional<Result<inference::Distribution>>> results;  // One for each request.
+  std::uint32_t wanted_count = 0;                                       // Of these, not there yet.
+  bool is_prepared = false;      // Drafts are chosen, masks asked for.
+  bool is_late = false;          // Its masks were not ready when the device wanted them.
+  bool waits_for_masks = false;  // It goes on when they are.
+};
+
 // A Command on its way: arguments with handles resolved. What each step looks at lies together, in
 // the first four lines, the beginning of `body` among them, and in that of output_tokens; a batch
 // of hundreds is bound by how many of them it must fetch.
@@ -247,6 +280,7 @@ struct alignas(64) Operation {
   bool has_waited = false;           // For pages that another was computing.
   std::uint32_t argument_bytes = 0;  // Of its command, counted by its instance.
   Context* child = nullptr;          // Of a fork; the source of a splice.
+  std::unique_ptr<ReadProgress> read;
   boost::container::small_vector<inference::TokenId, 2> output_tokens;  // Whose outputs are wanted.
 
   Operation* instance_next = nullptr;  // In its instance.
@@ -287,6 +321,7 @@ struct alignas(64) Operation {
     wait_since_ns = 0;
     wanted_page_count = 0;
     has_waited = false;
+    read.reset();
     argument_bytes = 0;
     wait_count = 0;
     successors.clear();
@@ -302,7 +337,7 @@ struct NameOrder {
 
 struct ObjectEntry {
   ObjectKind kind = ObjectKind::Page;
-  void* object = nullptr;  // QueueObject, PageObject, EmbedObject or Context.
+  void* object = nullptr;  // QueueObject, PageObject, EmbedObject, Context or MatcherObject.
 };
 
 struct alignas(64) Instance {
@@ -325,6 +360,7 @@ struct alignas(64) Instance {
   boost::container::small_vector<FairShare*, 1> shares;  // Its tenant's, of each model's device.
   std::vector<PageLedger> ledgers;                       // By model.
   TenantPages* tenant_pages = nullptr;                   // Of its tenant; the controller's.
+  std::shared_ptr<MatcherMemory> matcher_memory;         // Null: it never had a matcher.
   std::uint32_t rowless_batch = 0;                       // That latest took a read or a copy,
   std::uint32_t rowless_count = 0;                       // and how many it took.
   InstanceLimits limits;

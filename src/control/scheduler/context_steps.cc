@@ -34,6 +34,9 @@ Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
       return fail(operation, std::move(started).take_error());
     }
   }
+  if (operation.read != nullptr) {
+    if (const std::optional<Attempt> waits = prepare_draw(operation)) return *waits;
+  }
   report(table_.walk, WalkStop::Pages);
   switch (find_context(operation)) {
     case FindEnd::NoMore:
@@ -59,7 +62,7 @@ Scheduler::Attempt Scheduler::compute_context(Operation& operation) {
 }
 
 std::uint32_t Scheduler::output_count_of(const Operation& operation) {
-  if (is<ContextSample>(operation)) return 1;
+  if (is<ContextDraw>(operation)) return 1;
   return static_cast<std::uint32_t>(operation.output_embeds.size());
 }
 
@@ -188,37 +191,73 @@ Error Scheduler::no_page_table() const {
                                            " page tables of the device are in use");
 }
 
+// What of it comes into this batch, under so many rows.
+Scheduler::Chunk Scheduler::chunk_of(Operation& operation, std::uint32_t remaining,
+                                     std::uint32_t row_limit, bool restores) {
+  const std::uint32_t page_size = resources_.cache.page_size();
+  const std::uint32_t written = operation.context->written_count;
+  Chunk chunk;
+  chunk.requery_count = std::min(row_limit, static_cast<std::uint32_t>(operation.requeries.size()));
+  chunk.queued_count = std::min(remaining, row_limit - chunk.requery_count);
+  chunk.is_last = !restores && chunk.queued_count == remaining &&
+                  chunk.requery_count == operation.requeries.size();
+  chunk.draft_count = restores ? 0 : choose_drafts(operation, remaining);
+  if (chunk.draft_count > 0) {
+    // They come with the last row before them, whatever is left of the budget: they are few.
+    const std::uint64_t rows =
+        batch_.rows.size() + chunk.requery_count + chunk.queued_count + chunk.draft_count;
+    if (!chunk.is_last || rows > device_row_limit()) {
+      chunk.is_last = false;
+      chunk.draft_count = chunk.requery_count = 0;
+      chunk.queued_count = std::min(chunk.queued_count, remaining - std::min(remaining, 1u));
+    }
+  }
+  constexpr std::uint32_t kWholePageCountMin = 4;
+  if (chunk.queued_count < remaining && chunk.queued_count >= kWholePageCountMin * page_size) {
+    // Ends with a page, so that others who want the same prompt find what it holds a step earlier.
+    chunk.queued_count = (written + chunk.queued_count) / page_size * page_size - written;
+  }
+  return chunk;
+}
+
+// Pages for so many tokens more. Empty: it can have them; otherwise what to do with it.
+std::optional<Scheduler::Attempt> Scheduler::want_pages_for(Operation& operation,
+                                                            std::uint32_t token_count) {
+  Context& context = *operation.context;
+  const std::uint32_t wanted = pages_wanted(context, resources_, token_count);
+  if (wanted == 0) return std::nullopt;
+  Result<void> quota = check_quota(*operation.instance, wanted, &context);
+  if (!quota.ok()) {
+    // What it had before it was suspended, another of the instance may be computing too: when
+    // that is done, it is found.
+    const bool comes_back = wanted <= away_page_count(context, resources_.cache.page_size());
+    if (comes_back && others_go_on(operation)) return Attempt::Later;
+    return fail(operation, std::move(quota).take_error());
+  }
+  if (!can_take(operation, wanted)) return want_pages(operation, wanted);
+  return std::nullopt;
+}
+
 Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t row_limit,
                                             bool restores) {
   Context& context = *operation.context;
-  const std::uint32_t page_size = resources_.cache.page_size();
   if (row_limit == 0) return Attempt::Later;
   const std::uint32_t remaining = restores ? context.lost_count : queued_count(context);
-  const bool has_slots = remaining > 0 && control::has_slots(context, resources_, remaining);
-  const std::uint32_t wanted = has_slots ? 0 : pages_wanted(context, resources_, remaining);
-  if (wanted > 0) {
-    Result<void> quota = check_quota(*operation.instance, wanted, &context);
-    if (!quota.ok()) {
-      // What it had before it was suspended, another of the instance may be computing too: when
-      // that is done, it is found.
-      const bool comes_back = wanted <= away_page_count(context, page_size);
-      if (comes_back && others_go_on(operation)) return Attempt::Later;
-      return fail(operation, std::move(quota).take_error());
-    }
-    if (!can_take(operation, wanted)) return want_pages(operation, wanted);
+  const Chunk chunk = chunk_of(operation, remaining, row_limit, restores);
+  if (chunk.requery_count + chunk.queued_count == 0) {  // No room for its drafts in this batch.
+    if (first_next_.get() == nullptr) first_next_ = Ref<Operation>(&operation);
+    return Attempt::Later;
   }
-  const auto requery_count =
-      std::min(row_limit, static_cast<std::uint32_t>(operation.requeries.size()));
-  std::uint32_t chunk = std::min(remaining, row_limit - requery_count);
-  constexpr std::uint32_t kWholePageCountMin = 4;
-  if (chunk < remaining && chunk >= kWholePageCountMin * page_size) {
-    // Ends with a page, so that others who want the same prompt find what it holds a step earlier.
-    chunk = (context.written_count + chunk) / page_size * page_size - context.written_count;
+  const std::uint32_t taken = remaining + chunk.draft_count;  // Tokens that take a slot.
+  const bool has_slots = taken > 0 && control::has_slots(context, resources_, taken);
+  if (!has_slots) {
+    if (const std::optional<Attempt> refused = want_pages_for(operation, taken)) return *refused;
   }
   const std::uint32_t output_limit =
-      std::min(requery_count + chunk, static_cast<std::uint32_t>(operation.output_embeds.size()));
+      std::min(chunk.requery_count + chunk.queued_count,
+               static_cast<std::uint32_t>(operation.output_embeds.size()));
   if (!has_ample_slots(output_limit)) {
-    const OutputRange outputs = context_outputs(operation, requery_count, chunk);
+    const OutputRange outputs = context_outputs(operation, chunk.requery_count, chunk.queued_count);
     if (const std::optional<Attempt> refused = want_slots(operation, outputs)) return *refused;
   }
   if (!resources_.sequences.acquire(context, batch_.id)) {
@@ -227,23 +266,31 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   operation.wanted_page_count = 0;
   if (!has_slots) {
     const bool has_taken =
-        take_pages(context, resources_, ledger(*operation.instance), remaining, batch_.copies);
+        take_pages(context, resources_, ledger(*operation.instance), taken, batch_.copies);
     QUIRE_CHECK(has_taken, "make_room() made too little");
   }
-  begin_flight(context, resources_, chunk);
+  return fly(operation, chunk);
+}
+
+// Its pages are there: the rows of the batch.
+Scheduler::Attempt Scheduler::fly(Operation& operation, const Chunk& chunk) {
+  Context& context = *operation.context;
+  const auto drafts = chunk.draft_count > 0
+                          ? std::span<const inference::TokenId>(operation.read->drafts)
+                          : std::span<const inference::TokenId>();
+  begin_flight(context, resources_, chunk.queued_count, drafts);
   sync_table(context, resources_, batch_.table_changes);
-  add_context_rows(operation, requery_count, chunk);
-  operation.done_count += chunk;
-  if (misses_.is_on()) misses_.count(context.miss, operation.age, chunk);
-  if (requery_count > 0) {
+  add_context_rows(operation, chunk);
+  operation.done_count += chunk.queued_count;
+  if (misses_.is_on()) misses_.count(context.miss, operation.age, chunk.queued_count);
+  if (chunk.requery_count > 0) {
     operation.requeries.erase(operation.requeries.begin(),
-                              operation.requeries.begin() + requery_count);
+                              operation.requeries.begin() + chunk.requery_count);
   }
   context.used_batch = static_cast<std::uint64_t>(batch_.id);
-  const bool is_last = !restores && chunk == remaining && operation.requeries.empty();
-  building_.passes.back().is_last = is_last;
-  if (!is_last) return Attempt::Later;
-  if (is<ContextSample>(operation) && body_of<ContextSample>(operation).queues_token) {
+  building_.passes.back().is_last = chunk.is_last;
+  if (!chunk.is_last) return Attempt::Later;
+  if (changes_after_pass(operation)) {
     operation.state = OperationState::Running;
   } else {
     table_.place(operation);
@@ -251,34 +298,7 @@ Scheduler::Attempt Scheduler::place_context(Operation& operation, std::uint32_t 
   return Attempt::Placed;
 }
 
-// The token behind a row of the pass that is being added.
-void Scheduler::want_draw(Operation& operation, std::uint32_t row) {
-  inference::DistributionRequest& request = batch_.distributions.emplace_back();
-  describe(operation, request);
-  request.row = row;
-  building_.distributions.push_back({.operation = Ref<Operation>(&operation),
-                                     .kind = request.kind,
-                                     .pass = building_.last_pass()});
-}
-
-// The pass went well. The token is queued also for one who dropped the future.
-void Scheduler::complete_sample(Operation& operation, Result<AnswerBody> drawn) {
-  if (!drawn.ok()) {
-    table_.finish(operation, std::move(drawn));
-    return;
-  }
-  Context& context = *operation.context;
-  const Drawn token = std::get<Drawn>(drawn.value());
-  const bool queues_token = body_of<ContextSample>(operation).queues_token;
-  if (queues_token) append_tokens(context, resources_, std::span(&token.token, 1));
-  table_.finish(operation,
-                AnswerBody(Sampled{.drawn = token,
-                                   .counters = counters_of(context, resources_.cache.page_size()),
-                                   .is_full = queues_token && is_overfull(context, resources_)}));
-}
-
-void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_count,
-                                 std::uint32_t chunk) {
+void Scheduler::add_context_rows(Operation& operation, const Chunk& chunk) {
   Context& context = *operation.context;
   const std::uint32_t page_size = resources_.cache.page_size();
   const auto row_first = static_cast<std::uint32_t>(batch_.rows.size());
@@ -286,14 +306,15 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
   pass.operation = Ref<Operation>(&operation);
   pass.context = Ref<Context>(&context);
   pass.output_first = static_cast<std::uint32_t>(building_.outputs.size());
+  pass.draft_count = chunk.draft_count;
   const auto add_last = [&](std::uint32_t output) {
-    if (is<ContextSample>(operation)) {
-      return want_draw(operation, static_cast<std::uint32_t>(batch_.rows.size()) - 1);
+    if (is<ContextDraw>(operation)) {
+      return want_draw(operation, static_cast<std::uint32_t>(batch_.rows.size()) - 1, 0);
     }
     add_output(*operation.output_embeds[output],
                static_cast<std::uint32_t>(batch_.rows.size()) - 1);
   };
-  for (std::uint32_t index = 0; index < requery_count; ++index) {
+  for (std::uint32_t index = 0; index < chunk.requery_count; ++index) {
     const Operation::Requery& each = operation.requeries[index];
     batch_.rows.push_back({.token = each.token, .position = each.position});
     add_last(each.output);
@@ -304,25 +325,32 @@ void Scheduler::add_context_rows(Operation& operation, std::uint32_t requery_cou
   const auto output_count = static_cast<std::uint32_t>(operation.output_tokens.size());
   const std::uint32_t output_first = operation.total_count - output_count;
   const std::uint32_t output_offset = output_count_of(operation) - output_count;
-  for (std::uint32_t index = 0; index < chunk; ++index) {
+  for (std::uint32_t index = 0; index < chunk.queued_count + chunk.draft_count; ++index) {
     const std::uint32_t offset = context.written_count + index;
     batch_.rows.push_back({.token = context.tokens[context.token_first + offset],
                            .position = static_cast<std::uint32_t>(position_first + offset),
                            .slot = base + offset});
+    if (index >= chunk.queued_count) {
+      want_draw(operation, static_cast<std::uint32_t>(batch_.rows.size()) - 1,
+                index - chunk.queued_count + 1);
+      continue;
+    }
     const std::uint32_t queued_index = operation.done_count + index;
     if (output_count > 0 && queued_index >= output_first)
       add_last(queued_index - output_first + output_offset);
   }
-  batch_.passes.push_back({.sequence = context.sequence,
-                           .row_first = row_first,
-                           .row_count = requery_count + chunk,
-                           .visible_slot_end = base + context.written_count + chunk,
-                           .mask = std::nullopt});
-  charge(operation, requery_count + chunk);
+  batch_.passes.push_back(
+      {.sequence = context.sequence,
+       .row_first = row_first,
+       .row_count = chunk.row_count(),
+       .visible_slot_end = base + context.written_count + chunk.queued_count + chunk.draft_count,
+       .mask = std::nullopt});
+  charge(operation, chunk.row_count());
 }
 
 void Scheduler::complete_context(Context& context, PassRecord& pass, Result<void> outcome) {
-  end_flight(context, resources_, ledger(*context.instance), outcome.ok());
+  if (outcome.ok() && pass.draft_count > 0) return;  // Until it is known which of them stand.
+  end_flight(context, resources_, ledger(*context.instance), outcome.ok(), pass.draft_count);
   Operation* operation = pass.operation.get();
   if (!outcome.ok()) {
     if (operation != nullptr) {
@@ -332,7 +360,7 @@ void Scheduler::complete_context(Context& context, PassRecord& pass, Result<void
     }
     return;
   }
-  if (operation == nullptr || !pass.is_last || is<ContextSample>(*operation)) return;
+  if (operation == nullptr || !pass.is_last || is<ContextDraw>(*operation)) return;
   finish_context(*operation);
 }
 

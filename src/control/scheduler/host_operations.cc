@@ -14,12 +14,14 @@
 
 namespace quire::control {
 
+using inference::TokenId;
+
 Scheduler::Attempt Scheduler::attempt(Operation& operation) {
   if (operation.error) return fail(operation, std::move(*std::exchange(operation.error, {})));
   switch (operation.type) {
     case index_of<ContextFlush>():
     case index_of<ContextForward>():
-    case index_of<ContextSample>():
+    case index_of<ContextDraw>():
       return compute_context(operation);
     case index_of<Forward>():
       return forward(operation);
@@ -36,8 +38,17 @@ Scheduler::Attempt Scheduler::attempt(Operation& operation) {
     case index_of<GetLogprobs>():
     case index_of<GetEntropy>():
     case index_of<GetEmbedding>():
-    case index_of<DrawToken>():
+    case index_of<GetNextDists>():
+    case index_of<GetLogprobsOf>():
+    case index_of<DrawTokens>():
       return distribution(operation);
+    case index_of<ForkMatcher>():
+    case index_of<AcceptTokens>():
+    case index_of<RollBackMatcher>():
+    case index_of<GetTokenMask>():
+    case index_of<GetForcedTokens>():
+    case index_of<DropMatcher>():
+      return matcher_step(operation);
     default:
       return attempt_host(operation);
   }
@@ -556,7 +567,7 @@ void Scheduler::add_output(EmbedObject& embed, std::uint32_t row) {
   ++building_.passes.back().output_count;
 }
 
-void Scheduler::describe(const Operation& operation,
+void Scheduler::describe(const Operation& operation, std::uint32_t place,
                          inference::DistributionRequest& request) const {
   using Kind = inference::DistributionKind;
   constexpr std::uint32_t kTopKDefault = 256;
@@ -564,20 +575,17 @@ void Scheduler::describe(const Operation& operation,
   const auto top_k = [&](std::uint32_t wanted) {
     return std::min(wanted == 0 ? kTopKDefault : wanted, vocabulary);
   };
-  const auto draw = [&](const DrawRule& rule) {
-    request.kind = Kind::Draw;
-    request.draw.rule =
-        std::make_shared<const quire::DrawRule>(quire::DrawRule{.temperature = rule.temperature,
-                                                                .top_k = top_k(rule.top_k),
-                                                                .top_p = rule.top_p,
-                                                                .min_p = rule.min_p});
-    request.draw.random = rule.random;
-  };
   switch (operation.type) {
     case index_of<GetNextDist>(): {
       const GetNextDist& next = body_of<GetNextDist>(operation);
       request.top_k = top_k(next.top_k);
       request.temperature = next.temperature;
+      break;
+    }
+    case index_of<GetNextDists>(): {
+      const GetNextDists& next = body_of<GetNextDists>(operation);
+      request.top_k = top_k(next.top_k);
+      request.mask = next.mask;
       break;
     }
     case index_of<GetLogits>():
@@ -589,17 +597,18 @@ void Scheduler::describe(const Operation& operation,
         request.tokens.push_back(TokenId{token});
       }
       break;
+    case index_of<GetLogprobsOf>():
+      request.kind = Kind::Logprobs;
+      request.tokens = {TokenId{body_of<GetLogprobsOf>(operation).tokens[place]}};
+      break;
     case index_of<GetEntropy>():
       request.kind = Kind::Entropy;
       break;
     case index_of<GetEmbedding>():
       request.kind = Kind::Vector;
       break;
-    case index_of<DrawToken>():
-      draw(body_of<DrawToken>(operation).rule);
-      break;
     default:
-      draw(body_of<ContextSample>(operation).rule);
+      describe_draw(operation, place, request);
   }
 }
 
@@ -622,8 +631,9 @@ std::uint64_t answer_bytes(const inference::DistributionRequest& request,
     case Kind::Vector:
       return std::uint64_t{model.embedding_width} * sizeof(float);
     case Kind::Entropy:
-    case Kind::Draw:
       return sizeof(float);
+    case Kind::Draw:
+      return std::uint64_t{1 + request.draw.top_count} * (sizeof(TokenId) + sizeof(float));
   }
   return 0;
 }
@@ -638,31 +648,56 @@ Error unwritten(const EmbedObject& embed) {
 }  // namespace
 
 Scheduler::Attempt Scheduler::distribution(Operation& operation) {
-  EmbedObject& embed = *operation.input_embeds.front();
-  if (embed.state == EmbedState::Failed) return fail(operation, embed.error->copy());
-  if (embed.state != EmbedState::Output) return fail(operation, unwritten(embed));
+  for (const EmbedObject* embed : operation.input_embeds) {
+    if (embed->state == EmbedState::Failed) return fail(operation, embed->error->copy());
+    if (embed->state != EmbedState::Output) return fail(operation, unwritten(*embed));
+  }
+  if (const std::optional<Attempt> waits = prepare_reads(operation)) return *waits;
   if (!has_rowless_room(operation)) return Attempt::Later;
-  inference::DistributionRequest& request = batch_.distributions.emplace_back();
-  describe(operation, request);
-  const std::uint64_t bytes = answer_bytes(request, resources_.model);
+  const std::size_t first = batch_.distributions.size();
+  std::uint64_t bytes = 0;
+  for (std::uint32_t place = 0; place < operation.input_embeds.size(); ++place) {
+    inference::DistributionRequest& request = batch_.distributions.emplace_back();
+    describe(operation, place, request);
+    bytes += answer_bytes(request, resources_.model);
+  }
   if (building_.answer_bytes > 0 && building_.answer_bytes + bytes > options_.answer_bytes_max) {
-    batch_.distributions.pop_back();
+    batch_.distributions.resize(first);
     shares_.leave_waiting(share_of(operation));
     return Attempt::Later;
   }
   building_.answer_bytes += bytes;
   note_rowless(operation, static_cast<std::uint32_t>(1 + bytes / kBytesOfOneRead));
-  std::uint32_t pass = inference::kNoSlot;
-  if (embed.batch == static_cast<std::uint64_t>(batch_.id)) {
-    request.row = embed.row;
-    pass = embed.pass;
-  } else {
-    request.embed = embed.slot;
+  for (std::uint32_t place = 0; place < operation.input_embeds.size(); ++place) {
+    const EmbedObject& embed = *operation.input_embeds[place];
+    inference::DistributionRequest& request = batch_.distributions[first + place];
+    std::uint32_t pass = inference::kNoSlot;
+    if (embed.batch == static_cast<std::uint64_t>(batch_.id)) {
+      request.row = embed.row;
+      pass = embed.pass;
+    } else {
+      request.embed = embed.slot;
+    }
+    building_.distributions.push_back({.operation = Ref<Operation>(&operation),
+                                       .kind = request.kind,
+                                       .pass = pass,
+                                       .place = place});
   }
-  building_.distributions.push_back(
-      {.operation = Ref<Operation>(&operation), .kind = request.kind, .pass = pass});
   table_.place(operation);
   return Attempt::Placed;
+}
+
+// Of one that reads a list, or draws under masks; these it waits for, having no rows to compute
+// meanwhile.
+std::optional<Scheduler::Attempt> Scheduler::prepare_reads(Operation& operation) {
+  if (operation.read == nullptr) return std::nullopt;
+  ReadProgress& read = *operation.read;
+  read.wanted_count = static_cast<std::uint32_t>(operation.input_embeds.size());
+  read.results.resize(operation.input_embeds.size());
+  if (!read.matchers.empty() && read.masks == nullptr) start_masks(operation, {});
+  if (read.masks == nullptr || read.masks->is_ready()) return std::nullopt;
+  read.waits_for_masks = true;
+  return Attempt::Blocked;
 }
 
 }  // namespace quire::control

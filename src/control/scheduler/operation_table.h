@@ -65,6 +65,7 @@ class OperationTable {
   Slab<PageObject> pages;
   Slab<EmbedObject> embeds;
   Slab<Context> contexts;
+  Slab<MatcherObject> matchers;
   std::map<std::uint64_t, std::unique_ptr<Instance>> instances;  // By order of start.
   ExportTable exports;  // Of tenants, not of instances; their pages are in `pages`.
 
@@ -117,10 +118,11 @@ static_assert(std::variant_size_v<CommandVariant> <= 64);
 
 // Some form of the distribution at an output; changes nothing.
 inline constexpr std::uint64_t kReadsOutput =
-    kTypeBits<GetNextDist, GetLogits, GetLogprobs, GetEntropy, GetEmbedding, DrawToken>;
+    kTypeBits<GetNextDist, GetLogits, GetLogprobs, GetEntropy, GetEmbedding, GetNextDists,
+              GetLogprobsOf, DrawTokens>;
 // Computes what is queued in a context.
 inline constexpr std::uint64_t kComputesContext =
-    kTypeBits<ContextFlush, ContextForward, ContextSample>;
+    kTypeBits<ContextFlush, ContextForward, ContextDraw>;
 inline constexpr std::uint64_t kComputes = kComputesContext | kTypeBits<Forward>;
 inline constexpr std::uint64_t kNeedsBatch =
     kComputes | kReadsOutput | kTypeBits<ContextOpen, CopyPage, ExportPages, ContextFromPages>;
@@ -131,6 +133,10 @@ inline bool is_any(const Operation& operation, std::uint64_t types) {
 inline bool reads_output(const Operation& operation) {
   return is_any(operation, kReadsOutput);
 }
+// What a program asks of a matcher.
+inline constexpr std::uint64_t kOfMatcher =
+    kTypeBits<CreateMatcher, ForkMatcher, AcceptTokens, RollBackMatcher, GetTokenMask,
+              GetForcedTokens, DropMatcher>;
 inline bool computes_context(const Operation& operation) {
   return is_any(operation, kComputesContext);
 }

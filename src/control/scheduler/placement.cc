@@ -28,7 +28,9 @@ constexpr std::size_t kContextBytes = 192;
 std::uint32_t Scheduler::row_count_of(const Operation& operation) const {
   if (const Context* context = operation.context) {
     const bool may_have_lost_all = context->is_suspended;
-    return queued_count(*context) + static_cast<std::uint32_t>(operation.requeries.size()) +
+    const std::size_t drafts = operation.read != nullptr ? operation.read->drafts.size() : 0;
+    return queued_count(*context) +
+           static_cast<std::uint32_t>(operation.requeries.size() + drafts) +
            (may_have_lost_all ? context->committed_count * resources_.cache.page_size() : 0);
   }
   return static_cast<std::uint32_t>(operation.input_embeds.size()) - operation.done_count;

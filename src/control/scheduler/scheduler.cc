@@ -30,10 +30,11 @@ PageTierOptions tiers_of(const SchedulerOptions& options) {
 }  // namespace
 
 Scheduler::Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
-                     const SchedulerOptions& options, OperationTable& table)
+                     const SchedulerOptions& options, OperationTable& table, MatcherJobs& matchers)
     : backend_(backend),
       options_(options),
       table_(table),
+      matchers_(matchers),
       resources_(backend, cache, tiers_of(options)),
       disk_(options.disk, options.model, space_of(cache, backend)),
       saves_(resources_, table_, disk_),
@@ -256,13 +257,9 @@ void Scheduler::complete(Completion completion) {
     if (record.pass != inference::kNoSlot && !outcomes[record.pass].ok()) {
       distribution = outcomes[record.pass].error().copy();
     }
-    Result<AnswerBody> answer = answer_of(std::move(distribution), record.kind);
-    if (is<ContextSample>(*operation)) {
-      complete_sample(*operation, std::move(answer));
-    } else {
-      table_.finish(*operation, std::move(answer));
-    }
+    take_distribution(*operation, record, std::move(distribution));
   }
+  settle_drafts();
   is_in_flight_ = false;
   went_on_at_ns_ = table_.clock.now_ns();
   taken_.clear();

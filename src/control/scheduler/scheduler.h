@@ -43,6 +43,7 @@
 #include "control/resources/model_resources.h"
 #include "control/scheduler/batch_order.h"
 #include "control/scheduler/dispatch_policy.h"
+#include "control/scheduler/matcher_jobs.h"
 #include "control/scheduler/miss_log.h"
 #include "control/scheduler/operation_table.h"
 #include "control/scheduler/snapshot_opens.h"
@@ -101,12 +102,13 @@ struct SchedulerCounts {
   std::uint64_t swap_count = 0;        // Of these, of contexts whose tokens alone do not suffice.
   std::uint64_t search_count = 0;      // For contexts to suspend.
   std::uint64_t lost_token_count = 0;  // Written again after a suspension, or found again.
+  std::uint64_t late_mask_count = 0;   // Draws put off because their masks were not ready.
 };
 
 class Scheduler {
  public:
   Scheduler(inference::Backend& backend, const PageCacheOptions& cache,
-            const SchedulerOptions& options, OperationTable& table);
+            const SchedulerOptions& options, OperationTable& table, MatcherJobs& matchers);
 
   // An operation that waits for no other: runs now if it needs no batch, else when its turn comes.
   void run(Operation& operation);
@@ -187,13 +189,15 @@ class Scheduler {
     std::uint32_t forward = inference::kNoSlot;  // Index into Flight::forwards, of a forward's.
     std::uint32_t output_first = 0;              // Into Flight::outputs.
     std::uint32_t output_count = 0;
-    bool is_last = false;  // Of its operation.
+    std::uint32_t draft_count = 0;  // Of its rows the last ones, which may have to go again.
+    bool is_last = false;           // Of its operation.
     bool has_failed = false;
   };
   struct DistributionRecord {
     Ref<Operation> operation;
     inference::DistributionKind kind{};
     std::uint32_t pass = inference::kNoSlot;  // Of this batch, whose output it is.
+    std::uint32_t place = 0;                  // Among the requests of its operation.
   };
   struct Flight {
     BatchId id{};
@@ -310,7 +314,19 @@ class Scheduler {
   FindEnd find_context(Operation& operation);
   void note_miss(Operation& operation);
   void count_found(Operation& operation, const FindResult& found);
+  // Of an operation on a context, in one batch.
+  struct Chunk {
+    std::uint32_t requery_count = 0;  // Rows that run once more without writing,
+    std::uint32_t queued_count = 0;   // then queued tokens,
+    std::uint32_t draft_count = 0;    // then drafts, with the last of those alone.
+    bool is_last = false;
+    std::uint32_t row_count() const { return requery_count + queued_count + draft_count; }
+  };
+  Chunk chunk_of(Operation& operation, std::uint32_t remaining, std::uint32_t row_limit,
+                 bool restores);
+  std::optional<Attempt> want_pages_for(Operation& operation, std::uint32_t token_count);
   Attempt place_context(Operation& operation, std::uint32_t row_limit, bool restores = false);
+  Attempt fly(Operation& operation, const Chunk& chunk);
   Error no_page_table() const;
   // Empty: the context has all that was ever written; otherwise what to do with the operation.
   std::optional<Attempt> restore(Operation& operation);
@@ -320,10 +336,33 @@ class Scheduler {
   std::optional<Attempt> restore_swapped(Operation& operation);
   // Outputs that a flush, a forward or a sampling of a context wants of its last tokens.
   static std::uint32_t output_count_of(const Operation& operation);
-  void want_draw(Operation& operation, std::uint32_t row);
-  void complete_sample(Operation& operation, Result<AnswerBody> drawn);
-  void add_context_rows(Operation& operation, std::uint32_t requery_count, std::uint32_t chunk);
+  void add_context_rows(Operation& operation, const Chunk& chunk);
   void complete_context(Context& context, PassRecord& pass, Result<void> outcome);
+
+  // draw_steps.cc: tokens that are drawn after a context's, and masks for them.
+  //
+  // Before the operation is placed. Empty: it may be; otherwise what to do with it.
+  std::optional<Attempt> prepare_draw(Operation& operation);
+  void start_masks(Operation& operation, std::vector<double> randoms);
+  void masks_ready(Operation& operation);
+  std::uint32_t choose_drafts(Operation& operation, std::uint32_t queued);
+  // Whether what is issued on its context waits for the end of its pass.
+  static bool changes_after_pass(const Operation& operation);
+  // The token at a place of the draw, behind a row of the pass that is being added.
+  void want_draw(Operation& operation, std::uint32_t row, std::uint32_t place);
+  void describe_draw(const Operation& operation, std::uint32_t place,
+                     inference::DistributionRequest& request) const;
+  void take_distribution(Operation& operation, const DistributionRecord& record,
+                         Result<inference::Distribution> distribution);
+  void settle_drafts();
+  void complete_draw(Operation& operation, inference::Distribution drawn);
+  void complete_draws(Operation& operation, std::uint32_t draft_count);
+  void draw_again(Operation& operation, std::uint32_t draft_count);
+  struct DrawOutcome;
+  Result<DrawOutcome> outcome_of(const Operation& operation) const;
+  void advance_matchers(Operation& operation, const DrawOutcome& outcome);
+  void finish_reads(Operation& operation);
+  Attempt matcher_step(Operation& operation);
 
   // output_slots.cc
   struct OutputRange {
@@ -362,7 +401,9 @@ class Scheduler {
 
   // host_operations.cc: a request of the device, but no row.
   Attempt distribution(Operation& operation);
-  void describe(const Operation& operation, inference::DistributionRequest& request) const;
+  std::optional<Attempt> prepare_reads(Operation& operation);
+  void describe(const Operation& operation, std::uint32_t place,
+                inference::DistributionRequest& request) const;
 
   // What several of them use.
   Attempt fail(Operation& operation, Error error);
@@ -417,6 +458,7 @@ class Scheduler {
   inference::Backend& backend_;
   const SchedulerOptions options_;
   OperationTable& table_;
+  MatcherJobs& matchers_;
   ModelResources resources_;
   SnapshotDisk disk_;
   SnapshotSaves saves_;

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "inference/api/draw_masks.h"
 #include "inference/api/page_bytes.h"
 #include "inference/api/types.h"
 #include "quire/draw_rule.h"
@@ -152,6 +153,11 @@ struct DistributionRequest {
   std::vector<TokenId> tokens{};  // Of Logprobs.
   DrawOptions draw{};             // Of Draw.
   TokenMask mask{};               // Of TopK and Draw.
+  // Of Draw, instead of `mask`: masks that another thread fills, and which of their places this is.
+  // Where they are not ready when the token is to be drawn, the draw is deferred; where they end
+  // before the place, nothing is drawn.
+  std::shared_ptr<const DrawMasks> masks{};
+  std::uint32_t place = 0;
 };
 
 struct Batch {
@@ -183,6 +189,7 @@ struct Batch {
 // probabilities are of the full softmax, before mask, adjustments and temperature. The other kinds
 // give values.
 struct Distribution {
+  bool is_deferred = false;  // Of Draw: its masks were not ready. Nothing was drawn.
   std::vector<TokenId> tokens;
   std::vector<float> probabilities;
   std::vector<float> values;  // [vocabulary_size], [tokens], [1] or [embedding_width].

@@ -3,7 +3,10 @@
 // grammar, compiled for one model's vocabulary.
 //
 // Thread   GrammarCompiler and Grammar: any, many at once. A Matcher: one thread at a time, which may
-//          be another one for each call. What matchers share is guarded below.
+//          be another one for each call. What matchers share is guarded below: fill_mask, accept,
+//          roll_back, forced and Grammar::matcher wait for such a call of another matcher of the same
+//          grammar, so each may take twice mask_us_max. They belong on a thread that may be late. The
+//          other functions of a Matcher, fork among them, neither wait nor compute.
 // Errors   compile: InvalidArgument with the place and the reason; NotSupported names what is not
 //          supported; TooLarge and Timeout name the limit. A Matcher: InvalidArgument and OutOfRange
 //          leave it as it was; Timeout (a mask takes too long) and any other code end it, and all

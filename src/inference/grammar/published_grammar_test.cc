@@ -10,6 +10,7 @@
 #include <random>
 
 #include "base/sanitizer.h"
+#include "inference/grammar/encode_inside.h"
 #include "inference/grammar/make_grammar_compiler.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/byte_source.h"
@@ -164,6 +165,29 @@ TEST_P(PublishedGrammar, MasksAgreeWithWhatIsAcceptedAndTextsEndAsInstances) {
             << first_us / 1000 << " ms; " << mask_us.size() << " masks: median "
             << mask_us[mask_us.size() / 2] << " us, slowest " << mask_us.back() << " us; grammar "
             << grammar.value()->memory_bytes() << " bytes\n";
+}
+
+// Forced tokens go on as far as the tokenizer could not join them with what comes after.
+TEST_P(PublishedGrammar, ForcedTokensAreThoseThatTheTokenizerMakesOfTheText) {
+  const std::filesystem::path path = test::fetched_golden(std::string(GetParam()) + ".gguf");
+  if (!std::filesystem::exists(path)) {
+    GTEST_SKIP() << path << " is missing: tools/fetch_tokenizer_goldens.sh fetches it";
+  }
+  const Model model = open_model(path);
+  ASSERT_NE(model.codec, nullptr);
+  const auto compiler = make_grammar_compiler(*model.codec, model.stop_ids);
+  const std::string text =
+      R"({"first_name":"Ada","last name":"Lovelace, née Byron","born":1815,"x":)";
+  const auto grammar =
+      compiler->compile(GrammarKind::Lark, "start: " + nlohmann::json(text).dump() + " /[0-9]+/");
+  ASSERT_TRUE(grammar.ok()) << grammar.error().message();
+  const auto matcher = grammar.value()->matcher().take();
+  const std::vector<TokenId> forced = matcher->forced(1'000);
+  const std::vector<TokenId> wanted = encode_inside(*model.codec, text);
+  ASSERT_GT(forced.size() + 4, wanted.size());
+  ASSERT_LE(forced.size(), wanted.size());
+  EXPECT_TRUE(std::equal(forced.begin(), forced.end(), wanted.begin()));
+  EXPECT_TRUE(matcher->accept(forced).ok());
 }
 
 std::string repeated(std::string_view text, std::size_t count) {

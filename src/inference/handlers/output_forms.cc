@@ -85,7 +85,8 @@ Result<Distribution> top_k_form(const DistributionRequest& request, float invers
 // The drawn token of a rule that adjusts logits, as sampling::draw_token gives it. `logits` is
 // overwritten.
 Result<std::uint32_t> draw_adjusted(const DrawOptions& draw, std::span<const std::uint32_t> mask,
-                                    std::span<float> logits, OutputScratch& scratch) {
+                                    double random, std::span<float> logits,
+                                    OutputScratch& scratch) {
   scratch.history.clear();
   for (const TokenId token : draw.history) {
     scratch.history.push_back(static_cast<std::uint32_t>(token));
@@ -95,14 +96,16 @@ Result<std::uint32_t> draw_adjusted(const DrawOptions& draw, std::span<const std
   if (scratch.draw.tokens.empty()) return no_token(logits.size());
   if (!is_greedy(*draw.rule)) sampling::softmax_numerators(scratch.draw.logits);
   const std::size_t index =
-      draw_unsorted(scratch.draw.logits, 1.0f, *draw.rule, draw.random, scratch.fast_draw);
+      draw_unsorted(scratch.draw.logits, 1.0f, *draw.rule, random, scratch.fast_draw);
   return scratch.draw.tokens[index];
 }
 
-Result<Distribution> draw_form(const DistributionRequest& request, std::span<float> logits,
-                               SoftmaxNumerators softmax, OutputScratch& scratch) {
+// The token under a mask, which is empty where every token may come.
+Result<Distribution> drawn_under(const DistributionRequest& request,
+                                 std::span<const std::uint32_t> mask, double random,
+                                 std::span<float> logits, SoftmaxNumerators softmax,
+                                 OutputScratch& scratch) {
   const DrawRule& rule = *request.draw.rule;
-  const std::span<const std::uint32_t> mask = mask_of(request);
   const bool adjusts = adjusts_logits(rule);
   float allowed_sum = 0.0f;  // Of a mask without adjustments.
   if (adjusts) {
@@ -113,14 +116,13 @@ Result<Distribution> draw_form(const DistributionRequest& request, std::span<flo
   const float sum = TRY(numerators(logits, 1.0f, softmax));
   std::uint32_t drawn = 0;
   if (adjusts) {
-    drawn = TRY(draw_adjusted(request.draw, mask, scratch.logits, scratch));
+    drawn = TRY(draw_adjusted(request.draw, mask, random, scratch.logits, scratch));
   } else if (!mask.empty()) {
-    const std::size_t index = draw_unsorted(scratch.draw.logits, allowed_sum, rule,
-                                            request.draw.random, scratch.fast_draw);
+    const std::size_t index =
+        draw_unsorted(scratch.draw.logits, allowed_sum, rule, random, scratch.fast_draw);
     drawn = scratch.draw.tokens[index];
   } else {
-    drawn = static_cast<std::uint32_t>(
-        draw_unsorted(logits, sum, rule, request.draw.random, scratch.fast_draw));
+    drawn = static_cast<std::uint32_t>(draw_unsorted(logits, sum, rule, random, scratch.fast_draw));
   }
   Distribution result;
   result.tokens.push_back(TokenId{drawn});
@@ -129,6 +131,26 @@ Result<Distribution> draw_form(const DistributionRequest& request, std::span<flo
     add_top(request.draw.top_count, {}, logits, sum, scratch, result);
   }
   return result;
+}
+
+// Under masks that may not be there yet, or may end before this place.
+Result<Distribution> draw_form(const DistributionRequest& request, std::span<float> logits,
+                               SoftmaxNumerators softmax, OutputScratch& scratch) {
+  const double random = request.draw.random;
+  if (request.masks == nullptr) {
+    return drawn_under(request, mask_of(request), random, logits, softmax, scratch);
+  }
+  Distribution nothing;
+  nothing.is_deferred = !request.masks->is_ready();
+  if (nothing.is_deferred) return nothing;
+  const DrawMasks::Filled& filled = request.masks->filled();
+  if (filled.error) return filled.error->copy();
+  if (request.place >= filled.places.size()) return nothing;
+  const DrawMasks::Place& place = filled.places[request.place];
+  const std::vector<double>& randoms = request.masks->randoms();
+  const bool has_own = randoms.empty() || place.is_forced;
+  return drawn_under(request, place.words, has_own ? random : randoms[place.random_index], logits,
+                     softmax, scratch);
 }
 
 // Of the logits, not of their numerators: those of rare tokens are 0.

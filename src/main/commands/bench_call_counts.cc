@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kPrompt = "The pages of a book";
 
-// An inferlet that answers with JSON; its tokens are the member "ids".
+// An inferlet that generates as many tokens as --max-tokens says, given --ignore-eos.
 struct Answerer {
   const char* name;
   std::vector<std::string> arguments;
@@ -36,17 +36,12 @@ Result<nlohmann::json> count(const Answerer& answerer, std::uint32_t token_count
   const std::string name = "inferlets/" + std::string(answerer.name) + ".wasm";
   const std::string module = TRY(find_bench_guest("", name));
   const lifecycle::ProgramId program = TRY(application.manager().load_program_file(module));
-  std::vector<std::string> arguments = {
-      "--prompt", kPrompt, "--max-tokens", std::to_string(token_count), "--ignore-eos", "--json"};
+  std::vector<std::string> arguments = {"--prompt", kPrompt, "--max-tokens",
+                                        std::to_string(token_count), "--ignore-eos"};
   arguments.insert(arguments.end(), answerer.arguments.begin(), answerer.arguments.end());
   TRY(guests.launch(program, std::move(arguments)));
-  const std::string message = TRY(guests.wait_for_message());
   TRY(guests.wait_for_ends());
-  const Json answer = TRY(parse_json(message, told(answerer)));
-  if (!answer.is_object() || !answer.contains("ids") || answer["ids"].empty()) {
-    return Error(ErrorCode::Internal, told(answerer) + ": no ids in its answer: " + message);
-  }
-  const auto tokens = static_cast<double>(answer["ids"].size());
+  const auto tokens = static_cast<double>(token_count);
   const double control = static_cast<double>(guests.calls().control) / tokens;
   const double device = static_cast<double>(guests.calls().device) / tokens;
   return nlohmann::json{{"program", told(answerer)},

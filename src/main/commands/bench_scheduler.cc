@@ -9,6 +9,7 @@
 #include "main/commands/bench_streams.h"
 #include "main/commands/output.h"
 #include "main/machine/simulated_machine.h"
+#include "quire/draw_rule.h"
 
 namespace quire {
 namespace {
@@ -54,7 +55,8 @@ void ask(control::ControlPort& control, Ask how, Stream& stream,
   };
   if (!tokens.empty()) tell(control::ContextAppend{kContext, std::move(tokens)});
   if (how == Ask::Sample) {
-    expect(control::ContextSample{.context = kContext, .queues_token = true});
+    static const auto rule = std::make_shared<const DrawRule>();
+    expect(control::ContextDraw{.context = kContext, .queues_token = true, .draw = {.rule = rule}});
   } else {
     tell(control::ContextForward{.context = kContext, .output_embeds = {kOutput}});
     expect(control::GetNextDist{.queue = kQueue, .embed = kOutput, .top_k = 1});

@@ -24,7 +24,7 @@ Result<StreamsTiming> run_streams(const Clock& clock, std::vector<HostGenerator*
   std::uint64_t first_ns = begin_ns;
   for (std::size_t i = 0; i < generators.size(); ++i) {
     TRY(generators[i]->append(prompts[i]));
-    generators[i]->start({}, {.token_count_max = token_count});
+    generators[i]->start({}, 0, {.token_count_max = token_count});
   }
   for (std::uint32_t step = 0; step < token_count; ++step) {
     for (HostGenerator* generator : generators) {

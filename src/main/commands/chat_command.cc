@@ -7,6 +7,7 @@
 
 #include "cli/terminal.h"
 #include "main/commands/conversation.h"
+#include "main/commands/grammar_flags.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/output.h"
 #include "main/commands/prompt_input.h"
@@ -147,8 +148,10 @@ Result<void> Chat::turn(const std::string& message) {
     clear();
     return std::move(fits).take_error().while_("the history was forgotten");
   }
-  generator_->start(sampler_options(options_.sampling), {.token_count_max = options_.max_tokens,
-                                                         .stop_tokens = machine_.model().stop_ids});
+  TRY(constrain(*generator_, options_.grammar));
+  generator_->start(
+      draw_rule(options_.sampling), options_.sampling.seed,
+      {.token_count_max = options_.max_tokens, .stop_tokens = machine_.model().stop_ids});
   std::uint64_t first_ns = 0;
   Result<std::string> text = stream(begin_ns, first_ns);
   if (!text.ok()) {
@@ -156,7 +159,7 @@ Result<void> Chat::turn(const std::string& message) {
     return std::move(text).take_error().while_("the history was forgotten");
   }
   tell_speed(begin_ns, first_ns, turn.tokens.size(), found_before);
-  return conversation_.assistant_said(text.value(), generator_->unappended());
+  return conversation_.assistant_said(text.value());
 }
 
 const char* kv_mode_name(cli::KvModeChoice mode) {

@@ -76,8 +76,7 @@ Result<Ids> Conversation::closing() const {
   return behind(one, one.size() - count);
 }
 
-Result<void> Conversation::assistant_said(const std::string& text,
-                                          std::optional<std::uint32_t> unappended) {
+Result<void> Conversation::assistant_said(const std::string& text) {
   messages_.push_back({{"role", "assistant"}, {"content", text}});
   const Ids whole = TRY(encode(messages_, false));
   const bool continues = begins_with(whole, history_);
@@ -85,7 +84,6 @@ Result<void> Conversation::assistant_said(const std::string& text,
   gap_.reset();
   if (!continues) return {};
   gap_.emplace();
-  if (unappended) gap_->push_back(*unappended);
   const Ids end = TRY(closing());
   gap_->insert(gap_->end(), end.begin(), end.end());
   return {};

@@ -27,8 +27,8 @@ class Conversation {
   };
   Result<Turn> user_says(const std::string& message);
 
-  // The reply ended: its text, and those of its tokens that the context does not hold.
-  Result<void> assistant_said(const std::string& text, std::optional<std::uint32_t> unappended);
+  // The reply ended: its text, whose tokens the context holds.
+  Result<void> assistant_said(const std::string& text);
 
   void clear();  // Forgets everything but the system message.
 

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/terminal.h"
+#include "main/commands/grammar_flags.h"
 #include "main/commands/output.h"
 #include "main/commands/prompt_input.h"
 #include "main/commands/sampling_flags.h"
@@ -75,8 +76,9 @@ Result<void> generate(const cli::GenerateOptions& options) {
   const std::vector<std::uint32_t> prompt = TRY(prompt_ids(loop, model, text_of_prompt));
   HostGenerator generator(loop, machine->text(), model);
   TRY(generator.append(prompt));
+  TRY(constrain(generator, options.grammar));
   generator.start(
-      sampler_options(options.sampling),
+      draw_rule(options.sampling), options.sampling.seed,
       {.token_count_max = options.max_tokens,
        .stop_tokens = options.ignore_eos ? std::vector<std::uint32_t>{} : model.stop_ids});
 

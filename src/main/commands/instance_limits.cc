@@ -14,7 +14,6 @@ Result<lifecycle::InstanceLimits> instance_limits(const cli::InstanceOptions& op
   limits.memory_bytes_max = options.memory_bytes_max;
   if (options.page_count_max > 0) limits.control.page_count_max = options.page_count_max;
   limits.guest.output_bytes_max = options.output_bytes_max;
-  limits.guest.may_read_logits = options.may_read_logits;
   limits.control.may_export_publicly = options.may_export_publicly;
   Result<std::vector<net::HttpGrant>> http = net::parse_http_grants(options.allow_http);
   if (!http.ok()) return std::move(http).take_error().while_("--allow-http");

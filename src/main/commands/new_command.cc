@@ -35,17 +35,20 @@ namespace {
 
 using namespace quire;
 
-Task<> program(std::vector<std::string> command_line) {
-  const Arguments arguments = co_await Arguments::parse(
-      command_line, {.values = {"prompt", "max-tokens", "temperature", "seed"}});
-  GenerateOptions options;
-  options.max_tokens = co_await arguments.count("max-tokens", 64);
-  options.temperature = co_await arguments.number("temperature", 0.0);
-  options.seed = co_await arguments.integer("seed", 0);
+struct Options {
+  std::string prompt = "Say hello in five words.";
+  GenerateOptions generate = {.max_tokens = 64};
 
+  void read(OptionReader& in) {
+    in.text("prompt", prompt, "What the model answers");
+    in.generation(generate);  // --max-tokens, --temperature, --seed and the like.
+  }
+};
+
+Task<> program(Options options) {
   Context context = co_await Context::create();
-  context.user(arguments.text("prompt", "Say hello in five words."));
-  const Generation answer = co_await context.generate(options).stream(session::send);
+  context.user(options.prompt);
+  const Generation answer = co_await context.generate(options.generate).stream(session::send);
 
   runtime::log(LogLevel::Info, std::to_string(answer.tokens.size()) + " tokens");
 }

@@ -1,16 +1,25 @@
 #pragma once
-// The sampling flags of the command line as the SDK's sampler takes them.
+// The sampling flags of the command line as draws take them.
 #include "cli/options.h"
-#include "quire/sampling.h"
+#include "quire/draw_rule.h"
 
 namespace quire {
 
-inline SamplerOptions sampler_options(const cli::SamplingOptions& options) {
-  return {.temperature = options.temperature,
-          .top_k = options.top_k,
-          .top_p = options.top_p,
-          .min_p = options.min_p,
-          .seed = options.seed};
+inline DrawRule draw_rule(const cli::SamplingOptions& options) {
+  DrawRule rule;
+  rule.temperature = options.temperature;
+  rule.top_k = options.top_k;
+  rule.top_p = options.top_p;
+  rule.min_p = options.min_p;
+  rule.typical_p = options.typical_p;
+  rule.top_n_sigma = options.top_n_sigma;
+  rule.xtc_probability = options.xtc_probability;
+  rule.xtc_threshold = options.xtc_threshold;
+  rule.dry_multiplier = options.dry_multiplier;
+  rule.repetition_penalty = options.repetition_penalty;
+  rule.presence_penalty = options.presence_penalty;
+  rule.frequency_penalty = options.frequency_penalty;
+  return rule;
 }
 
 }  // namespace quire

@@ -12,11 +12,9 @@ HostGenerator::HostGenerator(HostLoop& loop, const inference::TextCodec& codec,
       model_(model),
       instance_(loop),
       queue_(instance_.new_object()),
-      context_(instance_.new_object()),
-      output_(instance_.new_object()) {
+      context_(instance_.new_object()) {
   instance_.tell(control::CreateQueue{.queue = queue_});
   instance_.tell(control::ContextCreate{.context = context_, .queue = queue_});
-  instance_.tell(control::AllocEmbeds{.queue = queue_, .embeds = {output_}});
 }
 
 Result<void> HostGenerator::append(const std::vector<std::uint32_t>& tokens) {
@@ -38,45 +36,80 @@ Result<void> HostGenerator::append(const std::vector<std::uint32_t>& tokens) {
   return {};
 }
 
-void HostGenerator::start(const SamplerOptions& sampling, StopOptions stop) {
+Result<void> HostGenerator::constrain(inference::GrammarKind kind, const std::string& source) {
+  grammar_ = TRY(instance_.call<control::CompiledGrammar>(
+                     control::CompileGrammar{.model = {}, .kind = kind, .source = source}))
+                 .grammar;
+  return {};
+}
+
+void HostGenerator::start(const DrawRule& rule, std::uint64_t seed, StopOptions stop) {
   QUIRE_CHECK(appended_ > 0, "a reply needs a prompt");
-  // The token sampled last is never computed, so a full context still gives one.
+  // The token drawn last is never computed, so a full context still gives one.
   const std::uint32_t room = model_.context_length - appended_ + 1;
   stop.token_count_max = std::min(stop.token_count_max, room);
-  sampler_.emplace(sampling);
+  token_count_max_ = stop.token_count_max;
+  draw_ = {.rule = std::make_shared<const DrawRule>(rule)};
+  if (grammar_ != nullptr) {
+    if (matcher_ != control::kNoObject) instance_.tell(control::DropMatcher{.matcher = matcher_});
+    matcher_ = instance_.new_object();
+    instance_.tell(control::CreateMatcher{.matcher = matcher_, .model = {}, .grammar = grammar_});
+    control::DrawExtras more;
+    more.matchers = {matcher_};
+    more.stop_tokens = stop.stop_tokens;
+    draw_.more = std::make_shared<const control::DrawExtras>(std::move(more));
+  }
+  random_ = sampling::Random(seed);
+  next_random_.reset();
   stop_.emplace(std::move(stop));
   ids_.clear();
-  unappended_.reset();
 }
 
 void HostGenerator::begin_step() {
   QUIRE_CHECK(!ended(), "a step behind the end");
-  if (unappended_) {
-    instance_.tell(control::ContextAppend{.context = context_, .tokens = {*unappended_}});
-    appended_ += 1;
-    unappended_.reset();
-  }
-  forward_ =
-      instance_.ask(control::ContextForward{.context = context_, .output_embeds = {output_}});
-  distribution_ = instance_.ask(
-      control::GetNextDist{.queue = queue_,
-                           .embed = output_,
-                           .top_k = std::min(sampler_->top_k_wanted(), model_.vocabulary_size)});
+  if (!is_greedy(*draw_.rule) && !next_random_) next_random_ = random_.uniform();
+  step_ = instance_.ask(
+      control::ContextDraw{.context = context_,
+                           .queues_token = true,
+                           .draw = draw_,
+                           .count_max = token_count_max_ - static_cast<std::uint32_t>(ids_.size()),
+                           .random = next_random_.value_or(0.0)});
 }
 
 Result<std::string> HostGenerator::finish_step() {
-  // The pass failed first: its error says more than the distribution's.
-  const control::ContextState state = TRY(instance_.wait_for<control::ContextState>(forward_));
-  counters_ = state.counters;
-  const control::NextDistribution next =
-      TRY(instance_.wait_for<control::NextDistribution>(distribution_));
-  const std::uint32_t token = sampler_->draw(next.tokens, next.probabilities);
-  if (!stop_->accept_token(token)) return stop_->finish();
-  ids_.push_back(token);
-  unappended_ = token;
-  const std::string bytes = TRY(codec_.decode({inference::TokenId{token}}, false));
-  std::string shown = stop_->accept_bytes(bytes);
+  const control::Draws draws = TRY(instance_.wait_for<control::Draws>(step_));
+  counters_ = draws.counters;
+  if (draws.random_count > 0) next_random_.reset();
+  std::string shown = TRY(take(draws));
+  if (!ended() && draws.end == control::DrawEnd::NoTokenAllowed) {
+    return Error(ErrorCode::OutOfRange,
+                 "no token of the model can continue this text under the grammar");
+  }
+  if (draws.end == control::DrawEnd::GrammarComplete) stop_->end_of_grammar();
   if (ended()) shown += stop_->finish();
+  return shown;
+}
+
+// What the rules leave of the tokens; the others, and one that stops, go from the context again.
+Result<std::string> HostGenerator::take(const control::Draws& draws) {
+  std::string shown;
+  std::uint32_t kept = 0;
+  for (const control::Drawn& each : draws.all) {
+    if (!stop_->accept_token(each.token)) break;
+    ids_.push_back(each.token);
+    ++kept;
+    shown += stop_->accept_bytes(TRY(codec_.decode({inference::TokenId{each.token}}, false)));
+    if (ended()) break;
+  }
+  appended_ += kept;
+  const auto left = static_cast<std::uint32_t>(draws.all.size()) - kept;
+  if (left == 1) {
+    instance_.tell(control::ContextEdit{
+        .context = context_, .kind = control::ContextEditKind::Truncate, .count = 1});
+  } else if (left > 1) {
+    instance_.tell(control::ContextEdit{
+        .context = context_, .kind = control::ContextEditKind::Rewind, .count = appended_});
+  }
   return shown;
 }
 

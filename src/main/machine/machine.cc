@@ -17,6 +17,7 @@
 #include "control/store/page_file.h"
 #include "control/store/posix_file_system.h"
 #include "control/tiers/cost_model.h"
+#include "inference/grammar/make_grammar_compiler.h"
 #include "inference/handlers/cpu_backend.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/model_files.h"
@@ -123,6 +124,7 @@ void warn_of_threads(const cli::EngineOptions& options) {
 struct LoadedModel {
   std::string name;
   std::unique_ptr<inference::TextCodec> text;
+  std::unique_ptr<inference::GrammarCompiler> grammars;  // Null: this build has none.
   std::unique_ptr<inference::Backend> backend;
   std::optional<bool> add_bos;
   bool has_chat_template = false;
@@ -148,6 +150,7 @@ Result<LoadedModel> load_model(const std::string& path, inference::CpuBackendOpt
                          {.first_ns = kSecond / 2, .counts_bytes = true, .is_for_terminals = true});
   options.on_load = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   model.backend = TRY(inference::make_cpu_backend(*files, options, sink));
+  model.grammars = inference::make_grammar_compiler(*model.text, model.backend->model().stop_ids);
   return model;
 }
 
@@ -187,12 +190,13 @@ struct Machine::Parts {
   Wakeup wakeup;                                 // Rouses the engine thread.
   lifecycle::AnswerInbox answers;                // What the control layer gives to those above it.
   control::CompletionInbox completions{wakeup};  // What devices and helpers give to it.
-  control::HelperThread helper;                  // Long text jobs.
   const SystemWallClock wall_clock;
   store::PosixFileSystem files;
   std::unique_ptr<store::DiskThread> disk;  // Snapshots; null: none are kept.
   std::optional<Error> store_error;
   std::vector<LoadedModel> models;
+  control::HelperThread helper;    // Long text jobs,
+  control::HelperThread matchers;  // and the steps of matchers.
   std::unique_ptr<control::Controller> control;
 };
 
@@ -236,6 +240,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
 
   // The control layer over it.
   control.helper = &parts->helper;
+  control.matchers = &parts->matchers;
   control.walk = walk;
   control.eviction = eviction_kind(options.eviction);
   control.when_full = options.when_full == cli::WhenFullChoice::FcfsKill
@@ -252,6 +257,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
                       .backend = model.backend.get(),
                       .codec = model.text.get(),
                       .has_chat_template = model.has_chat_template,
+                      .grammars = model.grammars.get(),
                       .add_bos = model.add_bos});
   }
   set_tiers(options, page_bytes, control);
