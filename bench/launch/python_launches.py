@@ -3,7 +3,7 @@
 
     bench/launch/python_launches.py [--simultaneous 1,896] [--rounds 5] [--quire build/release/quire]
 
-One connection, one server of its own, text_completion with --acknowledge; the figures are those of
+One connection, one server of its own, first_message; the figures are those of
 `quire bench launch`, with "client": "python". It needs a Python with the library websockets.
 """
 
@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "clients/python"))
 
 import quire  # noqa: E402
 
-ARGUMENTS = ["--acknowledge", "--prompt", "x"]
+ARGUMENTS = ["--prompt", "x"]
 
 
 def never_seen(wasm: bytes) -> bytes:
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--quire", type=pathlib.Path, default=ROOT / "build/release/quire")
     parser.add_argument("--model", default="")
     options = parser.parse_args()
-    program = options.quire.parent / "inferlets/text_completion.wasm"
+    program = options.quire.parent / "bench/first_message.wasm"
     command = [options.quire, "serve", program, "--listen", "127.0.0.1:0", "--json"]
     if options.model:
         command += ["--model", options.model]

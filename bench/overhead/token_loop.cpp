@@ -39,15 +39,17 @@ Task<> wait_for_word() {
 
 // The loop of the host; the program takes each token.
 Task<> by_host(Context context, std::uint32_t count) {
-  detail::HostLoop loop = co_await detail::HostLoop::start(context.handle(), {}, count, {});
-  while ((co_await loop.next()).end == detail::LoopEnd::NotYet) {
+  Drawer drawer;
+  detail::HostLoop loop =
+      co_await detail::HostLoop::start(context.model(), context.handle(), drawer, count, {});
+  while ((co_await loop.next()).end == DrawEnd::None) {
   }
 }
 
 Task<> by_device(Context context, std::uint32_t count) {
-  Sampler sampler(SamplerOptions{});
+  Drawer drawer;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const DrawnToken drawn = co_await context.draw(sampler);
+    const DrawnToken drawn = co_await context.draw(drawer);
     co_await context.append(drawn.token);
   }
 }

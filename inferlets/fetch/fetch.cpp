@@ -2,9 +2,23 @@
 // which status came and how much of what; `quire run` must allow it: --allow-http HOST.
 #include "quire/quire.h"
 
-namespace {
-
 using namespace quire;
+
+struct Options {
+  std::string url;
+  std::optional<std::string> post;
+  std::string header;
+  bool stream = false;
+  bool show = false;
+
+  void read(OptionReader& in) {
+    in.words("url", url, "What to get, or to post to", Required::Yes);
+    in.text("post", post, "The body of a request to post");
+    in.text("header", header, "A header of the request: \"name: value\"");
+    in.flag("stream", stream, "Send the body on as it comes, so that its size does not matter");
+    in.flag("show", show, "Send the body too");
+  }
+};
 
 constexpr std::size_t kShownBytesMax = std::size_t{1} << 20;
 
@@ -38,28 +52,23 @@ Task<std::string> stream(http::Request request) {
   co_return described(head, bytes) + " in " + std::to_string(pieces) + " pieces";
 }
 
-Task<> program(std::vector<std::string> command_line) {
-  const Arguments arguments = co_await Arguments::parse(
-      command_line, {.values = {"post", "header"}, .flags = {"stream", "show"}});
-  if (arguments.positional().size() != 1) {
-    co_await fail(ErrorCode::InvalidArgument,
-                  "give one URL (and --post TEXT, --header \"name: value\", --stream, --show)");
+Task<> program(Options options) {
+  if (options.url.find(' ') != std::string::npos) {
+    co_await fail(ErrorCode::InvalidArgument, "give one URL, not \"" + options.url + "\"");
   }
-  const std::string& url = arguments.positional()[0];
-  const http::Headers headers = co_await headers_of(arguments.text("header"));
-  if (arguments.flag("stream")) {
-    const std::string line = co_await stream({.url = url, .headers = headers});
-    co_return co_await session::send("\n" + line + "\n");
+  const http::Headers headers = co_await headers_of(options.header);
+  if (options.stream) {
+    const std::string line = co_await stream({.url = options.url, .headers = headers});
+    co_await session::send("\n" + line + "\n");
+    co_return;
   }
-  const http::Response response = arguments.has("post")
-                                      ? co_await http::post(url, arguments.text("post"), headers)
-                                      : co_await http::get(url, headers);
-  if (arguments.flag("show")) {
+  const http::Response response = options.post
+                                      ? co_await http::post(options.url, *options.post, headers)
+                                      : co_await http::get(options.url, headers);
+  if (options.show) {
     co_await session::send(valid_utf8(response.body.substr(0, kShownBytesMax)) + "\n");
   }
-  co_return co_await session::send(described(response, response.body.size()) + "\n");
+  co_await session::send(described(response, response.body.size()) + "\n");
 }
-
-}  // namespace
 
 QUIRE_MAIN(program)

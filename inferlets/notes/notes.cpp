@@ -5,9 +5,17 @@
 
 #include "quire/quire.h"
 
-namespace {
-
 using namespace quire;
+
+struct Options {
+  std::string note;
+  std::uint64_t deleted = 0;
+
+  void read(OptionReader& in) {
+    in.words("note", note, "What to write down");
+    in.number("delete", deleted, "The number of a note to delete", {0, 99'999'999});
+  }
+};
 
 constexpr std::string_view kPrefix = "notes/";
 
@@ -44,19 +52,10 @@ Task<> list() {
   }
 }
 
-Task<> program(std::vector<std::string> command_line) {
-  const Arguments arguments =
-      co_await Arguments::parse(command_line, {.values = {"delete"}, .flags = {}});
-  if (arguments.has("delete")) {
-    const std::uint64_t number = co_await arguments.integer("delete", 0);
-    co_await store::remove(key_of(number));
-  }
-  std::string text;
-  for (const std::string& word : arguments.positional()) text += (text.empty() ? "" : " ") + word;
-  if (!text.empty()) co_await add(std::move(text));
-  co_return co_await list();
+Task<> program(Options options) {
+  if (options.deleted > 0) co_await store::remove(key_of(options.deleted));
+  if (!options.note.empty()) co_await add(options.note);
+  co_await list();
 }
-
-}  // namespace
 
 QUIRE_MAIN(program)

@@ -189,11 +189,11 @@ TEST(EndToEndBadInput, GrowingPastTheLimitOfMemoryEndsTheGuest) {
 // One that fails among many: the others never notice.
 TEST(EndToEndBadInput, OneFailureIsItsOwn) {
   TemporaryFolder folder;
-  const std::string each = folder.write(
-      "each.jsonl",
-      "[\"--prompt\", \"a b c\", \"--max-tokens\", \"4\", \"--ignore-eos\", \"--json\"]\n"
-      "[\"--max-tokens\", \"no number\"]\n"
-      "[\"--prompt\", \"d e f\", \"--max-tokens\", \"4\", \"--ignore-eos\", \"--json\"]\n");
+  const std::string each =
+      folder.write("each.jsonl",
+                   "[\"--prompt\", \"a b c\", \"--max-tokens\", \"4\", \"--ignore-eos\"]\n"
+                   "[\"--max-tokens\", \"no number\"]\n"
+                   "[\"--prompt\", \"d e f\", \"--max-tokens\", \"4\", \"--ignore-eos\"]\n");
   const ProcessResult result = run_quire({"run", inferlet("text_completion"), "--model", kTiny,
                                           "--kv-pages", "64", "--each", each, "--json"});
   EXPECT_EQ(result.exit_code, 4) << result.err;

@@ -7,15 +7,21 @@ namespace {
 // keep --prompt TEXT [--save NAME] [--open NAME]: twelve tokens behind the text.
 constexpr const char* kProgram = R"(#include "quire/quire.h"
 using namespace quire;
-Task<> program(std::vector<std::string> command_line) {
-  const Arguments arguments =
-      co_await Arguments::parse(command_line, {.values = {"save", "open", "prompt"}});
+struct Options {
+  std::string save;
+  std::string open;
+  std::string prompt;
+  void read(OptionReader& in) {
+    in.text("save", save, "Keep the context under this name");
+    in.text("open", open, "Go on with the context of this name");
+    in.text("prompt", prompt, "What to append");
+  }
+};
+Task<> program(Options given) {
   const Model model = co_await Model::open();
-  const std::string opened = arguments.text("open", "");
-  Context context = opened.empty() ? co_await Context::create(model)
-                                   : co_await Context::open(model, opened);
-  const std::string prompt = arguments.text("prompt", "");
-  if (!prompt.empty()) co_await context.append_text(prompt);
+  Context context = given.open.empty() ? co_await Context::create(model)
+                                       : co_await Context::open(model, given.open);
+  if (!given.prompt.empty()) co_await context.append_text(given.prompt);
   GenerateOptions options;
   options.max_tokens = 12;
   options.ignore_stop_tokens = true;
@@ -23,8 +29,7 @@ Task<> program(std::vector<std::string> command_line) {
   while (const std::optional<Piece> piece = co_await generator.next()) {
     co_await session::send(piece->text);
   }
-  const std::string saved = arguments.text("save", "");
-  if (!saved.empty()) co_await context.save(saved);
+  if (!given.save.empty()) co_await context.save(given.save);
 }
 QUIRE_MAIN(program)
 )";

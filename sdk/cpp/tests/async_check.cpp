@@ -12,8 +12,13 @@ Task<int> slow(std::chrono::nanoseconds time, int value) {
   co_return value;
 }
 
-Task<> program(std::vector<std::string> command_line) {
-  const Arguments arguments = co_await Arguments::parse(command_line, {.flags = {"trap"}});
+struct Options {
+  bool trap = false;
+
+  void read(OptionReader& in) { in.flag("trap", trap, "End with a panic"); }
+};
+
+Task<> program(Options options) {
   std::string seen;
   const Result<int> late = co_await attempt(with_timeout(slow(60s, 1), 20ms));
   seen += late.ok() ? "late " : late.error().text();
@@ -33,7 +38,7 @@ Task<> program(std::vector<std::string> command_line) {
   co_await session::send(seen);
 
   const Result<Model> none = Model::open("nope");
-  if (arguments.flag("trap")) (void)none.value();
+  if (options.trap) (void)none.value();
 }
 
 }  // namespace

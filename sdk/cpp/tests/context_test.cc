@@ -131,7 +131,7 @@ TEST_F(ContextTest, TurnsThatAreNoTokensYetAreNeverLeftOutOfADraw) {
     Context context = co_await Context::create();
     co_await context.append_text("p");
     context.user("what?");
-    Sampler greedy({});
+    Drawer greedy;
     EXPECT_EQ((co_await context.draw(greedy)).token, std::uint32_t{'x'});
     EXPECT_EQ(asked_.back(), context.tokens());
     EXPECT_EQ(held_text(), "p\1uwhat?\2\n\1a|");

@@ -1,4 +1,4 @@
-// What the fake's model lacks: adapters, images and grammars.
+// What the fake's model lacks: adapters and images.
 #include "fake_host.h"
 
 namespace quire::abi {
@@ -38,29 +38,4 @@ std::int32_t embed_img(std::int32_t, const std::int32_t*, std::uint32_t, const s
 
 }  // namespace input_image
 
-namespace constraint {
-
-std::int32_t compile_grammar(std::int32_t, std::uint32_t, const std::uint8_t*, std::uint32_t) {
-  return lacks("constraint");
-}
-std::int32_t create_matcher(std::int32_t) {
-  return lacks("constraint");
-}
-std::int32_t fork_matcher(std::int32_t) {
-  return lacks("constraint");
-}
-std::int32_t token_mask(std::int32_t, void*, std::uint32_t) {
-  return lacks("constraint");
-}
-std::int32_t accept_tokens(std::int32_t, const std::uint32_t*, std::uint32_t) {
-  return lacks("constraint");
-}
-std::int32_t roll_back(std::int32_t, std::uint32_t) {
-  return lacks("constraint");
-}
-std::int32_t forced_tokens(std::int32_t, void*, std::uint32_t) {
-  return lacks("constraint");
-}
-
-}  // namespace constraint
 }  // namespace quire::abi

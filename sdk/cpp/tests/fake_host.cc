@@ -390,6 +390,11 @@ std::int32_t get_vocabs(std::int32_t, std::uint32_t first, std::uint32_t count) 
   }
   return host.ready_future(out);
 }
+std::int32_t get_token_kinds(std::int32_t, std::uint32_t first, std::uint32_t count) {
+  std::string kinds;
+  for (std::uint32_t id = first; id < first + count; ++id) kinds.push_back(id <= 2 ? 3 : 0);
+  return host.ready_future(kinds);
+}
 std::int32_t apply_chat_template(std::int32_t, const std::uint8_t* request, std::uint32_t count) {
   std::string out;
   for (auto each : chat_tokens({reinterpret_cast<const char*>(request), count})) {
@@ -492,7 +497,31 @@ std::int32_t ready_numbers(const std::vector<float>& values) {
 }  // namespace
 
 std::int32_t get_logits(std::int32_t, std::int32_t) {
-  return host.refuse(ErrorCode::PermissionDenied, "get_logits needs a grant");
+  return ready_numbers({0.25f, 0.75f});
+}
+std::int32_t get_next_dists(std::int32_t queue, const std::int32_t* embeds, std::uint32_t count,
+                            const std::uint32_t*, std::uint32_t, std::uint32_t top_k) {
+  std::string records;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::int32_t one = get_next_dist(queue, embeds[i], top_k);
+    if (one < 0) return one;
+    records += host.future(one)->bytes;
+  }
+  return host.ready_future(records);
+}
+std::int32_t get_logprobs_of(std::int32_t, const std::int32_t* embeds, std::uint32_t count,
+                             const std::uint32_t* tokens, std::uint32_t) {
+  std::vector<float> nats;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto seen = host.embed_texts.find(embeds[i]);
+    if (seen == host.embed_texts.end()) return unknown("output");
+    float probability = 1e-9f;
+    for (const auto& [token, each] : host.next(seen->second)) {
+      if (token == tokens[i]) probability = each;
+    }
+    nats.push_back(std::log(probability));
+  }
+  return ready_numbers(nats);
 }
 std::int32_t get_logprobs(std::int32_t, std::int32_t embed, const std::uint32_t* tokens,
                           std::uint32_t count) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "quire/bindings.h"
+#include "quire/draw_rule.h"
 #include "quire/sampling.h"
 
 namespace quire::test {
@@ -99,6 +100,9 @@ class FakeHost {
     contexts.erase(handle);
     exchanges.erase(handle);
     loops.erase(handle);
+    rules.erase(handle);
+    grammars.erase(handle);
+    matchers.erase(handle);
     pages.erase(handle);
     return handles_.erase(handle) > 0;
   }
@@ -145,16 +149,33 @@ class FakeHost {
   std::uint32_t context_length = 2048;
   std::map<std::uint32_t, std::string> token_texts;  // Of tokens that are not one byte.
 
+  // The grammars: which tokens may come after those that a matcher has accepted, none where the text
+  // is complete. Without it the model has no grammars.
+  std::function<std::vector<std::uint32_t>(const std::string& source,
+                                           const std::vector<std::uint32_t>& accepted)>
+      allowed;
+  struct Matcher {
+    std::string source;
+    std::vector<std::uint32_t> accepted;
+  };
+  std::map<std::int32_t, std::string> grammars;  // Their sources.
+  std::map<std::int32_t, Matcher> matchers;
+  std::map<std::int32_t, DrawRule> rules;
+
   // A loop of the host. It is `run_ahead` tokens further than the program has asked for.
   struct Loop {
     std::int32_t context = 0;
-    SamplerOptions options;
+    DrawRule rule;
     sampling::Random random{0};
+    double next_random = -1.0;  // Drawn from `random` and not used; below 0: none.
+    std::vector<std::int32_t> matchers = {};
+    std::uint32_t top_count = 0;
+    bool forces = true;
     std::uint32_t count_max = 0;
     std::vector<std::uint32_t> stops;
     std::uint32_t count = 0;
     std::uint32_t end = 0;
-    std::string untaken = {};  // Records of tokens.
+    std::deque<std::string> untaken = {};  // Records of draws.
   };
   std::map<std::int32_t, Loop> loops;
   std::uint32_t run_ahead = 2;

@@ -2,6 +2,9 @@
 // beside the fake host.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 #include "fake_host.h"
 
 extern "C" std::int32_t run_text_completion();
@@ -11,6 +14,7 @@ extern "C" std::int32_t run_hello();
 extern "C" std::int32_t run_beam_search();
 extern "C" std::int32_t run_best_of_n();
 extern "C" std::int32_t run_attention_sink();
+extern "C" std::int32_t run_tree_of_thought();
 
 namespace quire {
 namespace {
@@ -50,10 +54,23 @@ TEST_F(ProgramsTest, BothFormsOfTextCompletionStreamTheSameText) {
     EXPECT_EQ(host.sent.size(), 5u);
     EXPECT_EQ(sent_by(program, {"--prompt", "u", "--max-tokens", "2"}), "vw");
     EXPECT_EQ(sent_by(program, {"--prompt", "a", "--stop", "fg"}), "bcde");
-    EXPECT_EQ(sent_by(program, {"--prompt", "x", "--json", "--chat", "--system", "s"}),
-              R"({"prompt_ids":[1,115,115,2,10,1,117,120,2,10,1,97],"ids":[98,99,100,101,102,103,)"
-              R"(104,105,106,107,108,109,110,111,112,113,114,115,116,117,118,119,120,121,122],)"
-              R"("text":"bcdefghijklmnopqrstuvwxyz","finish_reason":"stop"})");
+    EXPECT_EQ(sent_by(program, {"--prompt", "x", "--chat", "--system", "s", "--max-tokens", "3"}),
+              "bcd");  // Behind the 'a' with which an answer begins.
+  }
+}
+
+TEST_F(ProgramsTest, APromptIsAnOptionWordsOrWhatTheClientSends) {
+  for (auto* program : {&run_text_completion, &run_text_completion_by_hand}) {
+    EXPECT_EQ(sent_by(program, {"one", "w"}), "xyz");
+    host.inbox = {"one", "w"};
+    EXPECT_EQ(sent_by(program, {"--prompt", "-"}), "xyz");
+    host.files_in = {{"story.txt", "text/plain", 6, {"one\n", "w\n"}}};
+    EXPECT_EQ(sent_by(program, {"--prompt-file", "story.txt"}), "xyz");
+    host.files_in = {{"other.txt", "text/plain", 6, {"one"}}};
+    host.arguments = {"--prompt-file", "story.txt"};
+    EXPECT_EQ(program(), static_cast<int>(abi::ErrorCode::NotFound));
+    EXPECT_NE(host.logged.back().find("the client sent the file other.txt first"),
+              std::string::npos);
   }
 }
 
@@ -61,11 +78,11 @@ TEST_F(ProgramsTest, BothFormsOfTextCompletionDrawTheSameTokensForASeed) {
   bool differs = false;
   for (int seed = 0; seed < 50; ++seed) {
     const std::vector<std::string> arguments = {
-        "--prompt",      "a",   "--json",       "--max-tokens", "20",
-        "--temperature", "0.9", "--ignore-eos", "--seed",       std::to_string(seed)};
+        "--prompt",     "a",      "--max-tokens",      "20", "--temperature", "0.9",
+        "--ignore-eos", "--seed", std::to_string(seed)};
     const std::string high = sent_by(&run_text_completion, arguments);
     EXPECT_EQ(high, sent_by(&run_text_completion_by_hand, arguments)) << "seed " << seed;
-    differs |= high.find("[98,99,100,101,102") == std::string::npos;
+    differs |= !high.starts_with("bcde");
   }
   EXPECT_TRUE(differs);
 }
@@ -79,9 +96,7 @@ TEST_F(ProgramsTest, APromptOfManyChunksIsPrefilledWhole) {
 TEST_F(ProgramsTest, AFullContextEndsAnAnswerWithItsLength) {
   host.context_length = 8;
   for (auto* program : {&run_text_completion, &run_text_completion_by_hand}) {
-    EXPECT_EQ(sent_by(program, {"--prompt", "aaaaa", "--json"}),
-              R"({"prompt_ids":[97,97,97,97,97],"ids":[98,99,100,101],"text":"bcde",)"
-              R"("finish_reason":"length"})");
+    EXPECT_EQ(sent_by(program, {"--prompt", "aaaaa"}), "bcde");
     EXPECT_EQ(sent_by(program, {"--prompt", "aaaaaaaa"}), "b");
     host.arguments = {"--prompt", "aaaaaaaaa"};
     EXPECT_EQ(program(), static_cast<int>(abi::ErrorCode::OutOfRange));
@@ -95,7 +110,9 @@ TEST_F(ProgramsTest, AFullContextEndsAnAnswerWithItsLength) {
 TEST_F(ProgramsTest, WrongArgumentsEndWithAMessageAndAnExitCode) {
   host.arguments = {"--prompt", "x", "--max-tokens", "many"};
   EXPECT_EQ(run_text_completion(), 1);
-  EXPECT_NE(host.logged.back().find("--max-tokens is no whole number"), std::string::npos);
+  EXPECT_NE(host.logged.back().find(
+                "--max-tokens must be a whole number from 0 to 4294967295, not \"many\""),
+            std::string::npos);
   host.arguments = {};
   EXPECT_EQ(run_text_completion_by_hand(), 1);
   EXPECT_NE(host.logged.back().find("give a prompt"), std::string::npos);
@@ -103,11 +120,11 @@ TEST_F(ProgramsTest, WrongArgumentsEndWithAMessageAndAnExitCode) {
 
 TEST_F(ProgramsTest, SamplerArgumentsOutOfTheirRangeAreRefusedByEveryProgramAlike) {
   const std::pair<std::vector<std::string>, const char*> wrong[] = {
-      {{"--temperature", "-1"}, "--temperature must be from 0 to 1000000, not -1"},
-      {{"--temperature", "1e9"}, "--temperature must be from 0 to 1000000, not 1e9"},
-      {{"--top-p", "1.5"}, "--top-p must be from 0 to 1, not 1.5"},
-      {{"--min-p", "2"}, "--min-p must be from 0 to 1, not 2"},
-      {{"--temperature", "nan"}, "--temperature is no number: nan"}};
+      {{"--temperature", "-1"}, "--temperature must be a number from 0 to 1000000, not \"-1\""},
+      {{"--temperature", "1e9"}, "--temperature must be a number from 0 to 1000000, not \"1e9\""},
+      {{"--top-p", "1.5"}, "--top-p must be a number from 0 to 1, not \"1.5\""},
+      {{"--min-p", "2"}, "--min-p must be a number from 0 to 1, not \"2\""},
+      {{"--temperature", "nan"}, "--temperature must be a number from 0 to 1000000, not \"nan\""}};
   for (auto* program : {&run_text_completion, &run_text_completion_by_hand, &run_chat}) {
     for (const auto& [arguments, message] : wrong) {
       host.arguments = arguments;
@@ -132,10 +149,53 @@ TEST_F(ProgramsTest, HelloNamesItsModels) {
 }
 
 TEST_F(ProgramsTest, BestOfNGivesTheMostProbableOfItsAnswers) {
-  const std::string json =
-      sent_by(&run_best_of_n, {"--prompt", "q", "--n", "6", "--max-tokens", "4", "--json"});
-  EXPECT_NE(json.find("\"seed\":5"), std::string::npos) << json;
-  EXPECT_EQ(host.live_handles().size(), 0u);
+  // What each seed gives alone, and how probable that is.
+  host.next = [](const std::vector<std::uint32_t>& seen) {
+    using Next = std::vector<std::pair<std::uint32_t, float>>;
+    if (seen.back() == 'a') return Next{{'x', 0.4f}, {'y', 0.35f}, {'z', 0.25f}};
+    if (seen.back() == 'z') return Next{{'!', 0.99f}, {'?', 0.01f}};
+    return Next{{'!', 0.5f}, {'?', 0.5f}};
+  };
+  std::set<std::string> alone;
+  for (int seed = 0; seed < 12; ++seed) {
+    alone.insert(sent_by(&run_best_of_n,
+                         {"q", "--n", "1", "--max-tokens", "2", "--seed", std::to_string(seed)}));
+  }
+  ASSERT_TRUE(alone.contains("z!"));
+  ASSERT_GT(alone.size(), 2u);
+  // ln(0.25 x 0.99) is above ln(0.4 x 0.5).
+  EXPECT_EQ(sent_by(&run_best_of_n, {"q", "--n", "12", "--max-tokens", "2"}), "z!");
+  host.arguments = {"q", "--n", "0"};
+  EXPECT_EQ(run_best_of_n(), static_cast<int>(abi::ErrorCode::InvalidArgument));
+}
+
+// A step that is "g" leads to the answer; the model finds "b" more probable, and judges both.
+TEST_F(ProgramsTest, TreeOfThoughtFollowsTheStepsThatTheModelJudgesBest) {
+  host.next = [](const std::vector<std::uint32_t>& seen) {
+    using Next = std::vector<std::pair<std::uint32_t, float>>;
+    const std::string text(seen.begin(), seen.end());
+    const std::size_t turn = text.rfind('\1');
+    const std::string asked = text.substr(text.rfind('\1', turn - 1));
+    const std::string written = text.substr(turn + 2);  // Behind the role's letter.
+    if (asked.starts_with("\1uTake")) {
+      return written.empty() ? Next{{'b', 0.6f}, {'g', 0.4f}} : Next{{2, 1.0f}};
+    }
+    if (asked.starts_with("\1uDoes")) {
+      const bool is_good = text.find("\1ag") != std::string::npos;
+      return Next{{'s', is_good ? 0.8f : 0.1f}, {'n', is_good ? 0.2f : 0.9f}, {'m', 0.0f}};
+    }
+    const bool is_good = text.find("\1ag") != std::string::npos;
+    return written.empty() ? Next{{is_good ? std::uint32_t{'Y'} : std::uint32_t{'N'}, 1.0f}}
+                           : Next{{2, 1.0f}};
+  };
+  std::map<std::string, int> answers;
+  for (int seed = 0; seed < 20; ++seed) {
+    answers[sent_by(&run_tree_of_thought, {"why?", "--depth", "1", "--width", "6", "--keep", "1",
+                                           "--seed", std::to_string(100 * seed)})] += 1;
+  }
+  // Six tries miss "g" in 5 % of the cases.
+  EXPECT_GE(answers["Y"], 15);
+  EXPECT_EQ(sent_by(&run_tree_of_thought, {"why?", "--depth", "2", "--width", "6"}), "Y");
 }
 
 // Behind 'a', 'b' is more probable than 'c'; two tokens are more probable by way of 'c'.
@@ -151,12 +211,6 @@ TEST_F(ProgramsTest, BeamSearchFindsATextThatGreedyDecodingMisses) {
   EXPECT_EQ(sent_by(&run_text_completion, {"--prompt", "a", "--max-tokens", "2"}), "bd");
   EXPECT_EQ(sent_by(&run_beam_search, {"--prompt", "a", "--max-tokens", "2", "--width", "2"}),
             "cf");
-  // ln(0.4 x 0.9) / 2 and ln(0.6 x 0.5) / 2.
-  EXPECT_EQ(
-      sent_by(&run_beam_search, {"--prompt", "a", "--max-tokens", "2", "--width", "2", "--json"}),
-      R"({"prompt_ids":[97],"ids":[99,102],"answers":[)"
-      R"({"micro_score":-510825,"finish_reason":"length","ids":[99,102],"text":"cf"},)"
-      R"({"micro_score":-601986,"finish_reason":"length","ids":[98,100],"text":"bd"}]})");
 }
 
 TEST_F(ProgramsTest, BeamSearchComparesTextsThatEndedWithTheirLength) {
@@ -188,8 +242,8 @@ TEST_F(ProgramsTest, AttentionSinkHoldsTheSamePagesHoweverMuchItGenerates) {
   EXPECT_EQ(
       sent_by(&run_attention_sink, {"--prompt", "p", "--window", "32", "--max-tokens", "512"}),
       std::string(512, 'x') + "\n[513 tokens in 3 pages, at most 4]\n");
-  EXPECT_EQ(sent_by(&run_attention_sink, {"--prompt", "p", "--max-tokens", "3", "--json"}),
-            R"({"tokens":4,"page_count":1,"page_count_max":1,"text":"xxx"})");
+  EXPECT_EQ(sent_by(&run_attention_sink, {"--prompt", "p", "--max-tokens", "3"}),
+            "xxx\n[4 tokens in 1 pages, at most 1]\n");
   EXPECT_EQ(sent_by(&run_attention_sink, {"--prompt", "p", "--max-tokens", "0"}),
             "\n[1 tokens in 0 pages, at most 0]\n");
 }

@@ -26,15 +26,78 @@ Task<std::vector<std::uint32_t>> by_hand(Context& prompt, SamplerOptions options
   co_return tokens;
 }
 
+Drawer drawer_of(const SamplerOptions& options) {
+  DrawRule rule;
+  rule.temperature = options.temperature;
+  rule.top_k = options.top_k;
+  rule.top_p = options.top_p;
+  rule.min_p = options.min_p;
+  return Drawer(rule, options.seed);
+}
+
 Task<std::vector<std::uint32_t>> by_device(Context& prompt, SamplerOptions options) {
   Context context = co_await prompt.fork();
-  Sampler sampler(options);
+  Drawer drawer = drawer_of(options);
   std::vector<std::uint32_t> tokens;
   while (tokens.size() < kTokenCount) {
-    tokens.push_back((co_await context.draw(sampler)).token);
+    tokens.push_back((co_await context.draw(drawer)).token);
     co_await context.append(tokens.back());
   }
   co_return tokens;
+}
+
+// Drafts that are right, wrong in the middle, and wrong at once.
+Task<std::vector<std::uint32_t>> by_drafts(Context& prompt, SamplerOptions options,
+                                           std::vector<std::uint32_t> truth) {
+  Context context = co_await prompt.fork();
+  Drawer drawer = drawer_of(options);
+  std::vector<std::uint32_t> tokens;
+  for (std::uint32_t round = 0; tokens.size() < kTokenCount; ++round) {
+    const std::size_t count = std::min<std::size_t>(7, kTokenCount - tokens.size() - 1);
+    std::vector<std::uint32_t> drafts(
+        truth.begin() + static_cast<std::ptrdiff_t>(tokens.size()),
+        truth.begin() + static_cast<std::ptrdiff_t>(tokens.size() + count));
+    if (round % 3 != 0 && !drafts.empty()) drafts[drafts.size() / 2 * (round % 3 - 1)] ^= 1;
+    const Draws draws = co_await context.verify(drafts, drawer);
+    for (const DrawnToken& each : draws.tokens) tokens.push_back(each.token);
+  }
+  co_await say("the context knows its tokens",
+               context.token_count() == prompt.token_count() + kTokenCount &&
+                   (co_await context.flush()).seq_len == context.token_count());
+  co_return tokens;
+}
+
+// A grammar holds whoever draws, and gives the same.
+Task<> grammars(Context& prompt) {
+  const Grammar grammar = co_await Grammar::regex(prompt.model(), "[a-z]{3}, [a-z]+\\.");
+  const GenerateOptions options{.temperature = 1.2, .seed = 4, .grammar = grammar};
+  Context by_loop = co_await prompt.fork();
+  const Generation whole = co_await by_loop.generate(options).collect();
+  co_await say("the text is complete", whole.finish_reason != FinishReason::Length &&
+                                           whole.text.size() > 5 && whole.text[3] == ',' &&
+                                           whole.text.back() == '.');
+  Context by_steps = co_await prompt.fork();
+  Generator generator = by_steps.generate(options);
+  std::string text;
+  while (std::optional<Piece> piece = co_await generator.next()) text += piece->text;
+  co_await say("step by step the same",
+               text == whole.text && by_steps.tokens() == by_loop.tokens());
+  Context constrained = co_await prompt.fork();
+  co_await constrained.constrain(grammar);
+  Drawer drawer(options.rule(), options.seed);
+  drawer.constrain(constrained.matcher());
+  std::uint32_t count = 0;
+  while ((co_await constrained.verify(std::vector<std::uint32_t>(), drawer)).tokens.size() > 0) {
+    ++count;
+  }
+  co_await say("drawn by the program the same", constrained.tokens() == by_loop.tokens());
+  co_await constrained.rewind(prompt.token_count());
+  Context again = co_await constrained.fork();
+  const Generation second = co_await again.generate({.temperature = 1.2, .seed = 4}).collect();
+  co_await say("rewound and forked the same", second.text == whole.text);
+  const Result<Grammar> wrong = co_await attempt(Grammar::regex(prompt.model(), "[0-9"));
+  co_await say("a wrong expression is refused",
+               !wrong.ok() && wrong.error().code == ErrorCode::InvalidArgument);
 }
 
 Task<std::vector<std::uint32_t>> by_host(Context& prompt, SamplerOptions options) {
@@ -72,8 +135,8 @@ Task<> forms(Context& prompt) {
   co_await say("the embedding is as wide as the model",
                vector.values.size() == prompt.model().info().embedding_width);
   const Result<Numbers> logits = co_await attempt(get_logits(queue, embeds[0]));
-  co_await say("logits need a grant",
-               !logits.ok() && logits.error().code == ErrorCode::PermissionDenied);
+  co_await say("all logits", logits.ok() && logits.value().values.size() ==
+                                                prompt.model().info().vocabulary_size);
 }
 
 // Whole texts, and a stop text that the context does not keep.
@@ -113,9 +176,11 @@ Task<> program(std::vector<std::string>) {
     const std::vector<std::uint32_t> tokens = co_await by_hand(prompt, options);
     co_await say("the device draws the same", tokens == co_await by_device(prompt, options));
     co_await say("the host draws the same", tokens == co_await by_host(prompt, options));
+    co_await say("drafts give the same", tokens == co_await by_drafts(prompt, options, tokens));
   }
   co_await forms(prompt);
   co_await texts(prompt);
+  co_await grammars(prompt);
 }
 
 }  // namespace

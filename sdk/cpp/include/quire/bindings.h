@@ -130,33 +130,37 @@ std::int32_t list_exports();
 }  // namespace allocate
 
 namespace constraint {
-// The trait "constraint": grammars that say which tokens may come next. A model without it answers
-// `not-supported` to every call here.
+// The trait "constraint": grammars that say which tokens may come next. Every model with a tokenizer
+// has it.
 //
 // A grammar over the model's vocabulary. Kind: 0 JSON Schema, 1 regular expression, 2 Lark.
-// `invalid-argument` with the place in `source`. Result: s32 handle of the grammar.
+// `invalid-argument` says where in `source` and why; `too-large` which limit it is beyond (bytes, nesting,
+// time, memory). Result: s32 handle of the grammar, of which a program has at most 64.
 QUIRE_IMPORT("quire:core/constraint@1", "compile-grammar")
 std::int32_t compile_grammar(std::int32_t model, std::uint32_t kind, const std::uint8_t* source, std::uint32_t source_count);
-// A matcher at the beginning of the grammar.
+// A matcher at the beginning of the grammar. What is issued on one matcher takes effect in that
+// order. `quota-exceeded`: 256 matchers.
 QUIRE_IMPORT("quire:core/constraint@1", "create-matcher")
 std::int32_t create_matcher(std::int32_t grammar);
 // A second matcher in the same place.
 QUIRE_IMPORT("quire:core/constraint@1", "fork-matcher")
 std::int32_t fork_matcher(std::int32_t matcher);
-// The tokens that may come next: bit i % 32 of word i / 32 is token i. `capacity` and the result
-// count 32-bit words.
+// The tokens that may come next: bit i % 32 of word i / 32 is token i; stop tokens of the model where
+// the grammar may end. `timeout`: finding them took longer than 20 ms or too many steps; the matcher then cannot be
+// used any more. Result: u32 words, for the whole vocabulary.
 QUIRE_IMPORT("quire:core/constraint@1", "token-mask")
-std::int32_t token_mask(std::int32_t matcher, void* buffer, std::uint32_t capacity);
-// The tokens came. `invalid-argument`: one of them may not; then none did.
+std::int32_t token_mask(std::int32_t matcher);
+// The tokens came. `invalid-argument`: one of them may not; then none did. Result: u32, 1 when the
+// grammar is complete and nothing may follow, else 0. `too-large`: more than 65,536 tokens.
 QUIRE_IMPORT("quire:core/constraint@1", "accept-tokens")
 std::int32_t accept_tokens(std::int32_t matcher, const std::uint32_t* tokens, std::uint32_t tokens_count);
-// The last `count` tokens did not come. `out-of-range`: fewer did.
+// The last `count` tokens did not come. `out-of-range`: fewer did. Result: empty.
 QUIRE_IMPORT("quire:core/constraint@1", "roll-back")
 std::int32_t roll_back(std::int32_t matcher, std::uint32_t count);
-// The tokens that must come next, as the only ones that may. `capacity` and the result count
-// tokens.
+// Tokens that must come next, as the only ones that may: at most `count-max` of them, and 4,096.
+// Result: u32 tokens.
 QUIRE_IMPORT("quire:core/constraint@1", "forced-tokens")
-std::int32_t forced_tokens(std::int32_t matcher, void* buffer, std::uint32_t capacity);
+std::int32_t forced_tokens(std::int32_t matcher, std::uint32_t count_max);
 }  // namespace constraint
 
 namespace context {
@@ -304,6 +308,64 @@ QUIRE_IMPORT("quire:core/context@1", "working-page-token-count")
 std::int32_t working_page_token_count(std::int32_t context);
 }  // namespace context
 
+namespace draw {
+// How a token is drawn, in all calls below and for every row: a list of options, each u32 key,
+// u32 bytes, then its value; integers and floats are little-endian. The keys, their ranges and the
+// order in which they act stand in the SDK's draw_rule.h, which writes the list and draws by the same
+// arithmetic: equal numbers give the same token, whoever draws. Without options the most probable
+// token is taken. `not-supported`: a key that this host does not know, by its number.
+// `invalid-argument`: a value outside of its range, by name. `too-large`: more than 65,536 bytes.
+// `quota-exceeded`: 256 rules.
+QUIRE_IMPORT("quire:core/draw@1", "create-rule")
+std::int32_t create_rule(std::int32_t model, const std::uint8_t* options, std::uint32_t options_count);
+// Computes what is queued in the context, as flush, and draws the token after it in the same device
+// step; where nothing is queued the last token runs once more without writing. Flags: bit 0 the
+// drawn token is queued in the context, before what is issued after this call and also when the
+// future is dropped; bit 1 no token is forced. Penalties of the rule look at the tokens of the
+// context. Result: a record of draws, mostly of one token.
+QUIRE_IMPORT("quire:core/draw@1", "forward-draw")
+std::int32_t forward_draw(std::int32_t context, std::int32_t rule, const std::int32_t* matchers, std::uint32_t matchers_count, const std::uint32_t* mask, std::uint32_t mask_count, double random, std::uint32_t top_count, std::uint32_t flags);
+// The same at output embeddings, as get-next-dists, with a random number for each; no context is
+// touched and no matcher advances. The matchers and the mask are for all of them. A rule with
+// penalties is `invalid-argument`: there is no context to look at. Result: a record of draws, one
+// for each embed; at `end` 4 and 5 none.
+QUIRE_IMPORT("quire:core/draw@1", "draw-tokens")
+std::int32_t draw_tokens(std::int32_t queue, const std::int32_t* embeds, std::uint32_t embeds_count, std::int32_t rule, const std::int32_t* matchers, std::uint32_t matchers_count, const std::uint32_t* mask, std::uint32_t mask_count, const double* randoms, std::uint32_t randoms_count, std::uint32_t top_count);
+// Computes what is queued in the context and `drafts` (at most 64) after it, in one pass, and draws a
+// token at each place, the first with the first of `randoms`, which are one more than the drafts.
+// A draft stands while it equals the token that is drawn in its place. The result is what
+// forward-draw would have given one after the other: the drafts that stand, then the first token
+// that is no draft. A forced token uses none of the randoms. The drafts that stand are in the
+// context, in the slots that they would have had; the others leave no trace. The matchers hold at
+// every place. Flags as forward-draw; without bit 0 the last token drawn is not queued. Where the
+// context has room for fewer drafts, the last ones are not looked at. `too-large`: more drafts.
+// Result: a record of draws.
+QUIRE_IMPORT("quire:core/draw@1", "verify")
+std::int32_t verify(std::int32_t context, std::int32_t rule, const std::int32_t* matchers, std::uint32_t matchers_count, const std::uint32_t* mask, std::uint32_t mask_count, const std::uint32_t* drafts, std::uint32_t drafts_count, const double* randoms, std::uint32_t randoms_count, std::uint32_t top_count, std::uint32_t flags);
+// The loop in the host: forward-draw again and again, until a token of `stop-tokens` was drawn or
+// `token-count-max` tokens were, or the context is full: then the token drawn last is queued and
+// cannot be computed. Its random numbers are those of a Sampler with that seed. Each drawn
+// token is queued in the context, the last one too; so after the end the program goes on with the
+// context as if it had drawn itself. Until then the context may be read and forked, not changed:
+// `unavailable`. A generation goes on while the program waits for other things or runs, but pauses
+// while 4,096 tokens, or 65,536 of the most probable ones that come with them, are not taken.
+// Dropping it ends it. Flags: bit 1 no token is forced.
+// `quota-exceeded`: queued-token limits, as for append, or 64 generations at once. `too-large`:
+// more than 1,024 stop tokens.
+QUIRE_IMPORT("quire:core/draw@1", "generate")
+std::int32_t generate(std::int32_t context, std::int32_t rule, const std::int32_t* matchers, std::uint32_t matchers_count, std::uint64_t seed, std::uint32_t token_count_max, const std::uint32_t* stop_tokens, std::uint32_t stop_tokens_count, std::uint32_t top_count, std::uint32_t flags);
+// Tokens not taken yet: ready when there are `count-min` (0 and 1: any), or it has ended. One at
+// a time: `already-exists`. Error: what ended the generation, once every token before it was
+// taken. Result: a record of draws, where `end` may also be 1 a stop token, which is the last one,
+// 2 token-count-max or a full context, 3 stopped; 0 while it goes on.
+QUIRE_IMPORT("quire:core/draw@1", "next-draws")
+std::int32_t next_draws(std::int32_t generation, std::uint32_t count_min);
+// Ends it after the step under way, whose tokens still come; ready when it has ended, and the
+// context can be changed again. Result: empty.
+QUIRE_IMPORT("quire:core/draw@1", "stop-generation")
+std::int32_t stop_generation(std::int32_t generation);
+}  // namespace draw
+
 namespace forward {
 // One pass of the model over `iemb` (token embeddings in order). They attend to what is in the
 // pages `ikv` (0 is a hole that keeps the numbering of slots) and to one another by position; their
@@ -359,6 +421,11 @@ std::int32_t detokenize(std::int32_t model, const std::uint32_t* tokens, std::ui
 // (none for an id that only fills the model's vocabulary up). Little-endian, nothing between.
 QUIRE_IMPORT("quire:core/tokenize@1", "get-vocabs")
 std::int32_t get_vocabs(std::int32_t model, std::uint32_t first, std::uint32_t count);
+// What tokens [first, first + count) are, as get-vocabs counts them. Result: a byte for each: 0 text, 1
+// one byte of a text that no other token spells, 2 added to the vocabulary, and any text may spell
+// it, 3 special: only templates and models write it, 4 unused: no text becomes it.
+QUIRE_IMPORT("quire:core/tokenize@1", "get-token-kinds")
+std::int32_t get_token_kinds(std::int32_t model, std::uint32_t first, std::uint32_t count);
 // JSON {"messages": [...], "tools": [...], "add_generation_prompt": true, ...} through the model's
 // own template. Result: UTF-8 text.
 QUIRE_IMPORT("quire:core/tokenize@1", "apply-chat-template")
@@ -472,16 +539,26 @@ namespace output {
 // 256; more than the vocabulary: all of it), not renormalised, falling. Result: u32 count, count u32 ids, count f32 probabilities.
 QUIRE_IMPORT("quire:core/output@1", "get-next-dist")
 std::int32_t get_next_dist(std::int32_t queue, std::int32_t embed, std::uint32_t top_k);
+// The same for a list of embeds, which counts as one read, over the tokens that `mask` allows (empty:
+// every token): probabilities are of the softmax over those tokens alone, so with a mask they are
+// renormalized. The mask has bit i % 32 of word i / 32 for token i and exactly as many words as the
+// vocabulary needs; one that allows no token is `invalid-argument`. At most 256 embeds, and 4,194,304
+// tokens of all of them: `too-large`. Result: for each embed a record as of get-next-dist.
+QUIRE_IMPORT("quire:core/output@1", "get-next-dists")
+std::int32_t get_next_dists(std::int32_t queue, const std::int32_t* embeds, std::uint32_t embeds_count, const std::uint32_t* mask, std::uint32_t mask_count, std::uint32_t top_k);
 // Records of numbers are: u32 number format (0: f32), u32 count, count numbers.
 //
-// The logits of the whole vocabulary, in the order of ids. `permission-denied` without the
-// operator's grant. Result: a record of vocabulary-size numbers.
+// The logits of the whole vocabulary, in the order of ids. Result: a record of vocabulary-size numbers.
 QUIRE_IMPORT("quire:core/output@1", "get-logits")
 std::int32_t get_logits(std::int32_t queue, std::int32_t embed);
 // Natural logarithms of the full softmax, of the named tokens in their order; `too-large` for more
 // than 4,096. Result: a record of as many numbers.
 QUIRE_IMPORT("quire:core/output@1", "get-logprobs")
 std::int32_t get_logprobs(std::int32_t queue, std::int32_t embed, const std::uint32_t* tokens, std::uint32_t tokens_count);
+// The logarithm of one token for each of the embeds, in one read: token i at embed i. At most 256:
+// `too-large`. Result: a record of as many numbers.
+QUIRE_IMPORT("quire:core/output@1", "get-logprobs-of")
+std::int32_t get_logprobs_of(std::int32_t queue, const std::int32_t* embeds, std::uint32_t embeds_count, const std::uint32_t* tokens, std::uint32_t tokens_count);
 // The entropy of the full softmax in nats. Result: a record of one number.
 QUIRE_IMPORT("quire:core/output@1", "get-entropy")
 std::int32_t get_entropy(std::int32_t queue, std::int32_t embed);
@@ -578,40 +655,6 @@ std::int32_t random(void* buffer, std::uint32_t capacity);
 QUIRE_IMPORT("quire:core/runtime@1", "last-error")
 std::int32_t last_error(void* buffer, std::uint32_t capacity);
 }  // namespace runtime
-
-namespace sample {
-// Computes what is queued in the context, as flush, and draws the token behind it in the same
-// device step; where nothing is queued the last token runs once more without writing. Flags: bit 0
-// the drawn token is queued in the context, before what is issued behind this call and also when
-// the future is dropped. Result: u32 token, f32 its probability in the full softmax.
-QUIRE_IMPORT("quire:core/sample@1", "forward-sample")
-std::int32_t forward_sample(std::int32_t context, double temperature, std::uint32_t top_k, double top_p, double min_p, double random, std::uint32_t flags);
-// The same at an output embedding, as get-next-dist; no context is touched. Result as above.
-QUIRE_IMPORT("quire:core/sample@1", "draw-token")
-std::int32_t draw_token(std::int32_t queue, std::int32_t embed, double temperature, std::uint32_t top_k, double top_p, double min_p, double random);
-// The loop in the host: forward-sample again and again, until a token of `stop-tokens` was drawn
-// or `token-count-max` tokens were, or the context is full: then the token drawn last is queued and
-// cannot be computed. Its random numbers are those of a Sampler with that seed.
-// Each drawn token is queued in the context, the last one too; so after the end the program goes
-// on with the context as if it had drawn itself. Until then the context may be read and forked,
-// not changed: `unavailable`. A generation goes on while the program waits for other things or
-// runs, but pauses while 4,096 tokens are not taken. Dropping it ends it.
-// `quota-exceeded`: queued-token limits, as for append, or 64 generations at once. `too-large`: more
-// than 1,024 stop tokens.
-QUIRE_IMPORT("quire:core/sample@1", "generate")
-std::int32_t generate(std::int32_t context, double temperature, std::uint32_t top_k, double top_p, double min_p, std::uint64_t seed, std::uint32_t token_count_max, const std::uint32_t* stop_tokens, std::uint32_t stop_tokens_count);
-// Tokens not taken yet: ready when there are `count-min` (0 and 1: any), or it has ended. One at
-// a time: `already-exists`. Error: what ended the generation, once every token before it was
-// taken. Result: u32 how it ended (0 not yet, 1 a stop token, which is the last one, 2
-// token-count-max or a full context, 3 stopped), u32 count, then for each token u32 id, f32
-// probability.
-QUIRE_IMPORT("quire:core/sample@1", "next-tokens")
-std::int32_t next_tokens(std::int32_t generation, std::uint32_t count_min);
-// Ends it behind the step under way, whose token still comes; ready when it has ended, and the
-// context can be changed again. Result: empty.
-QUIRE_IMPORT("quire:core/sample@1", "stop-generation")
-std::int32_t stop_generation(std::int32_t generation);
-}  // namespace sample
 
 namespace session {
 // Sends one message to the client. `quota-exceeded` when the client has not taken enough of them, or

@@ -44,6 +44,8 @@ struct Choice {
 
 namespace detail {
 
+inline constexpr std::size_t kReadCountMax = 256;  // Embeds of one read.
+
 // The log-probability of `tokens`, behind a context that is computed and whose last output is
 // `first`. The fork reads all of them but the last, and has an output for each.
 inline Task<Score> score_of(Context& context, std::vector<std::uint32_t> tokens) {
@@ -52,22 +54,24 @@ inline Task<Score> score_of(Context& context, std::vector<std::uint32_t> tokens)
   const auto more_count = static_cast<std::uint32_t>(tokens.size() - 1);
   const Embeds more = co_await Embeds::allocate(fork.queue(), more_count);
   std::vector<Future<ContextCounters>> passes;
-  std::vector<Future<Numbers>> read;
-  const auto read_at = [&](std::int32_t embed, std::size_t index) {
-    read.push_back(get_logprobs(fork.queue(), embed, std::span(tokens).subspan(index, 1)));
-  };
   passes.emplace_back(abi::context::forward(fork.handle(), first.handles().data(), 1));
-  read_at(first[0], 0);
+  std::vector<std::int32_t> embeds = first.handles();
   if (more_count > 0) {
     co_await fork.append(std::span(tokens).first(more_count));
     passes.emplace_back(abi::context::forward(fork.handle(), more.handles().data(), more_count));
-    for (std::uint32_t i = 0; i < more_count; ++i) read_at(more[i], i + 1);
+    embeds.insert(embeds.end(), more.handles().begin(), more.handles().end());
+  }
+  std::vector<Future<Numbers>> read;
+  for (std::size_t at = 0; at < embeds.size(); at += kReadCountMax) {
+    const std::size_t count = std::min(kReadCountMax, embeds.size() - at);
+    read.push_back(get_logprobs_of(fork.queue(), std::span(embeds).subspan(at, count),
+                                   std::span(tokens).subspan(at, count)));
   }
   // The error of a pass says more than that of what is read behind it.
   co_await gather(std::move(passes));
   Score score{.token_count = static_cast<std::uint32_t>(tokens.size())};
   for (const Numbers& each : co_await gather(std::move(read))) {
-    score.log_probability += each.values.at(0);
+    for (const float nats : each.values) score.log_probability += static_cast<double>(nats);
   }
   co_return score;
 }

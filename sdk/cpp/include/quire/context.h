@@ -44,6 +44,7 @@
 #include "quire/drawing.h"
 #include "quire/forward.h"
 #include "quire/future.h"
+#include "quire/grammar.h"
 #include "quire/model.h"
 #include "quire/outputs.h"
 #include "quire/pages.h"
@@ -80,8 +81,13 @@ class Context {
   Context& operator=(Context&&) = default;
 
   // Queues tokens behind what is there. Where more than one call takes find no room, the first of
-  // them may be queued.
+  // them may be queued. invalid-argument while a grammar constrains the context: only draws go on
+  // with it then.
   Result<void> append(std::span<const std::uint32_t> tokens) {
+    if (matcher_) {
+      return Error{ErrorCode::InvalidArgument,
+                   "a grammar constrains the context: draw tokens, or unconstrain() it first"};
+    }
     if (is_out_of_step_) {  // settle() sends them.
       tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
       return {};
@@ -125,11 +131,30 @@ class Context {
     co_return co_await begin_step(top_k);
   }
 
-  // Computes what is queued and draws the next token with `sampler`, in one step of the device: the
-  // token that the sampler would draw from next_distribution(). It is not appended.
-  Task<DrawnToken> draw(Sampler& sampler) {
+  // Computes what is queued and draws the next token, in one step of the device: the token that the
+  // drawer's rule would draw from next_distribution(). It is not appended, and no matcher advances.
+  // out-of-range where the drawer's matchers allow no token.
+  Task<DrawnToken> draw(Drawer& drawer) {
     co_await queue_turns(true);
-    co_return co_await detail::forward_draw(handle(), sampler);
+    Draws draws = co_await co_await detail::forward_draw(model_, handle(), drawer, false);
+    if (draws.tokens.empty()) co_await fail(ErrorCode::OutOfRange, "no token may follow");
+    drawer.note(draws);
+    co_return std::move(draws.tokens.front());
+  }
+
+  // Draws what follows, and appends it; `drafts`, at most 64, are a guess at it. All of them are
+  // computed in one pass, and those that equal what is drawn stand: the result is what drawing and
+  // appending token by token gives, the drafts that stand and then one that is no draft, for one
+  // pass instead of one for each. Forks that verify at the same time share it.
+  Task<Draws> verify(std::vector<std::uint32_t> drafts, Drawer& drawer) {
+    co_await queue_turns(true);
+    Future<Draws> step = co_await detail::verify(model_, handle(), drawer, drafts);
+    LoopWatch watch(*this);  // The tokens are queued also for one who does not wait.
+    Draws draws = co_await std::move(step);
+    for (const DrawnToken& each : draws.tokens) note_drawn(each.token);
+    watch.end(true);
+    drawer.note(draws);
+    co_return draws;
   }
 
   // A second context with the same content, computed and queued; it shares all pages, and each goes
@@ -154,6 +179,10 @@ class Context {
     out.beyond_context_ = beyond_context_;
     out.hint_ = hint_;
     out.hint_keep_ = hint_keep_;
+    if (matcher_) {
+      out.matcher_ = co_await matcher_.fork();
+      out.constrained_from_ = constrained_from_;
+    }
     co_return out;
   }
 
@@ -161,19 +190,31 @@ class Context {
   // out-of-range beyond it.
   Task<ContextCounters> truncate(std::uint32_t count) {
     co_await settle();
+    co_await check_grammar_holds(token_count() - std::min(count, token_count()));
     const ContextCounters counters =
         co_await Future<ContextCounters>(abi::context::truncate(handle(), count));
-    forget_tokens(token_count() - std::min(count, token_count()), token_count());
+    co_await roll_back(token_count() - std::min(count, token_count()));
     co_return counters;
   }
+
+  // What is drawn from now on is a text of the grammar, from its beginning. A fork goes on in the
+  // same place of it, and rewind and truncate go back in it too.
+  Result<void> constrain(const Grammar& grammar) {
+    matcher_ = TRY(grammar.matcher());
+    constrained_from_ = token_count();
+    return {};
+  }
+  void unconstrain() { matcher_ = Matcher(); }
+  const Matcher& matcher() const { return matcher_; }  // False: everything may come.
 
   // Goes back to `length` tokens, over committed pages too; what is queued behind them goes.
   // out-of-range when there are fewer.
   Task<ContextCounters> rewind(std::uint32_t length) {
     co_await settle();
+    co_await check_grammar_holds(length);
     const ContextCounters counters =
         co_await Future<ContextCounters>(abi::context::rewind(handle(), length));
-    forget_tokens(length, token_count());
+    co_await roll_back(length);
     co_return counters;
   }
 
@@ -331,6 +372,11 @@ class Context {
   Result<std::uint32_t> working_page_count() const {
     return counter(abi::context::working_page_count);
   }
+  // Held, committed and working ones together.
+  Result<std::uint32_t> page_count() const {
+    const std::uint32_t committed = TRY(committed_page_count());
+    return committed + TRY(working_page_count());
+  }
   Result<std::uint32_t> working_page_token_count() const {
     return counter(abi::context::working_page_token_count);
   }
@@ -351,6 +397,25 @@ class Context {
 
   friend class Generator;
   Context() = default;
+
+  // While the host queues tokens that it draws: says that the context is out of step if whoever
+  // waits for them goes before every one is known.
+  class LoopWatch {
+   public:
+    explicit LoopWatch(Context& context) : context_(&context) { context.is_looping_ = true; }
+    LoopWatch(const LoopWatch&) = delete;
+    LoopWatch& operator=(const LoopWatch&) = delete;
+    ~LoopWatch() { end(false); }
+    void end(bool all_known) {
+      Context* context = std::exchange(context_, nullptr);
+      if (context == nullptr) return;
+      context->is_looping_ = false;
+      if (!all_known) context->note_dropped_loop();
+    }
+
+   private:
+    Context* context_;
+  };
 
   // The two commands of one step of the device, under way: the pass, and what may follow its last
   // token.
@@ -411,6 +476,16 @@ class Context {
 
   // A loop of the host drew and queued `token`.
   void note_drawn(std::uint32_t token) { tokens_.push_back(token); }
+  // The host has `count` tokens that the program is to be given one after the other (C2).
+  void take_back(std::uint32_t count) {
+    tokens_.resize(tokens_.size() - count);
+    note_dropped_loop();
+  }
+  void give_drawn(std::uint32_t token, bool is_last) {
+    tokens_.push_back(token);
+    known_count_ = token_count();
+    if (is_last) is_out_of_step_ = false;
+  }
   // A loop of the host was dropped, which may have queued more than is known (C2).
   void note_dropped_loop() {
     known_count_ = token_count();
@@ -423,6 +498,19 @@ class Context {
     const std::vector<std::uint32_t> unsent = tokens_between(known_count_, token_count());
     tokens_.resize(tokens_.size() - unsent.size());
     co_await append(unsent);
+  }
+
+  // Tokens before the grammar began are none of its.
+  Result<void> check_grammar_holds(std::uint32_t length) const {
+    if (!matcher_ || length >= constrained_from_) return {};
+    return Error{ErrorCode::InvalidArgument, "a grammar constrains the context from token " +
+                                                 std::to_string(constrained_from_) +
+                                                 " on: unconstrain() it first"};
+  }
+  Task<> roll_back(std::uint32_t length) {
+    const std::uint32_t count = token_count();
+    forget_tokens(length, count);
+    if (matcher_ && length < count) co_await matcher_.roll_back(count - length);
   }
 
   Result<std::uint32_t> counter(std::int32_t (*call)(std::int32_t)) const {
@@ -540,6 +628,8 @@ class Context {
   bool beyond_context_ = false;
   ContextHint hint_ = ContextHint::None;
   std::chrono::seconds hint_keep_{0};
+  Matcher matcher_;                     // False: no grammar constrains it.
+  std::uint32_t constrained_from_ = 0;  // The first token that is of the grammar's text.
 };
 
 }  // namespace quire

@@ -1,114 +1,240 @@
 #pragma once
-// Tokens that the host draws: behind an output embedding (draw_token), behind a context in one step
-// of the device, and in the host's own loop. The SDK makes every call of interface/sample.wit here;
-// programs draw through Context and Generator.
+// Tokens that the host draws: after a context, alone or while drafts are verified, at output
+// embeddings, and in the host's own loop. The SDK makes every call of interface/draw.wit here.
 //
-// Errors   as interface/sample.wit says.
+//   Drawer drawer({.temperature = 0.8}, 7);  // A rule, and a seed.
+//   const DrawnToken token = co_await context.draw(drawer);
+//
+//   const Draws draws = co_await context.verify(guess, drawer);  // See context.h.
+//
+// A Drawer has the random numbers of its seed in their order: a draw uses one unless it is greedy or
+// the token is forced by a grammar. So equal seeds give equal tokens, whether a program draws token
+// by token, verifies drafts, or lets the host's loop run.
+//
+// Errors   as interface/draw.wit says; invalid-argument names a number of the rule that is out of
+//          its range.
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "quire/bindings.h"
+#include "quire/draw_rule.h"
 #include "quire/forward.h"
 #include "quire/future.h"
+#include "quire/grammar.h"
 #include "quire/handle.h"
+#include "quire/model.h"
 #include "quire/queue.h"
 #include "quire/result.h"
 #include "quire/sampling.h"
 
 namespace quire {
 
-struct DrawnToken {
+struct TokenProbability {
   std::uint32_t token = 0;
-  float probability = 0.0f;  // Of the full softmax, before temperature and the like.
+  float probability = 0.0f;  // Of the full softmax, before rule and grammar.
 
   double log_probability() const { return quire::log_probability(probability); }
 };
+
+struct DrawnToken : TokenProbability {
+  bool is_forced = false;             // A grammar left no choice; no random number was used.
+  std::vector<TokenProbability> top;  // The most probable ones, where they were asked for.
+};
+
+// Why no token was drawn, or no more will be. Numbers of interface/draw.wit.
+enum class DrawEnd : std::uint32_t {
+  None,
+  StopToken,
+  Length,
+  Stopped,
+  GrammarComplete,
+  NoTokenAllowed,
+};
+
+struct Draws {
+  DrawEnd end = DrawEnd::None;
+  std::vector<DrawnToken> tokens;
+};
 template <>
-struct FutureValue<DrawnToken> {
-  static Result<DrawnToken> decode(std::span<const std::byte> bytes) {
-    DrawnToken out;
-    if (bytes.size() != sizeof out) {
-      return Error{ErrorCode::Internal,
-                   "a drawn token of " + std::to_string(bytes.size()) + " bytes"};
+struct FutureValue<Draws> {
+  static Result<Draws> decode(std::span<const std::byte> bytes) {
+    const Error broken{ErrorCode::Internal,
+                       "a record of draws of " + std::to_string(bytes.size()) + " bytes"};
+    const auto take = [&bytes](void* to, std::size_t count) {
+      if (bytes.size() < count) return false;
+      std::memcpy(to, bytes.data(), count);
+      bytes = bytes.subspan(count);
+      return true;
+    };
+    std::uint32_t head[2];
+    if (!take(head, sizeof head) || head[0] > 5) return broken;
+    Draws draws{.end = static_cast<DrawEnd>(head[0]), .tokens = {}};
+    for (std::uint32_t each = 0; each < head[1]; ++each) {
+      DrawnToken drawn;
+      std::uint32_t rest[2];  // Flags, and how many come with it.
+      if (!take(&drawn.token, 4) || !take(&drawn.probability, 4) || !take(rest, sizeof rest)) {
+        return broken;
+      }
+      drawn.is_forced = (rest[0] & 1) != 0;
+      for (std::uint32_t one = 0; one < rest[1]; ++one) {
+        TokenProbability top;
+        if (!take(&top.token, 4) || !take(&top.probability, 4)) return broken;
+        drawn.top.push_back(top);
+      }
+      draws.tokens.push_back(std::move(drawn));
     }
-    std::memcpy(&out, bytes.data(), sizeof out);
-    return out;
+    if (!bytes.empty()) return broken;
+    return draws;
   }
 };
 
-// The token that `sampler` would draw from get_next_dist, drawn by the device.
-inline Future<DrawnToken> draw_token(const Queue& queue, std::int32_t embed, Sampler& sampler) {
-  const SamplerOptions& options = sampler.options();
-  return Future<DrawnToken>(abi::sample::draw_token(queue.handle(), embed, options.temperature,
-                                                    sampler.top_k_wanted(), options.top_p,
-                                                    options.min_p, sampler.next_random()));
+// How tokens are drawn: a rule, the random numbers of a seed, and which tokens may come.
+class Drawer {
+ public:
+  explicit Drawer(DrawRule rule = {}, std::uint64_t seed = 0)
+      : rule_(std::move(rule)), seed_(seed), random_(seed) {}
+
+  // Only tokens that every one of these allows; they advance by the tokens that are queued.
+  Drawer& constrain(Matcher matcher) {
+    matchers_.push_back(std::move(matcher));
+    return *this;
+  }
+  // Only tokens whose bit is set, as of Matcher::token_mask.
+  Drawer& allow(std::vector<std::uint32_t> mask) {
+    mask_ = std::move(mask);
+    return *this;
+  }
+  // The `count` most probable tokens come with each token.
+  Drawer& report_top(std::uint32_t count) {
+    top_count_ = count;
+    return *this;
+  }
+  // Every token is drawn, also where a grammar leaves no choice.
+  Drawer& force_nothing() {
+    forces_ = false;
+    return *this;
+  }
+
+  const DrawRule& rule() const { return rule_; }
+  std::uint64_t seed() const { return seed_; }
+  const std::vector<Matcher>& matchers() const { return matchers_; }
+  const std::vector<std::uint32_t>& mask() const { return mask_; }
+  std::uint32_t top_count() const { return top_count_; }
+  std::uint32_t flags(bool queues_token) const {
+    return (queues_token ? 1u : 0u) | (forces_ ? 0u : 2u);
+  }
+  std::vector<std::int32_t> matcher_handles() const {
+    std::vector<std::int32_t> handles;
+    for (const Matcher& each : matchers_) handles.push_back(each.handle());
+    return handles;
+  }
+
+  // The next random numbers, none of which is used by that.
+  std::vector<double> randoms(std::size_t count) {
+    if (is_greedy(rule_)) return std::vector<double>(count, 0.0);
+    while (ahead_.size() < count) ahead_.push_back(random_.uniform());
+    return {ahead_.begin(), ahead_.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+  // These were drawn: their random numbers are used.
+  void note(const Draws& draws) {
+    for (const DrawnToken& each : draws.tokens) note(each);
+  }
+  void note(const DrawnToken& drawn) {
+    if (!drawn.is_forced && !ahead_.empty()) ahead_.pop_front();
+  }
+
+  // The rule as the host has it: made when it is first needed.
+  Result<std::int32_t> rule_handle(const Model& model) {
+    if (host_rule_.get() >= 0) return host_rule_.get();
+    if (const auto wrong = sampling::out_of_range(rule_)) {
+      return Error{ErrorCode::InvalidArgument,
+                   std::string(wrong->name) + " must be " + wrong->range};
+    }
+    const std::vector<std::uint8_t> options = draw_options(rule_);
+    host_rule_ = detail::SharedHandle(TRY(checked(
+        abi::draw::create_rule(model.handle(), options.data(), detail::count_of(options.size())))));
+    return host_rule_.get();
+  }
+
+ private:
+  DrawRule rule_;
+  std::uint64_t seed_;
+  sampling::Random random_;
+  std::deque<double> ahead_;  // Not used yet.
+  std::vector<Matcher> matchers_;
+  std::vector<std::uint32_t> mask_;
+  std::uint32_t top_count_ = 0;
+  bool forces_ = true;
+  detail::SharedHandle host_rule_;
+};
+
+// A token at each of `embeds`, in one read. No matcher advances.
+inline Task<Draws> draw_tokens(const Model& model, const Queue& queue,
+                               std::vector<std::int32_t> embeds, Drawer& drawer) {
+  const std::vector<double> randoms = drawer.randoms(embeds.size());
+  const std::vector<std::int32_t> matchers = drawer.matcher_handles();
+  const std::int32_t rule = co_await drawer.rule_handle(model);
+  Draws draws = co_await Future<Draws>(
+      abi::draw::draw_tokens(queue.handle(), embeds.data(), detail::count_of(embeds.size()), rule,
+                             matchers.data(), detail::count_of(matchers.size()),
+                             drawer.mask().data(), detail::count_of(drawer.mask().size()),
+                             randoms.data(), detail::count_of(randoms.size()), drawer.top_count()));
+  drawer.note(draws);
+  co_return draws;
 }
 
 namespace detail {
 
-// How the host's loop has ended; numbers of interface/sample.wit.
-enum class LoopEnd : std::uint32_t { NotYet, StopToken, Length, Stopped };
+// Computes what is queued in the context and draws the token after it, in one step.
+inline Result<Future<Draws>> forward_draw(const Model& model, std::int32_t context, Drawer& drawer,
+                                          bool queues_token) {
+  const std::int32_t rule = TRY(drawer.rule_handle(model));
+  const std::vector<std::int32_t> matchers = drawer.matcher_handles();
+  return Future<Draws>(abi::draw::forward_draw(
+      context, rule, matchers.data(), count_of(matchers.size()), drawer.mask().data(),
+      count_of(drawer.mask().size()), drawer.randoms(1).front(), drawer.top_count(),
+      drawer.flags(queues_token)));
+}
 
-struct LoopTokens {
-  LoopEnd end = LoopEnd::NotYet;
-  std::vector<DrawnToken> tokens;
-};
-
-}  // namespace detail
-
-template <>
-struct FutureValue<detail::LoopTokens> {
-  static Result<detail::LoopTokens> decode(std::span<const std::byte> bytes) {
-    std::uint32_t head[2] = {4, 0};
-    if (bytes.size() >= sizeof head) std::memcpy(head, bytes.data(), sizeof head);
-    if (head[0] > 3 || bytes.size() != sizeof head + head[1] * sizeof(DrawnToken)) {
-      return Error{ErrorCode::Internal, "generated tokens of " + std::to_string(bytes.size()) +
-                                            " bytes with end " + std::to_string(head[0])};
-    }
-    detail::LoopTokens out;
-    out.end = static_cast<detail::LoopEnd>(head[0]);
-    out.tokens.resize(head[1]);
-    if (head[1] > 0) {
-      std::memcpy(out.tokens.data(), bytes.data() + sizeof head, head[1] * sizeof(DrawnToken));
-    }
-    return out;
-  }
-};
-
-namespace detail {
-
-// Computes what is queued in the context and draws the token behind it, in one step. It is not
-// appended.
-inline Future<DrawnToken> forward_draw(std::int32_t context, Sampler& sampler) {
-  const SamplerOptions& options = sampler.options();
-  return Future<DrawnToken>(abi::sample::forward_sample(context, options.temperature,
-                                                        sampler.top_k_wanted(), options.top_p,
-                                                        options.min_p, sampler.next_random(), 0));
+// The same with drafts after what is queued.
+inline Result<Future<Draws>> verify(const Model& model, std::int32_t context, Drawer& drawer,
+                                    std::span<const std::uint32_t> drafts) {
+  const std::int32_t rule = TRY(drawer.rule_handle(model));
+  const std::vector<std::int32_t> matchers = drawer.matcher_handles();
+  const std::vector<double> randoms = drawer.randoms(drafts.size() + 1);
+  return Future<Draws>(abi::draw::verify(
+      context, rule, matchers.data(), count_of(matchers.size()), drawer.mask().data(),
+      count_of(drawer.mask().size()), drafts.data(), count_of(drafts.size()), randoms.data(),
+      count_of(randoms.size()), drawer.top_count(), drawer.flags(true)));
 }
 
 // The loop in the host, which draws and queues token after token while the program does something
 // else. It ends with its last owner; the token of the step under way may still be queued.
 class HostLoop {
  public:
-  static Result<HostLoop> start(std::int32_t context, const SamplerOptions& options,
+  static Result<HostLoop> start(const Model& model, std::int32_t context, Drawer& drawer,
                                 std::uint32_t token_count_max,
                                 std::span<const std::uint32_t> stop_tokens) {
+    const std::int32_t rule = TRY(drawer.rule_handle(model));
+    const std::vector<std::int32_t> matchers = drawer.matcher_handles();
     HostLoop out;
-    out.handle_ = SharedHandle(TRY(checked(abi::sample::generate(
-        context, options.temperature, Sampler(options).top_k_wanted(), options.top_p, options.min_p,
-        options.seed, token_count_max, stop_tokens.data(), count_of(stop_tokens.size())))));
+    out.handle_ = SharedHandle(TRY(checked(abi::draw::generate(
+        context, rule, matchers.data(), count_of(matchers.size()), drawer.seed(), token_count_max,
+        stop_tokens.data(), count_of(stop_tokens.size()), drawer.top_count(),
+        drawer.flags(false)))));
     return out;
   }
 
   // Tokens that were not given yet, at least one unless it has ended.
-  Future<LoopTokens> next() const {
-    return Future<LoopTokens>(abi::sample::next_tokens(handle_.get(), 1));
-  }
+  Future<Draws> next() const { return Future<Draws>(abi::draw::next_draws(handle_.get(), 1)); }
   // Ends it behind the step under way; ready when it has ended.
-  Future<void> stop() const { return Future<void>(abi::sample::stop_generation(handle_.get())); }
+  Future<void> stop() const { return Future<void>(abi::draw::stop_generation(handle_.get())); }
 
  private:
   SharedHandle handle_;

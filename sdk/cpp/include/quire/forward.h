@@ -74,6 +74,26 @@ struct FutureValue<Distribution> {
   }
 };
 
+// One for each embed of a list.
+struct Distributions {
+  std::vector<Distribution> all;
+};
+template <>
+struct FutureValue<Distributions> {
+  static Result<Distributions> decode(std::span<const std::byte> bytes) {
+    Distributions out;
+    while (!bytes.empty()) {
+      std::uint32_t count = 0;
+      if (bytes.size() >= 4) std::memcpy(&count, bytes.data(), 4);
+      const std::size_t one = 4 + std::size_t{count} * 8;
+      out.all.push_back(
+          TRY(FutureValue<Distribution>::decode(bytes.first(std::min(one, bytes.size())))));
+      bytes = bytes.subspan(std::min(one, bytes.size()));
+    }
+    return out;
+  }
+};
+
 namespace detail {
 
 using AllocateCall = std::int32_t (*)(std::int32_t, std::uint32_t, void*);
@@ -180,6 +200,17 @@ inline Result<void> mask_kvpage(const Queue& queue, std::int32_t page,
 inline Future<Distribution> get_next_dist(const Queue& queue, std::int32_t embed,
                                           std::uint32_t top_k = 0) {
   return Future<Distribution>(abi::output::get_next_dist(queue.handle(), embed, top_k));
+}
+
+// The same for a list of embeds in one read, over the tokens of `mask` alone (empty: all of them):
+// bit i % 32 of word i / 32 is token i, with words for the whole vocabulary.
+inline Future<Distributions> get_next_dists(const Queue& queue,
+                                            std::span<const std::int32_t> embeds,
+                                            std::span<const std::uint32_t> mask = {},
+                                            std::uint32_t top_k = 0) {
+  return Future<Distributions>(
+      abi::output::get_next_dists(queue.handle(), embeds.data(), detail::count_of(embeds.size()),
+                                  mask.data(), detail::count_of(mask.size()), top_k));
 }
 
 }  // namespace quire

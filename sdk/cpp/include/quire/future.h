@@ -48,6 +48,15 @@ struct FutureValue<std::vector<std::uint32_t>> {
   }
 };
 
+template <>
+struct FutureValue<std::vector<std::uint8_t>> {
+  static Result<std::vector<std::uint8_t>> decode(std::span<const std::byte> bytes) {
+    std::vector<std::uint8_t> values(bytes.size());
+    if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size());
+    return values;
+  }
+};
+
 // For each u32 bytes, then its bytes.
 template <>
 struct FutureValue<std::vector<std::string>> {

@@ -24,6 +24,7 @@
 //          options that is out of its range.
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -32,7 +33,9 @@
 #include <vector>
 
 #include "quire/context.h"
+#include "quire/draw_arithmetic.h"
 #include "quire/drawing.h"
+#include "quire/grammar.h"
 #include "quire/sampling.h"
 #include "quire/stop.h"
 
@@ -43,18 +46,45 @@ struct GenerateOptions {
   std::uint32_t top_k = 0;   // Draw among the k most probable tokens; 0: among all.
   double top_p = 1.0;        // 0 to 1: among the fewest tokens that hold this share; 1: among all.
   double min_p = 0.0;        // 0 to 1: of at least this share of the most probable; 0: among all.
+  // Further rules of a draw, as draw_rule.h says; none of them changes anything by default.
+  double typical_p = 1.0;
+  double top_n_sigma = 0.0;
+  double xtc_probability = 0.0;
+  double xtc_threshold = 0.1;
+  double dry_multiplier = 0.0;
+  double repetition_penalty = 1.0;
+  double presence_penalty = 0.0;
+  double frequency_penalty = 0.0;
+  std::vector<LogitBias> logit_bias = {};
   std::uint64_t seed = 0;
   std::uint32_t max_tokens = 128;
+  Grammar grammar = {};  // The answer is one of its texts, and ends with it.
+  std::uint32_t top_logprobs =
+      0;  // So many of the most probable tokens come with each, at most 64.
   std::vector<std::string> stop = {};  // Texts that end it; they are not shown.
   bool cut_stop_text = false;          // The context ends with what is shown.
   bool ignore_stop_tokens = false;     // Go on past tokens that end a text or a turn.
-  // Changes the distribution (the top_k most probable tokens) before a token is drawn from it: sets
+  // Changes the distribution (the top_k most probable tokens; under a grammar, those of it that may
+  // come) before a token is drawn from it: sets
   // probabilities, drops tokens. They need not add up to 1, nor fall.
   std::function<void(Distribution&)> reshape = {};
 
-  SamplerOptions sampler() const {
-    return {
-        .temperature = temperature, .top_k = top_k, .top_p = top_p, .min_p = min_p, .seed = seed};
+  DrawRule rule() const {
+    DrawRule rule;
+    rule.temperature = temperature;
+    rule.top_k = top_k;
+    rule.top_p = top_p;
+    rule.min_p = min_p;
+    rule.typical_p = typical_p;
+    rule.top_n_sigma = top_n_sigma;
+    rule.xtc_probability = xtc_probability;
+    rule.xtc_threshold = xtc_threshold;
+    rule.dry_multiplier = dry_multiplier;
+    rule.repetition_penalty = repetition_penalty;
+    rule.presence_penalty = presence_penalty;
+    rule.frequency_penalty = frequency_penalty;
+    rule.logit_bias = logit_bias;
+    return rule;
   }
 };
 
@@ -63,6 +93,8 @@ struct Piece {
   std::uint32_t token = 0;
   float probability = 0.0f;  // Of the full softmax, before temperature and the like.
   std::string text;
+  bool is_forced = false;                  // The grammar left no choice.
+  std::vector<TokenProbability> top = {};  // As GenerateOptions::top_logprobs asks for.
 
   double log_probability() const { return quire::log_probability(probability); }
 };
@@ -87,7 +119,7 @@ Generator {
   Generator(Context& context, GenerateOptions options)
       : context_(&context),
         options_(std::move(options)),
-        sampler_(options_.sampler()),
+        drawer_(options_.rule(), options_.seed),
         rules_({.token_count_max = options_.max_tokens,
                 .stop_tokens = options_.ignore_stop_tokens ? std::vector<std::uint32_t>{}
                                                            : context.model().info().stop_tokens,
@@ -99,24 +131,24 @@ Generator {
     if (closed_) co_return std::nullopt;
     closed_ = true;  // Until this step has gone well.
     co_await begin();
+    if (ends_after_) rules_.end_of_grammar();
     if (rules_.ended()) {
       co_await close({});
       co_return std::nullopt;
     }
-    if (!has_step()) begin_step();
-    Result<DrawnToken> drawn = drawing_ ? co_await attempt(*std::exchange(drawing_, std::nullopt))
-                                        : co_await attempt(drawn_of_reshaped());
+    Result<DrawnToken> drawn = co_await attempt(draw());
     if (is_full(drawn)) {
       rules_.end_at_length();
-      co_return given(co_await close({last_.token, last_.probability, ""}));
+      co_return given(co_await close(piece_of(last_)));
     }
     last_ = co_await std::move(drawn);
-    co_await context_->append(last_.token);
-    Piece piece{last_.token, last_.probability, ""};
+    if (rules_.ended())
+      co_return given(co_await close(piece_of(last_)));  // The grammar is complete.
+    Piece piece = piece_of(last_);
     if (!accepts(last_)) co_return given(co_await close(std::move(piece)));
     Future<std::string> bytes = context_->model().detokenize({piece.token});
     // The device goes on while the text is made and shown, unless the text may be the end.
-    if (!rules_.full() && !rules_.watches_text()) begin_step();
+    if (!rules_.full() && !rules_.watches_text() && !is_constrained()) co_await begin_step();
     piece.text = accept_bytes(co_await std::move(bytes));
     if (rules_.ended()) co_return co_await close(std::move(piece));
     answer_.text += piece.text;
@@ -143,31 +175,12 @@ Generator {
   const Generation& answer() const { return answer_; }
 
  private:
-  // While the loop of the host runs: says that the context is out of step if the loop goes before
-  // every token that it queued is known.
-  class LoopWatch {
-   public:
-    explicit LoopWatch(Context& context) : context_(&context) { context.is_looping_ = true; }
-    LoopWatch(const LoopWatch&) = delete;
-    LoopWatch& operator=(const LoopWatch&) = delete;
-    ~LoopWatch() { end(false); }
-    void end(bool all_known) {
-      Context* context = std::exchange(context_, nullptr);
-      if (context == nullptr) return;
-      context->is_looping_ = false;
-      if (!all_known) context->note_dropped_loop();
-    }
-
-   private:
-    Context* context_;
-  };
-
   template <typename Show>
   static Task<Generation> whole(Generator self, Show show) {
     if (self.uses_host_loop()) {
       co_await self.begin();
       Result<detail::HostLoop> loop =
-          detail::HostLoop::start(self.context_->handle(), self.options_.sampler(),
+          detail::HostLoop::start(self.context_->model(), self.context_->handle(), self.drawer_,
                                   self.options_.max_tokens, self.stop_tokens());
       if (loop.ok()) {
         co_await self.follow(std::move(loop).take(), show);
@@ -206,24 +219,26 @@ Generator {
   template <typename Show>
   Task<> follow(detail::HostLoop loop, Show& show) {
     closed_ = true;
-    LoopWatch watch(*context_);
+    Context::LoopWatch watch(*context_);
     Piece last;
-    detail::LoopEnd end = detail::LoopEnd::NotYet;
-    while (end == detail::LoopEnd::NotYet && !rules_.ended()) {
-      const detail::LoopTokens more = co_await loop.next();
+    DrawEnd end = DrawEnd::None;
+    while (end == DrawEnd::None && !rules_.ended()) {
+      const Draws more = co_await loop.next();
       end = more.end;
       for (const DrawnToken& each : more.tokens) {
         context_->note_drawn(each.token);
-        last = {each.token, each.probability, ""};
+        last = piece_of(each);
         if (!accepts(each)) break;
-        last.text = accept_bytes(co_await context_->model().detokenize({each.token}));
+        const std::vector<std::uint32_t> one(1, each.token);
+        last.text = accept_bytes(co_await context_->model().detokenize(one));
         if (rules_.ended()) break;
         answer_.text += last.text;
         co_await show_text(show, last.text);
         last.text.clear();
       }
     }
-    if (end == detail::LoopEnd::Length) rules_.end_at_length();
+    if (end == DrawEnd::Length) rules_.end_at_length();
+    if (!rules_.ended()) co_await note_end(end);
     loop = {};
     // What was drawn after a stop text is taken back before the context is used again.
     watch.end(rules_.reason() != FinishReason::StopText);
@@ -231,27 +246,112 @@ Generator {
     co_await show_text(show, last.text);
   }
 
+  // What a grammar says of the end.
+  Task<> note_end(DrawEnd end) {
+    if (end == DrawEnd::GrammarComplete) rules_.end_of_grammar();
+    if (end == DrawEnd::NoTokenAllowed) {
+      co_await fail(ErrorCode::OutOfRange, "no token can go on with this text under the grammar");
+    }
+  }
+
   // The turns are tokens, and the numbers of the options are in their range.
   Task<> begin() {
-    const std::optional<sampling::OutOfRange> wrong = sampling::out_of_range(options_.sampler());
-    if (wrong) {
+    co_await drawer_.rule_handle(context_->model());
+    if (options_.reshape && adjusts_logits(drawer_.rule())) {
       co_await fail(ErrorCode::InvalidArgument,
-                    std::string(wrong->name) + " must be " + wrong->range);
+                    "reshape works on probabilities; penalties, logit_bias, top_n_sigma and DRY "
+                    "work on logits: use one or the other");
+    }
+    if (!is_prepared_) {
+      is_prepared_ = true;
+      drawer_.report_top(options_.top_logprobs);
+      if (context_->matcher()) drawer_.constrain(context_->matcher());
+      if (options_.grammar) drawer_.constrain(co_await options_.grammar.matcher());
     }
     co_await context_->queue_turns(true);
   }
 
+  bool is_constrained() const { return !drawer_.matchers().empty(); }
   bool has_step() const { return drawing_.has_value() || reshaping_.has_value(); }
-  void begin_step() {
+  Task<> begin_step() {
     if (!options_.reshape) {
-      drawing_.emplace(detail::forward_draw(context_->handle(), sampler_));
+      drawing_.emplace(
+          co_await detail::forward_draw(context_->model(), context_->handle(), drawer_, false));
     } else {
       reshaping_.emplace(
           context_->begin_step(options_.top_k == 0 ? Sampler::kWholeVocabulary : options_.top_k));
     }
   }
-  Task<DrawnToken> drawn_of_reshaped() {
-    const Distribution given = co_await *std::exchange(reshaping_, std::nullopt);
+
+  // The next token, which the context has then.
+  Task<DrawnToken> draw() {
+    if (is_constrained() && !options_.reshape) co_return co_await drawn_under_grammar();
+    if (is_constrained()) co_return co_await drawn_of_masked();
+    if (!has_step()) co_await begin_step();
+    DrawnToken drawn;
+    if (drawing_) {
+      Draws draws = co_await *std::exchange(drawing_, std::nullopt);
+      drawer_.note(draws);
+      drawn = std::move(draws.tokens.at(0));
+    } else {
+      drawn = co_await reshaped(co_await *std::exchange(reshaping_, std::nullopt));
+    }
+    co_await context_->append(drawn.token);
+    co_return drawn;
+  }
+
+  // A step may bring several tokens, of which all but the first are forced. The context is told of
+  // each when it is given to the program, and is out of step until the last of them is.
+  Task<DrawnToken> drawn_under_grammar() {
+    if (!pending_.empty() && context_->token_count() != pending_from_) {
+      // The program changed the context in between: those tokens are gone from it.
+      const auto gone = static_cast<std::uint32_t>(pending_.size());
+      pending_.clear();
+      for (const Matcher& each : drawer_.matchers()) co_await each.roll_back(gone);
+    }
+    if (pending_.empty()) {
+      Draws draws = co_await context_->verify(std::vector<std::uint32_t>(), drawer_);
+      if (draws.tokens.empty()) {
+        co_await note_end(draws.end);
+        co_return last_;
+      }
+      pending_.assign(draws.tokens.begin(), draws.tokens.end());
+      context_->take_back(static_cast<std::uint32_t>(pending_.size()));
+    }
+    DrawnToken drawn = std::move(pending_.front());
+    pending_.pop_front();
+    context_->give_drawn(drawn.token, pending_.empty());
+    pending_from_ = context_->token_count();
+    co_return drawn;
+  }
+
+  // One that is reshaped under a grammar: the program draws, and tells the matchers.
+  Task<DrawnToken> drawn_of_masked() {
+    std::vector<std::uint32_t> mask;
+    for (const Matcher& each : drawer_.matchers()) {
+      const std::vector<std::uint32_t> words = co_await each.token_mask();
+      if (mask.empty()) mask.assign(words.size(), 0xffff'ffffu);
+      for (std::size_t i = 0; i < mask.size(); ++i) mask[i] &= words[i];
+    }
+    if (std::ranges::all_of(mask, [](std::uint32_t word) { return word == 0; })) {
+      co_await note_end(DrawEnd::NoTokenAllowed);
+    }
+    const Distribution full = co_await context_->begin_step(Sampler::kWholeVocabulary);
+    Distribution allowed = full;
+    allowed.keep_if(
+        [&](std::uint32_t token, float) { return (mask[token / 32] >> (token % 32) & 1) != 0; });
+    const DrawnToken drawn = co_await reshaped(std::move(allowed));
+    co_await context_->append(drawn.token);
+    bool is_complete = false;
+    for (const Matcher& each : drawer_.matchers()) {
+      std::vector<std::uint32_t> came(1,
+                                      drawn.token);  // No list in braces: g++ 12 takes none here.
+      is_complete = co_await each.accept(std::move(came)) || is_complete;
+    }
+    ends_after_ = is_complete;
+    co_return drawn;
+  }
+  Task<DrawnToken> reshaped(Distribution given) {
     Distribution reshaped = given;
     options_.reshape(reshaped);
     reshaped.keep_if([](std::uint32_t, float probability) { return probability > 0.0f; });
@@ -267,8 +367,21 @@ Generator {
     });
     std::vector<float> falling;
     for (const std::size_t each : order) falling.push_back(reshaped.probabilities[each]);
-    const std::uint32_t token = reshaped.tokens[order[sampler_.draw_index(falling)]];
-    co_return DrawnToken{token, given.probability_of(token)};
+    const double random = drawer_.randoms(1).front();
+    const std::size_t index = sampling::draw_index(falling, drawer_.rule(), random, scratch_);
+    DrawnToken drawn;
+    drawn.token = reshaped.tokens[order[index]];
+    drawn.probability = given.probability_of(drawn.token);
+    drawer_.note(drawn);
+    co_return drawn;
+  }
+  static Piece piece_of(const DrawnToken& drawn) {
+    Piece piece;
+    piece.token = drawn.token;
+    piece.probability = drawn.probability;
+    piece.is_forced = drawn.is_forced;
+    piece.top = drawn.top;
+    return piece;
   }
 
   // The step does not fit the context any more; those before it did. (A context that the program
@@ -328,10 +441,15 @@ Generator {
 
   Context* context_;
   GenerateOptions options_;
-  Sampler sampler_;
+  Drawer drawer_;
   StopRules rules_;
-  std::optional<Future<DrawnToken>> drawing_;  // The step under way,
-  std::optional<Context::Step> reshaping_;     // or that of a distribution that is reshaped.
+  std::optional<Future<Draws>> drawing_;    // The step under way,
+  std::optional<Context::Step> reshaping_;  // or that of a distribution that is reshaped.
+  std::deque<DrawnToken> pending_;          // Drawn, and not given yet,
+  std::uint32_t pending_from_ = 0;          // after so many tokens of the context.
+  DrawScratch scratch_;
+  bool is_prepared_ = false;
+  bool ends_after_ = false;  // The grammar is complete with the token that was given last.
   DrawnToken last_;
   Generation answer_;
   std::vector<std::string> bytes_;  // Of each of its tokens, where they may be cut.

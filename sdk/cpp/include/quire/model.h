@@ -118,6 +118,13 @@ class Model {
     co_return tokens;
   }
 
+  // What tokens [first, first + count) are: 0 text, 1 a byte, 2 added to the vocabulary, 3 special, 4
+  // unused.
+  Future<std::vector<std::uint8_t>> token_kinds(std::uint32_t first, std::uint32_t count) const {
+    return Future<std::vector<std::uint8_t>>(
+        abi::tokenize::get_token_kinds(handle(), first, count));
+  }
+
   // A conversation as the model's own template writes it. With `answer_next` it ends where the
   // model's answer begins. Special tokens in a message's content stay plain text.
   Future<std::vector<std::uint32_t>> tokenize_chat(const std::vector<ChatMessage>& messages,

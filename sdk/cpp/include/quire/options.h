@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -57,6 +58,11 @@ class OptionReader {
             Required required = Required::No) {
     Option& option = add(name, Kind::Text, meaning, required, &into, &set_text);
     option.otherwise = json_string(into);
+  }
+  // Without a default: absent where it is not given.
+  void text(const char* name, std::optional<std::string>& into, const char* meaning,
+            Required required = Required::No) {
+    add(name, Kind::Text, meaning, required, &into, &set_optional);
   }
   // May be given several times.
   void texts(const char* name, std::vector<std::string>& into, const char* meaning,
@@ -207,6 +213,10 @@ class OptionReader {
   }
   static Result<void> set_text(const Option& option, const std::string& value) {
     *static_cast<std::string*>(option.into) = value;
+    return {};
+  }
+  static Result<void> set_optional(const Option& option, const std::string& value) {
+    *static_cast<std::optional<std::string>*>(option.into) = value;
     return {};
   }
   static Result<void> add_text(const Option& option, const std::string& value) {

@@ -38,7 +38,7 @@ struct FutureValue<Numbers> {
   }
 };
 
-// The logits of the whole vocabulary; permission-denied without the operator's grant.
+// The logits of the whole vocabulary.
 inline Future<Numbers> get_logits(const Queue& queue, std::int32_t embed) {
   return Future<Numbers>(abi::output::get_logits(queue.handle(), embed));
 }
@@ -47,6 +47,13 @@ inline Future<Numbers> get_logprobs(const Queue& queue, std::int32_t embed,
                                     std::span<const std::uint32_t> tokens) {
   return Future<Numbers>(abi::output::get_logprobs(queue.handle(), embed, tokens.data(),
                                                    detail::count_of(tokens.size())));
+}
+// The same of one token for each of the embeds, in one read: tokens[i] at embeds[i].
+inline Future<Numbers> get_logprobs_of(const Queue& queue, std::span<const std::int32_t> embeds,
+                                       std::span<const std::uint32_t> tokens) {
+  return Future<Numbers>(
+      abi::output::get_logprobs_of(queue.handle(), embeds.data(), detail::count_of(embeds.size()),
+                                   tokens.data(), detail::count_of(tokens.size())));
 }
 // Of the full softmax, in nats: one number.
 inline Future<Numbers> get_entropy(const Queue& queue, std::int32_t embed) {

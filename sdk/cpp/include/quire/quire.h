@@ -1,6 +1,5 @@
 #pragma once
 // All of the SDK. A program that wants less includes less.
-#include "quire/arguments.h"
 #include "quire/branch.h"
 #include "quire/child.h"
 #include "quire/choose.h"
@@ -21,10 +20,10 @@
 #include "quire/options.h"
 #include "quire/outputs.h"
 #include "quire/pages.h"
+#include "quire/prompt.h"
 #include "quire/queue.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
-#include "quire/sampler_arguments.h"
 #include "quire/sampling.h"
 #include "quire/share.h"
 #include "quire/stop.h"

@@ -31,6 +31,7 @@ enum class FinishReason : std::uint8_t {
   StopToken,  // A token that ends a text or a turn was sampled.
   StopText,   // One of the stop texts appeared.
   Length,     // As many tokens as asked for, or as the context holds.
+  Grammar,    // The text is complete under its grammar: nothing may follow.
 };
 
 // "stop" or "length", as the OpenAI interface spells them; "" while running.
@@ -40,6 +41,7 @@ constexpr const char* finish_reason_name(FinishReason reason) {
       return "";
     case FinishReason::StopToken:
     case FinishReason::StopText:
+    case FinishReason::Grammar:
       return "stop";
     case FinishReason::Length:
       return "length";
@@ -86,6 +88,11 @@ class StopRules {
   // No further token can be computed: the context is full.
   void end_at_length() {
     if (!ended()) reason_ = FinishReason::Length;
+  }
+
+  // Nothing may follow under the grammar.
+  void end_of_grammar() {
+    if (!ended()) reason_ = FinishReason::Grammar;
   }
 
   // The generation is over, by the rules or because the caller wants it so: the text held back.

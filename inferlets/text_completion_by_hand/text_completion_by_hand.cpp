@@ -1,18 +1,27 @@
-// text_completion with every call made by hand: pages and embeds are allocated, the prompt is
+// text_completion_by_hand: text_completion with every call made by hand: pages and embeds are allocated, the prompt is
 // embedded and passed through the model chunk by chunk (prefill), and then, token by token, the
 // distribution is read, a token drawn, shown, embedded and passed through the model in its turn.
-// text_completion.cpp does the same with the high level of the SDK.
+// text_completion does the same with the high level of the SDK.
 #include <algorithm>
 #include <numeric>
 
-#include "quire/forward.h"
-#include "quire/main.h"
-#include "request.h"
-
-namespace {
+#include "quire/quire.h"
 
 using namespace quire;
-using text_completion::Request;
+
+struct Options {
+  PromptOption prompt;
+  std::string system;
+  bool chat = false;
+  GenerateOptions generate;
+
+  void read(OptionReader& in) {
+    prompt.read(in);
+    in.text("system", system, "Instructions to the model, with --chat");
+    in.flag("chat", chat, "Answer the prompt instead of continuing it");
+    in.generation(generate);
+  }
+};
 
 // Tokens of one prefill pass: enough for a full batch, and within every quota of embeds.
 constexpr std::uint32_t kChunkTokenCount = 512;
@@ -92,32 +101,46 @@ Task<Step> prefill(Sequence& sequence, const std::vector<std::uint32_t>& prompt,
   co_return co_await begin_step(sequence, rest, sampler);
 }
 
-Task<std::vector<std::uint32_t>> tokens_of_prompt(const Model& model, const Request& request) {
-  if (request.chat) {
-    co_return co_await model.tokenize_chat(text_completion::messages_of(request), true);
+Task<std::vector<std::uint32_t>> tokens_of_prompt(const Model& model, const Options& options) {
+  const std::string prompt = co_await options.prompt.text();
+  if (!options.chat) co_return co_await model.tokenize(prompt, {.begin_of_text = true});
+  std::vector<ChatMessage> messages;
+  if (!options.system.empty()) messages.push_back({"system", options.system});
+  messages.push_back({"user", prompt});
+  co_return co_await model.tokenize_chat(messages, true);
+}
+
+// The token drawn last is never computed, so a prompt that fills the context still gets one.
+Result<StopOptions> stop_options(const GenerateOptions& generate, const ModelInfo& info,
+                                 std::size_t prompt_count) {
+  if (prompt_count == 0) return Error{ErrorCode::InvalidArgument, "the prompt has no token"};
+  if (prompt_count > info.context_length) {
+    return Error{ErrorCode::OutOfRange, "the prompt has " + std::to_string(prompt_count) +
+                                            " tokens; the model's context holds " +
+                                            std::to_string(info.context_length)};
   }
-  co_return co_await model.tokenize(request.prompt, {.begin_of_text = true});
+  const auto room = static_cast<std::uint32_t>(info.context_length - prompt_count + 1);
+  return StopOptions{
+      .token_count_max = std::min(generate.max_tokens, room),
+      .stop_tokens = generate.ignore_stop_tokens ? std::vector<std::uint32_t>{} : info.stop_tokens,
+      .stop_texts = generate.stop};
 }
 
-Result<void> show(const Request& request, const std::string& text) {
-  if (request.json || text.empty()) return {};
-  return session::send(text);
+Result<void> show(const std::string& text) {
+  return text.empty() ? Result<void>() : session::send(text);
 }
 
-Task<> program(std::vector<std::string> command_line) {
-  Request request = co_await text_completion::read_request(command_line);
-  co_await text_completion::acknowledge(request);
-  co_await text_completion::complete_prompt(request);
+Task<> program(Options options) {
   const Model model = co_await Model::open();
-  const std::vector<std::uint32_t> prompt = co_await tokens_of_prompt(model, request);
-  if (prompt.empty()) {
-    co_await fail(ErrorCode::InvalidArgument, "the prompt has no token");
-  }
-  StopRules rules(co_await text_completion::stop_options_of(request, model.info(), prompt.size()));
+  const std::vector<std::uint32_t> prompt = co_await tokens_of_prompt(model, options);
+  StopRules rules(co_await stop_options(options.generate, model.info(), prompt.size()));
   Sequence sequence = co_await open_sequence(model, static_cast<std::uint32_t>(prompt.size()));
-  Sampler sampler(request.sampler);
-  std::vector<std::uint32_t> ids;
-  std::string text;
+  const GenerateOptions& how = options.generate;
+  Sampler sampler({.temperature = how.temperature,
+                   .top_k = how.top_k,
+                   .top_p = how.top_p,
+                   .min_p = how.min_p,
+                   .seed = how.seed});
 
   Step step = co_await prefill(sequence, prompt, sampler);
   while (!rules.ended()) {
@@ -125,23 +148,13 @@ Task<> program(std::vector<std::string> command_line) {
     const Distribution next = co_await std::move(step.next);
     const std::uint32_t token = sampler.draw(next.tokens, next.probabilities);
     if (!rules.accept_token(token)) break;
-    ids.push_back(token);
     Future<std::string> bytes = model.detokenize({token});
     // The device goes on while the text is made and shown. (A stop text may make it go once in
     // vain.)
     if (!rules.full()) step = co_await begin_step(sequence, {&token, 1}, sampler);
-    const std::string shown = rules.accept_bytes(co_await std::move(bytes));
-    text += shown;
-    co_await show(request, shown);
+    co_await show(rules.accept_bytes(co_await std::move(bytes)));
   }
-  const std::string rest = rules.finish();
-  text += rest;
-  co_await show(request, rest);
-  if (request.json) {
-    co_await session::send(text_completion::answer_json(prompt, ids, text, rules.reason()));
-  }
+  co_await show(rules.finish());
 }
-
-}  // namespace
 
 QUIRE_MAIN(program)
