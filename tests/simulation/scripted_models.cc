@@ -72,13 +72,6 @@ void ScriptedGuest::ask_for_absent_traits() {
   refuses("adapter.forward-with-adapter", {of_queue, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   refuses("input-image.num-embs-needed", {model, 8, 8});
   refuses("input-image.embed-img", {of_queue, 0, 0, 0, 0, 0, 0});
-  refuses("constraint.compile-grammar", {model, 1, 0, 0});
-  refuses("constraint.create-matcher", {1});
-  refuses("constraint.fork-matcher", {1});
-  refuses("constraint.token-mask", {1, kTakenBytes, 64});
-  refuses("constraint.accept-tokens", {1, 0, 0});
-  refuses("constraint.roll-back", {1, 1});
-  refuses("constraint.forced-tokens", {1, kTakenBytes, 16});
   refuses("tokenize.apply-chat-template", {model, 0, 0});
   refuses("tokenize.tokenize-chat", {model, 0, 0});
 }
