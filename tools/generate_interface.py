@@ -18,6 +18,7 @@ PACKAGE = ("quire:core", "1.0.0")
 BINDINGS = "sdk/cpp/include/quire/bindings.h"
 TABLE = "src/application/hostcalls/host_call_table.inc"
 FROZEN = "interface/version_1.txt"
+RECORDS = "interface/records_1.txt"  # What each future's result looks like; src/.../records_test.cc compares.
 PROVISIONAL = {"adapter", "input-image"}  # No model has them: nobody calls them yet.
 ERRORS = "src/application/hostcalls/error_codes.inc"
 SUSPENDING = {("future", "wait")}  # One call suspends (interface/README.md).
@@ -408,6 +409,22 @@ def check_frozen(root, interfaces, freezes):
     return not changed and (freezes or not new)
 
 
+def check_records(root, interfaces):
+    """Every call that gives a future has its record, and no other call has one."""
+    path = root / RECORDS
+    lines = path.read_text().splitlines() if path.exists() else []
+    recorded = {line.partition(":")[0] for line in lines if line and line[0] not in "# "}
+    futures = {f"{interface.name}.{function.name}"
+               for interface in interfaces if interface.name not in PROVISIONAL
+               for function in interface.functions if function.result == "future"}
+    for call in sorted(futures - recorded):
+        print(f"{RECORDS}: lacks {call}, which gives a future; write down what its result looks like",
+              file=sys.stderr)
+    for call in sorted(recorded - futures):
+        print(f"{RECORDS}: {call} is no call that gives a future", file=sys.stderr)
+    return futures == recorded
+
+
 def check_documented(interfaces):
     """Every call says what it means and what it costs, and shows how it is made."""
     for interface in interfaces:
@@ -448,6 +465,8 @@ def main():
         return 1
     failed = (options.check or options.freeze) and not check_frozen(root, interfaces,
                                                                      options.freeze)
+    if options.check and not check_records(root, interfaces):
+        failed = True
     for name, text in ((BINDINGS, bindings(interfaces)), (TABLE, table(interfaces)),
                        (ERRORS, error_codes(interfaces))):
         path = root / name

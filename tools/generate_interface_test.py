@@ -48,14 +48,26 @@ class Parser(unittest.TestCase):
                             "interface/thing.wit:5: unknown type 'handle'")
 
     def test_what_has_no_lowering_is_refused(self):
-        self.assert_refused("f: func(x: list<f64>) -> s32;",
-                            "interface/thing.wit:3: list<f64> has no lowering")
+        self.assert_refused("f: func(x: list<u64>) -> s32;",
+                            "interface/thing.wit:3: list<u64> has no lowering")
         self.assert_refused("f: func() -> u32;", "interface/thing.wit:3: f returns u32; a call "
                             "returns one of future, handle, s32, s64")
         self.assert_refused("f: func();", "interface/thing.wit:3: expected '->', found ';'")
         self.assert_refused("resource r;", "interface/thing.wit:3: expected ':', found 'r'")
         self.assert_refused("f: func(x: u32", "interface/thing.wit:4: expected ',', found '}'")
         self.assert_refused("# no", "interface/thing.wit:3: unexpected character '#'")
+
+    def test_a_call_that_gives_a_future_has_a_record_and_no_other_has_one(self):
+        interfaces = self.parse("use types.{future};\nf: func() -> future;\ng: func() -> s32;")
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "interface").mkdir()
+            self.assertFalse(generator.check_records(root, interfaces))
+            path = root / generator.RECORDS
+            path.write_text("# A comment.\nthing.f: nothing\n")
+            self.assertTrue(generator.check_records(root, interfaces))
+            path.write_text("thing.f: nothing\nthing.g: u32\n  00000000\n")
+            self.assertFalse(generator.check_records(root, interfaces))
 
     def test_a_frozen_call_may_not_change_or_go(self):
         with tempfile.TemporaryDirectory() as folder:

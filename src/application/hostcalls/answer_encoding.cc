@@ -209,6 +209,16 @@ control::Drawn DrawReader::next(std::vector<std::uint32_t>& top_tokens,
   return drawn;
 }
 
+std::string encode(const service::End& end) {
+  const std::uint32_t head[4] = {static_cast<std::uint32_t>(end.kind),
+                                 static_cast<std::uint32_t>(end.exit_code),
+                                 static_cast<std::uint32_t>(end.result.size()),
+                                 static_cast<std::uint32_t>(end.message.size())};
+  std::string out;
+  append(out, head, 4);
+  return out + end.result + end.message;
+}
+
 std::string encode(control::AnswerBody body) {
   std::string out;
   if (auto* text = std::get_if<control::Text>(&body)) {

@@ -10,6 +10,7 @@
 #include "application/hostcalls/handle_table.h"
 #include "application/net/http_message.h"
 #include "control/api/command.h"
+#include "service/end.h"
 
 namespace quire::hostcalls {
 
@@ -17,6 +18,7 @@ std::string encode(const control::ContextCounters& counters);
 std::string encode(GuestHandle handle);                                    // fork
 std::string encode(GuestHandle handle, std::uint32_t queued_token_count);  // open, take
 std::string encode(const net::HttpHead& head);                             // response-head
+std::string encode(const service::End& end);                               // wait-child
 // Answers that say nothing of a context; Done is empty.
 std::string encode(control::AnswerBody body);
 

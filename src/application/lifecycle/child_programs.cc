@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "application/hostcalls/answer_encoding.h"
 #include "application/lifecycle/tenant_meter.h"
 #include "base/check.h"
 #include "base/planted_fault.h"
@@ -10,15 +11,6 @@
 
 namespace quire::lifecycle {
 namespace {
-
-// interface/runtime.wit: wait-child.
-std::string encode(const End& end) {
-  const std::uint32_t head[4] = {static_cast<std::uint32_t>(end.kind),
-                                 static_cast<std::uint32_t>(end.exit_code),
-                                 static_cast<std::uint32_t>(end.result.size()),
-                                 static_cast<std::uint32_t>(end.message.size())};
-  return std::string(reinterpret_cast<const char*>(head), sizeof head) + end.result + end.message;
-}
 
 // Of a child that has ended and was not heard to its end.
 constexpr Budget kOwnPlace{.child_count = 1};
@@ -239,7 +231,7 @@ bool ChildPrograms::hear(const Child&, InstanceRecord& parent, InstanceId id,
 
 bool ChildPrograms::hear(const Child& child, InstanceRecord& parent, InstanceId id,
                          const service::Ended& said) {
-  const bool taken = parent.state->children.ended(child.handle, encode(said.end));
+  const bool taken = parent.state->children.ended(child.handle, hostcalls::encode(said.end));
   host_.wake_if_over(parent);  // Also if a future failed for want of room.
   if (!taken) return false;
   parent.lent -= child.lent;
