@@ -57,6 +57,35 @@ TEST_F(ConstraintCalls, AGrammarThatNobodyTakesLeavesNothing) {
   EXPECT_EQ(grammars() + reserved(), 0);
 }
 
+TEST_F(ConstraintCalls, GrammarsOfAProgramHaveALimitOfBytesTogether) {
+  GuestLimits limits;
+  limits.held_grammar_bytes_max = 100;
+  restart(limits, {});
+  const auto answer_bytes = [&](std::uint64_t bytes) {
+    answer(control::AnswerBody(control::CompiledGrammar{some_grammar(), bytes}));
+  };
+  const std::int64_t first = compile("a*");
+  answer_bytes(60);
+  EXPECT_EQ(take(first), 4);
+  const std::int64_t grammar = number_at(kBuffer);
+  const std::int64_t second = compile("b*");
+  answer_bytes(41);
+  EXPECT_EQ(take(second), minus(ErrorCode::QuotaExceeded));
+  EXPECT_NE(state->last_error.find("held_grammar_bytes_max: the grammar has 41 bytes"),
+            std::string::npos)
+      << state->last_error;
+  EXPECT_EQ(reserved(), 0);
+  EXPECT_EQ(call("future", "drop", {grammar}), 0);
+  EXPECT_EQ(state->draws.grammar_bytes(), 0u);
+  const std::int64_t third = compile("b*");
+  answer_bytes(100);
+  EXPECT_EQ(take(third), 4);
+  const std::int64_t untaken = compile("c");
+  answer_bytes(0);
+  EXPECT_EQ(call("future", "drop", {untaken}), 0);
+  EXPECT_EQ(state->draws.grammar_bytes(), 100u);
+}
+
 TEST_F(ConstraintCalls, WhatIsNoGrammarIsRefusedAtOnce) {
   EXPECT_EQ(compile("a", 3), minus(ErrorCode::InvalidArgument));
   EXPECT_EQ(compile("a\xff"), minus(ErrorCode::InvalidArgument));

@@ -20,17 +20,21 @@ Result<void> DrawTable::check_grammar_room() const {
 
 Result<GuestHandle> DrawTable::reserve_grammar(std::uint8_t model) {
   const GuestHandle handle = TRY(handles_.add(HandleKind::ReservedGrammar, {.model = model}));
-  grammars_[number(handle)] = nullptr;
+  grammars_[number(handle)] = {};
   return handle;
 }
 
-void DrawTable::set_grammar(GuestHandle handle, SharedGrammar grammar) {
-  grammars_.at(number(handle)) = std::move(grammar);
+void DrawTable::set_grammar(GuestHandle handle, SharedGrammar grammar, std::uint64_t bytes) {
+  grammars_.at(number(handle)) = {.grammar = std::move(grammar), .bytes = bytes};
+  grammar_bytes_ += bytes;
 }
 
 void DrawTable::forget(GuestHandle handle) {
   rules_.erase(number(handle));
-  grammars_.erase(number(handle));
+  if (const auto found = grammars_.find(number(handle)); found != grammars_.end()) {
+    grammar_bytes_ -= found->second.bytes;
+    grammars_.erase(found);
+  }
   handles_.remove(handle);
 }
 
@@ -99,15 +103,18 @@ void DrawTable::verify() const {
     QUIRE_CHECK(rule != nullptr && handles_.find(each, HandleKind::Rule).ok(), "W1");
   }
   QUIRE_CHECK(rules_.size() == handles_.count(HandleKind::Rule), "W1");
+  std::uint64_t bytes = 0;
   for (const auto& [handle, grammar] : grammars_) {
+    bytes += grammar.bytes;
     const GuestHandle each{static_cast<std::int32_t>(handle)};
     const bool is_reserved = handles_.find(each, HandleKind::ReservedGrammar).ok();
     const bool is_known = handles_.find(each, HandleKind::Grammar).ok();
-    QUIRE_CHECK(is_reserved || (is_known && grammar != nullptr), "W1");
+    QUIRE_CHECK(is_reserved || (is_known && grammar.grammar != nullptr), "W1");
   }
   QUIRE_CHECK(grammars_.size() ==
                   handles_.count(HandleKind::Grammar) + handles_.count(HandleKind::ReservedGrammar),
               "W1");
+  QUIRE_CHECK(bytes == grammar_bytes_, "W3");
   std::size_t live_count = 0;
   for (const auto& [handle, matcher] : matchers_) {
     const GuestHandle each{static_cast<std::int32_t>(handle)};
@@ -117,7 +124,7 @@ void DrawTable::verify() const {
     QUIRE_CHECK(matcher.user == GuestHandle{} ||
                     handles_.find(matcher.user, HandleKind::Future).ok() ||
                     handles_.find(matcher.user, HandleKind::Generation).ok(),
-                "W3");
+                "W4");
   }
   QUIRE_CHECK(live_count == handles_.count(HandleKind::Matcher), "W2");
 }

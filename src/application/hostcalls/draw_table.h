@@ -12,7 +12,8 @@
 //       no other has one.
 //   W2  A matcher has a record until it is dropped; one that is dropped while something uses it
 //       keeps its record, without a handle, until that has ended.
-//   W3  What uses a matcher is a future or a generation that lives.
+//   W3  grammar_bytes() is the sum over the grammars.
+//   W4  What uses a matcher is a future or a generation that lives.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,8 +40,12 @@ class DrawTable {
   Result<void> check_grammar_room() const;
   // The handle of a grammar that is being compiled; set_grammar() comes before anybody takes it.
   Result<GuestHandle> reserve_grammar(std::uint8_t model);
-  void set_grammar(GuestHandle handle, SharedGrammar grammar);
-  const SharedGrammar& grammar(GuestHandle handle) const { return grammars_.at(number(handle)); }
+  void set_grammar(GuestHandle handle, SharedGrammar grammar, std::uint64_t bytes);
+  const SharedGrammar& grammar(GuestHandle handle) const {
+    return grammars_.at(number(handle)).grammar;
+  }
+  // Of all grammars, those that the guest has not taken included.
+  std::uint64_t grammar_bytes() const { return grammar_bytes_; }
   // Of a rule or a grammar. Whatever draws by it already keeps it.
   void forget(GuestHandle handle);
 
@@ -60,6 +65,10 @@ class DrawTable {
   void verify() const;
 
  private:
+  struct Grammar {
+    SharedGrammar grammar;
+    std::uint64_t bytes = 0;
+  };
   struct Matcher {
     GuestHandle user{};  // 0: none.
     bool is_dropped = false;
@@ -67,7 +76,8 @@ class DrawTable {
 
   HandleTable& handles_;
   std::unordered_map<std::uint32_t, SharedRule> rules_;
-  std::unordered_map<std::uint32_t, SharedGrammar> grammars_;
+  std::unordered_map<std::uint32_t, Grammar> grammars_;
+  std::uint64_t grammar_bytes_ = 0;
   std::unordered_map<std::uint32_t, Matcher> matchers_;
 };
 

@@ -15,12 +15,13 @@ inline constexpr std::uint32_t kArgumentCountMax = 4096;
 struct GuestLimits {
   std::uint32_t future_count_max = 1u << 14;
   std::uint32_t model_handle_count_max = 256;
-  std::uint32_t rule_count_max = 256;               // Of interface draw;
-  std::uint32_t grammar_count_max = 64;             // of interface constraint,
-  std::uint32_t matcher_count_max = 256;            // and places in its grammars.
-  std::uint32_t text_bytes_max = 1u << 20;          // Of one text, request or message.
-  std::uint64_t pending_bytes_max = 64u << 20;      // Arguments of commands not yet answered.
-  std::uint32_t queued_token_count_max = 1u << 22;  // Appended to contexts, not yet computed.
+  std::uint32_t rule_count_max = 256;                 // Of interface draw;
+  std::uint32_t grammar_count_max = 64;               // of interface constraint,
+  std::uint32_t matcher_count_max = 256;              // and places in its grammars.
+  std::uint64_t held_grammar_bytes_max = 256u << 20;  // Of all compiled grammars that it holds.
+  std::uint32_t text_bytes_max = 1u << 20;            // Of one text, request or message.
+  std::uint64_t pending_bytes_max = 64u << 20;        // Arguments of commands not yet answered.
+  std::uint32_t queued_token_count_max = 1u << 22;    // Appended to contexts, not yet computed.
   // Results that the guest has not taken; small ones (FutureTable::kSmallResultBytes) are bounded
   // by their count alone.
   std::uint64_t held_result_bytes_max = 64u << 20;

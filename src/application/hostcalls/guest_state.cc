@@ -97,7 +97,9 @@ void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
     note_counters(record.context, drawn->counters);
     bytes = encode(*drawn);
   } else if (auto* compiled = std::get_if<control::CompiledGrammar>(&body)) {
-    bytes = note_grammar(record, std::move(*compiled));
+    Result<std::string> noted = note_grammar(record, std::move(*compiled));
+    if (!noted.ok()) return fail_answered(record, noted.error());
+    bytes = std::move(noted).take();
   } else if (const auto* forked = std::get_if<control::Forked>(&body)) {
     bytes = note_child(record, forked->counters);
   } else {
@@ -107,9 +109,17 @@ void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
 }
 
 // The result of compile_grammar. The handle stays reserved until the guest takes it.
-std::string GuestState::note_grammar(const FutureRecord& record,
-                                     control::CompiledGrammar compiled) {
-  draws.set_grammar(record.grammar, std::move(compiled.grammar));
+Result<std::string> GuestState::note_grammar(const FutureRecord& record,
+                                             control::CompiledGrammar compiled) {
+  const std::uint64_t most = identity.limits.held_grammar_bytes_max;
+  const std::uint64_t held = draws.grammar_bytes();
+  if (compiled.bytes > most || held > most - compiled.bytes) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "held_grammar_bytes_max: the grammar has " + std::to_string(compiled.bytes) +
+                     " bytes, and those that the program holds have " + std::to_string(held) +
+                     " of " + std::to_string(most) + "; drop some that no matcher needs anew");
+  }
+  draws.set_grammar(record.grammar, std::move(compiled.grammar), compiled.bytes);
   return encode(record.grammar);
 }
 

@@ -152,7 +152,7 @@ class GuestState {
                       const control::AnswerBody& answer);
   void note_counters(GuestHandle context, const control::ContextCounters& counters);
   void apply(FutureRecord& record, control::AnswerBody body);
-  std::string note_grammar(const FutureRecord& record, control::CompiledGrammar compiled);
+  Result<std::string> note_grammar(const FutureRecord& record, control::CompiledGrammar compiled);
   std::string note_child(const FutureRecord& record, const control::ContextCounters& counters);
   void fail_answered(FutureRecord& record, const Error& error);
 

@@ -46,6 +46,8 @@ std::vector<LimitUse> own_limits(const GuestState& guest) {
       {"grammar_count_max", limits.grammar_count_max,
        guest.handles.count(HandleKind::Grammar) + guest.handles.count(HandleKind::ReservedGrammar)},
       handles("matcher_count_max", HandleKind::Matcher, limits.matcher_count_max),
+      {"held_grammar_bytes_max", limits.held_grammar_bytes_max, guest.draws.grammar_bytes()},
+      {"held_matcher_bytes_max", control.held_matcher_bytes_max, statistics.matcher_bytes},
       handles("generation_count_max", HandleKind::Generation, GenerationTable::kGenerationCountMax),
       {"handle_count_max", HandleTable::kSlotCountMax, guest.handles.slot_count()},
       {"log_pending_bytes_max", limits.log_pending_bytes_max, guest.outbox.line_bytes()},

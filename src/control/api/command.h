@@ -299,7 +299,10 @@ struct Draws {                                    // DrawTokens, ContextDraw.
   ContextCounters counters{};
   bool is_full = false;  // The last token was queued, and does not fit: it cannot be computed.
 };
-struct CompiledGrammar { std::shared_ptr<const inference::Grammar> grammar; };
+struct CompiledGrammar {                          // CompileGrammar.
+  std::shared_ptr<const inference::Grammar> grammar;
+  std::uint64_t bytes = 0;                        // Of memory, without matchers.
+};
 struct TokenMaskWords { std::vector<std::uint32_t> words; };             // GetTokenMask.
 struct Accepted { bool is_complete = false; };                           // AcceptTokens.
 struct TokenKinds { std::vector<std::uint8_t> all; };                    // GetTokenKinds.

@@ -57,6 +57,7 @@ struct InstanceStatistics {
   std::uint32_t page_count_max = 0;      // Most pages held at once.
   std::uint32_t page_count = 0;          // Held now.
   std::uint32_t page_count_away = 0;     // Given up by suspended contexts, which count as held.
+  std::uint64_t matcher_bytes = 0;       // Of InstanceLimits::held_matcher_bytes_max.
   std::uint64_t tenant_page_count = 0;   // By all of its tenant, as TenantOptions count them.
   // Of all of its tenant: InstanceLimits::export_count_max, export_page_count_max.
   std::uint64_t tenant_export_count = 0;

@@ -62,8 +62,8 @@ struct InstanceLimits {
   std::uint32_t embed_count_max = 4096;
   std::uint32_t queue_count_max = 256;
   std::uint32_t context_count_max = 4096;
-  std::uint64_t matcher_bytes_max = std::uint64_t{256}
-                                    << 20;  // Of all its matchers, with their forks.
+  std::uint64_t held_matcher_bytes_max = std::uint64_t{256}
+                                         << 20;  // Of all its matchers, with their forks.
   std::uint32_t pending_command_count_max = 1u << 16;
   // Of the instance's tenant as a whole, because exports outlive who made them.
   std::uint32_t export_count_max = 256;

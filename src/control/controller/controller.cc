@@ -385,6 +385,9 @@ InstanceStatistics Controller::statistics(InstanceId id) const {
   if (instance == nullptr) return {};
   InstanceStatistics statistics = instance->statistics;
   statistics.tenant_page_count = instance->tenant_pages->page_count;
+  if (instance->matcher_memory != nullptr) {
+    statistics.matcher_bytes = instance->matcher_memory->bytes;
+  }
   const ExportTable::Figures exported = table_.exports.figures(instance->tenant);
   statistics.tenant_export_count = exported.export_count;
   statistics.tenant_export_page_count = exported.page_count;

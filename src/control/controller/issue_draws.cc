@@ -76,7 +76,7 @@ Result<MatcherObject*> Controller::make_matcher(Instance& instance, ObjectId id,
   if (instance.matcher_memory == nullptr) {
     instance.matcher_memory = std::make_shared<MatcherMemory>();
   }
-  instance.matcher_memory->bytes_max = instance.limits.matcher_bytes_max;
+  instance.matcher_memory->bytes_max = instance.limits.held_matcher_bytes_max;
   matcher->state = std::make_shared<MatcherState>(std::move(grammar), instance.matcher_memory);
   instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Matcher, matcher};
   return matcher;

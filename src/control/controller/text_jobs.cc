@@ -67,12 +67,16 @@ Result<AnswerBody> work(const CommandBody& body, const TextCodec& codec) {
   return AnswerBody(Text{.bytes = TRY(codec.apply_chat_template(chat->request))});
 }
 
+AnswerBody answer_of(std::shared_ptr<const inference::Grammar> grammar) {
+  const std::uint64_t bytes = grammar->memory_bytes();
+  return AnswerBody(CompiledGrammar{.grammar = std::move(grammar), .bytes = bytes});
+}
+
 }  // namespace
 
 Result<AnswerBody> TextJobs::run(const Work& work) {
   if (const auto* grammar = std::get_if<CompileGrammar>(&work.body)) {
-    return AnswerBody(
-        CompiledGrammar{TRY(work.model.grammars->compile(grammar->kind, grammar->source))});
+    return answer_of(TRY(work.model.grammars->compile(grammar->kind, grammar->source)));
   }
   return control::work(work.body, *work.model.codec);
 }
@@ -82,8 +86,7 @@ void TextJobs::start(Instance& instance, Command command, const Model& model) {
   if (const auto* grammar = std::get_if<CompileGrammar>(&command.body)) {
     auto found = grammars_.find(GrammarCache::key_of(instance.tenant, *grammar));
     if (found != nullptr) {
-      dispatcher_.answer(instance.id, command.future,
-                         AnswerBody(CompiledGrammar{std::move(found)}));
+      dispatcher_.answer(instance.id, command.future, answer_of(std::move(found)));
       return;
     }
   }

@@ -62,7 +62,7 @@ Result<void> note_memory(MatcherState& state) {
   state.bytes = now;
   const std::uint64_t most = state.memory->bytes_max;
   if (all <= most) return {};
-  state.error = Error(ErrorCode::QuotaExceeded, "matcher_bytes_max: the program's matchers hold " +
+  state.error = Error(ErrorCode::QuotaExceeded, "held_matcher_bytes_max: the program's matchers hold " +
                                                     std::to_string(all) + " of " +
                                                     std::to_string(most) + " bytes");
   state.matcher.reset();  // The others go on.

@@ -92,7 +92,7 @@ class MatcherJobs {
 // The work of the calls of interface/constraint.wit. On the matchers' thread.
 //
 // The matcher, which is made now where it was not yet. QuotaExceeded: it and the others of its
-// instance hold more than InstanceLimits::matcher_bytes_max.
+// instance hold more than InstanceLimits::held_matcher_bytes_max.
 Result<inference::Matcher*> usable(MatcherState& state);
 void fork_into(MatcherState& state, MatcherState& child);
 // All or none of the tokens; whether nothing may follow.

@@ -135,7 +135,8 @@ namespace constraint {
 //
 // A grammar over the model's vocabulary. Kind: 0 JSON Schema, 1 regular expression, 2 Lark.
 // `invalid-argument` says where in `source` and why; `too-large` which limit it is beyond (bytes, nesting,
-// time, memory). Result: s32 handle of the grammar, of which a program has at most 64.
+// time, memory). `quota-exceeded`: 64 grammars, or 256 MiB of memory for all that the program holds. Result:
+// s32 handle of the grammar.
 QUIRE_IMPORT("quire:core/constraint@1", "compile-grammar")
 std::int32_t compile_grammar(std::int32_t model, std::uint32_t kind, const std::uint8_t* source, std::uint32_t source_count);
 // A matcher at the beginning of the grammar. What is issued on one matcher takes effect in that
