@@ -1,5 +1,7 @@
 // The bytes of every result are those of interface/records_1.txt: programs that were built once read
 // them for good. Each row makes a call, answers it with fixed values, and takes its result.
+#include <quire_paths.h>
+
 #include <cctype>
 #include <fstream>
 #include <functional>
@@ -7,7 +9,6 @@
 
 #include "application/hostcalls/answer_encoding.h"
 #include "application/hostcalls/hostcalls_fixture.h"
-#include "quire_paths.h"
 
 namespace quire::hostcalls {
 namespace {
