@@ -17,7 +17,7 @@ generate() {
     "model verify" tokenize detokenize template build new doctor "kv list" "kv show"
     "kv export" "kv import" "kv delete" "kv verify" "kv gc" "kv tree" "kv why"
     "bench kv" "bench generate" "bench restore" "bench pressure" "bench sink"
-    "bench batching" "bench scheduler" "bench arrival" "bench launch" "bench overhead" "bench calls"
+    "bench batching" "bench scheduler" "bench arrival" "bench constraint" "bench launch" "bench overhead" "bench calls"
     "bench pages")
   for verb in "${verbs[@]}"; do
     echo

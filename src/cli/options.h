@@ -197,6 +197,7 @@ enum class BenchKind : std::uint8_t {
   Batching,
   Scheduler,
   Arrival,
+  Constraint,
   Overhead,
   Calls
 };
@@ -211,7 +212,7 @@ struct BenchOptions {
   std::vector<std::uint32_t> lengths = {1024, 4096, 8192};  // Kv: tokens of the sequence.
   std::uint32_t prompt_tokens = 512;                        // Generate.
   std::uint32_t decode_tokens = 128;
-  // Pressure, Batching, Arrival: one count of conversations, of instances, of streams.
+  // Pressure, Batching, Arrival, Constraint: one count of conversations, of instances, of streams.
   std::vector<std::uint32_t> streams = {1, 4, 16};
   std::uint32_t tokens = 2048;  // Restore, Sink.
   std::uint32_t repetitions = 3;

@@ -404,7 +404,7 @@ TEST(Parse, EveryVerbHasHelpWithExamplesOfItself) {
     has_own_examples({"kv", verb});
   }
   for (const char* verb : {"kv", "generate", "restore", "pressure", "sink", "batching", "scheduler",
-                           "arrival", "launch", "overhead", "calls", "pages"}) {
+                           "arrival", "constraint", "launch", "overhead", "calls", "pages"}) {
     has_own_examples({"bench", verb});
   }
   EXPECT_NE(parse({"--help"}).text.find("Exit codes:"), std::string::npos);

@@ -305,6 +305,8 @@ int bench_command(const cli::BenchOptions& options) {
         return bench_scheduler(options);
       case cli::BenchKind::Arrival:
         return bench_arrival(options);
+      case cli::BenchKind::Constraint:
+        return bench_constraint(options);
       case cli::BenchKind::Overhead:
         return bench_overhead(options);
       case cli::BenchKind::Calls:

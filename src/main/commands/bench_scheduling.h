@@ -1,7 +1,7 @@
 #pragma once
-// `quire bench batching | scheduler | arrival | overhead | calls`: the policies for batches against
-// each other, what a step costs the scheduler, and what a long prompt does to those who decode,
-// what a program costs over the host's own loop. As a table or as JSON.
+// `quire bench batching | scheduler | arrival | constraint | overhead | calls`: the policies for
+// batches against each other, what a step costs the scheduler, what a long prompt and what grammars
+// do to those who decode, and what a program costs over the host's own loop. As a table or as JSON.
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/result.h"
@@ -12,6 +12,7 @@ namespace quire {
 Result<void> bench_batching(const cli::BenchOptions& options);
 Result<void> bench_scheduler(const cli::BenchOptions& options);
 Result<void> bench_arrival(const cli::BenchOptions& options);
+Result<void> bench_constraint(const cli::BenchOptions& options);
 Result<void> bench_overhead(const cli::BenchOptions& options);
 Result<void> bench_calls(const cli::BenchOptions& options);
 

@@ -12,10 +12,27 @@ constexpr std::uint64_t kPauseNsMax = 100'000'000;
 constexpr control::ObjectId kQueue{1};
 constexpr control::ObjectId kContext{2};
 constexpr control::ObjectId kOutput{3};
+constexpr control::ObjectId kMatcher{4};
+
+control::DrawSpec draw_under(bool has_grammar) {
+  control::DrawExtras more;
+  more.forces_tokens = false;
+  if (has_grammar) more.matchers = {kMatcher};
+  return {.rule = std::make_shared<const DrawRule>(),
+          .more = std::make_shared<const control::DrawExtras>(std::move(more))};
+}
 
 }  // namespace
 
 void TokenStreams::ask(Stream& stream) {
+  if (stream.plan->is_drawn) {
+    control_.submit({stream.instance, control::FutureId{++stream.future},
+                     control::ContextDraw{.context = kContext,
+                                          .queues_token = true,
+                                          .draw = draw_under(stream.plan->grammar != nullptr),
+                                          .count_max = 1}});
+    return;
+  }
   control_.submit({stream.instance, control::kNoFuture,
                    control::ContextForward{.context = kContext, .output_embeds = {kOutput}}});
   control_.submit({stream.instance, control::FutureId{++stream.future},
@@ -48,6 +65,10 @@ bool TokenStreams::arrive() {
     tell(control::ContextCreate{.context = kContext, .queue = kQueue});
     tell(control::AllocEmbeds{.queue = kQueue, .embeds = {kOutput}});
     tell(control::ContextAppend{.context = kContext, .tokens = stream.plan->prompt});
+    if (stream.plan->grammar != nullptr) {
+      tell(control::CreateMatcher{
+          .matcher = kMatcher, .model = {}, .grammar = stream.plan->grammar});
+    }
     ask(stream);
   }
   return has_any;
@@ -68,26 +89,44 @@ Result<bool> TokenStreams::take_answers() {
   for (control::Answer& answer : answers_.take()) {
     const auto found = by_instance_.find(static_cast<std::uint64_t>(answer.instance));
     if (found == by_instance_.end()) continue;  // It ended for another's error.
-    const std::size_t index = found->second;
-    Stream& stream = streams_[index];
-    const control::AnswerBody body = TRY(std::move(answer.body));
-    const std::uint32_t token = std::get<control::NextDistribution>(body).tokens.front();
-    has_any = true;
-    ++token_count_;
-    stream.times.token_ns.push_back(clock_.now_ns());
-    stream.times.tokens.push_back(token);
-    if (stream.times.tokens.size() == stream.plan->token_count) {
-      for (Stream& each : streams_) {
-        if (each.is_running && each.plan->ends_with == index) end(each);
-      }
-      end(stream);
-      continue;
-    }
-    control_.submit({stream.instance, control::kNoFuture,
-                     control::ContextAppend{.context = kContext, .tokens = {token}}});
-    ask(stream);
+    has_any |= TRY(take(found->second, std::move(answer.body)));
   }
   return has_any;
+}
+
+// True if a token came.
+Result<bool> TokenStreams::take(std::size_t index, Result<control::AnswerBody> answered) {
+  Stream& stream = streams_[index];
+  if (!answered.ok() && stream.plan->grammar != nullptr) {
+    stream.times.error.emplace(std::move(answered).take_error());
+    end(stream);
+    return true;
+  }
+  const control::AnswerBody body = TRY(std::move(answered));
+  const auto* draws = std::get_if<control::Draws>(&body);
+  if (draws != nullptr && draws->all.empty()) {  // The grammar's text is complete.
+    end(stream);
+    return true;
+  }
+  const std::uint32_t token = draws != nullptr
+                                  ? draws->all.front().token
+                                  : std::get<control::NextDistribution>(body).tokens.front();
+  ++token_count_;
+  stream.times.token_ns.push_back(clock_.now_ns());
+  stream.times.tokens.push_back(token);
+  if (stream.times.tokens.size() == stream.plan->token_count) {
+    for (Stream& each : streams_) {
+      if (each.is_running && each.plan->ends_with == index) end(each);
+    }
+    end(stream);
+    return true;
+  }
+  if (draws == nullptr) {  // A draw queues it itself.
+    control_.submit({stream.instance, control::kNoFuture,
+                     control::ContextAppend{.context = kContext, .tokens = {token}}});
+  }
+  ask(stream);
+  return true;
 }
 
 Result<std::vector<StreamTimes>> TokenStreams::run(const std::vector<StreamPlan>& plans) {

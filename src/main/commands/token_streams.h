@@ -11,6 +11,7 @@
 // Errors   the first that a stream is answered; the others are ended then.
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -31,12 +32,17 @@ struct StreamPlan {
   std::optional<std::uint64_t> arrives_at_token{};
   // Ends with that plan's stream, where it has not had its tokens before.
   std::optional<std::size_t> ends_with{};
+  // Tokens are drawn, greedy, instead of read from the distribution;
+  bool is_drawn = false;
+  // one a step, under this grammar where there is one. An error of its masks ends this stream alone.
+  std::shared_ptr<const inference::Grammar> grammar{};
 };
 
 struct StreamTimes {
   std::uint64_t arrived_ns = 0;         // Both on the clock.
   std::vector<std::uint64_t> token_ns;  // When each token came.
   std::vector<std::uint32_t> tokens;
+  std::optional<Error> error{};  // That ended it: of its grammar.
 };
 
 class TokenStreams {
@@ -62,6 +68,7 @@ class TokenStreams {
   bool arrive();
   std::uint64_t ns_until_arrival() const;
   Result<bool> take_answers();
+  Result<bool> take(std::size_t index, Result<control::AnswerBody> answered);
   void ask(Stream& stream);
   void end(Stream& stream);
 
@@ -75,7 +82,7 @@ class TokenStreams {
   std::size_t running_count_ = 0;
   std::uint64_t begin_ns_ = 0;
   std::uint64_t token_count_ = 0;
-  std::uint64_t instances_ = 0;
+  std::uint64_t instances_ = std::uint64_t{1} << 32;  // Those of a HostLoop may be beside them.
 };
 
 }  // namespace quire
