@@ -12,7 +12,8 @@ namespace quire::simulation {
 inline constexpr std::uint32_t kGivenBytes = 1024;   // Address of what a call is given,
 inline constexpr std::uint32_t kTakenBytes = 32768;  // and of what it writes.
 inline constexpr std::uint32_t kTakenBytesMax = 32768;
-inline constexpr std::uint32_t kVocabularySize = 512;  // Of inference::simulated_model().
+inline constexpr std::uint32_t kVocabularySize = 512;       // Of inference::simulated_model().
+inline constexpr std::uint32_t kContentTokenCountMax = 72;  // Of one context.
 inline constexpr std::uint32_t kTopCount = 4;  // Entries of a distribution that guests ask for.
 
 template <typename T>

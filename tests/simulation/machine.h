@@ -13,6 +13,7 @@
 
 #include "control/controller/completion_inbox.h"
 #include "control/controller/text_jobs.h"
+#include "control/fake_grammar.h"
 #include "control/store/disk_thread.h"
 #include "control/store/simulated_file_system.h"
 #include "inference/api/text_codec.h"
@@ -111,6 +112,19 @@ class Helper final : public control::HelperExecutor {
 };
 
 // A token for each byte: its value and kFirstByteToken. No chat template.
+// What a source of a grammar stands for here: its number is the seed.
+inline control::FakeMatcher fake_matcher(std::string_view source) {
+  return control::FakeMatcher({.seed = std::hash<std::string_view>{}(source)});
+}
+class FakeGrammars final : public inference::GrammarCompiler {
+ public:
+  Result<std::shared_ptr<const inference::Grammar>> compile(inference::GrammarKind,
+                                                            std::string_view source) override {
+    return std::shared_ptr<const inference::Grammar>(std::make_shared<control::FakeGrammar>(
+        control::FakeGrammarOptions{.seed = std::hash<std::string_view>{}(source)}));
+  }
+};
+
 class ByteCodec final : public inference::TextCodec {
  public:
   static constexpr std::uint32_t kFirstByteToken = 2;

@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::size_t kQueueCountMax = 3;
 constexpr std::size_t kContextCountMax = 5;
-constexpr std::uint32_t kTokenCountMax = 72;  // Of one context.
 constexpr std::size_t kCountersBytes = 20;
 constexpr std::uint32_t kQueuesToken = 1;
 constexpr std::int64_t kOverwrites = 1;
@@ -115,7 +114,7 @@ void ScriptedGuest::append() {
   Context* context = some_context(true);
   if (context == nullptr) return;
   std::vector<std::uint32_t> tokens;
-  if (context->content.length() + some_tokens(tokens) > kTokenCountMax) return;
+  if (context->content.length() + some_tokens(tokens) > kContentTokenCountMax) return;
   const std::int64_t list = put_list(tokens);
   if (!check("context.append",
              call("context.append", {context->handle, list, length_of(tokens)}))) {
@@ -184,8 +183,10 @@ void ScriptedGuest::expect_top(const char* what, std::int64_t future,
   });
 }
 
-std::int64_t ScriptedGuest::make_rule(double temperature) {
-  if (models_.empty()) return 0;
+// Of the model of that queue; 0 where the host refused.
+std::int64_t ScriptedGuest::make_rule(std::int32_t queue, double temperature) {
+  const auto found = std::ranges::find(queues_, queue, &Queue::handle);
+  if (found == queues_.end()) return 0;
   DrawRule rule;
   rule.temperature = temperature;
   rule.top_k = 16;
@@ -193,8 +194,8 @@ std::int64_t ScriptedGuest::make_rule(double temperature) {
   const std::vector<std::uint8_t> options = draw_options(rule);
   const std::int64_t list =
       put_bytes({reinterpret_cast<const char*>(options.data()), options.size()});
-  const std::int64_t made =
-      call("draw.create-rule", {models_.front(), list, static_cast<std::int64_t>(options.size())});
+  const std::int64_t made = call(
+      "draw.create-rule", {models_[found->model], list, static_cast<std::int64_t>(options.size())});
   return check("draw.create-rule", made) ? made : 0;
 }
 
@@ -209,8 +210,8 @@ void ScriptedGuest::sample() {
   if (context == nullptr || !context->is_known || context->content.length() == 0) return;
   const ContextKey key = key_of(*context);
   const bool is_greedy = !dice_.one_in(4);
-  const bool queues = context->content.length() < kTokenCountMax && !dice_.one_in(4);
-  const std::int64_t rule = make_rule(is_greedy ? 0.0 : kSomeTemperature);
+  const bool queues = context->content.length() < kContentTokenCountMax && !dice_.one_in(4);
+  const std::int64_t rule = make_rule(context->queue, is_greedy ? 0.0 : kSomeTemperature);
   if (rule == 0) return;
   const std::int64_t future =
       call("draw.forward-draw",
@@ -272,7 +273,7 @@ void ScriptedGuest::forward() {
   // Where the forward pass was refused, the embed holds no output, and its readers are told.
   const bool has_output = !pending_.empty() && pending_.back().what == std::string_view("forward");
   if (has_output) {
-    switch (dice_.below(8)) {
+    switch (dice_.below(10)) {
       case 0:
         sized("get-entropy", call("output.get-entropy", {queue, embed}), 12);
         break;
@@ -287,7 +288,23 @@ void ScriptedGuest::forward() {
       case 3:
         sized("get-embedding", call("output.get-embedding", {queue, embed}), 8 + 4 * 64);
         break;
-      case 4:
+      case 4: {
+        const std::int64_t mask = put_list(std::vector<std::uint32_t>(kVocabularySize / 32, 1));
+        const std::int64_t embeds = put_list(std::vector<std::int32_t>{embed});
+        sized("get-next-dists",
+              call("output.get-next-dists",
+                   {queue, embeds, 1, mask, kVocabularySize / 32, kTopCount}),
+              4 + 8 * kTopCount);
+        break;
+      }
+      case 5: {
+        const std::int64_t tokens = put_list(std::vector<std::uint32_t>{1});
+        const std::int64_t embeds = put_list(std::vector<std::int32_t>{embed});
+        sized("get-logprobs-of", call("output.get-logprobs-of", {queue, embeds, 1, tokens, 1}),
+              8 + 4);
+        break;
+      }
+      case 6:
         draw_token(context->queue, embed, output_of(*context));
         break;
       default:
@@ -360,7 +377,7 @@ void ScriptedGuest::splice() {
   const ContextKey key = key_of(*context);
   const std::uint32_t begin = dice_.below(source->content.length() + 1);
   const std::uint32_t end = begin + dice_.below(source->content.length() - begin + 1);
-  if (context->content.length() + end - begin > kTokenCountMax) return;
+  if (context->content.length() + end - begin > kContentTokenCountMax) return;
   const std::vector<std::uint32_t> tokens(source->content.tokens.begin() + begin,
                                           source->content.tokens.begin() + end);
   edit("splice", key, call("context.splice", {context->handle, source->handle, begin, end}),
@@ -522,11 +539,12 @@ void ScriptedGuest::list_snapshots() {
 void ScriptedGuest::generate() {
   Context* context = some_context(true);
   if (context == nullptr || !context->is_known || context->content.length() == 0) return;
-  const std::uint32_t room = kTokenCountMax - std::min(kTokenCountMax, context->content.length());
+  const std::uint32_t room =
+      kContentTokenCountMax - std::min(kContentTokenCountMax, context->content.length());
   if (room == 0) return;
   const bool is_greedy = !dice_.one_in(4);
   const std::uint32_t count = dice_.between(1, std::min(room, 12u));
-  const std::int64_t rule = make_rule(is_greedy ? 0.0 : kSomeTemperature);
+  const std::int64_t rule = make_rule(context->queue, is_greedy ? 0.0 : kSomeTemperature);
   if (rule == 0) return;
   const std::vector<std::uint32_t> stops = {dice_.below(512)};
   const std::int64_t list = put_list(stops);

@@ -139,7 +139,7 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   std::int64_t put_list(const std::vector<T>& values);
   std::string last_error();
   // Made for one call or generation, and dropped after it; 0 where there is none.
-  std::int64_t make_rule(double temperature);
+  std::int64_t make_rule(std::int32_t queue, double temperature);
   void drop_rule(std::int64_t rule);
   std::string own_name() const;
   void find(const std::string& what);
@@ -233,6 +233,12 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   void truncate_tail();
   void cut_tail(const char* what, const Context& context, std::int64_t future, const Tail& tail,
                 std::uint32_t left);
+
+  // scripted_draws.cc
+  void verify_drafts();
+  void compile_grammar();
+  void match(std::int32_t grammar, const std::string& source);
+  void look_at_token_kinds();
 
   // scripted_models.cc
   std::string text_of(const char* import, std::initializer_list<std::int64_t> before);

@@ -88,7 +88,7 @@ void ScriptedGuest::draw_token(std::int32_t queue, std::int32_t embed,
   const bool is_greedy = !dice_.one_in(4);
   std::optional<std::uint32_t> expected;
   if (is_greedy && output) expected = test::top_tokens(*output, kVocabularySize, 1).front();
-  const std::int64_t rule = make_rule(is_greedy ? 0.0 : kDrawTemperature);
+  const std::int64_t rule = make_rule(queue, is_greedy ? 0.0 : kDrawTemperature);
   if (rule == 0) return;
   const std::int64_t embeds = put_list(std::vector<std::int32_t>{embed});
   const double number = dice_.below(1000) / 1000.0;

@@ -107,7 +107,7 @@ std::unique_ptr<control::Controller> World::make_controller() {
 std::vector<control::ServedModel> World::served_models() {
   std::vector<control::ServedModel> models;
   for (const auto& device : devices_) {
-    models.push_back({.backend = device.get(), .codec = &codec_});
+    models.push_back({.backend = device.get(), .codec = &codec_, .grammars = &grammars_});
   }
   return models;
 }

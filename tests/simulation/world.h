@@ -108,6 +108,7 @@ class World {
   std::optional<TimedDisk> disk_;
   std::optional<Helper> helper_;
   ByteCodec codec_;
+  FakeGrammars grammars_;
   lifecycle::AnswerInbox answers_;
   AuditedControl control_;
   std::unique_ptr<control::Controller> controller_;
