@@ -287,7 +287,7 @@ TEST_F(Drawing, AMatcherAdvancesByTheTokensThatAreQueued) {
 
 TEST_F(Drawing, MatchersThatHoldTooMuchAreRefusedByName) {
   InstanceLimits limits;
-  limits.matcher_bytes_max = 2500;
+  limits.held_matcher_bytes_max = 2500;
   id = harness.start(TenantId{1}, limits);
   queue = harness.queue(id);
   const ObjectId first = matcher_of({});
@@ -299,7 +299,7 @@ TEST_F(Drawing, MatchersThatHoldTooMuchAreRefusedByName) {
   const FutureId granted = harness.send(id, GetTokenMask{second});
   run();
   EXPECT_EQ(harness.error(id, refused), ErrorCode::QuotaExceeded);
-  EXPECT_EQ(harness.message(id, refused).substr(0, 18), "matcher_bytes_max:");
+  EXPECT_EQ(harness.message(id, refused).substr(0, 23), "held_matcher_bytes_max:");
   EXPECT_EQ(harness.get<TokenMaskWords>(id, granted).words.size(), 16u);
   harness.send(id, DropMatcher{third}, false);
   const FutureId again = harness.send(id, GetTokenMask{first});

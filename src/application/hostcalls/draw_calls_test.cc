@@ -79,7 +79,7 @@ class DrawCalls : public HostCalls {
   std::int64_t generate(const std::vector<std::int64_t>& matchers, std::int64_t token_count_max,
                         std::int64_t top_count = 0, std::int64_t flags = 0) {
     const std::int64_t count = put_handles(kMatchers, matchers);
-    put(kTokens, {9});
+    put(kTokens, {stop_token});
     return call(
         "draw", "generate",
         {context, rule, kMatchers, count, 5, token_count_max, kTokens, 1, top_count, flags});
@@ -115,6 +115,7 @@ class DrawCalls : public HostCalls {
   }
 
   std::int64_t context = 0, rule = 0, grammar = 0;
+  std::int32_t stop_token = 9;  // Of generate().
 };
 
 TEST_F(DrawCalls, ARuleIsReadOnceAndGoesWithEachCommand) {
@@ -131,7 +132,11 @@ TEST_F(DrawCalls, ARuleIsReadOnceAndGoesWithEachCommand) {
 }
 
 TEST_F(DrawCalls, WrongOptionsOfARuleAreNamed) {
-  refused(make_rule(model, {.temperature = -1.0}), ErrorCode::InvalidArgument, "temperature");
+  for (const double wrong :
+       {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    refused(make_rule(model, {.temperature = wrong}), ErrorCode::InvalidArgument, "temperature");
+    refused(make_rule(model, {.top_p = wrong}), ErrorCode::InvalidArgument, "top_p");
+  }
   put(kBuffer, {77, 4, 0});
   refused(call("draw", "create-rule", {model, kBuffer, 12}), ErrorCode::NotSupported, "77");
   refused(call("draw", "create-rule", {model, kBuffer, 65'537}), ErrorCode::TooLarge, "65537");
@@ -183,6 +188,8 @@ TEST_F(DrawCalls, WhatNamesNothingIsRefusedWithItsNumber) {
   refused(draw({}, 4), ErrorCode::InvalidArgument, "flags: 4");
   refused(draw({}, 0, 0.5, 65), ErrorCode::InvalidArgument, "top_count: 65 is more than 64");
   refused(generate({}, 1, 0, kQueues), ErrorCode::InvalidArgument, "flags: 1");
+  stop_token = 100;  // The vocabulary has 100.
+  refused(generate({}, 1), ErrorCode::OutOfRange, "100");
   const std::int64_t other_model = [&] {
     host->put(kBuffer, "mute");
     return call("models", "get-model", {kBuffer, 4});

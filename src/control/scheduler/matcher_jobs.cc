@@ -62,9 +62,9 @@ Result<void> note_memory(MatcherState& state) {
   state.bytes = now;
   const std::uint64_t most = state.memory->bytes_max;
   if (all <= most) return {};
-  state.error = Error(ErrorCode::QuotaExceeded, "held_matcher_bytes_max: the program's matchers hold " +
-                                                    std::to_string(all) + " of " +
-                                                    std::to_string(most) + " bytes");
+  state.error = Error(ErrorCode::QuotaExceeded,
+                      "held_matcher_bytes_max: the program's matchers hold " + std::to_string(all) +
+                          " of " + std::to_string(most) + " bytes");
   state.matcher.reset();  // The others go on.
   state.memory->bytes -= std::exchange(state.bytes, 0);
   return state.error->copy();
