@@ -52,14 +52,16 @@ Task<> run(CallExample example) {
   const Matcher matcher = co_await digits.matcher();
   const std::int32_t rule = co_await drawer.rule_handle(model);
   Context other = co_await context.fork();
-  const std::int32_t generation = co_await checked(
-      abi::draw::generate(other.handle(), rule, nullptr, 0, 7, 16, nullptr, 0, 0, 0));
-  if (example.name == std::string_view("constraint.roll-back")) co_await matcher.accept({'2'});
+  const detail::SharedHandle generation(co_await checked(
+      abi::draw::generate(other.handle(), rule, nullptr, 0, 7, 16, nullptr, 0, 0, 0)));
+  if (example.name == std::string_view("constraint.roll-back")) {
+    co_await matcher.accept(co_await model.tokenize("2"));
+  }
   const Child child = co_await Child::launch({.arguments = {"--child"}, .share_percent = 50});
   co_await set_the_stage(context, queue, pages, example.name);
   co_await with_timeout(example.run(model, queue, context, pages, inputs, outputs, tokens,
                                     positions, drawer, child, http::Exchange(), "an image",
-                                    digits.handle(), matcher.handle(), rule, generation),
+                                    digits.handle(), matcher.handle(), rule, generation.get()),
                         kPatience);
   co_return co_await clear_the_stage();
 }

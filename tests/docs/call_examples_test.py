@@ -13,7 +13,7 @@ BUILD = pathlib.Path(sys.argv.pop())
 
 # Calls of traits that no model has, and those that need what this launch does not grant or nobody here says.
 REFUSED = {
-    r"(adapter|constraint|input-image)\..*": "not-supported",
+    r"(adapter|input-image)\..*": "not-supported",
     r"net\.http-(get|post|request)": "permission-denied",
     r"net\.(write-body|finish-body|response-head|read-body)": "not-found",
     r"session\.(receive|read)-file": "unavailable",

@@ -147,8 +147,8 @@ std::int32_t create_matcher(std::int32_t grammar);
 QUIRE_IMPORT("quire:core/constraint@1", "fork-matcher")
 std::int32_t fork_matcher(std::int32_t matcher);
 // The tokens that may come next: bit i % 32 of word i / 32 is token i; stop tokens of the model where
-// the grammar may end. `timeout`: finding them took longer than 20 ms or too many steps; the matcher then cannot be
-// used any more. Result: u32 words, for the whole vocabulary.
+// the grammar may end. `timeout`: finding them took longer than 20 ms or too many steps; the matcher then
+// cannot be used any more. Result: u32 words, for the whole vocabulary.
 QUIRE_IMPORT("quire:core/constraint@1", "token-mask")
 std::int32_t token_mask(std::int32_t matcher);
 // The tokens came. `invalid-argument`: one of them may not; then none did. Result: u32, 1 when the
@@ -339,7 +339,7 @@ std::int32_t draw_tokens(std::int32_t queue, const std::int32_t* embeds, std::ui
 // that is no draft. A forced token uses none of the randoms. The drafts that stand are in the
 // context, in the slots that they would have had; the others leave no trace. The matchers hold at
 // every place. Flags as forward-draw; without bit 0 the last token drawn is not queued. Where the
-// context has room for fewer drafts, the last ones are not looked at. `too-large`: more drafts.
+// context or the pool of pages has room for fewer drafts, the last ones are not looked at. `too-large`: more drafts.
 // Result: a record of draws.
 QUIRE_IMPORT("quire:core/draw@1", "verify")
 std::int32_t verify(std::int32_t context, std::int32_t rule, const std::int32_t* matchers, std::uint32_t matchers_count, const std::uint32_t* mask, std::uint32_t mask_count, const std::uint32_t* drafts, std::uint32_t drafts_count, const double* randoms, std::uint32_t randoms_count, std::uint32_t top_count, std::uint32_t flags);

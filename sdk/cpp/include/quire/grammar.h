@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "quire/bindings.h"
+#include "quire/context_results.h"
 #include "quire/future.h"
 #include "quire/handle.h"
 #include "quire/model.h"
