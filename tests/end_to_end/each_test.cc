@@ -27,7 +27,7 @@ std::string line_of(std::size_t index) {
 
 std::size_t prompt_token_count(const std::string& model, const std::string& prompt) {
   return output_json(
-             run_quire({"tokenize", "--model", model, "--bos", "--json"}, {.input = prompt}))
+             run_quire({"tokenize", "--model", model, "--bos", "--json"}, {.input = prompt}))["ids"]
       .size();
 }
 

@@ -21,10 +21,10 @@ struct Stream {
 
 Task<Stream> stream(Context fork, std::uint64_t seed, std::uint32_t token_count) {
   Stream out;
-  Sampler sampler({.temperature = 1.0, .seed = seed});
+  Drawer drawer({.temperature = 1.0}, seed);
   std::int64_t last_ns = abi::runtime::clock_now();
   for (std::uint32_t i = 0; i < token_count; ++i) {
-    const DrawnToken drawn = co_await fork.draw(sampler);
+    const DrawnToken drawn = co_await fork.draw(drawer);
     co_await fork.append(drawn.token);
     out.text += " " + std::to_string(drawn.token);
     const std::int64_t now_ns = abi::runtime::clock_now();
