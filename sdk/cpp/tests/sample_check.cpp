@@ -69,7 +69,8 @@ Task<std::vector<std::uint32_t>> by_drafts(Context& prompt, SamplerOptions optio
 
 // A grammar holds whoever draws, and gives the same.
 Task<> grammars(Context& prompt) {
-  const Grammar grammar = co_await Grammar::regex(prompt.model(), "[a-z]{3}, [a-z]{1,12}\\.");
+  const Grammar grammar =
+      co_await Grammar::regex(prompt.model(), "[a-z]{3}, which is why he said [a-z]{1,12}\\.");
   const GenerateOptions options{.temperature = 1.2, .seed = 4, .grammar = grammar};
   Context by_loop = co_await prompt.fork();
   const Generation whole = co_await by_loop.generate(options).collect();

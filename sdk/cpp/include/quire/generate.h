@@ -268,7 +268,8 @@ Generator {
       if (context_->matcher()) drawer_.constrain(context_->matcher());
       if (options_.grammar) drawer_.constrain(co_await options_.grammar.matcher());
     }
-    co_await context_->queue_turns(true);
+    // While the host holds tokens that were not given yet, nothing is queued.
+    if (pending_.empty()) co_await context_->queue_turns(true);
   }
 
   bool is_constrained() const { return !drawer_.matchers().empty(); }
@@ -303,8 +304,9 @@ Generator {
   // A step may bring several tokens, of which all but the first are forced. The context is told of
   // each when it is given to the program, and is out of step until the last of them is.
   Task<DrawnToken> drawn_under_grammar() {
-    if (!pending_.empty() && context_->token_count() != pending_from_) {
-      // The program changed the context in between: those tokens are gone from it.
+    const bool is_untouched = context_->is_out_of_step_ && context_->token_count() == pending_from_;
+    if (!pending_.empty() && !is_untouched) {
+      // The program used the context in between: those tokens are gone from it.
       const auto gone = static_cast<std::uint32_t>(pending_.size());
       pending_.clear();
       for (const Matcher& each : drawer_.matchers()) co_await each.roll_back(gone);
