@@ -5,7 +5,7 @@
 // Wasm or native: all arithmetic is IEEE double with +, -, * and / in a fixed order, without libm,
 // and the random numbers are our own. So `quire generate` samples with it as guests do. It knows
 // nothing of guests and includes only the standard library. Devices draw with it too
-// (forward_sample), so a program gets the same tokens whether it draws itself or has them drawn.
+// (forward_draw), so a program gets the same tokens whether it draws itself or has them drawn.
 //
 // Thread   one thread at a time for each Sampler.
 // Errors   none: whatever the numbers are, some token of the distribution comes out. What is not a
@@ -241,7 +241,7 @@ class Sampler {
     return sampling::draw_index(probabilities, options_, random_.uniform(), weights_);
   }
 
-  // The random number of the next draw, for whoever draws elsewhere: forward_sample.
+  // The random number of the next draw, for whoever draws elsewhere: forward_draw.
   double next_random() { return greedy() ? 0.0 : random_.uniform(); }
 
   // The drawn token. Both lists have one length, at least 1.
