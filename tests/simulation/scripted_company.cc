@@ -103,7 +103,9 @@ void ScriptedGuest::look_around() {
     } else if (name == "queued_token_count_max") {
       slack = 512;  // A snapshot's queued tokens are let in.
     } else if (name == "pending_command_count_max") {
-      slack = town_.knobs.limits.guest.future_count_max;  // Who synchronizes is let in.
+      // Who synchronizes is let in, and so is what gives a matcher back.
+      slack =
+          town_.knobs.limits.guest.future_count_max + town_.knobs.limits.guest.matcher_count_max;
     }
     if (used > maximum + slack) find("beyond its limit: " + line);
   }
