@@ -43,6 +43,11 @@ std::int64_t length_of(const std::vector<T>& values) {
   return static_cast<std::int64_t>(values.size());
 }
 
+// The token that a greedy draw gives after it.
+inline std::uint32_t most_probable(const test::Content& content) {
+  return test::top_tokens(test::output_after(content), kVocabularySize, 1).front();
+}
+
 // A name for what a context or a run of pages holds.
 inline std::string name_of_content(const char* prefix, const test::Content& content,
                                    std::uint32_t model) {

@@ -15,10 +15,6 @@ constexpr std::uint32_t kQueuesToken = 1;
 constexpr std::int64_t kOverwrites = 1;
 constexpr double kSomeTemperature = 0.8;
 
-std::uint32_t most_probable(const test::Content& content) {
-  return test::top_tokens(test::output_after(content), kVocabularySize, 1).front();
-}
-
 }  // namespace
 
 // ---- Queues.

@@ -9,10 +9,6 @@ constexpr std::uint32_t kDraftCountMax = 6;
 constexpr std::uint32_t kMaskWords = kVocabularySize / 32;
 constexpr std::int64_t kRegex = 1;
 
-std::uint32_t next_token(const test::Content& content) {
-  return test::top_tokens(test::output_after(content), kVocabularySize, 1).front();
-}
-
 }  // namespace
 
 // Drafts that are right up to some place, in one step: the tokens are those that would be drawn one
@@ -27,7 +23,7 @@ void ScriptedGuest::verify_drafts() {
   const std::uint32_t wrong = dice_.below(kDraftCountMax);
   test::Content content = context->content;
   for (std::uint32_t i = 0; i <= count; ++i) {
-    drawn.push_back(next_token(content));
+    drawn.push_back(most_probable(content));
     content.tokens.push_back(drawn.back());
     if (i == count) break;
     drafts.push_back(i == wrong ? (drawn.back() + 1) % kVocabularySize : drawn.back());

@@ -20,7 +20,7 @@ Result<GuestHandle> GenerationTable::start(GuestHandle context, GenerateOptions 
   generation.options = std::move(options);
   const control::DrawSpec& draw = generation.options.draw;
   // A greedy draw uses no random number, so those of the seed stay where they are.
-  if (draw.rule->temperature > 0.0) generation.next_random = generation.random.uniform();
+  if (!is_greedy(*draw.rule)) generation.next_random = generation.random.uniform();
   if (draw.more != nullptr) guest_.draws.use(draw.more->matchers, handle);
   guest_.contexts.at(number(context)).generation = handle;
   step(handle, generation);

@@ -28,17 +28,19 @@ const DrawSpec& draw_of(const Operation& operation) {
                                    : body_of<ContextDraw>(operation).draw;
 }
 
+bool stops(const ContextDraw& body, std::uint32_t token) {
+  if (body.draw.more == nullptr) return false;
+  const std::vector<std::uint32_t>& all = body.draw.more->stop_tokens;
+  return std::find(all.begin(), all.end(), token) != all.end();
+}
+
 // As many drafts as are looked at: up to the first stop token, which ends the draw, and one fewer
 // than tokens are wanted.
 void cut_drafts(const ContextDraw& body, std::vector<TokenId>& drafts) {
   std::size_t count = drafts.size();
   if (body.count_max > 0) count = std::min<std::size_t>(count, body.count_max - 1);
-  const std::vector<std::uint32_t> none;
-  const std::vector<std::uint32_t>& stops =
-      body.draw.more != nullptr ? body.draw.more->stop_tokens : none;
   for (std::size_t index = 0; index < count; ++index) {
-    const auto token = static_cast<std::uint32_t>(drafts[index]);
-    if (std::find(stops.begin(), stops.end(), token) != stops.end()) count = index;
+    if (stops(body, static_cast<std::uint32_t>(drafts[index]))) count = index;
   }
   drafts.resize(count);
 }
@@ -186,14 +188,19 @@ void Scheduler::take_distribution(Operation& operation, const DistributionRecord
   complete_draws(operation, flight_.passes[record.pass].draft_count);
 }
 
+// The pass with drafts is over, and the last `count` of them do not stand.
+void Scheduler::take_back_drafts(Context& context, std::uint32_t count) {
+  end_flight(context, resources_, ledger(*context.instance), true, count);
+  trim_tail(context, resources_, ledger(*context.instance));
+}
+
 // Of operations that are gone: none of their drafts stands.
 void Scheduler::settle_drafts() {
   for (const PassRecord& pass : flight_.passes) {
     Context* context = pass.context.get();
     if (pass.draft_count == 0 || pass.has_failed || context == nullptr) continue;
     if (!context->is_in_flight || pass.operation.get() != nullptr) continue;
-    end_flight(*context, resources_, ledger(*context->instance), true, pass.draft_count);
-    trim_tail(*context, resources_, ledger(*context->instance));
+    take_back_drafts(*context, pass.draft_count);
   }
 }
 
@@ -233,7 +240,7 @@ void Scheduler::complete_draw(Operation& operation, inference::Distribution draw
   Context& context = *operation.context;
   Draws draws;
   add_draw(draws, drawn, false);
-  if (!(draw_of(operation).rule->temperature > 0.0)) draws.random_count = 0;
+  if (is_greedy(*draw_of(operation).rule)) draws.random_count = 0;
   const bool queues_token = body_of<ContextDraw>(operation).queues_token;
   if (queues_token) append_tokens(context, resources_, std::span(&draws.all.front().token, 1));
   draws.counters = counters_of(context, resources_.cache.page_size());
@@ -271,12 +278,9 @@ Result<Scheduler::DrawOutcome> Scheduler::outcome_of(const Operation& operation)
     outcome.has_last = true;
     outcome.is_at_end = masks != nullptr && place + 1 == masks->filled().places.size();
     const std::uint32_t token = outcome.draws.all.back().token;
-    if (body.draw.more != nullptr) {
-      const std::vector<std::uint32_t>& stops = body.draw.more->stop_tokens;
-      if (std::find(stops.begin(), stops.end(), token) != stops.end()) {
-        outcome.draws.end = DrawEnd::StopToken;
-        break;
-      }
+    if (stops(body, token)) {
+      outcome.draws.end = DrawEnd::StopToken;
+      break;
     }
     const bool stands =
         place < read.drafts.size() && token == static_cast<std::uint32_t>(read.drafts[place]);
@@ -296,10 +300,7 @@ void Scheduler::complete_draws(Operation& operation, std::uint32_t draft_count) 
   }
   if (drawn.ok() && drawn.value().is_late) return draw_again(operation, draft_count);
   const std::uint32_t standing = drawn.ok() ? drawn.value().standing_count : 0;
-  if (draft_count > 0) {
-    end_flight(context, resources_, ledger(*context.instance), true, draft_count - standing);
-    trim_tail(context, resources_, ledger(*context.instance));
-  }
+  if (draft_count > 0) take_back_drafts(context, draft_count - standing);
   if (!drawn.ok()) {
     table_.finish(operation, std::move(drawn).take_error());
     return;
@@ -309,7 +310,7 @@ void Scheduler::complete_draws(Operation& operation, std::uint32_t draft_count) 
   if (queues_last) {
     append_tokens(context, resources_, std::span(&outcome.draws.all.back().token, 1));
   }
-  if (!(draw_of(operation).rule->temperature > 0.0)) outcome.draws.random_count = 0;
+  if (is_greedy(*draw_of(operation).rule)) outcome.draws.random_count = 0;
   advance_matchers(operation, outcome);
   outcome.draws.counters = counters_of(context, resources_.cache.page_size());
   outcome.draws.is_full = queues_last && is_overfull(context, resources_);
@@ -318,11 +319,7 @@ void Scheduler::complete_draws(Operation& operation, std::uint32_t draft_count) 
 
 // Its masks came too late. What was queued is computed; the last token runs once more.
 void Scheduler::draw_again(Operation& operation, std::uint32_t draft_count) {
-  Context& context = *operation.context;
-  if (draft_count > 0) {
-    end_flight(context, resources_, ledger(*context.instance), true, draft_count);
-    trim_tail(context, resources_, ledger(*context.instance));
-  }
+  if (draft_count > 0) take_back_drafts(*operation.context, draft_count);
   ++counts_.late_mask_count;
   operation.read->is_late = true;
   operation.read->results.clear();

@@ -354,6 +354,7 @@ class Scheduler {
                      inference::DistributionRequest& request) const;
   void take_distribution(Operation& operation, const DistributionRecord& record,
                          Result<inference::Distribution> distribution);
+  void take_back_drafts(Context& context, std::uint32_t count);
   void settle_drafts();
   void complete_draw(Operation& operation, inference::Distribution drawn);
   void complete_draws(Operation& operation, std::uint32_t draft_count);

@@ -26,11 +26,10 @@ control::DrawSpec draw_under(bool has_grammar) {
 
 void TokenStreams::ask(Stream& stream) {
   if (stream.plan->is_drawn) {
-    control_.submit({stream.instance, control::FutureId{++stream.future},
-                     control::ContextDraw{.context = kContext,
-                                          .queues_token = true,
-                                          .draw = draw_under(stream.plan->grammar != nullptr),
-                                          .count_max = 1}});
+    control_.submit(
+        {stream.instance, control::FutureId{++stream.future},
+         control::ContextDraw{
+             .context = kContext, .queues_token = true, .draw = stream.draw, .count_max = 1}});
     return;
   }
   control_.submit({stream.instance, control::kNoFuture,
@@ -65,6 +64,7 @@ bool TokenStreams::arrive() {
     tell(control::ContextCreate{.context = kContext, .queue = kQueue});
     tell(control::AllocEmbeds{.queue = kQueue, .embeds = {kOutput}});
     tell(control::ContextAppend{.context = kContext, .tokens = stream.plan->prompt});
+    stream.draw = draw_under(stream.plan->grammar != nullptr);
     if (stream.plan->grammar != nullptr) {
       tell(control::CreateMatcher{
           .matcher = kMatcher, .model = {}, .grammar = stream.plan->grammar});

@@ -62,7 +62,8 @@ class TokenStreams {
     const StreamPlan* plan = nullptr;
     control::InstanceId instance{};
     StreamTimes times;
-    std::uint32_t future = 0;  // Of the distribution it waits for.
+    control::DrawSpec draw;    // Where its tokens are drawn; shared by all its steps.
+    std::uint32_t future = 0;  // Of the distribution, or the draw, that it waits for.
     bool is_running = false;
   };
   bool arrive();
