@@ -110,7 +110,7 @@ Task<> program(std::vector<std::string> words) {
     const std::string& text = words[i + 1];
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), numbers[i]);
     if (error != std::errc() || end != text.data() + text.size()) {
-      co_await fail(ErrorCode::InvalidArgument, text + " is no number");
+      co_await fail(ErrorCode::InvalidArgument, text + " is not a number");
     }
   }
   const Model model = co_await Model::open();
