@@ -31,6 +31,7 @@ constexpr std::size_t kHeapBytes = 8u << 20;
 constexpr std::size_t kRoomBytes = 1u << 20;
 constexpr std::size_t kWrittenBytesMax = kRoomBytes / 2;
 constexpr std::size_t kKeptCountMax = 64;  // Of each kind of handle.
+constexpr std::size_t kStaleCount = 4;     // Kept of those that are dropped.
 constexpr std::uint64_t kChildCallCount = 200;
 constexpr Word kNumbers[] = {0,
                              1,
@@ -148,14 +149,16 @@ class Wild {
     if (parameter == "embeds" || parameter == "iemb" || parameter == "oemb") return "embed";
     if (parameter == "futures") return "future";
     if (parameter == "source") return interface_name == "context" ? "context" : "page";
+    if (parameter == "matchers") return "matcher";
     return parameter;
   }
   // What kind a call gives; empty for none.
   static std::string_view given_by(const Call& call) {
     constexpr std::array<std::string_view, 2> kGivers[] = {
-        {"get-model", "model"},        {"create-queue", "queue"}, {"create", "context"},
-        {"subscribe", "subscription"}, {"launch", "child"},       {"http-request", "exchange"},
-        {"send-file", "file"},         {"generate", "generation"}};
+        {"get-model", "model"},        {"create-queue", "queue"},  {"create", "context"},
+        {"subscribe", "subscription"}, {"launch", "child"},        {"http-request", "exchange"},
+        {"send-file", "file"},         {"generate", "generation"}, {"create-rule", "rule"},
+        {"create-matcher", "matcher"}, {"fork-matcher", "matcher"}};
     if (call.gives_future) return "future";
     for (const auto& [name, kind] : kGivers) {
       if (name == call.name) return kind;
@@ -201,12 +204,26 @@ class Wild {
              {"model", model}, {"queue", queue}, {"context", context}}) {
       if (value > 0) keep_handle(kind, static_cast<std::uint32_t>(value));
     }
+    if (pools_["matcher"].empty()) have_matcher(model);
     // Nothing has an end of its own here: some go, whoever uses them.
     for (auto& [kind, pool] : pools_) {
       if (pool.size() == kKeptCountMax && below(4) == 0) {
         for (const std::uint32_t each : pool) future::drop(static_cast<std::int32_t>(each));
+        pool.resize(kStaleCount);
       }
     }
+  }
+  void have_matcher(std::int32_t model) {
+    constexpr std::uint8_t kSource[] = {'[', 'a', '-', 'c', ']', '+'};
+    constexpr std::uint32_t kRegularExpression = 1;
+    const std::int32_t compiled =
+        constraint::compile_grammar(model, kRegularExpression, kSource, sizeof kSource);
+    future::wait(&compiled, 1, 10'000'000);
+    std::int32_t grammar = 0;
+    if (future::take(compiled, &grammar, sizeof grammar) != sizeof grammar) return;
+    keep_handle("grammar", static_cast<std::uint32_t>(grammar));
+    const std::int32_t matcher = constraint::create_matcher(grammar);
+    if (matcher > 0) keep_handle("matcher", static_cast<std::uint32_t>(matcher));
   }
   static std::int32_t create_queue(std::int32_t model) { return queue::create_queue(model, 1); }
 
@@ -246,6 +263,8 @@ class Wild {
     const std::string_view name = parameter.name;
     std::vector<std::uint32_t>& elements = lists_.emplace_back(32);
     count = careful_count_;
+    if (name == "drafts") --count;                                  // Of one random number more.
+    if (name == "mask" && parameter.element_bytes == 4) count = 0;  // All are allowed.
     if (parameter.holds_handles) {
       const Pool& pool = pools_[std::string(kind_of(call.interface_name, name))];
       count = std::min<Word>(count, pool.size());
@@ -253,9 +272,10 @@ class Wild {
       std::copy_n(pool.begin() + static_cast<std::ptrdiff_t>(first), count, elements.begin());
     } else if (parameter.element_bytes == 1) {
       static const std::map<std::string_view, std::string> kMeant = {
-          {"method", "POST"}, {"program", ""},
-          {"arguments", ""},  {"headers", ""},
-          {"mask", ""},       {"request", R"({"messages":[{"role":"user","content":"a"}]})"}};
+          {"method", "POST"},   {"program", ""},
+          {"arguments", ""},    {"headers", ""},
+          {"mask", ""},         {"options", ""},
+          {"source", "[a-c]+"}, {"request", R"({"messages":[{"role":"user","content":"a"}]})"}};
       const auto meant = kMeant.find(name);
       std::string text = meant != kMeant.end() ? meant->second : texts_[below(texts_.size())];
       if (name == "url") text = texts_[0];
