@@ -45,6 +45,10 @@ parsers() {
     src/application/net/gzip_decoder.cc src/application/net/ip_address.cc"
   # The options of rules for drawing tokens, as programs send them.
   echo "draw_options draw_options_fuzz src/base/draw_options.cc"
+  # Modules as linkers make them, their names and their declared options.
+  echo "modules module_fuzz
+    src/main/modules/module_sections.cc src/main/modules/function_names.cc
+    src/main/modules/declared_options.cc src/main/modules/program_words.cc"
   # Our own reader of Wasm modules; what it lets through goes to wasmtime.
   echo "wasm_entry wasm_entry_fuzz src/application/sandbox/module_check.cc"
 }
