@@ -1,6 +1,7 @@
 # Every inferlets/*/*.cpp becomes build/<preset>/inferlets/<name>.wasm, with the flags that
-# `quire build` uses (sdk/cpp/guest_flags.rsp). Names of functions stay, for backtraces; what
-# libraries carry for debuggers does not.
+# `quire build` uses (sdk/cpp/guest_flags.rsp) and the same last step, quire-finish-module: short names
+# of functions, for backtraces, and the section quire.options. What libraries carry for debuggers goes.
+# A build without the Wasm engine has no last step, because the programs cannot run there.
 #
 # quire_inferlet(SOURCE): adds it to target `inferlets`.
 find_program(QUIRE_GUEST_COMPILER NAMES clang++-22 DOC "clang for wasm32-wasi")
@@ -36,14 +37,19 @@ function(quire_guest_module SOURCE object wasm)
   cmake_parse_arguments(ARG "" "" "OPTIONS;NEEDS" ${ARGN})
   get_filename_component(name ${SOURCE} NAME_WE)
   add_custom_command(OUTPUT ${object}
-    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -O2
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS}
             -I${CMAKE_SOURCE_DIR}/sdk/cpp/include ${ARG_OPTIONS}
             -MMD -MF ${object}.d -MT ${object} -c ${SOURCE} -o ${object}
     DEPENDS ${SOURCE} ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp ${ARG_NEEDS}
     DEPFILE ${object}.d VERBATIM COMMENT "Compiling guest ${name}")
+  set(finish)
+  if(TARGET quire-finish-module)
+    set(finish COMMAND quire-finish-module ${wasm})
+  endif()
   add_custom_command(OUTPUT ${wasm}
     COMMAND ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -mexec-model=reactor -Wl,--strip-debug ${object}
             -o ${wasm}
+    ${finish}
     DEPENDS ${object} VERBATIM COMMENT "Linking ${name}.wasm")
 endfunction()
 

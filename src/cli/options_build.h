@@ -11,7 +11,7 @@ struct BuildOptions {
   std::vector<std::string> flags = {};    // Behind `--`: handed to the compiler as they are.
   std::string sdk = {};                   // --sdk or QUIRE_SDK; empty: beside this program.
   std::string compiler = {};  // --compiler; empty: clang++-22, then clang++ of 16 or later.
-  bool debug = false;         // --debug: -O0 -g instead of -O2.
+  bool debug = false;         // --debug: -O0 -g instead of -Oz.
   bool verbose = false;       // --verbose: print the compiler's command line.
 };
 

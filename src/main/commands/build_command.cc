@@ -10,7 +10,9 @@
 #include "main/commands/guest_toolchain.h"
 #include "main/commands/output.h"
 #include "main/commands/process.h"
+#include "main/commands/program_files.h"
 #include "main/commands/sdk_location.h"
+#include "main/modules/finish_module.h"
 
 namespace quire {
 namespace {
@@ -30,10 +32,10 @@ std::vector<std::string> command_line(const cli::BuildOptions& options, const Sd
                                       const std::string& compiler, const std::string& output) {
   std::vector<std::string> line = guest_command(compiler, sdk);
   if (options.debug) {
-    line.insert(line.end(), {"-O0", "-g"});
+    line.insert(line.end(), {"-O0", "-fno-lto", "-g"});
   } else {
     // Function names stay: a trap's backtrace shows them.
-    line.insert(line.end(), {"-O2", "-Wl,--strip-debug"});
+    line.push_back("-Wl,--strip-debug");
   }
   line.insert(line.end(), options.flags.begin(), options.flags.end());
   line.insert(line.end(), options.sources.begin(), options.sources.end());
@@ -42,6 +44,34 @@ std::vector<std::string> command_line(const cli::BuildOptions& options, const Sd
 }
 
 }  // namespace
+
+int finish_program(const std::string& output) {
+  // Flags may ask for another kind of output, such as an object or the source after its includes.
+  const Result<void> is_module = check_module_file(output);
+  if (!is_module.ok()) return cli::number(cli::ExitCode::Ok);
+  const Result<std::string> finished = modules::finish_module_file(output);
+  if (!finished.ok()) return fail(finished.error());
+  if (!finished.value().empty()) {
+    warn(output + " has no options for --help: " + finished.value());
+  }
+  return cli::number(cli::ExitCode::Ok);
+}
+
+int fail_build(const std::string& compiler, int compiler_exit_code, const std::string& outcome) {
+  using cli::ExitCode;
+  if (compiler_exit_code > 128) {
+    return fail(ExitCode::Failed,
+                compiler + " was ended by signal " + std::to_string(compiler_exit_code - 128));
+  }
+  if (!can_build_for_wasm(compiler, nullptr)) {
+    return fail(ExitCode::Missing,
+                compiler +
+                    " lacks the linker or the libraries for Wasm; install them with: "
+                    "apt-get install " +
+                    kGuestPackages);
+  }
+  return fail(ExitCode::Failed, "the compiler found errors; " + outcome);
+}
 
 int build_command(const cli::BuildOptions& options) {
   using cli::ExitCode;
@@ -62,19 +92,8 @@ int build_command(const cli::BuildOptions& options) {
   if (options.verbose) std::fprintf(stderr, "%s\n", joined(line).c_str());
   Result<ProcessEnd> end = run_process(line, ProcessOutput::Show);
   if (!end.ok()) return fail(ExitCode::Missing, std::string(end.error().message()));
-  if (end.value().exit_code == 0) return cli::number(ExitCode::Ok);
-  if (end.value().exit_code > 128) {
-    return fail(ExitCode::Failed, compiler.value() + " was ended by signal " +
-                                      std::to_string(end.value().exit_code - 128));
-  }
-  if (!can_build_for_wasm(compiler.value(), nullptr)) {
-    return fail(ExitCode::Missing,
-                compiler.value() +
-                    " lacks the linker or the libraries for Wasm; install them with: "
-                    "apt-get install " +
-                    kGuestPackages);
-  }
-  return fail(ExitCode::Failed, "the compiler found errors; " + output + " was not made");
+  if (end.value().exit_code == 0) return finish_program(output);
+  return fail_build(compiler.value(), end.value().exit_code, output + " was not made");
 }
 
 }  // namespace quire

@@ -3,6 +3,8 @@
 //
 // It only finds things and calls clang: the compiler's own messages reach the user untouched. What
 // is missing (clang, lld, wasi-libc, libc++ for wasm32) is named with the command that installs it.
+#include <string>
+
 #include "cli/options_build.h"
 
 namespace quire {
@@ -11,5 +13,13 @@ namespace quire {
 // Ok, Missing (a source, the compiler, a library or the SDK is not there), Failed (it does not
 // compile or link).
 int build_command(const cli::BuildOptions& options);
+
+// The last step, after the linker (main/modules/finish_module.h): what the linker made becomes the
+// program. Says what went wrong and returns the exit code.
+int finish_program(const std::string& output);
+
+// Says why the compiler failed: errors in the program, a signal, or a library that is not there.
+// `outcome` is what does not exist now. Returns the exit code.
+int fail_build(const std::string& compiler, int compiler_exit_code, const std::string& outcome);
 
 }  // namespace quire

@@ -295,9 +295,11 @@ inline void softmax_lanes(float* logits, double largest) {
   const auto all_bits_if = [](bool condition) {
     return 0ull - static_cast<std::uint64_t>(condition);
   };
+  QUIRE_UNROLLED
   for (std::size_t i = 0; i < kLanes; ++i) {
     power[i] = (static_cast<double>(logits[i]) - largest) * kLog2OfE;
   }
+  QUIRE_UNROLLED
   for (std::size_t i = 0; i < kLanes; ++i) {
     const std::uint64_t counts = all_bits_if(power[i] >= -1022.0);
     const double within = std::bit_cast<double>(std::bit_cast<std::uint64_t>(power[i]) & counts);
@@ -305,9 +307,12 @@ inline void softmax_lanes(float* logits, double largest) {
     x[i] = (within - whole[i]) * kLn2;
     sum[i] = 1.0;
   }
+  QUIRE_UNROLLED
   for (double term : kExpTerms) {
+    QUIRE_UNROLLED
     for (std::size_t i = 0; i < kLanes; ++i) sum[i] = 1.0 + sum[i] * (x[i] * term);
   }
+  QUIRE_UNROLLED
   for (std::size_t i = 0; i < kLanes; ++i) {
     const std::uint64_t counts = all_bits_if(power[i] >= -1022.0);
     const auto biased = static_cast<std::uint64_t>(std::int64_t{whole[i]} + 1023);

@@ -17,6 +17,13 @@
 #include <span>
 #include <vector>
 
+// Programs are compiled for size, and without this their loops over lanes would stay loops.
+#if defined(__clang__)
+#define QUIRE_UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define QUIRE_UNROLLED
+#endif
+
 namespace quire {
 
 // Numbers out of their range are an error where the host draws, and sampler_arguments() says so to
@@ -57,6 +64,7 @@ inline double log2(double value) {
   const double s = (mantissa - 1.0) / (mantissa + 1.0);
   const double s2 = s * s;
   double sum = 0.0;
+  QUIRE_UNROLLED
   for (double term : kLogTerms) sum = sum * s2 + term;
   return static_cast<double>(exponent) + 2.0 * s * sum * kLog2OfE;
 }
@@ -72,6 +80,7 @@ inline double exp2(double value) {
   const int whole = static_cast<int>(shifted);  // Nearest whole number; casts cut towards zero.
   const double x = (value - whole) * kLn2;      // |x| <= 0.3466: fourteen terms.
   double sum = 1.0;
+  QUIRE_UNROLLED
   for (double term : kExpTerms) sum = 1.0 + sum * (x * term);
   const std::uint64_t biased = static_cast<std::uint64_t>(whole + 1023);
   return sum * std::bit_cast<double>(biased << 52);
@@ -150,7 +159,9 @@ inline void weigh_lanes(const float* probabilities, double largest, double tempe
 #endif
   double share[kLanes], exponent[kLanes], s[kLanes], s2[kLanes], sum[kLanes], power[kLanes];
   int whole[kLanes];
+  QUIRE_UNROLLED
   for (std::size_t i = 0; i < kLanes; ++i) share[i] = positive(probabilities[i]) / largest;
+  QUIRE_UNROLLED
   for (std::size_t i = 0; i < kLanes; ++i) {  // log2
     const auto bits = std::bit_cast<std::uint64_t>(share[i]);
     double mantissa = std::bit_cast<double>((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull);
@@ -162,9 +173,12 @@ inline void weigh_lanes(const float* probabilities, double largest, double tempe
     s2[i] = s[i] * s[i];
     sum[i] = 0.0;
   }
+  QUIRE_UNROLLED
   for (double term : kLogTerms) {
+    QUIRE_UNROLLED
     for (std::size_t i = 0; i < kLanes; ++i) sum[i] = sum[i] * s2[i] + term;
   }
+  QUIRE_UNROLLED
   for (std::size_t i = 0; i < kLanes; ++i) {  // exp2
     power[i] = (exponent[i] + 2.0 * s[i] * sum[i] * kLog2OfE) / temperature;
     const double above = power[i] >= -1022.0 ? power[i] : -1022.0;
@@ -173,9 +187,12 @@ inline void weigh_lanes(const float* probabilities, double largest, double tempe
     s[i] = (within - whole[i]) * kLn2;
     sum[i] = 1.0;
   }
+  QUIRE_UNROLLED
   for (double term : kExpTerms) {
+    QUIRE_UNROLLED
     for (std::size_t i = 0; i < kLanes; ++i) sum[i] = 1.0 + sum[i] * (s[i] * term);
   }
+  QUIRE_UNROLLED
   for (std::size_t i = 0; i < kLanes; ++i) {
     const auto biased = static_cast<std::uint64_t>(whole[i] + 1023);
     const double weight = sum[i] * std::bit_cast<double>(biased << 52);
