@@ -32,10 +32,16 @@ Verb add_new(CLI::App& app) {
   verb->add_option("--in", options->parent,
                    "Where its folder is made; the current folder where not given")
       ->type_name("FOLDER");
+  verb->add_option(
+          "--template", options->project_template,
+          "What the program does: chat (a conversation), agent (a model that fetches pages), "
+          "search (several answers, judged side by side), constrained (JSON that follows a "
+          "schema); where not given, it answers a prompt")
+      ->type_name("NAME");
   verb->add_option("--sdk", options->sdk, "The C++ SDK; what lies beside quire where not given")
       ->type_name("FOLDER")
       ->envname("QUIRE_SDK");
-  verb->footer("Examples:\n  quire new hello");
+  verb->footer("Examples:\n  quire new hello\n  quire new reader --template constrained");
   return {verb, [options]() -> Result<Request> { return Request(*options); }};
 }
 

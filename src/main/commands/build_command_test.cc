@@ -7,10 +7,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/file.h"
 #include "cli/exit_code.h"
 #include "main/commands/new_command.h"
 #include "main/commands/process.h"
 #include "main/commands/sdk_location.h"
+#include "main/modules/declared_options.h"
 
 namespace quire {
 namespace {
@@ -52,6 +54,34 @@ TEST_F(BuildTest, ANewProjectBuildsToAModule) {
   std::string magic(4, '\0');
   file.read(magic.data(), 4);
   EXPECT_EQ(magic, std::string("\0asm", 4));
+}
+
+TEST_F(BuildTest, AProjectOfEachTemplateBuildsAndItsFilesNameNoPlaceholder) {
+  for (const std::string each : {"chat", "agent", "search", "constrained"}) {
+    ASSERT_EQ(
+        new_command({.name = "a" + each, .parent = folder_.string(), .project_template = each}), 0);
+    const std::string project = "a" + each + "/";
+    EXPECT_TRUE(read(project + "main.cpp").starts_with("// a" + each + ": ")) << each;
+    for (const char* file : {"main.cpp", "README.md", "Makefile"}) {
+      for (const char* place : {"NAME", "QUIRE_PATH", "RUN_FLAGS", "EXAMPLE_ARGUMENTS"}) {
+        EXPECT_EQ(read(project + file).find(place), std::string::npos) << file;
+      }
+    }
+    const std::string module = (folder_ / project / "p.wasm").string();
+    ASSERT_EQ(build({.sources = {(folder_ / project / "main.cpp").string()},
+                     .output = module,
+                     .flags = {"-Wall", "-Wextra", "-Wshadow", "-Werror"}}),
+              0);
+    const Result<std::string> wasm = read_file(module, 1u << 20);
+    ASSERT_TRUE(wasm.ok()) << wasm.error().message();
+    EXPECT_LE(wasm.value().size(), 300'000u) << each;
+    EXPECT_TRUE(modules::declared_options_of(wasm.value()).value()) << each;
+  }
+  EXPECT_NE(read("aagent/Makefile").find("FLAGS ?= --allow-http en.wikipedia.org\n"),
+            std::string::npos);
+  EXPECT_EQ(new_command({.name = "b", .parent = folder_.string(), .project_template = "chatt"}),
+            cli::number(ExitCode::Usage));
+  EXPECT_FALSE(fs::exists(folder_ / "b"));
 }
 
 TEST_F(BuildTest, NewRefusesAFolderThatExistsAndNamesThatAreNone) {

@@ -13,8 +13,11 @@
 #include <utility>
 
 #include "base/result.h"
+#include "base/utf8.h"
 #include "cli/exit_code.h"
+#include "cli/spelling.h"
 #include "main/commands/output.h"
+#include "main/commands/project_templates.h"
 #include "main/commands/sdk_location.h"
 
 namespace quire {
@@ -23,80 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kNameBytesMax = 64;
-
-// In each text, NAME is the project's name and QUIRE_PATH the program that made it.
-constexpr std::string_view kMain = R"(// NAME: goes on with a text, or asks the model for an answer.
-//
-// It runs inside the server, next to the model. Change generate's options, fork the context, draw
-// tokens by a rule of your own, call tools between them: the loop is yours.
-#include "quire/quire.h"
-
-namespace {
-
-using namespace quire;
-
-struct Options {
-  std::string prompt = "Say hello in five words.";
-  GenerateOptions generate = {.max_tokens = 64};
-
-  void read(OptionReader& in) {
-    in.text("prompt", prompt, "What the model answers");
-    in.generation(generate);  // --max-tokens, --temperature, --seed and the like.
-  }
-};
-
-Task<> program(Options options) {
-  Context context = co_await Context::create();
-  context.user(options.prompt);
-  const Generation answer = co_await context.generate(options.generate).stream(session::send);
-
-  runtime::log(LogLevel::Info, std::to_string(answer.tokens.size()) + " tokens");
-}
-
-}  // namespace
-
-QUIRE_MAIN(program)
-)";
-
-constexpr std::string_view kReadme = R"(# NAME
-
-A program for Quire: it runs as WebAssembly inside the server, next to the model.
-
-    make          # builds NAME.wasm
-    make run      # builds and runs it here, with the default model
-    make run ARGS='--prompt "What is a page table?" --max-tokens 100'
-
-The Makefile calls the `quire` that made this project. Another one, or another place:
-`make QUIRE=/path/to/quire`. The same by hand, if `quire` is on your PATH:
-
-    quire build main.cpp -o NAME.wasm
-    quire run NAME.wasm -- --prompt "What is a page table?"
-
-`compile_flags.txt` lets editors with clangd find the headers. It has paths of this machine, so git
-leaves it out; `quire new` writes one for each project.
-
-Start reading in `main.cpp`. Everything that the SDK offers is in its headers: `quire/quire.h` lists
-them. A call that fails ends the task that awaits it with an error, a code and a message that says
-what, which and how much; it ends in the program's log. `co_await attempt(call)` gives the error to
-the program instead.
-)";
-
-constexpr std::string_view kMakefile =
-    R"make(# `make` builds NAME.wasm, `make run ARGS='--prompt TEXT'` runs it.
-# The program that made this project; another: `make QUIRE=/path/to/quire`.
-QUIRE ?= QUIRE_PATH
-ARGS ?=
-
-NAME.wasm: main.cpp
-	"$(QUIRE)" build main.cpp -o $@
-
-.PHONY: run clean
-run: NAME.wasm
-	"$(QUIRE)" run NAME.wasm -- $(ARGS)
-
-clean:
-	rm -f NAME.wasm
-)make";
 
 bool is_letter(char each) {
   return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
@@ -123,9 +52,20 @@ std::string for_make(std::string_view path) {
   return out;
 }
 
-std::string filled(std::string_view text, std::string_view name, std::string_view executable) {
-  const std::pair<std::string_view, std::string> places[] = {{"NAME", std::string(name)},
-                                                             {"QUIRE_PATH", for_make(executable)}};
+struct Project {
+  std::string name;
+  std::string executable;
+  const ProjectTemplate& from;
+};
+
+std::string filled(std::string_view text, const Project& project) {
+  const std::string flags(project.from.run_flags);
+  const std::pair<std::string_view, std::string> places[] = {
+      {"NAME", project.name},
+      {"QUIRE_PATH", for_make(project.executable)},
+      {"RUN_FLAGS-- ", flags + (flags.empty() ? "" : " ") + "-- "},
+      {"RUN_FLAGS", flags},
+      {"EXAMPLE_ARGUMENTS", std::string(project.from.example_arguments)}};
   std::string out;
   while (!text.empty()) {
     const auto found = std::find_if(std::begin(places), std::end(places), [&](const auto& place) {
@@ -165,14 +105,15 @@ Result<std::string> editor_flags(const SdkLocation& sdk) {
   return out + "-I" + sdk.include_folder + "\n";
 }
 
-Result<void> write_project(const fs::path& folder, const std::string& name) {
-  const std::string executable = TRY(executable_path());
+Result<void> write_project(const fs::path& folder, const std::string& name,
+                           const ProjectTemplate& from) {
+  const Project project{name, TRY(executable_path()), from};
   const auto write = [&](const char* file, std::string_view text) {
-    return write_file(folder / file, filled(text, name, executable));
+    return write_file(folder / file, filled(text, project));
   };
-  TRY(write("main.cpp", kMain));
-  TRY(write("README.md", kReadme));
-  TRY(write("Makefile", kMakefile));
+  TRY(write("main.cpp", from.main));
+  TRY(write("README.md", project_readme()));
+  TRY(write("Makefile", project_makefile()));
   return write_file(folder / ".gitignore", "*.wasm\ncompile_flags.txt\n");
 }
 
@@ -191,6 +132,11 @@ int new_command(const cli::NewOptions& options) {
                                      "first, at most " +
                                      std::to_string(kNameBytesMax));
   }
+  const ProjectTemplate* from = find_template(options.project_template);
+  if (from == nullptr) {
+    return fail(ExitCode::Usage, "no template " + in_quotes(options.project_template) +
+                                     "; there are: " + cli::listed(template_names()));
+  }
   const fs::path folder = fs::path(options.parent) / options.name;
   std::error_code failure;
   if (fs::exists(fs::symlink_status(folder, failure))) {
@@ -199,7 +145,7 @@ int new_command(const cli::NewOptions& options) {
   if (!fs::create_directory(folder, failure)) {
     return fail(ExitCode::Failed, folder.string() + ": " + failure.message());
   }
-  const Result<void> written = write_project(folder, options.name);
+  const Result<void> written = write_project(folder, options.name, *from);
   if (!written.ok()) return fail(ExitCode::Failed, std::string(written.error().message()));
   // Only editors need it: without an SDK the project is there all the same.
   const Result<void> for_editors = write_editor_flags(folder, options.sdk);
