@@ -45,6 +45,8 @@ parsers() {
     src/application/net/gzip_decoder.cc src/application/net/ip_address.cc"
   # The options of rules for drawing tokens, as programs send them.
   echo "draw_options draw_options_fuzz src/base/draw_options.cc"
+  # A program's words and the options that it declares.
+  echo "options option_reader_fuzz sdk/cpp/include/quire/options.h"
   # Modules as linkers make them, their names and their declared options.
   echo "modules module_fuzz
     src/main/modules/module_sections.cc src/main/modules/function_names.cc

@@ -37,7 +37,6 @@
 #include <utility>
 #include <vector>
 
-#include "quire/generate.h"
 #include "quire/json.h"
 #include "quire/result.h"
 
@@ -94,8 +93,10 @@ class OptionReader {
     option.is_limited = kIsWhole || range.min != std::numeric_limits<T>::lowest() ||
                         range.max != std::numeric_limits<T>::max();
   }
-  // How a text is generated: --max-tokens, --temperature and the like.
-  void generation(GenerateOptions& into) {
+  // How a text is generated: --max-tokens, --temperature and the like. `into` is GenerateOptions; this
+  // header needs none of what those need, so that hosts can compile it too.
+  template <typename Generate>
+  void generation(Generate& into) {
     number("max-tokens", into.max_tokens, "Tokens of a text at most");
     number("temperature", into.temperature, "0: always the most probable token", {0, 1e6});
     number("top-k", into.top_k, "Draw among this many of the most probable tokens; 0: among all");
