@@ -104,6 +104,17 @@ void prefer_flags(const std::vector<Verb>& verbs, const CheckedWords& checked) {
   }
 }
 
+// `quire run PROGRAM --help` asks for the options of the program, which its file knows.
+std::optional<RunOptions> asks_for_program(const CLI::App& verb) {
+  if (full_name(verb) != "quire run") return std::nullopt;
+  const CLI::Option* program = verb.get_option("PROGRAM");
+  if (program->results().empty()) return std::nullopt;
+  RunOptions options;
+  options.program = program->results().front();
+  options.shows_options = true;
+  return options;
+}
+
 // What the verb lacks, in words: CLI11 gives the names alone.
 std::string missing_text(const CLI::App& verb, std::string message) {
   for (const CLI::Option* each : verb.get_options()) {
@@ -182,7 +193,11 @@ Parsed parse(const std::vector<std::string>& arguments) {
     app.parse(std::vector<std::string>(command.words.rbegin(), command.words.rend()));
     parsed = finished(verbs, checked, app);
   } catch (const CLI::CallForHelp&) {
-    parsed = {{}, help_of(*checked.verb), ExitCode::Ok, {}};
+    if (std::optional<RunOptions> run = asks_for_program(*checked.verb)) {
+      parsed.request = std::move(*run);
+    } else {
+      parsed = {{}, help_of(*checked.verb), ExitCode::Ok, {}};
+    }
   } catch (const CLI::CallForAllHelp&) {
     parsed = {{}, app.help("", CLI::AppFormatMode::All), ExitCode::Ok, {}};
   } catch (const CLI::CallForVersion&) {

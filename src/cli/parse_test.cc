@@ -411,6 +411,22 @@ TEST(Parse, EveryVerbHasHelpWithExamplesOfItself) {
   EXPECT_EQ(parse({"--version"}).text, std::string("quire ") + QUIRE_VERSION + "\n");
 }
 
+TEST(Parse, HelpAfterAProgramAsksForTheOptionsOfTheProgram) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "p.wasm", "--help"},
+        std::vector<std::string>{"run", "--json", "p.wasm", "--help"}}) {
+    const Parsed parsed = parse(words);
+    ASSERT_TRUE(parsed.request) << parsed.text;
+    const auto& options = std::get<RunOptions>(*parsed.request);
+    EXPECT_EQ(options.program, "p.wasm");
+    EXPECT_TRUE(options.shows_options);
+  }
+  EXPECT_FALSE(parse({"run", "--help"}).request);
+  EXPECT_FALSE(parse({"build", "p.cpp", "--help"}).request);
+  EXPECT_FALSE(
+      std::get<RunOptions>(*parse({"run", "p.wasm", "--", "--help"}).request).shows_options);
+}
+
 TEST(Parse, AVerbThatDoesNotExistIsNamedWithTheOneThatWasMeant) {
   EXPECT_EQ(first_line_of_usage_error({"serv"}), "there is no verb \"serv\"; did you mean serve?");
   EXPECT_EQ(first_line_of_usage_error({"genrate", "--prompt", "a"}),

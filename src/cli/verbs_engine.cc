@@ -43,8 +43,10 @@ Verb add_run(CLI::App& app) {
   auto state = std::make_shared<State>();
   CLI::App* verb =
       app.add_subcommand("run", "Run a program (an inferlet) in an engine here, or on a server");
-  verb->add_option("PROGRAM", state->options.program,
-                   "A Wasm module; with --server also the name of a program there")
+  verb->add_option(
+          "PROGRAM", state->options.program,
+          "A Wasm module, or a C++ file that is compiled for this run; with --server also the "
+          "name of a program there. PROGRAM --help prints the options of the program")
       ->required();
   verb->add_option("--server", state->options.server,
                    "Run it on the server at URL, as in ws://127.0.0.1:7847 (quire serve)")
@@ -106,7 +108,11 @@ comes after them. A program has no other way to files: a long prompt reaches it 
 With --server the program runs there and all else is the same: it is uploaded unless the server has it,
 Ctrl-C stops it, and its limits are at most the server's. Flags of the engine are the server's then.
 
+A C++ file is compiled in a fraction of a second, without optimizing its own code; quire build optimizes.
+
 Examples:
+  quire run build/release/inferlets/text_completion.wasm --help
+  quire run program.cpp -- --prompt "Once upon a time"
   quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
   quire run program.wasm --each arguments.jsonl --json
   quire run program.wasm --send-file table.csv --save-files results

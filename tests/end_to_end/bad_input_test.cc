@@ -70,12 +70,16 @@ TEST(EndToEndBadInput, WhatIsNoModuleIsNamed) {
   expect_failure(run_module(folder.file("nothing.wasm")), 3, "nothing.wasm");
 }
 
+// `quire run` compiles the program's own source; a server and --program take modules alone.
 TEST(EndToEndBadInput, SourceThatIsGivenForAModuleIsToldWhatMakesAModuleOfIt) {
   TemporaryFolder folder;
   const std::string source = folder.write("hello.cpp", "int main() {}\n");
   const std::string advice = "error: " + source + " is C++ source; quire build " + source +
                              " -o hello.wasm makes a module of it";
-  expect_failure(run_module(source), 4, advice);
+  expect_failure(run_module(source), 4, "exports neither run nor _start");
+  expect_failure(run_module(folder.write("wrong.cpp", "int x = ;")), 1,
+                 "wrong.cpp was not compiled");
+  expect_failure(run_module(folder.file("nothing.cpp")), 3, "no file ");
   expect_failure(run_module(inferlet("hello"), {"--program", source}), 4, advice);
   expect_failure(run_quire({"serve", source, "--model", kTiny, "--listen", "127.0.0.1:0"}), 4,
                  advice);
@@ -111,8 +115,8 @@ TEST(EndToEndBadInput, AValueThatAFlagDoesNotTakeExitsWithTwo) {
 TEST(EndToEndBadInput, TheErrorThatAProgramReturnsIsTheReasonOfItsEnd) {
   const std::vector<std::string> wrong = {"--", "--prompt", "a", "--max-tokens", "many"};
   const std::string reason = "invalid-argument: --max-tokens";
-  const ProcessResult one = run_module(inferlet("text_completion"), wrong);
-  expect_failure(one, 4, "error: the program ended: " + reason);
+  const ProcessResult one = run_module(inferlet("fetch"), {"--", "two", "words"});
+  expect_failure(one, 4, "error: the program ended: invalid-argument: give one URL");
   EXPECT_EQ(one.err.find("log: "), std::string::npos) << one.err;  // The reason is told once.
 
   std::vector<std::string> as_json = wrong;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -13,12 +14,15 @@
 #include "main/commands/output.h"
 #include "main/commands/page_report.h"
 #include "main/commands/program_files.h"
+#include "main/commands/program_options.h"
 #include "main/commands/reported_programs.h"
 #include "main/commands/run_arguments.h"
 #include "main/commands/run_client.h"
 #include "main/commands/run_programs.h"
 #include "main/commands/run_remote.h"
+#include "main/commands/scratch_folder.h"
 #include "main/commands/sent_files.h"
+#include "main/commands/source_program.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
 #include "main/machine/local_service.h"
@@ -107,13 +111,18 @@ Result<void> tell_pages(const cli::RunOptions& options, const PageReport& report
   return report.write(options.kv_report_file, programs);
 }
 
+Result<void> check_program(const cli::RunOptions& options) {
+  TRY(check_module_file(options.program));
+  return check_program_options(options);
+}
+
 Result<int> run(const cli::RunOptions& options) {
   const SteadyClock clock;
   // What can be wrong in the user's files is told before a model is loaded.
   const std::vector<Arguments> all = TRY(run_arguments(options));
   const lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
-  if (const Result<void> module = check_module_file(options.program); !module.ok()) {
-    return fail_program(module.error());
+  if (const Result<void> checked = check_program(options); !checked.ok()) {
+    return fail_program(checked.error());
   }
   const Result<ProgramFiles> further = find_programs(options.further_programs);
   if (!further.ok()) return fail_program(further.error());
@@ -166,11 +175,28 @@ Result<int> run(const cli::RunOptions& options) {
   return client.exit_code();
 }
 
+int run_module(const cli::RunOptions& options) {
+  if (options.shows_options || asks_for_program_help(options)) {
+    return show_program_options(options);
+  }
+  Result<int> code = options.server.empty() ? run(options) : run_remote(options);
+  return code.ok() ? code.value() : fail(code.error());
+}
+
 }  // namespace
 
 int run_command(const cli::RunOptions& options) {
-  Result<int> code = options.server.empty() ? run(options) : run_remote(options);
-  return code.ok() ? code.value() : fail(code.error());
+  if (!is_cpp_source(options.program)) return run_module(options);
+  const ScratchFolder scratch;
+  if (scratch.path().empty()) {
+    return fail(cli::ExitCode::Failed, "no folder for temporary files could be made");
+  }
+  cli::RunOptions compiled = options;
+  compiled.source = options.program;
+  compiled.program =
+      (scratch.path() / std::filesystem::path(options.program).stem()).string() + ".wasm";
+  const int code = build_for_run(compiled.source, compiled.program);
+  return code == cli::number(cli::ExitCode::Ok) ? run_module(compiled) : code;
 }
 
 }  // namespace quire

@@ -10,6 +10,7 @@
 #include "client/remote_service.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/output.h"
+#include "main/commands/program_options.h"
 #include "main/commands/remote_times.h"
 #include "main/commands/run_arguments.h"
 #include "main/commands/run_client.h"
@@ -56,6 +57,9 @@ Result<void> check_launches(const std::vector<service::Launch>& launches) {
 Result<int> run_remote(const cli::RunOptions& options) {
   const wire::Endpoint endpoint = TRY(server_endpoint(options.server));
   std::vector<Arguments> all = TRY(run_arguments(options));
+  if (const Result<void> words = check_program_options(options); !words.ok()) {
+    return fail_program(words.error());
+  }
   const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
   std::optional<ReceivedFiles> received = TRY(received_files(options));
   client::RemoteService service(TRY(client::ServerClient::connect(endpoint, kConnectTimeMax)),

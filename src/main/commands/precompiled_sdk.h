@@ -1,0 +1,31 @@
+#pragma once
+// The SDK, compiled once for `quire run FILE.cpp`: all of <quire/quire.h> as a precompiled header, and
+// an object with the code of its functions, so that an edited program costs its own lines only.
+//
+// Owns     folders in the cache, each made under a temporary name and then renamed, so that another
+//          process sees all of it or nothing. The name is a digest of everything that the content
+//          depends on: the compiler, the flags, and the bytes of the SDK. The system's headers are
+//          compared by size and time at each use, since a library can change under one compiler.
+// Thread   one at a time; several processes may share a cache.
+// Errors   Io or NotFound where it cannot be made; the caller then compiles without it.
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "main/commands/sdk_location.h"
+
+namespace quire {
+
+struct PrecompiledSdk {
+  std::string header;
+  std::string object;
+};
+
+// `notice` is called before the SDK is compiled, which takes some seconds.
+Result<PrecompiledSdk> precompiled_sdk(const std::string& compiler, const SdkLocation& sdk,
+                                       const std::string& cache_folder, void (*notice)());
+
+// How a program is compiled that uses it: the flags for its source, without those for the linker.
+Result<std::vector<std::string>> quick_compile_flags(const SdkLocation& sdk);
+
+}  // namespace quire
