@@ -1,0 +1,90 @@
+"""Programs of inferlets/ on a server with a tiny model, and what each cost the server.
+
+A test file is `NAME_test.py`: `class NameTest(harness.ProgramTest)` and, at its end, `harness.main()`. ctest runs it
+as `program_NAME` with the build folder as its argument.
+"""
+import dataclasses
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hostile"))
+import beside  # noqa: E402
+
+SOURCE = beside.SOURCE
+BUILD = SOURCE / "build" / "release"  # main() sets what ctest gives.
+PAGE_COUNT = 4096
+CHAT_TEMPLATE = ("{% for message in messages %}<{{ message.role }}>{{ message.content }}\n{% endfor %}"
+                 "{% if add_generation_prompt %}<assistant>{% endif %}")
+
+
+def tiny_chat_model(folder):
+    """The tiny model with a chat template, in `folder`: it answers, though nothing that means something."""
+    model = pathlib.Path(folder) / "tiny_chat"
+    shutil.copytree(beside.TINY, model)
+    settings = model / "tokenizer_config.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "chat_template": CHAT_TEMPLATE}))
+    return model
+
+
+@dataclasses.dataclass
+class Cost:
+    """What the server did between two moments."""
+    computed: int  # Tokens whose keys and values were computed.
+    found: int     # Tokens whose pages the cache had already.
+    batches: int   # Steps of the device; the passes of one batch run side by side.
+    passes: int    # Forward passes: each is of one sequence, and of one or more of its tokens.
+
+
+@dataclasses.dataclass
+class Ran:
+    """How a program ended, and its cost."""
+    code: int
+    out: str
+    err: str
+    cost: Cost
+
+    def json(self):
+        return json.loads(self.out)
+
+
+class ProgramTest(unittest.TestCase):
+    """One server for each test class. `model`, `flags` and `page_count` may be set by the class."""
+    model = None  # The tiny model with a chat template.
+    flags = ()
+    page_count = PAGE_COUNT
+
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        model = cls.model or tiny_chat_model(folder)
+        cls.server = cls.enterClassContext(beside.Server(BUILD, cls.flags, cls.page_count, model=model))
+
+    @classmethod
+    def figures(cls):
+        answer = subprocess.run([BUILD / "quire", "status", "--server", cls.server.url, "--json"],
+                                check=True, stdout=subprocess.PIPE, timeout=60, env=beside.environment())
+        status = json.loads(answer.stdout)
+        return Cost(status["computed_token_count"], status["found_token_count"], status["batch_count"],
+                    sum(status["detail"]["figures"]["pass_count"]))
+
+    def run_program(self, name, *arguments, flags=(), succeeds=True):
+        """Runs inferlets/NAME; fails the test where `succeeds` is not how it ended."""
+        before = self.figures()
+        program = BUILD / "inferlets" / f"{name}.wasm"
+        code, out, err = self.server.run(program, arguments, flags)
+        after = self.figures()
+        cost = Cost(*(late - early for early, late in zip(dataclasses.astuple(before), dataclasses.astuple(after))))
+        self.assertEqual(code == 0, succeeds, f"{name} ended with {code}:\n{out[-1000:]}\n{err[-2000:]}")
+        return Ran(code, out, err, cost)
+
+
+def main():
+    global BUILD
+    if len(sys.argv) > 1:
+        BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
