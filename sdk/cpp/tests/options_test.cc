@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_host.h"
+#include "quire/generate.h"
 #include "quire/main.h"
 
 namespace quire {
