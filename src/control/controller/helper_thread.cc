@@ -3,11 +3,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/thread_schedule.h"
 
 namespace quire::control {
 
-HelperThread::HelperThread() : jobs_(CompletionInbox::kTextJobCountMax) {
-  thread_ = std::thread([this] {
+HelperThread::HelperThread(int niceness) : jobs_(CompletionInbox::kTextJobCountMax) {
+  thread_ = std::thread([this, niceness] {
+    add_niceness(niceness);
     while (std::optional<std::function<void()>> job = jobs_.pop()) (*job)();
   });
 }

@@ -10,7 +10,8 @@ namespace quire::control {
 
 class HelperThread final : public HelperExecutor {
  public:
-  HelperThread();
+  // `niceness`: how much its jobs stand back behind other threads (base/thread_schedule.h).
+  explicit HelperThread(int niceness = 0);
   ~HelperThread() override;  // Finishes what waits.
   HelperThread(const HelperThread&) = delete;
   HelperThread& operator=(const HelperThread&) = delete;

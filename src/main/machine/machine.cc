@@ -182,6 +182,10 @@ Result<std::vector<std::string>> find_models(const cli::EngineOptions& options) 
 
 }  // namespace
 
+// Behind the device's workers, so that one program's slow masks do not stretch everybody's steps;
+// masks of tens of microseconds, as most are, still come in time (`quire bench constraint`).
+constexpr int kMatcherNiceness = 5;
+
 // In the order of construction: each part knows only those above it. They end in reverse.
 struct Machine::Parts {
   explicit Parts(std::uint32_t threads) : thread_count(threads) {}
@@ -195,8 +199,8 @@ struct Machine::Parts {
   std::unique_ptr<store::DiskThread> disk;  // Snapshots; null: none are kept.
   std::optional<Error> store_error;
   std::vector<LoadedModel> models;
-  control::HelperThread helper;    // Long text jobs,
-  control::HelperThread matchers;  // and the steps of matchers.
+  control::HelperThread helper;                      // Long text jobs,
+  control::HelperThread matchers{kMatcherNiceness};  // and the steps of matchers.
   std::unique_ptr<control::Controller> control;
 };
 
