@@ -151,6 +151,8 @@ std::int32_t verify(std::int32_t context, std::int32_t rule, const std::int32_t*
   const std::span matchers(matcher_list, matcher_count);
   auto& held = host.contexts[context];
   if (const auto failed = test::compute(held)) return *failed;
+  // Drafts that the context has no room for are not looked at.
+  draft_count = std::min<std::uint32_t>(draft_count, host.context_length - held.computed.size());
   std::string draws;
   std::uint32_t count = 0;
   std::uint32_t used = 0;

@@ -98,6 +98,89 @@ TEST_F(GenerateTest, TheHostsLoopTheProgramsOwnAndReshapingGiveTheSame) {
   }
 }
 
+// Guesses that are right for a while, then wrong, and sometimes none.
+struct Guesser {
+  std::uint64_t seed = 0;
+  std::uint32_t pass_count = 0;
+
+  std::vector<std::uint32_t> guess(const Context& context) {
+    sampling::Random random(seed + ++pass_count);
+    std::vector<std::uint32_t> drafts(static_cast<std::size_t>(random.uniform() * 8));
+    std::uint32_t last = context.tokens().back();
+    for (std::uint32_t& each : drafts) {
+      each = ++last > 'z' || random.uniform() < 0.3 ? std::uint32_t{'?'} : last;
+    }
+    return drafts;
+  }
+};
+
+TEST_F(GenerateTest, DraftsSavePassesAndNeverChangeWhatIsDrawn) {
+  std::uint32_t pass_count = 0;
+  std::uint32_t drawn_count = 0;
+  const auto program = [&](GenerateOptions options, bool is_disturbed) -> Task<> {
+    Context first = co_await begun("q");
+    Context second = co_await begun("q");
+    const Generation plain = co_await first.generate(options).collect();
+    Guesser guesser{options.seed};
+    options.draft = [&](const Context& context) -> Task<std::vector<std::uint32_t>> {
+      EXPECT_EQ(held(context), known(context));
+      co_return guesser.guess(context);
+    };
+    Generator generator = second.generate(options);
+    while (co_await generator.next()) {
+      // A fork takes back what the host has and the program was not given yet.
+      if (is_disturbed) co_await second.fork();
+    }
+    expect_same(plain, generator.answer());
+    co_await first.flush();
+    co_await second.flush();
+    EXPECT_EQ(held(first), held(second));
+    EXPECT_EQ(held(second), known(second));
+    if (is_disturbed) co_return;
+    pass_count += guesser.pass_count;
+    drawn_count += plain.drawn_count;
+  };
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    host.context_length = seed % 7 == 0 ? 9 : 2048;
+    GenerateOptions options{.temperature = seed % 3 * 0.7,
+                            .seed = seed,
+                            .max_tokens = static_cast<std::uint32_t>(seed % 12)};
+    if (seed % 2 == 0) options.stop = {"wx", "y"};
+    options.cut_stop_text = seed % 5 == 0;
+    const Result<void> done = run(program(options, seed % 4 == 3));
+    EXPECT_TRUE(done.ok()) << done.error().text();
+  }
+  EXPECT_LT(pass_count, drawn_count * 3 / 4);
+}
+
+TEST_F(GenerateTest, DraftsUnderAGrammarAndForcedTokensGiveItsText) {
+  // Three letters, of which the second is always 'r'.
+  host.allowed = [](const std::string&, const std::vector<std::uint32_t>& accepted) {
+    if (accepted.size() == 1) return std::vector<std::uint32_t>{'r'};
+    if (accepted.size() == 3) return std::vector<std::uint32_t>{};
+    return std::vector<std::uint32_t>{'r', 's', 't'};
+  };
+  const auto program = [](GenerateOptions options) -> Task<> {
+    Context first = co_await begun("q");
+    Context second = co_await begun("q");
+    options.grammar = co_await Grammar::lark(first.model(), "start: any");
+    const Generation plain = co_await first.generate(options).collect();
+    options.draft = [](const Context& context) -> Task<std::vector<std::uint32_t>> {
+      const std::uint32_t last = context.tokens().back();
+      const std::uint32_t first = last == 'q' ? 's' : 't';
+      co_return std::vector<std::uint32_t>{first, 'r', 's'};
+    };
+    expect_same(plain, co_await second.generate(options).collect());
+    EXPECT_EQ(plain.finish_reason, FinishReason::Grammar);
+    EXPECT_EQ(held(first), held(second));
+  };
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    EXPECT_TRUE(run(program({.temperature = seed % 3 * 0.7, .seed = seed})).ok());
+  }
+}
+
 TEST_F(GenerateTest, AFullHostAnswersWithTheProgramsOwnLoop) {
   host.loop_count_max = 2;
   const auto program = []() -> Task<> {

@@ -141,12 +141,31 @@ class Drawer {
     while (ahead_.size() < count) ahead_.push_back(random_.uniform());
     return {ahead_.begin(), ahead_.begin() + static_cast<std::ptrdiff_t>(count)};
   }
+  // The next `count` random numbers are used already.
+  void skip(std::size_t count) {
+    if (is_greedy(rule_)) return;
+    randoms(count);
+    ahead_.erase(ahead_.begin(), ahead_.begin() + static_cast<std::ptrdiff_t>(count));
+    used_count_ += count;
+  }
   // These were drawn: their random numbers are used.
   void note(const Draws& draws) {
     for (const DrawnToken& each : draws.tokens) note(each);
   }
   void note(const DrawnToken& drawn) {
-    if (!drawn.is_forced && !ahead_.empty()) ahead_.pop_front();
+    if (drawn.is_forced || ahead_.empty()) return;
+    ahead_.pop_front();
+    used_count_ += 1;
+  }
+  // The last draws were these, and count as not made: their random numbers come again.
+  template <typename Drawn>
+  void take_back(const Drawn& draws) {
+    std::size_t used = used_count_;
+    for (const DrawnToken& each : draws) used -= each.is_forced || used == 0 ? 0 : 1;
+    random_ = sampling::Random(seed_);
+    ahead_.clear();
+    used_count_ = 0;
+    skip(used);
   }
 
   // The rule as the host has it: made when it is first needed.
@@ -167,6 +186,7 @@ class Drawer {
   std::uint64_t seed_;
   sampling::Random random_;
   std::deque<double> ahead_;  // Not used yet.
+  std::size_t used_count_ = 0;
   std::vector<Matcher> matchers_;
   std::vector<std::uint32_t> mask_;
   std::uint32_t top_count_ = 0;

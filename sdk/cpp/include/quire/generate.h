@@ -68,6 +68,10 @@ struct GenerateOptions {
   // come) before a token is drawn from it: sets
   // probabilities, drops tokens. They need not add up to 1, nor fall.
   std::function<void(Distribution&)> reshape = {};
+  // Guesses what comes next: at most 64 tokens, or none. The guess is computed in one pass with the
+  // next draw; each of its tokens that is drawn saves a pass. It never changes what is drawn. It
+  // may read the context, and must not change it.
+  std::function<Task<std::vector<std::uint32_t>>(const Context&)> draft = {};
 
   DrawRule rule() const {
     DrawRule rule;
@@ -148,7 +152,7 @@ Generator {
     if (!accepts(last_)) co_return given(co_await close(std::move(piece)));
     Future<std::string> bytes = context_->model().detokenize({piece.token});
     // The device goes on while the text is made and shown, unless the text may be the end.
-    if (!rules_.full() && !rules_.watches_text() && !is_constrained()) co_await begin_step();
+    if (!rules_.full() && !rules_.watches_text() && !draws_several()) co_await begin_step();
     piece.text = accept_bytes(co_await std::move(bytes));
     if (rules_.ended()) co_return co_await close(std::move(piece));
     answer_.text += piece.text;
@@ -207,8 +211,8 @@ Generator {
 
   // Nothing between two tokens is the program's business, and no step of its own has begun.
   bool uses_host_loop() const {
-    return !options_.reshape && !closed_ && !has_step() && answer_.tokens.empty() &&
-           !rules_.ended();
+    return !options_.reshape && !options_.draft && !closed_ && !has_step() &&
+           answer_.tokens.empty() && !rules_.ended();
   }
   std::vector<std::uint32_t> stop_tokens() const {
     return options_.ignore_stop_tokens ? std::vector<std::uint32_t>{}
@@ -262,17 +266,24 @@ Generator {
                     "reshape works on probabilities; penalties, logit_bias, top_n_sigma and DRY "
                     "work on logits: use one or the other");
     }
+    if (options_.reshape && options_.draft) {
+      co_await fail(ErrorCode::InvalidArgument,
+                    "reshape changes each draw, and draft needs several in one pass: use one or "
+                    "the other");
+    }
     if (!is_prepared_) {
       is_prepared_ = true;
       drawer_.report_top(options_.top_logprobs);
       if (context_->matcher()) drawer_.constrain(context_->matcher());
       if (options_.grammar) drawer_.constrain(co_await options_.grammar.matcher());
     }
-    // While the host holds tokens that were not given yet, nothing is queued.
+    // While the host holds tokens that are not given yet, nothing is queued.
     if (pending_.empty()) co_await context_->queue_turns(true);
   }
 
   bool is_constrained() const { return !drawer_.matchers().empty(); }
+  // A pass may bring several tokens.
+  bool draws_several() const { return is_constrained() || options_.draft; }
   bool has_step() const { return drawing_.has_value() || reshaping_.has_value(); }
   Task<> begin_step() {
     if (!options_.reshape) {
@@ -286,7 +297,7 @@ Generator {
 
   // The next token, which the context has then.
   Task<DrawnToken> draw() {
-    if (is_constrained() && !options_.reshape) co_return co_await drawn_under_grammar();
+    if (draws_several() && !options_.reshape) co_return co_await drawn_of_several();
     if (is_constrained()) co_return co_await drawn_of_masked();
     if (!has_step()) co_await begin_step();
     DrawnToken drawn;
@@ -301,18 +312,21 @@ Generator {
     co_return drawn;
   }
 
-  // A step may bring several tokens, of which all but the first are forced. The context is told of
-  // each when it is given to the program, and is out of step until the last of them is.
-  Task<DrawnToken> drawn_under_grammar() {
+  // A pass may bring several tokens: drafts that stand, and forced ones. The context is told of each
+  // when it is given to the program, and is out of step until the last of them is.
+  Task<DrawnToken> drawn_of_several() {
     const bool is_untouched = context_->is_out_of_step_ && context_->token_count() == pending_from_;
     if (!pending_.empty() && !is_untouched) {
       // The program used the context in between: those tokens are gone from it.
       const auto gone = static_cast<std::uint32_t>(pending_.size());
+      drawer_.take_back(pending_);
       pending_.clear();
       for (const Matcher& each : drawer_.matchers()) co_await each.roll_back(gone);
     }
     if (pending_.empty()) {
-      Draws draws = co_await context_->verify(std::vector<std::uint32_t>(), drawer_);
+      std::vector<std::uint32_t> drafts;
+      if (options_.draft) drafts = co_await options_.draft(*context_);
+      Draws draws = co_await context_->verify(std::move(drafts), drawer_);
       if (draws.tokens.empty()) {
         co_await note_end(draws.end);
         co_return last_;
