@@ -115,7 +115,19 @@ class Context {
   void user(std::string_view content) { add("user", content); }
   void assistant(std::string_view content) { add("assistant", content); }
   void add(std::string_view role, std::string_view content) {
-    messages_.push_back({std::string(role), std::string(content)});
+    add({std::string(role), std::string(content)});
+  }
+  void add(ChatMessage message) { messages_.push_back(std::move(message)); }
+
+  // The turn that the model wrote last, in the parts that its template knows: a call of a tool is a
+  // member of it. The tokens stay as the model wrote them.
+  void amend_answer(ChatMessage message) {
+    if (!messages_.empty()) messages_.back() = std::move(message);
+  }
+  // What the model may call: a JSON array, which its template writes into the conversation.
+  void offer_tools(std::string tools) {
+    chat_cut_ = chat_cut_ || rendered_message_count_ > 0;  // Its turns were written without them.
+    tools_ = std::move(tools);
   }
 
   // Computes what is queued, up to where the model's answer begins where a turn is to be answered.
@@ -172,6 +184,7 @@ class Context {
     out.unknown_token_count_ = unknown_token_count_;
     if (is_looping_) out.note_dropped_loop();
     out.messages_ = messages_;
+    out.tools_ = tools_;
     out.rendered_message_count_ = rendered_message_count_;
     out.chat_first_ = chat_first_;
     out.answer_open_ = answer_open_;
@@ -452,13 +465,14 @@ class Context {
   Task<> queue_turns(bool answer_next) {
     co_await settle();
     if (messages_.size() == rendered_message_count_) co_return;
-    const std::vector<std::uint32_t> whole = co_await model_.tokenize_chat(messages_, answer_next);
+    const std::vector<std::uint32_t> whole =
+        co_await model_.tokenize_chat(messages_, answer_next, tools_);
     std::size_t known = 0;
     if (rendered_message_count_ > 0) {
       // The turns that the context holds, as the template writes them now.
       const std::vector<ChatMessage> held(messages_.begin(),
                                           messages_.begin() + rendered_message_count_);
-      const std::vector<std::uint32_t> before = co_await model_.tokenize_chat(held, false);
+      const std::vector<std::uint32_t> before = co_await model_.tokenize_chat(held, false, tools_);
       known = common_end(before, whole);
     }
     if (rendered_message_count_ == 0) chat_first_ = token_count();
@@ -618,6 +632,7 @@ class Context {
   std::vector<std::uint32_t> tokens_;
   std::uint32_t unknown_token_count_ = 0;  // Before those in tokens_.
   std::vector<ChatMessage> messages_;
+  std::string tools_;                       // A JSON array, or nothing.
   std::size_t rendered_message_count_ = 0;  // Those whose tokens are in tokens_.
   std::uint32_t chat_first_ = 0;            // Where the conversation begins, in tokens.
   bool answer_open_ = false;                // It ends where an answer begins.

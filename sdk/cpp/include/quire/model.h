@@ -38,6 +38,7 @@ struct ModelInfo {
 struct ChatMessage {
   std::string role;
   std::string content;
+  std::string more = {};  // Further members, as JSON without braces: "name":"add".
 };
 
 class Model {
@@ -126,28 +127,34 @@ class Model {
   }
 
   // A conversation as the model's own template writes it. With `answer_next` it ends where the
-  // model's answer begins. Special tokens in a message's content stay plain text.
+  // model's answer begins. Special tokens in a message's content stay plain text. `tools` is a JSON
+  // array of what the model may call, or nothing.
   Future<std::vector<std::uint32_t>> tokenize_chat(const std::vector<ChatMessage>& messages,
-                                                   bool answer_next) const {
-    const std::string request = chat_request(messages, answer_next);
+                                                   bool answer_next,
+                                                   std::string_view tools = "") const {
+    const std::string request = chat_request(messages, answer_next, tools);
     return Future<std::vector<std::uint32_t>>(abi::tokenize::tokenize_chat(
         handle(), detail::bytes_of(request), detail::count_of(request.size())));
   }
   Future<std::string> apply_chat_template(const std::vector<ChatMessage>& messages,
-                                          bool answer_next) const {
-    const std::string request = chat_request(messages, answer_next);
+                                          bool answer_next, std::string_view tools = "") const {
+    const std::string request = chat_request(messages, answer_next, tools);
     return Future<std::string>(abi::tokenize::apply_chat_template(
         handle(), detail::bytes_of(request), detail::count_of(request.size())));
   }
 
-  static std::string chat_request(const std::vector<ChatMessage>& messages, bool answer_next) {
+  static std::string chat_request(const std::vector<ChatMessage>& messages, bool answer_next,
+                                  std::string_view tools = "") {
     JsonWriter json;
     json.begin_object().key("messages").begin_array();
     for (const ChatMessage& each : messages) {
       json.begin_object().key("role").text(each.role).key("content").text(each.content);
+      if (!each.more.empty()) json.raw(each.more);
       json.end_object();
     }
-    json.end_array().key("add_generation_prompt").boolean(answer_next).end_object();
+    json.end_array();
+    if (!tools.empty()) json.key("tools").raw(tools);
+    json.key("add_generation_prompt").boolean(answer_next).end_object();
     return json.str();
   }
 
