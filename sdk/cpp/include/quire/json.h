@@ -146,6 +146,8 @@ class Json {
 
   // The whole of `text`. At most kDepthMax arrays and objects are nested.
   static Result<Json> parse(std::string_view text);
+  // The value that `text` begins with, whatever follows it; `end` becomes the place after it.
+  static Result<Json> parse_first(std::string_view text, std::size_t& end);
   static constexpr std::size_t kDepthMax = 64;
 
   Kind kind() const { return static_cast<Kind>(value_.index()); }
@@ -227,6 +229,13 @@ class JsonReader {
     Json out = TRY(value(0));
     skip_blanks();
     if (at_ < text_.size()) return wrong("the end");
+    return out;
+  }
+  Result<Json> first(std::size_t& end) {
+    Json out = TRY(value(0));
+    end = at_;
+    const std::string_view read = text_.substr(0, end);
+    if (valid_utf8(read) != read) return wrong("UTF-8", valid_utf8_bytes(read));
     return out;
   }
 
@@ -408,6 +417,9 @@ class JsonReader {
 
 inline Result<Json> Json::parse(std::string_view text) {
   return JsonReader(text).whole();
+}
+inline Result<Json> Json::parse_first(std::string_view text, std::size_t& end) {
+  return JsonReader(text).first(end);
 }
 
 inline void Json::write(JsonWriter& json) const {
