@@ -64,6 +64,7 @@ struct GenerateOptions {
   std::vector<std::string> stop = {};  // Texts that end it; they are not shown.
   bool cut_stop_text = false;          // The context ends with what is shown.
   bool ignore_stop_tokens = false;     // Go on past tokens that end a text or a turn.
+  bool keep_special = false;           // Special tokens are part of the text.
   // Changes the distribution (the top_k most probable tokens; under a grammar, those of it that may
   // come) before a token is drawn from it: sets
   // probabilities, drops tokens. They need not add up to 1, nor fall.
@@ -117,6 +118,20 @@ struct Generation {
   }
 };
 
+namespace detail {
+
+template <typename Show>
+Task<> show_text(Show& show, std::string_view text) {
+  if (text.empty()) co_return;
+  if constexpr (std::is_void_v<decltype(show(text))>) {
+    show(text);
+  } else {
+    co_await show(text);
+  }
+}
+
+}  // namespace detail
+
 class [[nodiscard("a Generator does nothing until it is awaited or asked for its next()")]]
 Generator {
  public:
@@ -150,7 +165,7 @@ Generator {
       co_return given(co_await close(piece_of(last_)));  // The grammar is complete.
     Piece piece = piece_of(last_);
     if (!accepts(last_)) co_return given(co_await close(std::move(piece)));
-    Future<std::string> bytes = context_->model().detokenize({piece.token});
+    Future<std::string> bytes = context_->model().detokenize({piece.token}, options_.keep_special);
     // The device goes on while the text is made and shown, unless the text may be the end.
     if (!rules_.full() && !rules_.watches_text() && !draws_several()) co_await begin_step();
     piece.text = accept_bytes(co_await std::move(bytes));
@@ -194,19 +209,9 @@ Generator {
       if (loop.error().code != ErrorCode::QuotaExceeded) co_await std::move(loop);
     }
     while (const std::optional<Piece> piece = co_await self.next()) {
-      co_await show_text(show, piece->text);
+      co_await detail::show_text(show, piece->text);
     }
     co_return std::move(self.answer_);
-  }
-
-  template <typename Show>
-  static Task<> show_text(Show& show, std::string_view text) {
-    if (text.empty()) co_return;
-    if constexpr (std::is_void_v<decltype(show(text))>) {
-      show(text);
-    } else {
-      co_await show(text);
-    }
   }
 
   // Nothing between two tokens is the program's business, and no step of its own has begun.
@@ -234,10 +239,10 @@ Generator {
         last = piece_of(each);
         if (!accepts(each)) break;
         const std::vector<std::uint32_t> one(1, each.token);
-        last.text = accept_bytes(co_await context_->model().detokenize(one));
+        last.text = accept_bytes(co_await context_->model().detokenize(one, options_.keep_special));
         if (rules_.ended()) break;
         answer_.text += last.text;
-        co_await show_text(show, last.text);
+        co_await detail::show_text(show, last.text);
         last.text.clear();
       }
     }
@@ -247,7 +252,7 @@ Generator {
     // What was drawn after a stop text is taken back before the context is used again.
     watch.end(rules_.reason() != FinishReason::StopText);
     last = co_await close(std::move(last));
-    co_await show_text(show, last.text);
+    co_await detail::show_text(show, last.text);
   }
 
   // What a grammar says of the end.
