@@ -1,6 +1,7 @@
 #pragma once
 // All of the SDK. A program that wants less includes less.
 #include "quire/branch.h"
+#include "quire/call_form.h"
 #include "quire/child.h"
 #include "quire/choose.h"
 #include "quire/context.h"
@@ -29,4 +30,7 @@
 #include "quire/stop.h"
 #include "quire/store.h"
 #include "quire/task.h"
+#include "quire/tool.h"
+#include "quire/tool_calls.h"
+#include "quire/tool_form.h"
 #include "quire/utf8.h"

@@ -1,0 +1,346 @@
+#pragma once
+// AnswerReader: takes what a model wrote apart into answer, thoughts and calls of tools.
+//
+// It reads the form that find_call_form (tool_form.h) found, and is lenient with blanks. Models that were trained
+// on little of a form often write the call as JSON alone, or in a fence for code; that counts as a call
+// where it names a tool that there is. What looks like a call and cannot be read is a call with a
+// `fault`, so that the model can be told.
+//
+// Thread   any; it holds no handle and waits for nothing.
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "quire/call_form.h"
+#include "quire/json.h"
+
+namespace quire {
+
+struct ToolCall {
+  std::string name;
+  Json arguments;
+  std::string fault = {};  // Why it cannot be read; empty for a call that can.
+};
+
+struct WrittenAnswer {
+  std::string text;       // For the user: neither thoughts nor calls.
+  std::string reasoning;  // What the model thought before and between.
+  std::vector<ToolCall> calls;
+};
+
+class AnswerReader {
+ public:
+  AnswerReader(CallForm form, std::vector<std::string> tool_names)
+      : form_(std::move(form)), tool_names_(std::move(tool_names)) {}
+
+  // All that was written, from where the prompt ends.
+  WrittenAnswer read(std::string_view written) const {
+    WrittenAnswer out;
+    std::size_t at = form_.begins_in_thought ? read_thought(written, 0, out) : 0;
+    while (at < written.size()) {
+      const std::size_t thought = written.find(form_.think_begin, at);
+      const std::size_t call = next_call(written, at, detail::trimmed(out.text).empty());
+      const std::size_t next = std::min({thought, call, written.size()});
+      out.text += written.substr(at, next - at);
+      if (next == written.size()) break;
+      at = next == thought ? read_thought(written, next + form_.think_begin.size(), out)
+                           : read_calls(written, next, out);
+    }
+    std::string_view text = detail::trimmed(out.text);
+    if (text.starts_with(form_.answer_begin)) text.remove_prefix(form_.answer_begin.size());
+    out.text = detail::trimmed(text);
+    return out;
+  }
+
+  // What may be shown of a text that still grows: the beginning of what `read` will give as its
+  // text, however it goes on.
+  std::string shown(std::string_view written) const {
+    std::string text = read(written.substr(0, held_from(written))).text;
+    if (form_.answer_begin.starts_with(text)) text.clear();
+    return text;
+  }
+
+ private:
+  static constexpr std::size_t kNowhere = std::string_view::npos;
+  // What models put before a call that they write without the marks of the form.
+  static constexpr std::string_view kFences[] = {"```json", "```", "<tools>", "<|python_tag|>",
+                                                 "["};
+
+  // The beginning of `before`, up to the first blank or id: it is what a call is known by.
+  std::string_view call_mark() const {
+    constexpr char kEnds[] = {' ', '\t', '\r', '\n', CallForm::kAnyId, '\0'};
+    return std::string_view(form_.before).substr(0, form_.before.find_first_of(kEnds));
+  }
+
+  // Where `mark` ends if it stands at `at`: blanks do not count, and a number is any number.
+  static std::size_t skip(std::string_view text, std::size_t at, std::string_view mark) {
+    const auto is = [](int (*kind)(int), char each) {
+      return kind(static_cast<unsigned char>(each)) != 0;
+    };
+    const auto skip_all = [&](int (*kind)(int), std::string_view in, std::size_t& from) {
+      while (from < in.size() && is(kind, in[from])) ++from;
+    };
+    for (std::size_t i = 0; i < mark.size();) {
+      if (is(std::isspace, mark[i])) {
+        ++i;
+        continue;
+      }
+      skip_all(std::isspace, text, at);
+      if (at == text.size()) return kNowhere;
+      if (mark[i] == CallForm::kAnyId) {
+        ++i;
+        skip_all(std::isalnum, text, at);
+      } else if (is(std::isdigit, mark[i]) && is(std::isdigit, text[at])) {
+        skip_all(std::isdigit, mark, i);
+        skip_all(std::isdigit, text, at);
+      } else if (mark[i++] != text[at++]) {
+        return kNowhere;
+      }
+    }
+    skip_all(std::isspace, text, at);
+    return at;
+  }
+
+  std::size_t read_thought(std::string_view written, std::size_t at, WrittenAnswer& out) const {
+    const std::size_t end = std::min(written.find(form_.think_end, at), written.size());
+    if (!out.reasoning.empty()) out.reasoning += '\n';
+    out.reasoning += detail::trimmed(written.substr(at, end - at));
+    return std::min(end + form_.think_end.size(), written.size());
+  }
+
+  // Where the next call begins; `is_first`: only blanks stand before.
+  std::size_t next_call(std::string_view written, std::size_t at, bool is_first) const {
+    std::size_t next = form_.before.empty() ? kNowhere : written.find(call_mark(), at);
+    if (form_.before.empty() && is_first && form_.kind != CallForm::Kind::Json) {
+      const std::size_t first = written.find_first_not_of(" \t\r\n", at);
+      if (first != kNowhere && names_tool(written, first)) next = first;
+    }
+    for (std::size_t brace = written.find('{', at); brace < next;
+         brace = written.find('{', brace + 1)) {
+      std::size_t bytes = 0;
+      if (!bare_call(written.substr(brace), bytes).empty()) return fence_before(written, at, brace);
+    }
+    return next;
+  }
+
+  static bool is_name(char each) {
+    return std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '_' || each == '-';
+  }
+  static std::string_view name_at(std::string_view written, std::size_t at) {
+    std::size_t end = at;
+    while (end < written.size() && is_name(written[end])) ++end;
+    return written.substr(at, end - at);
+  }
+  bool names_tool(std::string_view written, std::size_t at) const {
+    return std::ranges::find(tool_names_, name_at(written, at)) != tool_names_.end();
+  }
+
+  // JSON without the marks of the form that calls tools which there are; none otherwise.
+  std::vector<ToolCall> bare_call(std::string_view text, std::size_t& bytes) const {
+    if (!text.starts_with('{') || !may_become_call(text.substr(1))) return {};
+    const Result<Json> json = Json::parse_first(text, bytes);
+    if (!json.ok()) return {};
+    for (const std::string_view key :
+         {std::string_view(form_.arguments_key), std::string_view("arguments"),
+          std::string_view("parameters")}) {
+      const Json* call = detail::call_in(json.value(), form_.name_key, key);
+      if (call == nullptr || !names_tool(call->text(form_.name_key), 0)) continue;
+      return {called(call->text(form_.name_key), (*call)[key])};
+    }
+    return {};
+  }
+
+  // A fence for code, or a mark, in which a bare call stands alone belongs to it.
+  static std::size_t fence_before(std::string_view written, std::size_t at, std::size_t brace) {
+    for (const std::string_view fence : kFences) {
+      const std::string_view before = written.substr(at, brace - at);
+      const std::size_t end = before.find_last_not_of(" \t\r\n");
+      if (end != kNowhere && before.substr(0, end + 1).ends_with(fence)) {
+        return at + end + 1 - fence.size();
+      }
+    }
+    return brace;
+  }
+
+  static ToolCall called(std::string name, const Json& arguments) {
+    ToolCall call{std::move(name), arguments};
+    if (arguments.is_text()) {  // JSON in a text.
+      Result<Json> parsed = Json::parse(arguments.text());
+      if (parsed.ok()) call.arguments = std::move(parsed).take();
+    }
+    if (!call.arguments.is_object()) call.fault = "the arguments are not a JSON object";
+    return call;
+  }
+  static std::size_t broken(std::string fault, WrittenAnswer& out) {
+    out.calls.push_back({"", {}, std::move(fault)});
+    return kNowhere;
+  }
+
+  // The calls that begin at `at`; gives where they end.
+  std::size_t read_calls(std::string_view written, std::size_t at, WrittenAnswer& out) const {
+    std::size_t core = form_.before.empty() ? at : skip(written, at, form_.before);
+    if (core == kNowhere || (form_.before.empty() && form_.kind == CallForm::Kind::Json) ||
+        !written.substr(at).starts_with(call_mark())) {
+      return read_bare(written, at, out);
+    }
+    for (;;) {
+      const std::size_t end = read_call(written, core, out);
+      if (end == kNowhere) return written.size();
+      const std::size_t next = skip(written, end, form_.between);
+      const bool has_next =
+          next != kNowhere && next < written.size() &&
+          (form_.kind == CallForm::Kind::Json ? written[next] == '{' : names_tool(written, next));
+      if (has_next) {
+        core = next;
+        continue;
+      }
+      const std::size_t after = skip(written, end, form_.after);
+      return after == kNowhere ? end : after;
+    }
+  }
+
+  std::size_t read_bare(std::string_view written, std::size_t at, WrittenAnswer& out) const {
+    std::size_t brace = written.find('{', at);
+    if (brace == kNowhere) {
+      broken("what follows " + std::string(call_mark()) + " is not a call", out);
+      return written.size();
+    }
+    for (;;) {  // Several may stand one after the other.
+      std::size_t bytes = 0;
+      std::vector<ToolCall> calls = bare_call(written.substr(brace), bytes);
+      if (calls.empty()) {
+        const Result<Json> json = Json::parse_first(written.substr(brace), bytes);
+        broken(json.ok() ? "the JSON is not a call of a tool" : json.error().message, out);
+        return written.size();
+      }
+      out.calls.insert(out.calls.end(), calls.begin(), calls.end());
+      std::size_t end = brace + bytes;
+      for (const std::string_view mark : {"]", "```", "</tools>", "</tool_call>", ",", ";"}) {
+        const std::size_t after = skip(written, end, mark);
+        if (after != kNowhere) end = after;
+      }
+      const std::size_t next = written.find_first_not_of(" \t\r\n", end);
+      if (next == kNowhere || written[next] != '{') return end;
+      brace = next;
+    }
+  }
+
+  // One call of the form, or a list of them, without the marks around it.
+  std::size_t read_call(std::string_view written, std::size_t at, WrittenAnswer& out) const {
+    if (form_.kind == CallForm::Kind::Json) return read_json(written, at, out);
+    const std::string_view name = name_at(written, at);
+    std::size_t next = skip(written, at + name.size(), form_.name_end);
+    if (name.empty() || next == kNowhere) {
+      return broken("no name of a tool follows " + form_.before, out);
+    }
+    if (form_.kind == CallForm::Kind::NameThenPairs) return read_pairs(written, next, name, out);
+    std::size_t bytes = 0;
+    const Result<Json> arguments = Json::parse_first(written.substr(next), bytes);
+    if (!arguments.ok()) return broken(arguments.error().message, out);
+    out.calls.push_back(called(std::string(name), arguments.value()));
+    return next + bytes;
+  }
+
+  std::size_t read_json(std::string_view written, std::size_t at, WrittenAnswer& out) const {
+    std::size_t bytes = 0;
+    const Result<Json> json = Json::parse_first(written.substr(at), bytes);
+    if (!json.ok()) return broken(json.error().message, out);
+    const std::vector<Json> one(1, json.value());
+    for (const Json& each : json.value().is_array() ? json.value().items() : one) {
+      const Json* call = detail::call_in(each, form_.name_key, form_.arguments_key);
+      if (call == nullptr) {
+        return broken("a call is a JSON object with \"" + form_.name_key + "\" and \"" +
+                          form_.arguments_key + "\"",
+                      out);
+      }
+      out.calls.push_back(called(call->text(form_.name_key), (*call)[form_.arguments_key]));
+    }
+    return at + bytes;
+  }
+
+  // Arguments one by one; all of them are texts, which the schema of the tool makes values.
+  std::size_t read_pairs(std::string_view written, std::size_t at, std::string_view name,
+                         WrittenAnswer& out) const {
+    JsonWriter arguments;
+    arguments.begin_object();
+    for (;;) {
+      if (!form_.after.empty() && skip(written, at, form_.after) != kNowhere) break;
+      const std::size_t key = skip(written, at, form_.key_begin);
+      const std::size_t key_end = key == kNowhere ? kNowhere : written.find(form_.key_end, key);
+      if (key_end == kNowhere) break;
+      const std::size_t value = key_end + form_.key_end.size();
+      const std::size_t value_end = written.find(form_.value_end, value);
+      if (value_end == kNowhere) {
+        return broken("the argument " + std::string(written.substr(key, key_end - key)) +
+                          " is not closed by " + form_.value_end,
+                      out);
+      }
+      std::string_view text = written.substr(value, value_end - value);
+      if (text.starts_with('\n')) text.remove_prefix(1);
+      if (text.ends_with('\n')) text.remove_suffix(1);
+      arguments.key(detail::trimmed(written.substr(key, key_end - key))).text(text);
+      at = value_end + form_.value_end.size();
+      if (const std::size_t comma = skip(written, at, ",");
+          form_.key_begin.empty() && comma != kNowhere) {
+        at = comma;
+      }
+    }
+    const Result<Json> parsed = Json::parse(arguments.end_object().str());
+    if (!parsed.ok()) return broken(parsed.error().message, out);
+    out.calls.push_back({std::string(name), parsed.value()});
+    return at;
+  }
+
+  // From where on a growing text may still become a mark or a call.
+  std::size_t held_from(std::string_view written) const {
+    std::size_t held = written.size();
+    const auto hold_beginning = [&](std::string_view mark) {
+      for (std::size_t bytes = std::min(mark.size(), written.size()); bytes > 0; --bytes) {
+        if (!written.ends_with(mark.substr(0, bytes))) continue;
+        held = std::min(held, written.size() - bytes);
+        break;
+      }
+    };
+    hold_beginning(form_.think_begin);
+    hold_beginning(call_mark());
+    // A fence, perhaps with blanks after it, may have a call in it.
+    const std::size_t end = written.find_last_not_of(" \t\r\n") + 1;  // npos + 1 is 0.
+    const std::size_t fence = fence_before(written, 0, written.size());
+    if (fence < end) held = std::min(held, fence);
+    for (const std::string_view each : kFences) hold_beginning(each);
+    for (std::size_t brace = written.find('{'); brace < held;
+         brace = written.find('{', brace + 1)) {
+      std::size_t bytes = 0;
+      if (may_become_call(written.substr(brace + 1)) &&
+          !Json::parse_first(written.substr(brace), bytes).ok()) {
+        held = fence_before(written, 0, brace);
+      }
+    }
+    const std::size_t first = std::min(written.find_first_not_of(" \t\r\n"), written.size());
+    if (form_.before.empty() && name_at(written, first).size() == written.size() - first) {
+      held = std::min(held, first);  // A name that is not complete.
+    }
+    return held;
+  }
+  // The text after a brace begins as the first member of a call does.
+  bool may_become_call(std::string_view text) const {
+    text = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    const std::string name = '"' + form_.name_key + '"';
+    const std::string arguments = '"' + form_.arguments_key + '"';
+    for (const std::string_view key :
+         {std::string_view(name), std::string_view(arguments), std::string_view("\"type\""),
+          std::string_view("\"id\""), std::string_view("\"function\"")}) {
+      if (text.starts_with(key) || key.starts_with(text)) return true;
+    }
+    return false;
+  }
+
+  CallForm form_;
+  std::vector<std::string> tool_names_;
+};
+
+}  // namespace quire
