@@ -31,6 +31,24 @@ def tiny_chat_model(folder):
     return model
 
 
+def without_attention(model):
+    """Zeroes what attention gives: each token depends on the one before alone, so greedy text soon goes in circles."""
+    weights = model / "model.safetensors"
+    image = bytearray(weights.read_bytes())
+    header_bytes = int.from_bytes(image[:8], "little")
+    for name, tensor in json.loads(image[8:8 + header_bytes]).items():
+        if name.endswith("self_attn.o_proj.weight"):
+            begin, end = (8 + header_bytes + each for each in tensor["data_offsets"])
+            image[begin:end] = bytes(end - begin)
+    weights.write_bytes(image)
+    return model
+
+
+def guest(name):
+    """A program of this folder."""
+    return BUILD / "tests" / "programs" / f"{name}.wasm"
+
+
 @dataclasses.dataclass
 class Cost:
     """What the server did between two moments."""
@@ -53,16 +71,21 @@ class Ran:
 
 
 class ProgramTest(unittest.TestCase):
-    """One server for each test class. `model`, `flags` and `page_count` may be set by the class."""
-    model = None  # The tiny model with a chat template.
+    """One server for each test class. `flags`, `page_count` and `models` may be set by the class."""
     flags = ()
     page_count = PAGE_COUNT
 
     @classmethod
+    def models(cls, folder):
+        """Those of the server, which may be made in `folder`; programs find the first without a name."""
+        return [tiny_chat_model(folder)]
+
+    @classmethod
     def setUpClass(cls):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
-        model = cls.model or tiny_chat_model(folder)
-        cls.server = cls.enterClassContext(beside.Server(BUILD, cls.flags, cls.page_count, model=model))
+        first, *others = cls.models(folder)
+        flags = [*cls.flags, *(word for each in others for word in ("--model", str(each)))]
+        cls.server = cls.enterClassContext(beside.Server(BUILD, flags, cls.page_count, model=first))
 
     @classmethod
     def figures(cls):
@@ -73,13 +96,14 @@ class ProgramTest(unittest.TestCase):
                     sum(status["detail"]["figures"]["pass_count"]))
 
     def run_program(self, name, *arguments, flags=(), succeeds=True):
-        """Runs inferlets/NAME; fails the test where `succeeds` is not how it ended."""
+        """Runs inferlets/NAME, or a module by its path; fails the test where `succeeds` (None: either) is not how it ended."""
         before = self.figures()
-        program = BUILD / "inferlets" / f"{name}.wasm"
+        program = name if isinstance(name, pathlib.Path) else BUILD / "inferlets" / f"{name}.wasm"
         code, out, err = self.server.run(program, arguments, flags)
         after = self.figures()
         cost = Cost(*(late - early for early, late in zip(dataclasses.astuple(before), dataclasses.astuple(after))))
-        self.assertEqual(code == 0, succeeds, f"{name} ended with {code}:\n{out[-1000:]}\n{err[-2000:]}")
+        if succeeds is not None:
+            self.assertEqual(code == 0, succeeds, f"{name} ended with {code}:\n{out[-1000:]}\n{err[-2000:]}")
         return Ran(code, out, err, cost)
 
 
