@@ -132,8 +132,9 @@ TEST_F(GenerateTest, DraftsSavePassesAndNeverChangeWhatIsDrawn) {
       if (is_disturbed) co_await second.fork();
     }
     expect_same(plain, generator.answer());
-    co_await first.flush();
-    co_await second.flush();
+    // A full context holds a last token that it has no room to compute.
+    const Result<ContextCounters> flushed = co_await attempt(first.flush());
+    EXPECT_EQ(flushed.ok(), (co_await attempt(second.flush())).ok());
     EXPECT_EQ(held(first), held(second));
     EXPECT_EQ(held(second), known(second));
     if (is_disturbed) co_return;
@@ -155,6 +156,9 @@ TEST_F(GenerateTest, DraftsSavePassesAndNeverChangeWhatIsDrawn) {
 }
 
 TEST_F(GenerateTest, DraftsUnderAGrammarAndForcedTokensGiveItsText) {
+  host.next = [](const std::vector<std::uint32_t>&) {
+    return std::vector<std::pair<std::uint32_t, float>>{{'r', 0.5f}, {'s', 0.3f}, {'t', 0.2f}};
+  };
   // Three letters, of which the second is always 'r'.
   host.allowed = [](const std::string&, const std::vector<std::uint32_t>& accepted) {
     if (accepted.size() == 1) return std::vector<std::uint32_t>{'r'};
@@ -168,8 +172,8 @@ TEST_F(GenerateTest, DraftsUnderAGrammarAndForcedTokensGiveItsText) {
     const Generation plain = co_await first.generate(options).collect();
     options.draft = [](const Context& context) -> Task<std::vector<std::uint32_t>> {
       const std::uint32_t last = context.tokens().back();
-      const std::uint32_t first = last == 'q' ? 's' : 't';
-      co_return std::vector<std::uint32_t>{first, 'r', 's'};
+      const std::uint32_t guess = last == 'q' ? 's' : 't';
+      co_return std::vector<std::uint32_t>{guess, 'r', 's'};
     };
     expect_same(plain, co_await second.generate(options).collect());
     EXPECT_EQ(plain.finish_reason, FinishReason::Grammar);
@@ -177,8 +181,32 @@ TEST_F(GenerateTest, DraftsUnderAGrammarAndForcedTokensGiveItsText) {
   };
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
-    EXPECT_TRUE(run(program({.temperature = seed % 3 * 0.7, .seed = seed})).ok());
+    const Result<void> done = run(program({.temperature = seed % 3 * 0.7, .seed = seed}));
+    EXPECT_TRUE(done.ok()) << done.error().text();
   }
+}
+
+TEST_F(GenerateTest, AProgramEndsAGenerationWhereItLikes) {
+  const auto program = [](GenerateOptions options, bool has_drafts) -> Task<> {
+    Context context = co_await begun("q");
+    if (has_drafts) {
+      options.draft = [](const Context&) -> Task<std::vector<std::uint32_t>> {
+        co_return std::vector<std::uint32_t>{'r', 's', 't'};
+      };
+    }
+    Generator generator = context.generate(options);
+    co_await generator.next();
+    co_await generator.next();
+    co_await generator.end();
+    EXPECT_FALSE((co_await generator.next()).has_value());
+    EXPECT_EQ(generator.answer().text, "rs");
+    EXPECT_EQ(generator.answer().finish_reason, FinishReason::Stopped);
+    co_await context.flush();
+    EXPECT_EQ(known(context), "qrs");
+    EXPECT_EQ(held(context), "qrs");
+  };
+  EXPECT_TRUE(run(program({}, false)).ok());
+  EXPECT_TRUE(run(program({}, true)).ok());
 }
 
 TEST_F(GenerateTest, AFullHostAnswersWithTheProgramsOwnLoop) {

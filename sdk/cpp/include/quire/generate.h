@@ -175,6 +175,16 @@ Generator {
     co_return piece;
   }
 
+  // Ends it before its end: the context ends with the last token that was given.
+  Task<> end() {
+    if (closed_) co_return;
+    drawing_.reset();
+    reshaping_.reset();
+    co_await forget_pending();
+    rules_.stop();
+    co_await close({});
+  }
+
   // All of it. Awaiting the generator does the same.
   Task<Generation> collect() && {
     return whole(std::move(*this), [](std::string_view) {});
@@ -322,11 +332,7 @@ Generator {
   Task<DrawnToken> drawn_of_several() {
     const bool is_untouched = context_->is_out_of_step_ && context_->token_count() == pending_from_;
     if (!pending_.empty() && !is_untouched) {
-      // The program used the context in between: those tokens are gone from it.
-      const auto gone = static_cast<std::uint32_t>(pending_.size());
-      drawer_.take_back(pending_);
-      pending_.clear();
-      for (const Matcher& each : drawer_.matchers()) co_await each.roll_back(gone);
+      co_await forget_pending();  // The program used the context in between.
     }
     if (pending_.empty()) {
       std::vector<std::uint32_t> drafts;
@@ -344,6 +350,15 @@ Generator {
     context_->give_drawn(drawn.token, pending_.empty());
     pending_from_ = context_->token_count();
     co_return drawn;
+  }
+
+  // The tokens that were drawn and not given count as not drawn.
+  Task<> forget_pending() {
+    const auto gone = static_cast<std::uint32_t>(pending_.size());
+    if (gone == 0) co_return;
+    drawer_.take_back(pending_);
+    pending_.clear();
+    for (const Matcher& each : drawer_.matchers()) co_await each.roll_back(gone);
   }
 
   // One that is reshaped under a grammar: the program draws, and tells the matchers.

@@ -32,6 +32,7 @@ enum class FinishReason : std::uint8_t {
   StopText,   // One of the stop texts appeared.
   Length,     // As many tokens as asked for, or as the context holds.
   Grammar,    // The text is complete under its grammar: nothing may follow.
+  Stopped,    // The program ended it.
 };
 
 // "stop" or "length", as the OpenAI interface spells them; "" while running.
@@ -42,6 +43,7 @@ constexpr const char* finish_reason_name(FinishReason reason) {
     case FinishReason::StopToken:
     case FinishReason::StopText:
     case FinishReason::Grammar:
+    case FinishReason::Stopped:
       return "stop";
     case FinishReason::Length:
       return "length";
@@ -93,6 +95,9 @@ class StopRules {
   // Nothing may follow under the grammar.
   void end_of_grammar() {
     if (!ended()) reason_ = FinishReason::Grammar;
+  }
+  void stop() {
+    if (!ended()) reason_ = FinishReason::Stopped;
   }
 
   // The generation is over, by the rules or because the caller wants it so: the text held back.
