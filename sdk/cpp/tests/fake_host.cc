@@ -120,9 +120,27 @@ std::vector<std::uint32_t> tokens_of(std::string_view text) {
   return out;
 }
 
-// Just enough of a template: every "role" and "content" of the request, and the generation prompt.
-std::vector<std::uint32_t> chat_tokens(std::string_view request) {
+// A token for each of host.token_texts, and one for each other byte.
+std::vector<std::uint32_t> special_tokens_of(std::string_view text) {
   std::vector<std::uint32_t> out;
+  while (!text.empty()) {
+    const auto special = std::find_if(
+        host.token_texts.begin(), host.token_texts.end(),
+        [&](const auto& each) { return !each.second.empty() && text.starts_with(each.second); });
+    const bool is_special = special != host.token_texts.end();
+    out.push_back(is_special ? special->first : static_cast<std::uint8_t>(text[0]));
+    text.remove_prefix(is_special ? special->second.size() : 1);
+  }
+  return out;
+}
+
+// Just enough of a template: every "role" and "content" of the request, and the generation prompt.
+std::optional<std::vector<std::uint32_t>> chat_tokens(std::string_view request) {
+  std::vector<std::uint32_t> out;
+  if (host.render_chat) {
+    const auto text = host.render_chat(Json::parse(request).value());
+    return text ? std::optional(special_tokens_of(*text)) : std::nullopt;
+  }
   const auto value_after = [&](std::string_view key, std::size_t& at) {
     const std::size_t start = request.find(key, at);
     if (start == std::string_view::npos) return std::string_view();
@@ -396,14 +414,14 @@ std::int32_t get_token_kinds(std::int32_t, std::uint32_t first, std::uint32_t co
   return host.ready_future(kinds);
 }
 std::int32_t apply_chat_template(std::int32_t, const std::uint8_t* request, std::uint32_t count) {
-  std::string out;
-  for (auto each : chat_tokens({reinterpret_cast<const char*>(request), count})) {
-    out.push_back(static_cast<char>(each));
-  }
-  return host.ready_future(out);
+  const auto tokens = chat_tokens({reinterpret_cast<const char*>(request), count});
+  if (!tokens) return failed_future(ErrorCode::InvalidArgument, "the template refuses this");
+  return detokenize(0, tokens->data(), static_cast<std::uint32_t>(tokens->size()), 1);
 }
 std::int32_t tokenize_chat(std::int32_t, const std::uint8_t* request, std::uint32_t count) {
-  return host.ready_future(bytes_of(chat_tokens({reinterpret_cast<const char*>(request), count})));
+  const auto tokens = chat_tokens({reinterpret_cast<const char*>(request), count});
+  if (!tokens) return failed_future(ErrorCode::InvalidArgument, "the template refuses this");
+  return host.ready_future(bytes_of(*tokens));
 }
 
 }  // namespace tokenize

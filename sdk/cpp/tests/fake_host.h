@@ -16,6 +16,7 @@
 
 #include "quire/bindings.h"
 #include "quire/draw_rule.h"
+#include "quire/json.h"
 #include "quire/sampling.h"
 
 namespace quire::test {
@@ -148,6 +149,9 @@ class FakeHost {
   std::vector<std::uint32_t> stop_tokens = {2};
   std::uint32_t context_length = 2048;
   std::map<std::uint32_t, std::string> token_texts;  // Of tokens that are not one byte.
+  // The chat template: the text of a request, in which texts of token_texts are those tokens; nothing
+  // where it refuses the request. Without it a template of the fake's own renders the turns.
+  std::function<std::optional<std::string>(const Json& request)> render_chat;
 
   // The grammars: which tokens may come after those that a matcher has accepted, none where the text
   // is complete. Without it the model has no grammars.

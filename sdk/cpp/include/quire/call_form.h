@@ -89,6 +89,27 @@ inline std::string sample_call(const CallForm& form) {
 
 }  // namespace detail
 
+// A call as the model writes it; `arguments` is an object.
+inline std::string written_call(const CallForm& form, const std::string& name,
+                                const Json& arguments) {
+  std::string call = form.before;
+  if (form.kind == CallForm::Kind::Json) {
+    call += "\n{" + json_string(form.name_key) + ": " + json_string(name) + ", " +
+            json_string(form.arguments_key) + ": " + arguments.str() + "}\n";
+  } else if (form.kind == CallForm::Kind::NameThenJson) {
+    call += name + form.name_end + arguments.str();
+  } else {
+    call += name + form.name_end + '\n';
+    for (const auto& [key, value] : arguments.members()) {
+      call += form.key_begin + key + form.key_end + (value.is_text() ? value.text() : value.str()) +
+              form.value_end + '\n';
+    }
+  }
+  call += form.after;
+  std::ranges::replace(call, CallForm::kAnyId, '1');
+  return std::string(detail::trimmed(call));
+}
+
 // What a model reads whose template does not describe the tools: `tools`, a JSON array in the form
 // that templates want, and how a call of them is written.
 inline std::string described_tools(std::string_view tools, const CallForm& form) {

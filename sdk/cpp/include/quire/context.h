@@ -120,9 +120,12 @@ class Context {
   void add(ChatMessage message) { messages_.push_back(std::move(message)); }
 
   // The turn that the model wrote last, in the parts that its template knows: a call of a tool is a
-  // member of it. The tokens stay as the model wrote them.
-  void amend_answer(ChatMessage message) {
-    if (!messages_.empty()) messages_.back() = std::move(message);
+  // member of it. The tokens stay as the model wrote them, unless `rewrites`: then the next turn
+  // begins the context anew, with this one as the template writes it.
+  void amend_answer(ChatMessage message, bool rewrites = false) {
+    if (messages_.empty()) return;
+    messages_.back() = std::move(message);
+    chat_cut_ = chat_cut_ || rewrites;
   }
   // What the model may call: a JSON array, which its template writes into the conversation.
   void offer_tools(std::string tools) {

@@ -146,7 +146,8 @@ class Json {
 
   // The whole of `text`. At most kDepthMax arrays and objects are nested.
   static Result<Json> parse(std::string_view text);
-  // The value that `text` begins with, whatever follows it; `end` becomes the place after it.
+  // The value that `text` begins with, whatever follows it; `end` becomes the place after it, or the
+  // one up to which it was read when that failed.
   static Result<Json> parse_first(std::string_view text, std::size_t& end);
   static constexpr std::size_t kDepthMax = 64;
 
@@ -232,8 +233,9 @@ class JsonReader {
     return out;
   }
   Result<Json> first(std::size_t& end) {
-    Json out = TRY(value(0));
+    Result<Json> out = value(0);
     end = at_;
+    if (!out.ok()) return out;
     const std::string_view read = text_.substr(0, end);
     if (valid_utf8(read) != read) return wrong("UTF-8", valid_utf8_bytes(read));
     return out;

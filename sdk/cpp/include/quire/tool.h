@@ -33,6 +33,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +70,7 @@ struct ToolRun {
 struct ToolOptions {
   std::uint32_t rounds_max = 8;                                  // Turns of the model.
   std::uint32_t calls_max = 16;                                  // Of one turn.
+  bool one_call_a_turn = false;                                  // A turn ends with its first call.
   std::chrono::nanoseconds time_max = std::chrono::seconds(30);  // Of a call.
   std::size_t result_bytes_max = 16'384;                         // That the model reads.
   bool ends_at_error = false;                        // An Error of a tool is the program's.
@@ -167,7 +171,8 @@ class Tools {
                                                  std::to_string(generate.max_tokens) +
                                                  "): " + unreadable->fault);
       } else {
-        context.user("error: the call cannot be read: " + unreadable->fault);
+        context.user("error: the call cannot be read: " + unreadable->fault +
+                     ". A call is written as\n" + detail::sample_call(self.form_));
       }
     }
     co_await fail(ErrorCode::OutOfRange, "the model still calls tools after " +
@@ -176,6 +181,21 @@ class Tools {
   }
   Task<ToolAnswer> answer(Context& context, GenerateOptions generate = {}) const {
     return answer(context, std::move(generate), [](std::string_view) {});
+  }
+
+  // Adds a turn to the conversation in which the model thinks, calls a tool and gets `result`: small
+  // models do what an example shows, where they do not do what they are told.
+  Task<> show(Context& context, std::string thought, std::string name, std::string arguments,
+              std::string result) const {
+    const Tools self = *this;  // Lives as long as the task.
+    ToolRun run{{std::move(name), co_await Json::parse(arguments)}, std::move(result)};
+    WrittenAnswer turn;
+    turn.text = thought;
+    turn.calls.push_back(run.call);
+    thought += '\n' + written_call(self.form_, run.call.name, run.call.arguments);
+    const std::size_t number = kShownFirst + context.messages().size();
+    context.add(self.message_of(turn, thought, number));
+    self.add_results(context, {&run, 1}, number);
   }
 
   const CallForm& form() const { return form_; }
@@ -230,7 +250,17 @@ class Tools {
       shown = visible;
       co_await detail::show_text(show, more);
     };
-    const Generation generation = co_await context.generate(std::move(generate)).stream(take);
+    Generator generator = context.generate(std::move(generate));
+    Generation generation;
+    if (options_.one_call_a_turn) {
+      while (const std::optional<Piece> piece = co_await generator.next()) {
+        co_await take(piece->text);
+        if (reader_.has_call(written)) co_await generator.end();
+      }
+      generation = generator.answer();
+    } else {
+      generation = co_await std::move(generator).stream(take);
+    }
     WrittenAnswer turn = reader_.read(generation.text);
     if (turn.text.starts_with(shown)) {
       co_await detail::show_text(show, std::string_view(turn.text).substr(shown.size()));
@@ -240,10 +270,15 @@ class Tools {
     if (!out.reasoning.empty() && !turn.reasoning.empty()) out.reasoning += '\n';
     out.reasoning += turn.reasoning;
     if (std::ranges::all_of(turn.calls, [](const ToolCall& each) { return !each.name.empty(); })) {
-      context.amend_answer(message_of(turn, generation.text, out.runs.size()));
+      // A call that is cut, or not in the form, would be an example for the next ones.
+      const bool rewrites = generation.finish_reason == FinishReason::Stopped || !turn.is_in_form;
+      context.amend_answer(message_of(turn, generation.text, out.runs.size()),
+                           rewrites && form_.shows_calls);
     }
     co_return turn;
   }
+
+  static constexpr std::size_t kShownFirst = 50'000;  // Ids of calls that only show.
 
   // Some templates want ids of nine letters and digits.
   static std::string id_of(std::size_t number) {
@@ -276,20 +311,28 @@ class Tools {
   Task<> run_calls(Context& context, const WrittenAnswer& turn, ToolAnswer& out) const {
     std::vector<Task<ToolRun>> tasks;
     for (const ToolCall& each : turn.calls) tasks.push_back(run_call(each));
-    std::string responses;
-    for (ToolRun& each : co_await gather(std::move(tasks))) {
+    std::vector<ToolRun> runs = co_await gather(std::move(tasks));
+    for (const ToolRun& each : runs) {
       if (options_.observe) options_.observe(each);
       if (!each.result.ok() && options_.ends_at_error) co_await fail(each.result.error());
+    }
+    add_results(context, runs, out.runs.size());
+    std::ranges::move(runs, std::back_inserter(out.runs));
+  }
+
+  // The turns after one with calls, whose ids begin with `number`.
+  void add_results(Context& context, std::span<const ToolRun> runs, std::size_t number) const {
+    std::string responses;
+    for (const ToolRun& each : runs) {
       const std::string text =
           each.result.ok() ? each.result.value() : "error: " + each.result.error().text();
       if (form_.shows_calls && form_.shows_results) {
         context.add({"tool", text,
                      "\"name\":" + json_string(each.call.name) + ",\"tool_call_id\":\"" +
-                         id_of(out.runs.size()) + '"'});
+                         id_of(number++) + '"'});
       } else {
         responses += "<tool_response>\n" + text + "\n</tool_response>\n";
       }
-      out.runs.push_back(std::move(each));
     }
     if (!responses.empty()) context.user(detail::trimmed(responses));
   }
@@ -300,7 +343,7 @@ class Tools {
     if (!run.result.ok()) {
       if (run.result.error().code == ErrorCode::Timeout) {
         run.result = Error{ErrorCode::Timeout, "the tool " + run.call.name + " took more than " +
-                                                   std::to_string(seconds()) + " s"};
+                                                   json_number(seconds()) + " s"};
       }
       co_return run;
     }

@@ -1,15 +1,17 @@
 #pragma once
 // AnswerReader: takes what a model wrote apart into answer, thoughts and calls of tools.
 //
-// It reads the form that find_call_form (tool_form.h) found, and is lenient with blanks. Models that were trained
-// on little of a form often write the call as JSON alone, or in a fence for code; that counts as a call
-// where it names a tool that there is. What looks like a call and cannot be read is a call with a
+// It reads the form that find_call_form (tool_form.h) found, and is lenient with blanks. Models that
+// saw little of a form often write the call as JSON alone, in a fence for code, or in doubled braces
+// (which some templates show them by mistake); that counts as a call if it names a tool that there is.
+// A description of a tool, which weak models repeat before a call, counts as nothing. What looks like a call and cannot be read is a call with a
 // `fault`, so that the model can be told.
 //
 // Thread   any; it holds no handle and waits for nothing.
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +32,7 @@ struct WrittenAnswer {
   std::string text;       // For the user: neither thoughts nor calls.
   std::string reasoning;  // What the model thought before and between.
   std::vector<ToolCall> calls;
+  bool is_in_form = true;  // No call is written in another way than the form of the model.
 };
 
 class AnswerReader {
@@ -56,6 +59,18 @@ class AnswerReader {
     return out;
   }
 
+  // Whether the first call is complete, however the text goes on.
+  bool has_call(std::string_view written) const {
+    const WrittenAnswer out = read(written);
+    if (out.calls.empty() || out.calls[0].name.empty()) return false;
+    if (form_.kind != CallForm::Kind::NameThenPairs || form_.after.empty()) return true;
+    for (std::size_t at = written.find(form_.after[0]); at != kNowhere;
+         at = written.find(form_.after[0], at + 1)) {
+      if (ends_mark(skip(written, at, form_.after))) return true;
+    }
+    return false;
+  }
+
   // What may be shown of a text that still grows: the beginning of what `read` will give as its
   // text, however it goes on.
   std::string shown(std::string_view written) const {
@@ -66,9 +81,13 @@ class AnswerReader {
 
  private:
   static constexpr std::size_t kNowhere = std::string_view::npos;
+  static constexpr std::size_t kCut = kNowhere - 1;  // The text ends within the mark.
+  static constexpr std::size_t kNameBytesMax = 64;   // Of an argument's name in a message.
   // What models put before a call that they write without the marks of the form.
   static constexpr std::string_view kFences[] = {"```json", "```", "<tools>", "<|python_tag|>",
                                                  "["};
+  // And after it.
+  static constexpr std::string_view kClosers[] = {"]", "```", "</tools>", "</tool_call>", ",", ";"};
 
   // The beginning of `before`, up to the first blank or id: it is what a call is known by.
   std::string_view call_mark() const {
@@ -90,7 +109,7 @@ class AnswerReader {
         continue;
       }
       skip_all(std::isspace, text, at);
-      if (at == text.size()) return kNowhere;
+      if (at == text.size()) return kCut;
       if (mark[i] == CallForm::kAnyId) {
         ++i;
         skip_all(std::isalnum, text, at);
@@ -104,6 +123,8 @@ class AnswerReader {
     skip_all(std::isspace, text, at);
     return at;
   }
+
+  static bool ends_mark(std::size_t place) { return place < kCut; }
 
   std::size_t read_thought(std::string_view written, std::size_t at, WrittenAnswer& out) const {
     const std::size_t end = std::min(written.find(form_.think_end, at), written.size());
@@ -122,7 +143,7 @@ class AnswerReader {
     for (std::size_t brace = written.find('{', at); brace < next;
          brace = written.find('{', brace + 1)) {
       std::size_t bytes = 0;
-      if (!bare_call(written.substr(brace), bytes).empty()) return fence_before(written, at, brace);
+      if (bare_calls(written.substr(brace), bytes)) return fence_before(written, at, brace);
     }
     return next;
   }
@@ -139,19 +160,37 @@ class AnswerReader {
     return std::ranges::find(tool_names_, name_at(written, at)) != tool_names_.end();
   }
 
-  // JSON without the marks of the form that calls tools which there are; none otherwise.
-  std::vector<ToolCall> bare_call(std::string_view text, std::size_t& bytes) const {
-    if (!text.starts_with('{') || !may_become_call(text.substr(1))) return {};
-    const Result<Json> json = Json::parse_first(text, bytes);
-    if (!json.ok()) return {};
+  // JSON that cannot be read up to this far from the end may be cut in a word or an escape.
+  static constexpr std::size_t kJsonCutBytesMax = 13;
+
+  // The JSON value that `text` begins with; an object may have doubled braces.
+  static Result<Json> json_at(std::string_view text, std::size_t& bytes) {
+    const std::size_t more = text.starts_with("{{") ? 1 : 0;
+    Result<Json> json = Json::parse_first(text.substr(more), bytes);
+    bytes += more;
+    if (more == 1 && text.substr(bytes).starts_with('}')) ++bytes;
+    return json;
+  }
+
+  // JSON without the marks of the form that calls a tool which there is, or describes one: then
+  // there is no call in it.
+  std::optional<std::vector<ToolCall>> bare_calls(std::string_view text, std::size_t& bytes) const {
+    if (!text.starts_with('{') || !may_become_call(text.substr(1))) return std::nullopt;
+    const Result<Json> json = json_at(text, bytes);
+    if (!json.ok()) return std::nullopt;
+    const Json* described = detail::call_in(json.value(), "name", "parameters");
+    if (described != nullptr && described->has("description") &&
+        names_tool(described->text("name"), 0)) {
+      return std::vector<ToolCall>();
+    }
     for (const std::string_view key :
          {std::string_view(form_.arguments_key), std::string_view("arguments"),
           std::string_view("parameters")}) {
       const Json* call = detail::call_in(json.value(), form_.name_key, key);
       if (call == nullptr || !names_tool(call->text(form_.name_key), 0)) continue;
-      return {called(call->text(form_.name_key), (*call)[key])};
+      return std::vector<ToolCall>{called(call->text(form_.name_key), (*call)[key])};
     }
-    return {};
+    return std::nullopt;
   }
 
   // A fence for code, or a mark, in which a bare call stands alone belongs to it.
@@ -183,7 +222,7 @@ class AnswerReader {
   // The calls that begin at `at`; gives where they end.
   std::size_t read_calls(std::string_view written, std::size_t at, WrittenAnswer& out) const {
     std::size_t core = form_.before.empty() ? at : skip(written, at, form_.before);
-    if (core == kNowhere || (form_.before.empty() && form_.kind == CallForm::Kind::Json) ||
+    if (!ends_mark(core) || (form_.before.empty() && form_.kind == CallForm::Kind::Json) ||
         !written.substr(at).starts_with(call_mark())) {
       return read_bare(written, at, out);
     }
@@ -191,19 +230,23 @@ class AnswerReader {
       const std::size_t end = read_call(written, core, out);
       if (end == kNowhere) return written.size();
       const std::size_t next = skip(written, end, form_.between);
-      const bool has_next =
-          next != kNowhere && next < written.size() &&
+      if (next == kCut) return written.size();
+      const bool begins_call =
+          next < written.size() &&
           (form_.kind == CallForm::Kind::Json ? written[next] == '{' : names_tool(written, next));
+      const bool has_next = ends_mark(next) && (!form_.between.empty() || begins_call);
       if (has_next) {
         core = next;
         continue;
       }
       const std::size_t after = skip(written, end, form_.after);
+      if (after == kCut) return written.size();
       return after == kNowhere ? end : after;
     }
   }
 
   std::size_t read_bare(std::string_view written, std::size_t at, WrittenAnswer& out) const {
+    out.is_in_form = false;
     std::size_t brace = written.find('{', at);
     if (brace == kNowhere) {
       broken("what follows " + std::string(call_mark()) + " is not a call", out);
@@ -211,16 +254,17 @@ class AnswerReader {
     }
     for (;;) {  // Several may stand one after the other.
       std::size_t bytes = 0;
-      std::vector<ToolCall> calls = bare_call(written.substr(brace), bytes);
-      if (calls.empty()) {
-        const Result<Json> json = Json::parse_first(written.substr(brace), bytes);
+      const auto calls = bare_calls(written.substr(brace), bytes);
+      if (!calls) {
+        const Result<Json> json = json_at(written.substr(brace), bytes);
         broken(json.ok() ? "the JSON is not a call of a tool" : json.error().message, out);
         return written.size();
       }
-      out.calls.insert(out.calls.end(), calls.begin(), calls.end());
+      out.calls.insert(out.calls.end(), calls->begin(), calls->end());
       std::size_t end = brace + bytes;
-      for (const std::string_view mark : {"]", "```", "</tools>", "</tool_call>", ",", ";"}) {
+      for (const std::string_view mark : kClosers) {
         const std::size_t after = skip(written, end, mark);
+        if (after == kCut) return written.size();
         if (after != kNowhere) end = after;
       }
       const std::size_t next = written.find_first_not_of(" \t\r\n", end);
@@ -234,7 +278,7 @@ class AnswerReader {
     if (form_.kind == CallForm::Kind::Json) return read_json(written, at, out);
     const std::string_view name = name_at(written, at);
     std::size_t next = skip(written, at + name.size(), form_.name_end);
-    if (name.empty() || next == kNowhere) {
+    if (name.empty() || !ends_mark(next)) {
       return broken("no name of a tool follows " + form_.before, out);
     }
     if (form_.kind == CallForm::Kind::NameThenPairs) return read_pairs(written, next, name, out);
@@ -247,8 +291,9 @@ class AnswerReader {
 
   std::size_t read_json(std::string_view written, std::size_t at, WrittenAnswer& out) const {
     std::size_t bytes = 0;
-    const Result<Json> json = Json::parse_first(written.substr(at), bytes);
+    const Result<Json> json = json_at(written.substr(at), bytes);
     if (!json.ok()) return broken(json.error().message, out);
+    out.is_in_form = out.is_in_form && !written.substr(at).starts_with("{{");
     const std::vector<Json> one(1, json.value());
     for (const Json& each : json.value().is_array() ? json.value().items() : one) {
       const Json* call = detail::call_in(each, form_.name_key, form_.arguments_key);
@@ -268,15 +313,19 @@ class AnswerReader {
     JsonWriter arguments;
     arguments.begin_object();
     for (;;) {
-      if (!form_.after.empty() && skip(written, at, form_.after) != kNowhere) break;
+      if (!form_.after.empty() && ends_mark(skip(written, at, form_.after))) break;
       const std::size_t key = skip(written, at, form_.key_begin);
-      const std::size_t key_end = key == kNowhere ? kNowhere : written.find(form_.key_end, key);
-      if (key_end == kNowhere) break;
+      if (key == kCut) at = written.size();
+      if (!ends_mark(key)) break;
+      const std::size_t key_end = written.find(form_.key_end, key);
+      if (key_end == kNowhere) {
+        return broken("the name of an argument is not closed by " + form_.key_end, out);
+      }
       const std::size_t value = key_end + form_.key_end.size();
       const std::size_t value_end = written.find(form_.value_end, value);
       if (value_end == kNowhere) {
-        return broken("the argument " + std::string(written.substr(key, key_end - key)) +
-                          " is not closed by " + form_.value_end,
+        const std::string_view named = written.substr(key, std::min(key_end - key, kNameBytesMax));
+        return broken("the argument " + json_string(named) + " is not closed by " + form_.value_end,
                       out);
       }
       std::string_view text = written.substr(value, value_end - value);
@@ -285,7 +334,7 @@ class AnswerReader {
       arguments.key(detail::trimmed(written.substr(key, key_end - key))).text(text);
       at = value_end + form_.value_end.size();
       if (const std::size_t comma = skip(written, at, ",");
-          form_.key_begin.empty() && comma != kNowhere) {
+          form_.key_begin.empty() && ends_mark(comma)) {
         at = comma;
       }
     }
@@ -316,7 +365,8 @@ class AnswerReader {
          brace = written.find('{', brace + 1)) {
       std::size_t bytes = 0;
       if (may_become_call(written.substr(brace + 1)) &&
-          !Json::parse_first(written.substr(brace), bytes).ok()) {
+          !json_at(written.substr(brace), bytes).ok() &&
+          brace + bytes + kJsonCutBytesMax > written.size()) {
         held = fence_before(written, 0, brace);
       }
     }
@@ -328,6 +378,7 @@ class AnswerReader {
   }
   // The text after a brace begins as the first member of a call does.
   bool may_become_call(std::string_view text) const {
+    if (text.starts_with('{')) text.remove_prefix(1);  // Doubled.
     text = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
     const std::string name = '"' + form_.name_key + '"';
     const std::string arguments = '"' + form_.arguments_key + '"';
