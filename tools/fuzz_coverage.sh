@@ -47,6 +47,8 @@ parsers() {
   echo "draw_options draw_options_fuzz src/base/draw_options.cc"
   # A program's words and the options that it declares.
   echo "options option_reader_fuzz sdk/cpp/include/quire/options.h"
+  # What a model wrote, with calls of tools in it.
+  echo "tool_calls tool_calls_fuzz sdk/cpp/include/quire/tool_calls.h"
   # Modules as linkers make them, their names and their declared options.
   echo "modules module_fuzz
     src/main/modules/module_sections.cc src/main/modules/function_names.cc
