@@ -119,11 +119,10 @@ Result<StopOptions> stop_options(const GenerateOptions& generate, const ModelInf
                                             " tokens; the model's context holds " +
                                             std::to_string(info.context_length)};
   }
+  StopOptions stop = generate.stop_options(info);
   const auto room = static_cast<std::uint32_t>(info.context_length - prompt_count + 1);
-  return StopOptions{
-      .token_count_max = std::min(generate.max_tokens, room),
-      .stop_tokens = generate.ignore_stop_tokens ? std::vector<std::uint32_t>{} : info.stop_tokens,
-      .stop_texts = generate.stop};
+  stop.token_count_max = std::min(stop.token_count_max, room);
+  return stop;
 }
 
 Result<void> show(const std::string& text) {

@@ -91,6 +91,12 @@ struct GenerateOptions {
     rule.logit_bias = logit_bias;
     return rule;
   }
+  // When the text ends, for a loop that draws by hand.
+  StopOptions stop_options(const ModelInfo& info) const {
+    return {.token_count_max = max_tokens,
+            .stop_tokens = ignore_stop_tokens ? std::vector<std::uint32_t>{} : info.stop_tokens,
+            .stop_texts = stop};
+  }
 };
 
 // One token, and the text that may be shown now that it is known (often none, see stop.h).
@@ -139,10 +145,7 @@ Generator {
       : context_(&context),
         options_(std::move(options)),
         drawer_(options_.rule(), options_.seed),
-        rules_({.token_count_max = options_.max_tokens,
-                .stop_tokens = options_.ignore_stop_tokens ? std::vector<std::uint32_t>{}
-                                                           : context.model().info().stop_tokens,
-                .stop_texts = options_.stop}) {}
+        rules_(options_.stop_options(context.model().info())) {}
 
   // The next token; nothing when the generation has ended. The token that ends it is given only
   // when text was still held back. If the context was full, that piece repeats the last token.
