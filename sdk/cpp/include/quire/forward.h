@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -187,6 +188,20 @@ inline Future<void> forward(const Queue& queue, const ForwardArguments& argument
       arguments.output_pages.data(), count_of(arguments.output_pages.size()),
       arguments.output_embeds.data(), count_of(arguments.output_embeds.size()),
       arguments.mask.data(), count_of(arguments.mask.size()), arguments.beyond_context ? 1u : 0u));
+}
+
+// embed_txt and forward: `tokens` at the positions from `first_position` on are the input. The
+// embeddings that this takes are free after the pass.
+inline Result<Future<void>> forward_tokens(const Queue& queue,
+                                           std::span<const std::uint32_t> tokens,
+                                           std::uint32_t first_position,
+                                           ForwardArguments arguments) {
+  const Embeds embeds = TRY(Embeds::allocate(queue, detail::count_of(tokens.size())));
+  std::vector<std::uint32_t> positions(tokens.size());
+  std::iota(positions.begin(), positions.end(), first_position);
+  TRY(embed_txt(queue, embeds.handles(), tokens, positions));
+  arguments.input_embeds = embeds.handles();
+  return forward(queue, arguments);
 }
 
 // This program's view of a page: one byte for each slot, 0 = left out from now on.
