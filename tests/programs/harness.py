@@ -6,6 +6,7 @@ as `program_NAME` with the build folder as its argument.
 import dataclasses
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,8 @@ import beside  # noqa: E402
 SOURCE = beside.SOURCE
 BUILD = SOURCE / "build" / "release"  # main() sets what ctest gives.
 PAGE_COUNT = 4096
-CHAT_TEMPLATE = ("{% for message in messages %}<{{ message.role }}>{{ message.content }}\n{% endfor %}"
+# Turns end with the model's stop token, as in published templates: a context goes on after an answer by it.
+CHAT_TEMPLATE = ("{% for message in messages %}<{{ message.role }}>{{ message.content }}<|end|>\n{% endfor %}"
                  "{% if add_generation_prompt %}<assistant>{% endif %}")
 
 
@@ -68,6 +70,11 @@ class Ran:
 
     def json(self):
         return json.loads(self.out)
+
+    @property
+    def asked(self):
+        """Tokens that the program put into contexts or passes, computed or found: the same in each run."""
+        return int(re.search(r"of (\d+) tokens? found in cache", self.err)[1])
 
 
 class ProgramTest(unittest.TestCase):
