@@ -1,0 +1,94 @@
+// prompt_repair: finds the lines of a prompt in which only a number changes from turn to turn, such as
+// the time, and moves them to its end. What is before them stays the same, and the cache finds it.
+#include <map>
+#include <set>
+
+#include "quire/quire.h"
+
+using namespace quire;
+
+// A coding agent that sends all of its prompt in each turn, with the time near its beginning.
+std::vector<std::string> example_turns() {
+  std::string head = "You are a coding agent. You work in the repository of a small web shop.\n";
+  std::string rules =
+      "Read a file before you change it.\nChange as little as you can.\n"
+      "Run the tests after each change.\nNever delete a file.\n"
+      "The tools are: read FILE, write FILE, run COMMAND, search TEXT.\n"
+      "A tool call is one line that begins with the name of the tool.\n"
+      "The folders are: cart, catalog, checkout, mail, search, tests.\n";
+  std::vector<std::string> turns;
+  for (const char* each : {"Which file holds the cart?", "Where is the price added up?",
+                           "How is the sum rounded?", "Which test covers that?"}) {
+    rules += std::string("The user asks: ") + each + "\n";
+    turns.push_back(head + "The time is 10:3" + std::to_string(turns.size()) + ".\n" + rules);
+  }
+  return turns;
+}
+
+struct Options {
+  std::vector<std::string> turns = example_turns();
+  bool as_is = false;
+  GenerateOptions generate = {.max_tokens = 24};
+
+  void read(OptionReader& in) {
+    in.texts("turn", turns, "The whole prompt of a turn; may be given several times");
+    in.flag("as-is", as_is, "Repair nothing, to compare");
+    in.generation(generate);
+  }
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
+    end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    lines.push_back(text.substr(at, end - at));
+  }
+  return lines;
+}
+
+// The line without what its numbers are.
+std::string shape_of(std::string line) {
+  for (char& each : line) each = '0' <= each && each <= '9' ? '0' : each;
+  return line;
+}
+
+class Repair {
+ public:
+  // The prompt of the next turn, with the lines at its end of which a number was seen to change.
+  std::string next(const std::string& prompt) {
+    std::map<std::string, std::vector<std::string>> lines;  // By shape.
+    for (const std::string& line : lines_of(prompt)) lines[shape_of(line)].push_back(line);
+    for (const auto& [shape, now] : lines) {
+      const auto before = before_.find(shape);
+      const bool is_one = now.size() == 1 && before != before_.end() && before->second.size() == 1;
+      if (is_one && now != before->second) changing_.insert(shape);
+    }
+    before_ = std::move(lines);
+    std::string kept, moved;
+    for (const std::string& line : lines_of(prompt)) {
+      (changing_.contains(shape_of(line)) ? moved : kept) += line;
+    }
+    if (!moved.empty() && !kept.ends_with('\n')) kept += '\n';
+    return kept + moved;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> before_;
+  std::set<std::string> changing_;
+};
+
+Task<> program(Options options) {
+  Repair repair;
+  for (const std::string& turn : options.turns) {
+    Context context = co_await Context::create();
+    context.user(options.as_is ? turn : repair.next(turn));
+    const ContextCounters prompt = co_await context.prefill();
+    co_await context.generate(options.generate).stream(session::send);
+    co_await session::send("\n");
+    runtime::log(LogLevel::Info, std::to_string(prompt.found_token_count) + " of " +
+                                     std::to_string(prompt.seq_len) +
+                                     " tokens of the prompt found");
+  }
+}
+
+QUIRE_MAIN(program)
