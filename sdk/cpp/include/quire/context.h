@@ -60,6 +60,12 @@ struct Choice;
 struct GenerateOptions;
 struct Score;
 
+// What a pass leaves for the tokens that it was asked for, in order; see Context::forward.
+struct ContextOutputs {
+  Embeds embeds;
+  Future<ContextCounters> passed;  // Dropping it cancels the pass.
+};
+
 class Context {
  public:
   // An empty context of the server's first model, or of the one given. Contexts on one queue take
@@ -144,6 +150,17 @@ class Context {
   Task<Distribution> next_distribution(std::uint32_t top_k = 0) {
     co_await queue_turns(true);
     co_return co_await begin_step(top_k);
+  }
+
+  // Computes what is queued, for a program that reads more than one distribution: what may follow
+  // each of the last `count` queued tokens. With nothing queued and a count of 1 it is what may
+  // follow the last token. The pass is under way when this is ready, so that what is read of the
+  // outputs (outputs.h, draw_tokens) without waiting for it is the same step of the device.
+  Task<ContextOutputs> forward(std::uint32_t count = 1) {
+    co_await queue_turns(true);
+    Embeds embeds = co_await Embeds::allocate(queue_, count);
+    Future<ContextCounters> passed(abi::context::forward(handle(), embeds.handles().data(), count));
+    co_return ContextOutputs{std::move(embeds), std::move(passed)};
   }
 
   // Computes what is queued and draws the next token, in one step of the device: the token that the
