@@ -47,8 +47,9 @@ constexpr std::string_view kChat = R"cpp(// NAME: a conversation. Each line that
                                          using namespace quire;
 
                                          struct Options {
-                                           std::string system = "You answer in two or three "
-                                                                "sentences.";
+                                           std::string system =
+                                               "You answer in two or three "
+                                               "sentences.";
                                            GenerateOptions generate = {.temperature = 0.7, .max_tokens = 256};
 
                                            void read(OptionReader& in) {
@@ -153,7 +154,7 @@ constexpr std::string_view kAgent =
           }  // namespace
 
           QUIRE_MAIN(program)
-)cpp";
+    )cpp";
 
 constexpr std::string_view kSearch = R"cpp(// NAME: a search. Writes several answers side by side, has the model judge each, and gives the best.
                                            //
@@ -166,8 +167,9 @@ constexpr std::string_view kSearch = R"cpp(// NAME: a search. Writes several ans
                                            using namespace quire;
 
                                            struct Options {
-                                             std::string prompt = "Think of a riddle about a "
-                                                                  "river, and write it down.";
+                                             std::string prompt =
+                                                 "Think of a riddle about a "
+                                                 "river, and write it down.";
                                              std::uint32_t n = 4;
                                              GenerateOptions generate = {.temperature = 0.9, .max_tokens = 80};
 
@@ -239,8 +241,9 @@ constexpr std::string_view kConstrained =
 
           Task<> program(Options options) {
             Context context = co_await Context::create();
-            context.system("Answer with one JSON object: the name, the age and the trade of the "
-                           "person.");
+            context.system(
+                "Answer with one JSON object: the name, the age and the trade of the "
+                "person.");
             context.user(options.text);
             options.generate.grammar = co_await Grammar::json_schema(context.model(), kSchema);
             const Generation answer = co_await context.generate(options.generate);
@@ -258,7 +261,7 @@ constexpr std::string_view kConstrained =
           }  // namespace
 
           QUIRE_MAIN(program)
-)cpp";
+    )cpp";
 
 constexpr std::string_view kReadme = R"(# NAME
 
