@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run_snippets.sh BUILD_FOLDER: runs the shell blocks of the documents that stand behind a line
 # <!-- runnable -->, each in a fresh copy of what it needs, with build/release meaning BUILD_FOLDER.
+# A block behind <!-- program NAME.cpp --> is the file NAME.cpp there.
 # Exit code 77 (skipped) where the default model is not there.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,7 +24,12 @@ ln -s "$build" "$work/checkout/build/release"
 count=0
 cd "$root"
 while IFS= read -r file; do
-  awk -v folder="$work" -v name="$(basename "$file" .md)" '
+  name=${file%.md}
+  awk -v folder="$work" -v name="${name//\//_}" '
+    /^<!-- program [a-z_]+\.cpp -->$/ { program = folder "/checkout/" $3; next }
+    /^```cpp$/ && program { printing = program; program = ""; next }
+    /^```$/ { printing = "" }
+    printing { print > printing }
     /^<!-- runnable -->$/ { wanted = 1; next }
     /^```sh$/ && wanted { inside = 1; wanted = 0; number += 1; next }
     /^```$/ { inside = 0 }
