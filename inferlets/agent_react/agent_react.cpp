@@ -1,19 +1,31 @@
-// agent_react: reasons, calls a tool, reads what came of it, and goes on until it can answer. All of
-// it is one context beside the model, so each step costs its own tokens only.
+// agent_react: thinks, acts and reads what it observes, step by step, until it can answer. A grammar
+// gives each step its form, so no model writes an action that cannot be read.
 #include "quire/quire.h"
 
 using namespace quire;
 
+constexpr const char* kStep = R"lark(
+start: "Thought: " TEXT "\n" ("Action: calculator[" /[-+*\/(). 0-9]{1,100}/ "]" | "Answer: " TEXT)
+TEXT: /[^\n]{4,240}/)lark";
+constexpr std::string_view kAction = "\nAction: calculator[";
+constexpr int kStepCountMax = 8;
+
+// An example, because small models do what they see rather than what they are told.
+constexpr const char* kExample[] = {
+    "Answer in steps, and compute nothing yourself. What are 12 boxes of 5 eggs, if 7 broke?",
+    "Thought: First I compute the eggs in the boxes.\nAction: calculator[12 * 5]",
+    "12 * 5 = 60",
+    "Thought: Then I take away those that broke.\nAction: calculator[60 - 7]",
+    "60 - 7 = 53",
+    "Thought: All is computed.\nAnswer: There are 53 eggs.",
+};
+
 struct Options {
   PromptOption prompt{"Multiply 17 by 23 and add 4. Then divide the result by 5. What comes out?"};
-  std::string system =
-      "You answer questions step by step. Call the calculator for every calculation, one call at a "
-      "time, and read its result before you go on. Then answer in one sentence.";
-  GenerateOptions generate = {.max_tokens = 512};
+  GenerateOptions generate = {.max_tokens = 256};
 
   void read(OptionReader& in) {
     prompt.read(in);
-    in.text("system", system, "Instructions to the model");
     in.generation(generate);
   }
 };
@@ -21,51 +33,40 @@ struct Options {
 // The value of what stands at `at`: a sum on level 0, a product on 1, a number or brackets on 2.
 double value_at(const char*& at, int level = 0) {
   at += std::strspn(at, " ");
-  if (level == 2 && *at == '(') {
-    const double value = value_at(++at);
-    return *at == ')' ? ++at, value : std::nan("");
-  }
-  if (level == 2) return std::strtod(at, const_cast<char**>(&at));
-  double value = value_at(at, level + 1);
+  if (level == 2 && *at != '(') return std::strtod(at, const_cast<char**>(&at));
+  double value = level == 2 ? value_at(++at) : value_at(at, level + 1);
+  if (level == 2) return *at == ')' ? ++at, value : std::nan("");
   while (*(at += std::strspn(at, " ")) != '\0' && std::strchr(level == 0 ? "+-" : "*/", *at)) {
     const char sign = *at;
     const double other = value_at(++at, level + 1);
-    value = sign == '+'   ? value + other
-            : sign == '-' ? value - other
-            : sign == '*' ? value * other
-                          : value / other;
+    if (level == 0) value += sign == '+' ? other : -other;
+    if (level == 1) value = sign == '*' ? value * other : value / other;
   }
   return value;
 }
 
-Task<std::string> calculate(Json arguments) {
-  const char* at = arguments.text("expression").c_str();
+std::string observed(const std::string& expression) {
+  const char* at = expression.c_str();
   const double value = value_at(at);
-  if (*at == '\0' && std::isfinite(value)) co_return json_number(value);
-  co_await fail(ErrorCode::InvalidArgument, "not an expression of numbers, + - * / and brackets");
-}
-
-Task<std::string> fetch(Json arguments) {
-  co_return (co_await http::get(arguments.text("url"))).body;
-}
-
-void report(const ToolRun& run) {
-  const std::string result = run.result.ok() ? run.result.value() : run.result.error().text();
-  runtime::log(LogLevel::Info, run.call.name + run.call.arguments.str() + " -> " + result);
+  if (*at == '\0' && std::isfinite(value)) return expression + " = " + json_number(value);
+  return "error: " + expression + " is not an expression of numbers, + - * / and brackets";
 }
 
 Task<> program(Options options) {
-  const Tool calculator{
-      "calculator", "Computes an expression such as (2 + 3) * 4.",
-      R"({"properties": {"expression": {"type": "string"}}, "required": ["expression"]})",
-      calculate};
-  const Tool web{"fetch", "Gets the page at a URL.",
-                 R"({"properties": {"url": {"type": "string"}}, "required": ["url"]})", fetch};
   Context context = co_await Context::create();
-  context.system(options.system);
-  const Tools tools = co_await Tools::offer(context, {calculator, web}, {.observe = report});
+  options.generate.grammar = co_await Grammar::lark(context.model(), kStep);
+  for (int i = 0; i < 6; ++i) context.add(i % 2 == 0 ? "user" : "assistant", kExample[i]);
   context.user(co_await options.prompt.text());
-  co_await tools.answer(context, options.generate, session::send);
+  for (int i = 0; i < kStepCountMax; ++i) {
+    const Generation step = co_await context.generate(options.generate).stream(session::send);
+    if (step.finish_reason == FinishReason::Length) break;
+    const std::size_t action = step.text.find(kAction);
+    if (action == std::string::npos) co_return;  // It is the answer.
+    const std::size_t input = action + kAction.size();
+    context.user(observed(step.text.substr(input, step.text.size() - 1 - input)));
+    co_await session::send("\n" + context.messages().back().content + "\n");
+  }
+  co_await fail(ErrorCode::OutOfRange, "no answer within --max-tokens and 8 steps");
 }
 
 QUIRE_MAIN(program)
