@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Makes libquickjs.a for programs (wasm32): QuickJS-ng (MIT), whose C sources are in the crate
+# rquickjs-sys. Once per machine, into $QUIRE_CACHE/quickjs-VERSION (else ~/.cache/quire); prints that
+# folder as its last line. It holds libquickjs.a, include/ and LICENSE. inferlets/agent_codeact needs
+# it, and is left out of a build where it is missing.
+set -euo pipefail
+
+readonly version=0.14.0
+readonly sha256=cee271d0eeba64f0915b846cb7ae02e16faf3dfdffdca91731101d9d30fe3423
+folder=${QUIRE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/quire}/quickjs-$version
+
+mkdir -p "$(dirname "$folder")"
+exec 9>"$folder.lock"
+flock 9
+if [ -e "$folder/complete" ]; then
+  echo "$folder"
+  exit 0
+fi
+
+for tool in cargo clang-22 llvm-ar-22; do
+  command -v "$tool" >/dev/null || { echo "quickjs: needs $tool" >&2; exit 1; }
+done
+work=$(mktemp -d "$folder.part.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+echo "quickjs: fetching rquickjs-sys $version ..." >&2
+mkdir "$work/fetch" "$work/fetch/src"
+touch "$work/fetch/src/lib.rs"
+cat >"$work/fetch/Cargo.toml" <<END
+[package]
+name = "fetch"
+version = "0.0.0"
+[dependencies]
+rquickjs-sys = "=$version"
+END
+(cd "$work/fetch" && cargo vendor --quiet >/dev/null)
+crate=$work/fetch/vendor/rquickjs-sys
+grep -q "\"package\":\"$sha256\"" "$crate/.cargo-checksum.json" || {
+  echo "quickjs: rquickjs-sys $version is not the one that is expected: $(grep -o '"package":"[^"]*"' "$crate/.cargo-checksum.json")" >&2
+  exit 1
+}
+
+# Under WASI QuickJS does not watch its stack. The host does, but ends the program, and not its
+# JavaScript alone; so let QuickJS watch it too. It measures the stack in the program's memory, where
+# a parser of nested text needs none: each function that looks takes 1 KiB there, so that the limit
+# of the program counts calls.
+source=$crate/quickjs/quickjs.c
+sed -i -e '/^static void update_stack_limit/,/^}/ s/^#if defined(__wasi__)$/#if 0/' \
+  -e '/^static inline uintptr_t js_get_stack_pointer/,/^}/ s/return (uintptr_t)__builtin_frame_address(0);/volatile char here[1024]; here[0] = 0; return (uintptr_t)here;/' \
+  -e 's/^static inline uintptr_t js_get_stack_pointer/__attribute__((always_inline)) &/' \
+  -e 's/^static inline bool js_check_stack_overflow(JSRuntime \*rt, size_t alloca_size)$/__attribute__((always_inline)) &/' "$source"
+if [ "$(grep -c -e 'volatile char here\[1024\]' -e '^__attribute__((always_inline)) static' "$source")" != 3 ] ||
+  sed -n '/^static void update_stack_limit/,/^}/p' "$source" | grep -q __wasi__; then
+  echo "quickjs: the stack checks in quickjs.c are not as expected" >&2
+  exit 1
+fi
+echo "quickjs: compiling (about a minute) ..." >&2
+mkdir -p "$work/done/include"
+for source in quickjs libregexp libunicode dtoa; do
+  clang-22 --target=wasm32-wasi -std=gnu11 -Oz -DNDEBUG -D_GNU_SOURCE -D_WASI_EMULATED_SIGNAL \
+    -ffunction-sections -fdata-sections -w -c "$crate/quickjs/$source.c" -o "$work/$source.o"
+done
+llvm-ar-22 rcs "$work/done/libquickjs.a" "$work"/*.o
+cp "$crate/quickjs/quickjs.h" "$work/done/include/"
+cp "$crate/quickjs/LICENSE" "$work/done/"
+touch "$work/done/complete"
+rm -rf "$folder"
+mv "$work/done" "$folder"
+echo "$folder"
