@@ -32,9 +32,9 @@ function(quire_check_guest_compiler)
   set(QUIRE_GUEST_COMPILER_CHECKED ${QUIRE_GUEST_COMPILER} CACHE INTERNAL "links for wasm32-wasi")
 endfunction()
 
-# Adds the commands that make the module `wasm` of SOURCE; `object` lies between.
+# Adds the commands that make the module `wasm` of SOURCE; `object` lies between. LIBRARIES are linked.
 function(quire_guest_module SOURCE object wasm)
-  cmake_parse_arguments(ARG "" "" "OPTIONS;NEEDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "OPTIONS;NEEDS;LIBRARIES" ${ARGN})
   get_filename_component(name ${SOURCE} NAME_WE)
   add_custom_command(OUTPUT ${object}
     COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS}
@@ -48,16 +48,46 @@ function(quire_guest_module SOURCE object wasm)
   endif()
   add_custom_command(OUTPUT ${wasm}
     COMMAND ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS} -mexec-model=reactor -Wl,--strip-debug ${object}
-            -o ${wasm}
+            ${ARG_LIBRARIES} -o ${wasm}
     ${finish}
     DEPENDS ${object} VERBATIM COMMENT "Linking ${name}.wasm")
 endfunction()
 
+# QuickJS for programs, which tools/build_quickjs.sh makes; empty where it is missing.
+function(quire_find_quickjs folder)
+  file(STRINGS ${CMAKE_SOURCE_DIR}/tools/build_quickjs.sh line REGEX "^readonly version=")
+  string(REPLACE "readonly version=" "" version ${line})
+  set(cache $ENV{HOME}/.cache)
+  if(DEFINED ENV{XDG_CACHE_HOME})
+    set(cache $ENV{XDG_CACHE_HOME})
+  endif()
+  set(found ${cache}/quire/quickjs-${version})
+  if(DEFINED ENV{QUIRE_CACHE})
+    set(found $ENV{QUIRE_CACHE}/quickjs-${version})
+  endif()
+  if(NOT EXISTS ${found}/complete)
+    set(found "")
+  endif()
+  set(${folder} "${found}" PARENT_SCOPE)
+endfunction()
+
 function(quire_inferlet SOURCE)
   get_filename_component(name ${SOURCE} NAME_WE)
+  set(options "")
+  set(libraries "")
+  if(name STREQUAL agent_codeact)
+    quire_find_quickjs(quickjs)
+    if(NOT quickjs)
+      message(STATUS "agent_codeact is left out: run tools/build_quickjs.sh, then configure again")
+      return()
+    endif()
+    set(options -isystem ${quickjs}/include)
+    set(libraries ${quickjs}/libquickjs.a -lwasi-emulated-signal)
+  endif()
   set(folder ${CMAKE_BINARY_DIR}/inferlets)
   quire_guest_module(${SOURCE} ${folder}/objects/${name}.o ${folder}/${name}.wasm
-    OPTIONS -Wpedantic -Wshadow -Werror -Wno-gnu-statement-expression-from-macro-expansion)
+    OPTIONS -Wpedantic -Wshadow -Werror -Wno-gnu-statement-expression-from-macro-expansion ${options}
+    LIBRARIES ${libraries})
   set_property(GLOBAL APPEND PROPERTY QUIRE_INFERLETS ${folder}/${name}.wasm)
 endfunction()
 
