@@ -17,7 +17,8 @@ if [ -e "$folder/complete" ]; then
   exit 0
 fi
 
-for tool in cargo clang-22 llvm-ar-22; do
+cargo=${CARGO:-$(command -v cargo || echo "${CARGO_HOME:-$HOME/.cargo}/bin/cargo")}
+for tool in "$cargo" clang-22 llvm-ar-22; do
   command -v "$tool" >/dev/null || { echo "quickjs: needs $tool" >&2; exit 1; }
 done
 work=$(mktemp -d "$folder.part.XXXXXX")
@@ -33,7 +34,7 @@ version = "0.0.0"
 [dependencies]
 rquickjs-sys = "=$version"
 END
-(cd "$work/fetch" && cargo vendor --quiet >/dev/null)
+(cd "$work/fetch" && "$cargo" vendor --quiet >/dev/null)
 crate=$work/fetch/vendor/rquickjs-sys
 grep -q "\"package\":\"$sha256\"" "$crate/.cargo-checksum.json" || {
   echo "quickjs: rquickjs-sys $version is not the one that is expected: $(grep -o '"package":"[^"]*"' "$crate/.cargo-checksum.json")" >&2

@@ -60,6 +60,9 @@ packages() {
 engines() {
   step engines "engines/: wasmtime, tokenizers, templates (the first time: 3 to 6 minutes)" \
     tools/build_engines.sh
+  # Of one program alone: a machine that cannot fetch it has the others.
+  (step quickjs "QuickJS, for agent_codeact (the first time: a minute)" tools/build_quickjs.sh) ||
+    echo "quickjs    going on without: the program agent_codeact is left out"
 }
 
 model() {
