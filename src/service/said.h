@@ -51,10 +51,19 @@ struct DroppedFile {
   std::uint64_t file = 0;
 };
 
+// A part of the response to the HTTP request that launched the instance: one head, parts of the
+// body, one end.
+enum class ResponsePartKind : std::uint8_t { Head, Bytes, End };
+struct ResponsePart {
+  ResponsePartKind kind = ResponsePartKind::Head;
+  std::uint32_t status = 0;  // Of a head.
+  std::string_view bytes;    // Of a head its lines "name: value\n", of Bytes a part of the body.
+};
+
 struct Ended {
   const End& end;
 };
 
-using Said = std::variant<Message, LogLine, SentPart, DroppedFile, Ended>;
+using Said = std::variant<Message, LogLine, SentPart, DroppedFile, ResponsePart, Ended>;
 
 }  // namespace quire::service

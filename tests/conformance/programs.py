@@ -45,6 +45,7 @@ def runs(folder, port, closed_port):
     yield "net", [], ["denied"], "", TINY
     yield "output", [], [], "", TINY
     yield "runtime", [], ["one"], "", TINY
+    yield "serve", [], [], "", TINY
     yield "session", ["--send-file", str(file)], ["client"], "a line\n", TINY
     yield "store", store, ["store"], "", TINY
     yield "store", [], [], "", TINY

@@ -16,6 +16,7 @@ REFUSED = {
     r"(adapter|input-image)\..*": "not-supported",
     r"net\.http-(get|post|request)": "permission-denied",
     r"net\.(write-body|finish-body|response-head|read-body)": "not-found",
+    r"serve\..*": "not-supported",  # No HTTP request launched the program.
     r"session\.(receive|read)-file": "unavailable",
     r"messaging\.next-message": "timeout",
     r"tokenize\.(apply-chat-template|tokenize-chat)": "not-supported",  # The tiny model has no template.

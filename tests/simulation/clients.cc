@@ -151,6 +151,8 @@ void DirectClient::hear(InstanceId instance, const service::DroppedFile&) {
   town_.trace.note({"client", number_}, "file", static_cast<std::int64_t>(instance), "");
 }
 
+void DirectClient::hear(InstanceId, const service::ResponsePart&) {}
+
 void DirectClient::hear(InstanceId instance, const service::Ended& said) {
   const service::End& end = said.end;
   town_.trace.note({"client", number_}, "ended", static_cast<std::int64_t>(instance), end.message);

@@ -43,6 +43,7 @@ class DirectClient final : public service::Listener {
   void hear(lifecycle::InstanceId instance, const service::LogLine& said);
   void hear(lifecycle::InstanceId instance, const service::SentPart& said);
   void hear(lifecycle::InstanceId instance, const service::DroppedFile& said);
+  void hear(lifecycle::InstanceId, const service::ResponsePart&);
   void hear(lifecycle::InstanceId instance, const service::Ended& said);
   void launch();
   void send_file(lifecycle::InstanceId to);

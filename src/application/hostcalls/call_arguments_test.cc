@@ -30,7 +30,12 @@ class WildGuest {
  public:
   explicit WildGuest(std::uint64_t seed)
       : random_(seed),
-        state_(parts_, GuestIdentity{control::InstanceId{1}, {}, {"argument"}, limits(), {}}),
+        state_(parts_, GuestIdentity{.instance = control::InstanceId{1},
+                                     .tenant = {},
+                                     .arguments = {"argument"},
+                                     .limits = limits(),
+                                     .control_limits = {},
+                                     .request = request(seed)}),
         memory_(kMemoryBytes + 2 * kMarginBytes, kCanary) {
     random_.fill(std::span(memory_).subspan(kMarginBytes, kMemoryBytes));
     http_.respond("http://a.example:80/", {.after_ns = 2000, .body = {{0, "one"}, {3000, "two"}}});
@@ -46,7 +51,7 @@ class WildGuest {
         arguments.push_back(letter == 'F' ? number() : argument(letter == 'I'));
       }
       call(function, arguments);
-    } else if (random_.next() % 64 == 0) {
+    } else if (std::exchange(is_new_, false) || random_.next() % 64 == 0) {
       tell_a_story();
     } else {
       tame_call();
@@ -67,6 +72,10 @@ class WildGuest {
     if (random_.next() % 64 == 0) clock_.advance_ns(random_.next() % 10'000);
     while (random_.next() % 4 != 0 && !state_.outbox.empty()) state_.said_taken();
     if (random_.next() % 16 == 0) push_file_part();
+    if (random_.next() % 16 == 0 && state_.served.is_served() && state_.served.wants_part()) {
+      state_.served.push("part", random_.next() % 64 == 0);
+    }
+    if (random_.next() % 4096 == 0 && state_.served.is_served()) state_.served.client_gone();
   }
 
   std::set<std::string> succeeded;  // Calls that did what they are for at least once.
@@ -89,6 +98,12 @@ class WildGuest {
     return limits;
   }
 
+  // A request launched an eighth of the guests; the others have a session.
+  static std::optional<RequestHead> request(std::uint64_t seed) {
+    if (seed / 8 % 8 != 0) return std::nullopt;  // A share of the seeds has one remainder of 8.
+    return RequestHead{"POST", "/", "x-request-id: r1\n", seed % 64 == 0};
+  }
+
   // The client sends files of three bytes, a byte at a time, and gives some of them up.
   void push_file_part() {
     const bool is_new = file_offset_ == 0 || random_.next() % 8 == 0;
@@ -96,6 +111,8 @@ class WildGuest {
     const Result<void> pushed = state_.files.push({"a.txt", "text/plain", 3, offset, "x"});
     file_offset_ = pushed.ok() ? (offset + 1) % 3 : 0;
   }
+
+  bool is_new_ = true;  // One that has used nothing up tells a whole story at once.
 
   std::int64_t argument(bool wide) {
     static constexpr std::int64_t kEdges[] = {0,
@@ -274,6 +291,7 @@ class WildGuest {
          {queue_, kEmbedTwice, 2, rule_, kMatchers, 1, kTokenMask, 4, kRandoms, 2, 3}},
         {"draw", "verify", {context_, rule_, kMatchers, 1, 0, 0, kTokens, 4, kRandoms, 5, 2, 3}},
         {"draw", "verify", {context_, rule_, 0, 0, 0, 0, kTokens, 1, kRandoms, 2, 0, 0}},
+        {"draw", "generate", {context_, rule_, 0, 0, 7, 3, kTokens, 1, 2, 0}},
         {"draw", "generate", {context_, rule_, kMatchers, 1, 7, 3, kTokens, 1, 2, 0}},
         {"draw", "next-draws", {generation_, 2}},
         {"draw", "stop-generation", {generation_}},
@@ -335,6 +353,11 @@ class WildGuest {
         {"session", "read-file", {read(kFileRecord)}},
         {"future", "drop", {file_}},
         {"future", "drop", {read(kFileRecord)}},
+        {"serve", "request-head", {kBuffer, 1024}},
+        {"serve", "read-request", {}},
+        {"serve", "respond", {200, kHeaders, kHeaderText.size(), 1}},
+        {"serve", "write-response", {kText, 16}},
+        {"serve", "finish-response", {}},
         {"net", "http-get", {kUrl, kUrlText.size(), kHeaders, kHeaderText.size()}},
         {"net", "http-post", {kUrl, kUrlText.size(), kHeaders, kHeaderText.size(), kText, 16}},
         {"net",
@@ -352,6 +375,8 @@ class WildGuest {
   void tame_call() {
     const std::vector<Tame> calls = tame_calls();
     const Tame& tame = calls[random_.next() % calls.size()];
+    // Without a request there is nothing to serve.
+    if (std::string_view(tame.interface) == "serve" && !state_.served.is_served()) return;
     std::vector<std::int64_t> arguments = tame.arguments;
     if (!arguments.empty() && random_.next() % 4 == 0) {
       arguments[random_.next() % arguments.size()] = argument(false);
@@ -365,14 +390,17 @@ class WildGuest {
                                                        "append",     "create-rule",    "generate",
                                                        "next-draws", "stop-generation"};
     static constexpr std::string_view kDraws[] = {
-        "get-model",      "create-queue",  "create",         "append",    "create-rule",
-        "generate",       "next-draws",    "alloc-emb",      "embed-txt", "create-matcher",
-        "token-mask",     "accept-tokens", "fork-matcher",   "roll-back", "forced-tokens",
-        "get-next-dists", "draw-tokens",   "compile-grammar"};
+        "get-model",      "create-queue",  "create",       "append",     "create-rule",
+        "generate",       "next-draws",    "alloc-emb",    "embed-txt",  "create-matcher",
+        "token-mask",     "accept-tokens", "fork-matcher", "roll-back",  "forced-tokens",
+        "get-next-dists", "draw-tokens",   "generate",     "next-draws", "stop-generation",
+        "compile-grammar"};
     static constexpr std::string_view kForward[] = {
         "get-model", "create-queue",  "alloc-kvpage", "alloc-emb",   "embed-txt",
         "forward",   "get-next-dist", "get-logits",   "get-logprobs"};
-    const std::span<const std::string_view> stories[] = {kGeneration, kForward, kDraws};
+    static constexpr std::string_view kResponse[] = {"request-head", "read-request", "respond",
+                                                     "write-response", "finish-response"};
+    const std::span<const std::string_view> stories[] = {kGeneration, kForward, kDraws, kResponse};
     for (const std::string_view name : stories[random_.next() % std::size(stories)]) {
       const std::vector<Tame> calls = tame_calls();
       const auto tame = std::find_if(calls.begin(), calls.end(),
@@ -597,7 +625,7 @@ TEST(CallArguments, NoCallBreaksAnythingWhateverItIsGiven) {
   for (const std::uint64_t seed : seeds) {
     SCOPED_TRACE(seed);
     WildGuest guest(seed);
-    for (int i = 0; i < 8'000; ++i) {
+    for (int i = 0; i < 12'000; ++i) {
       guest.step();
       if (i % 64 == 0) guest.check();
       if (testing::Test::HasFatalFailure()) return;

@@ -46,8 +46,10 @@ enum class FuturePurpose : std::uint8_t {
   WriteFile,
   ReceiveFile,
   ReadFile,
-  Tokens,  // Of a generation: the next ones,
-  Stop,    // and its end.
+  ReadRequest,    // Of the request that launched the instance,
+  WriteResponse,  // and its response.
+  Tokens,         // Of a generation: the next ones,
+  Stop,           // and its end.
   HttpWhole,
   HttpHead,
   HttpRead,
@@ -60,6 +62,9 @@ inline bool is_known_to_guest(FuturePurpose purpose) {
 }
 inline bool is_file(FuturePurpose purpose) {
   return purpose >= FuturePurpose::WriteFile && purpose <= FuturePurpose::ReadFile;
+}
+inline bool is_served(FuturePurpose purpose) {
+  return purpose == FuturePurpose::ReadRequest || purpose == FuturePurpose::WriteResponse;
 }
 inline bool is_http(FuturePurpose purpose) {
   return purpose >= FuturePurpose::HttpWhole && purpose <= FuturePurpose::HttpWrite;

@@ -35,6 +35,8 @@ struct GuestLimits {
   std::uint32_t file_count_max = 64;               // Handles; and files the guest has not received.
   std::uint64_t file_outbox_bytes_max = 4u << 20;  // Parts the client has not taken.
   std::uint64_t file_inbox_bytes_max = 4u << 20;   // Parts the guest has not read.
+  std::uint64_t request_inbox_bytes_max = 256u << 10;    // Of a request's body, not read.
+  std::uint64_t response_outbox_bytes_max = 256u << 10;  // Of a response, not taken.
   std::uint32_t subscription_count_max = 256;
   std::uint32_t child_handle_count_max = 1024;     // Of children that run and that ended.
   std::uint32_t mailbox_message_count_max = 1024;  // Of all subscriptions, not received.

@@ -19,8 +19,10 @@ GuestState::GuestState(const HostParts& parts, GuestIdentity who)
       mailbox(parts.broker, identity.instance, identity.tenant, identity.limits, handles, futures),
       children(parts.launcher, identity.instance, identity.limits, handles, futures),
       files(identity.limits, output, outbox, handles, futures),
+      served(identity.request, identity.limits, output, outbox, futures),
       pending_bytes_max_{.own = identity.limits.pending_bytes_max} {
   mailbox.join();
+  if (served.is_served()) close_input();  // Nothing comes but the request.
   const control::InstanceLimits& control = identity.control_limits;
   handles.set_limit(HandleKind::Future, identity.limits.future_count_max);
   handles.set_limit(HandleKind::Queue, control.queue_count_max);
@@ -338,6 +340,7 @@ void GuestState::drop_untaken() {
   futures.drop_results();
   session.drop_inbox();
   files.drop_inbox();
+  served.drop_inbox();
   children.drop_messages();
 }
 
@@ -357,6 +360,8 @@ void GuestState::end_future(FutureRecord& record) {
     children.future_dropped(record);
   } else if (is_file(record.purpose)) {
     files.future_dropped(record);
+  } else if (is_served(record.purpose)) {
+    served.future_dropped(record);
   } else if (record.purpose == FuturePurpose::Tokens) {
     generations.reader_dropped(record);
   } else if (record.purpose == FuturePurpose::Stop) {
@@ -384,14 +389,18 @@ std::optional<service::Said> GuestState::next_said() const {
   if (const auto* line = std::get_if<Outbox::Line>(&item)) {
     return service::LogLine{line->source, line->level, line->text};
   }
-  return files.shown(std::get<Outbox::Part>(item));
+  if (const auto* part = std::get_if<Outbox::Part>(&item)) return files.shown(*part);
+  const auto& response = std::get<Outbox::Response>(item);
+  return service::ResponsePart{response.kind, response.status, response.bytes};
 }
 
 void GuestState::said_taken() {
   const auto* part = std::get_if<Outbox::Part>(&outbox.front());
   const std::uint32_t file = part == nullptr ? 0 : part->file;  // They count from 1.
+  const bool is_response = std::holds_alternative<Outbox::Response>(outbox.front());
   outbox.pop();
   if (file != 0) files.part_taken(file);
+  if (is_response) served.part_taken();
 }
 
 void GuestState::verify() const {
@@ -405,6 +414,7 @@ void GuestState::verify() const {
   mailbox.verify();
   children.verify();
   files.verify();
+  served.verify();
   QUIRE_CHECK(contexts.size() ==
                   handles.count(HandleKind::Context) + handles.count(HandleKind::ReservedContext),
               "G1");

@@ -31,6 +31,7 @@
 #include "application/hostcalls/mailbox.h"
 #include "application/hostcalls/outbox.h"
 #include "application/hostcalls/output_meter.h"
+#include "application/hostcalls/served_request.h"
 #include "application/hostcalls/session_box.h"
 #include "application/hostcalls/tenant_gauge.h"
 #include "base/clock.h"
@@ -60,7 +61,8 @@ struct GuestIdentity {
   std::vector<std::string> arguments;
   GuestLimits limits;
   control::InstanceLimits control_limits;
-  TenantGauge* tenant_gauge = nullptr;  // Null: nobody counts for the tenant.
+  TenantGauge* tenant_gauge = nullptr;      // Null: nobody counts for the tenant.
+  std::optional<RequestHead> request = {};  // The HTTP request that launched the instance.
 };
 
 class GuestState {
@@ -139,6 +141,7 @@ class GuestState {
   Mailbox mailbox;
   ChildTable children;
   FileTable files;
+  ServedRequest served;
   LazyDeque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
   std::unordered_map<std::uint32_t, ContextRecord> contexts;
   std::string last_error;

@@ -38,11 +38,14 @@ class HostCalls : public testing::Test {
  protected:
   void SetUp() override { restart({}, {}); }
 
-  void restart(const GuestLimits& limits, const control::InstanceLimits& control_limits) {
-    state = std::make_unique<GuestState>(
-        parts,
-        GuestIdentity{
-            control::InstanceId{9}, control::TenantId{1}, {"one", "two"}, limits, control_limits});
+  void restart(const GuestLimits& limits, const control::InstanceLimits& control_limits,
+               std::optional<RequestHead> request = std::nullopt) {
+    state = std::make_unique<GuestState>(parts, GuestIdentity{.instance = control::InstanceId{9},
+                                                              .tenant = control::TenantId{1},
+                                                              .arguments = {"one", "two"},
+                                                              .limits = limits,
+                                                              .control_limits = control_limits,
+                                                              .request = std::move(request)});
     host = std::make_unique<sandbox::FakeHost>(host_functions(), state.get(), 1u << 16);
     model = call("models", "get-model", {0, 0});
     queue = call("queue", "create-queue", {model, 1});

@@ -1,5 +1,7 @@
 #include "application/hostcalls/outbox.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace quire::hostcalls {
@@ -12,9 +14,17 @@ void Outbox::count(const Item& item, bool is_new) {
   } else if (const auto* line = std::get_if<Line>(&item)) {
     change(line_count_, std::size_t{1});
     change(line_bytes_, kLineBytes + line->text.size());
+  } else if (const auto* part = std::get_if<Part>(&item)) {
+    change(part_bytes_, kPartBytes + part->bytes.size());
   } else {
-    change(part_bytes_, kPartBytes + std::get<Part>(item).bytes.size());
+    change(response_bytes_, kPartBytes + std::get<Response>(item).bytes.size());
   }
+}
+
+void Outbox::drop_response() {
+  const auto is_response = [](const Item& item) { return std::holds_alternative<Response>(item); };
+  items_.erase(std::remove_if(items_.begin(), items_.end(), is_response), items_.end());
+  response_bytes_ = 0;
 }
 
 void Outbox::verify() const {
@@ -23,6 +33,7 @@ void Outbox::verify() const {
   QUIRE_CHECK(sums.message_count_ == message_count_ && sums.message_bytes_ == message_bytes_, "B1");
   QUIRE_CHECK(sums.line_count_ == line_count_ && sums.line_bytes_ == line_bytes_, "B1");
   QUIRE_CHECK(sums.part_bytes_ == part_bytes_, "B1");
+  QUIRE_CHECK(sums.response_bytes_ == response_bytes_, "B1");
 }
 
 }  // namespace quire::hostcalls

@@ -1,9 +1,9 @@
 #pragma once
-// Outbox holds what one instance said and its client has not taken: messages, log lines and parts of
-// files, in the order in which the program said them.
+// Outbox holds what one instance said and its client has not taken: messages, log lines, parts of
+// files and of a response, in the order in which the program said them.
 //
-// Owns     the texts, and how many bytes of each kind wait. SessionBox and FileTable put items in
-//          and check their limits first.
+// Owns     the texts, and how many bytes of each kind wait. SessionBox, FileTable and ServedRequest
+//          put items in and check their limits first.
 // Thread   engine thread only.
 //
 // Invariants, all checked by verify():
@@ -22,7 +22,7 @@ namespace quire::hostcalls {
 class Outbox {
  public:
   static constexpr std::uint64_t kLineBytes = 64;   // What a line costs besides its text,
-  static constexpr std::uint64_t kPartBytes = 256;  // and a part of a file besides its bytes.
+  static constexpr std::uint64_t kPartBytes = 256;  // a part of a file or response its bytes.
 
   struct Message {
     std::string bytes;
@@ -39,7 +39,12 @@ class Outbox {
     std::string bytes;
     bool is_dropped = false;  // No more parts of the file come.
   };
-  using Item = std::variant<Message, Line, Part>;
+  struct Response {
+    service::ResponsePartKind kind = service::ResponsePartKind::Head;
+    std::uint32_t status = 0;
+    std::string bytes;
+  };
+  using Item = std::variant<Message, Line, Part, Response>;
 
   void push(Item item) {
     count(item, true);
@@ -51,6 +56,8 @@ class Outbox {
     count(items_.front(), false);
     items_.pop_front();
   }
+  // Nobody will take the response.
+  void drop_response();
   const LazyDeque<Item>& items() const { return items_; }
 
   std::size_t message_count() const { return message_count_; }
@@ -58,6 +65,7 @@ class Outbox {
   std::size_t line_count() const { return line_count_; }
   std::uint64_t line_bytes() const { return line_bytes_; }
   std::uint64_t part_bytes() const { return part_bytes_; }
+  std::uint64_t response_bytes() const { return response_bytes_; }
   void verify() const;
 
  private:
@@ -69,6 +77,7 @@ class Outbox {
   std::size_t line_count_ = 0;
   std::uint64_t line_bytes_ = 0;
   std::uint64_t part_bytes_ = 0;
+  std::uint64_t response_bytes_ = 0;
 };
 
 }  // namespace quire::hostcalls

@@ -7,7 +7,16 @@
 namespace quire::hostcalls {
 namespace {
 
+// What answers a request has no other client.
+Result<void> check_client(const HostCall& call) {
+  if (!call.guest.served.is_served()) return {};
+  return Error(ErrorCode::NotSupported,
+               "an HTTP request launched this instance, whose client takes its response alone: "
+               "serve.respond begins it");
+}
+
 Result<void> check_file_client(const HostCall& call) {
+  TRY(check_client(call));
   if (call.guest.identity.limits.has_file_client) return {};
   return Error(ErrorCode::NotSupported,
                "the client of this instance is the program that launched it, which takes messages "
@@ -31,6 +40,7 @@ Result<std::int32_t> returned(Result<GuestHandle> handle) {
 }  // namespace
 
 Result<std::int32_t> session_send(HostCall& call, GuestList<std::uint8_t> message) {
+  TRY(check_client(call));
   TRY(check_text_bytes(call, message.count, "message"));
   std::string bytes = TRY(call.memory.read_bytes(message, "message"));
   TRY(call.guest.session.send(std::move(bytes)));

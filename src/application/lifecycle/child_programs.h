@@ -87,6 +87,10 @@ class ChildPrograms final : public hostcalls::Launcher, public Listener {
   // Calls of a child refuse files, since has_file_client is false.
   bool hear(const Child&, InstanceRecord&, InstanceId, const service::SentPart&) { return true; }
   bool hear(const Child&, InstanceRecord&, InstanceId, const service::DroppedFile&) { return true; }
+  // No request launched a child.
+  bool hear(const Child&, InstanceRecord&, InstanceId, const service::ResponsePart&) {
+    return true;
+  }
   bool hear(const Child& child, InstanceRecord& parent, InstanceId id, const service::Ended& said);
   Budget left_of(const InstanceRecord& record) const;
   void give_back(Child& child, InstanceRecord& parent);

@@ -55,7 +55,8 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
   record->limits = request.limits;
   record->state = std::make_unique<hostcalls::GuestState>(
       host, hostcalls::GuestIdentity{record->id, record->tenant, std::move(request.arguments),
-                                     request.limits.guest, request.limits.control, &gauge});
+                                     request.limits.guest, request.limits.control, &gauge,
+                                     std::move(request.request)});
   const InstanceId id = record->id;
   if (record->limits.wall_ns_max > 0) {
     wall_ends.emplace(record->launched_ns + record->limits.wall_ns_max, id);
@@ -106,6 +107,32 @@ Result<void> InstanceManager::send_file_to(InstanceId id, service::FilePart part
 bool InstanceManager::has_file_room(InstanceId id) const {
   const InstanceRecord* record = implementation_->find(id);
   return record == nullptr || record->stage == Stage::Ended || record->state->files.has_room();
+}
+
+void InstanceManager::push_request_body(InstanceId id, std::string part, bool is_last) {
+  InstanceRecord* record = implementation_->find(id);
+  if (record == nullptr || record->stage == Stage::Ended) return;
+  record->state->served.push(std::move(part), is_last);
+  implementation_->wake_if_over(*record);
+}
+
+bool InstanceManager::wants_request_body(InstanceId id) const {
+  const InstanceRecord* record = implementation_->find(id);
+  return record != nullptr && record->stage != Stage::Ended && record->state->served.wants_part();
+}
+
+bool InstanceManager::request_client_gone(InstanceId id) {
+  InstanceRecord* record = implementation_->find(id);
+  if (record == nullptr || record->stage == Stage::Ended) return false;
+  hostcalls::ServedRequest& served = record->state->served;
+  const bool goes_on = served.outlives_client();
+  served.client_gone();
+  if (goes_on) {
+    implementation_->wake_if_over(*record);
+  } else {
+    implementation_->kill(*record, "the client of its request is gone");
+  }
+  return goes_on;
 }
 
 Result<void> InstanceManager::close_input(InstanceId id) {

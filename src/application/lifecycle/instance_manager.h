@@ -97,6 +97,13 @@ class InstanceManager {
   Result<void> send_file_to(InstanceId instance, service::FilePart part);
   // Whether there is room for another part; also true of one that has ended.
   bool has_file_room(InstanceId instance) const;
+  // The next part of the body of the request that launched it; nothing happens if it has ended.
+  void push_request_body(InstanceId instance, std::string part, bool is_last);
+  // Whether it may have another part of the body.
+  bool wants_request_body(InstanceId instance) const;
+  // The client of its request is gone: it is killed, unless it asked to go on or has finished its
+  // response. True if it goes on.
+  bool request_client_gone(InstanceId instance);
   // No more messages: `receive` gives `unavailable` once the inbox is empty.
   Result<void> close_input(InstanceId instance);
   // Nobody is there to send: `receive` gives `unavailable` and `why` once the inbox is empty, until

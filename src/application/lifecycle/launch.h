@@ -1,11 +1,13 @@
 #pragma once
 // How the engine launches a program, and what it counts of an instance. Plain values.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "application/hostcalls/call_counts.h"
 #include "application/hostcalls/guest_limits.h"
+#include "application/hostcalls/served_request.h"
 #include "control/api/control_port.h"
 #include "control/api/types.h"
 #include "service/end.h"
@@ -52,6 +54,8 @@ struct LaunchRequest {
   // After the launch, the children of the program included; 0: none. Of the work of one tenant and
   // priority that with the earlier deadline goes first; nothing ends when it is over.
   std::uint64_t deadline_in_ns = 0;
+  // The HTTP request that the program answers; it has no session then.
+  std::optional<hostcalls::RequestHead> request = {};
   // Of a child, that of its family: its first run counts like theirs.
   RunHistory history = {};
 };

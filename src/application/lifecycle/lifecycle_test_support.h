@@ -33,6 +33,9 @@ class RecordingClient final : public Listener {
       order.push_back("part " + files.back().second);
     } else if (const auto* dropped = std::get_if<service::DroppedFile>(&said)) {
       order.push_back("dropped " + std::to_string(dropped->file));
+    } else if (const auto* response = std::get_if<service::ResponsePart>(&said)) {
+      order.push_back("response " + std::to_string(response->status) +
+                      std::string(response->bytes));
     } else {
       ends.push_back(std::get<service::Ended>(said).end);
       if (manager != nullptr) figures.push_back(manager->figures_at_end(instance));

@@ -109,7 +109,8 @@ bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
       mark_undelivered(record);  // The rest goes out in the next turn.
       return any;
     }
-    const bool is_part = std::holds_alternative<service::SentPart>(*said);
+    const bool is_part = std::holds_alternative<service::SentPart>(*said) ||
+                         std::holds_alternative<service::ResponsePart>(*said);
     if (!record.client->heard(record.id, *said)) return any;
     record.state->said_taken();
     if (is_part) wake_if_over(record);  // It may have waited for room for another.

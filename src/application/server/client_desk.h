@@ -100,6 +100,7 @@ class ClientDesk final : public service::Listener {
   void tell(Instance& instance, const service::LogLine& said);
   void tell(Instance& instance, const service::SentPart& said);
   void tell(Instance& instance, const service::DroppedFile& said);
+  void tell(Instance&, const service::ResponsePart&) {}  // No request launched the instance.
   void tell(Instance& instance, const service::Ended& said);
   void forget(Instance& instance);
   bool may_tell(Instance& instance);

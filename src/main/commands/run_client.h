@@ -69,6 +69,7 @@ class RunClient final : public service::Listener {
   void hear(std::size_t number, const service::LogLine& said);
   void hear(std::size_t number, const service::SentPart& said);
   void hear(std::size_t number, const service::DroppedFile& said);
+  void hear(std::size_t, const service::ResponsePart&) {}  // No request launched the program.
   void hear(std::size_t number, const service::Ended& said);
   void add_to_totals(const service::End& end);
   void tell_held(std::size_t number);

@@ -657,9 +657,46 @@ QUIRE_IMPORT("quire:core/runtime@1", "last-error")
 std::int32_t last_error(void* buffer, std::uint32_t capacity);
 }  // namespace runtime
 
+namespace serve {
+// The request without its body: u32 bytes of the method, u32 bytes of the target, u32 bytes of the
+// headers; then the method ("POST"), the target as the client sent it ("/x?y=1"), and the headers.
+// Each header is a line "name: value", ended by a line feed, with its name in lower case. The
+// header `x-request-id` is always there: the server makes one if the client sent none.
+// Returns the bytes; nothing is written if they are more than `capacity`.
+QUIRE_IMPORT("quire:core/serve@1", "request-head")
+std::int32_t request_head(void* buffer, std::uint32_t capacity);
+// The next part of the body, of 1 to 65,536 bytes; nothing at its end. One read at a time:
+// `quota-exceeded` while the read before was neither taken nor dropped. A part whose read is dropped
+// comes with the next read. `unavailable`: the client went before the body was whole, or the response
+// was finished. While the program does not read, the server makes the client wait.
+QUIRE_IMPORT("quire:core/serve@1", "read-request")
+std::int32_t read_request();
+// Begins the response. Status 200 to 599. Headers are lines as in the head of the request; at most
+// 64 KiB (`too-large`). A `content-length` says how many bytes will be written, and without one the
+// body is as long as what is written. `invalid-argument`: the status, a header, a header that the
+// server writes itself (connection, transfer-encoding, x-request-id and the like), or an unknown
+// flag. `already-exists`: the program has responded. Flag 1 (bit 0): the program goes on when the
+// client is gone.
+QUIRE_IMPORT("quire:core/serve@1", "respond")
+std::int32_t respond(std::uint32_t status, const std::uint8_t* headers, std::uint32_t headers_count, std::uint32_t flags);
+// The next part of the body, at most text_bytes_max. Ready, with nothing, once there is room for
+// another part. `invalid-argument`: before `respond`, or after `finish-response`. `out-of-range`:
+// more than `content-length`, or a body where the status (204, 304) has none. `quota-exceeded`:
+// response_outbox_bytes_max are not taken by the client and the program did not wait for the part
+// before, or all output is output_bytes_max. `unavailable`: the client is gone. The body of a
+// response to HEAD is counted and not sent.
+QUIRE_IMPORT("quire:core/serve@1", "write-response")
+std::int32_t write_response(const std::uint8_t* bytes, std::uint32_t bytes_count);
+// Ends the response. `invalid-argument`: before `respond`, or a second time. `out-of-range`: less
+// than `content-length` was written.
+QUIRE_IMPORT("quire:core/serve@1", "finish-response")
+std::int32_t finish_response();
+}  // namespace serve
+
 namespace session {
 // Sends one message to the client. `quota-exceeded` when the client has not taken enough of them, or
-// when messages, log and files together are output_bytes_max.
+// when messages, log and files together are output_bytes_max. `not-supported`, as for files: an HTTP
+// request launched the program, and its client takes a response alone (serve.respond).
 QUIRE_IMPORT("quire:core/session@1", "send")
 std::int32_t send(const std::uint8_t* message, std::uint32_t message_count);
 // One message of the client. Error `unavailable`: the client has ended its side, or is gone; the

@@ -26,6 +26,7 @@
 #include "quire/result.h"
 #include "quire/runtime.h"
 #include "quire/sampling.h"
+#include "quire/serve.h"
 #include "quire/share.h"
 #include "quire/stop.h"
 #include "quire/store.h"
