@@ -200,6 +200,31 @@ class FakeHost {
   std::function<HttpAnswer(const HttpAsked&)> serve;
   std::map<std::int32_t, HttpExchange> exchanges;
 
+  // The request that launched the program; without it no request did. Its body comes part by part.
+  struct HttpServed {
+    std::string method = "POST";
+    std::string target = "/";
+    std::string headers = "x-request-id: r1\n";
+    std::deque<std::string> parts = {};
+    bool is_body_open = false;  // Another part may come: a read waits for it.
+  };
+  struct HttpSaid {
+    std::uint32_t status = 0;  // 0: the program has not responded.
+    std::string headers;
+    std::uint32_t flags = 0;
+    std::vector<std::string> parts;
+    bool is_finished = false;
+    std::string body() const {
+      std::string all;
+      for (const std::string& each : parts) all += each;
+      return all;
+    }
+  };
+  std::optional<HttpServed> request;
+  HttpSaid response;
+  bool is_client_gone = false;
+  bool has_room = true;  // A write is ready at once; else the test completes it.
+
   // The earliest time of the clock at which a future becomes ready, up to `limit_ns`.
   bool advance_clock(std::int64_t limit_ns) {
     std::int64_t earliest = -1;
