@@ -16,11 +16,17 @@ Gateway::Gateway(const GatewayParts& parts, const SocketLimits& sockets,
       limits_(limits),
       outlet_(parts.link, sockets),
       programs_(parts.manager, limits.program_name_count_max),
-      clients_(parts, outlet_, programs_, sockets, limits) {}
+      clients_(parts, outlet_, programs_, sockets, limits),
+      endpoints_(parts, outlet_, programs_, limits) {}
 
 Result<void> Gateway::name_program(const std::string& name, lifecycle::ProgramId program,
                                    const Digest& digest) {
   return programs_.name_by_operator(name, program, digest);
+}
+
+Result<void> Gateway::name_endpoint_program(const std::string& name, lifecycle::ProgramId program,
+                                            const Digest& digest) {
+  return programs_.name_by_client(name, program, digest);
 }
 
 void Gateway::request_shutdown() {
@@ -33,11 +39,16 @@ bool Gateway::take_requests() {
   const std::uint64_t start_ns = parts_.clock.now_ns();
   int count = 0;
   while (std::optional<Inbound> inbound = parts_.link.requests.try_pop()) {
-    clients_.handle(*inbound);
+    if (endpoints_.takes(*inbound)) {
+      endpoints_.handle(*inbound);
+    } else {
+      clients_.handle(*inbound);
+    }
     any = true;
     if (++count % kTakeCountPerLook == 0 && parts_.clock.now_ns() - start_ns > kTakeNsMax) break;
   }
   any |= clients_.turn();
+  any |= endpoints_.turn();
   hand_out();  // Replies leave before any guest runs.
   return any;
 }
@@ -59,6 +70,7 @@ bool Gateway::turn_shutdown() {
   if (stage_ == Stage::Serving) {
     stage_ = Stage::Draining;
     clients_.refuse_launches();
+    endpoints_.refuse_launches();
     stage_deadline_ns_ = now_ns + nanoseconds_of(limits_.grace);
     outlet_.push_control({nullptr, StopAccepting{}, 0, std::nullopt});
     outlet_.push_control(
@@ -75,6 +87,7 @@ bool Gateway::turn_shutdown() {
     stage_ = Stage::Stopping;
     stage_deadline_ns_ = now_ns + kLastOutputNs;
     clients_.stop_all("the server is shutting down");
+    endpoints_.stop_all("the server is shutting down");
     return true;
   }
   if (count == 0) {
@@ -85,6 +98,7 @@ bool Gateway::turn_shutdown() {
   if (now_ns < stage_deadline_ns_) return false;
   parts_.tell("the last words of " + instances + " were not taken by their clients");
   clients_.discard_all();
+  endpoints_.discard_all();
   stage_deadline_ns_ = UINT64_MAX;
   return true;
 }

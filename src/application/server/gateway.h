@@ -10,6 +10,7 @@
 
 #include "application/lifecycle/engine_loop.h"
 #include "application/server/client_desk.h"
+#include "application/server/endpoint_desk.h"
 #include "application/server/gateway_parts.h"
 #include "application/server/outlet.h"
 #include "application/server/program_names.h"
@@ -26,6 +27,12 @@ class Gateway final : public lifecycle::FrontDoor {
   Result<void> name_program(const std::string& name, lifecycle::ProgramId program,
                             const Digest& digest);
 
+  // The same for the program of an endpoint: a client may give the name to another program, which then
+  // answers the next request.
+  Result<void> name_endpoint_program(const std::string& name, lifecycle::ProgramId program,
+                                     const Digest& digest);
+  bool has_program(const std::string& name) const { return programs_.digest_of({{}, name}).ok(); }
+
   // Any thread, also a second time: then what still runs is stopped at once. Takes no more
   // launches, tells the clients, gives the instances `grace` to end, stops the rest and then the
   // loop.
@@ -38,7 +45,11 @@ class Gateway final : public lifecycle::FrontDoor {
   // For tests.
   using Counts = ClientDesk::Counts;
   Counts counts() const { return clients_.counts(); }
-  void verify() const { clients_.verify(); }
+  EndpointDesk::Counts endpoint_counts() const { return endpoints_.counts(); }
+  void verify() const {
+    clients_.verify();
+    endpoints_.verify();
+  }
 
  private:
   bool turn_shutdown();
@@ -48,6 +59,7 @@ class Gateway final : public lifecycle::FrontDoor {
   Outlet outlet_;
   ProgramNames programs_;
   ClientDesk clients_;
+  EndpointDesk endpoints_;
 
   enum class Stage : std::uint8_t { Serving, Draining, Stopping, Closed };
   Stage stage_ = Stage::Serving;

@@ -63,6 +63,23 @@ HttpAnswer json_answer(std::uint32_t status, const nlohmann::ordered_json& json)
 
 }  // namespace
 
+Result<void> check_origin(const std::string& origin) {
+  const std::size_t scheme = origin.find("://");
+  const std::string_view host =
+      scheme == std::string::npos ? "" : std::string_view(origin).substr(scheme + 3);
+  const bool is_origin =
+      !host.empty() && scheme > 0 &&
+      std::all_of(
+          origin.begin(), origin.end(),
+          [](char each) { return each > 0x20 && each < 0x7f && each != '*' && each != ','; }) &&
+      host.find_first_of("/?#@") == std::string_view::npos;
+  if (origin == "*" || is_origin) return {};
+  return Error(ErrorCode::InvalidArgument,
+               in_quotes(origin) +
+                   " is not an origin: a scheme and a host without a path were expected, as in "
+                   "https://example.com, or * for all");
+}
+
 Result<void> check_loopback(const Endpoint& endpoint) {
   if (is_loopback_host(host_of(endpoint.host.find(':') == std::string::npos
                                    ? endpoint.host
@@ -93,7 +110,13 @@ bool HttpRouter::is_own_host(std::string_view text) const {
   return is_loopback_host(host) || (!host.empty() && host == listens_.host);
 }
 
-Route HttpRouter::decide(const HttpHead& head, bool is_shutting_down) const {
+bool HttpRouter::is_allowed_origin(std::string_view origin) const {
+  return std::any_of(allowed_origins_.begin(), allowed_origins_.end(),
+                     [&](const std::string& each) { return each == "*" || each == origin; });
+}
+
+// Why the request does not come from where it may come.
+std::optional<HttpAnswer> HttpRouter::check_source(const HttpHead& head) const {
   if (head.hosts.size() != 1) {
     return refusal(400, ErrorCode::InvalidArgument,
                    std::to_string(head.hosts.size()) + " Host headers; one was expected");
@@ -106,32 +129,60 @@ Route HttpRouter::decide(const HttpHead& head, bool is_shutting_down) const {
   }
   for (const std::string& origin : head.origins) {
     if (origin == "http://" + host) continue;
+    const bool is_single = head.origins.size() == 1;
+    if (is_single && !head.is_upgrade && is_allowed_origin(origin)) continue;
     return refusal(403, ErrorCode::PermissionDenied,
-                   "a page of " + in_quotes(origin) + " may not use this server");
+                   "a page of " + in_quotes(origin) + " may not use this server" +
+                       (head.is_upgrade ? "" : " (quire serve --allow-origin ORIGIN allows one)"));
   }
-  if (head.is_upgrade) {
-    if (head.target != "/") {
-      return refusal(404, ErrorCode::NotFound,
-                     "no WebSocket at " + in_quotes(head.target) + ": it is at /");
-    }
-    if (is_shutting_down) {
-      return refusal(503, ErrorCode::Unavailable, "the server is shutting down");
-    }
-    const auto& wanted = head.subprotocols;
-    if (std::find(wanted.begin(), wanted.end(), wire::kSubprotocol) == wanted.end()) {
-      return refusal(400, ErrorCode::NotSupported,
-                     std::string("the client speaks none of this server's versions: it must offer "
-                                 "the WebSocket subprotocol ") +
-                         wire::kSubprotocol);
-    }
-    return Upgrade{};
-  }
-  const bool is_known = head.target == "/" || head.target == "/health";
-  if (!is_known) {
+  return std::nullopt;
+}
+
+HttpHeaders HttpRouter::origin_headers(const HttpHead& head) const {
+  if (head.origins.size() != 1 || !is_allowed_origin(head.origins.front())) return {};
+  return {{"Access-Control-Allow-Origin", head.origins.front()},
+          {"Vary", "Origin"},
+          {"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"}};
+}
+
+Route HttpRouter::decide_upgrade(const HttpHead& head, bool is_shutting_down) const {
+  if (head.target != "/") {
     return refusal(404, ErrorCode::NotFound,
-                   "nothing is at " + in_quotes(head.target) +
-                       "; there are / and /health, and a WebSocket at /");
+                   "no WebSocket at " + in_quotes(head.target) + ": it is at /");
   }
+  if (is_shutting_down) {
+    return refusal(503, ErrorCode::Unavailable, "the server is shutting down");
+  }
+  const auto& wanted = head.subprotocols;
+  if (std::find(wanted.begin(), wanted.end(), wire::kSubprotocol) == wanted.end()) {
+    return refusal(400, ErrorCode::NotSupported,
+                   std::string("the client speaks none of this server's versions: it must offer "
+                               "the WebSocket subprotocol ") +
+                       wire::kSubprotocol);
+  }
+  return Upgrade{};
+}
+
+namespace {
+
+constexpr std::size_t kToldEndpointCountMax = 16;  // In the error about a path with nothing at it.
+constexpr const char* kPreflightSeconds = "600";
+
+HttpAnswer wrong_method(const HttpHead& head, std::string_view path, const std::string& allowed) {
+  HttpAnswer answer = HttpRouter::refusal(
+      405, ErrorCode::NotSupported,
+      std::string(path) + " takes " + allowed + ", not " + in_quotes(head.method));
+  answer.headers.emplace_back("Allow", allowed);
+  return answer;
+}
+
+bool is_own_path(std::string_view path) {
+  return path == "/" || path == "/health";
+}
+
+}  // namespace
+
+HttpAnswer HttpRouter::answer_own(const HttpHead& head, bool is_shutting_down) const {
   if (head.method != "GET" && head.method != "HEAD") {
     HttpAnswer answer = refusal(405, ErrorCode::NotSupported,
                                 head.target + " takes GET, not " + in_quotes(head.method));
@@ -142,10 +193,63 @@ Route HttpRouter::decide(const HttpHead& head, bool is_shutting_down) const {
     return json_answer(is_shutting_down ? 503 : 200,
                        {{"status", is_shutting_down ? "shutting-down" : "ok"}});
   }
-  return json_answer(200, {{"server", "quire"},
-                           {"version", QUIRE_VERSION},
-                           {"websocket", "ws://" + host + "/"},
-                           {"subprotocol", wire::kSubprotocol}});
+  nlohmann::ordered_json about = {{"server", "quire"},
+                                  {"version", QUIRE_VERSION},
+                                  {"websocket", "ws://" + head.hosts.front() + "/"},
+                                  {"subprotocol", wire::kSubprotocol}};
+  if (!endpoints_.rules().empty()) {
+    about["endpoints"] = nlohmann::ordered_json::array();
+    for (const EndpointRule& each : endpoints_.rules()) about["endpoints"].push_back(each.text());
+  }
+  return json_answer(200, about);
+}
+
+// A browser asks before it sends what a page's form could not.
+HttpAnswer HttpRouter::preflight(const HttpHead& head, std::string_view path) const {
+  const std::string allowed = is_own_path(path) ? "GET, HEAD" : endpoints_.methods_at(path);
+  HttpAnswer answer{204, "", {{"Access-Control-Allow-Methods", allowed}}};
+  if (!head.asked_headers.empty()) {
+    answer.headers.emplace_back("Access-Control-Allow-Headers", head.asked_headers);
+  }
+  answer.headers.emplace_back("Access-Control-Max-Age", kPreflightSeconds);
+  return answer;
+}
+
+Route HttpRouter::decide_path(const HttpHead& head, bool is_shutting_down) const {
+  const std::string_view path = std::string_view(head.target).substr(0, head.target.find('?'));
+  const std::string allowed = endpoints_.methods_at(path);
+  const bool is_preflight = head.method == "OPTIONS" && !head.asked_method.empty() &&
+                            head.origins.size() == 1 && is_allowed_origin(head.origins.front());
+  if (is_preflight && (is_own_path(path) || !allowed.empty())) return preflight(head, path);
+  if (is_own_path(head.target)) return answer_own(head, is_shutting_down);
+  if (const EndpointRule* rule = endpoints_.find(head.method, path)) {
+    if (is_shutting_down) {
+      return refusal(503, ErrorCode::Unavailable, "the server is shutting down", 1'000);
+    }
+    return ToEndpoint{rule};
+  }
+  if (!allowed.empty()) return wrong_method(head, path, allowed);
+  std::string known = "/ and /health, and a WebSocket at /";
+  std::size_t told_count = 0;
+  for (const EndpointRule& each : endpoints_.rules()) {
+    if (++told_count > kToldEndpointCountMax) {
+      known += ", and more";
+      break;
+    }
+    known += (told_count == 1 ? "; endpoints at " : ", ") + each.text();
+  }
+  return refusal(404, ErrorCode::NotFound,
+                 "nothing is at " + in_quotes(head.target) + "; there are " + known);
+}
+
+Route HttpRouter::decide(const HttpHead& head, bool is_shutting_down) const {
+  if (std::optional<HttpAnswer> refused = check_source(head)) return *std::move(refused);
+  if (head.is_upgrade) return decide_upgrade(head, is_shutting_down);
+  if (!head.expectation.empty() && head.expectation != "100-continue") {
+    return refusal(417, ErrorCode::NotSupported,
+                   "Expect " + in_quotes(head.expectation) + ": 100-continue is all there is");
+  }
+  return decide_path(head, is_shutting_down);
 }
 
 }  // namespace quire::server

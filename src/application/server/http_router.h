@@ -1,7 +1,9 @@
 #pragma once
-// HttpRouter decides what becomes of an HTTP request: a WebSocket, an answer, or a refusal. A server
-// without keys takes each client that reaches the port for its operator, so a web page must not reach
-// it: a request that names another host (DNS rebinding) or comes from another origin is refused.
+// HttpRouter decides what becomes of an HTTP request: a WebSocket, the work of an endpoint's program, an
+// answer, or a refusal. A server without keys takes each client that reaches the port for its operator,
+// so a web page must not reach it: a request that names another host (DNS rebinding) is refused, and one
+// of another origin too, unless the operator allowed it (--allow-origin). No origin but the server's own
+// gets a WebSocket.
 //
 // Thread   any; nothing changes.
 #include <cstdint>
@@ -11,12 +13,16 @@
 #include <variant>
 #include <vector>
 
+#include "application/server/endpoint_table.h"
 #include "base/result.h"
 #include "wire/endpoint.h"
 
 namespace quire::server {
 
 using wire::Endpoint;
+
+// What --allow-origin takes: "https://example.com", or "*" for every origin.
+Result<void> check_origin(const std::string& origin);
 
 // PermissionDenied for what others can reach: without keys nobody but this machine's users may.
 Result<void> check_loopback(const Endpoint& endpoint);
@@ -29,29 +35,57 @@ struct HttpHead {
   std::vector<std::string> origins;  // Of each Origin header.
   bool is_upgrade = false;           // To a WebSocket.
   std::vector<std::string> subprotocols;
+  std::string lines = {};          // For the program: "name: value\n", names in lower case.
+  std::string request_id = {};     // As the client gave it; empty: it gave none.
+  std::string expectation = {};    // Of the Expect header, in lower case.
+  std::string asked_method = {};   // Of a browser that asks what it may send (CORS),
+  std::string asked_headers = {};  // with which headers.
+  std::optional<std::uint64_t> content_bytes = {};
+  bool has_body = false;
+  bool keeps_alive = true;
+  bool is_http_1_0 = false;
 };
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpAnswer {
   std::uint32_t status = 0;
   std::string body;  // JSON.
-  std::vector<std::pair<std::string, std::string>> headers = {};
+  HttpHeaders headers = {};
 };
 struct Upgrade {};  // With the subprotocol wire::kSubprotocol.
+struct ToEndpoint {
+  const EndpointRule* rule = nullptr;  // Of the router's table.
+};
 
-using Route = std::variant<Upgrade, HttpAnswer>;
+using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint>;
 
 class HttpRouter {
  public:
-  explicit HttpRouter(Endpoint listens) : listens_(std::move(listens)) {}
+  explicit HttpRouter(Endpoint listens, EndpointTable endpoints = {},
+                      std::vector<std::string> allowed_origins = {})
+      : listens_(std::move(listens)),
+        endpoints_(std::move(endpoints)),
+        allowed_origins_(std::move(allowed_origins)) {}
 
   Route decide(const HttpHead& head, bool is_shutting_down) const;
+  // What the response to a page of an allowed origin has besides; empty for all others.
+  HttpHeaders origin_headers(const HttpHead& head) const;
   static HttpAnswer refusal(std::uint32_t status, ErrorCode code, const std::string& message,
                             std::optional<std::uint64_t> retry_after_ms = std::nullopt);
 
  private:
   bool is_own_host(std::string_view host) const;
+  bool is_allowed_origin(std::string_view origin) const;
+  std::optional<HttpAnswer> check_source(const HttpHead& head) const;
+  Route decide_upgrade(const HttpHead& head, bool is_shutting_down) const;
+  HttpAnswer answer_own(const HttpHead& head, bool is_shutting_down) const;
+  HttpAnswer preflight(const HttpHead& head, std::string_view path) const;
+  Route decide_path(const HttpHead& head, bool is_shutting_down) const;
 
   const Endpoint listens_;
+  const EndpointTable endpoints_;
+  const std::vector<std::string> allowed_origins_;
 };
 
 }  // namespace quire::server

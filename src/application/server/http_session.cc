@@ -2,44 +2,31 @@
 
 #include <utility>  // Before Asio.
 
+#include <algorithm>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/websocket/rfc6455.hpp>
+#include <boost/beast/http/status.hpp>
 #include <chrono>
 #include <string>
 
+#include "application/server/http_reader.h"
+#include "application/server/response_framing.h"
 #include "application/server/websocket_session.h"
 #include "base/check.h"
 
 namespace quire::server {
 namespace {
 
-namespace beast = boost::beast;
-namespace http = beast::http;
-using tcp = boost::asio::ip::tcp;
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
 using ErrorCodeOf = boost::system::error_code;
 
-constexpr std::size_t kDiscardReadBytes = 16u << 10;  // At once.
+constexpr std::size_t kReadBytes = 16u << 10;   // At once,
+constexpr std::size_t kHeadReadBytes = 2048;    // and of a connection that may be idle.
+constexpr std::size_t kWriteBytes = 64u << 10;  // At once, within response_part_time_max.
 constexpr std::chrono::milliseconds kDiscardTimeMax{1'000};
 constexpr std::size_t kDiscardBytesMax = 64u << 10;  // Of a body that the server does not read.
-
-// What the router looks at.
-HttpHead head_of(const http::request<http::empty_body>& request) {
-  HttpHead head;
-  head.method = std::string(request.method_string());
-  head.target = std::string(request.target());
-  for (const auto& each : request) {
-    if (each.name() == http::field::host) head.hosts.emplace_back(each.value());
-    if (each.name() == http::field::origin) head.origins.emplace_back(each.value());
-    if (each.name() != http::field::sec_websocket_protocol) continue;
-    for (const auto& token : http::token_list(each.value())) {
-      head.subprotocols.emplace_back(token);
-    }
-  }
-  head.is_upgrade = beast::websocket::is_upgrade(request);
-  return head;
-}
 
 class HttpSession final : public Session, public std::enable_shared_from_this<HttpSession> {
  public:
@@ -47,73 +34,184 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
       : host_(host),
         connection_(std::make_shared<Connection>(id)),
         stream_(std::move(socket)),
+        read_timer_(stream_.get_executor()),
+        write_timer_(stream_.get_executor()),
+        reader_({host.limits.http_header_bytes_max, host.limits.request_body_bytes_max}),
         is_refused_(is_refused) {}
 
-  void start() override { read_head(); }
-  void resume() override {}
+  void start() override { await_head(); }
+  void resume() override {
+    is_listed_ = false;
+    advance();
+  }
   void write(wire::ServerFrame, std::uint64_t) override {
-    QUIRE_CHECK(false, "the engine has heard nothing of this connection");
+    QUIRE_CHECK(false, "frames are for WebSockets");
   }
-  void answered(std::uint64_t) override {
-    QUIRE_CHECK(false, "the engine has heard nothing of this connection");
-  }
-  void close_after_writes() override { finish(); }
+  void write(HttpFrame frame, std::uint64_t charge) override;
+  void answered(std::uint64_t) override {}
+  void close_after_writes() override;
   void finish() override;
   const ConnectionHandle& connection() const override { return connection_; }
   bool is_open() const override { return false; }
   bool is_refused() const override { return is_refused_; }
-  bool is_known_to_engine() const override { return false; }
+  bool is_known_to_engine() const override { return is_known_to_engine_; }
 
  private:
+  enum class Phase : std::uint8_t {
+    Head,      // Reads the head of a request.
+    Endpoint,  // A program answers the request.
+    Answered,  // The response is queued whole: the next request comes once it was written.
+    Discard,   // All was written; what the client still sends is not read.
+    Over,      // Finished, or upgraded.
+  };
+
   auto me() { return shared_from_this(); }
-  void read_head();
-  void head_read(ErrorCodeOf error);
-  void answer(const HttpAnswer& answer);
-  void answered(ErrorCodeOf error, bool keeps);
+  void await_head();
+  void advance();
+  void read_more();
+  void have_read(ErrorCodeOf error, std::size_t bytes);
+  void take_head();
+  void route(HttpHead head);
+  void begin_endpoint(const EndpointRule& rule);
+  bool has_slot_or_pause();
+  void send(std::variant<HttpRequest, HttpBodyPart> body, std::uint64_t bytes);
+  void give_part();
+  void fail(const HttpProblem& problem);
+  void answer(const HttpAnswer& answer, bool is_last = false);
+  void take(HttpAsk);
+  void take(const HttpAnswer& answer);
+  void take(const HttpResponseHead& head);
+  void take(const HttpResponsePart& part);
+  void take(const HttpResponseEnd& end);
+  void queue(std::string_view bytes);
+  void write_next();
+  void have_written(ErrorCodeOf error, std::size_t bytes);
+  void all_written();
+  void request_over();
   void discard_rest();
   void upgrade();
-  bool may_keep(const http::request<http::empty_body>& request) const;
+  bool keeps() const;
+  void expire_reading(std::chrono::milliseconds time);
+  void reading_expired();
 
   SessionHost& host_;
   const ConnectionHandle connection_;
   TcpStream stream_;
-  beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::empty_body>> parser_;
-  std::optional<http::response<http::string_body>> response_;
+  asio::steady_timer read_timer_;
+  asio::steady_timer write_timer_;
+  HttpReader reader_;
+  std::string received_;                     // What is being read from the socket.
+  HttpHead head_;                            // Of the request that is answered.
+  std::optional<ResponseFraming> response_;  // Since the head of the response was queued.
+  std::string queued_;                       // To be written after `current_`,
+  std::string current_;                      // which is being written, from current_at_ on.
+  std::size_t current_at_ = 0;
+  std::uint64_t queued_charge_ = 0;
+  std::uint64_t current_charge_ = 0;
   std::size_t discarded_bytes_ = 0;
+  Phase phase_ = Phase::Head;
+  bool is_reading_ = false;
+  bool is_writing_ = false;
+  bool is_listed_ = false;  // By the host among the paused.
+  bool is_part_wanted_ = false;
+  bool has_continued_ = false;  // The client was asked for a body that waited for that.
+  bool may_keep_ = false;       // Another request may follow this one.
+  bool is_known_to_engine_ = false;
+  bool is_closing_ = false;  // The server goes.
   const bool is_refused_;
-  bool is_over_ = false;  // It was upgraded, or has finished.
 };
 
+// ---- Reading.
+
 // Time for a head begins with the wait for it: a client that asks no more is gone in that time, too.
-void HttpSession::read_head() {
-  parser_.emplace();
-  parser_->header_limit(host_.limits.http_header_bytes_max);
-  stream_.expires_after(host_.limits.handshake_time_max);
-  http::async_read_header(
-      stream_, buffer_, *parser_,
-      [self = me()](ErrorCodeOf error, std::size_t) { self->head_read(error); });
+void HttpSession::await_head() {
+  phase_ = Phase::Head;
+  head_ = {};
+  response_.reset();
+  expire_reading(host_.limits.handshake_time_max);
+  advance();
 }
 
-void HttpSession::head_read(ErrorCodeOf error) {
-  if (error == http::error::header_limit) {
-    answer(HttpRouter::refusal(431, ErrorCode::TooLarge,
-                               "http_header_bytes_max: the header has more than " +
-                                   std::to_string(host_.limits.http_header_bytes_max) + " bytes"));
-    return;
-  }
-  const bool is_no_http = error && error.category() == make_error_code(http::error{}).category() &&
-                          error != http::error::end_of_stream &&
-                          error != http::error::partial_message;
-  if (is_no_http) {
-    answer(HttpRouter::refusal(400, ErrorCode::InvalidArgument,
-                               "not an HTTP request: " + error.message()));
-    return;
-  }
-  if (error) {
+void HttpSession::expire_reading(std::chrono::milliseconds time) {
+  read_timer_.expires_after(time);
+  read_timer_.async_wait([self = me()](ErrorCodeOf cancelled) {
+    if (!cancelled) self->reading_expired();
+  });
+}
+
+void HttpSession::reading_expired() {
+  // A timer that ran out as it was set anew.
+  if (read_timer_.expiry() > std::chrono::steady_clock::now()) return;
+  const bool may_answer = phase_ == Phase::Endpoint && is_part_wanted_ && !response_;
+  if (phase_ == Phase::Endpoint && !is_part_wanted_) return;
+  if (!may_answer) {
     finish();
     return;
   }
+  fail({408, ErrorCode::Timeout,
+        "body_part_time_max: no 64 KiB of the body, nor its rest, came in " +
+            std::to_string(host_.limits.body_part_time_max.count()) + " ms"});
+}
+
+// Does what the received bytes allow, then reads more. A request is answered before the next is
+// looked at, and reading goes on meanwhile: so a client that goes is noticed.
+void HttpSession::advance() {
+  if (phase_ == Phase::Head) take_head();
+  if (phase_ == Phase::Endpoint && is_part_wanted_) give_part();
+  if (phase_ == Phase::Head || phase_ == Phase::Endpoint) read_more();
+}
+
+void HttpSession::read_more() {
+  if (is_reading_ || !reader_.has_room()) return;
+  is_reading_ = true;
+  // Not into the reader's own buffer: what is taken out of that meanwhile would move it.
+  received_.resize(phase_ == Phase::Head ? kHeadReadBytes : kReadBytes);
+  stream_.async_read_some(
+      asio::buffer(received_),
+      [self = me()](ErrorCodeOf error, std::size_t bytes) { self->have_read(error, bytes); });
+}
+
+void HttpSession::have_read(ErrorCodeOf error, std::size_t bytes) {
+  is_reading_ = false;
+  if (phase_ == Phase::Over) return;
+  if (phase_ == Phase::Discard) {
+    discarded_bytes_ += bytes;
+    if (error || discarded_bytes_ > kDiscardBytesMax) {
+      finish();
+    } else {
+      discard_rest();
+    }
+    return;
+  }
+  if (error) {
+    // An answer that is queued is still written: the client may have ended its side alone.
+    if (phase_ != Phase::Answered) finish();
+    may_keep_ = false;
+    return;
+  }
+  reader_.add(std::string_view(received_).substr(0, bytes));
+  advance();
+}
+
+void HttpSession::take_head() {
+  auto read = reader_.read_head();
+  if (std::holds_alternative<MoreNeeded>(read)) return;
+  if (const auto* problem = std::get_if<HttpProblem>(&read)) {
+    fail(*problem);
+    return;
+  }
+  route(std::get<HttpHead>(std::move(read)));
+}
+
+void HttpSession::route(HttpHead head) {
+  head_ = std::move(head);
+  if (!is_request_id(head_.request_id)) head_.request_id = host_.new_request_id();
+  head_.lines += "x-request-id: " + head_.request_id + "\n";
+  has_continued_ = false;
+  is_part_wanted_ = false;
+  // What follows a body that is not read, or an upgrade that is refused, could be taken for a request
+  // that another client wrote.
+  may_keep_ = head_.keeps_alive && !head_.has_body && !head_.is_upgrade && !is_refused_;
   if (is_refused_) {
     answer(HttpRouter::refusal(503, ErrorCode::Unavailable,
                                "connection_count_max: the server has " +
@@ -122,84 +220,240 @@ void HttpSession::head_read(ErrorCodeOf error) {
                                kFullRetryMs));
     return;
   }
-  const auto decision = host_.router->decide(head_of(parser_->get()), host_.is_shutting_down);
+  const Route decision = host_.router->decide(head_, host_.is_shutting_down);
   if (const auto* refusal = std::get_if<HttpAnswer>(&decision)) {
     answer(*refusal);
-  } else if (buffer_.size() > 0) {
+  } else if (const auto* endpoint = std::get_if<ToEndpoint>(&decision)) {
+    begin_endpoint(*endpoint->rule);
+  } else if (reader_.has_bytes()) {
     answer(HttpRouter::refusal(400, ErrorCode::InvalidArgument,
                                "bytes came before the WebSocket was open"));
+  } else if (is_known_to_engine_) {
+    answer(HttpRouter::refusal(400, ErrorCode::InvalidArgument,
+                               "a WebSocket needs a connection of its own: this one had requests "
+                               "to endpoints"));
   } else {
     upgrade();
   }
 }
 
-void HttpSession::answer(const HttpAnswer& answer) {
-  response_.emplace(static_cast<http::status>(answer.status), 11);
-  response_->set(http::field::server, "quire/" QUIRE_VERSION);
-  response_->set(http::field::content_type, "application/json");
-  response_->set(http::field::cache_control, "no-store");
-  for (const auto& [name, value] : answer.headers) response_->set(name, value);
-  response_->content_length(answer.body.size());
-  const bool keeps = may_keep(parser_->get());
-  response_->keep_alive(keeps);
-  if (parser_->get().method() != http::verb::head) response_->body() = answer.body;
-  stream_.expires_after(host_.limits.handshake_time_max);
-  http::async_write(stream_, *response_, [self = me(), keeps](ErrorCodeOf error, std::size_t) {
-    self->answered(error, keeps);
+// ---- A request to an endpoint.
+
+void HttpSession::begin_endpoint(const EndpointRule& rule) {
+  if (!host_.has_slot()) {
+    answer(HttpRouter::refusal(503, ErrorCode::Unavailable,
+                               "pending_request_count_total_max: the server has too many requests "
+                               "that it has not looked at",
+                               kFullRetryMs));
+    return;
+  }
+  phase_ = Phase::Endpoint;
+  read_timer_.cancel();
+  may_keep_ = head_.keeps_alive;
+  HttpRequest request;
+  request.rule = &rule;
+  request.method = head_.method;
+  request.target = head_.target;
+  request.lines = head_.lines;
+  request.request_id = head_.request_id;
+  request.is_body_whole = !head_.has_body;
+  request.awaits_continue = head_.has_body && head_.expectation == "100-continue";
+  if (head_.has_body && !request.awaits_continue && reader_.has_bytes()) {
+    auto read = reader_.read_part();
+    if (const auto* problem = std::get_if<HttpProblem>(&read)) {
+      fail(*problem);
+      return;
+    }
+    if (auto* part = std::get_if<BodyPart>(&read)) {
+      request.body = std::move(part->bytes);
+      request.is_body_whole = part->is_last;
+    }
+  }
+  const std::uint64_t bytes = request.lines.size() + request.body.size();
+  is_known_to_engine_ = true;
+  host_.send({connection_, std::move(request), bytes});
+}
+
+void HttpSession::take(HttpAsk) {
+  is_part_wanted_ = true;
+  if (head_.expectation == "100-continue" && !std::exchange(has_continued_, true) &&
+      !head_.is_http_1_0) {
+    queue("HTTP/1.1 100 Continue\r\n\r\n");
+  }
+  expire_reading(host_.limits.body_part_time_max);
+  advance();
+}
+
+void HttpSession::give_part() {
+  if (!host_.has_slot()) {
+    if (!std::exchange(is_listed_, true)) host_.pause(me());
+    return;
+  }
+  auto read = reader_.read_part();
+  if (const auto* problem = std::get_if<HttpProblem>(&read)) {
+    fail(*problem);
+  } else if (auto* part = std::get_if<BodyPart>(&read)) {
+    is_part_wanted_ = false;
+    read_timer_.cancel();
+    const std::uint64_t bytes = part->bytes.size();
+    host_.send({connection_, HttpBodyPart{std::move(part->bytes), part->is_last}, bytes});
+  }
+}
+
+// What the client sent cannot be read on. A response that has begun can only be broken off.
+void HttpSession::fail(const HttpProblem& problem) {
+  may_keep_ = false;
+  if (response_) {
+    finish();
+    return;
+  }
+  answer(HttpRouter::refusal(problem.status, problem.code, problem.message), true);
+}
+
+bool HttpSession::keeps() const {
+  return may_keep_ && reader_.is_body_whole() && !host_.is_shutting_down && !is_closing_;
+}
+
+// An answer that is whole, of this thread or for a program that gave none.
+void HttpSession::answer(const HttpAnswer& answer, bool is_last) {
+  std::string lines;
+  for (const auto& [name, value] : answer.headers) lines += name + ": " + value + "\n";
+  if (answer.status != 204) lines += "Content-Type: application/json\n";
+  lines += "Cache-Control: no-store\ncontent-length: " + std::to_string(answer.body.size()) + "\n";
+  phase_ = Phase::Answered;
+  read_timer_.cancel();
+  may_keep_ = may_keep_ && !is_last;
+  response_.emplace(head_, answer.status, keeps());
+  may_keep_ = response_->keeps_for(lines);
+  queue(response_->head(lines, host_.router->origin_headers(head_)) + response_->part(answer.body));
+}
+
+// ---- What the engine says.
+
+void HttpSession::write(HttpFrame frame, std::uint64_t charge) {
+  queued_charge_ += charge;
+  if (phase_ == Phase::Endpoint) {
+    std::visit([this](const auto& each) { take(each); }, frame);
+  }
+  write_next();
+}
+
+void HttpSession::take(const HttpAnswer& given) {
+  answer(given);
+}
+
+void HttpSession::take(const HttpResponseHead& head) {
+  // A body that is not whole yet is not waited for, so the connection ends with the response.
+  response_.emplace(head_, head.status, keeps());
+  may_keep_ = response_->keeps_for(head.lines);
+  queue(response_->head(head.lines, host_.router->origin_headers(head_)));
+}
+
+void HttpSession::take(const HttpResponsePart& part) {
+  queue(response_->part(part.bytes));
+}
+
+void HttpSession::take(const HttpResponseEnd& end) {
+  phase_ = Phase::Answered;
+  read_timer_.cancel();
+  if (!end.is_whole) {
+    response_->break_off();
+    may_keep_ = false;
+  }
+  queue(end.is_whole ? response_->end() : "");
+}
+
+// ---- Writing.
+
+void HttpSession::queue(std::string_view bytes) {
+  queued_ += bytes;
+  write_next();
+}
+
+void HttpSession::write_next() {
+  if (is_writing_ || phase_ == Phase::Over) return;
+  if (current_at_ == current_.size()) {
+    connection_->written_bytes.fetch_add(std::exchange(current_charge_, 0));
+    if (queued_.empty()) {
+      connection_->written_bytes.fetch_add(std::exchange(queued_charge_, 0));
+    }
+    if (connection_->engine_waits.exchange(false)) host_.link.engine_wakeup.notify();
+    current_ = std::exchange(queued_, {});
+    current_charge_ = std::exchange(queued_charge_, 0);
+    current_at_ = 0;
+    if (current_.empty()) {
+      write_timer_.cancel();
+      if (phase_ == Phase::Answered || is_closing_) all_written();
+      return;
+    }
+  }
+  is_writing_ = true;
+  write_timer_.expires_after(host_.limits.response_part_time_max);
+  write_timer_.async_wait([self = me()](ErrorCodeOf cancelled) {
+    const bool is_late = self->write_timer_.expiry() <= std::chrono::steady_clock::now();
+    if (!cancelled && is_late && self->is_writing_) self->finish();
   });
+  const std::size_t bytes = std::min(kWriteBytes, current_.size() - current_at_);
+  stream_.async_write_some(
+      asio::buffer(current_.data() + current_at_, bytes),
+      [self = me()](ErrorCodeOf error, std::size_t count) { self->have_written(error, count); });
 }
 
-// The connection may carry another request unless the client wants it closed, the server closes, or
-// the end of this request is not known: that of one that was not understood, or whose body is not
-// read. What follows could be taken for a request then that another client wrote.
-bool HttpSession::may_keep(const http::request<http::empty_body>& request) const {
-  const boost::beast::string_view body_bytes = request[http::field::content_length];
-  const bool has_body = request.find(http::field::transfer_encoding) != request.end() ||
-                        (!body_bytes.empty() && body_bytes != "0");
-  // After a refused upgrade the client may have sent frames already.
-  const bool ends_here = has_body || beast::websocket::is_upgrade(request) || is_refused_;
-  return parser_->is_header_done() && request.keep_alive() && !ends_here && !host_.is_shutting_down;
-}
-
-void HttpSession::answered(ErrorCodeOf error, bool keeps) {
+void HttpSession::have_written(ErrorCodeOf error, std::size_t bytes) {
+  is_writing_ = false;
+  if (phase_ == Phase::Over) return;
   if (error) {
     finish();
-  } else if (keeps && !host_.is_shutting_down) {
-    read_head();
+    return;
+  }
+  current_at_ += bytes;
+  write_next();
+}
+
+// The response has left.
+void HttpSession::all_written() {
+  if (is_closing_ || (response_ && response_->is_broken_off())) {
+    finish();
+  } else if (may_keep_ && !host_.is_shutting_down) {
+    await_head();
   } else {
     ErrorCodeOf ignored;
+    phase_ = Phase::Discard;
     stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-    stream_.expires_after(kDiscardTimeMax);
+    expire_reading(kDiscardTimeMax);
     discard_rest();
   }
 }
 
 // Closing a socket with unread bytes would take back the answer.
 void HttpSession::discard_rest() {
-  buffer_.clear();
-  stream_.async_read_some(buffer_.prepare(kDiscardReadBytes),
-                          [self = me()](ErrorCodeOf error, std::size_t bytes) {
-                            self->discarded_bytes_ += bytes;
-                            if (error || self->discarded_bytes_ > kDiscardBytesMax) {
-                              self->finish();
-                            } else {
-                              self->discard_rest();
-                            }
-                          });
+  if (is_reading_) return;
+  is_reading_ = true;
+  received_.resize(kReadBytes);
+  stream_.async_read_some(
+      asio::buffer(received_),
+      [self = me()](ErrorCodeOf error, std::size_t bytes) { self->have_read(error, bytes); });
 }
 
 // The socket goes on as a WebSocket. To the host this session is replaced, and not closed.
 void HttpSession::upgrade() {
-  is_over_ = true;
-  stream_.expires_never();
+  phase_ = Phase::Over;
+  read_timer_.cancel();
   const SessionHandle next =
-      make_websocket_session(host_, std::move(stream_), connection_, parser_->release());
+      make_websocket_session(host_, std::move(stream_), connection_, reader_.take_upgrade());
   host_.upgraded(next);
   next->start();
 }
 
+void HttpSession::close_after_writes() {
+  is_closing_ = true;
+  if (!is_writing_) finish();
+}
+
 void HttpSession::finish() {
-  if (std::exchange(is_over_, true)) return;
+  if (std::exchange(phase_, Phase::Over) == Phase::Over) return;
+  read_timer_.cancel();
+  write_timer_.cancel();
   stream_.close();
   host_.closed(*this);
 }

@@ -9,7 +9,8 @@
 //   frames     so answers have the slots of their requests, and replies to what was parked those
 //              that ServiceLimits::waiting_request_count_max counts, or to a part of a file, the
 //              one of its instance. An event is pushed only while its connection has less than
-//              unwritten_bytes_max not taken, and is charged at least kFrameOverheadBytes.
+//              unwritten_bytes_max not taken, and is charged at least kFrameOverheadBytes. An HttpAsk
+//              has the slot of its connection, which answers it before there is another.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -19,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "application/server/http_router.h"
 #include "application/server/server_limits.h"
 #include "base/bounded_queue.h"
 #include "base/wakeup.h"
@@ -47,13 +49,46 @@ struct ProgramBytes {
   std::vector<std::byte> wasm;
 };
 
+// A request to an endpoint, with the first part of its body if that came with the head.
+struct HttpRequest {
+  const EndpointRule* rule = nullptr;  // Of the router, which outlives the link.
+  std::string method;
+  std::string target;
+  std::string lines;  // "name: value\n" for the program, x-request-id among them.
+  std::string request_id;
+  std::string body;
+  bool is_body_whole = false;
+  bool awaits_continue = false;
+};
+// The next part of the body, which an HttpAsk asked for.
+struct HttpBodyPart {
+  std::string bytes;
+  bool is_last = false;
+};
+
 struct Gone {};  // The last word of a connection; the engine answers with Forget.
 
 struct Inbound {
   ConnectionHandle connection;
-  std::variant<wire::Request, ProgramBytes, Gone> body;
+  std::variant<wire::Request, ProgramBytes, HttpRequest, HttpBodyPart, Gone> body;
   std::uint64_t bytes = 0;  // That count as pending.
 };
+
+// What a connection with a request to an endpoint gets: at most one HttpAsk that is not answered, and
+// one response, which is an HttpAnswer, or a head, parts and an end.
+struct HttpAsk {};  // For the next part of the body.
+struct HttpResponseHead {
+  std::uint32_t status = 0;
+  std::string lines;
+};
+struct HttpResponsePart {
+  std::string bytes;
+};
+struct HttpResponseEnd {
+  bool is_whole = true;  // Else the program ended too early, and the client must see it.
+};
+using HttpFrame =
+    std::variant<HttpAsk, HttpAnswer, HttpResponseHead, HttpResponsePart, HttpResponseEnd>;
 
 struct Parked {};         // The reply comes later, and has no slot of the connection's then.
 struct Forget {};         // The connection is no longer known here.
@@ -64,7 +99,7 @@ struct Broadcast {        // To all; `connection` is null.
 
 struct Outbound {
   ConnectionHandle connection;
-  std::variant<wire::ServerFrame, Parked, Forget, StopAccepting, Broadcast> body;
+  std::variant<wire::ServerFrame, HttpFrame, Parked, Forget, StopAccepting, Broadcast> body;
   std::uint64_t charge = 0;  // Of a frame.
   // Of the request that this answers; none: it answers none, or one that was parked.
   std::optional<std::uint64_t> request_bytes;
@@ -79,7 +114,7 @@ class Link {
        Wakeup& engine)
       : engine_wakeup(engine),
         requests(limits.pending_request_count_total_max + 2 * connections(limits)),
-        frames(limits.pending_request_count_total_max + 2 * connections(limits) +
+        frames(limits.pending_request_count_total_max + 3 * connections(limits) +
                service.waiting_request_count_max + instance_count_max +
                connections(limits) * (limits.unwritten_bytes_max / kFrameOverheadBytes + 1) +
                kControlCountMax) {}

@@ -37,6 +37,16 @@ void Outlet::push(Peer& peer, wire::ServerFrame frame, std::optional<std::uint64
   push_control({peer.connection, std::move(frame), charge, request_bytes});
 }
 
+void Outlet::push(Peer& peer, HttpFrame frame, std::optional<std::uint64_t> request_bytes) {
+  std::uint64_t charge = kFrameOverheadBytes;
+  if (std::holds_alternative<HttpAsk>(frame)) charge = 0;
+  if (const auto* part = std::get_if<HttpResponsePart>(&frame)) charge += part->bytes.size();
+  if (const auto* head = std::get_if<HttpResponseHead>(&frame)) charge += head->lines.size();
+  if (const auto* answer = std::get_if<HttpAnswer>(&frame)) charge += answer->body.size();
+  peer.pushed_bytes += charge;
+  push_control({peer.connection, std::move(frame), charge, request_bytes});
+}
+
 void Outlet::push_control(Outbound outbound) {
   QUIRE_CHECK(link_.frames.try_push(std::move(outbound)), "link.h: who pushes has a slot");
   has_pushed_ = true;

@@ -34,6 +34,8 @@ class Outlet {
   // `request_bytes`: of the request that the frame answers, unless it was parked.
   void push(Peer& peer, wire::ServerFrame frame,
             std::optional<std::uint64_t> request_bytes = std::nullopt);
+  // The same for a part of a response, which is charged with its bytes; an HttpAsk is not.
+  void push(Peer& peer, HttpFrame frame, std::optional<std::uint64_t> request_bytes = std::nullopt);
   void push_control(Outbound outbound);
   // Lets the io thread look, if anything was pushed since the last call.
   void hand_out();

@@ -23,7 +23,9 @@ Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts,
   std::unique_ptr<Server> server(new Server(parts, options));
   SocketLimits sockets = options.sockets;
   sockets.program_bytes_max = parts.manager.program_bytes_max();
-  server->sockets_ = TRY(SocketServer::open(options.listen, sockets, server->link_, parts.tell));
+  server->sockets_ =
+      TRY(SocketServer::open(options.listen, {options.endpoints, options.allowed_origins}, sockets,
+                             server->link_, parts.tell));
   parts.loop.set_door(&server->gateway_);
   return server;
 }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "application/server/gateway.h"
 #include "application/server/http_router.h"
@@ -20,6 +21,8 @@ struct ServerOptions {
   Endpoint listen{"127.0.0.1", 0};
   SocketLimits sockets;
   ServiceLimits service;
+  EndpointTable endpoints;
+  std::vector<std::string> allowed_origins;
 };
 
 // What main() builds and passes in; all of it outlives the server.

@@ -17,6 +17,9 @@ struct SocketLimits {
   // Of one that is not read, whose pongs nobody sees: it takes no replies, or the engine is behind.
   std::chrono::milliseconds stalled_time_max{600'000};
   std::uint32_t http_header_bytes_max = 8192;
+  std::uint64_t request_body_bytes_max = 32u << 20;      // Of a request to an endpoint.
+  std::chrono::milliseconds body_part_time_max{30'000};  // For each 64 KiB that a program wants.
+  std::chrono::milliseconds response_part_time_max{30'000};  // For a client to take 64 KiB.
   // Requests that were read and not yet looked at by the engine.
   std::uint32_t pending_request_count_max = 256;  // Of a connection.
   std::uint64_t pending_request_bytes_max = 4u << 20;

@@ -218,13 +218,14 @@ class ServedEngine {
             }};
   }
   void name_programs(Gateway& gateway) {
-    for (const char* name : {"echo", "say", "late", "stubborn", "files", "flood"}) {
+    for (const std::string& name : names) {
       const auto program = engine.manager.load_program(bytes_of(name));
       ASSERT_TRUE(program.ok());
       EXPECT_TRUE(gateway.name_program(name, program.value(), sha256(bytes_of(name))).ok());
     }
   }
 
+  std::vector<std::string> names = {"echo", "say", "late", "stubborn", "files", "flood"};
   std::atomic<std::uint64_t> flood_sent{0};
   std::atomic<std::uint64_t> flood_refused{0};
   sandbox::FakeRuntime runtime;

@@ -59,6 +59,9 @@ class SessionHost {
 
   const SocketLimits limits;
   Link& link;
+  // Ids of requests whose clients give none. Known to nobody before, so that no two are one.
+  virtual std::string new_request_id() = 0;
+
   std::optional<HttpRouter> router;  // Since the server listens.
   bool is_shutting_down = false;
   UploadBudget upload_budget;
@@ -76,6 +79,8 @@ class Session {
   // A frame of the engine's with its charge, or one of this thread, which has none. Only an open
   // WebSocket has any.
   virtual void write(wire::ServerFrame frame, std::uint64_t charge) = 0;
+  // The same for a connection whose request goes to an endpoint.
+  virtual void write(HttpFrame frame, std::uint64_t charge) = 0;
   // The engine has looked at a request.
   virtual void answered(std::uint64_t request_bytes) = 0;
   // The server goes: the session closes after it has written what is queued.

@@ -2,6 +2,7 @@
 
 #include <utility>  // Before Asio.
 
+#include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -15,6 +16,7 @@
 
 #include "application/server/http_session.h"
 #include "base/check.h"
+#include "base/random.h"
 
 namespace quire::server {
 namespace {
@@ -26,6 +28,7 @@ using ErrorCodeOf = boost::system::error_code;
 constexpr std::uint32_t kRefusedCountMax = 64;  // Connections over the limit that are told so.
 constexpr std::chrono::milliseconds kAcceptPause{100};  // After an error such as too many files.
 constexpr std::chrono::milliseconds kCloseTimeMax{1'000};
+constexpr std::size_t kRequestIdBytes = 12;  // Random ones.
 
 }  // namespace
 
@@ -40,7 +43,7 @@ class SocketServer::Implementation final : public SessionHost {
         accept_timer_(io_),
         close_timer_(io_) {}
 
-  Result<void> listen(const Endpoint& wanted);
+  Result<void> listen(const Endpoint& wanted, HttpRoutes routes);
   void start();
   void stop();
   const Endpoint& endpoint() const { return endpoint_; }
@@ -49,6 +52,7 @@ class SocketServer::Implementation final : public SessionHost {
   void pause(const SessionHandle& session) override { paused_.push_back(session); }
   void upgraded(const SessionHandle& next) override { sessions_.at(next->connection()->id) = next; }
   void closed(const Session& session) override;
+  std::string new_request_id() override;
 
  private:
   void accept();
@@ -69,6 +73,7 @@ class SocketServer::Implementation final : public SessionHost {
   asio::basic_socket_acceptor<tcp, asio::io_context::executor_type> acceptor_;
   asio::steady_timer accept_timer_;
   asio::steady_timer close_timer_;
+  SystemRandom random_;
   std::unordered_map<ConnectionId, SessionHandle> sessions_;  // Until they are closed.
   std::size_t connection_count_ = 0;  // Until they are forgotten on both sides.
   std::size_t refused_count_ = 0;     // Connections over the limit.
@@ -80,7 +85,7 @@ class SocketServer::Implementation final : public SessionHost {
   std::thread thread_;
 };
 
-Result<void> SocketServer::Implementation::listen(const Endpoint& wanted) {
+Result<void> SocketServer::Implementation::listen(const Endpoint& wanted, HttpRoutes routes) {
   const std::string where = wire::server_url(wanted).substr(5);
   const auto failed = [&](const ErrorCodeOf& error) {
     const char* hint = error == asio::error::address_in_use ? "; choose another port" : "";
@@ -100,7 +105,7 @@ Result<void> SocketServer::Implementation::listen(const Endpoint& wanted) {
     endpoint_ = {wanted.host, acceptor_.local_endpoint(error).port()};
   }
   if (error) return failed(error);
-  router.emplace(endpoint_);
+  router.emplace(endpoint_, std::move(routes.endpoints), std::move(routes.allowed_origins));
   return {};
 }
 
@@ -126,11 +131,7 @@ void SocketServer::Implementation::close_all() {
   std::vector<SessionHandle> sessions;
   for (const auto& [id, session] : sessions_) sessions.push_back(session);
   for (const SessionHandle& each : sessions) {
-    if (each->is_open()) {
-      each->close_after_writes();
-    } else {
-      each->finish();
-    }
+    each->close_after_writes();
   }
   if (sessions_.empty()) return;
   close_timer_.expires_after(kCloseTimeMax);
@@ -195,6 +196,18 @@ void SocketServer::Implementation::closed(const Session& session) {
   if (is_closing_ && sessions_.empty()) close_timer_.cancel();
 }
 
+std::string SocketServer::Implementation::new_request_id() {
+  std::array<std::byte, kRequestIdBytes> bytes{};
+  random_.fill(bytes);
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string id = "req_";
+  for (const std::byte each : bytes) {
+    id += kDigits[std::to_integer<unsigned>(each) >> 4];
+    id += kDigits[std::to_integer<unsigned>(each) & 15];
+  }
+  return id;
+}
+
 void SocketServer::Implementation::send(Inbound inbound) {
   if (!std::holds_alternative<Gone>(inbound.body)) {
     pending_count += 1;
@@ -236,13 +249,15 @@ void SocketServer::Implementation::take(Outbound& outbound) {
   }
   auto* frame = std::get_if<wire::ServerFrame>(&outbound.body);
   if (frame != nullptr && session != nullptr) session->write(std::move(*frame), outbound.charge);
+  auto* http = std::get_if<HttpFrame>(&outbound.body);
+  if (http != nullptr && session != nullptr) session->write(std::move(*http), outbound.charge);
 }
 
 Result<std::unique_ptr<SocketServer>> SocketServer::open(
-    const Endpoint& endpoint, const SocketLimits& limits, Link& link,
+    const Endpoint& endpoint, HttpRoutes routes, const SocketLimits& limits, Link& link,
     std::function<void(const std::string&)> tell) {
   auto implementation = std::make_unique<Implementation>(limits, link, std::move(tell));
-  TRY(implementation->listen(endpoint));
+  TRY(implementation->listen(endpoint, std::move(routes)));
   implementation->start();
   return std::unique_ptr<SocketServer>(new SocketServer(std::move(implementation)));
 }

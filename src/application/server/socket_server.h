@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "application/server/http_router.h"
 #include "application/server/link.h"
@@ -18,11 +19,17 @@
 
 namespace quire::server {
 
+// What the server answers besides its own pages.
+struct HttpRoutes {
+  EndpointTable endpoints;
+  std::vector<std::string> allowed_origins;
+};
+
 class SocketServer {
  public:
   // Listens and accepts from here on. `tell` gets lines for the operator, on the io thread; `link`
   // outlives the server.
-  static Result<std::unique_ptr<SocketServer>> open(const Endpoint& endpoint,
+  static Result<std::unique_ptr<SocketServer>> open(const Endpoint& endpoint, HttpRoutes routes,
                                                     const SocketLimits& limits, Link& link,
                                                     std::function<void(const std::string&)> tell);
   // Closes what is open, waiting for clients for a second at most.

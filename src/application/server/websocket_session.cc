@@ -13,6 +13,7 @@
 #include <deque>
 #include <string>
 
+#include "base/check.h"
 #include "wire/frame_codec.h"
 
 namespace quire::server {
@@ -45,11 +46,15 @@ class WebSocketSession final : public Session,
     read_again();
   }
   void write(wire::ServerFrame frame, std::uint64_t charge) override;
+  void write(HttpFrame, std::uint64_t) override {
+    QUIRE_CHECK(false, "a WebSocket has no request to an endpoint");
+  }
   void answered(std::uint64_t request_bytes) override {
     pending_count_ -= 1;
     pending_bytes_ -= request_bytes;
   }
   void close_after_writes() override {
+    if (phase_ == Phase::Opening) return finish();
     close_after_writes(websocket::close_code::going_away, "the server is shutting down");
   }
   void finish() override;

@@ -1,0 +1,320 @@
+#include "application/server/endpoint_desk.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/utf8.h"
+
+namespace quire::server {
+namespace {
+
+// Of what a program logs, for the operator; a program must not fill the server's own log.
+constexpr std::uint32_t kToldLineCountMax = 16;
+constexpr std::size_t kToldLineBytesMax = 512;
+
+HttpAnswer refusal_of(const Error& error, std::uint64_t retry_after_ms) {
+  switch (error.code()) {
+    case ErrorCode::QuotaExceeded:
+      return HttpRouter::refusal(429, error.code(), std::string(error.message()), retry_after_ms);
+    case ErrorCode::Unavailable:
+      return HttpRouter::refusal(503, error.code(), std::string(error.message()), retry_after_ms);
+    case ErrorCode::TooLarge:
+      return HttpRouter::refusal(413, error.code(), std::string(error.message()));
+    default:
+      return HttpRouter::refusal(500, error.code(), std::string(error.message()));
+  }
+}
+
+// What the client is told of a program that ended without a response. The operator gets the rest.
+HttpAnswer answer_for(const service::End& end) {
+  std::string why = "the program of this endpoint ended without a response";
+  std::uint32_t status = 500;
+  ErrorCode code = ErrorCode::Internal;
+  switch (end.kind) {
+    case service::EndKind::Finished:
+      if (end.exit_code != 0) why += " (exit code " + std::to_string(end.exit_code) + ")";
+      break;
+    case service::EndKind::Trapped:
+      why = "the program of this endpoint trapped";
+      break;
+    case service::EndKind::LimitExceeded:
+      why = "the program of this endpoint exceeded a limit: " + end.limit;
+      code = ErrorCode::QuotaExceeded;
+      break;
+    case service::EndKind::NotStarted:
+      why = "the program of this endpoint could not be started";
+      break;
+    case service::EndKind::Killed:
+      why = "the program of this endpoint was stopped: " + end.message;
+      status = 503;
+      code = ErrorCode::Unavailable;
+      break;
+  }
+  return HttpRouter::refusal(status, code, why);
+}
+
+}  // namespace
+
+// A connection whose client has sent a request.
+struct EndpointDesk::Caller {
+  Peer peer;
+  Exchange* exchange = nullptr;  // Null: its response is over.
+};
+
+// A request's instance, until its end was heard.
+struct EndpointDesk::Exchange {
+  lifecycle::InstanceId id{};
+  std::string label;         // "POST /x req_1", for the operator.
+  Caller* caller = nullptr;  // Null: the response is over, or the client is gone.
+  bool has_begun = false;    // The response.
+  bool is_discarded = false;
+  std::uint32_t told_line_count = 0;
+};
+
+EndpointDesk::EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
+                           const ServiceLimits& limits)
+    : parts_(parts), outlet_(outlet), programs_(programs), limits_(limits) {}
+
+EndpointDesk::~EndpointDesk() = default;
+
+// ---- Requests.
+
+bool EndpointDesk::takes(const Inbound& inbound) const {
+  return std::holds_alternative<HttpRequest>(inbound.body) ||
+         callers_.contains(inbound.connection->id);
+}
+
+void EndpointDesk::handle(Inbound& inbound) {
+  if (std::holds_alternative<Gone>(inbound.body)) {
+    gone(inbound.connection);
+  } else if (auto* part = std::get_if<HttpBodyPart>(&inbound.body)) {
+    body_part(caller_of(inbound.connection), *part, inbound.bytes);
+  } else {
+    request(caller_of(inbound.connection), std::get<HttpRequest>(inbound.body), inbound.bytes);
+  }
+}
+
+EndpointDesk::Caller& EndpointDesk::caller_of(const ConnectionHandle& connection) {
+  std::unique_ptr<Caller>& caller = callers_[connection->id];
+  if (caller == nullptr) {
+    caller = std::make_unique<Caller>();
+    caller->peer.connection = connection;
+  }
+  return *caller;
+}
+
+Result<lifecycle::InstanceId> EndpointDesk::launch(HttpRequest& request) {
+  if (!takes_launches_) return Error(ErrorCode::Unavailable, "the server is shutting down");
+  const Digest digest = TRY(programs_.digest_of({std::nullopt, request.rule->program}));
+  const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(digest);
+  if (!program) {
+    return Error(ErrorCode::NotFound, "the program \"" + request.rule->program +
+                                          "\" of this endpoint is not here any more");
+  }
+  lifecycle::LaunchRequest launch;
+  launch.program = *program;
+  launch.arguments = request.rule->arguments;
+  const auto own = limits_.tenant_instances.find(launch.tenant);
+  launch.limits = own != limits_.tenant_instances.end() ? own->second : limits_.instance;
+  launch.request = hostcalls::RequestHead{std::move(request.method), std::move(request.target),
+                                          std::move(request.lines), request.awaits_continue};
+  return parts_.manager.launch(std::move(launch), *this);
+}
+
+void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t bytes) {
+  QUIRE_CHECK(caller.exchange == nullptr, "a connection sends the next request after the response");
+  const std::string label =
+      request.method + " " + printable(request.target) + " " + request.request_id;
+  const Result<lifecycle::InstanceId> id = launch(request);
+  if (!id.ok()) {
+    ++refused_count_;
+    outlet_.push(caller.peer, refusal_of(id.error(), parts_.manager.retry_after_ms()), bytes);
+    return;
+  }
+  ++launched_count_;
+  auto exchange = std::make_unique<Exchange>();
+  exchange->id = id.value();
+  exchange->label = label;
+  exchange->caller = &caller;
+  caller.exchange = exchange.get();
+  exchanges_.emplace(id.value(), std::move(exchange));
+  if (!request.body.empty() || request.is_body_whole) {
+    parts_.manager.push_request_body(id.value(), std::move(request.body), request.is_body_whole);
+  }
+  if (!request.is_body_whole) reading_.insert(caller.peer.connection->id);
+  outlet_.push_control({caller.peer.connection, Parked{}, 0, bytes});
+}
+
+void EndpointDesk::body_part(Caller& caller, HttpBodyPart& part, std::uint64_t bytes) {
+  if (caller.exchange != nullptr) {
+    parts_.manager.push_request_body(caller.exchange->id, std::move(part.bytes), part.is_last);
+    if (!part.is_last) reading_.insert(caller.peer.connection->id);
+  }
+  outlet_.push_control({caller.peer.connection, Parked{}, 0, bytes});
+}
+
+void EndpointDesk::gone(const ConnectionHandle& connection) {
+  const auto found = callers_.find(connection->id);
+  QUIRE_CHECK(found != callers_.end(), "takes() has looked");
+  if (Exchange* exchange = found->second->exchange) {
+    part(*exchange);
+    parts_.manager.request_client_gone(exchange->id);
+    parts_.manager.client_ready(exchange->id);
+  }
+  callers_.erase(found);
+  outlet_.push_control({connection, Forget{}, 0, std::nullopt});
+}
+
+void EndpointDesk::part(Exchange& exchange) {
+  if (exchange.caller == nullptr) return;
+  const ConnectionId id = exchange.caller->peer.connection->id;
+  reading_.erase(id);
+  refusing_.erase(id);
+  exchange.caller->exchange = nullptr;
+  exchange.caller = nullptr;
+}
+
+// ---- What is due.
+
+bool EndpointDesk::turn() {
+  const bool any = ask_for_parts();
+  return offer_again() || any;
+}
+
+bool EndpointDesk::ask_for_parts() {
+  bool any = false;
+  for (auto at = reading_.begin(); at != reading_.end();) {
+    Caller& caller = *callers_.at(*at);
+    if (!parts_.manager.wants_request_body(caller.exchange->id)) {
+      ++at;
+      continue;
+    }
+    outlet_.push(caller.peer, HttpAsk{});
+    at = reading_.erase(at);
+    any = true;
+  }
+  return any;
+}
+
+bool EndpointDesk::offer_again() {
+  bool any = false;
+  for (auto at = refusing_.begin(); at != refusing_.end();) {
+    Caller& caller = *callers_.at(*at);
+    if (!outlet_.has_room(caller.peer) && !outlet_.wait_for_room(caller.peer)) {
+      ++at;
+      continue;
+    }
+    at = refusing_.erase(at);
+    any = true;
+    parts_.manager.client_ready(caller.exchange->id);
+  }
+  return any;
+}
+
+// ---- What instances say.
+
+bool EndpointDesk::may_push(Exchange& exchange) {
+  Caller& caller = *exchange.caller;
+  if (outlet_.has_room(caller.peer)) return true;
+  refusing_.insert(caller.peer.connection->id);
+  // If the socket took all in between, nothing else would wake us.
+  if (outlet_.wait_for_room(caller.peer)) outlet_.wake_engine();
+  return false;
+}
+
+bool EndpointDesk::heard(lifecycle::InstanceId id, const service::Said& said) {
+  const auto found = exchanges_.find(id);
+  QUIRE_CHECK(found != exchanges_.end(), "R1");
+  Exchange& exchange = *found->second;
+  if (exchange.caller != nullptr && !exchange.is_discarded && !may_push(exchange)) return false;
+  std::visit([&](const auto& each) { hear(exchange, each); }, said);
+  if (std::holds_alternative<service::Ended>(said)) exchanges_.erase(found);
+  return true;
+}
+
+void EndpointDesk::hear(Exchange& exchange, const service::ResponsePart& said) {
+  if (exchange.caller == nullptr) return;
+  Peer& peer = exchange.caller->peer;
+  switch (said.kind) {
+    case service::ResponsePartKind::Head:
+      exchange.has_begun = true;
+      outlet_.push(peer, HttpResponseHead{said.status, std::string(said.bytes)});
+      break;
+    case service::ResponsePartKind::Bytes:
+      outlet_.push(peer, HttpResponsePart{std::string(said.bytes)});
+      break;
+    case service::ResponsePartKind::End:
+      outlet_.push(peer, HttpResponseEnd{true});
+      part(exchange);
+      break;
+  }
+}
+
+void EndpointDesk::hear(Exchange& exchange, const service::LogLine& said) {
+  if (exchange.told_line_count > kToldLineCountMax) return;
+  if (exchange.told_line_count++ == kToldLineCountMax) {
+    parts_.tell(exchange.label + ": the program logs more, which is not shown");
+    return;
+  }
+  parts_.tell(exchange.label + ": " + std::string(said.text.substr(0, kToldLineBytesMax)));
+}
+
+void EndpointDesk::hear(Exchange& exchange, const service::Ended& said) {
+  const service::End& end = said.end;
+  const bool is_well = end.kind == service::EndKind::Finished && end.exit_code == 0;
+  if (!is_well && exchange.caller != nullptr) {
+    parts_.tell(exchange.label + ": " + end_kind_name(end.kind) + ", exit code " +
+                std::to_string(end.exit_code) +
+                (end.message.empty() ? "" : ": " + printable_lines(end.message)));
+  }
+  if (exchange.caller == nullptr) return;
+  if (exchange.has_begun) {
+    outlet_.push(exchange.caller->peer, HttpResponseEnd{false});
+  } else {
+    outlet_.push(exchange.caller->peer, answer_for(end));
+  }
+  part(exchange);
+}
+
+// ---- The end.
+
+void EndpointDesk::stop_all(const char* reason) {
+  for (const auto& [id, exchange] : exchanges_) {
+    if (!parts_.manager.has_ended(id)) {
+      QUIRE_CHECK(parts_.manager.kill(id, reason).ok(), "it has not ended");
+    }
+  }
+}
+
+// Clients had their time to take what is left.
+void EndpointDesk::discard_all() {
+  for (const auto& [id, exchange] : exchanges_) {
+    part(*exchange);
+    exchange->is_discarded = true;
+    parts_.manager.client_ready(id);
+  }
+}
+
+// ---- For tests.
+
+EndpointDesk::Counts EndpointDesk::counts() const {
+  return {callers_.size(), exchanges_.size(), launched_count_, refused_count_};
+}
+
+void EndpointDesk::verify() const {
+  std::size_t answered = 0;
+  for (const auto& [id, exchange] : exchanges_) {
+    QUIRE_CHECK(exchange->id == id, "R1");
+    if (exchange->caller == nullptr) continue;
+    ++answered;
+    QUIRE_CHECK(exchange->caller->exchange == exchange.get(), "R1");
+  }
+  for (const auto& [id, caller] : callers_) answered -= caller->exchange != nullptr ? 1 : 0;
+  QUIRE_CHECK(answered == 0, "R1");
+  for (const std::set<ConnectionId>* all : {&reading_, &refusing_}) {
+    for (const ConnectionId each : *all) QUIRE_CHECK(callers_.at(each)->exchange != nullptr, "R2");
+  }
+}
+
+}  // namespace quire::server
