@@ -24,9 +24,11 @@ struct TenantOptions {
 
 struct ServeOptions {
   EngineOptions engine;
-  InstanceOptions instance;                // What each instance may have, at most.
-  std::string listen = "127.0.0.1:7847";   // HOST:PORT; port 0: any that is free.
-  std::vector<std::string> programs = {};  // Modules, or folders of them.
+  InstanceOptions instance;                       // What each instance may have, at most.
+  std::string listen = "127.0.0.1:7847";          // HOST:PORT; port 0: any that is free.
+  std::vector<std::string> programs = {};         // Modules, or folders of them.
+  std::vector<std::string> endpoints = {};        // "POST /x=program".
+  std::vector<std::string> allowed_origins = {};  // Of web pages.
   std::vector<TenantOptions> tenants = {};
   std::uint32_t instance_count_max = 1024;
   std::uint32_t waiting_launch_count_max = 256;

@@ -118,6 +118,18 @@ Verb add_serve(CLI::App& app) {
       ->envname("QUIRE_LISTEN")
       ->type_name("HOST:PORT")
       ->capture_default_str();
+  verb->add_option("--endpoint", options.endpoints,
+                   "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), "
+                   "and the name of a program given here or the file of a module, with arguments "
+                   "for it. One instance answers each request. May be given again")
+      ->type_name("\"METHOD /PATH=PROGRAM [ARGUMENT...]\"")
+      ->allow_extra_args(false);
+  verb->add_option(
+          "--allow-origin", options.allowed_origins,
+          "Let web pages of that origin use the endpoints (CORS), as https://example.com; * "
+          "for all. May be given again")
+      ->type_name("ORIGIN")
+      ->allow_extra_args(false);
   verb->add_option("--instances", options.instance_count_max,
                    "Programs at once, until their last word was taken")
       ->envname("QUIRE_INSTANCES")
@@ -191,6 +203,7 @@ second one stops them at once. docs/protocol.md is what clients speak, clients/p
 Examples:
   quire serve
   quire serve build/release/inferlets --listen 127.0.0.1:0 --instances 200
+  quire serve --endpoint "POST /complete=complete_http.wasm" --allow-origin https://example.com
   quire serve --tenant 0=weight:3 --tenant 1=weight:1,instances:64,memory:4GiB
   quire serve --limit wall_ns_max=3600s --tenant 0=weight:3 --tenant 1=weight:1,token_count_max:1000000
   quire run --server ws://127.0.0.1:7847 text_completion -- --prompt "Once upon a time")");

@@ -8,6 +8,7 @@
 
 #include "application/server/server.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "cli/terminal.h"
 #include "main/commands/instance_limits.h"
 #include "main/commands/interrupt.h"
@@ -84,6 +85,54 @@ std::uint64_t memory_bytes_max(const lifecycle::InstanceLimits& others,
   return most;
 }
 
+// The endpoints, each with the name of its program. A module that an endpoint brings is named by its
+// file, and added to `brought`.
+Result<server::EndpointTable> find_endpoints(const cli::ServeOptions& options,
+                                             const ProgramFiles& named, ProgramFiles& brought) {
+  std::vector<server::EndpointRule> rules;
+  for (const std::string& each : options.endpoints) {
+    server::EndpointRule rule = TRY(server::parse_endpoint_rule(each));
+    if (!named.contains(rule.program)) {
+      Result<ProgramFiles> file = find_programs({rule.program});
+      if (!file.ok()) {
+        std::string known;
+        for (const auto& [name, path] : named) known += (known.empty() ? "" : ", ") + name;
+        return Error(file.error().code(),
+                     "--endpoint " + in_quotes(each) + ": " + std::string(file.error().message()) +
+                         "; programs that are given here: " + (known.empty() ? "none" : known));
+      }
+      if (file.value().size() != 1) {
+        return Error(ErrorCode::InvalidArgument, "--endpoint " + in_quotes(each) + ": " +
+                                                     rule.program +
+                                                     " is a folder; an endpoint has one program");
+      }
+      const auto& [name, path] = *file.value().begin();
+      const auto [at, is_new] = brought.emplace(name, path);
+      const auto same = named.find(name);
+      if ((!is_new && at->second != path) || (same != named.end() && same->second != path)) {
+        return Error(ErrorCode::AlreadyExists,
+                     "two programs are named \"" + name + "\": " + path + " and " +
+                         (same != named.end() ? same->second : at->second));
+      }
+      rule.program = name;
+    }
+    rules.push_back(std::move(rule));
+  }
+  return server::EndpointTable::create(std::move(rules));
+}
+
+// PROGRAMs keep their names; a client may give the name of an endpoint's module to another.
+Result<void> bring_programs(const ProgramFiles& named, const ProgramFiles& brought,
+                            lifecycle::InstanceManager& manager, server::Gateway& gateway) {
+  for (const NamedProgram& each : TRY(load_programs(named, manager))) {
+    TRY(gateway.name_program(each.name, each.id, each.digest));
+  }
+  for (const NamedProgram& each : TRY(load_programs(brought, manager))) {
+    TRY(gateway.name_endpoint_program(each.name, each.id, each.digest));
+  }
+  return {};
+}
+
 server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
                                      lifecycle::InstanceLimits limits) {
   server::ServerOptions server;
@@ -137,6 +186,12 @@ Result<int> serve(const cli::ServeOptions& options) {
   const Result<ProgramFiles> found = find_programs(options.programs);
   if (!found.ok()) return fail_program(found.error());
   const ProgramFiles& files = found.value();
+  ProgramFiles brought;
+  server::EndpointTable endpoints = TRY(find_endpoints(options, files, brought));
+  for (const std::string& each : options.allowed_origins) {
+    Result<void> is_origin = server::check_origin(each);
+    if (!is_origin.ok()) return std::move(is_origin).take_error().while_("--allow-origin");
+  }
 
   Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
   const SteadyClock clock;
@@ -155,20 +210,21 @@ Result<int> serve(const cli::ServeOptions& options) {
       !names_limit(options.instance.limits, "page_count_max")) {
     limits.control.page_count_max = shared_page_count_max(machine->control().models());
   }
-  const std::unique_ptr<server::Server> server = TRY(
-      server::Server::open({.manager = application->manager(),
-                            .loop = application->loop(),
-                            .control = machine->control(),
-                            .engine_wakeup = machine->wakeup(),
-                            .clock = clock,
-                            .random = random,
-                            .tell = tell},
-                           server_options(options, std::move(listen).take(), std::move(limits))));
-  const auto programs = load_programs(files, application->manager());
-  if (!programs.ok()) return fail_program(programs.error());
-  for (const NamedProgram& each : programs.value()) {
-    TRY(server->gateway().name_program(each.name, each.id, each.digest));
-  }
+  server::ServerOptions how = server_options(options, std::move(listen).take(), std::move(limits));
+  how.endpoints = std::move(endpoints);
+  how.allowed_origins = options.allowed_origins;
+  const std::unique_ptr<server::Server> server =
+      TRY(server::Server::open({.manager = application->manager(),
+                                .loop = application->loop(),
+                                .control = machine->control(),
+                                .engine_wakeup = machine->wakeup(),
+                                .clock = clock,
+                                .random = random,
+                                .tell = tell},
+                               how));
+  const Result<void> named =
+      bring_programs(files, brought, application->manager(), server->gateway());
+  if (!named.ok()) return fail_program(named.error());
   const SignalWatch watch =
       TRY(SignalWatch::create(interrupt, [&] { server->gateway().request_shutdown(); }));
   print_ready(options, wire::server_url(server->endpoint()), machine->control().models(), files);
