@@ -14,6 +14,15 @@ std::string error_of(std::string_view text) {
   return parsed.ok() ? "no error" : parsed.error().text();
 }
 
+TEST(JsonTest, ANameInQuotesIsTheMemberAndNoBoolean) {
+  const Json json = Json::parse(R"({"yes": true, "no": false})").take();
+  EXPECT_TRUE(json.boolean("yes"));
+  EXPECT_FALSE(json.boolean("no"));
+  EXPECT_FALSE(json.boolean("absent"));
+  EXPECT_TRUE(json.boolean("absent", true));
+  EXPECT_TRUE(Json().boolean(true));
+}
+
 TEST(JsonTest, ReadsEveryKindOfValue) {
   const Json json =
       Json::parse(

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -158,7 +159,9 @@ class Json {
   bool is_array() const { return kind() == Kind::Array; }
   bool is_object() const { return kind() == Kind::Object; }
 
-  bool boolean(bool otherwise = false) const {
+  // A template, so that a name as in boolean("stream") does not become a bool.
+  template <std::same_as<bool> Boolean = bool>
+  bool boolean(Boolean otherwise = false) const {
     const bool* held = std::get_if<bool>(&value_);
     return held == nullptr ? otherwise : *held;
   }
