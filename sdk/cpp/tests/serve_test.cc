@@ -4,6 +4,8 @@
 
 #include "fake_host.h"
 
+extern "C" std::int32_t run_complete_http();
+
 namespace quire {
 namespace {
 
@@ -151,6 +153,36 @@ TEST_F(ServeTest, OptionsOfTheEndpointReachTheHandler) {
   host.arguments = {"--wrod", "x"};
   EXPECT_EQ(run_with(say, {}), static_cast<int>(ErrorCode::InvalidArgument));
   EXPECT_NE(std::string(serve::detail::schema_of(say)).find("word"), std::string::npos);
+}
+
+// Each token is followed by the next letter of the alphabet.
+void continue_the_alphabet() {
+  host.next = [](const std::vector<std::uint32_t>& tokens) {
+    const std::uint32_t last = tokens.empty() ? 'a' : tokens.back();
+    return std::vector<std::pair<std::uint32_t, float>>{{last + 1, 1.0f}};
+  };
+}
+
+TEST_F(ServeTest, CompleteHttpGivesJsonOrEvents) {
+  continue_the_alphabet();
+  host.request = FakeHost::HttpServed{.parts = {R"({"prompt":"ab","max_tokens":3})"}};
+  EXPECT_EQ(run_complete_http(), 0);
+  EXPECT_EQ(host.response.body(),
+            R"({"text":"cde","finish_reason":"length","completion_tokens":3})");
+  host.reset();
+  continue_the_alphabet();
+  host.request = FakeHost::HttpServed{.parts = {R"({"prompt":"ab","max_tokens":2,"stream":true})"}};
+  EXPECT_EQ(run_complete_http(), 0);
+  const std::string body = host.response.body();
+  EXPECT_TRUE(body.starts_with("data: {\"text\":\"c")) << body;
+  EXPECT_TRUE(body.ends_with("\n\ndata: [DONE]\n\n")) << body;
+  for (const char* wrong : {"{}", R"({"prompt":"a","max_tokens":0})",
+                            R"({"prompt":"a","temperature":-1})", R"({"prompt":"a","seed":-1})"}) {
+    host.reset();
+    host.request = FakeHost::HttpServed{.parts = {wrong}};
+    EXPECT_EQ(run_complete_http(), 0);
+    EXPECT_EQ(host.response.status, 400u) << wrong;
+  }
 }
 
 TEST_F(ServeTest, WithoutARequestTheProgramSaysSo) {
