@@ -20,18 +20,19 @@ import programs  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
 # Traits that no model has yet: that a call says so is all there is to test.
-ABSENT = {"adapter", "input-image", "serve"}
+ABSENT = {"adapter", "input-image"}
 TEXT = """\
 <!-- Written by tools/generate_conformance.py from what tests/conformance noted. Do not edit. -->
 
 # What is tested of each call
 
-A program for each interface ([tests/conformance](../../tests/conformance/README.md)) makes every call
-of it, in Wasm and over `quire run`: as it is meant, with every argument wrong in every way that its type
-allows, and so that it gives its own errors. This table is what the programs saw, and the pages of the
-calls list it. In the last column are errors that the page of the call names and no program of these brings
-about, most because they need more than one (a full server, a bad disk, a second model): unit tests and the
-simulation do. An error that a program sees and no text explains fails the test that compares this page.
+A program for each interface ([tests/conformance](../../tests/conformance/README.md)) makes every call of it,
+in Wasm and over `quire run`, or `quire serve` for the calls of `serve`: as it is meant, with every argument
+wrong in every way that its type allows, and so that it gives its own errors. This table is what the programs
+saw, and the pages of the calls list it. In the last column are errors that the page of the call names and no
+program of these brings about, most because they need more than one (a full server, a bad disk, a second
+model): unit tests and the simulation do. An error that a program sees and no text explains fails the test
+that compares this page.
 """
 
 

@@ -4,7 +4,8 @@
 // A program of this folder sends one message in the end: a line `CALL interface.call outcome` for
 // each outcome that it saw, where an outcome is "ok" or the name of an error, and a line
 // `FAIL ...` for each thing that was not as its WIT says. An outcome is noted only where it was
-// expected. A future's outcome is that of its call. The exit code is 1 where anything failed.
+// expected. A future's outcome is that of its call. The exit code is 1 where anything failed. An
+// instance that an HTTP request launched pushes the message to the topic "noted" instead.
 //
 // Besides a queue of the first model the harness holds one handle of each common kind, and a child
 // that holds some: numbers that are a handle there and none here.
@@ -75,7 +76,8 @@ class Harness {
  public:
   // All of these are alive until `finish`.
   std::int32_t model = 0, queue = 0, page = 0, embed = 0, context = 0, subscription = 0;
-  int finish_wait_ms = 60'000;  // For commands that end and children that leave.
+  static constexpr const char* kNoted = "noted";  // The topic of notes, without a session.
+  int finish_wait_ms = 60'000;                    // For commands that end and children that leave.
 
   Harness() {
     base_ = limits();
@@ -285,10 +287,10 @@ class Harness {
       const std::string line = text.substr(at, end - at);
       at = end + 1;
       bool only_grows = false;
-      for (const char* each :
-           {"memory_bytes_max", "log_bytes_max", "log_pending", "cpu_", "wall_", "token_count_max",
-            "http.call_count_max", "output_bytes_max", "outbox", "inbox", "file_inbox",
-            "handle_count_max", "tenant.message_queue", "tenant.queued"}) {
+      for (const char* each : {"memory_bytes_max", "log_bytes_max", "log_pending", "cpu_", "wall_",
+                               "token_count_max", "http.call_count_max", "output_bytes_max",
+                               "outbox", "inbox", "file_inbox", "request_inbox", "response_outbox",
+                               "handle_count_max", "tenant.message_queue", "tenant.queued"}) {
         only_grows = only_grows || line.starts_with(each);
       }
       if (!only_grows) kept += line + "\n";

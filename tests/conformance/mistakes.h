@@ -215,8 +215,12 @@ inline std::int32_t Harness::finish() {
     is_well = is_well && line.starts_with("CALL ");
     text += line + "\n";
   }
-  abi::session::send(reinterpret_cast<const std::uint8_t*>(text.data()),
-                     static_cast<std::uint32_t>(text.size()));
+  const auto* const first = reinterpret_cast<const std::uint8_t*>(text.data());
+  const auto count = static_cast<std::uint32_t>(text.size());
+  // A program that an HTTP request launched has no session: its notes wait for another instance.
+  if (abi::session::send(first, count) == -static_cast<std::int32_t>(ErrorCode::NotSupported)) {
+    abi::messaging::push(bytes(kNoted), std::strlen(kNoted), first, count);
+  }
   return is_well ? 0 : 1;
 }
 

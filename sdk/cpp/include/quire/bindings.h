@@ -667,7 +667,7 @@ QUIRE_IMPORT("quire:core/serve@1", "request-head")
 std::int32_t request_head(void* buffer, std::uint32_t capacity);
 // The next part of the body, of 1 to 65,536 bytes; nothing at its end. One read at a time:
 // `quota-exceeded` while the read before was neither taken nor dropped. A part whose read is dropped
-// comes with the next read. `unavailable`: the client went before the body was whole, or the response
+// comes with the next read. `unavailable`: the client left before the body was whole, or the response
 // was finished. While the program does not read, the server makes the client wait.
 QUIRE_IMPORT("quire:core/serve@1", "read-request")
 std::int32_t read_request();
@@ -681,10 +681,10 @@ QUIRE_IMPORT("quire:core/serve@1", "respond")
 std::int32_t respond(std::uint32_t status, const std::uint8_t* headers, std::uint32_t headers_count, std::uint32_t flags);
 // The next part of the body, at most text_bytes_max. Ready, with nothing, once there is room for
 // another part. `invalid-argument`: before `respond`, or after `finish-response`. `out-of-range`:
-// more than `content-length`, or a body where the status (204, 304) has none. `quota-exceeded`:
-// response_outbox_bytes_max are not taken by the client and the program did not wait for the part
-// before, or all output is output_bytes_max. `unavailable`: the client is gone. The body of a
-// response to HEAD is counted and not sent.
+// more than `content-length`, or a body where the status (204, 304) has none. `quota-exceeded`: the
+// client has not taken response_outbox_bytes_max, and the program did not wait for the part before;
+// or all output is output_bytes_max. `unavailable`: the client is gone. The body of a response to
+// HEAD is counted and not sent.
 QUIRE_IMPORT("quire:core/serve@1", "write-response")
 std::int32_t write_response(const std::uint8_t* bytes, std::uint32_t bytes_count);
 // Ends the response. `invalid-argument`: before `respond`, or a second time. `out-of-range`: less
