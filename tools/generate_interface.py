@@ -19,8 +19,7 @@ BINDINGS = "sdk/cpp/include/quire/bindings.h"
 TABLE = "src/application/hostcalls/host_call_table.inc"
 FROZEN = "interface/version_1.txt"
 RECORDS = "interface/records_1.txt"  # What each future's result looks like; src/.../records_test.cc compares.
-PROVISIONAL = {"adapter", "input-image",  # No model has them: nobody calls them yet.
-               "serve"}  # No server has endpoints yet.
+PROVISIONAL = {"adapter", "input-image"}  # No model has them: nobody calls them yet.
 ERRORS = "src/application/hostcalls/error_codes.inc"
 SUSPENDING = {("future", "wait")}  # One call suspends (interface/README.md).
 # What a call costs (docs/reference/README.md): who does the work, and so when its answer can come.

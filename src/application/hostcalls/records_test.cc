@@ -111,6 +111,7 @@ class Records : public HostCalls {
   void of_pages_and_queues();
   void of_messages_and_files();
   void of_http();
+  void of_served_requests();
 
   std::int64_t context = 0, rule = 0, grammar = 0, matcher = 0;
   std::map<std::string, std::string> found;  // By call: its result in hexadecimal digits.
@@ -257,6 +258,16 @@ void Records::of_http() {
   record("net.read-body", taken(piece));
 }
 
+// Last: the guest begins again, now launched by a request.
+void Records::of_served_requests() {
+  restart({}, {}, RequestHead{"POST", "/", "", false});
+  host->put(kName, "name");
+  state->served.push("body", true);
+  record("serve.read-request", taken(made("serve.read-request", {})));
+  EXPECT_EQ(call("serve", "respond", {200, kName, 0, 0}), 0);
+  record("serve.write-response", taken(made("serve.write-response", {kName, 4})));
+}
+
 // Calls by name, with the digits of their example: a line "interface.call: layout", then indented
 // ones with digits.
 std::map<std::string, std::string> records_of(std::istream& file) {
@@ -287,6 +298,7 @@ TEST_F(Records, AreTheBytesThatProgramsWereBuiltToRead) {
   of_pages_and_queues();
   of_messages_and_files();
   of_http();
+  of_served_requests();
   for (const auto& [name, digits] : found) {
     const auto frozen = wanted.find(name);
     if (frozen == wanted.end()) {
