@@ -73,6 +73,13 @@ std::optional<HttpProblem> framing_problem(const Parser::value_type& request) {
   return std::nullopt;
 }
 
+// A header that goes on in the next line is one header to Beast and two to some proxies.
+bool has_fold(std::string_view head) {
+  head = head.substr(0, head.find("\r\n\r\n"));
+  return head.find("\r\n ") != std::string_view::npos ||
+         head.find("\r\n\t") != std::string_view::npos;
+}
+
 // Hop by hop: not the program's.
 bool is_for_server(http::field name) {
   switch (name) {
@@ -198,6 +205,12 @@ std::variant<MoreNeeded, HttpHead, HttpProblem> HttpReader::read_head() {
     if (self.buffer.size() == 0) {
       if (self.buffer.capacity() > kKeptBufferBytes) self.buffer.shrink_to_fit();
       return MoreNeeded{};
+    }
+    const std::string_view received(static_cast<const char*>(self.buffer.data().data()),
+                                    self.buffer.size());
+    if (has_fold(received.substr(0, self.limits.header_bytes_max))) {
+      return problem(400, ErrorCode::InvalidArgument,
+                     "a header is folded: its value goes on in the next line");
     }
     self.buffer.consume(self.parser->put(self.buffer.data(), error));
     if (error == http::error::need_more) return MoreNeeded{};

@@ -6,7 +6,8 @@
 // Thread   of its session.
 // Errors   HttpProblem, after which nothing more is taken: what follows could be read as a request
 //          that another client wrote (request smuggling). So a body whose length is in doubt is one.
-// Bound    has_room() says when no more is to be added: HttpReaderLimits::header_bytes_max, and kBufferBytesMax.
+// Bound    has_room() says when no more is to be added: HttpReaderLimits::header_bytes_max, and
+//          kBufferBytesMax.
 #include <cstdint>
 #include <memory>
 #include <optional>
