@@ -120,8 +120,9 @@ Verb add_serve(CLI::App& app) {
       ->capture_default_str();
   verb->add_option("--endpoint", options.endpoints,
                    "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), "
-                   "and the name of a program given here or the file of a module, with arguments "
-                   "for it. One instance answers each request. May be given again")
+                   "and a program with arguments for it: the name of one given here, the file of a "
+                   "module, or a C++ source, which is compiled first. One instance answers each "
+                   "request. May be given again (docs/endpoints.md)")
       ->type_name("\"METHOD /PATH=PROGRAM [ARGUMENT...]\"")
       ->allow_extra_args(false);
   verb->add_option(
@@ -203,6 +204,7 @@ second one stops them at once. docs/protocol.md is what clients speak, clients/p
 Examples:
   quire serve
   quire serve build/release/inferlets --listen 127.0.0.1:0 --instances 200
+  quire serve --endpoint "POST /write=write.cpp"
   quire serve --endpoint "POST /complete=complete_http.wasm" --allow-origin https://example.com
   quire serve --tenant 0=weight:3 --tenant 1=weight:1,instances:64,memory:4GiB
   quire serve --limit wall_ns_max=3600s --tenant 0=weight:3 --tenant 1=weight:1,token_count_max:1000000

@@ -4,18 +4,21 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "application/server/server.h"
 #include "base/random.h"
-#include "base/utf8.h"
 #include "cli/terminal.h"
+#include "main/commands/endpoint_programs.h"
 #include "main/commands/instance_limits.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/open_files.h"
 #include "main/commands/output.h"
 #include "main/commands/program_files.h"
+#include "main/commands/scratch_folder.h"
 #include "main/commands/signal_watch.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
@@ -85,42 +88,6 @@ std::uint64_t memory_bytes_max(const lifecycle::InstanceLimits& others,
   return most;
 }
 
-// The endpoints, each with the name of its program. A module that an endpoint brings is named by its
-// file, and added to `brought`.
-Result<server::EndpointTable> find_endpoints(const cli::ServeOptions& options,
-                                             const ProgramFiles& named, ProgramFiles& brought) {
-  std::vector<server::EndpointRule> rules;
-  for (const std::string& each : options.endpoints) {
-    server::EndpointRule rule = TRY(server::parse_endpoint_rule(each));
-    if (!named.contains(rule.program)) {
-      Result<ProgramFiles> file = find_programs({rule.program});
-      if (!file.ok()) {
-        std::string known;
-        for (const auto& [name, path] : named) known += (known.empty() ? "" : ", ") + name;
-        return Error(file.error().code(),
-                     "--endpoint " + in_quotes(each) + ": " + std::string(file.error().message()) +
-                         "; programs that are given here: " + (known.empty() ? "none" : known));
-      }
-      if (file.value().size() != 1) {
-        return Error(ErrorCode::InvalidArgument, "--endpoint " + in_quotes(each) + ": " +
-                                                     rule.program +
-                                                     " is a folder; an endpoint has one program");
-      }
-      const auto& [name, path] = *file.value().begin();
-      const auto [at, is_new] = brought.emplace(name, path);
-      const auto same = named.find(name);
-      if ((!is_new && at->second != path) || (same != named.end() && same->second != path)) {
-        return Error(ErrorCode::AlreadyExists,
-                     "two programs are named \"" + name + "\": " + path + " and " +
-                         (same != named.end() ? same->second : at->second));
-      }
-      rule.program = name;
-    }
-    rules.push_back(std::move(rule));
-  }
-  return server::EndpointTable::create(std::move(rules));
-}
-
 // PROGRAMs keep their names; a client may give the name of an endpoint's module to another.
 Result<void> bring_programs(const ProgramFiles& named, const ProgramFiles& brought,
                             lifecycle::InstanceManager& manager, server::Gateway& gateway) {
@@ -154,44 +121,60 @@ sandbox::CompileLimits compile_limits(const cli::ServeOptions& options) {
   return limits;
 }
 
+std::string joined(const std::vector<std::string>& all) {
+  std::string text;
+  for (const std::string& each : all) text += (text.empty() ? "" : ", ") + each;
+  return text;
+}
+
 void print_ready(const cli::ServeOptions& options, const std::string& url,
-                 const std::vector<control::ModelDescription>& models, const ProgramFiles& files) {
-  std::string names;
-  for (const auto& [name, path] : files) names += (names.empty() ? "" : ", ") + name;
+                 const std::vector<control::ModelDescription>& models, const ProgramFiles& files,
+                 const std::vector<std::string>& endpoints) {
+  std::vector<std::string> model_names;
+  for (const control::ModelDescription& each : models) model_names.push_back(each.name);
+  std::vector<std::string> program_names;
+  for (const auto& [name, path] : files) program_names.push_back(name);
   if (options.output == cli::OutputStyle::Text) {
-    std::string model;
-    for (const control::ModelDescription& each : models) {
-      model += (model.empty() ? "" : ", ") + each.name;
-    }
-    print("quire " QUIRE_VERSION " serves " + model + " at " + url +
-          (names.empty() ? "" : " (programs: " + names + ")") + "\n");
+    print("quire " QUIRE_VERSION " serves " + joined(model_names) + " at " + url +
+          (program_names.empty() ? "" : " (programs: " + joined(program_names) + ")") +
+          (endpoints.empty() ? "" : " (endpoints: " + joined(endpoints) + ")") + "\n");
     return;
   }
   nlohmann::json json = {{"url", url},
                          {"model", models.front().name},
-                         {"models", nlohmann::json::array()},
-                         {"programs", nlohmann::json::array()}};
-  for (const control::ModelDescription& each : models) json["models"].push_back(each.name);
-  for (const auto& [name, path] : files) json["programs"].push_back(name);
+                         {"models", model_names},
+                         {"programs", program_names}};
+  if (!endpoints.empty()) json["endpoints"] = endpoints;
   print(json_line(json));
 }
 
-Result<int> serve(const cli::ServeOptions& options) {
-  // What can be wrong in the user's words and files is told before a model is loaded.
+// Where the server listens, and whether it may.
+Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
   Result<wire::Endpoint> listen = wire::parse_endpoint(options.listen);
   if (!listen.ok()) return std::move(listen).take_error().while_("--listen");
   Result<void> is_own = server::check_loopback(listen.value());
   if (!is_own.ok()) return std::move(is_own).take_error().while_("--listen");
-  lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
-  const Result<ProgramFiles> found = find_programs(options.programs);
-  if (!found.ok()) return fail_program(found.error());
-  const ProgramFiles& files = found.value();
-  ProgramFiles brought;
-  server::EndpointTable endpoints = TRY(find_endpoints(options, files, brought));
   for (const std::string& each : options.allowed_origins) {
     Result<void> is_origin = server::check_origin(each);
     if (!is_origin.ok()) return std::move(is_origin).take_error().while_("--allow-origin");
   }
+  return listen;
+}
+
+Result<int> serve(const cli::ServeOptions& options) {
+  // What can be wrong in the user's words and files is told before a model is loaded.
+  wire::Endpoint listen = TRY(listen_address(options));
+  lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
+  const Result<ProgramFiles> found = find_programs(options.programs);
+  if (!found.ok()) return fail_program(found.error());
+  const ProgramFiles& files = found.value();
+  std::optional<ScratchFolder> scratch;
+  if (EndpointPrograms::has_source(options.endpoints)) scratch.emplace();
+  EndpointPrograms endpoint_programs(files, scratch ? scratch->path() : std::filesystem::path());
+  Result<server::EndpointTable> endpoints = endpoint_programs.find(options.endpoints);
+  // The compiler has said why.
+  if (endpoint_programs.build_exit_code() != 0) return endpoint_programs.build_exit_code();
+  if (!endpoints.ok()) return std::move(endpoints).take_error();
 
   Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
   const SteadyClock clock;
@@ -210,8 +193,10 @@ Result<int> serve(const cli::ServeOptions& options) {
       !names_limit(options.instance.limits, "page_count_max")) {
     limits.control.page_count_max = shared_page_count_max(machine->control().models());
   }
-  server::ServerOptions how = server_options(options, std::move(listen).take(), std::move(limits));
-  how.endpoints = std::move(endpoints);
+  server::ServerOptions how = server_options(options, std::move(listen), std::move(limits));
+  how.endpoints = std::move(endpoints).take();
+  std::vector<std::string> places;
+  for (const server::EndpointRule& each : how.endpoints.rules()) places.push_back(each.text());
   how.allowed_origins = options.allowed_origins;
   const std::unique_ptr<server::Server> server =
       TRY(server::Server::open({.manager = application->manager(),
@@ -223,11 +208,12 @@ Result<int> serve(const cli::ServeOptions& options) {
                                 .tell = tell},
                                how));
   const Result<void> named =
-      bring_programs(files, brought, application->manager(), server->gateway());
+      bring_programs(files, endpoint_programs.brought(), application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());
   const SignalWatch watch =
       TRY(SignalWatch::create(interrupt, [&] { server->gateway().request_shutdown(); }));
-  print_ready(options, wire::server_url(server->endpoint()), machine->control().models(), files);
+  print_ready(options, wire::server_url(server->endpoint()), machine->control().models(), files,
+              places);
   application->loop().run();
   return cli::number(cli::ExitCode::Ok);
 }

@@ -1,0 +1,49 @@
+#pragma once
+// The program of each `quire serve --endpoint`: one that the command line names, the file of a module,
+// or a C++ source, which is compiled as `quire run FILE.cpp` compiles it.
+//
+// Thread   the main thread; waits for the compiler, whose messages reach the user.
+// Errors   name the endpoint, and say what is wrong with it or its program.
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "application/server/endpoint_table.h"
+#include "base/result.h"
+#include "main/commands/program_files.h"
+
+namespace quire {
+
+class EndpointPrograms {
+ public:
+  // `named` are the programs of the command line. Modules of sources come into `scratch`, which exists
+  // if has_source() is true.
+  EndpointPrograms(const ProgramFiles& named, std::filesystem::path scratch)
+      : named_(named), scratch_(std::move(scratch)) {}
+
+  static bool has_source(const std::vector<std::string>& endpoints);
+
+  // The endpoints, each with the name of its program.
+  Result<server::EndpointTable> find(const std::vector<std::string>& endpoints);
+  // After find() failed: the exit code of a source that was not compiled, whose reason was printed; 0
+  // if something else was wrong.
+  int build_exit_code() const { return build_exit_code_; }
+  // The modules that the endpoints bring, by name.
+  const ProgramFiles& brought() const { return brought_; }
+
+ private:
+  Result<std::string> name_of(const server::EndpointRule& rule);
+  // Whether the file with that name is to be brought; AlreadyExists if the name is another file's.
+  Result<bool> claim(const std::string& name, const std::string& path);
+  Result<std::string> build(const std::string& source);
+
+  const ProgramFiles& named_;
+  const std::filesystem::path scratch_;
+  ProgramFiles brought_;
+  std::map<std::string, std::string> given_;  // What the user gave, a module or a source, by name.
+  int build_exit_code_ = 0;
+};
+
+}  // namespace quire
