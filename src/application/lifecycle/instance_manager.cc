@@ -171,6 +171,11 @@ Result<void> InstanceManager::kill(InstanceId id, std::string reason) {
   return {};
 }
 
+bool InstanceManager::has_tenant_room(control::TenantId tenant,
+                                      std::uint64_t memory_bytes_max) const {
+  return implementation_->tenants.has_room(tenant, memory_bytes_max);
+}
+
 std::uint64_t InstanceManager::retry_after_ms() const {
   return implementation_->admission.retry_after_ms(implementation_->parts.clock.now_ns());
 }

@@ -85,6 +85,8 @@ class InstanceManager {
   // its client it is there from here on. Errors: NotFound for an unknown program, TooLarge for
   // arguments beyond the limit, Unavailable as of Admission. The client outlives the instance.
   Result<InstanceId> launch(LaunchRequest request, Listener& client);
+  // Whether the tenant's own limits allow another instance that may grow to so many bytes.
+  bool has_tenant_room(control::TenantId tenant, std::uint64_t memory_bytes_max) const;
   // After which a launch that was Unavailable may succeed.
   std::uint64_t retry_after_ms() const;
   const AdmissionLimits& admission_limits() const;

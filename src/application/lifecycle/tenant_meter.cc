@@ -1,10 +1,32 @@
 #include "application/lifecycle/tenant_meter.h"
 
+#include <optional>
 #include <string>
 
 #include "base/check.h"
 
 namespace quire::lifecycle {
+namespace {
+
+// Why the tenant may not have another instance that may grow to so many bytes; none: it may.
+std::optional<std::string> why_full(const TenantMeter::Tenant& tenant,
+                                    std::uint64_t memory_bytes_max) {
+  const TenantLimits& limits = tenant.limits;
+  if (tenant.instance_count >= limits.instance_count_max) {
+    return "instance_count_max: " + std::to_string(tenant.instance_count) + " of " +
+           std::to_string(limits.instance_count_max) + " instances are there";
+  }
+  if (memory_bytes_max > limits.memory_bytes_max ||
+      tenant.memory_bytes_reserved > limits.memory_bytes_max - memory_bytes_max) {
+    return "memory_bytes_max: another instance may grow to " + std::to_string(memory_bytes_max) +
+           " bytes, its " + std::to_string(tenant.instance_count) + " instances to " +
+           std::to_string(tenant.memory_bytes_reserved) + " of " +
+           std::to_string(limits.memory_bytes_max);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 InstanceUse& InstanceUse::operator+=(const InstanceUse& more) {
   cpu_ns += more.cpu_ns;
@@ -29,23 +51,16 @@ void TenantMeter::name(control::TenantId id, const TenantLimits& limits) {
 
 Result<void> TenantMeter::check(control::TenantId id, std::uint64_t memory_bytes_max) {
   Tenant& tenant = at(id);
-  const TenantLimits& limits = tenant.limits;
-  std::string why;
-  if (tenant.instance_count >= limits.instance_count_max) {
-    why = "instance_count_max: " + std::to_string(tenant.instance_count) + " of " +
-          std::to_string(limits.instance_count_max) + " instances are there";
-  } else if (memory_bytes_max > limits.memory_bytes_max ||
-             tenant.memory_bytes_reserved > limits.memory_bytes_max - memory_bytes_max) {
-    why = "memory_bytes_max: another instance may grow to " + std::to_string(memory_bytes_max) +
-          " bytes, its " + std::to_string(tenant.instance_count) + " instances to " +
-          std::to_string(tenant.memory_bytes_reserved) + " of " +
-          std::to_string(limits.memory_bytes_max);
-  } else {
-    return {};
-  }
+  const std::optional<std::string> why = why_full(tenant, memory_bytes_max);
+  if (!why) return {};
   tenant.refused_count += 1;
   return Error(ErrorCode::Unavailable,
-               "tenant " + std::to_string(static_cast<std::uint32_t>(id)) + ": " + why);
+               "tenant " + std::to_string(static_cast<std::uint32_t>(id)) + ": " + *why);
+}
+
+bool TenantMeter::has_room(control::TenantId id, std::uint64_t memory_bytes_max) const {
+  const auto found = tenants_.find(id);
+  return found == tenants_.end() || !why_full(found->second, memory_bytes_max);
 }
 
 hostcalls::TenantGauge& TenantMeter::enter(control::TenantId id, std::uint64_t memory_bytes_max) {

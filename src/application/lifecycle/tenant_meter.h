@@ -63,6 +63,8 @@ class TenantMeter {
 
   // Whether an instance that may grow to so many bytes may come in; a refusal is counted.
   Result<void> check(control::TenantId tenant, std::uint64_t memory_bytes_max);
+  // The same question without a refusal that counts.
+  bool has_room(control::TenantId tenant, std::uint64_t memory_bytes_max) const;
   // It comes in. The gauge stays until the instance leaves.
   hostcalls::TenantGauge& enter(control::TenantId tenant, std::uint64_t memory_bytes_max);
   // It has ended, and has used that much.

@@ -82,6 +82,7 @@ class TenantProgram {
         (limits.memory_bytes_max == kNoLimit || reserved + bytes <= limits.memory_bytes_max);
     const Result<void> may = meter_.check(TenantId{id}, bytes);
     ASSERT_EQ(may.ok(), fits);
+    ASSERT_EQ(meter_.has_room(TenantId{id}, bytes), fits);
     if (!fits) {
       ++refused_[id];
       EXPECT_EQ(may.error().code(), ErrorCode::Unavailable);

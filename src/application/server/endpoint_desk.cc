@@ -119,7 +119,14 @@ Result<lifecycle::InstanceId> EndpointDesk::launch(HttpRequest& request) {
   launch.limits = own != limits_.tenant_instances.end() ? own->second : limits_.instance;
   launch.request = hostcalls::RequestHead{std::move(request.method), std::move(request.target),
                                           std::move(request.lines), request.awaits_continue};
-  return parts_.manager.launch(std::move(launch), *this);
+  const control::TenantId tenant = launch.tenant;
+  const std::uint64_t memory_bytes_max = launch.limits.memory_bytes_max;
+  Result<lifecycle::InstanceId> launched = parts_.manager.launch(std::move(launch), *this);
+  // HTTP tells a caller that has too much (429) from a server that has too much (503).
+  const bool is_callers = !launched.ok() && launched.error().code() == ErrorCode::Unavailable &&
+                          !parts_.manager.has_tenant_room(tenant, memory_bytes_max);
+  if (!is_callers) return launched;
+  return Error(ErrorCode::QuotaExceeded, std::string(launched.error().message()));
 }
 
 void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t bytes) {

@@ -116,9 +116,10 @@ class Endpoints : public testing::Test {
  protected:
   void serve(const ServerOptions& options = with_endpoints(),
              const lifecycle::AdmissionLimits& limits = kPlaces) {
-    server.emplace(options, limits, [](ServedEngine& served) {
+    server.emplace(options, limits, [this](ServedEngine& served) {
       served.runtime.add_program("http", [] { return std::make_unique<HttpGuest>(); });
       served.names.emplace_back("http");
+      served.engine.manager.name_tenant(control::TenantId{0}, 1, tenant_limits);
     });
   }
   std::string ask(const std::string& request) { return RawClient(server->port()).http(request); }
@@ -141,6 +142,7 @@ class Endpoints : public testing::Test {
     });
   }
 
+  lifecycle::TenantLimits tenant_limits;  // Of the tenant that requests count for.
   std::optional<RunningServer> server;
 };
 
@@ -332,6 +334,24 @@ TEST_F(Endpoints, AFullServerSaysWhenToTryAgain) {
   EXPECT_NE(answer.find("Retry-After: "), std::string::npos) << answer;
   first.close();
   wait_until_idle();
+}
+
+TEST_F(Endpoints, ACallerThatHasAllThatItMayHaveIsToldToTryLater) {
+  tenant_limits.instance_count_max = 1;
+  serve();
+  RawClient first(server->port());
+  first.write(get("/hang"));
+  ASSERT_TRUE(first.read_until("half"));
+  const std::string answer = ask(get("/late", kClose));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 429 Too Many Requests\r\n")) << answer;
+  EXPECT_NE(answer.find("Retry-After: "), std::string::npos) << answer;
+  EXPECT_NE(
+      answer.find(R"("code":"quota-exceeded","message":"tenant 0: instance_count_max: 1 of 1)"),
+      std::string::npos)
+      << answer;
+  first.close();
+  wait_until_idle();
+  EXPECT_TRUE(ask(get("/late", kClose)).starts_with("HTTP/1.1 200 "));
 }
 
 TEST_F(Endpoints, SmugglingFormsAreRefused) {
