@@ -97,6 +97,17 @@ class HttpGuest final : public TalkingGuest {
   bool has_slept_ = false;
 };
 
+// Responds with "fixed", whatever the request is.
+class FixedGuest final : public TalkingGuest {
+ public:
+  FakeAction step(FakeHost& host) override {
+    host.call("serve", "respond", {200, kGuestBuffer, 0, 0});
+    host.call("serve", "write-response", {host.put(kGuestBuffer, "fixed"), 5});
+    host.call("serve", "finish-response", {});
+    return {};
+  }
+};
+
 ServerOptions with_endpoints() {
   ServerOptions options;
   std::vector<EndpointRule> rules;
@@ -104,7 +115,8 @@ ServerOptions with_endpoints() {
        {"POST /echo=http echo", "GET /echo=http echo", "POST /head/*=http head",
         "GET /stream=http stream 100", "GET /endless=http stream -1", "GET /trap=http trap",
         "GET /silent=http silent", "GET /short=http short", "GET /hang=http hang",
-        "GET /insist=http insist", "GET /late=http late", "GET /gone=gone hang"}) {
+        "GET /insist=http insist", "GET /late=http late", "GET /gone=gone hang",
+        "POST /swap=swap echo"}) {
     rules.push_back(parse_endpoint_rule(each).take());
   }
   options.endpoints = EndpointTable::create(std::move(rules)).take();
@@ -118,7 +130,8 @@ class Endpoints : public testing::Test {
              const lifecycle::AdmissionLimits& limits = kPlaces) {
     server.emplace(options, limits, [this](ServedEngine& served) {
       served.runtime.add_program("http", [] { return std::make_unique<HttpGuest>(); });
-      served.names.emplace_back("http");
+      served.runtime.add_program("fixed", [] { return std::make_unique<FixedGuest>(); });
+      for (const char* each : {"http", "fixed"}) served.names.emplace_back(each);
       served.engine.manager.name_tenant(control::TenantId{0}, 1, tenant_limits);
     });
   }
@@ -413,6 +426,18 @@ TEST_F(Endpoints, AProgramThatIsReplacedAnswersTheNextRequest) {
   RawClient next(server->port());
   next.write(get("/gone"));
   EXPECT_TRUE(next.read_until("half"));
+}
+
+TEST_F(Endpoints, AReplacedProgramFinishesItsRequestsWhileTheNewOneAnswersTheNext) {
+  serve();
+  RawClient client = server->connect();
+  ASSERT_TRUE(is_done(client.ask(wire::NameProgram{sha256(bytes_of("http")), "swap"})));
+  RawClient old(server->port());
+  old.write("POST /swap HTTP/1.1\r\nHost: localhost\r\n" + kClose + "Content-Length: 5\r\n\r\nhe");
+  server->status_when([](const wire::StatusReply& now) { return now.instance_count == 1; });
+  ASSERT_TRUE(is_done(client.ask(wire::NameProgram{sha256(bytes_of("fixed")), "swap"})));
+  EXPECT_TRUE(ask(post("/swap", "x", kClose)).find("fixed") != std::string::npos);
+  EXPECT_TRUE(old.http("llo").ends_with("\r\n\r\nhello")) << "the old program still answers";
 }
 
 TEST_F(Endpoints, RoundsOfRequestsAndResetsLeaveNothing) {
