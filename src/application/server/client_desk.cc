@@ -10,12 +10,14 @@
 namespace quire::server {
 
 ClientDesk::ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
-                       const SocketLimits& sockets, const ServiceLimits& limits)
+                       const SocketLimits& sockets, const ServiceLimits& limits,
+                       const RequestCounts& requests)
     : parts_(parts),
       outlet_(outlet),
       names_of_programs_(programs),
       sockets_(sockets),
       limits_(limits),
+      requests_(requests),
       begun_ns_(parts.clock.now_ns()) {}
 
 ClientDesk::~ClientDesk() = default;

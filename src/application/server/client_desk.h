@@ -34,7 +34,8 @@ class ClientDesk final : public service::Listener {
  public:
   // All of it outlives the desk.
   ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
-             const SocketLimits& sockets, const ServiceLimits& limits);
+             const SocketLimits& sockets, const ServiceLimits& limits,
+             const RequestCounts& requests);
   ~ClientDesk() override;
 
   // A request of a client, or the word that it is gone.
@@ -111,6 +112,7 @@ class ClientDesk final : public service::Listener {
   ProgramNames& names_of_programs_;
   const SocketLimits sockets_;
   const ServiceLimits limits_;
+  const RequestCounts& requests_;  // To endpoints; a status reports them.
   const std::uint64_t begun_ns_;
   std::unordered_map<ConnectionId, std::unique_ptr<Client>> clients_;
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Instance>> instances_;

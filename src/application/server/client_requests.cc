@@ -326,15 +326,16 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Stat
       std::count_if(instances_.begin(), instances_.end(),
                     [](const auto& each) { return each.second->client == nullptr; }));
   status.program_count = parts_.manager.program_count();
-  status.launched_count = launched_count_;
-  status.refused_count = refused_count_;
+  status.launched_count = launched_count_ + requests_.launched;
+  status.refused_count = refused_count_ + requests_.refused;
   status.page_count = control.page_count;
   status.page_count_free = control.page_count_free;
   status.computed_token_count = control.row_count;
   status.found_token_count = control.found_token_count;
   status.batch_count = control.batch_count;
   if (request.detail) {
-    status.detail = detail_of(parts_.manager.usage(wire::kToldInstanceCountMax), control);
+    status.detail =
+        detail_of(parts_.manager.usage(wire::kToldInstanceCountMax), control, requests_);
   }
   return status;
 }

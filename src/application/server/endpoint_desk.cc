@@ -73,8 +73,8 @@ struct EndpointDesk::Exchange {
 };
 
 EndpointDesk::EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
-                           const ServiceLimits& limits)
-    : parts_(parts), outlet_(outlet), programs_(programs), limits_(limits) {}
+                           const ServiceLimits& limits, RequestCounts& counts)
+    : parts_(parts), outlet_(outlet), programs_(programs), limits_(limits), counts_(counts) {}
 
 EndpointDesk::~EndpointDesk() = default;
 
@@ -135,11 +135,12 @@ void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t b
       request.method + " " + printable(request.target) + " " + request.request_id;
   const Result<lifecycle::InstanceId> id = launch(request);
   if (!id.ok()) {
-    ++refused_count_;
+    ++counts_.refused;
     outlet_.push(caller.peer, refusal_of(id.error(), parts_.manager.retry_after_ms()), bytes);
     return;
   }
-  ++launched_count_;
+  ++counts_.launched;
+  ++counts_.open;
   auto exchange = std::make_unique<Exchange>();
   exchange->id = id.value();
   exchange->label = label;
@@ -165,6 +166,7 @@ void EndpointDesk::gone(const ConnectionHandle& connection) {
   const auto found = callers_.find(connection->id);
   QUIRE_CHECK(found != callers_.end(), "takes() has looked");
   if (Exchange* exchange = found->second->exchange) {
+    ++counts_.abandoned;
     part(*exchange);
     parts_.manager.request_client_gone(exchange->id);
     parts_.manager.client_ready(exchange->id);
@@ -180,6 +182,7 @@ void EndpointDesk::part(Exchange& exchange) {
   refusing_.erase(id);
   exchange.caller->exchange = nullptr;
   exchange.caller = nullptr;
+  --counts_.open;
 }
 
 // ---- What is due.
@@ -306,17 +309,18 @@ void EndpointDesk::discard_all() {
 // ---- For tests.
 
 EndpointDesk::Counts EndpointDesk::counts() const {
-  return {callers_.size(), exchanges_.size(), launched_count_, refused_count_};
+  return {callers_.size(), exchanges_.size()};
 }
 
 void EndpointDesk::verify() const {
-  std::size_t answered = 0;
+  std::uint64_t answered = 0;
   for (const auto& [id, exchange] : exchanges_) {
     QUIRE_CHECK(exchange->id == id, "R1");
     if (exchange->caller == nullptr) continue;
     ++answered;
     QUIRE_CHECK(exchange->caller->exchange == exchange.get(), "R1");
   }
+  QUIRE_CHECK(answered == counts_.open, "R3");
   for (const auto& [id, caller] : callers_) answered -= caller->exchange != nullptr ? 1 : 0;
   QUIRE_CHECK(answered == 0, "R1");
   for (const std::set<ConnectionId>* all : {&reading_, &refusing_}) {

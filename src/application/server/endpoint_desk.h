@@ -9,6 +9,7 @@
 // Invariants, all checked by verify():
 //   R1  A connection has at most one instance, and that instance has the connection.
 //   R2  Only an instance with a connection is refused or asks for a part of the body.
+//   R3  The open requests that are counted are the instances with a connection.
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -27,7 +28,7 @@ class EndpointDesk final : public service::Listener {
  public:
   // All of it outlives the desk.
   EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
-               const ServiceLimits& limits);
+               const ServiceLimits& limits, RequestCounts& counts);
   ~EndpointDesk() override;
 
   // Whether it is for this desk: a request to an endpoint, or word of a connection that sent one.
@@ -44,7 +45,6 @@ class EndpointDesk final : public service::Listener {
 
   struct Counts {
     std::size_t connections = 0, instances = 0;
-    std::uint64_t launched = 0, refused = 0;
     bool operator==(const Counts&) const = default;
   };
   Counts counts() const;
@@ -78,13 +78,12 @@ class EndpointDesk final : public service::Listener {
   Outlet& outlet_;
   ProgramNames& programs_;
   const ServiceLimits limits_;
+  RequestCounts& counts_;
   std::unordered_map<ConnectionId, std::unique_ptr<Caller>> callers_;
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Exchange>> exchanges_;
   std::set<ConnectionId>
       reading_;  // Whose bodies are not whole, and of which no part is asked for.
   std::set<ConnectionId> refusing_;  // Whose sockets take no more, while an instance has more.
-  std::uint64_t launched_count_ = 0;
-  std::uint64_t refused_count_ = 0;
   bool takes_launches_ = true;
 };
 

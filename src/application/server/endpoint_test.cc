@@ -155,6 +155,14 @@ class Endpoints : public testing::Test {
     });
   }
 
+  wire::Figures figures() {
+    RawClient client = server->connect();
+    const auto reply = client.ask(wire::Status{true});
+    const auto* status = as<wire::StatusReply>(reply);
+    EXPECT_TRUE(status != nullptr && status->detail) << refusal(reply);
+    return status != nullptr && status->detail ? status->detail->figures : wire::Figures{};
+  }
+
   lifecycle::TenantLimits tenant_limits;  // Of the tenant that requests count for.
   std::optional<RunningServer> server;
 };
@@ -365,6 +373,29 @@ TEST_F(Endpoints, ACallerThatHasAllThatItMayHaveIsToldToTryLater) {
   first.close();
   wait_until_idle();
   EXPECT_TRUE(ask(get("/late", kClose)).starts_with("HTTP/1.1 200 "));
+}
+
+TEST_F(Endpoints, TheOperatorSeesHowManyRequestsThereWere) {
+  tenant_limits.instance_count_max = 1;
+  serve();
+  ask(get("/late", kClose));
+  wait_until_idle();
+  RawClient first(server->port());
+  first.write(get("/hang"));
+  ASSERT_TRUE(first.read_until("half"));
+  ask(get("/late", kClose));
+  const wire::Figures open = figures();
+  EXPECT_EQ(open.at("request_count").used, 2u);
+  EXPECT_EQ(open.at("request_open_count").used, 1u);
+  EXPECT_EQ(open.at("request_refused_count").used, 1u);
+  EXPECT_EQ(open.at("request_abandoned_count").used, 0u);
+  first.close();
+  wait_until_idle();
+  const wire::Figures closed = figures();
+  EXPECT_EQ(closed.at("request_open_count").used, 0u);
+  EXPECT_EQ(closed.at("request_abandoned_count").used, 1u);
+  EXPECT_EQ(server->status().launched_count, 2u);
+  EXPECT_EQ(server->status().refused_count, 1u);
 }
 
 TEST_F(Endpoints, SmugglingFormsAreRefused) {

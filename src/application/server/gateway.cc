@@ -16,8 +16,8 @@ Gateway::Gateway(const GatewayParts& parts, const SocketLimits& sockets,
       limits_(limits),
       outlet_(parts.link, sockets),
       programs_(parts.manager, limits.program_name_count_max),
-      clients_(parts, outlet_, programs_, sockets, limits),
-      endpoints_(parts, outlet_, programs_, limits) {}
+      clients_(parts, outlet_, programs_, sockets, limits, requests_),
+      endpoints_(parts, outlet_, programs_, limits, requests_) {}
 
 Result<void> Gateway::name_program(const std::string& name, lifecycle::ProgramId program,
                                    const Digest& digest) {

@@ -58,6 +58,7 @@ class Gateway final : public lifecycle::FrontDoor {
   const ServiceLimits limits_;
   Outlet outlet_;
   ProgramNames programs_;
+  RequestCounts requests_;
   ClientDesk clients_;
   EndpointDesk endpoints_;
 

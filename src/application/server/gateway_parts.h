@@ -26,6 +26,15 @@ struct GatewayParts {
   std::function<void(const std::string&)> tell;
 };
 
+// HTTP requests to endpoints, since the server began. The EndpointDesk counts, and a status reports.
+struct RequestCounts {
+  std::uint64_t launched = 0;   // A program was launched for the request.
+  std::uint64_t refused = 0;    // None could be.
+  std::uint64_t abandoned = 0;  // The client left before the response was whole.
+  std::uint64_t open = 0;       // Now: the response is not whole yet.
+  bool operator==(const RequestCounts&) const = default;
+};
+
 inline constexpr std::uint64_t kTakeNsMax = 2'000'000;  // Of requests in one turn.
 
 inline std::uint64_t nanoseconds_of(std::chrono::milliseconds time) {

@@ -28,13 +28,18 @@ service::Figures figures_of(const std::vector<hostcalls::LimitUse>& uses) {
 }  // namespace
 
 service::StatusDetail detail_of(const lifecycle::Usage& usage,
-                                const control::ControlStatistics& control) {
+                                const control::ControlStatistics& control,
+                                const RequestCounts& requests) {
   service::StatusDetail detail;
   detail.figures = {{"queued_count", {usage.queued_count, {}}},
                     {"ready_count", {usage.ready_count, {}}},
                     {"background_count", {usage.background_count, {}}},
                     {"parked_count", {usage.parked_count, {}}},
                     {"ended_count", {usage.ended_count, {}}},
+                    {"request_count", {requests.launched, {}}},
+                    {"request_open_count", {requests.open, {}}},
+                    {"request_refused_count", {requests.refused, {}}},
+                    {"request_abandoned_count", {requests.abandoned, {}}},
                     {"batch_count", {control.batch_count, {}}},
                     {"pass_count", {control.pass_count, {}}},
                     {"row_count", {control.row_count, {}}},

@@ -1,6 +1,7 @@
 #pragma once
 // The status of the engine in the words of src/service.
 #include "application/lifecycle/usage.h"
+#include "application/server/gateway_parts.h"
 #include "control/api/control_port.h"
 #include "service/figures.h"
 
@@ -8,6 +9,7 @@ namespace quire::server {
 
 // For the operator alone: tenants and instances one by one.
 service::StatusDetail detail_of(const lifecycle::Usage& usage,
-                                const control::ControlStatistics& control);
+                                const control::ControlStatistics& control,
+                                const RequestCounts& requests);
 
 }  // namespace quire::server

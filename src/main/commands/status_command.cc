@@ -91,6 +91,11 @@ std::string status_text(const wire::StatusReply& status, const wire::StatusDetai
           std::to_string(status.connection_count) +
           " connections; launches: " + std::to_string(status.launched_count) + ", refused " +
           std::to_string(status.refused_count) + "\n";
+  if (count("request_count") != "0" || count("request_refused_count") != "0") {
+    text += "requests to endpoints: " + count("request_count") + ", " +
+            count("request_open_count") + " open, refused " + count("request_refused_count") +
+            ", left by their clients " + count("request_abandoned_count") + "\n";
+  }
   text += "pages: " + std::to_string(status.page_count - status.page_count_free) + " of " +
           std::to_string(status.page_count) + " held, " + count("cold_page_count") +
           " kept; suspensions: " + count("suspension_count") + ", tokens computed again " +
