@@ -320,6 +320,21 @@ TEST_F(Endpoints, ASlowReaderIsBoundedAndThenGone) {
   EXPECT_LT(resident_growth(resident), 16u << 20);
 }
 
+TEST_F(Endpoints, ABodyThatDripsIsTimedOutAsAWhole) {
+  ServerOptions options = with_endpoints();
+  options.sockets.body_part_time_max = std::chrono::milliseconds(200);
+  serve(options);
+  RawClient slow(server->port());
+  slow.write("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n");
+  const auto begin = std::chrono::steady_clock::now();
+  while (!slow.has_input() && slow.write("x")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(5)) break;
+  }
+  EXPECT_TRUE(slow.http("").starts_with("HTTP/1.1 408 "));
+  wait_until_idle();
+}
+
 TEST_F(Endpoints, ASlowBodyIsTimedOut) {
   ServerOptions options = with_endpoints();
   options.sockets.body_part_time_max = std::chrono::milliseconds(100);

@@ -24,7 +24,7 @@ using ErrorCodeOf = boost::system::error_code;
 
 constexpr std::size_t kReadBytes = 16u << 10;   // At once,
 constexpr std::size_t kHeadReadBytes = 2048;    // and of a connection that may be idle.
-constexpr std::size_t kWriteBytes = 64u << 10;  // At once, within response_part_time_max.
+constexpr std::size_t kTimedBytes = 64u << 10;  // Of a body or a response, within *_part_time_max.
 constexpr std::chrono::milliseconds kDiscardTimeMax{1'000};
 constexpr std::size_t kDiscardBytesMax = 64u << 10;  // Of a body that the server does not read.
 
@@ -76,6 +76,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   bool has_slot_or_pause();
   void send(std::variant<HttpRequest, HttpBodyPart> body, std::uint64_t bytes);
   void give_part();
+  void count_part(const BodyPart& part);
   void fail(const HttpProblem& problem);
   void answer(const HttpAnswer& answer, bool is_last = false);
   void take(HttpAsk);
@@ -91,8 +92,9 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   void discard_rest();
   void upgrade();
   bool keeps() const;
-  void expire_reading(std::chrono::milliseconds time);
+  void expire_reading(std::chrono::nanoseconds time);
   void reading_expired();
+  void expire_writing();
 
   SessionHost& host_;
   const ConnectionHandle connection_;
@@ -109,6 +111,10 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   std::uint64_t queued_charge_ = 0;
   std::uint64_t current_charge_ = 0;
   std::size_t discarded_bytes_ = 0;
+  // Of the body since the last 64 KiB: what came, and what of body_part_time_max is left of the waits.
+  std::size_t body_bytes_ = 0;
+  std::chrono::nanoseconds body_time_left_{};
+  std::size_t written_bytes_ = kTimedBytes;  // Of the response, since write_timer_ was set.
   Phase phase_ = Phase::Head;
   bool is_reading_ = false;
   bool is_writing_ = false;
@@ -132,7 +138,7 @@ void HttpSession::await_head() {
   advance();
 }
 
-void HttpSession::expire_reading(std::chrono::milliseconds time) {
+void HttpSession::expire_reading(std::chrono::nanoseconds time) {
   read_timer_.expires_after(time);
   read_timer_.async_wait([self = me()](ErrorCodeOf cancelled) {
     if (!cancelled) self->reading_expired();
@@ -209,6 +215,8 @@ void HttpSession::route(HttpHead head) {
   head_.lines += "x-request-id: " + head_.request_id + "\n";
   has_continued_ = false;
   is_part_wanted_ = false;
+  body_bytes_ = 0;
+  body_time_left_ = host_.limits.body_part_time_max;
   // What follows a body that is not read, or an upgrade that is refused, could be taken for a request
   // that another client wrote.
   may_keep_ = head_.keeps_alive && !head_.has_body && !head_.is_upgrade && !is_refused_;
@@ -280,8 +288,20 @@ void HttpSession::take(HttpAsk) {
       !head_.is_http_1_0) {
     queue("HTTP/1.1 100 Continue\r\n\r\n");
   }
-  expire_reading(host_.limits.body_part_time_max);
+  expire_reading(body_time_left_);
   advance();
+}
+
+// A client that sends a byte now and then does not get the whole time anew for each.
+void HttpSession::count_part(const BodyPart& part) {
+  body_bytes_ += part.bytes.size();
+  if (body_bytes_ >= kTimedBytes) {
+    body_bytes_ = 0;
+    body_time_left_ = host_.limits.body_part_time_max;
+  } else {
+    body_time_left_ = std::max<std::chrono::nanoseconds>(
+        read_timer_.expiry() - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
+  }
 }
 
 void HttpSession::give_part() {
@@ -294,6 +314,7 @@ void HttpSession::give_part() {
     fail(*problem);
   } else if (auto* part = std::get_if<BodyPart>(&read)) {
     is_part_wanted_ = false;
+    count_part(*part);
     read_timer_.cancel();
     const std::uint64_t bytes = part->bytes.size();
     host_.send({connection_, HttpBodyPart{std::move(part->bytes), part->is_last}, bytes});
@@ -383,20 +404,27 @@ void HttpSession::write_next() {
     current_at_ = 0;
     if (current_.empty()) {
       write_timer_.cancel();
+      written_bytes_ = kTimedBytes;  // The next write has all the time.
       if (phase_ == Phase::Answered || is_closing_) all_written();
       return;
     }
   }
   is_writing_ = true;
+  if (written_bytes_ >= kTimedBytes) expire_writing();
+  const std::size_t bytes = std::min(kTimedBytes, current_.size() - current_at_);
+  stream_.async_write_some(
+      asio::buffer(current_.data() + current_at_, bytes),
+      [self = me()](ErrorCodeOf error, std::size_t count) { self->have_written(error, count); });
+}
+
+// A client that takes a little now and then does not get the whole time anew for each.
+void HttpSession::expire_writing() {
+  written_bytes_ = 0;
   write_timer_.expires_after(host_.limits.response_part_time_max);
   write_timer_.async_wait([self = me()](ErrorCodeOf cancelled) {
     const bool is_late = self->write_timer_.expiry() <= std::chrono::steady_clock::now();
     if (!cancelled && is_late && self->is_writing_) self->finish();
   });
-  const std::size_t bytes = std::min(kWriteBytes, current_.size() - current_at_);
-  stream_.async_write_some(
-      asio::buffer(current_.data() + current_at_, bytes),
-      [self = me()](ErrorCodeOf error, std::size_t count) { self->have_written(error, count); });
 }
 
 void HttpSession::have_written(ErrorCodeOf error, std::size_t bytes) {
@@ -407,6 +435,7 @@ void HttpSession::have_written(ErrorCodeOf error, std::size_t bytes) {
     return;
   }
   current_at_ += bytes;
+  written_bytes_ += bytes;
   write_next();
 }
 

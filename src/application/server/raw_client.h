@@ -70,6 +70,22 @@ class RawClient {
     return true;
   }
 
+  // Whether bytes, or the end, wait to be read.
+  bool has_input() const {
+    pollfd polled{descriptor_, POLLIN, 0};
+    return descriptor_ < 0 || poll(&polled, 1, 0) > 0;
+  }
+  // What is there, once anything is. False once the server has closed.
+  bool read_more() {
+    pollfd polled{descriptor_, POLLIN, 0};
+    if (descriptor_ < 0 || poll(&polled, 1, kPatienceMs) <= 0) return false;
+    char part[65536];
+    const ssize_t count = recv(descriptor_, part, sizeof part, 0);
+    if (count <= 0) return false;
+    input_.append(part, static_cast<std::size_t>(count));
+    return true;
+  }
+
   // The answer to an HTTP request: all until the server closes.
   std::string http(std::string_view request) {
     write(request);
@@ -212,15 +228,6 @@ class RawClient {
   std::deque<wire::ServerFrame> events;
 
  private:
-  bool read_more() {
-    pollfd polled{descriptor_, POLLIN, 0};
-    if (descriptor_ < 0 || poll(&polled, 1, kPatienceMs) <= 0) return false;
-    char part[65536];
-    const ssize_t count = recv(descriptor_, part, sizeof part, 0);
-    if (count <= 0) return false;
-    input_.append(part, static_cast<std::size_t>(count));
-    return true;
-  }
   std::optional<Received> take_frame() {
     const auto byte = [&](std::size_t at) {
       return static_cast<std::uint64_t>(static_cast<unsigned char>(input_[at]));
