@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# check_links.sh: every relative link in a document, and every path of ours in `code`, exists, and so does every test they name.
+# check_links.sh: every relative link in a document outside its blocks of code, and every path of ours in `code`, exists, and so does every test they name.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 failed=0
@@ -11,7 +11,7 @@ while IFS= read -r file; do
       echo "$file: the link $target leads nowhere"
       failed=1
     }
-  done < <(grep -oE '\]\([^)]+\)' "$file" | sed -E 's/^\]\((.*)\)$/\1/')
+  done < <(sed '/^ *```/,/^ *```/d' "$file" | grep -oE '\]\([^)]+\)' | sed -E 's/^\]\((.*)\)$/\1/')
 done < <(find . -name '*.md' -not -path './build/*' -not -path './.git/*')
 # Files that the architecture names.
 while IFS= read -r target; do
