@@ -33,6 +33,7 @@ struct WrittenAnswer {
   std::string reasoning;  // What the model thought before and between.
   std::vector<ToolCall> calls;
   bool is_in_form = true;  // No call is written in another way than the form of the model.
+  std::string unread;  // As it was written: what looks like a call and cannot be read, to the end.
 };
 
 class AnswerReader {
@@ -228,7 +229,11 @@ class AnswerReader {
     }
     for (;;) {
       const std::size_t end = read_call(written, core, out);
-      if (end == kNowhere) return written.size();
+      if (end == kNowhere) {
+        out.unread = written.substr(at);
+        return written.size();
+      }
+      at = end;
       const std::size_t next = skip(written, end, form_.between);
       if (next == kCut) return written.size();
       const bool begins_call =
@@ -250,6 +255,7 @@ class AnswerReader {
     std::size_t brace = written.find('{', at);
     if (brace == kNowhere) {
       broken("what follows " + std::string(call_mark()) + " is not a call", out);
+      out.unread = written.substr(at);
       return written.size();
     }
     for (;;) {  // Several may stand one after the other.
@@ -258,10 +264,11 @@ class AnswerReader {
       if (!calls) {
         const Result<Json> json = json_at(written.substr(brace), bytes);
         broken(json.ok() ? "the JSON is not a call of a tool" : json.error().message, out);
+        out.unread = written.substr(at);
         return written.size();
       }
       out.calls.insert(out.calls.end(), calls->begin(), calls->end());
-      std::size_t end = brace + bytes;
+      std::size_t end = at = brace + bytes;
       for (const std::string_view mark : kClosers) {
         const std::size_t after = skip(written, end, mark);
         if (after == kCut) return written.size();
