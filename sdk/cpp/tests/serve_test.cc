@@ -203,6 +203,10 @@ TEST_F(ServeTest, ARequestHasItsPartsAndAHeadOfAnyLength) {
   EXPECT_EQ(request.query_value("y"), "");
   EXPECT_EQ(request.query_value("z"), "%zz%4");
   EXPECT_EQ(request.query_value("w"), std::nullopt);
+  EXPECT_EQ(serve::detail::decode_path("a%2Fb+c%4"), "a/b+c%4");
+  EXPECT_EQ(serve::detail::decode_query("a%2Fb+c%2B"), "a/b c+");
+  EXPECT_EQ(request.path_after("/a/"), "b");
+  EXPECT_EQ(request.path_after("/x/"), "");
   EXPECT_EQ(request.header("host"), "h");
   EXPECT_EQ(request.header("empty"), "");
   EXPECT_EQ(request.header("absent"), std::nullopt);

@@ -123,8 +123,8 @@ inline Result<Exchange> decode_request(std::string_view bytes) {
   return exchange;
 }
 
-// "%41" and "+" of a query; what is no escape stays as it is.
-inline std::string decode_query(std::string_view text) {
+// "%41" of a path; what is not an escape stays as it is.
+inline std::string decode_path(std::string_view text) {
   const auto digit = [](char each) {
     if (each >= '0' && each <= '9') return each - '0';
     if (each >= 'a' && each <= 'f') return each - 'a' + 10;
@@ -139,10 +139,16 @@ inline std::string decode_query(std::string_view text) {
       out += static_cast<char>(digit(text[at + 1]) * 16 + digit(text[at + 2]));
       at += 2;
     } else {
-      out += text[at] == '+' ? ' ' : text[at];
+      out += text[at];
     }
   }
   return out;
+}
+// A query writes a blank as "+" too.
+inline std::string decode_query(std::string_view text) {
+  std::string blanks(text);
+  std::ranges::replace(blanks, '+', ' ');
+  return decode_path(blanks);
 }
 
 inline bool has_header(const Headers& headers, std::string_view name) {
@@ -292,6 +298,11 @@ class Request {
   std::string_view path() const { return std::string_view(target()).substr(0, query_at()); }
   std::string_view query() const {
     return std::string_view(target()).substr(std::min(query_at() + 1, target().size()));
+  }
+  // The part of the path after `prefix`, decoded: the name in "/models/NAME". Empty if it has none.
+  std::string path_after(std::string_view prefix) const {
+    if (!path().starts_with(prefix)) return "";
+    return detail::decode_path(path().substr(prefix.size()));
   }
   // The first of that name, decoded.
   std::optional<std::string> query_value(std::string_view name) const {
