@@ -1,0 +1,339 @@
+#pragma once
+// A request to /v1/messages of the Anthropic interface, read and checked, and the form of its errors.
+//
+// Blocks of a message become what chat templates know: text is content, tool_use a call of the
+// assistant's turn, tool_result a turn of the role "tool".
+//
+// Errors   {"type": "error", "error": {"type", "message"}, "request_id"}, as the interface has them.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chat_turn.h"
+
+namespace endpoints::anthropic {
+
+// ---- errors -----------------------------------------------------------------------------------
+
+struct ErrorForm {
+  std::uint32_t status;
+  const char* type;
+};
+inline ErrorForm form_of(ErrorCode code) {
+  constexpr std::uint32_t kOverloaded = 529;  // The interface's own, for 503.
+  switch (code) {
+    case ErrorCode::InvalidArgument:
+    case ErrorCode::NotSupported:
+    case ErrorCode::OutOfRange:
+      return {400, "invalid_request_error"};
+    case ErrorCode::TooLarge:
+      return {413, "request_too_large"};
+    case ErrorCode::NotFound:
+      return {404, "not_found_error"};
+    default: {
+      const std::uint32_t status = serve::status_of(code);
+      if (status == 503) return {kOverloaded, "overloaded_error"};
+      return {status, status == 504 ? "timeout_error" : "api_error"};
+    }
+  }
+}
+inline std::string error_json(const Error& error, const std::string& request_id) {
+  JsonWriter json;
+  json.begin_object().key("type").text("error").key("error").begin_object();
+  json.key("type").text(form_of(error.code).type).key("message").text(error.message);
+  json.end_object().key("request_id").text(request_id);
+  return json.end_object().str();
+}
+
+// Runs `handling`, and writes the error in which it ends. If the response has begun, the error is
+// the last event of the stream.
+inline Task<> answer(serve::Request request, serve::Response response, Task<> handling) {
+  const Result<void> outcome = co_await attempt(std::move(handling));
+  if (outcome.ok()) co_return;
+  const Error error = outcome.error();
+  const std::uint32_t status = form_of(error.code).status;
+  const std::string json = error_json(error, request.id());
+  if (response.begun()) {
+    const std::string event = "event: error\ndata: " + json + "\n\n";
+    const Result<void> sent = co_await attempt(response.write(event));
+    co_await fail(sent.ok() ? error : sent.error());
+  }
+  // Clients of the interface look for the id of a request in a header of their own.
+  serve::Headers headers{{"request-id", request.id()}};
+  if (status == 529) headers.push_back({"retry-after", "1"});
+  co_await response.json(status, json, std::move(headers));
+  if (status >= 500) co_await fail(error);
+}
+
+// ---- messages -----------------------------------------------------------------------------------
+
+// The text of one block of type "text".
+inline Result<std::string> block_text(const Json& given, const std::string& path) {
+  Members block = TRY(Members::of(given, path));
+  const std::string type = TRY(block.text("type"));
+  if (type != "text") {
+    return wrong(
+        path,
+        "blocks of type " + json_string(type) + " are not supported here; the model reads text",
+        ErrorCode::NotSupported);
+  }
+  const std::string text = TRY(block.text("text"));
+  block.accept({"cache_control", "citations"});
+  TRY(block.finish());
+  return text;
+}
+
+// A text, or an array of blocks of text.
+inline Result<std::string> text_of(const Json& given, const std::string& path) {
+  if (given.is_null()) return std::string();
+  if (given.is_text()) return given.text();
+  if (!given.is_array()) return wrong(path, "must be a string or an array of blocks");
+  std::string text;
+  for (std::size_t i = 0; i < given.items().size(); ++i) {
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    text += (i == 0 ? "" : "\n") + TRY(block_text(given.items()[i], at));
+  }
+  return text;
+}
+
+inline Result<void> read_tool_use(const Json& given, const std::string& path, JsonWriter& calls) {
+  Members block(given, path + ".");
+  const std::string id = TRY(block.text("id"));
+  const std::string name = TRY(block.text("name"));
+  const Json* input = block.find("input");
+  block.accept({"type", "cache_control"});
+  TRY(block.finish());
+  if (name.empty()) return block.bad("name", "give the name of the tool");
+  if (input == nullptr || !input->is_object()) return block.bad("input", "must be an object");
+  write_earlier_call(calls, id, name, input->str());
+  return {};
+}
+
+inline Result<ChatMessage> read_tool_result(const Json& given, const std::string& path) {
+  Members block(given, path + ".");
+  const std::string id = TRY(block.text("tool_use_id"));
+  const bool is_error = TRY(block.flag("is_error"));
+  const Json* content = block.find("content");
+  block.accept({"type", "cache_control"});
+  TRY(block.finish());
+  std::string text = content == nullptr ? "" : TRY(text_of(*content, path + ".content"));
+  if (is_error) text = "error: " + text;
+  return ChatMessage{"tool", std::move(text), "\"tool_call_id\":" + json_string(id)};
+}
+
+// The blocks of one message, as turns of a template.
+inline Result<void> read_blocks(const Json& content, const std::string& role,
+                                const std::string& path, std::vector<ChatMessage>& out) {
+  ChatMessage message{role, "", ""};
+  JsonWriter calls;
+  calls.begin_array();
+  bool has_calls = false;
+  bool has_text = false;
+  for (std::size_t i = 0; i < content.items().size(); ++i) {
+    const Json& block = content.items()[i];
+    const std::string& type = block.text("type");
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    if (type == "tool_use" && role == "assistant") {
+      TRY(read_tool_use(block, at, calls));
+      has_calls = true;
+    } else if (type == "tool_result" && role == "user") {
+      out.push_back(TRY(read_tool_result(block, at)));
+    } else if ((type == "thinking" || type == "redacted_thinking") && role == "assistant") {
+      continue;  // Models do not read the thoughts of earlier turns.
+    } else {
+      message.content += (has_text ? "\n" : "") + TRY(block_text(block, at));
+      has_text = true;
+    }
+  }
+  if (has_calls) message.more = tool_calls_member(calls.end_array());
+  if (has_text || has_calls) out.push_back(std::move(message));
+  return {};
+}
+
+inline Result<void> read_message(const Json& given, const std::string& path,
+                                 std::vector<ChatMessage>& out) {
+  Members in = TRY(Members::of(given, path));
+  const std::string role = TRY(in.text("role"));
+  if (role != "user" && role != "assistant" && role != "system") {
+    return in.bad("role", json_string(role) + " is not one of user, assistant and system");
+  }
+  const Json* content = in.find("content");
+  TRY(in.finish());
+  if (content == nullptr) return in.bad("content", "give the text of the message");
+  if (content->is_array()) return read_blocks(*content, role, path + ".content", out);
+  if (!content->is_text()) return in.bad("content", "must be a string or an array of blocks");
+  out.push_back({role, content->text(), ""});
+  return {};
+}
+
+// The interface joins turns of one role that follow each other.
+inline std::vector<ChatMessage> joined(std::vector<ChatMessage> messages) {
+  std::vector<ChatMessage> all;
+  for (ChatMessage& each : messages) {
+    const bool joins = !all.empty() && all.back().role == each.role && all.back().more.empty() &&
+                       each.more.empty();
+    if (joins) {
+      all.back().content += "\n" + each.content;
+    } else {
+      all.push_back(std::move(each));
+    }
+  }
+  return all;
+}
+
+inline Result<void> read_messages(Members& in, ChatPrompt& out) {
+  std::vector<ChatMessage> all;
+  if (const Json* system = in.find("system"); system != nullptr) {
+    all.push_back({"system", TRY(text_of(*system, "system")), ""});
+  }
+  const std::span<const Json> given = TRY(in.list("messages"));
+  if (given.empty()) return in.bad("messages", "give at least one message");
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    TRY(read_message(given[i], "messages[" + std::to_string(i) + "]", all));
+  }
+  out.messages = joined(std::move(all));
+  // An answer goes on with a last turn of the assistant.
+  const bool goes_on = !out.messages.empty() && out.messages.back().role == "assistant" &&
+                       out.messages.back().more.empty();
+  if (goes_on) {
+    out.answer_begin = std::move(out.messages.back().content);
+    out.messages.pop_back();
+  }
+  if (out.messages.empty()) return in.bad("messages", "give a message of the user");
+  return {};
+}
+
+// ---- tools --------------------------------------------------------------------------------------
+
+inline Result<OfferedTool> read_tool(const Json& given, const std::string& path) {
+  Members in = TRY(Members::of(given, path));
+  const std::string type = TRY(in.text("type", "custom"));
+  if (type != "custom") {
+    return wrong(path, "the tool " + json_string(type) + " of the server is not supported",
+                 ErrorCode::NotSupported);
+  }
+  OfferedTool tool{.name = TRY(in.text("name")),
+                   .description = TRY(in.text("description")),
+                   .schema = "",
+                   .is_strict = TRY(in.flag("strict"))};
+  const Json* schema = in.find("input_schema");
+  if (schema == nullptr || !schema->is_object()) {
+    return in.bad("input_schema", "must be a JSON schema, an object");
+  }
+  tool.schema = schema->str();
+  if (TRY(in.flag("defer_loading"))) {
+    return wrong(path + ".defer_loading", "only false is supported", ErrorCode::NotSupported);
+  }
+  in.accept({"cache_control", "eager_input_streaming"});
+  TRY(in.finish());
+  TRY(check_tool_name(tool.name, path + ".name"));
+  return tool;
+}
+
+inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
+  out.tool_choice = out.tools.empty() ? ToolChoice::None : ToolChoice::Auto;
+  const Json* given = in.find("tool_choice");
+  if (given == nullptr) return {};
+  Members choice = TRY(Members::of(*given, "tool_choice"));
+  const std::string type = TRY(choice.text("type"));
+  const std::string name = TRY(choice.text("name"));
+  out.parallel_tool_calls = !TRY(choice.flag("disable_parallel_tool_use"));
+  TRY(choice.finish());
+  if (type == "none") out.tool_choice = ToolChoice::None;
+  if (type == "none" || type == "auto") return {};
+  const auto is_other = [&](const OfferedTool& each) { return each.name != name; };
+  if (type == "tool") std::erase_if(out.tools, is_other);
+  if (out.tools.empty() || (type != "any" && type != "tool")) {
+    return in.bad("tool_choice",
+                  "must be of type auto, any or none, or of type tool with the name of one");
+  }
+  out.tool_choice = ToolChoice::Required;
+  return {};
+}
+
+inline Result<void> read_tools(Members& in, ChatPrompt& out) {
+  const std::span<const Json> tools = TRY(in.list("tools"));
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    out.tools.push_back(TRY(read_tool(tools[i], "tools[" + std::to_string(i) + "]")));
+  }
+  out.tool_list = listed(out.tools);
+  return read_tool_choice(in, out);
+}
+
+// ---- the whole request --------------------------------------------------------------------------
+
+struct MessagesRequest {
+  ChatPrompt prompt;
+  GenerateOptions generate;
+  std::uint64_t token_count_max = 0;
+  bool streams = false;
+};
+
+// The schema that "output_config" gives the answer.
+inline Result<void> read_output_config(Members& in, ChatPrompt& out) {
+  const Json* given = in.find("output_config");
+  if (given == nullptr) return {};
+  Members config = TRY(Members::of(*given, "output_config"));
+  const Json* format = config.find("format");
+  TRY(config.finish());
+  if (format == nullptr) return {};
+  Members members = TRY(Members::of(*format, "output_config.format"));
+  TRY(members.accept_only("type", {"json_schema"}));
+  const Json* schema = members.find("schema");
+  TRY(members.finish());
+  if (schema == nullptr || !schema->is_object()) {
+    return members.bad("schema", "must be a JSON schema, an object");
+  }
+  if (out.tool_choice != ToolChoice::None) {
+    return wrong("output_config.format", "is not supported with tools that the model may call",
+                 ErrorCode::NotSupported);
+  }
+  out.schema = schema->str();
+  out.schema_member = "output_config.format.schema";
+  return {};
+}
+
+inline Result<void> refuse_thinking(Members& in) {
+  const Json* thinking = in.find("thinking");
+  if (thinking == nullptr || thinking->text("type") == "disabled") return {};
+  return wrong("thinking", "only {\"type\": \"disabled\"} is supported", ErrorCode::NotSupported);
+}
+
+// How tokens are drawn. "seed" is of this server alone; "top_k" and the others of the interface.
+inline Result<void> read_drawing(Members& in, const Model& model, GenerateOptions& out) {
+  out.temperature = TRY(in.number("temperature", 1.0, {0, 1}));
+  out.top_p = TRY(in.number("top_p", 1.0, {0, 1}));
+  out.top_k =
+      static_cast<std::uint32_t>(TRY(in.whole("top_k", 0, {0, model.info().vocabulary_size})));
+  out.seed = TRY(read_seed(in));
+  out.stop = TRY(in.texts("stop_sequences", kStopCountMax));
+  return {};
+}
+
+// `counts_only`: to /v1/messages/count_tokens, which has no member that says how to draw.
+inline Result<MessagesRequest> read_request(const Json& body, bool counts_only) {
+  Members in(body);
+  MessagesRequest out;
+  out.prompt.model = TRY(read_model(in));
+  TRY(read_messages(in, out.prompt));
+  TRY(read_tools(in, out.prompt));
+  TRY(read_output_config(in, out.prompt));
+  TRY(refuse_thinking(in));
+  in.accept({"cache_control"});
+  TRY(in.accept_only("speed", {"standard"}));
+  if (!counts_only) {
+    if (in.find("max_tokens") == nullptr) {
+      return in.bad("max_tokens", "give the maximum number of tokens of the answer");
+    }
+    out.token_count_max = TRY(in.whole("max_tokens", 0, {0, kLargestWhole}));
+    TRY(read_drawing(in, out.prompt.model, out.generate));
+    out.streams = TRY(in.flag("stream"));
+    in.accept({"metadata"});
+    TRY(in.accept_only("service_tier", {"auto", "standard_only"}));
+  }
+  TRY(in.finish());
+  return out;
+}
+
+}  // namespace endpoints::anthropic

@@ -1,0 +1,198 @@
+// anthropic_messages: POST /v1/messages of the Anthropic interface.
+//
+//   quire serve --endpoint "POST /v1/messages=anthropic_messages.wasm"
+#include "anthropic.h"
+
+using namespace endpoints;
+using namespace endpoints::anthropic;
+
+namespace {
+
+// The stop sequence that ended the answer: the first in its text.
+Task<std::string> found_stop(Model model, std::vector<std::uint32_t> tokens,
+                             std::vector<std::string> stops) {
+  const std::string text = co_await model.detokenize(tokens, true);
+  std::size_t first = std::string::npos;
+  std::string found;
+  for (const std::string& each : stops) {
+    const std::size_t at = text.find(each);
+    if (at >= first) continue;
+    first = at;
+    found = each;
+  }
+  co_return found;
+}
+
+// What a response says besides its content.
+class Head {
+ public:
+  static Result<Head> make(const Model& model, const Usage& usage) {
+    return Head("msg_" + random_id(), TRY(model.name()), usage);
+  }
+
+  // Why the answer ended. It `is_cut` by the context if that left less room than was asked for.
+  Task<> end(const ChatAnswer& answer, const MessagesRequest& request, bool is_cut) {
+    usage_.answer_count = answer.tokens.size();
+    if (!answer.calls.empty() && !answer.is_cut_in_call) {
+      stop_reason_ = "tool_use";
+    } else if (answer.finish_reason == FinishReason::Length) {
+      stop_reason_ = is_cut ? "model_context_window_exceeded" : "max_tokens";
+    } else if (answer.finish_reason == FinishReason::StopText) {
+      stop_reason_ = "stop_sequence";
+      stop_sequence_ =
+          co_await found_stop(request.prompt.model, answer.tokens, request.generate.stop);
+    }
+  }
+
+  void write(JsonWriter& json) const {
+    json.begin_object().key("id").text(id_).key("type").text("message");
+    json.key("role").text("assistant").key("model").text(model_);
+  }
+  void write_stop(JsonWriter& json) const {
+    json.key("stop_reason").text(stop_reason_).key("stop_sequence");
+    stop_sequence_.empty() ? json.null() : json.text(stop_sequence_);
+  }
+  // The interface counts the tokens that were found apart from those that were computed.
+  void write_usage(JsonWriter& json) const {
+    json.begin_object().key("input_tokens").number(usage_.prompt_count - usage_.cached_count);
+    json.key("cache_creation_input_tokens").number(0);
+    json.key("cache_read_input_tokens").number(usage_.cached_count);
+    json.key("output_tokens").number(usage_.answer_count).end_object();
+  }
+
+ private:
+  Head(std::string id, std::string model, const Usage& usage)
+      : id_(std::move(id)), model_(std::move(model)), usage_(usage) {}
+
+  std::string id_, model_;
+  Usage usage_;
+  const char* stop_reason_ = "end_turn";
+  std::string stop_sequence_;
+};
+
+// An answer as events: blocks, one after the other, and what each brings.
+class Stream : public AnswerSink {
+ public:
+  explicit Stream(serve::EventStream events) : events_(std::move(events)) {}
+
+  Task<> begin(const Head& head) {
+    JsonWriter json;
+    head.write(json);
+    json.key("content").begin_array().end_array();
+    json.key("stop_reason").null().key("stop_sequence").null().key("usage");
+    head.write_usage(json);
+    co_await send("message_start", "\"message\":" + json.end_object().str());
+  }
+  Task<> end(const Head& head) {
+    co_await end_block();
+    JsonWriter delta;
+    delta.begin_object();
+    head.write_stop(delta);
+    JsonWriter usage;
+    head.write_usage(usage);
+    co_await send("message_delta",
+                  "\"delta\":" + delta.end_object().str() + ",\"usage\":" + usage.str());
+    co_await send("message_stop", "");
+    co_await events_.finish();
+  }
+
+  Task<> text(std::string more, const Piece*) override {
+    if (more.empty()) co_return;
+    if (!is_open_) co_await begin_block(R"({"type":"text","text":""})");
+    co_await send_delta(R"({"type":"text_delta","text":)" + json_string(more) + "}");
+  }
+  Task<> reasoning(std::string) override { co_return; }
+  Task<> begin_call(std::size_t, AnswerCall call) override {
+    co_await end_block();
+    co_await begin_block(R"({"type":"tool_use","id":)" + json_string(call.id) +
+                         ",\"name\":" + json_string(call.name) + R"(,"input":{}})");
+  }
+  Task<> arguments(std::size_t, std::string more) override {
+    if (more.empty()) co_return;
+    co_await send_delta(R"({"type":"input_json_delta","partial_json":)" + json_string(more) + "}");
+  }
+
+ private:
+  Task<> send(const char* type, std::string members) {
+    const std::string head = "{\"type\":\"" + std::string(type) + "\"";
+    const std::string data = head + (members.empty() ? "" : ",") + members + "}";
+    co_await events_.send(data, {.name = type});
+  }
+  Task<> begin_block(std::string block) {
+    is_open_ = true;
+    co_await send("content_block_start",
+                  "\"index\":" + std::to_string(block_count_) + ",\"content_block\":" + block);
+  }
+  Task<> send_delta(std::string delta) {
+    co_await send("content_block_delta",
+                  "\"index\":" + std::to_string(block_count_) + ",\"delta\":" + delta);
+  }
+  Task<> end_block() {
+    if (!is_open_) co_return;
+    co_await send("content_block_stop", "\"index\":" + std::to_string(block_count_));
+    is_open_ = false;
+    block_count_ += 1;
+  }
+
+  serve::EventStream events_;
+  bool is_open_ = false;         // A block,
+  std::size_t block_count_ = 0;  // and those that are closed.
+};
+
+// Keeps an answer until it is whole.
+class Silent : public AnswerSink {
+ public:
+  Task<> text(std::string, const Piece*) override { co_return; }
+  Task<> reasoning(std::string) override { co_return; }
+  Task<> begin_call(std::size_t, AnswerCall) override { co_return; }
+  Task<> arguments(std::size_t, std::string) override { co_return; }
+};
+
+std::string whole_response(const Head& head, const ChatAnswer& answer) {
+  JsonWriter json;
+  head.write(json);
+  json.key("content").begin_array();
+  if (!answer.text.empty()) {
+    json.begin_object().key("type").text("text").key("text").text(answer.text).end_object();
+  }
+  for (const AnswerCall& each : answer.calls) {
+    const Result<Json> input = Json::parse(each.arguments);  // Fails if the answer is cut there.
+    json.begin_object().key("type").text("tool_use").key("id").text(each.id);
+    json.key("name").text(each.name).key("input");
+    json.raw(input.ok() && input.value().is_object() ? each.arguments : "{}").end_object();
+  }
+  json.end_array();
+  head.write_stop(json);
+  json.key("usage");
+  head.write_usage(json);
+  return json.end_object().str();
+}
+
+Task<> respond(serve::Request http, serve::Response response) {
+  const Json body = co_await request_body(http);
+  const MessagesRequest request = co_await read_request(body, false);
+  ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
+  Head head = co_await Head::make(request.prompt.model, turn.usage());
+  // The context may end the answer before max_tokens does; the stop reason says so.
+  const bool is_cut = request.token_count_max > turn.room();
+  const auto count_max = is_cut ? turn.room() : static_cast<std::uint32_t>(request.token_count_max);
+  if (!request.streams) {
+    Silent silent;
+    const ChatAnswer answer = co_await turn.answer(0, count_max, false, silent);
+    co_await head.end(answer, request, is_cut);
+    co_return co_await response.json(200, whole_response(head, answer));
+  }
+  Stream stream(co_await response.events());
+  co_await stream.begin(head);
+  const ChatAnswer answer = co_await turn.answer(0, count_max, false, stream);
+  co_await head.end(answer, request, is_cut);
+  co_await stream.end(head);
+}
+
+Task<> handle(serve::Request request, serve::Response response) {
+  co_await answer(request, response, respond(request, response));
+}
+
+}  // namespace
+
+QUIRE_HTTP_MAIN(handle)

@@ -1,0 +1,342 @@
+#pragma once
+// ChatTurn: a conversation in which the model answers next, whatever protocol brought it.
+//
+// It writes the prompt with the model's own template and computes it once; each answer is a fork of
+// that context. It takes an answer apart into text, thoughts and calls of tools. A call that the
+// request demands, and one of a tool that is strict, is written under the schema of the tool.
+//
+// Errors   those of a request, which name its member; those of the calls.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "members.h"
+#include "offered_tools.h"
+#include "quire/tool.h"
+
+namespace endpoints {
+
+struct ChatPrompt {
+  Model model;
+  std::vector<ChatMessage> messages;
+  std::string answer_begin;        // What the model's answer begins with; it goes on from there.
+  std::vector<OfferedTool> tools;  // Those that the model may call,
+  std::string tool_list;           // and all that it reads about, as templates want them.
+  ToolChoice tool_choice = ToolChoice::None;
+  bool parallel_tool_calls = true;
+  std::string schema;         // What the answer looks like; empty: any text.
+  std::string schema_member;  // The member of the request that gives the schema.
+};
+
+struct AnswerCall {
+  std::string id;
+  std::string name;
+  std::string arguments;  // JSON, as it was written; not whole if the answer is cut within it.
+};
+
+struct ChatAnswer {
+  std::string text;
+  std::string reasoning;
+  std::vector<AnswerCall> calls;
+  std::vector<std::uint32_t> tokens;
+  FinishReason finish_reason = FinishReason::Running;
+  bool is_cut_in_call = false;  // It ends within the arguments of the last call.
+};
+
+// Gets an answer as it comes. All of `text` and `arguments`, joined, is what the answer has.
+class AnswerSink {
+ public:
+  AnswerSink() = default;
+  AnswerSink(const AnswerSink&) = delete;
+  AnswerSink& operator=(const AnswerSink&) = delete;
+  virtual ~AnswerSink() = default;
+  // `token` is null unless the answer is asked for token by token.
+  virtual Task<> text(std::string more, const Piece* token) = 0;
+  virtual Task<> reasoning(std::string all) = 0;
+  virtual Task<> begin_call(std::size_t number, AnswerCall call) = 0;  // Without arguments yet.
+  virtual Task<> arguments(std::size_t number, std::string more) = 0;
+};
+
+class ChatTurn {
+ public:
+  // Computes the prompt.
+  static Task<ChatTurn> begin(ChatPrompt prompt, GenerateOptions options) {
+    ChatTurn turn = co_await written(std::move(prompt), std::move(options));
+    turn.room_ = co_await room_after(turn.prompt_.model, turn.tokens_.size(), "messages");
+    if (!turn.prompt_.schema.empty()) {
+      turn.options_.grammar =
+          co_await turn.grammar_of(turn.prompt_.schema, turn.prompt_.schema_member);
+    }
+    co_await turn.context_.append(turn.tokens_);
+    turn.usage_.cached_count = (co_await turn.context_.prefill()).found_token_count;
+    co_return turn;
+  }
+  // How many tokens the prompt has. Nothing is computed.
+  static Task<std::size_t> count(ChatPrompt prompt) {
+    const ChatTurn turn = co_await written(std::move(prompt), {});
+    co_return turn.tokens_.size();
+  }
+
+  // The prompt as text: exactly what begin() computes, or without the beginning of an answer.
+  static Task<std::string> prompt_text(ChatPrompt prompt, bool answer_next) {
+    Context context = co_await Context::create(prompt.model);
+    ChatTurn turn(std::move(prompt), {}, std::move(context));
+    co_await turn.find_form();
+    const std::string tools = turn.tools_for_template();
+    Result<std::string> text = co_await attempt(
+        turn.prompt_.model.apply_chat_template(turn.prompt_.messages, answer_next, tools));
+    if (!text.ok()) co_await fail(blamed("messages", text.error()));
+    co_return std::move(text).take();
+  }
+
+  const Usage& usage() const { return usage_; }  // Only of the prompt.
+  std::uint32_t room() const { return room_; }   // Tokens that fit after the prompt.
+
+  // One answer of at most `token_count_max` tokens, which must fit; each of several has an index.
+  Task<ChatAnswer> answer(std::uint32_t index, std::uint32_t token_count_max, bool by_token,
+                          AnswerSink& sink) {
+    Context context = co_await context_.fork();
+    GenerateOptions options = options_;
+    options.max_tokens = token_count_max;
+    options.seed += index;  // As Context::sample counts.
+    ChatAnswer out;
+    if (token_count_max == 0) {
+      out.finish_reason = FinishReason::Length;
+      co_return out;
+    }
+    if (prompt_.tool_choice == ToolChoice::Required) {
+      co_await demand_call(out, std::move(context), std::move(options), sink);
+      co_return out;
+    }
+    const std::uint64_t seed = options.seed;
+    const std::string raw =
+        co_await generated(out, std::move(context), std::move(options), by_token, sink);
+    co_await take_apart(out, raw, seed, token_count_max, sink);
+    co_return out;
+  }
+
+ private:
+  ChatTurn(ChatPrompt prompt, GenerateOptions options, Context context)
+      : prompt_(std::move(prompt)), options_(std::move(options)), context_(std::move(context)) {}
+
+  // ---- the prompt -------------------------------------------------------------------------------
+
+  static Task<ChatTurn> written(ChatPrompt prompt, GenerateOptions options) {
+    Context context = co_await Context::create(prompt.model);
+    ChatTurn turn(std::move(prompt), std::move(options), std::move(context));
+    co_await turn.find_form();
+    turn.tokens_ = co_await turn.prompt_tokens();
+    turn.usage_.prompt_count = turn.tokens_.size();
+    co_return turn;
+  }
+
+  // How the model writes calls, if it may write some or earlier turns have.
+  Task<> find_form() {
+    const auto has_calls = [](const ChatMessage& each) {
+      return each.role == "tool" || has_tool_calls(each);
+    };
+    const bool may_call = prompt_.tool_choice != ToolChoice::None;
+    if (!may_call && std::ranges::none_of(prompt_.messages, has_calls)) co_return;
+    form_ = co_await find_call_form(prompt_.model);
+    prompt_.messages = co_await written_for(form_, std::move(prompt_.messages));
+    if (!may_call) co_return;
+    const bool is_strict = std::ranges::any_of(prompt_.tools, &OfferedTool::is_strict);
+    const bool needs_schema = is_strict || prompt_.tool_choice == ToolChoice::Required;
+    if (form_.kind == CallForm::Kind::NameThenPairs && needs_schema) {
+      co_await fail(wrong(is_strict ? "tools" : "tool_choice",
+                          "this model writes the arguments of a call one by one, so they cannot be "
+                          "kept to a schema: leave out strict, and use the tool_choice auto",
+                          ErrorCode::NotSupported));
+    }
+    std::vector<std::string> names;
+    for (const OfferedTool& each : prompt_.tools) names.push_back(each.name);
+    reader_.emplace(form_, std::move(names));
+    options_.keep_special = true;  // What marks a call may be a special token.
+  }
+
+  // What the template gets of the tools. If it knows of none, the system turn describes them.
+  std::string tools_for_template() {
+    if (!reader_) return "";
+    if (form_.offers_tools) return prompt_.tool_list;
+    tell_in_system_turn(prompt_.messages, described_tools(prompt_.tool_list, form_));
+    return "";
+  }
+
+  Task<std::vector<std::uint32_t>> prompt_tokens() {
+    const std::string tools = tools_for_template();
+    Result<std::vector<std::uint32_t>> tokens =
+        co_await attempt(prompt_.model.tokenize_chat(prompt_.messages, true, tools));
+    // A template refuses turns out of order and roles that it does not know.
+    if (!tokens.ok()) co_await fail(blamed("messages", tokens.error()));
+    std::vector<std::uint32_t> all = std::move(tokens).take();
+    if (!prompt_.answer_begin.empty()) {
+      const std::vector<std::uint32_t> more =
+          co_await prompt_.model.tokenize(prompt_.answer_begin, {.parse_special = false});
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    co_return all;
+  }
+
+  // ---- an answer --------------------------------------------------------------------------------
+
+  // What a client sees of a text that grows.
+  struct Shown {
+    const AnswerReader* reader;  // Null: all of it.
+    std::string text = {};       // All that was written.
+    std::size_t count = 0;       // Bytes that the client has.
+
+    std::string next(std::string_view more) {
+      text += more;
+      const std::string all = reader == nullptr ? text : reader->shown(text);
+      std::string delta = all.substr(std::min(count, all.size()));
+      count += delta.size();
+      return delta;
+    }
+  };
+
+  // Lets the model write. Returns all of it; `out.text` is what the sink has of it.
+  Task<std::string> generated(ChatAnswer& out, Context context, GenerateOptions options,
+                              bool by_token, AnswerSink& sink) {
+    Shown shown{.reader = reader_ ? &*reader_ : nullptr};
+    Generator generator = context.generate(std::move(options));
+    Generation generation;
+    if (by_token) {
+      std::size_t count = 0;
+      while (const std::optional<Piece> piece = co_await generator.next()) {
+        // The last piece may bring only text that was held back, and no token of the answer.
+        const bool is_token = generator.answer().tokens.size() > count;
+        count = generator.answer().tokens.size();
+        std::string more = shown.next(piece->text);
+        out.text += more;
+        co_await sink.text(std::move(more), is_token ? &*piece : nullptr);
+      }
+      generation = generator.answer();
+    } else {
+      generation = co_await std::move(generator).stream([&](std::string_view piece) -> Task<> {
+        std::string more = shown.next(piece);
+        out.text += more;
+        if (!more.empty()) co_await sink.text(std::move(more), nullptr);
+      });
+    }
+    out.tokens = std::move(generation.tokens);
+    out.finish_reason = generation.finish_reason;
+    co_return std::move(shown.text);
+  }
+
+  // Fills in what the sink does not have yet: the rest of the text, thoughts and calls.
+  Task<> take_apart(ChatAnswer& out, const std::string& raw, std::uint64_t seed,
+                    std::uint32_t token_count_max, AnswerSink& sink) {
+    if (!reader_) co_return;
+    WrittenAnswer written = reader_->read(raw);
+    std::string rest = written.text.substr(std::min(out.text.size(), written.text.size()));
+    if (!written.unread.empty()) {  // The client gets it as it was written.
+      rest += (written.text.empty() ? "" : "\n") + written.unread;
+    }
+    if (!rest.empty()) co_await sink.text(rest, nullptr);
+    out.text += rest;
+    out.reasoning = std::move(written.reasoning);
+    if (!out.reasoning.empty()) co_await sink.reasoning(out.reasoning);
+    for (const ToolCall& each : written.calls) {
+      const bool is_enough = !prompt_.parallel_tool_calls && !out.calls.empty();
+      if (each.name.empty() || is_enough || out.is_cut_in_call) break;
+      const auto tool = std::ranges::find(prompt_.tools, each.name, &OfferedTool::name);
+      AnswerCall call{.id = id_of(seed, out.calls.size()), .name = each.name, .arguments = {}};
+      co_await sink.begin_call(out.calls.size(), call);
+      call.arguments = arguments_text(each, tool == prompt_.tools.end() ? nullptr : &*tool, form_);
+      if (tool != prompt_.tools.end() && tool->is_strict) {
+        const auto count = static_cast<std::uint32_t>(out.tokens.size());
+        const std::uint32_t rest_max = std::max(token_count_max, count + 1) - count;
+        call.arguments =
+            co_await strict_arguments(*tool, std::move(call.arguments), seed, rest_max, out);
+      }
+      co_await sink.arguments(out.calls.size(), call.arguments);
+      out.calls.push_back(std::move(call));
+    }
+  }
+
+  // A function of the request and the seed, so that the same request gets the same bytes. Some
+  // templates want ids of nine letters and digits.
+  std::string id_of(std::uint64_t seed, std::size_t number) const {
+    constexpr std::size_t kIdBytes = 9;
+    std::uint64_t hash = 0xcbf2'9ce4'8422'2325u;  // FNV-1a.
+    const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x100'0000'01b3u; };
+    for (const std::uint32_t each : tokens_) mix(each);
+    mix(seed);
+    mix(number);
+    return id_text(hash, kIdBytes);
+  }
+
+  // ---- calls under a schema ---------------------------------------------------------------------
+
+  Task<Grammar> grammar_of(std::string schema, std::string member) {
+    Result<Grammar> grammar = co_await attempt(Grammar::json_schema(prompt_.model, schema));
+    if (!grammar.ok()) co_await fail(blamed(member, grammar.error()));
+    co_return std::move(grammar).take();
+  }
+
+  // The model chooses among the names of the tools, then writes the arguments under their schema.
+  Task<> demand_call(ChatAnswer& out, Context context, GenerateOptions options, AnswerSink& sink) {
+    std::vector<std::string> names;
+    for (const OfferedTool& each : prompt_.tools) names.push_back(each.name);
+    co_await context.append_text(call_begin(form_));
+    const std::size_t chosen = names.size() > 1 ? (co_await context.choose(names)).index : 0;
+    const OfferedTool& tool = prompt_.tools[chosen];
+    AnswerCall call{.id = id_of(options.seed, 0), .name = tool.name, .arguments = {}};
+    co_await sink.begin_call(0, call);
+    const auto show = [&sink](std::string_view more) {
+      return sink.arguments(0, std::string(more));
+    };
+    Generation written =
+        co_await write_arguments(tool, std::move(context), std::move(options), show);
+    out.tokens = std::move(written.tokens);
+    out.finish_reason = written.finish_reason;
+    out.is_cut_in_call = !Json::parse(written.text).ok();
+    call.arguments = std::move(written.text);
+    out.calls.push_back(std::move(call));
+  }
+
+  // `context` ends where the name of the tool begins.
+  template <typename Show>
+  Task<Generation> write_arguments(const OfferedTool& tool, Context context,
+                                   GenerateOptions options, Show show) {
+    co_await context.append_text(tool.name + after_name(form_));
+    options.grammar = co_await grammar_of(tool.schema, "tools");
+    options.keep_special = false;
+    options.stop.clear();  // A string among the arguments may contain one.
+    co_return co_await context.generate(std::move(options)).stream(show);
+  }
+
+  // `text` if the schema of the tool allows it; else arguments that the model writes under it.
+  Task<std::string> strict_arguments(const OfferedTool& tool, std::string text, std::uint64_t seed,
+                                     std::uint32_t token_count_max, ChatAnswer& out) {
+    const Grammar grammar = co_await grammar_of(tool.schema, "tools");
+    const Matcher matcher = co_await grammar.matcher();
+    std::vector<std::uint32_t> tokens =
+        co_await prompt_.model.tokenize(text, {.parse_special = false});
+    const Result<bool> is_whole = co_await attempt(matcher.accept(std::move(tokens)));
+    if (is_whole.ok() && is_whole.value()) co_return text;
+    Context context = co_await context_.fork();
+    co_await context.append_text(call_begin(form_));
+    GenerateOptions options = options_;
+    options.seed = seed;
+    options.max_tokens = token_count_max;
+    const Generation written = co_await write_arguments(
+        tool, std::move(context), std::move(options), [](std::string_view) {});
+    out.tokens.insert(out.tokens.end(), written.tokens.begin(), written.tokens.end());
+    out.is_cut_in_call = out.is_cut_in_call || !Json::parse(written.text).ok();
+    co_return written.text;
+  }
+
+  ChatPrompt prompt_;
+  GenerateOptions options_;
+  Context context_;
+  std::vector<std::uint32_t> tokens_;  // Of the prompt.
+  std::uint32_t room_ = 0;
+  CallForm form_;
+  std::optional<AnswerReader> reader_;  // None: the model may not call tools.
+  Usage usage_;
+};
+
+}  // namespace endpoints

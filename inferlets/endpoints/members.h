@@ -1,0 +1,262 @@
+#pragma once
+// What the endpoints share: how the members of a request are read, and errors that name them.
+//
+// An endpoint honors a member, accepts it because it asks nothing of the output, or refuses it by its
+// name (docs/reference/openai.md and anthropic.md have the tables). It leaves out none silently.
+//
+// Errors   of a request: an Error whose message begins with the member that is wrong ("stop: at most
+//          16 texts"); the protocol of an endpoint gives it its form.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "quire/quire.h"
+#include "quire/serve.h"
+
+namespace endpoints {
+
+using namespace quire;
+
+// ---- errors -----------------------------------------------------------------------------------
+
+inline Error wrong(std::string_view member, std::string_view reason,
+                   ErrorCode code = ErrorCode::InvalidArgument) {
+  return {code, std::string(member) + ": " + std::string(reason)};
+}
+
+// The member with which the message of a request's error begins; empty if it begins with none.
+inline std::string_view member_of(std::string_view message) {
+  const std::size_t end = message.find(": ");
+  if (end == std::string_view::npos) return {};
+  constexpr std::string_view kNames = "abcdefghijklmnopqrstuvwxyz_0123456789.[]";
+  const std::string_view member = message.substr(0, end);
+  return member.find_first_not_of(kNames) == std::string_view::npos ? member : std::string_view();
+}
+
+// The error of a whole task, as one of the member that caused it.
+inline Error blamed(std::string_view member, const Error& error) {
+  return wrong(member, error.message, error.code);
+}
+
+// ---- members ----------------------------------------------------------------------------------
+
+// The members of an object, each of which is read, accepted or refused. Null counts as absent.
+class Members {
+ public:
+  explicit Members(const Json& object, std::string path = "")
+      : object_(&object), path_(std::move(path)) {}
+  // An error if `value` is not an object; `path` names it.
+  static Result<Members> of(const Json& value, const std::string& path) {
+    if (!value.is_object()) return wrong(path, "must be an object");
+    return Members(value, path + ".");
+  }
+
+  const Json* find(std::string_view name) {
+    known_.push_back(std::string(name));
+    const Json* found = object_->find(name);
+    return found == nullptr || found->is_null() ? nullptr : found;
+  }
+  Result<double> number(std::string_view name, double otherwise, Range<double> range) {
+    const Json* found = find(name);
+    if (found == nullptr) return otherwise;
+    const double value = found->number();
+    if (found->is_number() && value >= range.min && value <= range.max) return value;
+    return bad(name, "must be a number from " + json_number(range.min) + " to " +
+                         json_number(range.max) + ", not " + shown(*found));
+  }
+  Result<std::uint64_t> whole(std::string_view name, std::uint64_t otherwise,
+                              Range<std::uint64_t> range) {
+    const Json* found = find(name);
+    if (found == nullptr) return otherwise;
+    const double value = found->number(-1);
+    if (found->is_number() && value == std::trunc(value) &&
+        value >= static_cast<double>(range.min) && value <= static_cast<double>(range.max)) {
+      return static_cast<std::uint64_t>(value);
+    }
+    return bad(name, "must be a whole number from " + std::to_string(range.min) + " to " +
+                         std::to_string(range.max) + ", not " + shown(*found));
+  }
+  Result<bool> flag(std::string_view name, bool otherwise = false) {
+    const Json* found = find(name);
+    if (found == nullptr) return otherwise;
+    if (found->kind() == Json::Kind::Boolean) return found->boolean();
+    return bad(name, "must be true or false, not " + shown(*found));
+  }
+  Result<std::string> text(std::string_view name, std::string otherwise = "") {
+    const Json* found = find(name);
+    if (found == nullptr) return otherwise;
+    if (found->is_text()) return found->text();
+    return bad(name, "must be a string, not " + shown(*found));
+  }
+  Result<std::span<const Json>> list(std::string_view name) {
+    const Json* found = find(name);
+    if (found == nullptr) return std::span<const Json>();
+    if (found->is_array()) return std::span<const Json>(found->items());
+    return bad(name, "must be an array, not " + shown(*found));
+  }
+  // Texts of which none is empty: one as it is, or several in an array.
+  Result<std::vector<std::string>> texts(std::string_view name, std::size_t count_max) {
+    std::vector<std::string> all;
+    const Json* found = find(name);
+    if (found == nullptr) return all;
+    const std::vector<Json> one(1, *found);
+    for (const Json& each : found->is_array() ? found->items() : one) {
+      if (!each.is_text() || each.text().empty()) {
+        return bad(name, "must be a string or an array of strings, none of them empty");
+      }
+      all.push_back(each.text());
+    }
+    if (all.size() <= count_max) return all;
+    return bad(name, "at most " + std::to_string(count_max) + " strings, not " +
+                         std::to_string(all.size()));
+  }
+  // They ask nothing of the output.
+  void accept(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) known_.push_back(std::string(name));
+  }
+  // Asks nothing of the output if it has one of these values, and is refused with any other.
+  Result<void> accept_only(std::string_view name, std::initializer_list<std::string_view> values) {
+    const Json* found = find(name);
+    if (found == nullptr || std::ranges::find(values, found->text()) != values.end()) return {};
+    std::string all;
+    for (const std::string_view each : values) {
+      all += (all.empty() ? "" : " or ") + json_string(each);
+    }
+    return wrong(path_ + std::string(name), shown(*found) + " is not supported; only " + all,
+                 ErrorCode::NotSupported);
+  }
+  // An error that names the first member that was neither read nor accepted.
+  Result<void> finish() const {
+    for (const auto& [name, value] : object_->members()) {
+      if (value.is_null() || std::ranges::find(known_, name) != known_.end()) continue;
+      return wrong(path_ + name, "is not supported", ErrorCode::NotSupported);
+    }
+    return {};
+  }
+
+  Error bad(std::string_view name, std::string_view reason) const {
+    return wrong(path_ + std::string(name), reason);
+  }
+
+ private:
+  // The beginning of a value, for a message.
+  static std::string shown(const Json& value) {
+    constexpr std::size_t kBytesMax = 40;
+    if (value.is_array()) return "an array";
+    if (value.is_object()) return "an object";
+    const std::string text = value.str();
+    if (text.size() <= kBytesMax) return text;
+    return valid_utf8(text.substr(0, kBytesMax)) + "...";
+  }
+
+  const Json* object_;
+  std::string path_;
+  std::vector<std::string> known_;
+};
+
+// The body as JSON, an object. Its values take up to 36 times its bytes, within 128 MiB of memory.
+inline constexpr std::size_t kRequestBytesMax = std::size_t{2} << 20;
+
+inline Task<Json> request_body(serve::Request request) {
+  Json body = co_await Json::parse(co_await request.body(kRequestBytesMax));
+  if (!body.is_object()) {
+    co_await fail(ErrorCode::InvalidArgument, "the body must be a JSON object");
+  }
+  co_return body;
+}
+
+// ---- what a request asks for --------------------------------------------------------------------
+
+inline constexpr std::uint64_t kLargestWhole = std::uint64_t{1} << 53;  // JSON keeps it exactly.
+inline constexpr std::uint32_t kChoiceCountMax = 128;
+inline constexpr std::size_t kStopCountMax = 16;
+
+inline std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  const Result<void> drawn = runtime::random(std::as_writable_bytes(std::span(&seed, 1)));
+  return drawn.ok() ? seed : static_cast<std::uint64_t>(runtime::now().count());
+}
+
+// Any whole number, negative ones too; without one, a random seed.
+inline Result<std::uint64_t> read_seed(Members& in) {
+  const Json* given = in.find("seed");
+  if (given == nullptr) return random_seed();
+  constexpr double kMost = 9223372036854774784.0;  // The largest double below 2^63.
+  const double value = given->number(0.5);
+  if (value == std::trunc(value) && std::fabs(value) <= kMost) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  }
+  return in.bad("seed", "must be a whole number from -2^63 to 2^63");
+}
+
+// `count` letters and digits that are a function of `seed`.
+inline std::string id_text(std::uint64_t seed, std::size_t count) {
+  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
+  std::string text;
+  while (text.size() < count) {
+    seed += 0x9e37'79b9'7f4a'7c15u;  // SplitMix64.
+    std::uint64_t mixed = (seed ^ (seed >> 30)) * 0xbf58'476d'1ce4'e5b9u;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d0'49bb'1331'11ebu;
+    text += kDigits[(mixed ^ (mixed >> 31)) % kDigits.size()];
+  }
+  return text;
+}
+inline std::string random_id() {
+  return id_text(random_seed(), 24);
+}
+
+// The model that the request names.
+inline Result<Model> read_model(Members& in) {
+  const std::string name = TRY(in.text("model"));
+  if (name.empty()) return in.bad("model", "give the name of a model; GET /v1/models lists them");
+  Result<Model> model = Model::open(name);
+  if (model.ok() || model.error().code != ErrorCode::NotFound) return model;
+  std::string there;
+  for (const std::string& each : TRY(Model::available())) {
+    there += (there.empty() ? "" : ", ") + each;
+  }
+  return wrong("model", "there is no model " + json_string(name) + "; this server has " + there,
+               ErrorCode::NotFound);
+}
+
+// An array of tokens of the model.
+inline Result<std::vector<std::uint32_t>> read_tokens(const Json& list, std::string_view member,
+                                                      const Model& model) {
+  const std::uint32_t size = model.info().vocabulary_size;
+  std::vector<std::uint32_t> tokens;
+  for (const Json& each : list.items()) {
+    const double value = each.number(-1);
+    if (value != std::trunc(value) || value < 0 || value >= size) {
+      return wrong(member, "tokens are whole numbers below " + std::to_string(size) + ", not " +
+                               each.str().substr(0, 40));
+    }
+    tokens.push_back(static_cast<std::uint32_t>(value));
+  }
+  return tokens;
+}
+
+// How many tokens fit after a prompt of `prompt_count`; an error with the numbers if none does.
+inline Result<std::uint32_t> room_after(const Model& model, std::size_t prompt_count,
+                                        std::string_view member) {
+  const std::uint32_t context = model.info().context_length;
+  if (prompt_count < context) return static_cast<std::uint32_t>(context - prompt_count);
+  return wrong(member,
+               "the prompt has " + std::to_string(prompt_count) +
+                   " tokens, and the model's context holds " + std::to_string(context) +
+                   " with the answer",
+               ErrorCode::OutOfRange);
+}
+
+struct Usage {
+  std::size_t prompt_count = 0;
+  std::size_t cached_count = 0;  // Tokens of the prompt whose pages were found, not computed.
+  std::size_t answer_count = 0;
+};
+
+}  // namespace endpoints

@@ -1,0 +1,163 @@
+#pragma once
+// The tools of a request, and how its earlier calls are written for the template of a model.
+//
+// Errors   those of a request, which name its member.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "members.h"
+#include "quire/tool.h"
+
+namespace endpoints {
+
+enum class ToolChoice : std::uint8_t { None, Auto, Required };
+
+struct OfferedTool {
+  std::string name;
+  std::string description;
+  std::string schema;  // JSON schema of the arguments.
+  bool is_strict = false;
+};
+
+// As templates want them.
+inline std::string listed(const std::vector<OfferedTool>& tools) {
+  JsonWriter json;
+  json.begin_array();
+  for (const OfferedTool& each : tools) {
+    json.begin_object().key("type").text("function").key("function").begin_object();
+    json.key("name").text(each.name).key("description").text(each.description);
+    json.key("parameters").raw(each.schema).end_object().end_object();
+  }
+  return json.end_array().str();
+}
+
+inline Result<void> check_tool_name(std::string_view name, const std::string& path) {
+  const auto is_allowed = [](char each) {
+    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
+           (each >= '0' && each <= '9') || each == '_' || each == '-';
+  };
+  if (!name.empty() && name.size() <= 64 && std::ranges::all_of(name, is_allowed)) return {};
+  return wrong(path, "must have 1 to 64 letters, digits, '_' and '-'");
+}
+
+// ---- earlier turns ------------------------------------------------------------------------------
+
+inline bool has_tool_calls(const ChatMessage& message) {
+  return message.more.starts_with("\"tool_calls\":");
+}
+
+// The further members of a turn with calls. `calls` is a JSON array of {"id", "type", "function"},
+// in which the arguments are a string.
+inline std::string tool_calls_member(const JsonWriter& calls) {
+  return "\"tool_calls\":" + calls.str();
+}
+
+// A call of an earlier turn; `arguments` is JSON.
+inline void write_earlier_call(JsonWriter& json, std::string_view id, std::string_view name,
+                               const std::string& arguments) {
+  json.begin_object().key("id").text(id).key("type").text("function");
+  json.key("function").begin_object().key("name").text(name);
+  json.key("arguments").text(arguments).end_object().end_object();
+}
+
+// The text of a call for a template that does not write calls.
+inline std::string call_text(const CallForm& form, const Json& call) {
+  const Json& function = call["function"];
+  std::string text = "\n" + form.before + "\n{" + json_string(form.name_key) + ": ";
+  text += json_string(function.text("name")) + ", " + json_string(form.arguments_key) + ": ";
+  return text + function.text("arguments") + "}\n" + form.after;
+}
+
+// The turn as the template of the model takes it: arguments as an object or as a string, calls and
+// results as text if it does not write them.
+inline Result<ChatMessage> written_for(const CallForm& form, ChatMessage message) {
+  const bool shows = form.shows_calls && form.shows_results;
+  if (message.role == "tool" && !shows) {
+    return ChatMessage{"user", "<tool_response>\n" + message.content + "\n</tool_response>"};
+  }
+  if (!has_tool_calls(message)) return message;
+  const Json members = TRY(Json::parse("{" + message.more + "}"));
+  if (!form.shows_calls) {
+    for (const Json& call : members["tool_calls"].items()) message.content += call_text(form, call);
+    return ChatMessage{message.role, message.content};
+  }
+  if (form.takes_text_arguments) return message;
+  JsonWriter json;
+  json.begin_object().key("tool_calls").begin_array();
+  for (const Json& call : members["tool_calls"].items()) {
+    const Json& function = call["function"];
+    json.begin_object().key("id").text(call.text("id")).key("type").text("function");
+    json.key("function").begin_object().key("name").text(function.text("name"));
+    json.key("arguments").raw(function.text("arguments")).end_object().end_object();
+  }
+  json.end_array();
+  for (const auto& [name, value] : members.members()) {
+    if (name != "tool_calls") json.key(name).raw(value.str());
+  }
+  const std::string text = json.end_object().str();
+  message.more = text.substr(1, text.size() - 2);
+  return message;
+}
+
+inline Result<std::vector<ChatMessage>> written_for(const CallForm& form,
+                                                    std::vector<ChatMessage> messages) {
+  std::vector<ChatMessage> all;
+  bool was_result = false;
+  for (ChatMessage& each : messages) {
+    const bool is_result = each.role == "tool";
+    ChatMessage message = TRY(written_for(form, std::move(each)));
+    const bool joins = was_result && is_result && message.role == "user";  // One turn, not several.
+    was_result = is_result;
+    if (joins) {
+      all.back().content += "\n" + message.content;
+    } else {
+      all.push_back(std::move(message));
+    }
+  }
+  return all;
+}
+
+// Adds to the system turn, which comes first, or begins with one.
+inline void tell_in_system_turn(std::vector<ChatMessage>& messages, std::string text) {
+  if (!messages.empty() && messages.front().role == "system") {
+    messages.front().content += "\n\n" + text;
+  } else {
+    messages.insert(messages.begin(), {"system", std::move(text)});
+  }
+}
+
+// ---- calls of an answer ---------------------------------------------------------------------------
+
+// What stands between the beginning of an answer and the name of a tool.
+inline std::string call_begin(const CallForm& form) {
+  if (form.kind != CallForm::Kind::Json) return form.before;
+  return form.before + "\n{" + json_string(form.name_key) + ": \"";
+}
+// What stands between the name of a tool and its arguments.
+inline std::string after_name(const CallForm& form) {
+  if (form.kind != CallForm::Kind::Json) return form.name_end;
+  return "\", " + json_string(form.arguments_key) + ": ";
+}
+
+// The arguments of a call as JSON. A form of pairs has only texts, which become what the schema of
+// the tool says.
+inline std::string arguments_text(const ToolCall& call, const OfferedTool* tool,
+                                  const CallForm& form) {
+  if (call.arguments.is_null()) return "{}";
+  if (call.arguments.is_text()) return call.arguments.text();  // It is not JSON.
+  if (tool == nullptr || form.kind != CallForm::Kind::NameThenPairs) return call.arguments.str();
+  const Result<Json> schema = Json::parse(tool->schema);
+  if (!schema.ok()) return call.arguments.str();
+  JsonWriter json;
+  json.begin_object();
+  for (const auto& [name, value] : call.arguments.members()) {
+    const std::string& type = schema.value()["properties"][name].text("type");
+    json.key(name).raw(quire::detail::of_type(value, type).str());
+  }
+  return json.end_object().str();
+}
+
+}  // namespace endpoints

@@ -1,0 +1,191 @@
+#pragma once
+// What the endpoints of the OpenAI interface share: the form of errors, how tokens are drawn, usage.
+//
+// Errors   {"error": {"message", "type", "param", "code"}}, as the interface has them.
+#include <ctime>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "members.h"
+
+namespace endpoints::openai {
+
+// ---- errors -----------------------------------------------------------------------------------
+
+struct ErrorForm {
+  std::uint32_t status;
+  const char* type;
+  const char* code;  // Null: null.
+};
+inline ErrorForm form_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::InvalidArgument:
+      return {400, "invalid_request_error", nullptr};
+    case ErrorCode::NotSupported:
+      return {400, "invalid_request_error", "unsupported_parameter"};
+    case ErrorCode::OutOfRange:
+      return {400, "invalid_request_error", "context_length_exceeded"};
+    case ErrorCode::TooLarge:
+      return {413, "invalid_request_error", "request_too_large"};
+    case ErrorCode::NotFound:
+      return {404, "invalid_request_error", "model_not_found"};
+    default: {
+      const std::uint32_t status = serve::status_of(code);
+      return {status, status == 503 ? "overloaded_error" : "server_error", nullptr};
+    }
+  }
+}
+
+inline std::string error_json(const Error& error) {
+  const ErrorForm form = form_of(error.code);
+  const std::string_view member = member_of(error.message);
+  JsonWriter json;
+  json.begin_object().key("error").begin_object();
+  json.key("message").text(error.message).key("type").text(form.type).key("param");
+  member.empty() ? json.null() : json.text(member);
+  json.key("code");
+  form.code == nullptr ? json.null() : json.text(form.code);
+  return json.end_object().end_object().str();
+}
+
+// Runs `handling`, and writes the error in which it ends. If the response has begun, the error is
+// the last event of the stream.
+inline Task<> answer(serve::Response response, Task<> handling) {
+  const Result<void> outcome = co_await attempt(std::move(handling));
+  if (outcome.ok()) co_return;
+  const Error error = outcome.error();
+  const std::uint32_t status = form_of(error.code).status;
+  if (response.begun()) {
+    const std::string event = "data: " + error_json(error) + "\n\n";
+    const Result<void> sent = co_await attempt(response.write(event));
+    co_await fail(sent.ok() ? error : sent.error());
+  }
+  serve::Headers headers;
+  if (status == 503) headers.push_back({"retry-after", "1"});
+  co_await response.json(status, error_json(error), std::move(headers));
+  if (status >= 500) co_await fail(error);
+}
+
+// ---- how tokens are drawn ---------------------------------------------------------------------
+
+inline Result<std::vector<LogitBias>> read_logit_bias(Members& in, std::uint32_t vocabulary_size) {
+  std::vector<LogitBias> all;
+  const Json* given = in.find("logit_bias");
+  if (given == nullptr) return all;
+  if (!given->is_object())
+    return in.bad("logit_bias", "must be an object whose keys are token ids");
+  if (given->members().size() > kLogitBiasCountMax) {
+    return in.bad("logit_bias", "at most " + std::to_string(kLogitBiasCountMax) + " tokens, not " +
+                                    std::to_string(given->members().size()));
+  }
+  for (const auto& [key, value] : given->members()) {
+    const bool is_id =
+        !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
+    const std::uint32_t token = is_id ? static_cast<std::uint32_t>(std::stoul(key)) : 0;
+    if (!is_id || token >= vocabulary_size) {
+      return in.bad("logit_bias", json_string(key) + " is not a token id below " +
+                                      std::to_string(vocabulary_size));
+    }
+    if (!value.is_number() || !(std::fabs(value.number()) <= 100)) {
+      return in.bad("logit_bias", "the bias of " + key + " must be a number from -100 to 100");
+    }
+    const auto is_same = [&](const LogitBias& each) { return each.token == token; };
+    if (std::ranges::any_of(all, is_same)) {
+      return in.bad("logit_bias", "token " + key + " occurs more than once");
+    }
+    all.push_back({.token = token, .bias = static_cast<float>(value.number())});
+  }
+  return all;
+}
+
+// The members that both endpoints have, and those of other servers whose meaning is the same.
+inline Result<GenerateOptions> read_drawing(Members& in, const Model& model) {
+  GenerateOptions out;
+  out.temperature = TRY(in.number("temperature", 1.0, {0, 2}));
+  out.top_p = TRY(in.number("top_p", 1.0, {0, 1}));
+  out.top_k =
+      static_cast<std::uint32_t>(TRY(in.whole("top_k", 0, {0, model.info().vocabulary_size})));
+  out.min_p = TRY(in.number("min_p", 0.0, {0, 1}));
+  out.repetition_penalty = TRY(in.number("repetition_penalty", 1.0, {0.01, 100}));
+  for (const char* name : {"presence_penalty", "frequency_penalty"}) {
+    if (TRY(in.number(name, 0.0, {-2, 2})) == 0.0) continue;
+    return wrong(name, "only 0 is supported", ErrorCode::NotSupported);
+  }
+  out.logit_bias = TRY(read_logit_bias(in, model.info().vocabulary_size));
+  out.seed = TRY(read_seed(in));
+  out.stop = TRY(in.texts("stop", kStopCountMax));
+  out.ignore_stop_tokens = TRY(in.flag("ignore_eos"));
+  return out;
+}
+
+struct Streaming {
+  bool is_on = false;
+  bool has_usage = false;
+};
+inline Result<Streaming> read_streaming(Members& in) {
+  Streaming out{.is_on = TRY(in.flag("stream"))};
+  const Json* options = in.find("stream_options");
+  if (options == nullptr) return out;
+  if (!out.is_on) return in.bad("stream_options", "needs \"stream\": true");
+  Members more = TRY(Members::of(*options, "stream_options"));
+  out.has_usage = TRY(more.flag("include_usage"));
+  more.accept({"include_obfuscation"});
+  TRY(more.finish());
+  return out;
+}
+
+// What asks nothing of the output.
+inline Result<void> accept_common(Members& in) {
+  in.accept({"user", "metadata", "store", "safety_identifier", "prompt_cache_key",
+             "prompt_cache_retention", "prompt_cache_options", "prediction"});
+  return in.accept_only("service_tier", {"auto", "default"});
+}
+
+// The tokens that an answer may have: `wanted`, or all the room that the prompt leaves.
+inline Result<std::uint32_t> answer_room(const Model& model, std::size_t prompt_count,
+                                         std::uint32_t room, std::optional<std::uint64_t> wanted) {
+  if (!wanted) return room;
+  if (*wanted <= room) return static_cast<std::uint32_t>(*wanted);
+  return wrong("max_tokens",
+               "the prompt has " + std::to_string(prompt_count) +
+                   " tokens and the answer may have " + std::to_string(*wanted) +
+                   "; the model's context holds " + std::to_string(model.info().context_length),
+               ErrorCode::OutOfRange);
+}
+
+// ---- responses --------------------------------------------------------------------------------
+
+inline void write_usage(JsonWriter& json, const Usage& usage) {
+  json.begin_object().key("prompt_tokens").number(usage.prompt_count);
+  json.key("completion_tokens").number(usage.answer_count);
+  json.key("total_tokens").number(usage.prompt_count + usage.answer_count);
+  json.key("prompt_tokens_details").begin_object();
+  json.key("cached_tokens").number(usage.cached_count).end_object().end_object();
+}
+
+// The interface has no number for what is less probable.
+inline double shown_log_probability(double log_probability) {
+  constexpr double kLeast = -9999.0;
+  return std::max(log_probability, kLeast);
+}
+
+// What all parts of one response begin with.
+struct Identity {
+  std::string id;
+  std::int64_t created = 0;
+  std::string model;
+
+  static Result<Identity> make(const char* prefix, const Model& model) {
+    return Identity{.id = prefix + random_id(),
+                    .created = static_cast<std::int64_t>(std::time(nullptr)),
+                    .model = TRY(model.name())};
+  }
+  void write(JsonWriter& json, const char* object) const {
+    json.begin_object().key("id").text(id).key("object").text(object);
+    json.key("created").number(created).key("model").text(model);
+    json.key("system_fingerprint").text("quire");
+  }
+};
+
+}  // namespace endpoints::openai

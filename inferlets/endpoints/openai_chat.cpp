@@ -1,0 +1,219 @@
+// openai_chat: POST /v1/chat/completions of the OpenAI interface.
+//
+//   quire serve --endpoint "POST /v1/chat/completions=openai_chat.wasm"
+//
+// A prompt that begins as an earlier one finds the pages of that beginning. All choices of a request
+// are forks of one context.
+#include "openai_chat_request.h"
+
+using namespace endpoints;
+using namespace endpoints::openai;
+
+namespace {
+
+const char* reason_of(const ChatAnswer& answer) {
+  const bool has_calls = !answer.calls.empty() && !answer.is_cut_in_call;
+  return has_calls ? "tool_calls" : finish_reason_name(answer.finish_reason);
+}
+
+// ---- tokens with their probabilities ------------------------------------------------------------
+
+// The object is still open, for further members.
+Task<JsonWriter> begun_token(Model model, std::uint32_t token, double log_probability) {
+  const std::vector<std::uint32_t> one(1, token);
+  const std::string bytes = co_await model.detokenize(one, true);
+  JsonWriter json;
+  json.begin_object().key("token").text(bytes);
+  json.key("logprob").number(shown_log_probability(log_probability)).key("bytes").begin_array();
+  for (const char each : bytes) json.number(unsigned{static_cast<unsigned char>(each)});
+  json.end_array();
+  co_return json;
+}
+
+Task<std::string> logprobs_of(Model model, Piece piece) {
+  JsonWriter json = co_await begun_token(model, piece.token, piece.log_probability());
+  json.key("top_logprobs").begin_array();
+  for (const TokenProbability& each : piece.top) {
+    JsonWriter other = co_await begun_token(model, each.token, each.log_probability());
+    json.raw(other.end_object().str());
+  }
+  co_return json.end_array().end_object().str();
+}
+
+// ---- a stream -----------------------------------------------------------------------------------
+
+class Stream {
+ public:
+  Stream(Identity identity, serve::EventStream events, bool has_usage)
+      : identity_(std::move(identity)), events_(std::move(events)), has_usage_(has_usage) {}
+
+  // `delta` are its members, as JSON without braces.
+  Task<> send(std::uint32_t choice, std::string delta, std::string logprobs = "",
+              const char* finish_reason = nullptr) const {
+    JsonWriter json;
+    identity_.write(json, "chat.completion.chunk");
+    json.key("choices").begin_array().begin_object().key("index").number(choice);
+    json.key("delta").raw("{" + delta + "}").key("logprobs");
+    logprobs.empty() ? json.null() : json.raw("{\"content\":[" + logprobs + "],\"refusal\":null}");
+    json.key("finish_reason");
+    finish_reason == nullptr ? json.null() : json.text(finish_reason);
+    json.end_object().end_array();
+    if (has_usage_) json.key("usage").null();
+    co_await events_.send(json.end_object());
+  }
+  Task<> end(Usage usage) const {
+    if (has_usage_) {
+      JsonWriter json;
+      identity_.write(json, "chat.completion.chunk");
+      json.key("choices").begin_array().end_array().key("usage");
+      write_usage(json, usage);
+      co_await events_.send(json.end_object());
+    }
+    co_await events_.send("[DONE]");
+    co_await events_.finish();
+  }
+
+ private:
+  Identity identity_;
+  serve::EventStream events_;
+  bool has_usage_;
+};
+
+// One choice of a response, streamed if there is a stream.
+class Choice : public AnswerSink {
+ public:
+  Choice(Model model, std::uint32_t index, const Stream* stream)
+      : model_(std::move(model)), index_(index), stream_(stream) {}
+
+  const std::string& logprobs() const { return logprobs_; }  // Of all tokens, JSON.
+
+  Task<> begin() {
+    if (stream_ != nullptr) co_await stream_->send(index_, R"("role":"assistant","content":"")");
+  }
+  Task<> end(const ChatAnswer& answer) {
+    if (stream_ != nullptr) co_await stream_->send(index_, "", "", reason_of(answer));
+  }
+
+  Task<> text(std::string more, const Piece* token) override {
+    std::string logprobs;
+    if (token != nullptr) {
+      logprobs = co_await logprobs_of(model_, *token);
+      logprobs_ += (logprobs_.empty() ? "" : ",") + logprobs;
+    }
+    if (stream_ == nullptr || (more.empty() && logprobs.empty())) co_return;
+    co_await stream_->send(index_, "\"content\":" + json_string(more), std::move(logprobs));
+  }
+  Task<> reasoning(std::string all) override {
+    if (stream_ == nullptr) co_return;
+    co_await stream_->send(index_, "\"reasoning_content\":" + json_string(all));
+  }
+  Task<> begin_call(std::size_t number, AnswerCall call) override {
+    JsonWriter json;
+    json.begin_object().key("index").number(number).key("id").text(call.id);
+    json.key("type").text("function").key("function").begin_object();
+    json.key("name").text(call.name).key("arguments").text("").end_object().end_object();
+    if (stream_ != nullptr) co_await stream_->send(index_, "\"tool_calls\":[" + json.str() + "]");
+  }
+  Task<> arguments(std::size_t number, std::string more) override {
+    if (stream_ == nullptr || more.empty()) co_return;
+    JsonWriter json;
+    json.begin_object().key("index").number(number).key("function").begin_object();
+    json.key("arguments").text(more).end_object().end_object();
+    co_await stream_->send(index_, "\"tool_calls\":[" + json.str() + "]");
+  }
+
+ private:
+  Model model_;
+  std::uint32_t index_;
+  const Stream* stream_;
+  std::string logprobs_;
+};
+
+// ---- a whole response ---------------------------------------------------------------------------
+
+void write_message(JsonWriter& json, const ChatAnswer& answer) {
+  json.begin_object().key("role").text("assistant").key("content");
+  answer.text.empty() && !answer.calls.empty() ? json.null() : json.text(answer.text);
+  json.key("refusal").null();
+  if (!answer.reasoning.empty()) json.key("reasoning_content").text(answer.reasoning);
+  if (!answer.calls.empty()) {
+    json.key("tool_calls").begin_array();
+    for (const AnswerCall& each : answer.calls) {
+      json.begin_object().key("id").text(each.id).key("type").text("function");
+      json.key("function").begin_object().key("name").text(each.name);
+      json.key("arguments").text(each.arguments).end_object().end_object();
+    }
+    json.end_array();
+  }
+  json.end_object();
+}
+
+std::string whole_response(const Identity& identity, const std::vector<ChatAnswer>& answers,
+                           const std::vector<std::string>& logprobs, bool has_logprobs,
+                           const Usage& usage) {
+  JsonWriter json;
+  identity.write(json, "chat.completion");
+  json.key("choices").begin_array();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    json.begin_object().key("index").number(i).key("message");
+    write_message(json, answers[i]);
+    json.key("logprobs");
+    has_logprobs ? json.raw("{\"content\":[" + logprobs[i] + "],\"refusal\":null}") : json.null();
+    json.key("finish_reason").text(reason_of(answers[i])).end_object();
+  }
+  json.end_array().key("usage");
+  write_usage(json, usage);
+  return json.end_object().str();
+}
+
+struct ChoiceAnswer {
+  ChatAnswer answer;
+  std::string logprobs;
+};
+
+Task<ChoiceAnswer> answer_of(ChatTurn& turn, Model model, const Stream* stream, std::uint32_t index,
+                             std::uint32_t token_count_max, bool has_logprobs) {
+  Choice choice(std::move(model), index, stream);
+  co_await choice.begin();
+  ChatAnswer answer = co_await turn.answer(index, token_count_max, has_logprobs, choice);
+  co_await choice.end(answer);
+  co_return ChoiceAnswer{std::move(answer), choice.logprobs()};
+}
+
+Task<> respond(serve::Request http, serve::Response response) {
+  const Json body = co_await request_body(http);
+  const ChatRequest request = co_await read_chat_request(body);
+  const Model model = request.prompt.model;
+  ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
+  Usage usage = turn.usage();
+  const std::uint32_t token_count_max =
+      co_await answer_room(model, usage.prompt_count, turn.room(), request.token_count_max);
+  const Identity identity = co_await Identity::make("chatcmpl-", model);
+  std::optional<Stream> stream;
+  if (request.stream.is_on) {
+    stream.emplace(identity, co_await response.events(), request.stream.has_usage);
+  }
+  std::vector<Task<ChoiceAnswer>> tasks;
+  for (std::uint32_t i = 0; i < request.n; ++i) {
+    tasks.push_back(answer_of(turn, model, stream ? &*stream : nullptr, i, token_count_max,
+                              request.has_logprobs));
+  }
+  std::vector<ChatAnswer> answers;
+  std::vector<std::string> logprobs;
+  for (ChoiceAnswer& each : co_await gather(std::move(tasks))) {
+    usage.answer_count += each.answer.tokens.size();
+    answers.push_back(std::move(each.answer));
+    logprobs.push_back(std::move(each.logprobs));
+  }
+  if (stream) co_return co_await stream->end(usage);
+  co_await response.json(200,
+                         whole_response(identity, answers, logprobs, request.has_logprobs, usage));
+}
+
+Task<> handle(serve::Request request, serve::Response response) {
+  co_await answer(response, respond(request, response));
+}
+
+}  // namespace
+
+QUIRE_HTTP_MAIN(handle)

@@ -1,0 +1,235 @@
+#pragma once
+// A request to /v1/chat/completions, read and checked.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chat_turn.h"
+#include "openai.h"
+
+namespace endpoints::openai {
+
+struct ChatRequest {
+  ChatPrompt prompt;
+  GenerateOptions generate;
+  std::optional<std::uint64_t> token_count_max;  // None: as many as there is room for.
+  std::uint32_t n = 1;
+  bool has_logprobs = false;
+  Streaming stream;
+};
+
+// ---- messages -----------------------------------------------------------------------------------
+
+// The text of a message's content, which may be in parts.
+inline Result<std::string> content_text(const Json& content, const std::string& path) {
+  if (content.is_null()) return std::string();
+  if (content.is_text()) return content.text();
+  if (!content.is_array()) return wrong(path, "must be a string or an array of parts");
+  std::string text;
+  for (std::size_t i = 0; i < content.items().size(); ++i) {
+    const Json& part = content.items()[i];
+    const std::string& type = part.text("type");
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    if (!part.is_object() || type.empty()) return wrong(at, "must be an object with a type");
+    if (type != "text" && type != "refusal") {
+      return wrong(
+          at, "parts of type " + json_string(type) + " are not supported; the model reads text",
+          ErrorCode::NotSupported);
+    }
+    if (!part[type].is_text()) return wrong(at + "." + type, "must be a string");
+    text += (i == 0 ? "" : "\n") + part.text(type);
+  }
+  return text;
+}
+
+// The calls of an earlier turn.
+inline Result<std::string> read_calls(std::span<const Json> given, const std::string& path) {
+  JsonWriter calls;
+  calls.begin_array();
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    const Json& function = given[i]["function"];
+    if (function.text("name").empty() || !function["arguments"].is_text()) {
+      return wrong(at,
+                   "must be {\"id\", \"type\": \"function\", \"function\": {\"name\", "
+                   "\"arguments\": a string}}");
+    }
+    const std::string& arguments = function.text("arguments");
+    const Result<Json> parsed = Json::parse(arguments.empty() ? "{}" : arguments);
+    if (!parsed.ok()) return blamed(at + ".function.arguments", parsed.error());
+    write_earlier_call(calls, given[i].text("id"), function.text("name"), parsed.value().str());
+  }
+  return tool_calls_member(calls.end_array());
+}
+
+// What a message has besides role and content, for the template.
+inline Result<std::string> further_members(Members& in, const std::string& path) {
+  std::string more;
+  const std::span<const Json> calls = TRY(in.list("tool_calls"));
+  if (!calls.empty()) more = TRY(read_calls(calls, path + ".tool_calls"));
+  for (const char* name : {"tool_call_id", "name", "reasoning_content"}) {
+    const std::string text = TRY(in.text(name));
+    if (text.empty()) continue;
+    more += (more.empty() ? "" : ",") + json_string(name) + ":" + json_string(text);
+  }
+  return more;
+}
+
+inline Result<ChatMessage> read_message(const Json& given, const std::string& path) {
+  Members in = TRY(Members::of(given, path));
+  ChatMessage message;
+  message.role = TRY(in.text("role"));
+  if (message.role == "developer") message.role = "system";
+  if (message.role != "system" && message.role != "user" && message.role != "assistant" &&
+      message.role != "tool") {
+    return in.bad("role", json_string(message.role) +
+                              " is not one of system, developer, user, assistant and tool");
+  }
+  const Json* content = in.find("content");
+  if (content != nullptr) message.content = TRY(content_text(*content, path + ".content"));
+  message.more = TRY(further_members(in, path));
+  if (content == nullptr && !has_tool_calls(message)) {
+    return in.bad("content", "give the text of the message");
+  }
+  in.accept({"refusal", "annotations"});  // Of an answer that comes back as it was sent.
+  TRY(in.finish());
+  return message;
+}
+
+inline Result<std::vector<ChatMessage>> read_messages(Members& in) {
+  const std::span<const Json> given = TRY(in.list("messages"));
+  if (given.empty()) return in.bad("messages", "give at least one message");
+  std::vector<ChatMessage> all;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    all.push_back(TRY(read_message(given[i], "messages[" + std::to_string(i) + "]")));
+  }
+  return all;
+}
+
+// ---- tools --------------------------------------------------------------------------------------
+
+inline Result<OfferedTool> read_tool(const Json& given, const std::string& path) {
+  Members in = TRY(Members::of(given, path));
+  const std::string type = TRY(in.text("type"));
+  if (type != "function") {
+    return wrong(path + ".type", json_string(type) + " is not supported; only \"function\"",
+                 ErrorCode::NotSupported);
+  }
+  const Json* function = in.find("function");
+  TRY(in.finish());
+  if (function == nullptr) return in.bad("function", "give the name and the parameters");
+  Members members = TRY(Members::of(*function, path + ".function"));
+  OfferedTool tool{.name = TRY(members.text("name")),
+                   .description = TRY(members.text("description")),
+                   .schema = R"({"type":"object","properties":{}})",
+                   .is_strict = TRY(members.flag("strict"))};
+  if (const Json* schema = members.find("parameters"); schema != nullptr) {
+    if (!schema->is_object()) return members.bad("parameters", "must be a JSON schema, an object");
+    tool.schema = schema->str();
+  }
+  TRY(members.finish());
+  TRY(check_tool_name(tool.name, path + ".function.name"));
+  return tool;
+}
+
+inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
+  const Json* choice = in.find("tool_choice");
+  out.tool_choice = out.tools.empty() ? ToolChoice::None : ToolChoice::Auto;
+  if (choice == nullptr || choice->text() == "auto") return {};
+  if (choice->text() == "none") {
+    out.tool_choice = ToolChoice::None;
+    return {};
+  }
+  if (out.tools.empty()) return in.bad("tool_choice", "there are no tools to choose from");
+  out.tool_choice = ToolChoice::Required;
+  if (choice->text() == "required") return {};
+  const std::string& name = (*choice)["function"].text("name");
+  const auto is_other = [&](const OfferedTool& each) { return each.name != name; };
+  if (choice->text("type") != "function" || std::ranges::all_of(out.tools, is_other)) {
+    return in.bad("tool_choice",
+                  "must be \"none\", \"auto\", \"required\" or {\"type\": "
+                  "\"function\", \"function\": {\"name\": one of the tools}}");
+  }
+  std::erase_if(out.tools, is_other);
+  return {};
+}
+
+inline Result<void> read_tools(Members& in, ChatPrompt& out) {
+  out.parallel_tool_calls = TRY(in.flag("parallel_tool_calls", true));
+  const std::span<const Json> tools = TRY(in.list("tools"));
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    out.tools.push_back(TRY(read_tool(tools[i], "tools[" + std::to_string(i) + "]")));
+  }
+  out.tool_list = listed(out.tools);
+  return read_tool_choice(in, out);
+}
+
+// ---- the whole request --------------------------------------------------------------------------
+
+// The schema of the answer; empty: any text.
+inline Result<std::string> read_response_format(Members& in) {
+  const Json* given = in.find("response_format");
+  if (given == nullptr) return std::string();
+  const std::string& type = given->text("type");
+  if (type == "text") return std::string();
+  if (type == "json_object") return std::string(R"({"type":"object"})");
+  if (type != "json_schema") {
+    return in.bad("response_format", "its type must be text, json_object or json_schema");
+  }
+  Members format = TRY(Members::of((*given)["json_schema"], "response_format.json_schema"));
+  const Json* schema = format.find("schema");
+  if (schema == nullptr || !schema->is_object()) {
+    return format.bad("schema", "must be a JSON schema, an object");
+  }
+  format.accept({"name", "description", "strict"});  // An answer fits the schema in any case.
+  TRY(format.finish());
+  return schema->str();
+}
+
+inline Result<void> read_logprobs(Members& in, ChatRequest& out) {
+  out.has_logprobs = TRY(in.flag("logprobs"));
+  out.generate.top_logprobs = static_cast<std::uint32_t>(TRY(in.whole("top_logprobs", 0, {0, 20})));
+  if (out.generate.top_logprobs > 0 && !out.has_logprobs) {
+    return in.bad("top_logprobs", "needs \"logprobs\": true");
+  }
+  return {};
+}
+
+// "modalities": ["text"] asks for nothing else than text.
+inline Result<void> accept_modalities(Members& in) {
+  for (const Json& each : TRY(in.list("modalities"))) {
+    if (each.text() == "text") continue;
+    return wrong("modalities", "only [\"text\"] is supported", ErrorCode::NotSupported);
+  }
+  return {};
+}
+
+inline Result<ChatRequest> read_chat_request(const Json& body) {
+  Members in(body);
+  ChatRequest out;
+  out.prompt.model = TRY(read_model(in));
+  out.prompt.messages = TRY(read_messages(in));
+  out.generate = TRY(read_drawing(in, out.prompt.model));
+  TRY(read_tools(in, out.prompt));
+  out.prompt.schema = TRY(read_response_format(in));
+  out.prompt.schema_member = "response_format";
+  if (!out.prompt.schema.empty() && out.prompt.tool_choice != ToolChoice::None) {
+    return wrong("response_format", "is not supported with tools that the model may call",
+                 ErrorCode::NotSupported);
+  }
+  for (const char* name : {"max_tokens", "max_completion_tokens"}) {  // The second one counts.
+    const std::uint64_t most = TRY(in.whole(name, 0, {1, kLargestWhole}));
+    if (most > 0) out.token_count_max = most;
+  }
+  out.n = static_cast<std::uint32_t>(TRY(in.whole("n", 1, {1, kChoiceCountMax})));
+  TRY(read_logprobs(in, out));
+  out.stream = TRY(read_streaming(in));
+  TRY(accept_common(in));
+  TRY(accept_modalities(in));
+  TRY(in.finish());
+  return out;
+}
+
+}  // namespace endpoints::openai

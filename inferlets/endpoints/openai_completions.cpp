@@ -1,0 +1,275 @@
+// openai_completions: POST /v1/completions of the OpenAI interface.
+//
+//   quire serve --endpoint "POST /v1/completions=openai_completions.wasm"
+#include "openai.h"
+
+using namespace endpoints;
+using namespace endpoints::openai;
+
+namespace {
+
+struct Prompt {
+  std::string text;  // Empty if the request gives tokens.
+  std::vector<std::uint32_t> tokens;
+};
+
+struct CompletionRequest {
+  Model model;
+  std::vector<Prompt> prompts;
+  GenerateOptions generate;
+  std::uint64_t token_count_max = 16;
+  std::uint32_t n = 1;
+  bool has_logprobs = false;
+  bool echoes = false;
+  Streaming stream;
+};
+
+// ---- the request ------------------------------------------------------------------------------
+
+// A text, an array of texts, an array of tokens, or an array of such arrays.
+Result<std::vector<Prompt>> read_prompts(Members& in, const Model& model) {
+  const Json* given = in.find("prompt");
+  const Error wanted =
+      in.bad("prompt", "give a string, an array of strings, or tokens: none of them empty");
+  if (given == nullptr) return wanted;
+  const bool is_one = given->is_text() || (*given)[std::size_t{0}].is_number();
+  const std::vector<Json> one(is_one ? 1 : 0, *given);
+  const std::vector<Json>& all = is_one ? one : given->items();
+  if (all.empty()) return wanted;
+  if (all.size() > kChoiceCountMax) {
+    return in.bad("prompt", "at most " + std::to_string(kChoiceCountMax) + " prompts, not " +
+                                std::to_string(all.size()));
+  }
+  std::vector<Prompt> prompts;
+  for (const Json& each : all) {
+    if (each.is_text() && !each.text().empty()) {
+      prompts.push_back({each.text(), {}});
+    } else if (!each.items().empty()) {
+      prompts.push_back({"", TRY(read_tokens(each, "prompt", model))});
+    } else {
+      return wanted;
+    }
+  }
+  return prompts;
+}
+
+Result<CompletionRequest> read_completion_request(const Json& body) {
+  Members in(body);
+  CompletionRequest out;
+  out.model = TRY(read_model(in));
+  out.prompts = TRY(read_prompts(in, out.model));
+  out.generate = TRY(read_drawing(in, out.model));
+  out.token_count_max = TRY(in.whole("max_tokens", 16, {0, kLargestWhole}));
+  out.n = static_cast<std::uint32_t>(TRY(in.whole("n", 1, {1, kChoiceCountMax})));
+  if (out.n * out.prompts.size() > kChoiceCountMax) {
+    return in.bad(
+        "n", "at most " + std::to_string(kChoiceCountMax) + " choices for all prompts together");
+  }
+  if (TRY(in.whole("best_of", out.n, {1, kChoiceCountMax})) != out.n) {
+    return wrong("best_of", "only the value of n is supported", ErrorCode::NotSupported);
+  }
+  out.has_logprobs = body["logprobs"].is_number();
+  out.generate.top_logprobs = static_cast<std::uint32_t>(TRY(in.whole("logprobs", 0, {0, 20})));
+  out.echoes = TRY(in.flag("echo"));
+  if (out.echoes && out.has_logprobs) {
+    return wrong("echo", "is not supported with logprobs", ErrorCode::NotSupported);
+  }
+  out.stream = TRY(read_streaming(in));
+  TRY(accept_common(in));
+  TRY(in.finish());
+  return out;
+}
+
+// ---- the answer -------------------------------------------------------------------------------
+
+// The arrays of the interface, which have one element for each token.
+struct Logprobs {
+  JsonWriter tokens, token_logprobs, top_logprobs, text_offset;
+
+  Logprobs() {
+    for (JsonWriter* each : {&tokens, &token_logprobs, &top_logprobs, &text_offset}) {
+      each->begin_array();
+    }
+  }
+  // `before`: the text that is shown before the token.
+  Task<> note(Model model, Piece piece, std::string_view before) {
+    const auto offset = std::ranges::count_if(
+        before, [](char each) { return (static_cast<unsigned char>(each) & 0xc0) != 0x80; });
+    tokens.text(co_await text_of(model, piece.token));
+    token_logprobs.number(shown_log_probability(piece.log_probability()));
+    text_offset.number(offset);
+    top_logprobs.begin_object();
+    for (const TokenProbability& each : piece.top) {
+      top_logprobs.key(co_await text_of(model, each.token));
+      top_logprobs.number(shown_log_probability(each.log_probability()));
+    }
+    top_logprobs.end_object();
+  }
+  std::string str() {
+    JsonWriter json;
+    json.begin_object().key("tokens").raw(tokens.end_array().str());
+    json.key("token_logprobs").raw(token_logprobs.end_array().str());
+    json.key("top_logprobs").raw(top_logprobs.end_array().str());
+    json.key("text_offset").raw(text_offset.end_array().str());
+    return json.end_object().str();
+  }
+
+ private:
+  static Task<std::string> text_of(Model model, std::uint32_t token) {
+    const std::vector<std::uint32_t> one(1, token);
+    co_return co_await model.detokenize(one, true);
+  }
+};
+
+struct Answer {
+  std::string text;
+  std::string logprobs;  // Empty if the request asks for none.
+  std::size_t token_count = 0;
+  const char* finish_reason = "stop";
+};
+
+class Completion {
+ public:
+  Completion(CompletionRequest request, serve::Response response)
+      : request_(std::move(request)), response_(std::move(response)) {}
+
+  Task<> run() {
+    identity_ = co_await Identity::make("cmpl-", request_.model);
+    std::vector<Task<Answer>> choices;
+    for (Prompt& prompt : request_.prompts) co_await begin(prompt, choices);
+    if (request_.stream.is_on) events_ = co_await response_.events();
+    const std::vector<Answer> answers = co_await gather(std::move(choices));
+    for (const Answer& each : answers) usage_.answer_count += each.token_count;
+    request_.stream.is_on ? co_await end_stream() : co_await respond(answers);
+  }
+
+ private:
+  // Computes the prompt, of which each of its choices has a fork.
+  Task<> begin(Prompt& prompt, std::vector<Task<Answer>>& choices) {
+    if (prompt.tokens.empty()) {
+      const std::string text = prompt.text;
+      prompt.tokens = co_await request_.model.tokenize(text, {.begin_of_text = true});
+    } else if (request_.echoes) {
+      prompt.text = valid_utf8(co_await request_.model.detokenize(prompt.tokens, true));
+    }
+    GenerateOptions options = request_.generate;
+    const std::size_t count = prompt.tokens.size();
+    const std::uint32_t room = co_await room_after(request_.model, count, "prompt");
+    options.max_tokens =
+        co_await answer_room(request_.model, count, room, request_.token_count_max);
+    Context context = co_await Context::create(request_.model);
+    co_await context.append(prompt.tokens);
+    usage_.prompt_count += count;
+    usage_.cached_count += (co_await context.prefill()).found_token_count;
+    for (std::uint32_t i = 0; i < request_.n; ++i, ++options.seed) {
+      const auto index = static_cast<std::uint32_t>(choices.size());
+      choices.push_back(answer(co_await context.fork(), options, prompt.text, index));
+    }
+  }
+
+  Task<Answer> answer(Context context, GenerateOptions options, std::string prompt,
+                      std::uint32_t index) {
+    Answer out;
+    if (request_.echoes) co_await show(out, index, prompt);
+    if (options.max_tokens == 0) {
+      out.finish_reason = "length";
+    } else {
+      const Generation generation =
+          request_.has_logprobs
+              ? co_await with_logprobs(out, context, std::move(options), index)
+              : co_await context.generate(std::move(options)).stream([&](std::string_view more) {
+                  return show(out, index, std::string(more));
+                });
+      out.token_count = generation.tokens.size();
+      out.finish_reason = finish_reason_name(generation.finish_reason);
+    }
+    if (events_) co_await send(index, "", "", out.finish_reason);
+    co_return out;
+  }
+
+  Task<Generation> with_logprobs(Answer& out, Context& context, GenerateOptions options,
+                                 std::uint32_t index) {
+    Logprobs all;
+    Generator generator = context.generate(std::move(options));
+    std::size_t count = 0;
+    while (const std::optional<Piece> piece = co_await generator.next()) {
+      Logprobs one;
+      // The last piece may bring only text that was held back, and no token of the answer.
+      if (generator.answer().tokens.size() > count) {
+        co_await all.note(request_.model, *piece, out.text);
+        co_await one.note(request_.model, *piece, out.text);
+      }
+      count = generator.answer().tokens.size();
+      out.text += piece->text;
+      if (events_) co_await send(index, piece->text, one.str(), nullptr);
+    }
+    out.logprobs = all.str();
+    co_return generator.answer();
+  }
+
+  Task<> show(Answer& out, std::uint32_t index, std::string text) {
+    out.text += text;
+    if (events_ && !text.empty()) co_await send(index, text, "", nullptr);
+  }
+
+  static void write_choice(JsonWriter& json, std::uint32_t index, std::string_view text,
+                           const std::string& logprobs, const char* finish_reason) {
+    json.begin_object().key("index").number(index).key("text").text(text).key("logprobs");
+    logprobs.empty() ? json.null() : json.raw(logprobs);
+    json.key("finish_reason");
+    finish_reason == nullptr ? json.null() : json.text(finish_reason);
+    json.end_object();
+  }
+  Task<> send(std::uint32_t index, std::string text, std::string logprobs,
+              const char* finish_reason) {
+    JsonWriter json;
+    identity_.write(json, "text_completion");
+    json.key("choices").begin_array();
+    write_choice(json, index, text, logprobs, finish_reason);
+    json.end_array();
+    if (request_.stream.has_usage) json.key("usage").null();
+    co_await events_->send(json.end_object());
+  }
+  Task<> end_stream() {
+    if (request_.stream.has_usage) {
+      JsonWriter json;
+      identity_.write(json, "text_completion");
+      json.key("choices").begin_array().end_array().key("usage");
+      write_usage(json, usage_);
+      co_await events_->send(json.end_object());
+    }
+    co_await events_->send("[DONE]");
+    co_await events_->finish();
+  }
+  Task<> respond(const std::vector<Answer>& answers) {
+    JsonWriter json;
+    identity_.write(json, "text_completion");
+    json.key("choices").begin_array();
+    for (std::uint32_t i = 0; i < answers.size(); ++i) {
+      write_choice(json, i, answers[i].text, answers[i].logprobs, answers[i].finish_reason);
+    }
+    json.end_array().key("usage");
+    write_usage(json, usage_);
+    co_await response_.json(200, json.end_object());
+  }
+
+  CompletionRequest request_;
+  serve::Response response_;
+  Identity identity_;
+  std::optional<serve::EventStream> events_;
+  Usage usage_;
+};
+
+Task<> respond(serve::Request http, serve::Response response) {
+  const Json body = co_await request_body(http);
+  Completion completion(co_await read_completion_request(body), response);
+  co_await completion.run();
+}
+
+Task<> handle(serve::Request request, serve::Response response) {
+  co_await answer(response, respond(request, response));
+}
+
+}  // namespace
+
+QUIRE_HTTP_MAIN(handle)
