@@ -285,10 +285,6 @@ inline Result<void> read_output_config(Members& in, ChatPrompt& out) {
   if (schema == nullptr || !schema->is_object()) {
     return members.bad("schema", "must be a JSON schema, an object");
   }
-  if (out.tool_choice != ToolChoice::None) {
-    return wrong("output_config.format", "is not supported with tools that the model may call",
-                 ErrorCode::NotSupported);
-  }
   out.schema = schema->str();
   out.schema_member = "output_config.format.schema";
   return {};

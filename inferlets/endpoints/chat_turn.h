@@ -3,7 +3,9 @@
 //
 // It writes the prompt with the model's own template and computes it once; each answer is a fork of
 // that context. It takes an answer apart into text, thoughts and calls of tools. A call that the
-// request demands, and one of a tool that is strict, is written under the schema of the tool.
+// request demands, and one of a tool that is strict, is written under the schema of the tool. So is
+// an answer that has a schema. If the model may call tools instead, it first writes freely; what does
+// not fit is then written once more under the schema, and the client sees only that.
 //
 // Errors   those of a request, which name its member; those of the calls.
 #include <cstdint>
@@ -65,10 +67,7 @@ class ChatTurn {
   static Task<ChatTurn> begin(ChatPrompt prompt, GenerateOptions options) {
     ChatTurn turn = co_await written(std::move(prompt), std::move(options));
     turn.room_ = co_await room_after(turn.prompt_.model, turn.tokens_.size(), "messages");
-    if (!turn.prompt_.schema.empty()) {
-      turn.options_.grammar =
-          co_await turn.grammar_of(turn.prompt_.schema, turn.prompt_.schema_member);
-    }
+    co_await turn.compile_grammars();
     co_await turn.context_.append(turn.tokens_);
     turn.usage_.cached_count = (co_await turn.context_.prefill()).found_token_count;
     co_return turn;
@@ -184,11 +183,13 @@ class ChatTurn {
   // What a client sees of a text that grows.
   struct Shown {
     const AnswerReader* reader;  // Null: all of it.
+    bool is_held;                // Nothing before the end.
     std::string text = {};       // All that was written.
     std::size_t count = 0;       // Bytes that the client has.
 
     std::string next(std::string_view more) {
       text += more;
+      if (is_held) return "";
       const std::string all = reader == nullptr ? text : reader->shown(text);
       std::string delta = all.substr(std::min(count, all.size()));
       count += delta.size();
@@ -199,7 +200,7 @@ class ChatTurn {
   // Lets the model write. Returns all of it; `out.text` is what the sink has of it.
   Task<std::string> generated(ChatAnswer& out, Context context, GenerateOptions options,
                               bool by_token, AnswerSink& sink) {
-    Shown shown{.reader = reader_ ? &*reader_ : nullptr};
+    Shown shown{.reader = reader_ ? &*reader_ : nullptr, .is_held = reader_ && schema_grammar_};
     Generator generator = context.generate(std::move(options));
     Generation generation;
     if (by_token) {
@@ -230,10 +231,17 @@ class ChatTurn {
                     std::uint32_t token_count_max, AnswerSink& sink) {
     if (!reader_) co_return;
     WrittenAnswer written = reader_->read(raw);
-    std::string rest = written.text.substr(std::min(out.text.size(), written.text.size()));
+    const bool has_calls = !written.calls.empty() && !written.calls.front().name.empty();
     if (!written.unread.empty()) {  // The client gets it as it was written.
-      rest += (written.text.empty() ? "" : "\n") + written.unread;
+      written.text += (written.text.empty() ? "" : "\n") + written.unread;
     }
+    if (schema_grammar_ && has_calls) {  // Beside a call there is no answer.
+      written.reasoning += (written.reasoning.empty() ? "" : "\n") + written.text;
+      written.text.clear();
+    } else if (schema_grammar_) {
+      written.text = co_await fitting_text(std::move(written.text), seed, token_count_max, out);
+    }
+    const std::string rest = written.text.substr(std::min(out.text.size(), written.text.size()));
     if (!rest.empty()) co_await sink.text(rest, nullptr);
     out.text += rest;
     out.reasoning = std::move(written.reasoning);
@@ -241,19 +249,26 @@ class ChatTurn {
     for (const ToolCall& each : written.calls) {
       const bool is_enough = !prompt_.parallel_tool_calls && !out.calls.empty();
       if (each.name.empty() || is_enough || out.is_cut_in_call) break;
-      const auto tool = std::ranges::find(prompt_.tools, each.name, &OfferedTool::name);
-      AnswerCall call{.id = id_of(seed, out.calls.size()), .name = each.name, .arguments = {}};
-      co_await sink.begin_call(out.calls.size(), call);
-      call.arguments = arguments_text(each, tool == prompt_.tools.end() ? nullptr : &*tool, form_);
-      if (tool != prompt_.tools.end() && tool->is_strict) {
-        const auto count = static_cast<std::uint32_t>(out.tokens.size());
-        const std::uint32_t rest_max = std::max(token_count_max, count + 1) - count;
-        call.arguments =
-            co_await strict_arguments(*tool, std::move(call.arguments), seed, rest_max, out);
-      }
-      co_await sink.arguments(out.calls.size(), call.arguments);
-      out.calls.push_back(std::move(call));
+      co_await take_call(out, each, seed, token_count_max, sink);
     }
+  }
+
+  Task<> take_call(ChatAnswer& out, const ToolCall& given, std::uint64_t seed,
+                   std::uint32_t token_count_max, AnswerSink& sink) {
+    const std::size_t number = out.calls.size();
+    const auto tool = std::ranges::find(prompt_.tools, given.name, &OfferedTool::name);
+    const bool is_known = tool != prompt_.tools.end();
+    AnswerCall call{.id = id_of(seed, number), .name = given.name, .arguments = {}};
+    co_await sink.begin_call(number, call);
+    call.arguments = arguments_text(given, is_known ? &*tool : nullptr, form_);
+    if (is_known && tool->is_strict) {
+      const auto count = static_cast<std::uint32_t>(out.tokens.size());
+      const std::uint32_t rest_max = std::max(token_count_max, count + 1) - count;
+      call.arguments =
+          co_await strict_arguments(*tool, std::move(call.arguments), seed, rest_max, out);
+    }
+    co_await sink.arguments(number, call.arguments);
+    out.calls.push_back(std::move(call));
   }
 
   // A function of the request and the seed, so that the same request gets the same bytes. Some
@@ -268,7 +283,24 @@ class ChatTurn {
     return id_text(hash, kIdBytes);
   }
 
-  // ---- calls under a schema ---------------------------------------------------------------------
+  // ---- what is written under a schema -----------------------------------------------------------
+
+  // All that the answers may need, so that a schema that is wrong is found before they begin.
+  Task<> compile_grammars() {
+    if (!prompt_.schema.empty()) {
+      schema_grammar_ = co_await grammar_of(prompt_.schema, prompt_.schema_member);
+      if (!reader_) options_.grammar = schema_grammar_;
+    }
+    for (const OfferedTool& each : prompt_.tools) {
+      const bool is_needed = each.is_strict || prompt_.tool_choice == ToolChoice::Required;
+      const bool may_call = prompt_.tool_choice != ToolChoice::None;
+      tool_grammars_.push_back(is_needed && may_call ? co_await grammar_of(each.schema, "tools")
+                                                     : Grammar());
+    }
+  }
+  const Grammar& grammar_of_tool(const OfferedTool& tool) const {
+    return tool_grammars_[static_cast<std::size_t>(&tool - prompt_.tools.data())];
+  }
 
   Task<Grammar> grammar_of(std::string schema, std::string member) {
     Result<Grammar> grammar = co_await attempt(Grammar::json_schema(prompt_.model, schema));
@@ -302,21 +334,43 @@ class ChatTurn {
   Task<Generation> write_arguments(const OfferedTool& tool, Context context,
                                    GenerateOptions options, Show show) {
     co_await context.append_text(tool.name + after_name(form_));
-    options.grammar = co_await grammar_of(tool.schema, "tools");
+    options.grammar = grammar_of_tool(tool);
     options.keep_special = false;
     options.stop.clear();  // A string among the arguments may contain one.
     co_return co_await context.generate(std::move(options)).stream(show);
   }
 
-  // `text` if the schema of the tool allows it; else arguments that the model writes under it.
-  Task<std::string> strict_arguments(const OfferedTool& tool, std::string text, std::uint64_t seed,
-                                     std::uint32_t token_count_max, ChatAnswer& out) {
-    const Grammar grammar = co_await grammar_of(tool.schema, "tools");
+  // Whether `text` is a whole text of the grammar.
+  Task<bool> is_text_of(Grammar grammar, std::string text) {
     const Matcher matcher = co_await grammar.matcher();
     std::vector<std::uint32_t> tokens =
         co_await prompt_.model.tokenize(text, {.parse_special = false});
+    if (tokens.empty()) co_return false;
     const Result<bool> is_whole = co_await attempt(matcher.accept(std::move(tokens)));
-    if (is_whole.ok() && is_whole.value()) co_return text;
+    co_return is_whole.ok() && is_whole.value();
+  }
+
+  // `text` if the schema of the answer allows it; else an answer that the model writes under it, in
+  // place of the first one.
+  Task<std::string> fitting_text(std::string text, std::uint64_t seed,
+                                 std::uint32_t token_count_max, ChatAnswer& out) {
+    if (co_await is_text_of(schema_grammar_, text)) co_return text;
+    Context context = co_await context_.fork();
+    GenerateOptions options = options_;
+    options.grammar = schema_grammar_;
+    options.keep_special = false;
+    options.seed = seed;
+    options.max_tokens = token_count_max;
+    Generation written = co_await context.generate(std::move(options));
+    out.tokens = std::move(written.tokens);
+    out.finish_reason = written.finish_reason;
+    co_return written.text;
+  }
+
+  // `text` if the schema of the tool allows it; else arguments that the model writes under it.
+  Task<std::string> strict_arguments(const OfferedTool& tool, std::string text, std::uint64_t seed,
+                                     std::uint32_t token_count_max, ChatAnswer& out) {
+    if (co_await is_text_of(grammar_of_tool(tool), text)) co_return text;
     Context context = co_await context_.fork();
     co_await context.append_text(call_begin(form_));
     GenerateOptions options = options_;
@@ -336,6 +390,8 @@ class ChatTurn {
   std::uint32_t room_ = 0;
   CallForm form_;
   std::optional<AnswerReader> reader_;  // None: the model may not call tools.
+  Grammar schema_grammar_;              // None: the answer is any text.
+  std::vector<Grammar> tool_grammars_;  // Of each tool, if one of its calls may need it.
   Usage usage_;
 };
 

@@ -144,10 +144,11 @@ inline Result<void> accept_common(Members& in) {
 
 // The tokens that an answer may have: `wanted`, or all the room that the prompt leaves.
 inline Result<std::uint32_t> answer_room(const Model& model, std::size_t prompt_count,
-                                         std::uint32_t room, std::optional<std::uint64_t> wanted) {
+                                         std::uint32_t room, std::optional<std::uint64_t> wanted,
+                                         const char* member = "max_tokens") {
   if (!wanted) return room;
   if (*wanted <= room) return static_cast<std::uint32_t>(*wanted);
-  return wrong("max_tokens",
+  return wrong(member,
                "the prompt has " + std::to_string(prompt_count) +
                    " tokens and the answer may have " + std::to_string(*wanted) +
                    "; the model's context holds " + std::to_string(model.info().context_length),

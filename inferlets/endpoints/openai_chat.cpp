@@ -186,8 +186,8 @@ Task<> respond(serve::Request http, serve::Response response) {
   const Model model = request.prompt.model;
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
   Usage usage = turn.usage();
-  const std::uint32_t token_count_max =
-      co_await answer_room(model, usage.prompt_count, turn.room(), request.token_count_max);
+  const std::uint32_t token_count_max = co_await answer_room(
+      model, usage.prompt_count, turn.room(), request.token_count_max, request.token_count_member);
   const Identity identity = co_await Identity::make("chatcmpl-", model);
   std::optional<Stream> stream;
   if (request.stream.is_on) {

@@ -15,6 +15,7 @@ struct ChatRequest {
   ChatPrompt prompt;
   GenerateOptions generate;
   std::optional<std::uint64_t> token_count_max;  // None: as many as there is room for.
+  const char* token_count_member = "max_tokens";
   std::uint32_t n = 1;
   bool has_logprobs = false;
   Streaming stream;
@@ -194,6 +195,12 @@ inline Result<void> read_logprobs(Members& in, ChatRequest& out) {
   if (out.generate.top_logprobs > 0 && !out.has_logprobs) {
     return in.bad("top_logprobs", "needs \"logprobs\": true");
   }
+  const bool may_write_twice =
+      !out.prompt.schema.empty() && out.prompt.tool_choice == ToolChoice::Auto;
+  if (out.has_logprobs && may_write_twice) {
+    return wrong("logprobs", "is not supported with both tools and response_format",
+                 ErrorCode::NotSupported);
+  }
   return {};
 }
 
@@ -215,13 +222,11 @@ inline Result<ChatRequest> read_chat_request(const Json& body) {
   TRY(read_tools(in, out.prompt));
   out.prompt.schema = TRY(read_response_format(in));
   out.prompt.schema_member = "response_format";
-  if (!out.prompt.schema.empty() && out.prompt.tool_choice != ToolChoice::None) {
-    return wrong("response_format", "is not supported with tools that the model may call",
-                 ErrorCode::NotSupported);
-  }
   for (const char* name : {"max_tokens", "max_completion_tokens"}) {  // The second one counts.
     const std::uint64_t most = TRY(in.whole(name, 0, {1, kLargestWhole}));
-    if (most > 0) out.token_count_max = most;
+    if (most == 0) continue;
+    out.token_count_max = most;
+    out.token_count_member = name;
   }
   out.n = static_cast<std::uint32_t>(TRY(in.whole("n", 1, {1, kChoiceCountMax})));
   TRY(read_logprobs(in, out));
