@@ -28,6 +28,7 @@ struct ServeOptions {
   std::string listen = "127.0.0.1:7847";          // HOST:PORT; port 0: any that is free.
   std::vector<std::string> programs = {};         // Modules, or folders of them.
   std::vector<std::string> endpoints = {};        // "POST /x=program".
+  bool has_shipped_endpoints = true;              // Besides those, at other paths.
   std::vector<std::string> allowed_origins = {};  // Of web pages.
   std::vector<TenantOptions> tenants = {};
   std::uint32_t instance_count_max = 1024;

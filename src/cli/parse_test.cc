@@ -134,6 +134,8 @@ TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
   EXPECT_EQ(options.compile_seconds_max, 7u);
   EXPECT_TRUE(options.has_cranelift_only);
   EXPECT_FALSE(parsed_as<ServeOptions>({"serve"}).has_cranelift_only);
+  EXPECT_TRUE(parsed_as<ServeOptions>({"serve"}).has_shipped_endpoints);
+  EXPECT_FALSE(parsed_as<ServeOptions>({"serve", "--no-endpoints"}).has_shipped_endpoints);
   EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).compile_memory_bytes_max, std::uint64_t{1} << 30);
   EXPECT_EQ(first_line_of_usage_error({"serve", "--compile-memory-max", "1MiB"}),
             "--compile-memory-max 1MiB: the compiler alone needs 64MiB");

@@ -122,9 +122,15 @@ Verb add_serve(CLI::App& app) {
                    "Answer HTTP requests with a program: a method, a path (/a/* is all below /a/), "
                    "and a program with arguments for it: the name of one given here, the file of a "
                    "module, or a C++ source, which is compiled first. One instance answers each "
-                   "request. May be given again (docs/endpoints.md)")
+                   "request. It takes the place of an endpoint of quire at that path. May be given "
+                   "again (docs/endpoints.md)")
       ->type_name("\"METHOD /PATH=PROGRAM [ARGUMENT...]\"")
       ->allow_extra_args(false);
+  verb->add_flag("!--no-endpoints", options.has_shipped_endpoints,
+                 "Leave out the endpoints of quire: /v1/models, /v1/chat/completions, "
+                 "/v1/completions and /v1/embeddings of OpenAI, /v1/messages and "
+                 "/v1/messages/count_tokens of Anthropic, /tokenize, /detokenize and "
+                 "/apply-template");
   verb->add_option(
           "--allow-origin", options.allowed_origins,
           "Let web pages of that origin use the endpoints (CORS), as https://example.com; * "
@@ -197,12 +203,15 @@ Verb add_serve(CLI::App& app) {
   state->engine.add_store(*verb);
   add_json(*verb, options.output);
   verb->footer(
-      R"(One line with the address is printed when clients may come; what happens is told on standard error.
+      R"(The first line has the address, and is printed when clients may come; a line follows for each endpoint. What
+happens is told on standard error.
 Ctrl-C or SIGTERM ends the server: no new programs, --grace for those that run, the rest is stopped; a
 second one stops them at once. docs/protocol.md is what clients speak, clients/python speaks it.
 
 Examples:
   quire serve
+  curl localhost:7847/v1/chat/completions -d '{"model": "smollm2-135m-instruct", "messages": [{"role": "user", "content": "Hi"}]}'
+  quire serve --no-endpoints
   quire serve build/release/inferlets --listen 127.0.0.1:0 --instances 200
   quire serve --endpoint "POST /write=write.cpp"
   quire serve --endpoint "POST /complete=complete_http.wasm" --allow-origin https://example.com

@@ -1,5 +1,6 @@
 #pragma once
-// `quire serve` as a process of its own, for as long as the test lasts.
+// `quire serve` as a process of its own, for as long as the test lasts. It has no endpoints, which
+// would be programs that the tests do not ask for; tests/endpoints has those.
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -20,8 +21,8 @@ class ServerProcess {
   // On a free port; returns when the line with the address was printed, or the process has ended.
   explicit ServerProcess(std::vector<std::string> arguments,
                          const decltype(ProcessOptions::environment)& environment = {}) {
-    arguments.insert(arguments.begin(),
-                     {QUIRE_BINARY_DIR "/quire", "serve", "--listen", "127.0.0.1:0"});
+    arguments.insert(arguments.begin(), {QUIRE_BINARY_DIR "/quire", "serve", "--no-endpoints",
+                                         "--listen", "127.0.0.1:0"});
     ProcessOptions options;
     options.environment = environment;
     options.environment.emplace_back("QUIRE_NO_STORE", "1");

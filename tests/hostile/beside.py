@@ -21,16 +21,18 @@ def environment():
 
 
 class Server:
-    """`quire serve` on a free port, for as long as the block lasts."""
+    """`quire serve` on a free port, for as long as the block lasts; without endpoints unless asked."""
 
-    def __init__(self, build, flags=(), page_count=PAGE_COUNT, model=TINY, client_niceness=0, store=None):
+    def __init__(self, build, flags=(), page_count=PAGE_COUNT, model=TINY, client_niceness=0, store=None,
+                 has_endpoints=False):
         self.build = build
         self.client_niceness = client_niceness
         self.log = (build / "tests" / "hostile" / "server.log").open("wb")
         self.process = subprocess.Popen(
             [str(build / "quire"), "serve", "--listen", "127.0.0.1:0", "--model", str(model),
              "--kv-pages", str(page_count), "--pages-max", str(page_count),
-             *(["--store", str(store)] if store else ["--no-store"]), *flags],
+             *(["--store", str(store)] if store else ["--no-store"]),
+             *([] if has_endpoints else ["--no-endpoints"]), *flags],
             stdout=subprocess.PIPE, stderr=self.log, env=environment())
         readable, _, _ = select.select([self.process.stdout], [], [], 60)
         line = self.process.stdout.readline().decode() if readable else ""

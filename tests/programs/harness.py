@@ -78,9 +78,10 @@ class Ran:
 
 
 class ProgramTest(unittest.TestCase):
-    """One server for each test class. `flags`, `page_count` and `models` may be set by the class."""
+    """One server for each test class, which may set these."""
     flags = ()
     page_count = PAGE_COUNT
+    has_endpoints = False
 
     @classmethod
     def models(cls, folder):
@@ -92,7 +93,8 @@ class ProgramTest(unittest.TestCase):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         first, *others = cls.models(folder)
         flags = [*cls.flags, *(word for each in others for word in ("--model", str(each)))]
-        cls.server = cls.enterClassContext(beside.Server(BUILD, flags, cls.page_count, model=first))
+        cls.server = cls.enterClassContext(beside.Server(
+            BUILD, flags, cls.page_count, model=first, has_endpoints=cls.has_endpoints))
 
     @classmethod
     def figures(cls):

@@ -21,7 +21,7 @@ class Server:
     def __init__(self, *arguments: str, programs: Sequence[pathlib.Path] = ()) -> None:
         command = [
             str(BUILD / "quire"),
-            "serve",
+            *("serve", "--no-endpoints"),
             *map(str, programs),
             *("--listen", "127.0.0.1:0", "--json", "--kv-pages", "64"),
             *("--model", str(ROOT / "tests/golden/tiny_llama"), *arguments),

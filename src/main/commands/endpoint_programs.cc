@@ -6,6 +6,8 @@
 
 #include "base/guest_name.h"
 #include "base/utf8.h"
+#include "main/commands/sdk_location.h"
+#include "main/commands/shipped_endpoints.h"
 #include "main/commands/source_program.h"
 
 namespace quire {
@@ -17,7 +19,8 @@ bool EndpointPrograms::has_source(const std::vector<std::string>& endpoints) {
   });
 }
 
-Result<server::EndpointTable> EndpointPrograms::find(const std::vector<std::string>& endpoints) {
+Result<server::EndpointTable> EndpointPrograms::find(const std::vector<std::string>& endpoints,
+                                                     bool has_shipped) {
   std::vector<server::EndpointRule> rules;
   for (const std::string& each : endpoints) {
     Result<server::EndpointRule> parsed = server::parse_endpoint_rule(each);
@@ -30,9 +33,22 @@ Result<server::EndpointTable> EndpointPrograms::find(const std::vector<std::stri
     rule.program = std::move(name).take();
     rules.push_back(std::move(rule));
   }
+  if (has_shipped) TRY(add_shipped(rules));
   Result<server::EndpointTable> table = server::EndpointTable::create(std::move(rules));
   if (!table.ok()) return std::move(table).take_error().while_("--endpoint");
   return table;
+}
+
+Result<void> EndpointPrograms::add_shipped(std::vector<server::EndpointRule>& rules) {
+  const Result<std::string> folder = find_shipped_programs(TRY(executable_path()));
+  if (!folder.ok()) shipped_failure_ = folder.error().message();
+  for (server::EndpointRule& each : shipped_endpoints(rules)) {
+    const bool is_there = named_.contains(each.program) || brought_.contains(each.program);
+    if (!is_there && !folder.ok()) continue;
+    if (!is_there) brought_.emplace(each.program, folder.value() + "/" + each.program + ".wasm");
+    rules.push_back(std::move(each));
+  }
+  return {};
 }
 
 Result<std::string> EndpointPrograms::name_of(const server::EndpointRule& rule) {

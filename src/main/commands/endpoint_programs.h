@@ -1,6 +1,6 @@
 #pragma once
-// The program of each `quire serve --endpoint`: one that the command line names, the file of a module,
-// or a C++ source, which is compiled as `quire run FILE.cpp` compiles it.
+// The program of each endpoint of `quire serve`: one that the command line names, the file of a module,
+// a C++ source, which is compiled as `quire run FILE.cpp` compiles it, or one that comes with quire.
 //
 // Thread   the main thread; waits for the compiler, whose messages reach the user.
 // Errors   name the endpoint, and say what is wrong with it or its program.
@@ -25,8 +25,12 @@ class EndpointPrograms {
 
   static bool has_source(const std::vector<std::string>& endpoints);
 
-  // The endpoints, each with the name of its program.
-  Result<server::EndpointTable> find(const std::vector<std::string>& endpoints);
+  // The endpoints, each with the name of its program; with those of quire (shipped_endpoints.h) where
+  // the user has none and `has_shipped` is true. A program of the user with the name of a shipped one
+  // takes its place.
+  Result<server::EndpointTable> find(const std::vector<std::string>& endpoints, bool has_shipped);
+  // Why endpoints of quire are left out, as in a program that was copied alone; empty if none are.
+  const std::string& shipped_failure() const { return shipped_failure_; }
   // After find() failed: the exit code of a source that was not compiled, whose reason was printed; 0
   // if something else was wrong.
   int build_exit_code() const { return build_exit_code_; }
@@ -38,11 +42,13 @@ class EndpointPrograms {
   // Whether the file with that name is to be brought; AlreadyExists if the name is another file's.
   Result<bool> claim(const std::string& name, const std::string& path);
   Result<std::string> build(const std::string& source);
+  Result<void> add_shipped(std::vector<server::EndpointRule>& rules);
 
   const ProgramFiles& named_;
   const std::filesystem::path scratch_;
   ProgramFiles brought_;
   std::map<std::string, std::string> given_;  // What the user gave, a module or a source, by name.
+  std::string shipped_failure_;
   int build_exit_code_ = 0;
 };
 

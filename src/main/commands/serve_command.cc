@@ -127,24 +127,39 @@ std::string joined(const std::vector<std::string>& all) {
   return text;
 }
 
+// "http://127.0.0.1:7847" of "ws://127.0.0.1:7847".
+std::string http_url(const std::string& server_url) {
+  return "http" + server_url.substr(server_url.find(':'));
+}
+
 void print_ready(const cli::ServeOptions& options, const std::string& url,
                  const std::vector<control::ModelDescription>& models, const ProgramFiles& files,
-                 const std::vector<std::string>& endpoints) {
+                 const std::vector<server::EndpointRule>& endpoints) {
   std::vector<std::string> model_names;
   for (const control::ModelDescription& each : models) model_names.push_back(each.name);
   std::vector<std::string> program_names;
   for (const auto& [name, path] : files) program_names.push_back(name);
   if (options.output == cli::OutputStyle::Text) {
-    print("quire " QUIRE_VERSION " serves " + joined(model_names) + " at " + url +
-          (program_names.empty() ? "" : " (programs: " + joined(program_names) + ")") +
-          (endpoints.empty() ? "" : " (endpoints: " + joined(endpoints) + ")") + "\n");
+    std::string text = "quire " QUIRE_VERSION " serves " + joined(model_names) + " at " + url +
+                       (program_names.empty() ? "" : " (programs: " + joined(program_names) + ")") +
+                       "\n";
+    for (const server::EndpointRule& each : endpoints) {
+      text +=
+          "  " + each.method + " " + http_url(url) + each.path + (each.is_prefix ? "*\n" : "\n");
+    }
+    print(text);
     return;
   }
   nlohmann::json json = {{"url", url},
                          {"model", models.front().name},
                          {"models", model_names},
-                         {"programs", program_names}};
-  if (!endpoints.empty()) json["endpoints"] = endpoints;
+                         {"programs", program_names},
+                         {"endpoints", nlohmann::json::array()}};
+  for (const server::EndpointRule& each : endpoints) {
+    json["endpoints"].push_back({{"method", each.method},
+                                 {"url", http_url(url) + each.path + (each.is_prefix ? "*" : "")},
+                                 {"program", each.program}});
+  }
   print(json_line(json));
 }
 
@@ -171,10 +186,15 @@ Result<int> serve(const cli::ServeOptions& options) {
   std::optional<ScratchFolder> scratch;
   if (EndpointPrograms::has_source(options.endpoints)) scratch.emplace();
   EndpointPrograms endpoint_programs(files, scratch ? scratch->path() : std::filesystem::path());
-  Result<server::EndpointTable> endpoints = endpoint_programs.find(options.endpoints);
+  Result<server::EndpointTable> endpoints =
+      endpoint_programs.find(options.endpoints, options.has_shipped_endpoints);
   // The compiler has said why.
   if (endpoint_programs.build_exit_code() != 0) return endpoint_programs.build_exit_code();
   if (!endpoints.ok()) return std::move(endpoints).take_error();
+  const std::vector<server::EndpointRule> rules = endpoints.value().rules();
+  if (!endpoint_programs.shipped_failure().empty()) {
+    tell("no endpoints of quire: " + endpoint_programs.shipped_failure());
+  }
 
   Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
   const SteadyClock clock;
@@ -195,8 +215,6 @@ Result<int> serve(const cli::ServeOptions& options) {
   }
   server::ServerOptions how = server_options(options, std::move(listen), std::move(limits));
   how.endpoints = std::move(endpoints).take();
-  std::vector<std::string> places;
-  for (const server::EndpointRule& each : how.endpoints.rules()) places.push_back(each.text());
   how.allowed_origins = options.allowed_origins;
   const std::unique_ptr<server::Server> server =
       TRY(server::Server::open({.manager = application->manager(),
@@ -213,7 +231,7 @@ Result<int> serve(const cli::ServeOptions& options) {
   const SignalWatch watch =
       TRY(SignalWatch::create(interrupt, [&] { server->gateway().request_shutdown(); }));
   print_ready(options, wire::server_url(server->endpoint()), machine->control().models(), files,
-              places);
+              rules);
   application->loop().run();
   return cli::number(cli::ExitCode::Ok);
 }

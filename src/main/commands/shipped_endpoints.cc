@@ -1,0 +1,47 @@
+#include "main/commands/shipped_endpoints.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+
+namespace quire {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kAnyOfThem = "openai_chat.wasm";
+
+}  // namespace
+
+std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own) {
+  std::vector<server::EndpointRule> rules;
+  for (const ShippedEndpoint& each : kShippedEndpoints) {
+    Result<server::EndpointRule> parsed = server::parse_endpoint_rule(each.rule);
+    QUIRE_CHECK(parsed.ok(), "a shipped endpoint is a rule");
+    server::EndpointRule rule = std::move(parsed).take();
+    const auto is_same = [&](const server::EndpointRule& other) {
+      return other.text() == rule.text();
+    };
+    if (std::none_of(own.begin(), own.end(), is_same)) rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+Result<std::string> find_shipped_programs(const std::string& executable) {
+  const fs::path beside = fs::path(executable).parent_path();
+  const fs::path places[] = {(beside / "../share/quire/inferlets").lexically_normal(),
+                             beside / "inferlets"};
+  std::string looked;
+  for (const fs::path& each : places) {
+    std::error_code ignored;
+    if (fs::exists(each / kAnyOfThem, ignored)) return each.string();
+    looked += (looked.empty() ? "" : " and ") + each.string();
+  }
+  return Error(ErrorCode::NotFound, std::string(kAnyOfThem) + " is in none of " + looked +
+                                        "; build the target inferlets, or say --no-endpoints");
+}
+
+}  // namespace quire

@@ -1,0 +1,36 @@
+#pragma once
+// The endpoints that `quire serve` has without being asked: the interfaces of OpenAI and Anthropic,
+// and tokens. Their programs are built from inferlets/endpoints/. They are beside the program that
+// runs: ../share/quire/inferlets of an installed one, inferlets/ of a build.
+#include <string>
+#include <vector>
+
+#include "application/server/endpoint_table.h"
+#include "base/result.h"
+
+namespace quire {
+
+struct ShippedEndpoint {
+  const char* rule;  // As --endpoint takes it, with the name of the program.
+};
+inline constexpr ShippedEndpoint kShippedEndpoints[] = {
+    {"GET /v1/models=openai_models"},
+    {"GET /v1/models/*=openai_models"},
+    {"POST /v1/chat/completions=openai_chat"},
+    {"POST /v1/completions=openai_completions"},
+    {"POST /v1/embeddings=openai_embeddings"},
+    {"POST /v1/messages=anthropic_messages"},
+    {"POST /v1/messages/count_tokens=anthropic_count_tokens"},
+    {"POST /tokenize=token_endpoints"},
+    {"POST /detokenize=token_endpoints"},
+    {"POST /apply-template=token_endpoints"},
+};
+
+// Those for whose place `own` has no rule. The program of each is a name.
+std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own);
+
+// The folder that has the programs, for `executable`. NotFound names the places that were looked at,
+// and what to do.
+Result<std::string> find_shipped_programs(const std::string& executable);
+
+}  // namespace quire

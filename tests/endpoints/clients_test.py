@@ -1,0 +1,149 @@
+"""The clients of OpenAI and Anthropic for Python, as their registry has them.
+
+They are looked for in ~/.cache/quire-clients/venv (python3 -m venv; pip install openai anthropic), or in the Python that
+runs this file. Where one is missing, its cases skip.
+"""
+import json
+import pathlib
+import sys
+
+import harness
+from harness import ADD, GOOD_CALL, only
+
+VENV = pathlib.Path.home() / ".cache" / "quire-clients" / "venv"
+sys.path += [str(each) for each in VENV.glob(f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages")]
+try:
+    import openai
+    import pydantic
+except ImportError:
+    openai = None
+try:
+    import anthropic
+except ImportError:
+    anthropic = None
+needs_openai = harness.programs.unittest.skipUnless(openai, f"no client openai, neither in {VENV} nor here")
+needs_anthropic = harness.programs.unittest.skipUnless(anthropic, f"no client anthropic, neither in {VENV} nor here")
+MESSAGES = [{"role": "user", "content": "Hello there"}]
+TOOLS = [{"type": "function", "function": ADD}]
+
+
+@needs_openai
+class OpenAiClientTest(harness.EndpointTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.client = openai.OpenAI(base_url=cls.url + "/v1", api_key="none", max_retries=0,
+                                   _strict_response_validation=True)
+        cls.chat = cls.client.chat.completions
+
+    def test_models_are_listed_and_retrieved(self):
+        model, = self.client.models.list().data
+        self.assertEqual(self.client.models.retrieve(model.id), model)
+
+    def test_a_completion_and_its_stream_parse_in_the_typed_models(self):
+        members = {"model": self.name, "messages": MESSAGES, "max_tokens": 8, "seed": 1, "n": 2, "logprobs": True,
+                   "top_logprobs": 2}
+        whole = self.chat.create(**members)
+        texts = ["", ""]
+        for chunk in self.chat.create(stream=True, stream_options={"include_usage": True}, **members):
+            for choice in chunk.choices:
+                texts[choice.index] += choice.delta.content or ""
+        self.assertEqual(texts, [choice.message.content for choice in whole.choices])
+        self.assertEqual(chunk.usage.completion_tokens, whole.usage.completion_tokens)
+        self.assertEqual(len(whole.choices[0].logprobs.content[0].top_logprobs), 2)
+
+    def test_the_helper_for_streams_finds_the_calls(self):
+        with self.chat.stream(model=self.name, messages=MESSAGES, tools=TOOLS, logit_bias=only(GOOD_CALL),
+                              max_tokens=2) as stream:
+            names = [event.type for event in stream]
+            message = stream.get_final_completion().choices[0].message
+        self.assertEqual([json.loads(call.function.arguments) for call in message.tool_calls], [{"a": 1}] * 2)
+        self.assertIn("tool_calls.function.arguments.done", names)
+
+    def test_a_conversation_goes_on_with_the_message_as_it_came(self):
+        message = self.chat.create(model=self.name, messages=MESSAGES, tools=TOOLS, tool_choice="required",
+                                   max_tokens=60).choices[0].message
+        result = {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "2"}
+        answer = self.chat.create(model=self.name, messages=[*MESSAGES, message, result], tools=TOOLS, max_tokens=4)
+        self.assertEqual(answer.usage.completion_tokens, 4)
+
+    def test_a_format_and_a_tool_of_pydantic_are_filled_in(self):
+        class Add(pydantic.BaseModel):
+            kind: str = pydantic.Field(pattern="^[ab]$")
+            sum: int = pydantic.Field(ge=0, le=9)
+
+        parsed = self.chat.parse(model=self.name, messages=MESSAGES, response_format=Add).choices[0].message.parsed
+        self.assertIn(parsed.kind, "ab")
+        call, = self.chat.parse(model=self.name, messages=MESSAGES, tools=[openai.pydantic_function_tool(Add)],
+                                tool_choice="required").choices[0].message.tool_calls
+        self.assertIn(call.function.parsed_arguments.sum, range(10))
+
+    def test_completions_parse_in_the_typed_models(self):
+        members = {"model": self.name, "prompt": "Once", "max_tokens": 5, "seed": 1, "logprobs": 2}
+        whole = self.client.completions.create(**members)
+        # A chunk has no reason to finish yet; the typed model of the client wants one, so it does not validate.
+        lenient = openai.OpenAI(base_url=self.client.base_url, api_key="none", max_retries=0)
+        text = "".join(chunk.choices[0].text for chunk in lenient.completions.create(stream=True, **members))
+        self.assertEqual(text, whole.choices[0].text)
+
+    def test_errors_have_their_classes_and_their_members(self):
+        with self.assertRaises(openai.NotFoundError) as absent:
+            self.chat.create(model="x", messages=MESSAGES)
+        self.assertEqual((absent.exception.param, absent.exception.code), ("model", "model_not_found"))
+        with self.assertRaises(openai.BadRequestError) as refused:
+            self.chat.create(model=self.name, messages=MESSAGES, verbosity="low", stream=True)
+        self.assertEqual((refused.exception.param, refused.exception.code), ("verbosity", "unsupported_parameter"))
+        with self.assertRaises(openai.BadRequestError):
+            self.client.embeddings.create(model=self.name, input="x")
+
+
+@needs_anthropic
+class AnthropicClientTest(harness.EndpointTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.client = anthropic.Anthropic(base_url=cls.url, api_key="none", max_retries=0,
+                                         _strict_response_validation=True)
+        cls.members = {"model": cls.name, "messages": MESSAGES, "max_tokens": 8, "extra_body": {"seed": 1}}
+
+    def test_models_are_listed_and_retrieved(self):
+        model, = self.client.models.list().data
+        self.assertEqual(self.client.models.retrieve(model.id).id, self.name)
+
+    def test_a_message_and_its_stream_parse_in_the_typed_models(self):
+        whole = self.client.messages.create(**self.members)
+        with self.client.messages.stream(**self.members) as stream:
+            text = "".join(stream.text_stream)
+            final = stream.get_final_message()
+        self.assertEqual(text, whole.content[0].text)
+        self.assertEqual((final.stop_reason, final.usage.output_tokens), ("max_tokens", 8))
+        for event in self.client.messages.create(stream=True, **self.members):
+            self.assertTrue(event.type)
+
+    def test_a_call_of_a_stream_is_put_together_and_its_result_goes_back(self):
+        tools = [{"name": "add", "input_schema": ADD["parameters"]}]
+        members = {**self.members, "max_tokens": 60, "tools": tools}
+        with self.client.messages.stream(tool_choice={"type": "any"}, **members) as stream:
+            message = stream.get_final_message()
+        call, = message.content
+        self.assertIn(call.input["a"], range(100))
+        result = {"type": "tool_result", "tool_use_id": call.id, "content": "2"}
+        members["messages"] = [*MESSAGES, {"role": "assistant", "content": message.content},
+                               {"role": "user", "content": [result]}]
+        self.client.messages.create(**members)
+
+    def test_tokens_are_counted(self):
+        count = self.client.messages.count_tokens(model=self.name, messages=MESSAGES, system="Be short.").input_tokens
+        usage = self.client.messages.create(system="Be short.", **self.members).usage
+        self.assertEqual(usage.input_tokens + usage.cache_read_input_tokens, count)
+
+    def test_errors_have_their_classes(self):
+        with self.assertRaises(anthropic.NotFoundError):
+            self.client.messages.create(**{**self.members, "model": "x"})
+        with self.assertRaises(anthropic.BadRequestError) as refused:
+            self.client.messages.create(thinking={"type": "adaptive"}, **self.members)
+        self.assertTrue(refused.exception.request_id.startswith("req_"))
+
+
+if __name__ == "__main__":
+    harness.main()

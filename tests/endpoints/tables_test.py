@@ -1,0 +1,74 @@
+"""docs/reference/openai.md and anthropic.md: each row of their tables does what the table says."""
+import json
+import re
+
+import harness
+
+FOLDER = harness.programs.SOURCE / "docs" / "reference"
+CODE = re.compile(r"`([^`]*)`")
+# What a member needs beside it.
+NEEDS = {"stream_options": {"stream": True}, "top_logprobs": {"logprobs": True},
+         "tool_choice": {"tools": [{"type": "function", "function": {"name": "add"}}]},
+         "anthropic tool_choice": {"tools": [{"name": "add", "input_schema": {}}]}}
+
+
+def tables(document, heading):
+    """{"honored": {member: example}, ...} of one section."""
+    section = (FOLDER / document).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    found, kind = {}, None
+    for line in section.splitlines():
+        if not line.startswith("|"):
+            kind = None
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if kind is None:
+            kind = cells[0]
+            found[kind] = {}
+        elif not cells[0].startswith("-"):
+            member, example = CODE.search(cells[0]), CODE.search(cells[1])
+            found[kind][member.group(1)] = json.loads(example.group(1))
+    return found
+
+
+class TablesTest(harness.EndpointTest):
+    def check(self, path, base, rows, blamed, needs=""):
+        self.assertEqual(set(rows), {"honored", "accepted", "refused"})
+        for kind, members in rows.items():
+            for member, example in members.items():
+                if example == "MODEL":
+                    example = self.name
+                beside = NEEDS.get(needs + member, NEEDS.get(member, {}))
+                answer = self.post(path, {**base, **beside, member: example})
+                self.assertEqual(answer.status, 400 if kind == "refused" else 200, (member, answer.body[:500]))
+                if kind == "refused":
+                    self.assertEqual(blamed(answer.json["error"]), member)
+        answer = self.post(path, {**base, "zzz": 1})
+        self.assertEqual((answer.status, blamed(answer.json["error"])), (400, "zzz"))
+
+    def test_chat_completions(self):
+        rows = tables("openai.md", "Chat completions")
+        self.assertGreater(len(rows["honored"]), 20)
+        base = {"model": self.name, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
+        self.check("/v1/chat/completions", base, rows, lambda error: error["param"])
+
+    def test_completions(self):
+        base = {"model": self.name, "prompt": "Hi", "max_tokens": 2}
+        self.check("/v1/completions", base, tables("openai.md", "Completions"), lambda error: error["param"])
+
+    def test_messages(self):
+        rows = tables("anthropic.md", "Messages")
+        base = {"model": self.name, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
+        self.check("/v1/messages", base, rows, lambda error: error["message"].split(":")[0], "anthropic ")
+
+    def test_an_accepted_member_changes_no_byte(self):
+        for path, document, heading in [("/v1/chat/completions", "openai.md", "Chat completions"),
+                                        ("/v1/messages", "anthropic.md", "Messages")]:
+            base = {"model": self.name, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 6, "seed": 1}
+            output = lambda answer: answer.get("choices", answer.get("content"))
+            wanted = output(self.ok(path, base).json)
+            for member, example in tables(document, heading)["accepted"].items():
+                self.assertEqual(output(self.ok(path, {**base, member: example}).json), wanted, member)
+
+
+if __name__ == "__main__":
+    harness.main()
