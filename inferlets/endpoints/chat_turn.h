@@ -128,6 +128,7 @@ class ChatTurn {
     co_await turn.find_form();
     turn.tokens_ = co_await turn.prompt_tokens();
     turn.usage_.prompt_count = turn.tokens_.size();
+    turn.options_.penalty_first = static_cast<std::uint32_t>(turn.tokens_.size());
     co_return turn;
   }
 

@@ -108,10 +108,8 @@ inline Result<GenerateOptions> read_drawing(Members& in, const Model& model) {
       static_cast<std::uint32_t>(TRY(in.whole("top_k", 0, {0, model.info().vocabulary_size})));
   out.min_p = TRY(in.number("min_p", 0.0, {0, 1}));
   out.repetition_penalty = TRY(in.number("repetition_penalty", 1.0, {0.01, 100}));
-  for (const char* name : {"presence_penalty", "frequency_penalty"}) {
-    if (TRY(in.number(name, 0.0, {-2, 2})) == 0.0) continue;
-    return wrong(name, "only 0 is supported", ErrorCode::NotSupported);
-  }
+  out.presence_penalty = TRY(in.number("presence_penalty", 0.0, {-2, 2}));
+  out.frequency_penalty = TRY(in.number("frequency_penalty", 0.0, {-2, 2}));
   out.logit_bias = TRY(read_logit_bias(in, model.info().vocabulary_size));
   out.seed = TRY(read_seed(in));
   out.stop = TRY(in.texts("stop", kStopCountMax));

@@ -154,6 +154,7 @@ class Completion {
     }
     GenerateOptions options = request_.generate;
     const std::size_t count = prompt.tokens.size();
+    options.penalty_first = static_cast<std::uint32_t>(count);
     const std::uint32_t room = co_await room_after(request_.model, count, "prompt");
     options.max_tokens =
         co_await answer_room(request_.model, count, room, request_.token_count_max);

@@ -9,8 +9,8 @@ namespace quire {
 namespace {
 
 constexpr std::size_t kHeadBytes = 8;
-constexpr std::uint32_t kKeyMax = 18;
-static_assert(kKeyMax == static_cast<std::uint32_t>(DrawOption::LogitBias));
+constexpr std::uint32_t kKeyMax = 19;
+static_assert(kKeyMax == static_cast<std::uint32_t>(DrawOption::PenaltyFirst));
 
 Error invalid(std::string message) {
   return Error(ErrorCode::InvalidArgument, std::move(message));

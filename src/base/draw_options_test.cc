@@ -30,6 +30,7 @@ DrawRule full_rule() {
           .presence_penalty = -0.5,
           .frequency_penalty = 0.25,
           .penalty_window = 64,
+          .penalty_first = 1000,
           .logit_bias = {{7, -100.0f}, {3, 2.5f}}};
 }
 
@@ -66,7 +67,7 @@ TEST(DrawOptions, AWrittenRuleIsReadAsItWas) {
 
 TEST(DrawOptions, EachOptionAloneHasItsKeyAndItsBytes) {
   const DrawRule rule = full_rule();
-  for (std::uint32_t key = 1; key <= 18; ++key) {
+  for (std::uint32_t key = 1; key <= 19; ++key) {
     DrawRule one;
     for (const DrawNumber& each : kDrawNumbers) {
       if (static_cast<std::uint32_t>(each.key) == key) one.*each.field = rule.*each.field;
@@ -93,12 +94,12 @@ TEST(DrawOptions, TheFormIsTheOneThatTheTableSays) {
 }
 
 TEST(DrawOptions, AnUnknownKeyIsNotSupportedByItsNumber) {
-  EXPECT_EQ(refusal(option(19, number(1)), ErrorCode::NotSupported),
-            "option 19 of a rule is not known; this host knows 1 to 18");
+  EXPECT_EQ(refusal(option(20, number(1)), ErrorCode::NotSupported),
+            "option 20 of a rule is not known; this host knows 1 to 19");
   EXPECT_EQ(refusal(option(0, {}), ErrorCode::NotSupported),
-            "option 0 of a rule is not known; this host knows 1 to 18");
+            "option 0 of a rule is not known; this host knows 1 to 19");
   EXPECT_EQ(refusal(option(0xffff'ffff, {}), ErrorCode::NotSupported),
-            "option 4294967295 of a rule is not known; this host knows 1 to 18");
+            "option 4294967295 of a rule is not known; this host knows 1 to 19");
 }
 
 TEST(DrawOptions, AValueOfTheWrongSizeIsRefusedByName) {
@@ -120,7 +121,7 @@ TEST(DrawOptions, AListThatEndsWithinAnOptionIsRefused) {
     }
     EXPECT_EQ(rule.error().message().find("the options end within"), 0u) << bytes;
   }
-  EXPECT_EQ(ends, 19u);  // After each of 18 options, and the empty list.
+  EXPECT_EQ(ends, 20u);  // After each of 19 options, and the empty list.
   EXPECT_EQ(refusal({1, 0, 0, 0, 8}),
             "the options end within the head of an option: 5 of 8 bytes at offset 0");
   EXPECT_EQ(refusal({1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0}),

@@ -1,6 +1,7 @@
 // Drafts that are verified, masks of grammars, and forced tokens, on the simulated device.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 
@@ -186,6 +187,28 @@ class Drawing : public testing::Test {
 
 TEST_F(Drawing, DraftsGiveTheTokensOfPlainDrawing) {
   check_equality(false, 150);
+}
+
+TEST_F(Drawing, PenaltiesFromAPlaceOfTheContextCountTheTokensAfterItWithDraftsToo) {
+  const std::vector<std::uint32_t> prompt(20, 7);
+  const std::vector<double> numbers = randoms(90);
+  DrawRule rule;
+  rule.temperature = 0.5;
+  rule.frequency_penalty = 20.0;
+  rule.logit_bias = {{7, 100.0f}};
+  const auto how = [&] {
+    return DrawSpec{.rule = std::make_shared<const DrawRule>(rule), .more = nullptr};
+  };
+  EXPECT_NE(plain(prompt, 1, how(), numbers).tokens, (std::vector<std::uint32_t>{7}));
+  rule.penalty_first = static_cast<std::uint32_t>(prompt.size());
+  for (const std::uint32_t window : {DrawRule::kWholeHistory, 10u}) {
+    rule.penalty_window = window;
+    const Stream truth = plain(prompt, 40, how(), numbers);
+    EXPECT_EQ(std::vector<std::uint32_t>(truth.tokens.begin(), truth.tokens.begin() + 3),
+              std::vector<std::uint32_t>(3, 7));
+    EXPECT_LT(std::count(truth.tokens.begin(), truth.tokens.begin() + 10, 7u), 8);
+    expect_same(truth, verified(prompt, 40, how(), numbers, truth));
+  }
 }
 
 TEST_F(Drawing, DraftsUnderAGrammarGiveTheTokensOfPlainDrawing) {

@@ -108,6 +108,15 @@ class OpenAiChatTest(harness.EndpointTest):
         banned = self.whole(temperature=0, logprobs=True, logit_bias={str(token): -100})
         self.assertNotEqual(banned["choices"][0]["logprobs"]["content"][0]["token"], free["token"])
 
+    def test_penalties_count_the_tokens_of_the_answer_alone(self):
+        members = {"messages": [{"role": "user", "content": KNOWN[TEXT] * 60}], "logit_bias": only(TEXT),
+                   "temperature": 0}
+        self.assertEqual(self.whole(frequency_penalty=2, presence_penalty=2, max_tokens=9, **members)["choices"][0][
+            "message"]["content"], KNOWN[TEXT] * 9)
+        text = self.whole(frequency_penalty=2, max_tokens=80, **members)["choices"][0]["message"]["content"]
+        self.assertIn(text.count(KNOWN[TEXT]), range(20, 70))
+        self.assertTrue(text.startswith(KNOWN[TEXT] * 20))
+
     def test_stop_ends_the_text_before_the_stop_streamed_and_whole(self):
         members = {"logit_bias": only(TEXT), "max_tokens": 9}
         for stop in ("re.", ["zzz", "re."]):

@@ -71,6 +71,11 @@ class OpenAiCompletionsTest(harness.EndpointTest):
         self.assertEqual((choice["text"], choice["finish_reason"]), ("Su", "stop"))
         self.assertEqual(self.whole(logit_bias=only(TEXT), max_tokens=2)["choices"][0]["text"], KNOWN[TEXT] * 2)
 
+    def test_penalties_count_the_tokens_of_the_answer_alone(self):
+        members = {"prompt": KNOWN[TEXT] * 60, "logit_bias": only(TEXT), "temperature": 0, "frequency_penalty": 2}
+        self.assertEqual(self.whole(max_tokens=9, **members)["choices"][0]["text"], KNOWN[TEXT] * 9)
+        self.assertIn(self.whole(max_tokens=80, **members)["choices"][0]["text"].count(KNOWN[TEXT]), range(20, 70))
+
     def test_the_same_seed_gives_the_same_choices_with_a_hit_and_a_miss_of_the_cache(self):
         prompt = "A prompt of this test alone. " * 20
         first, second = self.whole(prompt=prompt), self.whole(prompt=prompt)

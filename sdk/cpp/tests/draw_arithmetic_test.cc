@@ -282,6 +282,45 @@ TEST(DrawArithmetic, TokensBeforeTheWindowDoNotCount) {
   }
 }
 
+TEST(DrawArithmetic, PresenceAndFrequencyCountFromThePlaceThatTheRuleNames) {
+  const Tokens history = {1, 1, 2, 1, 3};
+  const DrawRule rule{.presence_penalty = 0.5, .frequency_penalty = 0.25, .penalty_first = 2};
+  DrawScratch scratch;
+  std::vector<float> logits(5, 8.0f);
+  sampling::adjust_logits(logits, rule, history, scratch);
+  EXPECT_EQ(logits, (std::vector<float>{8.0f, 7.25f, 7.25f, 7.25f, 8.0f}));
+  // The place is one of the context, of which the history may have the last tokens alone.
+  std::vector<float> later(5, 8.0f);
+  sampling::adjust_logits(later, rule, last(history, 2), scratch, 3);
+  EXPECT_EQ(later, (std::vector<float>{8.0f, 7.25f, 8.0f, 7.25f, 8.0f}));
+  std::vector<float> before(5, 8.0f);
+  sampling::adjust_logits(before, {.presence_penalty = 1.0, .penalty_first = 5}, history, scratch);
+  EXPECT_EQ(before, std::vector<float>(5, 8.0f));
+}
+
+TEST(DrawArithmetic, RepetitionPenaltyCountsTokensBeforeThatPlaceToo) {
+  const DrawRule rule{.repetition_penalty = 2.0, .presence_penalty = 1.0, .penalty_first = 1};
+  DrawScratch scratch;
+  std::vector<float> logits(4, 8.0f);
+  sampling::adjust_logits(logits, rule, Tokens{1, 2}, scratch);
+  EXPECT_EQ(logits, (std::vector<float>{8.0f, 4.0f, 3.0f, 8.0f}));
+}
+
+TEST(DrawArithmetic, APlaceOfTheWholeHistoryChangesNoBit) {
+  sampling::Random random(5);
+  DrawScratch scratch;
+  for (int round = 0; round < 500; ++round) {
+    DrawRule rule = test::random_rule(random, 0.6, 50);
+    const Tokens history = test::random_history(random, 100, 5);
+    std::vector<float> whole = test::random_logits(random, 50);
+    std::vector<float> from_place = whole;
+    sampling::adjust_logits(whole, rule, history, scratch);
+    rule.penalty_first = 70;
+    sampling::adjust_logits(from_place, rule, history, scratch, 70);
+    ASSERT_EQ(whole, from_place) << round;
+  }
+}
+
 TEST(DrawArithmetic, ALogitThatCannotComeStaysOneWhateverIsAdded) {
   const float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> logits = {-infinity, 1.0f};

@@ -681,12 +681,14 @@ TokenId token_at(const Context& context, const ModelResources& resources, std::u
   return resources.cache.trie().tokens(node)[position % page_size];
 }
 
+std::uint64_t held_token_count(const Context& context, const ModelResources& resources) {
+  return std::uint64_t{context.committed_count} * page_size_of(resources) +
+         tail_token_count(context);
+}
+
 void copy_last_tokens(const Context& context, const ModelResources& resources, std::uint32_t count,
                       std::vector<TokenId>& out) {
-  const std::uint32_t page_size = page_size_of(resources);
-  const std::uint64_t held =
-      std::uint64_t{context.committed_count} * page_size + tail_token_count(context);
-  std::uint64_t left = std::min<std::uint64_t>(count, held);
+  std::uint64_t left = std::min<std::uint64_t>(count, held_token_count(context, resources));
   const std::size_t first = out.size();
   out.resize(first + left);
   // From the end: the tail, then the pages above it.

@@ -137,7 +137,9 @@ void drop_context(Context& context, ModelResources& resources, PageLedger& ledge
 inference::TokenId token_at(const Context& context, const ModelResources& resources,
                             std::uint32_t position);
 
-// Its last `count` tokens, those queued included, oldest first; fewer where it has fewer. O(count).
+// How many tokens it has, those queued included.
+std::uint64_t held_token_count(const Context& context, const ModelResources& resources);
+// The last `count` of them, oldest first; fewer if it has fewer. O(count).
 void copy_last_tokens(const Context& context, const ModelResources& resources, std::uint32_t count,
                       std::vector<inference::TokenId>& out);
 

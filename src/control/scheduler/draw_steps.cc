@@ -167,6 +167,8 @@ void Scheduler::describe_draw(const Operation& operation, std::uint32_t place,
   if (history.size() > window) {
     history.erase(history.begin(), history.end() - static_cast<std::ptrdiff_t>(window));
   }
+  const std::uint64_t length = held_token_count(*operation.context, resources_) - (drafts - place);
+  request.draw.history_first = length - history.size();
 }
 
 void Scheduler::take_distribution(Operation& operation, const DistributionRecord& record,

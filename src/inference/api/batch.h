@@ -130,6 +130,7 @@ struct DrawOptions {
   double random = 0.0;  // In [0, 1): which token it becomes is decided by this number alone.
   // The last history_window(*rule) tokens before the drawn one, or all of them, oldest first.
   std::vector<TokenId> history{};
+  std::uint64_t history_first = 0;  // The place of the first of them in the context.
   std::uint32_t top_count = 0;  // How many of the most probable tokens to report; see Distribution.
 };
 inline constexpr std::uint32_t kTopCountMax = 64;

@@ -91,7 +91,7 @@ Result<std::uint32_t> draw_adjusted(const DrawOptions& draw, std::span<const std
   for (const TokenId token : draw.history) {
     scratch.history.push_back(static_cast<std::uint32_t>(token));
   }
-  sampling::adjust_logits(logits, *draw.rule, scratch.history, scratch.draw);
+  sampling::adjust_logits(logits, *draw.rule, scratch.history, scratch.draw, draw.history_first);
   sampling::collect_candidates(logits, *draw.rule, mask, scratch.draw);
   if (scratch.draw.tokens.empty()) return no_token(logits.size());
   if (!is_greedy(*draw.rule)) sampling::softmax_numerators(scratch.draw.logits);

@@ -114,17 +114,19 @@ TEST_F(OutputForms, ARuleThatAdjustsLogitsDrawsWhatTheHeaderDraws) {
   DrawScratch by_hand;
   for (int round = 0; round < 300; ++round) {
     const std::vector<float> logits = some_logits();
-    const DrawRule rule = some_adjusting_rule();
+    DrawRule rule = some_adjusting_rule();
+    if (round % 3 == 0) rule.penalty_first = static_cast<std::uint32_t>(random.next() % 300);
     const Words mask = round % 2 == 0 ? some_mask() : Words{};
     DistributionRequest request = draw(rule, random.uniform(), mask);
     request.draw.history = some_history();
+    request.draw.history_first = random.next() % 200;
     Words history;
     for (const TokenId each : request.draw.history) {
       history.push_back(static_cast<std::uint32_t>(each));
     }
     std::vector<float> given = logits;
-    const auto token =
-        sampling::draw_token(given, rule, history, mask, request.draw.random, by_hand);
+    const auto token = sampling::draw_token(given, rule, history, mask, request.draw.random,
+                                            by_hand, request.draw.history_first);
     const Distribution drawn = made(request, logits);
     ASSERT_EQ(drawn.tokens[0], TokenId{*token}) << round;
     const Distribution all = top_k(logits, kTokenCount);

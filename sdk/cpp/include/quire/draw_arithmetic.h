@@ -12,8 +12,8 @@
 //      then act on the changed logits, as they do in llama.cpp and in OpenAI's definition.
 //   2. repetition_penalty divides the positive logits of past tokens and multiplies the others (the
 //      meaning of Hugging Face and llama.cpp). presence_penalty and frequency_penalty are then
-//      subtracted, the second as often as the token occurred (OpenAI's meaning; its counts are of
-//      the tokens in the window). One rounding serves all three.
+//      subtracted, the second as often as the token occurred (OpenAI's meaning; the counts are of
+//      the tokens in the window, from penalty_first on). One rounding serves all three.
 //   3. DRY ("don't repeat yourself", by p-e-w): a token that would continue a repetition of the
 //      last n tokens loses multiplier * base^(n - allowed_length), if n >= allowed_length. No
 //      repetition reaches across a breaker, and a breaker itself is never penalized.
@@ -104,22 +104,31 @@ inline std::span<const std::uint32_t> last_tokens(std::span<const std::uint32_t>
 
 // Step 2.
 inline void penalize_tokens(std::span<float> logits, const DrawRule& rule,
-                            std::span<const std::uint32_t> history, DrawScratch& scratch) {
+                            std::span<const std::uint32_t> history, std::uint64_t history_first,
+                            DrawScratch& scratch) {
 #if defined(__clang__)
 #pragma clang fp contract(off)
 #endif
   scratch.counts.resize(logits.size(), 0);
   scratch.occurred.clear();
-  for (const std::uint32_t token : last_tokens(history, rule.penalty_window)) {
-    if (token < logits.size() && scratch.counts[token]++ == 0) scratch.occurred.push_back(token);
+  const std::span<const std::uint32_t> window = last_tokens(history, rule.penalty_window);
+  std::uint64_t place = history_first + (history.size() - window.size());
+  for (const std::uint32_t token : window) {
+    const bool is_counted = place++ >= rule.penalty_first;
+    if (token >= logits.size()) continue;
+    // One more than how often it is counted, so that 0 is a token that did not occur.
+    std::uint32_t& count = scratch.counts[token];
+    if (count == 0) scratch.occurred.push_back(token);
+    count += (count == 0 ? 1u : 0u) + (is_counted ? 1u : 0u);
   }
   for (const std::uint32_t token : scratch.occurred) {
-    const double count = scratch.counts[token];
+    const double count = scratch.counts[token] - 1;
     scratch.counts[token] = 0;
     if (!is_finite(logits[token])) continue;
     double logit = static_cast<double>(logits[token]);
     logit = logit > 0.0 ? logit / rule.repetition_penalty : logit * rule.repetition_penalty;
-    const double subtracted = count * rule.frequency_penalty + rule.presence_penalty;
+    const double presence = count > 0.0 ? rule.presence_penalty : 0.0;
+    const double subtracted = count * rule.frequency_penalty + presence;
     logits[token] = rounded_logit(logit - subtracted);
   }
 }
@@ -189,15 +198,17 @@ inline void penalize_repetitions(std::span<float> logits, const DrawRule& rule,
 }
 
 // Steps 1 to 3, in place. `history` holds the tokens of the context, oldest first; no more than the
-// last history_window(rule) of them are read. Tokens beyond the logits are ignored.
+// last history_window(rule) of them are read, so that earlier ones may be left out: the first that is
+// there has the place `history_first` in the context. Tokens beyond the logits are ignored.
 inline void adjust_logits(std::span<float> logits, const DrawRule& rule,
-                          std::span<const std::uint32_t> history, DrawScratch& scratch) {
+                          std::span<const std::uint32_t> history, DrawScratch& scratch,
+                          std::uint64_t history_first = 0) {
   for (const LogitBias& each : rule.logit_bias) {
     if (each.token >= logits.size() || !is_finite(logits[each.token])) continue;
     float& logit = logits[each.token];
     logit = rounded_logit(static_cast<double>(logit) + static_cast<double>(each.bias));
   }
-  if (penalizes_tokens(rule)) penalize_tokens(logits, rule, history, scratch);
+  if (penalizes_tokens(rule)) penalize_tokens(logits, rule, history, history_first, scratch);
   if (penalizes_repetitions(rule)) penalize_repetitions(logits, rule, history, scratch);
 }
 
@@ -474,8 +485,9 @@ inline std::size_t draw_index(std::span<const float> probabilities, const DrawRu
 inline std::optional<std::uint32_t> draw_token(std::span<float> logits, const DrawRule& rule,
                                                std::span<const std::uint32_t> history,
                                                std::span<const std::uint32_t> mask, double random,
-                                               DrawScratch& scratch) {
-  adjust_logits(logits, rule, history, scratch);
+                                               DrawScratch& scratch,
+                                               std::uint64_t history_first = 0) {
+  adjust_logits(logits, rule, history, scratch, history_first);
   collect_candidates(logits, rule, mask, scratch);
   if (scratch.tokens.empty()) return std::nullopt;
   if (is_greedy(rule)) return scratch.tokens[index_of_largest(scratch.logits)];

@@ -28,6 +28,7 @@
 //    17  penalty_window       u32                                  any; 0xffffffff: all tokens
 //    18  logit_bias           packed pairs of u32 token, f32 bias  at most 1024 pairs, a token once;
 //                                                                  each bias from -1000000 to 1000000
+//    19  penalty_first        u32                                  any
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -65,7 +66,10 @@ struct DrawRule {
   double presence_penalty = 0.0;    // Subtracted from the logit of each token that occurred.
   double frequency_penalty = 0.0;   // Subtracted as often as the token occurred.
   std::uint32_t penalty_window = kWholeHistory;  // How many of the last tokens the three look at.
-  std::vector<LogitBias> logit_bias{};           // Added to logits.
+  // The first place of the context that the last two count: the length of the prompt, for penalties
+  // of what the model wrote alone. repetition_penalty counts the prompt too, as it does elsewhere.
+  std::uint32_t penalty_first = 0;
+  std::vector<LogitBias> logit_bias{};  // Added to logits.
   bool operator==(const DrawRule&) const = default;
 };
 
@@ -91,6 +95,7 @@ enum class DrawOption : std::uint32_t {
   FrequencyPenalty = 16,
   PenaltyWindow = 17,
   LogitBias = 18,
+  PenaltyFirst = 19,
 };
 
 // The options that are one number: readers, writers and range checks walk these tables.
@@ -130,6 +135,7 @@ inline constexpr DrawCount kDrawCounts[] = {
     {DrawOption::DryAllowedLength, "dry_allowed_length", &DrawRule::dry_allowed_length},
     {DrawOption::DryWindow, "dry_window", &DrawRule::dry_window},
     {DrawOption::PenaltyWindow, "penalty_window", &DrawRule::penalty_window},
+    {DrawOption::PenaltyFirst, "penalty_first", &DrawRule::penalty_first},
 };
 inline constexpr float kLogitBiasMost = 1e6f;
 

@@ -55,6 +55,7 @@ struct GenerateOptions {
   double repetition_penalty = 1.0;
   double presence_penalty = 0.0;
   double frequency_penalty = 0.0;
+  std::uint32_t penalty_first = 0;  // The last two count tokens of the context from there on.
   std::vector<LogitBias> logit_bias = {};
   std::uint64_t seed = 0;
   std::uint32_t max_tokens = 128;
@@ -88,6 +89,7 @@ struct GenerateOptions {
     rule.repetition_penalty = repetition_penalty;
     rule.presence_penalty = presence_penalty;
     rule.frequency_penalty = frequency_penalty;
+    if (presence_penalty != 0.0 || frequency_penalty != 0.0) rule.penalty_first = penalty_first;
     rule.logit_bias = logit_bias;
     return rule;
   }
