@@ -8,6 +8,7 @@ import pathlib
 import sys
 
 import harness
+import tables_test
 from harness import ADD, GOOD_CALL, only
 
 VENV = pathlib.Path.home() / ".cache" / "quire-clients" / "venv"
@@ -35,6 +36,13 @@ class OpenAiClientTest(harness.EndpointTest):
         cls.client = openai.OpenAI(base_url=cls.url + "/v1", api_key="none", max_retries=0,
                                    _strict_response_validation=True)
         cls.chat = cls.client.chat.completions
+
+    def test_each_parameter_that_the_client_has_is_in_a_table(self):
+        for params, heading in [(openai.types.chat.completion_create_params, "Chat completions"),
+                                (openai.types.completion_create_params, "Completions")]:
+            rows = tables_test.tables("openai.md", heading)
+            members = {member for kind in rows.values() for member in kind}
+            self.assertEqual(set(params.CompletionCreateParamsBase.__annotations__) - members, set())
 
     def test_models_are_listed_and_retrieved(self):
         model, = self.client.models.list().data
@@ -105,6 +113,13 @@ class AnthropicClientTest(harness.EndpointTest):
         cls.client = anthropic.Anthropic(base_url=cls.url, api_key="none", max_retries=0,
                                          _strict_response_validation=True)
         cls.members = {"model": cls.name, "messages": MESSAGES, "max_tokens": 8, "extra_body": {"seed": 1}}
+
+    def test_each_parameter_that_the_client_has_is_in_a_table(self):
+        params = anthropic.types.message_create_params.MessageCreateParamsBase.__annotations__
+        rows = tables_test.tables("anthropic.md", "Messages")
+        members = {member for kind in rows.values() for member in kind}
+        headers = {"user_profile_id", "workspace_id"}  # Which the client sends as headers.
+        self.assertEqual(set(params) - members - headers, set())
 
     def test_models_are_listed_and_retrieved(self):
         model, = self.client.models.list().data
