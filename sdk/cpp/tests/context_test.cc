@@ -235,6 +235,30 @@ TEST_F(ContextTest, AConversationThatCannotBeContinuedIsBegunAnew) {
   EXPECT_TRUE(run(program()).ok());
 }
 
+TEST_F(ContextTest, ForwardGivesWhatMayFollowEachOfTheLastTokensInOneStep) {
+  host.next = [](const std::vector<std::uint32_t>& seen) {
+    return std::vector<std::pair<std::uint32_t, float>>{{seen.back() + 1, 1.0f}};
+  };
+  const auto program = []() -> Task<> {
+    Context context = co_await Context::create();
+    co_await context.append_text("kAM");
+    ContextOutputs outputs = co_await context.forward(2);
+    Future<Distribution> first = get_next_dist(context.queue(), outputs.embeds[0]);
+    Future<Distribution> second = get_next_dist(context.queue(), outputs.embeds[1]);
+    const ContextCounters counters = co_await std::move(outputs.passed);
+    EXPECT_EQ(counters.seq_len, 3u);
+    EXPECT_EQ((co_await std::move(first)).tokens.at(0), std::uint32_t{'B'});
+    EXPECT_EQ((co_await std::move(second)).tokens.at(0), std::uint32_t{'N'});
+    // With nothing queued, the last token's.
+    ContextOutputs last = co_await context.forward();
+    EXPECT_EQ((co_await get_next_dist(context.queue(), last.embeds[0])).tokens.at(0),
+              std::uint32_t{'N'});
+    co_await std::move(last.passed);
+    EXPECT_EQ(held_text(), "kAM|");
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
 TEST_F(ContextTest, ForksGoOnByThemselvesAndSideBySide) {
   const auto one = [](Context fork) -> Task<std::string> {
     const Generation answer = co_await fork.generate({.max_tokens = 2}).collect();
