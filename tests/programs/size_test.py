@@ -15,7 +15,11 @@ WASM_BYTES_MAX = 300 * 1024
 CODE_LINES_MAX = {
     "text_completion": 38, "best_of_n": 25, "beam_search": 98, "attention_sink": 40, "tree_of_thought": 100,
     "agent_react": 60, "json_extract": 40, "speculative_decoding": 60, "ebnf_decoding": 60,
+    "recursion_of_thought": 106, "graph_of_thought": 87, "skeleton_of_thought": 82, "prefix_caching": 45,
+    "modular_caching": 72, "watermarking": 60, "output_validation": 52, "jacobi_decoding": 88,
+    "windowed_attention": 40, "hierarchical_attention": 60, "agent_codeact": 80, "agent_swarm": 95,
 }
+LARGE = {"agent_codeact"}  # A whole engine of JavaScript is in it.
 
 
 def code_lines(program):
@@ -38,7 +42,7 @@ class SizeTest(unittest.TestCase):
                 self.assertLessEqual(code_lines(program), limit)
 
     def test_a_module_is_small(self):
-        for program in CODE_LINES_MAX:
+        for program in sorted(set(CODE_LINES_MAX) - LARGE):
             with self.subTest(program=program):
                 self.assertLessEqual((BUILD / "inferlets" / f"{program}.wasm").stat().st_size, WASM_BYTES_MAX)
 
