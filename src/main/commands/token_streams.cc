@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "quire/draw_rule.h"
+
 namespace quire {
 namespace {
 
