@@ -68,6 +68,7 @@ struct EndpointDesk::Exchange {
   std::string label;         // "POST /x req_1", for the operator.
   Caller* caller = nullptr;  // Null: the response is over, or the client is gone.
   bool has_begun = false;    // The response.
+  bool is_left = false;      // The client left before the response was whole.
   bool is_discarded = false;
   std::uint32_t told_line_count = 0;
 };
@@ -167,6 +168,7 @@ void EndpointDesk::gone(const ConnectionHandle& connection) {
   QUIRE_CHECK(found != callers_.end(), "takes() has looked");
   if (Exchange* exchange = found->second->exchange) {
     ++counts_.abandoned;
+    exchange->is_left = true;
     part(*exchange);
     parts_.manager.request_client_gone(exchange->id);
     parts_.manager.client_ready(exchange->id);
@@ -273,7 +275,8 @@ void EndpointDesk::hear(Exchange& exchange, const service::LogLine& said) {
 void EndpointDesk::hear(Exchange& exchange, const service::Ended& said) {
   const service::End& end = said.end;
   const bool is_well = end.kind == service::EndKind::Finished && end.exit_code == 0;
-  if (!is_well && exchange.caller != nullptr) {
+  const bool is_stopped_for_client = exchange.is_left && end.kind == service::EndKind::Killed;
+  if (!is_well && !is_stopped_for_client) {
     parts_.tell(exchange.label + ": " + end_kind_name(end.kind) + ", exit code " +
                 std::to_string(end.exit_code) +
                 (end.message.empty() ? "" : ": " + printable_lines(end.message)));

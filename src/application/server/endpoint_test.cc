@@ -8,8 +8,8 @@ namespace quire::server {
 namespace {
 
 // Does as its first argument says: "echo" gives the body back, "stream" tokens for ever (as many as
-// its second argument says), "trap", "silent" and "short" end without a whole response, "hang" and
-// "insist" (which goes on without its client) respond and wait.
+// its second argument says), "trap", "silent" and "short" end without a whole response, "after" traps
+// after one, "hang" and "insist" (which goes on without its client) respond and wait.
 class HttpGuest final : public TalkingGuest {
  public:
   FakeAction step(FakeHost& host) override {
@@ -19,6 +19,11 @@ class HttpGuest final : public TalkingGuest {
     if (mode_ == "echo" || mode_ == "head") return echo(host);
     if (mode_ == "stream") return stream(host);
     if (mode_ == "late") return late(host);
+    if (mode_ == "after") {
+      respond(host, 204, "");
+      host.call("serve", "finish-response", {});
+      return {FakeAction::Kind::Trap, 0, "a trap after the response"};
+    }
     respond(host, 200, "", mode_ == "insist" ? 1 : 0);
     write(host, "half");
     if (mode_ == "short") return {};
@@ -116,7 +121,7 @@ ServerOptions with_endpoints() {
         "GET /stream=http stream 100", "GET /endless=http stream -1", "GET /trap=http trap",
         "GET /silent=http silent", "GET /short=http short", "GET /hang=http hang",
         "GET /insist=http insist", "GET /late=http late", "GET /gone=gone hang",
-        "POST /swap=swap echo"}) {
+        "GET /after=http after", "POST /swap=swap echo"}) {
     rules.push_back(parse_endpoint_rule(each).take());
   }
   options.endpoints = EndpointTable::create(std::move(rules)).take();
@@ -277,6 +282,20 @@ TEST_F(Endpoints, AProgramThatDoesNotRespondIsAnErrorOfTheServer) {
   wait_until_idle();
 }
 
+TEST_F(Endpoints, TheOperatorIsToldHowAProgramEndedUnlessItsClientEndedIt) {
+  serve();
+  EXPECT_TRUE(ask(get("/after", kClose)).starts_with("HTTP/1.1 204 "));
+  RawClient client(server->port());
+  client.write(get("/hang"));
+  ASSERT_TRUE(client.read_until("half"));
+  client.close();
+  wait_until_idle();
+  const std::vector<std::string> told = server->told();
+  ASSERT_EQ(told.size(), 1u) << told.back();
+  EXPECT_TRUE(told[0].starts_with("GET /after req_")) << told[0];
+  EXPECT_NE(told[0].find("a trap after the response"), std::string::npos) << told[0];
+}
+
 TEST_F(Endpoints, WhatIsNotThereIsSaidSo) {
   serve();
   const std::string none = ask(get("/nothing", kClose));
@@ -318,6 +337,20 @@ TEST_F(Endpoints, ASlowReaderIsBoundedAndThenGone) {
   ASSERT_TRUE(slow.read_until("data: 0"));
   wait_until_idle();
   EXPECT_LT(resident_growth(resident), 16u << 20);
+}
+
+TEST_F(Endpoints, AReaderThatTakesALittleNowAndThenIsGoneToo) {
+  ServerOptions options = with_endpoints();
+  options.sockets.response_part_time_max = std::chrono::milliseconds(300);
+  serve(options);
+  RawClient slow(server->port(), 4096);
+  slow.write(get("/endless"));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+  while (server->status().launched_count == 0 || server->status().instance_count > 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    ASSERT_TRUE(slow.read_more());  // What the kernel holds comes after the server has closed.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 TEST_F(Endpoints, ABodyThatDripsIsTimedOutAsAWhole) {
