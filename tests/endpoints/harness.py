@@ -83,7 +83,8 @@ class EndpointTest(programs.ProgramTest):
 
     @classmethod
     def models(cls, folder):
-        return [tiny_endpoint_model(folder)]
+        cls.model = tiny_endpoint_model(folder)
+        return [cls.model]
 
     @classmethod
     def setUpClass(cls):

@@ -26,9 +26,9 @@ class TokensTest(harness.EndpointTest):
     def test_the_template_writes_the_prompt_that_chat_computes(self):
         messages = [{"role": "user", "content": "Hello"}]
         answer = self.ok("/apply-template", {"messages": messages}).json
-        self.assertEqual(answer["prompt"], "<user>Hello\n<assistant>")
+        self.assertEqual(answer["prompt"], "<user>Hello<|end|>\n<assistant>")
         open_ended = self.ok("/apply-template", {"messages": messages, "add_generation_prompt": False}).json
-        self.assertEqual(open_ended["prompt"], "<user>Hello\n")
+        self.assertEqual(open_ended["prompt"], "<user>Hello<|end|>\n")
         chat = self.ok("/v1/chat/completions", {"model": self.name, "messages": messages, "max_tokens": 1}).json
         count = self.ok("/tokenize", {"content": answer["prompt"]}).json["count"]
         self.assertEqual(chat["usage"]["prompt_tokens"], count)

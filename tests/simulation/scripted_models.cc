@@ -74,6 +74,12 @@ void ScriptedGuest::ask_for_absent_traits() {
   refuses("input-image.embed-img", {of_queue, 0, 0, 0, 0, 0, 0});
   refuses("tokenize.apply-chat-template", {model, 0, 0});
   refuses("tokenize.tokenize-chat", {model, 0, 0});
+  // Nor is there a request that launched it.
+  refuses("serve.request-head", {kTakenBytes, 64});
+  refuses("serve.read-request", {});
+  refuses("serve.respond", {200, 0, 0, 0});
+  refuses("serve.write-response", {0, 0});
+  refuses("serve.finish-response", {});
 }
 
 void ScriptedGuest::detokenize() {
