@@ -45,8 +45,9 @@ Verb add_run(CLI::App& app) {
       app.add_subcommand("run", "Run a program (an inferlet) in an engine here, or on a server");
   verb->add_option(
           "PROGRAM", state->options.program,
-          "A Wasm module, or a C++ file that is compiled for this run; with --server also the "
-          "name of a program there. PROGRAM --help prints the options of the program")
+          "A Wasm module, a C++ file that is compiled for this run, or the name of a program that "
+          "comes with quire; with --server the name of a program there. PROGRAM --help prints the "
+          "options of the program")
       ->required();
   verb->add_option("--server", state->options.server,
                    "Run it on the server at URL, as in ws://127.0.0.1:7847 (quire serve)")
@@ -111,7 +112,7 @@ Ctrl-C stops it, and its limits are at most the server's. Flags of the engine ar
 A C++ file is compiled in a fraction of a second, without optimizing its own code; quire build optimizes.
 
 Examples:
-  quire run build/release/inferlets/text_completion.wasm --help
+  quire run tree_of_thought --help
   quire run program.cpp -- --prompt "Once upon a time"
   quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
   quire run program.wasm --each arguments.jsonl --json

@@ -88,8 +88,9 @@ TEST(EndToEndBadInput, SourceThatIsGivenForAModuleIsToldWhatMakesAModuleOfIt) {
   expect_failure(run_module(QUIRE_BINARY_DIR "/inferlets"), 4, "is a folder");
   expect_failure(run_quire({"serve", folder.file("nothing.wasm"), "--model", kTiny}), 3,
                  "nothing.wasm");
-  expect_failure(run_module("text_completion"), 3,
-                 "as in text_completion.wasm (with --server also a name");
+  expect_failure(
+      run_module("text_completer"), 3,
+      "as in text_completer.wasm, or the name of one that comes with quire (with --server");
 }
 
 TEST(EndToEndBadInput, AValueThatAFlagDoesNotTakeExitsWithTwo) {

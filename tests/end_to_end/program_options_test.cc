@@ -35,6 +35,15 @@ TEST(ProgramOptions, HelpAfterAProgramPrintsItsOptionsWithoutAModel) {
   }
 }
 
+TEST(ProgramOptions, AProgramThatComesWithQuireRunsByItsName) {
+  const ProcessResult help = run_quire({"run", "best_of_n", "--help"});
+  EXPECT_EQ(help.exit_code, 0) << help.err;
+  EXPECT_NE(help.out.find("Options of best_of_n"), std::string::npos) << help.out;
+  const ProcessResult hello = run_quire({"run", "hello", "--model", kTiny, "--no-store"});
+  EXPECT_EQ(hello.exit_code, 0) << hello.err;
+  EXPECT_NE(hello.out.find("tiny_llama"), std::string::npos) << hello.out;
+}
+
 TEST(ProgramOptions, AModuleThatDeclaresNoneSaysSo) {
   const TemporaryFolder folder;
   const ProcessResult help = run_quire({"run", without_options(folder, "hello"), "--help"});

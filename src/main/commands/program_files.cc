@@ -70,7 +70,8 @@ Result<void> check_module_file(const std::string& path) {
     return Error(ErrorCode::NotFound, std::string(opened.error().message()) +
                                           "; a program is the file of a module, as in " + path +
                                           kModuleEnding +
-                                          " (with --server also a name that the server knows)");
+                                          ", or the name of one that comes with quire (with "
+                                          "--server one that the server knows)");
   }
   const File file = TRY(std::move(opened));
   if (file.bytes() == 0) return Error(ErrorCode::InvalidArgument, path + " is empty");

@@ -22,6 +22,7 @@
 #include "main/commands/run_remote.h"
 #include "main/commands/scratch_folder.h"
 #include "main/commands/sent_files.h"
+#include "main/commands/shipped_endpoints.h"
 #include "main/commands/source_program.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
@@ -183,10 +184,25 @@ int run_module(const cli::RunOptions& options) {
   return code.ok() ? code.value() : fail(code.error());
 }
 
+// `quire run NAME`: the program of that name that comes with quire, if no file here has the name. On a
+// server it is a name there.
+cli::RunOptions with_shipped_program(cli::RunOptions options) {
+  std::error_code ignored;
+  const std::string name = options.program;
+  const bool is_file =
+      name.find('/') != std::string::npos || std::filesystem::exists(name, ignored);
+  if (is_file || !options.server.empty()) return options;
+  const std::optional<std::string> module = find_shipped_program(name);
+  if (!module) return options;
+  options.source = name;
+  options.program = *module;
+  return options;
+}
+
 }  // namespace
 
 int run_command(const cli::RunOptions& options) {
-  if (!is_cpp_source(options.program)) return run_module(options);
+  if (!is_cpp_source(options.program)) return run_module(with_shipped_program(options));
   const ScratchFolder scratch;
   if (scratch.path().empty()) {
     return fail(cli::ExitCode::Failed, "no folder for temporary files could be made");

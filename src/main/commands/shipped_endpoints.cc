@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "main/commands/sdk_location.h"
 
 namespace quire {
 namespace {
@@ -42,6 +43,17 @@ Result<std::string> find_shipped_programs(const std::string& executable) {
   }
   return Error(ErrorCode::NotFound, std::string(kAnyOfThem) + " is in none of " + looked +
                                         "; build the target inferlets, or say --no-endpoints");
+}
+
+std::optional<std::string> find_shipped_program(const std::string& name) {
+  const Result<std::string> executable = executable_path();
+  if (!executable.ok()) return std::nullopt;
+  const Result<std::string> folder = find_shipped_programs(executable.value());
+  if (!folder.ok()) return std::nullopt;
+  const fs::path module = fs::path(folder.value()) / (name + ".wasm");
+  std::error_code ignored;
+  if (!fs::exists(module, ignored)) return std::nullopt;
+  return module.string();
 }
 
 }  // namespace quire

@@ -2,6 +2,7 @@
 // The endpoints that `quire serve` has without being asked: the interfaces of OpenAI and Anthropic,
 // and tokens. Their programs are built from inferlets/endpoints/. They are beside the program that
 // runs: ../share/quire/inferlets of an installed one, inferlets/ of a build.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,9 @@ std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::En
 // The folder that has the programs, for `executable`. NotFound names the places that were looked at,
 // and what to do.
 Result<std::string> find_shipped_programs(const std::string& executable);
+
+// The module of the program `name` in that folder, for the program that runs; nothing if it is not
+// there.
+std::optional<std::string> find_shipped_program(const std::string& name);
 
 }  // namespace quire
