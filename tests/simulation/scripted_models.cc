@@ -74,11 +74,18 @@ void ScriptedGuest::ask_for_absent_traits() {
   refuses("input-image.embed-img", {of_queue, 0, 0, 0, 0, 0, 0});
   refuses("tokenize.apply-chat-template", {model, 0, 0});
   refuses("tokenize.tokenize-chat", {model, 0, 0});
-  // Nor is there a request that launched it.
+  // Nor is there a request that launched it. What would give a future may find no room for one.
+  const auto refuses_or_is_full = [this](const char* import,
+                                         std::initializer_list<std::int64_t> arguments) {
+    const std::int64_t value = call(import, arguments);
+    if (value != kNotSupported && value != -static_cast<std::int64_t>(ErrorCode::QuotaExceeded)) {
+      find(std::string(import) + " gives " + std::to_string(value));
+    }
+  };
   refuses("serve.request-head", {kTakenBytes, 64});
-  refuses("serve.read-request", {});
+  refuses_or_is_full("serve.read-request", {});
   refuses("serve.respond", {200, 0, 0, 0});
-  refuses("serve.write-response", {0, 0});
+  refuses_or_is_full("serve.write-response", {0, 0});
   refuses("serve.finish-response", {});
 }
 
