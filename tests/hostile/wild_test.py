@@ -21,8 +21,8 @@ import http_peer  # noqa: E402
 SEED_COUNT = 64
 CALL_COUNT = 16_000
 SUCCEEDED_COUNT_MIN = 100  # Of 124, in each seed.
-# No model here has these traits, this one no template for chats, and no client sends a file.
-NEVER = re.compile(r"(adapter|input-image)\.|tokenize\.(apply-chat-template|tokenize-chat)$|session\.read-file$")
+# No model here has these traits, this one no template for chats, no request launched it, and no client sends a file.
+NEVER = re.compile(r"(adapter|input-image|serve)\.|tokenize\.(apply-chat-template|tokenize-chat)$|session\.read-file$")
 OTHER_MODEL = "tiny_other"  # Of the same weights, by another name.
 TOKEN_COUNT = 100
 PAGE_COUNT = 40_000  # More than random calls ever hold at once: the victim must have some.
