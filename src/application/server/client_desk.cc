@@ -18,7 +18,8 @@ ClientDesk::ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& 
       sockets_(sockets),
       limits_(limits),
       requests_(requests),
-      begun_ns_(parts.clock.now_ns()) {}
+      begun_ns_(parts.clock.now_ns()),
+      refusing_(outlet) {}
 
 ClientDesk::~ClientDesk() = default;
 
@@ -78,28 +79,21 @@ void ClientDesk::client_gone(const ConnectionHandle& connection) {
     }
     clients_.erase(found);
   }
-  refusing_.erase(connection->id);
+  refusing_.forget(connection->id);
   outlet_.push_control({connection, Forget{}, 0, std::nullopt});
 }
 
 bool ClientDesk::offer_again() {
-  bool any = false;
-  for (auto at = refusing_.begin(); at != refusing_.end();) {
-    Client& client = *clients_.at(*at);
-    if (!outlet_.has_room(client.peer) && !outlet_.wait_for_room(client.peer)) {
-      ++at;
-      continue;
-    }
-    at = refusing_.erase(at);
-    any = true;
+  const auto peer_of = [this](ConnectionId id) -> Peer& { return clients_.at(id)->peer; };
+  return refusing_.offer_again(peer_of, [this](ConnectionId connection) {
+    Client& client = *clients_.at(connection);
     for (const lifecycle::InstanceId id : std::exchange(client.refused, {})) {
       const auto found = instances_.find(id);
       if (found == instances_.end() || found->second->client != &client) continue;
       found->second->is_refused = false;
       parts_.manager.client_ready(id);
     }
-  }
-  return any;
+  });
 }
 
 // ---- Instances.
@@ -176,11 +170,8 @@ bool ClientDesk::may_tell(Instance& instance) {
     }
     return false;
   }
-  if (outlet_.has_room(client->peer)) return true;
+  if (refusing_.may_push(client->peer)) return true;
   if (!std::exchange(instance.is_refused, true)) client->refused.push_back(instance.id);
-  refusing_.insert(client->peer.connection->id);
-  // If the socket took all in between, nothing else would wake us.
-  if (outlet_.wait_for_room(client->peer)) outlet_.wake_engine();
   return false;
 }
 

@@ -123,7 +123,7 @@ class ClientDesk final : public service::Listener {
   std::uint64_t served_compilations_ = 0;
   // The reply to a part of a file, until its program has room for another; at most one an instance.
   std::unordered_map<lifecycle::InstanceId, std::uint64_t> file_replies_;  // Ids of requests.
-  std::set<ConnectionId> refusing_;  // Whose sockets take no more, while an instance has more.
+  RefusedPeers refusing_;
   std::uint64_t launched_count_ = 0;
   std::uint64_t refused_count_ = 0;
   bool takes_launches_ = true;

@@ -75,7 +75,12 @@ struct EndpointDesk::Exchange {
 
 EndpointDesk::EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
                            const ServiceLimits& limits, RequestCounts& counts)
-    : parts_(parts), outlet_(outlet), programs_(programs), limits_(limits), counts_(counts) {}
+    : parts_(parts),
+      outlet_(outlet),
+      programs_(programs),
+      limits_(limits),
+      counts_(counts),
+      refusing_(outlet) {}
 
 EndpointDesk::~EndpointDesk() = default;
 
@@ -181,7 +186,7 @@ void EndpointDesk::part(Exchange& exchange) {
   if (exchange.caller == nullptr) return;
   const ConnectionId id = exchange.caller->peer.connection->id;
   reading_.erase(id);
-  refusing_.erase(id);
+  refusing_.forget(id);
   exchange.caller->exchange = nullptr;
   exchange.caller = nullptr;
   --counts_.open;
@@ -210,29 +215,15 @@ bool EndpointDesk::ask_for_parts() {
 }
 
 bool EndpointDesk::offer_again() {
-  bool any = false;
-  for (auto at = refusing_.begin(); at != refusing_.end();) {
-    Caller& caller = *callers_.at(*at);
-    if (!outlet_.has_room(caller.peer) && !outlet_.wait_for_room(caller.peer)) {
-      ++at;
-      continue;
-    }
-    at = refusing_.erase(at);
-    any = true;
-    parts_.manager.client_ready(caller.exchange->id);
-  }
-  return any;
+  return refusing_.offer_again(
+      [this](ConnectionId id) -> Peer& { return callers_.at(id)->peer; },
+      [this](ConnectionId id) { parts_.manager.client_ready(callers_.at(id)->exchange->id); });
 }
 
 // ---- What instances say.
 
 bool EndpointDesk::may_push(Exchange& exchange) {
-  Caller& caller = *exchange.caller;
-  if (outlet_.has_room(caller.peer)) return true;
-  refusing_.insert(caller.peer.connection->id);
-  // If the socket took all in between, nothing else would wake us.
-  if (outlet_.wait_for_room(caller.peer)) outlet_.wake_engine();
-  return false;
+  return refusing_.may_push(exchange.caller->peer);
 }
 
 bool EndpointDesk::heard(lifecycle::InstanceId id, const service::Said& said) {
@@ -326,7 +317,7 @@ void EndpointDesk::verify() const {
   QUIRE_CHECK(answered == counts_.open, "R3");
   for (const auto& [id, caller] : callers_) answered -= caller->exchange != nullptr ? 1 : 0;
   QUIRE_CHECK(answered == 0, "R1");
-  for (const std::set<ConnectionId>* all : {&reading_, &refusing_}) {
+  for (const std::set<ConnectionId>* all : {&reading_, &refusing_.connections()}) {
     for (const ConnectionId each : *all) QUIRE_CHECK(callers_.at(each)->exchange != nullptr, "R2");
   }
 }

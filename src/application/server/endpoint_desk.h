@@ -83,7 +83,7 @@ class EndpointDesk final : public service::Listener {
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Exchange>> exchanges_;
   std::set<ConnectionId>
       reading_;  // Whose bodies are not whole, and of which no part is asked for.
-  std::set<ConnectionId> refusing_;  // Whose sockets take no more, while an instance has more.
+  RefusedPeers refusing_;
   bool takes_launches_ = true;
 };
 

@@ -1,10 +1,12 @@
 #pragma once
-// Outlet hands frames to connections, and knows how much each has not taken.
+// Outlet hands frames to connections, and knows how much each has not taken. RefusedPeers are those
+// that have no room for more.
 //
 // Thread   engine thread only.
 // Bound    link.h says why no push is refused. An event is pushed only while its connection has room.
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "application/server/link.h"
 
@@ -44,6 +46,46 @@ class Outlet {
   Link& link_;
   const SocketLimits limits_;
   bool has_pushed_ = false;
+};
+
+// Connections whose sockets take no more, while an instance has more for them.
+class RefusedPeers {
+ public:
+  explicit RefusedPeers(Outlet& outlet) : outlet_(outlet) {}
+
+  // Whether an event may be pushed. If not, the peer is here until it has room, which wakes the
+  // engine.
+  bool may_push(Peer& peer) {
+    if (outlet_.has_room(peer)) return true;
+    connections_.insert(peer.connection->id);
+    // If the socket took all in between, nothing else would wake us.
+    if (outlet_.wait_for_room(peer)) outlet_.wake_engine();
+    return false;
+  }
+  // Calls `offer(id)` for each that has room again, and is not here any more. `peer_of(id)` is its
+  // Peer. True if there was one.
+  template <typename PeerOf, typename Offer>
+  bool offer_again(PeerOf peer_of, Offer offer) {
+    bool any = false;
+    for (auto at = connections_.begin(); at != connections_.end();) {
+      Peer& peer = peer_of(*at);
+      if (!outlet_.has_room(peer) && !outlet_.wait_for_room(peer)) {
+        ++at;
+        continue;
+      }
+      const ConnectionId id = *at;
+      at = connections_.erase(at);
+      any = true;
+      offer(id);
+    }
+    return any;
+  }
+  void forget(ConnectionId id) { connections_.erase(id); }
+  const std::set<ConnectionId>& connections() const { return connections_; }
+
+ private:
+  Outlet& outlet_;
+  std::set<ConnectionId> connections_;
 };
 
 }  // namespace quire::server
