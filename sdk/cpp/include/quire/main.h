@@ -68,24 +68,34 @@ inline std::int32_t failed(const Error& error) {
   return static_cast<std::int32_t>(error.code);
 }
 
-// For QUIRE_MAIN: the JSON schema of the options of a program, or null where it declares none.
-template <typename T>
-const char* schema_of(Task<T> (*)()) {
+// The JSON schemas of a program without options, and of the options that `Options` declares.
+inline const char* schema_of_none() {
   static const std::string schema = OptionReader().schema();
   return schema.c_str();
 }
+template <typename Options>
+const char* schema_of_options() {
+  static const std::string schema = [] {
+    Options options;
+    OptionReader reader;
+    options.read(reader);
+    return reader.schema();
+  }();
+  return schema.c_str();
+}
+
+// For QUIRE_MAIN: the JSON schema of the options of a program, or null where it declares none.
+template <typename T>
+const char* schema_of(Task<T> (*)()) {
+  return schema_of_none();
+}
 template <typename T, typename Options>
 const char* schema_of(Task<T> (*)(Options)) {
-  if constexpr (std::is_same_v<std::remove_cvref_t<Options>, Words>) {
+  using Read = std::remove_cvref_t<Options>;
+  if constexpr (std::is_same_v<Read, Words>) {
     return nullptr;
   } else {
-    static const std::string schema = [] {
-      std::remove_cvref_t<Options> options;
-      OptionReader reader;
-      options.read(reader);
-      return reader.schema();
-    }();
-    return schema.c_str();
+    return schema_of_options<Read>();
   }
 }
 

@@ -420,18 +420,11 @@ Result<Task<>> begun(HandlerWith<Options>* handler, const std::vector<std::strin
 }
 
 inline const char* schema_of(Handler*) {
-  static const std::string schema = OptionReader().schema();
-  return schema.c_str();
+  return quire::detail::schema_of_none();
 }
 template <typename Options>
 const char* schema_of(HandlerWith<Options>*) {
-  static const std::string schema = [] {
-    std::remove_cvref_t<Options> options;
-    OptionReader reader;
-    options.read(reader);
-    return reader.schema();
-  }();
-  return schema.c_str();
+  return quire::detail::schema_of_options<std::remove_cvref_t<Options>>();
 }
 
 template <typename Function>
