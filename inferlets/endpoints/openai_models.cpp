@@ -21,13 +21,7 @@ void write_model(JsonWriter& json, const std::string& name, const ModelInfo& inf
 
 Task<std::string> one_model(std::string name) {
   const std::vector<std::string> names = co_await Model::available();
-  if (std::ranges::find(names, name) == names.end()) {
-    std::string there;
-    for (const std::string& each : names) there += (there.empty() ? "" : ", ") + each;
-    co_await fail(wrong("model",
-                        "there is no model " + json_string(name) + "; this server has " + there,
-                        ErrorCode::NotFound));
-  }
+  if (std::ranges::find(names, name) == names.end()) co_await fail(unknown_model(name, names));
   const Model model = co_await Model::open(name);
   JsonWriter json;
   write_model(json, name, model.info());
