@@ -25,8 +25,8 @@ struct Options {
   }
 };
 
-// The engine, which lives as long as the program. Code that takes too many steps is interrupted. There
-// is no clock and no chance, so that equal seeds give equal answers.
+// The engine, which lives as long as the program. It interrupts code that takes too many steps. Code
+// has neither a clock nor random numbers, so equal seeds give equal answers.
 class JavaScript {
  public:
   JavaScript() {

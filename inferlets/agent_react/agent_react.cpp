@@ -10,7 +10,7 @@ TEXT: /[^\n]{4,240}/)lark";
 constexpr std::string_view kAction = "\nAction: calculator[";
 constexpr int kStepCountMax = 8;
 
-// An example, because small models do what they see rather than what they are told.
+// Small models follow an example better than instructions.
 constexpr const char* kExample[] = {
     "Answer in steps, and compute nothing yourself. What are 12 boxes of 5 eggs, if 7 broke?",
     "Thought: First I compute the eggs in the boxes.\nAction: calculator[12 * 5]",

@@ -236,7 +236,7 @@ class ChatTurn {
     if (!written.unread.empty()) {  // The client gets it as it was written.
       written.text += (written.text.empty() ? "" : "\n") + written.unread;
     }
-    if (schema_grammar_ && has_calls) {  // Beside a call there is no answer.
+    if (schema_grammar_ && has_calls) {  // A turn that calls gives no answer.
       written.reasoning += (written.reasoning.empty() ? "" : "\n") + written.text;
       written.text.clear();
     } else if (schema_grammar_) {

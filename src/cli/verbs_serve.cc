@@ -203,8 +203,8 @@ Verb add_serve(CLI::App& app) {
   state->engine.add_store(*verb);
   add_json(*verb, options.output);
   verb->footer(
-      R"(The first line has the address, and is printed when clients may come; a line follows for each endpoint. What
-happens is told on standard error.
+      R"(The first line has the address, and is printed when clients may come; a line follows for each endpoint. The
+server reports on standard error what happens.
 Ctrl-C or SIGTERM ends the server: no new programs, --grace for those that run, the rest is stopped; a
 second one stops them at once. docs/protocol.md is what clients speak, clients/python speaks it.
 
