@@ -38,6 +38,7 @@ class AuditedControl final : public control::ControlPort, public control::Answer
   }
   bool idle() const override { return inner_->idle(); }
   control::ControlStatistics statistics() const override { return inner_->statistics(); }
+  control::ControlHistograms histograms() const override { return inner_->histograms(); }
   control::InstanceStatistics statistics(control::InstanceId instance) const override {
     return inner_->statistics(instance);
   }

@@ -59,6 +59,7 @@ class RecordingControl final : public control::ControlPort {
   std::optional<std::uint64_t> next_dispatch_in_ns() const override { return dispatch_in_ns; }
   bool idle() const override { return idle_now; }
   control::ControlStatistics statistics() const override { return {}; }
+  control::ControlHistograms histograms() const override { return {}; }
   control::InstanceStatistics statistics(control::InstanceId id) const override {
     const auto found = used.find(id);
     return found == used.end() ? control::InstanceStatistics{} : found->second;

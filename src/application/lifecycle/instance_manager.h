@@ -25,6 +25,7 @@
 #include "application/lifecycle/admission.h"
 #include "application/lifecycle/answer_inbox.h"
 #include "application/lifecycle/launch.h"
+#include "application/lifecycle/run_figures.h"
 #include "application/lifecycle/tenant_meter.h"
 #include "application/lifecycle/usage.h"
 #include "application/net/http_client.h"
@@ -138,6 +139,10 @@ class InstanceManager {
   // may have together. From now on; they keep what they have beyond that.
   void name_tenant(control::TenantId tenant, std::uint32_t weight, const TenantLimits& limits);
   bool is_named(control::TenantId tenant) const;
+  // Of all instances that ever were.
+  const RunFigures& run_figures() const;
+  // Whether a launch of a new tenant would be refused: neither a place is free nor one to wait for it.
+  bool is_full() const;
   // For the operator alone. The first `instance_count_max` instances are told one by one.
   Usage usage(std::size_t instance_count_max) const;
 

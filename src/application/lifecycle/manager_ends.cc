@@ -59,6 +59,8 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
   record.end.result = std::move(record.state->result);
   record.ended_ns = parts.clock.now_ns();
   record.end.duration_ns = record.ended_ns - record.launched_ns;
+  ++figures.ended_counts[static_cast<std::size_t>(outcome_of(record.end))];
+  figures.run_ns.observe(record.end.duration_ns);
   record.figures.calls = record.state->calls;
   record.state->session.flush_streams();
   record.state->drop_untaken();

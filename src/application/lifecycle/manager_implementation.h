@@ -21,6 +21,7 @@
 #include "application/lifecycle/instance_record.h"
 #include "application/lifecycle/launch_queue.h"
 #include "application/lifecycle/program_store.h"
+#include "application/lifecycle/run_figures.h"
 #include "application/lifecycle/tenant_meter.h"
 
 namespace quire::lifecycle {
@@ -90,6 +91,7 @@ struct InstanceManager::Implementation final : ChildHost {
   TenantMeter tenants;  // Before the records, whose tables count there.
   std::map<control::TenantId, std::uint32_t> weights;
   std::unordered_map<InstanceId, std::unique_ptr<InstanceRecord>> records;
+  RunFigures figures;
   std::uint64_t next_id = 1;
   std::uint32_t slot_count = 0;  // Instances that hold a slot of the runtime.
   LaunchQueue queued;

@@ -65,6 +65,7 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
   }
   record.instance = std::move(instance).take();
   ++slot_count;
+  figures.queue_ns.observe(parts.clock.now_ns() - record.launched_ns);
   parts.control.start_instance(record.id, record.tenant, record.limits.control);
   if (const FirstRuns* others = first_runs_with(record)) {
     record.history.owed_ns += std::min(others->over_ns(parts.clock.now_ns()), 2 * kOwedNsMax);
@@ -226,6 +227,7 @@ bool InstanceManager::take_answers() {
     if (record == nullptr || record->stage == Stage::Ended) continue;
     if (record->end.first_token_ns == 0 && gives_next_token(answer)) {
       record->end.first_token_ns = since_launch(*record, self.parts.clock.now_ns());
+      self.figures.first_token_ns.observe(record->end.first_token_ns);
     }
     record->state->answer(std::move(answer));
     self.wake_if_over(*record);

@@ -130,6 +130,15 @@ void InstanceManager::name_tenant(control::TenantId tenant, std::uint32_t weight
                    std::min<std::uint64_t>(limits.page_count_max, control::kNoPageCountMax))});
 }
 
+const RunFigures& InstanceManager::run_figures() const {
+  return implementation_->figures;
+}
+
+bool InstanceManager::is_full() const {
+  const Admission& admission = implementation_->admission;
+  return admission.instance_count() + admission.waiting_count() >= admission.limits().total();
+}
+
 bool InstanceManager::is_named(control::TenantId tenant) const {
   return implementation_->weights.contains(tenant);
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/histogram.h"
 #include "control/api/command.h"
 #include "control/api/types.h"
 
@@ -26,9 +27,12 @@ class AnswerSink {
 
 struct ControlStatistics {
   std::uint64_t batch_count = 0;
-  std::uint64_t row_count = 0;             // Rows of all batches: tokens computed.
-  std::uint64_t pass_count = 0;            // Forward passes of all batches.
-  std::uint64_t found_token_count = 0;     // Tokens found in cache instead of computed.
+  std::uint64_t row_count = 0;           // Rows of all batches: tokens computed.
+  std::uint64_t pass_count = 0;          // Forward passes of all batches.
+  std::uint64_t found_token_count = 0;   // Tokens found in cache instead of computed.
+  std::uint64_t prompt_token_count = 0;  // As of InstanceStatistics, ever.
+  std::uint64_t found_prompt_token_count = 0;
+  std::uint64_t generated_token_count = 0;
   std::uint64_t committed_page_count = 0;  // Pages committed, ever.
   std::uint32_t page_count = 0;            // Of the pool.
   std::uint32_t page_count_free = 0;       // Free or cold.
@@ -44,11 +48,24 @@ struct ControlStatistics {
   std::uint64_t store_refused_count = 0;      // Requests for a store that is not there, ever.
 };
 
+// Times and sizes of what the device did; see base/histogram.h.
+struct ControlHistograms {
+  Histogram step_ns;         // The device's time for a batch.
+  Histogram batch_rows;      // Tokens computed by a batch that had any.
+  Histogram inter_token_ns;  // From one token drawn for a context to the next.
+};
+
 // Per instance, for the closing line of a run.
 struct InstanceStatistics {
   std::uint64_t metered_token_count = 0;  // Of InstanceLimits::token_count_max.
   // Queued in contexts when a flush or a forward began, and the inputs of forwards by hand.
   std::uint64_t asked_token_count = 0;
+  // Of these, tokens of prompts. A token that the host drew and queued does not count, nor does a single
+  // token after an output: a program that draws its tokens itself appends them so.
+  std::uint64_t prompt_token_count = 0;
+  std::uint64_t found_prompt_token_count = 0;  // Of these, found instead of computed.
+  // Tokens that the host drew, and distributions that a program got to draw from.
+  std::uint64_t generated_token_count = 0;
   // Those that were not found, once more where only the logits of a token are missing or a
   // suspension cost its page.
   std::uint64_t computed_token_count = 0;
@@ -103,6 +120,7 @@ class ControlPort {
   virtual bool idle() const = 0;
 
   virtual ControlStatistics statistics() const = 0;
+  virtual ControlHistograms histograms() const = 0;
   virtual InstanceStatistics statistics(InstanceId instance) const = 0;
   // At once, however much that is. Nothing for an instance that has ended.
   virtual PendingCommands pending(InstanceId instance) const = 0;

@@ -352,6 +352,9 @@ ControlStatistics Controller::statistics() const {
     sum.row_count += counts.row_count;
     sum.pass_count += counts.pass_count;
     sum.found_token_count += counts.found_token_count;
+    sum.prompt_token_count += counts.prompt_token_count;
+    sum.found_prompt_token_count += counts.found_prompt_token_count;
+    sum.generated_token_count += counts.generated_token_count;
     sum.device_ns += counts.device_ns;
     sum.suspension_count += counts.suspension_count;
     sum.suspension_search_count += counts.search_count;
@@ -364,6 +367,17 @@ ControlStatistics Controller::statistics() const {
     sum.page_count_cold += cache.pool().cold_count();
     sum.store_refused_count += scheduler->store_refused_count();
     sum.page_count_held_max += cache.pool().held_count_max();
+  }
+  return sum;
+}
+
+ControlHistograms Controller::histograms() const {
+  ControlHistograms sum;
+  for (const auto& scheduler : schedulers_) {
+    const ControlHistograms& each = scheduler->histograms();
+    sum.step_ns += each.step_ns;
+    sum.batch_rows += each.batch_rows;
+    sum.inter_token_ns += each.inter_token_ns;
   }
   return sum;
 }

@@ -92,6 +92,7 @@ class Controller final : public ControlPort {
   std::optional<std::uint64_t> next_dispatch_in_ns() const override;
   bool idle() const override;
   ControlStatistics statistics() const override;
+  ControlHistograms histograms() const override;
   InstanceStatistics statistics(InstanceId instance) const override;
   PendingCommands pending(InstanceId instance) const override;
   TierStatistics tier_statistics() const;

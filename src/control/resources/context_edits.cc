@@ -118,6 +118,8 @@ void fork_context(Context& context, Context& child, ModelResources& resources, P
   child.overflow_count = context.overflow_count;
   child.found_token_count = context.found_token_count;
   child.is_beyond_context = context.is_beyond_context;
+  child.gave_output = context.gave_output;
+  child.drawn_queued_count = context.drawn_queued_count;
   child.hint = context.hint;
   child.hint_seconds = context.hint_seconds;
   child.tokens.assign(context.tokens.begin() + static_cast<std::ptrdiff_t>(context.token_first),

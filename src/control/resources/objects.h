@@ -163,6 +163,7 @@ struct alignas(64) Context {
   bool is_opening = false;         // Of a snapshot: its pages come one by one.
   bool is_suspended = false;       // Holds no page: see context_suspend.h.
   bool is_beyond_context = false;  // The model's context length does not bound it.
+  bool gave_output = false;        // When it was last computed, the program got outputs.
   // The tail's first page has slots that were never written, or whose content has no name.
   bool has_unnamed_start = false;
   bool has_opaque_page = false;       // Among those committed, now or once.
@@ -191,6 +192,8 @@ struct alignas(64) Context {
   std::unique_ptr<SwappedContext> swapped;  // Suspended, and its bytes are on a tier.
   std::uint64_t overflow_count = 0;         // Appended beyond what is kept; only counted.
   std::uint64_t used_batch = 0;             // The last batch that computed it.
+  std::uint64_t drawn_at_ns = 0;  // When its last token was drawn, if nothing was appended since.
+  std::uint32_t drawn_queued_count = 0;  // Of the tokens queued, those that the host drew.
   std::uint64_t miss = 0;  // Why tokens are computed since the last one found; MissLog.
   SlotView view;           // Which slots were dropped, and when.
   // Up to the first page that was dropped whole, the chain is held at its end. Behind that, each
@@ -276,10 +279,11 @@ struct alignas(64) Operation {
   std::vector<Requery> requeries;  // Found tokens whose outputs are wanted.
   EmbedList input_embeds;
   CommandBody body;
-  bool is_whole = false;             // A forward whose rows must be in one batch.
-  bool has_waited = false;           // For pages that another was computing.
-  std::uint32_t argument_bytes = 0;  // Of its command, counted by its instance.
-  Context* child = nullptr;          // Of a fork; the source of a splice.
+  bool is_whole = false;                // A forward whose rows must be in one batch.
+  bool has_waited = false;              // For pages that another was computing.
+  std::uint32_t argument_bytes = 0;     // Of its command, counted by its instance.
+  std::uint32_t prompt_left_count = 0;  // Of what was queued: prompt that was not found yet.
+  Context* child = nullptr;             // Of a fork; the source of a splice.
   std::unique_ptr<ReadProgress> read;
   boost::container::small_vector<inference::TokenId, 2> output_tokens;  // Whose outputs are wanted.
 
@@ -323,6 +327,7 @@ struct alignas(64) Operation {
     has_waited = false;
     read.reset();
     argument_bytes = 0;
+    prompt_left_count = 0;
     wait_count = 0;
     successors.clear();
     queue_next = queue_previous = instance_next = instance_previous = nullptr;

@@ -94,7 +94,7 @@ Result<void> Scheduler::start_context(Operation& operation) {
   }
   if (!operation.is_checked) {
     TRY(meter_tokens(*operation.instance, own));
-    operation.instance->statistics.asked_token_count += own;
+    count_asked(operation, own);
   }
   operation.is_checked = true;
   // Those that are written already run once more: the last token, or all when it begins anew.
@@ -132,11 +132,46 @@ FindEnd Scheduler::find_context(Operation& operation) {
   return found.end;
 }
 
+// Tells the prompt from the tokens that go on with what was drawn: those are the token that the host
+// queued when it drew it, or a single one after an output, which the program drew itself.
+void Scheduler::count_asked(Operation& operation, std::uint32_t own) {
+  Context& context = *operation.context;
+  const std::uint32_t drawn = std::min(own, std::exchange(context.drawn_queued_count, 0));
+  const bool is_step = drawn == 0 && own == 1 && context.gave_output;
+  if (own > 0 || output_count_of(operation) > 0) {
+    context.gave_output = output_count_of(operation) > 0;
+  }
+  const std::uint32_t prompt = is_step ? 0 : own - drawn;
+  // What was appended in between may have been waited for.
+  if (prompt > 0) context.drawn_at_ns = 0;
+  operation.prompt_left_count = prompt;
+  InstanceStatistics& statistics = operation.instance->statistics;
+  statistics.asked_token_count += own;
+  statistics.prompt_token_count += prompt;
+  counts_.prompt_token_count += prompt;
+}
+
+// Tokens that were drawn, all of them now; or distributions, for a program that draws itself.
+void Scheduler::count_generated(Operation& operation, std::size_t count) {
+  if (count == 0) return;
+  counts_.generated_token_count += count;
+  operation.instance->statistics.generated_token_count += count;
+  if (!is<ContextDraw>(operation)) return;
+  const std::uint64_t before_ns = std::exchange(operation.context->drawn_at_ns, completed_at_ns_);
+  if (before_ns > 0) {
+    histograms_.inter_token_ns.observe((completed_at_ns_ - before_ns) / count, count);
+  }
+}
+
 void Scheduler::count_found(Operation& operation, const FindResult& found) {
   if (found.token_count == 0) return;
   counts_.found_token_count += found.token_count;
   InstanceStatistics& statistics = operation.instance->statistics;
   statistics.found_token_count += found.token_count;
+  const std::uint32_t of_prompt = std::min(found.token_count, operation.prompt_left_count);
+  operation.prompt_left_count -= of_prompt;
+  counts_.found_prompt_token_count += of_prompt;
+  statistics.found_prompt_token_count += of_prompt;
   if (operation.has_waited) statistics.waited_token_count += found.token_count;
   operation.context->miss = 0;
 }

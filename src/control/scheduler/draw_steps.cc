@@ -175,6 +175,7 @@ void Scheduler::take_distribution(Operation& operation, const DistributionRecord
                                   Result<inference::Distribution> distribution) {
   if (operation.read == nullptr) {
     if (!is<ContextDraw>(operation)) {
+      if (is<GetNextDist>(operation) && distribution.ok()) count_generated(operation, 1);
       table_.finish(operation, answer_of(std::move(distribution), record.kind));
     } else if (distribution.ok()) {
       complete_draw(operation, std::move(distribution).take());
@@ -237,6 +238,11 @@ DrawEnd end_of(DrawMasks::End end) {
 
 }  // namespace
 
+void Scheduler::queue_drawn(Context& context, std::uint32_t token) {
+  append_tokens(context, resources_, std::span(&token, 1));
+  ++context.drawn_queued_count;
+}
+
 // One token, without masks and drafts. It is queued also for one who dropped the future.
 void Scheduler::complete_draw(Operation& operation, inference::Distribution drawn) {
   Context& context = *operation.context;
@@ -244,7 +250,8 @@ void Scheduler::complete_draw(Operation& operation, inference::Distribution draw
   add_draw(draws, drawn, false);
   if (is_greedy(*draw_of(operation).rule)) draws.random_count = 0;
   const bool queues_token = body_of<ContextDraw>(operation).queues_token;
-  if (queues_token) append_tokens(context, resources_, std::span(&draws.all.front().token, 1));
+  if (queues_token) queue_drawn(context, draws.all.front().token);
+  count_generated(operation, 1);
   draws.counters = counters_of(context, resources_.cache.page_size());
   draws.is_full = queues_token && is_overfull(context, resources_);
   table_.finish(operation, AnswerBody(std::move(draws)));
@@ -309,9 +316,8 @@ void Scheduler::complete_draws(Operation& operation, std::uint32_t draft_count) 
   }
   DrawOutcome outcome = std::move(drawn).take();
   const bool queues_last = outcome.has_last && body_of<ContextDraw>(operation).queues_token;
-  if (queues_last) {
-    append_tokens(context, resources_, std::span(&outcome.draws.all.back().token, 1));
-  }
+  if (queues_last) queue_drawn(context, outcome.draws.all.back().token);
+  count_generated(operation, outcome.draws.all.size());
   if (is_greedy(*draw_of(operation).rule)) outcome.draws.random_count = 0;
   advance_matchers(operation, outcome);
   outcome.draws.counters = counters_of(context, resources_.cache.page_size());
@@ -380,6 +386,7 @@ void Scheduler::finish_reads(Operation& operation) {
       Result<AnswerBody> one = answer_of(std::move(*each), inference::DistributionKind::TopK);
       all.all.push_back(std::get<NextDistribution>(std::move(one).take()));
     }
+    count_generated(operation, all.all.size());
     table_.finish(operation, AnswerBody(std::move(all)));
   } else if (is<GetLogprobsOf>(operation)) {
     Values values;
@@ -397,6 +404,7 @@ void Scheduler::finish_reads(Operation& operation) {
       if (each->value().tokens.empty()) continue;  // No place: see `end`.
       add_draw(draws, each->value(), masks != nullptr && masks->filled().places.front().is_forced);
     }
+    count_generated(operation, draws.all.size());
     table_.finish(operation, AnswerBody(std::move(draws)));
   }
 }

@@ -54,6 +54,10 @@ Scheduler::Attempt Scheduler::forward(Operation& operation) {
       return fail(operation, std::move(metered).take_error());
     }
     operation.instance->statistics.asked_token_count += operation.total_count;
+    if (operation.total_count > 1) {  // One is a step, as of count_asked().
+      operation.instance->statistics.prompt_token_count += operation.total_count;
+      counts_.prompt_token_count += operation.total_count;
+    }
     operation.is_started = true;
   }
   report(table_.walk, WalkStop::Pages);

@@ -215,6 +215,7 @@ bool Scheduler::submit_batch() {
   }
   QUIRE_CHECK(batch_.rows.size() <= resources_.device.row_count_max, "a batch beyond its limit");
   ++counts_.batch_count;
+  if (!batch_.rows.empty()) histograms_.batch_rows.observe(batch_.rows.size());
   counts_.row_count += batch_.rows.size();
   counts_.pass_count += batch_.passes.size();
   QUIRE_CHECK(batch_.rows.size() == building_.row_count(), "a row that nobody was charged for");
@@ -232,11 +233,13 @@ void Scheduler::complete(Completion completion) {
               "an outcome for each distribution");
   vain_search_ = kNobody;
   counts_.device_ns += completion.device_ns;
+  histograms_.step_ns.observe(completion.device_ns);
   if (completion.loads.empty() && completion.saves.empty() && flight_.row_count() > 0) {
     flight_.step.device_ns = completion.device_ns;
     steps_.note(flight_.step);
   }
-  resources_.cache.set_time(table_.clock.now_ns());
+  completed_at_ns_ = table_.clock.now_ns();
+  resources_.cache.set_time(completed_at_ns_);
   resources_.complete_batch(completion.id);
   complete_transfers(completion);
   spare_ = std::move(completion.batch);

@@ -96,6 +96,9 @@ struct SchedulerCounts {
   std::uint64_t row_count = 0;
   std::uint64_t pass_count = 0;
   std::uint64_t found_token_count = 0;
+  std::uint64_t prompt_token_count = 0;  // As of InstanceStatistics.
+  std::uint64_t found_prompt_token_count = 0;
+  std::uint64_t generated_token_count = 0;
   std::uint64_t device_ns = 0;
   std::uint64_t build_ns = 0;
   std::uint64_t suspension_count = 0;
@@ -139,6 +142,7 @@ class Scheduler {
   ModelResources& resources() { return resources_; }
   const ModelResources& resources() const { return resources_; }
   const SchedulerCounts& counts() const { return counts_; }
+  const ControlHistograms& histograms() const { return histograms_; }
   std::uint64_t store_refused_count() const { return disk_.refused_count(); }
   const MissLog& misses() const { return misses_; }
   ModelIndex model() const { return options_.model; }
@@ -313,7 +317,10 @@ class Scheduler {
   Result<void> start_context(Operation& operation);
   FindEnd find_context(Operation& operation);
   void note_miss(Operation& operation);
+  void queue_drawn(Context& context, std::uint32_t token);
+  void count_asked(Operation& operation, std::uint32_t own);
   void count_found(Operation& operation, const FindResult& found);
+  void count_generated(Operation& operation, std::size_t count);
   // Of an operation on a context, in one batch.
   struct Chunk {
     std::uint32_t requery_count = 0;  // Rows that run once more without writing,
@@ -481,6 +488,7 @@ class Scheduler {
   std::vector<Candidate> taken_;       // Of ready_, while it is worked through.
   Flight flight_;                      // Submitted and not complete,
   bool is_in_flight_ = false;          // if there is one.
+  std::uint64_t completed_at_ns_ = 0;  // When the batch finished whose outcomes are looked at.
   // When a batch last finished, or a turn that built none finished something without the device.
   std::uint64_t went_on_at_ns_ = 0;
 
@@ -504,6 +512,7 @@ class Scheduler {
   Ref<Operation> first_now_;         // The one that found none in the last batch.
   Ref<Operation> served_first_;      // The one that went first in this batch.
   SchedulerCounts counts_;
+  ControlHistograms histograms_;
 };
 
 }  // namespace quire::control
