@@ -17,7 +17,8 @@ class Descriptor {
   }
   ~Descriptor() { reset(); }
 
-  int get() const { return number_; }  // Negative: of no file.
+  int get() const { return number_; }                   // Negative: of no file.
+  int release() { return std::exchange(number_, -1); }  // The caller closes it.
   void reset() {
     if (number_ >= 0) close(std::exchange(number_, -1));
   }

@@ -22,6 +22,8 @@ struct TenantOptions {
   bool operator==(const TenantOptions&) const = default;
 };
 
+enum class LogFormat : std::uint8_t { Text, Json };
+
 struct ServeOptions {
   EngineOptions engine;
   InstanceOptions instance;                       // What each instance may have, at most.
@@ -41,6 +43,7 @@ struct ServeOptions {
   double grace_seconds = 10.0;  // That an instance outlives its client, and the server its end.
   double keep_seconds = 600.0;  // That last words wait for who attaches.
   OutputStyle output = OutputStyle::Text;
+  LogFormat log_format = LogFormat::Text;  // Of what the server reports on standard error.
 };
 
 }  // namespace quire::cli

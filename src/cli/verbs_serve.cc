@@ -96,6 +96,13 @@ Result<std::uint64_t> compile_memory(const std::string& text) {
                "--compile-memory-max " + text + ": the compiler alone needs 64MiB");
 }
 
+Result<LogFormat> parse_log_format(const std::string& text) {
+  if (text == "text") return LogFormat::Text;
+  if (text == "json") return LogFormat::Json;
+  return Error(ErrorCode::InvalidArgument,
+               "--log-format " + in_quotes(text) + ": text or json was expected");
+}
+
 }  // namespace
 
 Verb add_serve(CLI::App& app) {
@@ -105,6 +112,7 @@ Verb add_serve(CLI::App& app) {
     InstanceFlags instance;
     std::vector<std::string> tenants;
     std::string compile_memory = "1GiB";
+    std::string log_format = "text";
   };
   auto state = std::make_shared<State>();
   ServeOptions& options = state->options;
@@ -196,6 +204,13 @@ Verb add_serve(CLI::App& app) {
                  "quicker (0.03 s for 0.2 s) and has the worse security record: for programs of "
                  "people you do not trust")
       ->envname("QUIRE_CRANELIFT_ONLY");
+  verb->add_option(
+          "--log-format", state->log_format,
+          "How the server reports what happens, on standard error: text for people, or json, "
+          "one object a line, with a line for each request (docs/operate.md)")
+      ->envname("QUIRE_LOG_FORMAT")
+      ->type_name("FORMAT")
+      ->capture_default_str();
   state->instance.add_all(*verb, 3600.0,
                           "a quarter of the pool, or what holds 2,048 tokens where that is more");
   state->engine.add_models(*verb);
@@ -204,7 +219,8 @@ Verb add_serve(CLI::App& app) {
   add_json(*verb, options.output);
   verb->footer(
       R"(The first line has the address, and is printed when clients may come; a line follows for each endpoint. The
-server reports on standard error what happens.
+server reports on standard error what happens. GET /metrics, /health/live and /health/ready are for who watches it
+(docs/operate.md).
 Ctrl-C or SIGTERM ends the server: no new programs, --grace for those that run, the rest is stopped; a
 second one stops them at once. docs/protocol.md is what clients speak, clients/python speaks it.
 
@@ -237,6 +253,7 @@ Examples:
                                " can be named");
             }
             state->options.compile_memory_bytes_max = TRY(compile_memory(state->compile_memory));
+            state->options.log_format = TRY(parse_log_format(state->log_format));
             return Request(state->options);
           }};
 }

@@ -69,7 +69,7 @@ World::World(const WorldOptions& options)
                 .link = link_,
                 .clock = clock_,
                 .random = random_,
-                .tell = [](const std::string&) {}},
+                .tell = [](const server::LogEvent&) {}},
                sockets_, service_),
       peers_(town_, link_, seeds_.next()) {
   link_.wake_io = [] {};

@@ -181,8 +181,26 @@ bool ClientDesk::heard(lifecycle::InstanceId id, const service::Said& said) {
     if (!may_tell(instance)) return false;
     std::visit([&](const auto& each) { tell(instance, each); }, said);
   }
-  if (std::holds_alternative<service::Ended>(said)) forget(instance);
+  if (const auto* ended = std::get_if<service::Ended>(&said)) {
+    tell_operator(instance, ended->end);
+    forget(instance);
+  }
   return true;
+}
+
+// The client of the instance has the whole message.
+void ClientDesk::tell_operator(const Instance& instance, const service::End& end) const {
+  const bool is_well = end.kind == service::EndKind::Finished && end.exit_code == 0;
+  if (is_well || !parts_.tells_requests) return;
+  parts_.tell({"instance_failed",
+               Severity::Warning,
+               "",
+               {{"instance", instance.number()},
+                {"program", "sha256:" + hex(instance.program)},
+                {"end", end_kind_name(end.kind)},
+                {"exit_code", std::int64_t{end.exit_code}},
+                {"limit", end.limit},
+                {"duration_ms", static_cast<double>(end.duration_ns / 1000) / 1000.0}}});
 }
 
 void ClientDesk::tell(Instance& instance, const service::Message& said) {

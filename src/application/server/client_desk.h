@@ -26,6 +26,7 @@
 #include "application/server/outlet.h"
 #include "application/server/program_names.h"
 #include "application/server/server_limits.h"
+#include "application/server/server_snapshot.h"
 #include "service/listener.h"
 
 namespace quire::server {
@@ -49,6 +50,10 @@ class ClientDesk final : public service::Listener {
   void refuse_launches();
   void stop_all(const char* reason);  // From here on output without a client is discarded.
   void discard_all();
+
+  // What a status and the metrics are made of; with the usage of tenants and of so many instances, if
+  // `instance_count` is given.
+  ServerSnapshot snapshot(std::optional<std::size_t> instance_count) const;
 
   // For tests: what is held for connections and instances.
   struct Counts {
@@ -103,6 +108,7 @@ class ClientDesk final : public service::Listener {
   void tell(Instance& instance, const service::DroppedFile& said);
   void tell(Instance&, const service::ResponsePart&) {}  // No request launched the instance.
   void tell(Instance& instance, const service::Ended& said);
+  void tell_operator(const Instance& instance, const service::End& end) const;
   void forget(Instance& instance);
   bool may_tell(Instance& instance);
   bool offer_again();

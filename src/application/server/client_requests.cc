@@ -311,33 +311,31 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::List
 // reaches it.
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Status& request) {
   if (request.detail && !outlet_.has_room(client.peer)) return unread(sockets_);
-  const control::ControlStatistics control = parts_.control.statistics();
-  wire::StatusReply status;
-  status.version = QUIRE_VERSION;
+  std::optional<std::size_t> instance_count;
+  if (request.detail) instance_count = wire::kToldInstanceCountMax;
+  return status_of(snapshot(instance_count));
+}
+
+ServerSnapshot ClientDesk::snapshot(std::optional<std::size_t> instance_count) const {
+  ServerSnapshot snapshot;
   for (const control::ModelDescription& each : parts_.control.models()) {
-    status.models.push_back(each.name);
+    snapshot.models.push_back(each.name);
   }
-  status.uptime_ms = (parts_.clock.now_ns() - begun_ns_) / 1'000'000;
-  status.connection_count = parts_.link.connection_count.load();
-  status.instance_count = parts_.manager.live_count();
-  status.instance_count_max = parts_.manager.admission_limits().instance_count_max;
-  status.waiting_count = parts_.manager.waiting_count();
-  status.unattached_count = static_cast<std::uint64_t>(
+  snapshot.uptime_ns = parts_.clock.now_ns() - begun_ns_;
+  snapshot.connection_count = parts_.link.connection_count.load();
+  snapshot.instance_count = parts_.manager.live_count();
+  snapshot.instance_count_max = parts_.manager.admission_limits().instance_count_max;
+  snapshot.waiting_count = parts_.manager.waiting_count();
+  snapshot.unattached_count = static_cast<std::uint64_t>(
       std::count_if(instances_.begin(), instances_.end(),
                     [](const auto& each) { return each.second->client == nullptr; }));
-  status.program_count = parts_.manager.program_count();
-  status.launched_count = launched_count_ + requests_.launched;
-  status.refused_count = refused_count_ + requests_.refused;
-  status.page_count = control.page_count;
-  status.page_count_free = control.page_count_free;
-  status.computed_token_count = control.row_count;
-  status.found_token_count = control.found_token_count;
-  status.batch_count = control.batch_count;
-  if (request.detail) {
-    status.detail =
-        detail_of(parts_.manager.usage(wire::kToldInstanceCountMax), control, requests_);
-  }
-  return status;
+  snapshot.program_count = parts_.manager.program_count();
+  snapshot.launched_count = launched_count_ + requests_.launched;
+  snapshot.refused_count = refused_count_ + requests_.refused;
+  snapshot.requests = requests_;
+  snapshot.control = parts_.control.statistics();
+  if (instance_count) snapshot.usage = parts_.manager.usage(*instance_count);
+  return snapshot;
 }
 
 }  // namespace quire::server

@@ -65,21 +65,68 @@ struct EndpointDesk::Caller {
 // A request's instance, until its end was heard.
 struct EndpointDesk::Exchange {
   lifecycle::InstanceId id{};
-  std::string label;         // "POST /x req_1", for the operator.
-  Caller* caller = nullptr;  // Null: the response is over, or the client is gone.
-  bool has_begun = false;    // The response.
-  bool is_left = false;      // The client left before the response was whole.
+  std::string method, path, request_id;  // For the operator. The path is without its query.
+  control::TenantId tenant{};
+  const EndpointRule* rule = nullptr;
+  std::uint64_t begun_ns = 0;
+  std::uint32_t status = 0;         // Of the response, once it has begun.
+  std::uint64_t first_byte_ns = 0;  // After begun_ns, of the response's body. 0: there was none.
+  std::uint64_t response_ns = 0;    // The same of its end.
+  RequestOutcome outcome{};         // Since the response is over.
+  Caller* caller = nullptr;         // Null: the response is over, or the client is gone.
+  bool has_begun = false;           // The response.
+  bool is_left = false;             // The client left before the response was whole.
   bool is_discarded = false;
   std::uint32_t told_line_count = 0;
+
+  // "POST /x req_1".
+  std::string label() const { return method + " " + printable(path) + " " + request_id; }
+  LogFields place() const {
+    return {{"request_id", request_id},
+            {"method", method},
+            {"path", path},
+            {"instance", static_cast<std::uint64_t>(id)}};
+  }
 };
 
+namespace {
+
+double milliseconds_of(std::uint64_t ns) {
+  return static_cast<double>(ns / 1000) / 1000.0;
+}
+
+}  // namespace
+
+LogFields EndpointDesk::request_fields(const Exchange& exchange, const service::End& end,
+                                       const control::InstanceStatistics& used) {
+  LogFields fields = exchange.place();
+  fields.insert(fields.end(),
+                {{"status", std::uint64_t{exchange.status}},
+                 {"outcome", kRequestOutcomeNames[static_cast<std::size_t>(exchange.outcome)]},
+                 {"end", end_kind_name(end.kind)},
+                 {"exit_code", std::int64_t{end.exit_code}},
+                 {"duration_ms", milliseconds_of(exchange.response_ns)},
+                 {"first_byte_ms", milliseconds_of(exchange.first_byte_ns)},
+                 {"first_token_ms", milliseconds_of(end.first_token_ns)},
+                 {"cpu_ms", milliseconds_of(end.cpu_ns)},
+                 {"prompt_tokens", used.prompt_token_count},
+                 {"cached_tokens", used.found_prompt_token_count},
+                 {"generated_tokens", used.generated_token_count},
+                 {"tenant", std::uint64_t{static_cast<std::uint32_t>(exchange.tenant)}},
+                 {"program", exchange.rule->program}});
+  if (!end.limit.empty()) fields.emplace_back("limit", end.limit);
+  return fields;
+}
+
 EndpointDesk::EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
-                           const ServiceLimits& limits, RequestCounts& counts)
+                           const ServiceLimits& limits, RequestCounts& counts,
+                           std::function<HttpAnswer()> metrics)
     : parts_(parts),
       outlet_(outlet),
       programs_(programs),
       limits_(limits),
       counts_(counts),
+      metrics_(std::move(metrics)),
       refusing_(outlet) {}
 
 EndpointDesk::~EndpointDesk() = default;
@@ -88,12 +135,15 @@ EndpointDesk::~EndpointDesk() = default;
 
 bool EndpointDesk::takes(const Inbound& inbound) const {
   return std::holds_alternative<HttpRequest>(inbound.body) ||
+         std::holds_alternative<MetricsRequest>(inbound.body) ||
          callers_.contains(inbound.connection->id);
 }
 
 void EndpointDesk::handle(Inbound& inbound) {
   if (std::holds_alternative<Gone>(inbound.body)) {
     gone(inbound.connection);
+  } else if (std::holds_alternative<MetricsRequest>(inbound.body)) {
+    outlet_.push(caller_of(inbound.connection).peer, metrics_(), inbound.bytes);
   } else if (auto* part = std::get_if<HttpBodyPart>(&inbound.body)) {
     body_part(caller_of(inbound.connection), *part, inbound.bytes);
   } else {
@@ -137,19 +187,36 @@ Result<lifecycle::InstanceId> EndpointDesk::launch(HttpRequest& request) {
 
 void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t bytes) {
   QUIRE_CHECK(caller.exchange == nullptr, "a connection sends the next request after the response");
-  const std::string label =
-      request.method + " " + printable(request.target) + " " + request.request_id;
+  const std::uint64_t begun_ns = parts_.clock.now_ns();
+  const std::string method = request.method;
+  const std::string path = request.target.substr(0, request.target.find('?'));
   const Result<lifecycle::InstanceId> id = launch(request);
   if (!id.ok()) {
     ++counts_.refused;
-    outlet_.push(caller.peer, refusal_of(id.error(), parts_.manager.retry_after_ms()), bytes);
+    count(*request.rule, RequestOutcome::Refused);
+    HttpAnswer answer = refusal_of(id.error(), parts_.manager.retry_after_ms());
+    if (parts_.tells_requests) {
+      parts_.tell({"request_refused",
+                   Severity::Warning,
+                   "",
+                   {{"request_id", request.request_id},
+                    {"method", method},
+                    {"path", path},
+                    {"status", std::uint64_t{answer.status}},
+                    {"error", std::string(id.error().message())}}});
+    }
+    outlet_.push(caller.peer, std::move(answer), bytes);
     return;
   }
   ++counts_.launched;
   ++counts_.open;
   auto exchange = std::make_unique<Exchange>();
   exchange->id = id.value();
-  exchange->label = label;
+  exchange->method = method;
+  exchange->path = path;
+  exchange->request_id = request.request_id;
+  exchange->rule = request.rule;
+  exchange->begun_ns = begun_ns;
   exchange->caller = &caller;
   caller.exchange = exchange.get();
   exchanges_.emplace(id.value(), std::move(exchange));
@@ -174,7 +241,7 @@ void EndpointDesk::gone(const ConnectionHandle& connection) {
   if (Exchange* exchange = found->second->exchange) {
     ++counts_.abandoned;
     exchange->is_left = true;
-    part(*exchange);
+    part(*exchange, RequestOutcome::Abandoned);
     parts_.manager.request_client_gone(exchange->id);
     parts_.manager.client_ready(exchange->id);
   }
@@ -182,8 +249,16 @@ void EndpointDesk::gone(const ConnectionHandle& connection) {
   outlet_.push_control({connection, Forget{}, 0, std::nullopt});
 }
 
-void EndpointDesk::part(Exchange& exchange) {
+void EndpointDesk::count(const EndpointRule& rule, RequestOutcome outcome) {
+  ++figures_.counts[&rule][static_cast<std::size_t>(outcome)];
+}
+
+void EndpointDesk::part(Exchange& exchange, RequestOutcome outcome) {
   if (exchange.caller == nullptr) return;
+  count(*exchange.rule, outcome);
+  exchange.outcome = outcome;
+  exchange.response_ns = parts_.clock.now_ns() - exchange.begun_ns;
+  figures_.request_ns.observe(exchange.response_ns);
   const ConnectionId id = exchange.caller->peer.connection->id;
   reading_.erase(id);
   refusing_.forget(id);
@@ -242,14 +317,20 @@ void EndpointDesk::hear(Exchange& exchange, const service::ResponsePart& said) {
   switch (said.kind) {
     case service::ResponsePartKind::Head:
       exchange.has_begun = true;
+      exchange.status = said.status;
       outlet_.push(peer, HttpResponseHead{said.status, std::string(said.bytes)});
       break;
     case service::ResponsePartKind::Bytes:
+      if (exchange.first_byte_ns == 0) {  // At least 1, because 0 says that there was none.
+        exchange.first_byte_ns =
+            std::max<std::uint64_t>(parts_.clock.now_ns() - exchange.begun_ns, 1);
+        figures_.first_byte_ns.observe(exchange.first_byte_ns);
+      }
       outlet_.push(peer, HttpResponsePart{std::string(said.bytes)});
       break;
     case service::ResponsePartKind::End:
       outlet_.push(peer, HttpResponseEnd{true});
-      part(exchange);
+      part(exchange, outcome_of_status(exchange.status));
       break;
   }
 }
@@ -257,28 +338,41 @@ void EndpointDesk::hear(Exchange& exchange, const service::ResponsePart& said) {
 void EndpointDesk::hear(Exchange& exchange, const service::LogLine& said) {
   if (exchange.told_line_count > kToldLineCountMax) return;
   if (exchange.told_line_count++ == kToldLineCountMax) {
-    parts_.tell(exchange.label + ": the program logs more, which is not shown");
+    parts_.tell({"program_log", Severity::Warning,
+                 exchange.label() + ": the program logs more, which is not shown",
+                 exchange.place()});
     return;
   }
-  parts_.tell(exchange.label + ": " + std::string(said.text.substr(0, kToldLineBytesMax)));
+  const std::string text(said.text.substr(0, kToldLineBytesMax));
+  LogFields fields = exchange.place();
+  fields.emplace_back("text", text);
+  parts_.tell({"program_log", Severity::Info, exchange.label() + ": " + text, std::move(fields)});
 }
 
 void EndpointDesk::hear(Exchange& exchange, const service::Ended& said) {
   const service::End& end = said.end;
   const bool is_well = end.kind == service::EndKind::Finished && end.exit_code == 0;
   const bool is_stopped_for_client = exchange.is_left && end.kind == service::EndKind::Killed;
-  if (!is_well && !is_stopped_for_client) {
-    parts_.tell(exchange.label + ": " + end_kind_name(end.kind) + ", exit code " +
-                std::to_string(end.exit_code) +
-                (end.message.empty() ? "" : ": " + printable_lines(end.message)));
-  }
-  if (exchange.caller == nullptr) return;
-  if (exchange.has_begun) {
+  if (exchange.caller != nullptr && exchange.has_begun) {
     outlet_.push(exchange.caller->peer, HttpResponseEnd{false});
-  } else {
-    outlet_.push(exchange.caller->peer, answer_for(end));
+    part(exchange, RequestOutcome::Broken);
+  } else if (exchange.caller != nullptr) {
+    HttpAnswer answer = answer_for(end);
+    exchange.status = answer.status;
+    outlet_.push(exchange.caller->peer, std::move(answer));
+    part(exchange, RequestOutcome::ServerError);
   }
-  part(exchange);
+  std::string text;
+  if (!is_well && !is_stopped_for_client) {
+    text = exchange.label() + ": " + end_kind_name(end.kind) + ", exit code " +
+           std::to_string(end.exit_code) +
+           (end.message.empty() ? "" : ": " + printable_lines(end.message));
+  }
+  if (!text.empty() || parts_.tells_requests) {
+    const auto& used = parts_.manager.figures_at_end(exchange.id).statistics;
+    const Severity severity = text.empty() ? Severity::Info : Severity::Warning;
+    parts_.tell({"request", severity, std::move(text), request_fields(exchange, end, used)});
+  }
 }
 
 // ---- The end.
@@ -294,7 +388,7 @@ void EndpointDesk::stop_all(const char* reason) {
 // Clients had their time to take what is left.
 void EndpointDesk::discard_all() {
   for (const auto& [id, exchange] : exchanges_) {
-    part(*exchange);
+    part(*exchange, RequestOutcome::Abandoned);
     exchange->is_discarded = true;
     parts_.manager.client_ready(id);
   }

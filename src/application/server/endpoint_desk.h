@@ -11,11 +11,13 @@
 //   R2  Only an instance with a connection is refused or asks for a part of the body.
 //   R3  The open requests that are counted are the instances with a connection.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
 
+#include "application/server/endpoint_figures.h"
 #include "application/server/gateway_parts.h"
 #include "application/server/outlet.h"
 #include "application/server/program_names.h"
@@ -28,10 +30,12 @@ class EndpointDesk final : public service::Listener {
  public:
   // All of it outlives the desk.
   EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
-               const ServiceLimits& limits, RequestCounts& counts);
+               const ServiceLimits& limits, RequestCounts& counts,
+               std::function<HttpAnswer()> metrics);
   ~EndpointDesk() override;
 
-  // Whether it is for this desk: a request to an endpoint, or word of a connection that sent one.
+  // Whether it is for this desk: a request to an endpoint or for metrics, or word of a connection that
+  // sent one.
   bool takes(const Inbound& inbound) const;
   void handle(Inbound& inbound);
   // What is due without a request. True if anything was done.
@@ -42,6 +46,8 @@ class EndpointDesk final : public service::Listener {
   void refuse_launches() { takes_launches_ = false; }
   void stop_all(const char* reason);
   void discard_all();
+
+  const EndpointFigures& figures() const { return figures_; }
 
   struct Counts {
     std::size_t connections = 0, instances = 0;
@@ -60,8 +66,11 @@ class EndpointDesk final : public service::Listener {
   void body_part(Caller& caller, HttpBodyPart& part, std::uint64_t bytes);
   void gone(const ConnectionHandle& connection);
   // The response is over: the connection may bring the next request.
-  void part(Exchange& exchange);
+  void part(Exchange& exchange, RequestOutcome outcome);
 
+  void count(const EndpointRule& rule, RequestOutcome outcome);
+  static LogFields request_fields(const Exchange& exchange, const service::End& end,
+                                  const control::InstanceStatistics& used);
   bool may_push(Exchange& exchange);
   bool offer_again();
   bool ask_for_parts();
@@ -79,6 +88,8 @@ class EndpointDesk final : public service::Listener {
   ProgramNames& programs_;
   const ServiceLimits limits_;
   RequestCounts& counts_;
+  const std::function<HttpAnswer()> metrics_;
+  EndpointFigures figures_;
   std::unordered_map<ConnectionId, std::unique_ptr<Caller>> callers_;
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Exchange>> exchanges_;
   std::set<ConnectionId>

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 // What the server answers itself.
-constexpr std::string_view kOwnPaths[] = {"/", "/health"};
+constexpr std::string_view kOwnPaths[] = {"/", "/health", "/health/live", "/health/ready",
+                                          "/metrics"};
 constexpr std::size_t kPathBytesMax = 1024;
 
 template <std::size_t N>

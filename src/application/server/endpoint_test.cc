@@ -1,6 +1,8 @@
 // Requests to endpoints, over real sockets on loopback.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "application/server/server_test_support.h"
 #include "base/resident_bytes_test_support.h"
 
@@ -530,6 +532,57 @@ TEST_F(Endpoints, RoundsOfRequestsAndResetsLeaveNothing) {
     client.reset();
   }
   wait_until_idle();
+}
+
+std::string field(const LogEvent& event, std::string_view name) {
+  for (const auto& [key, value] : event.fields) {
+    if (key != name) continue;
+    if (const auto* text = std::get_if<std::string>(&value)) return *text;
+    if (const auto* count = std::get_if<std::uint64_t>(&value)) return std::to_string(*count);
+    return "a number";
+  }
+  return "none";
+}
+
+TEST_F(Endpoints, TheOperatorLearnsHowEachRequestEndedAndTheMetricsCountIt) {
+  serve();
+  ask(post("/echo?key=secret", "hello", kClose + "X-Request-Id: one\r\n"));
+  for (const char* each : {"/trap", "/short", "/silent"}) ask(get(each, kClose));
+  {
+    RawClient leaves(server->port());
+    leaves.write(get("/hang"));
+    ASSERT_TRUE(leaves.read_until("half"));
+  }
+  wait_until_idle();
+  std::map<std::string, std::string> ends;
+  for (const LogEvent& each : server->events()) {
+    for (const auto& [name, value] : each.fields) {
+      const auto* text = std::get_if<std::string>(&value);
+      EXPECT_TRUE(text == nullptr || text->find("secret") == std::string::npos) << name;
+    }
+    if (std::string_view(each.name) != "request") continue;
+    ends[field(each, "path")] =
+        std::string(each.severity == Severity::Info ? "info " : "warning ") +
+        field(each, "status") + " " + field(each, "outcome") + " " + field(each, "end");
+    if (field(each, "path") == "/echo") {
+      EXPECT_EQ(field(each, "request_id"), "one");
+    }
+  }
+  EXPECT_EQ(ends["/echo"], "info 200 ok finished");
+  EXPECT_EQ(ends["/trap"], "warning 500 server_error trapped");
+  EXPECT_EQ(ends["/short"], "info 200 broken finished");
+  EXPECT_EQ(ends["/silent"], "warning 500 server_error finished");
+  EXPECT_EQ(ends["/hang"], "info 200 abandoned killed");
+  const std::string page = ask(get("/metrics", kClose));
+  EXPECT_NE(page.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), page.npos);
+  for (const char* each : {"POST /echo\",outcome=\"ok", "GET /trap\",outcome=\"server_error",
+                           "GET /short\",outcome=\"broken", "GET /hang\",outcome=\"abandoned"}) {
+    const std::string line =
+        "\nquire_http_requests_total{endpoint=\"" + std::string(each) + "\"} 1\n";
+    EXPECT_NE(page.find(line), page.npos) << line << page;
+  }
+  EXPECT_NE(page.find("\nquire_http_request_duration_seconds_count 5\n"), page.npos) << page;
+  EXPECT_NE(page.find("\nquire_request_success_total{finished_reason=\"trapped\"} 1\n"), page.npos);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "application/server/metrics.h"
+#include "application/server/metrics_text.h"
+
 namespace quire::server {
 namespace {
 
@@ -17,7 +20,14 @@ Gateway::Gateway(const GatewayParts& parts, const SocketLimits& sockets,
       outlet_(parts.link, sockets),
       programs_(parts.manager, limits.program_name_count_max),
       clients_(parts, outlet_, programs_, sockets, limits, requests_),
-      endpoints_(parts, outlet_, programs_, limits, requests_) {}
+      endpoints_(parts, outlet_, programs_, limits, requests_, [this] { return metrics(); }) {}
+
+HttpAnswer Gateway::metrics() const {
+  return {.status = 200,
+          .body = metrics_page(clients_.snapshot(0), endpoints_.figures(),
+                               parts_.manager.run_figures(), parts_.control.histograms()),
+          .content_type = kMetricsContentType};
+}
 
 Result<void> Gateway::name_program(const std::string& name, lifecycle::ProgramId program,
                                    const Digest& digest) {
@@ -47,6 +57,7 @@ bool Gateway::take_requests() {
     any = true;
     if (++count % kTakeCountPerLook == 0 && parts_.clock.now_ns() - start_ns > kTakeNsMax) break;
   }
+  parts_.link.is_full.store(parts_.manager.is_full(), std::memory_order_relaxed);
   any |= clients_.turn();
   any |= endpoints_.turn();
   hand_out();  // Replies leave before any guest runs.
@@ -72,18 +83,29 @@ bool Gateway::turn_shutdown() {
     clients_.refuse_launches();
     endpoints_.refuse_launches();
     stage_deadline_ns_ = now_ns + nanoseconds_of(limits_.grace);
-    outlet_.push_control({nullptr, StopAccepting{}, 0, std::nullopt});
+    outlet_.push_control({nullptr, Drain{}, 0, std::nullopt});
     outlet_.push_control(
         {nullptr, Broadcast{wire::ShutdownEvent{static_cast<std::uint64_t>(limits_.grace.count())}},
          0, std::nullopt});
-    parts_.tell(count == 0 ? "shutting down"
-                           : "shutting down: waiting for " + instances + ", at most " +
-                                 std::to_string(limits_.grace.count()) +
-                                 " ms; a second signal stops them at once");
+    std::string text = "shutting down";
+    if (count > 0) {
+      text += ": waiting for " + instances + ", at most " + std::to_string(limits_.grace.count()) +
+              " ms; a second signal stops them at once";
+    }
+    parts_.tell({"shutdown",
+                 Severity::Info,
+                 std::move(text),
+                 {{"instances", std::uint64_t{count}},
+                  {"grace_ms", static_cast<std::uint64_t>(limits_.grace.count())}}});
   }
   if (stage_ == Stage::Draining) {
     if (count > 0 && requests < 2 && now_ns < stage_deadline_ns_) return false;
-    if (count > 0) parts_.tell("stopping " + instances);
+    if (count > 0) {
+      parts_.tell({"stopping",
+                   Severity::Warning,
+                   "stopping " + instances,
+                   {{"instances", std::uint64_t{count}}}});
+    }
     stage_ = Stage::Stopping;
     stage_deadline_ns_ = now_ns + kLastOutputNs;
     clients_.stop_all("the server is shutting down");
@@ -96,7 +118,10 @@ bool Gateway::turn_shutdown() {
     return true;
   }
   if (now_ns < stage_deadline_ns_) return false;
-  parts_.tell("the last words of " + instances + " were not taken by their clients");
+  parts_.tell({"output_lost",
+               Severity::Warning,
+               "the last words of " + instances + " were not taken by their clients",
+               {{"instances", std::uint64_t{count}}}});
   clients_.discard_all();
   endpoints_.discard_all();
   stage_deadline_ns_ = UINT64_MAX;

@@ -53,6 +53,7 @@ class Gateway final : public lifecycle::FrontDoor {
 
  private:
   bool turn_shutdown();
+  HttpAnswer metrics() const;
 
   const GatewayParts parts_;
   const ServiceLimits limits_;

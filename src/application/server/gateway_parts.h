@@ -2,12 +2,11 @@
 // What the gateway and its desks stand on.
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <string>
 
 #include "application/lifecycle/engine_loop.h"
 #include "application/lifecycle/instance_manager.h"
 #include "application/server/link.h"
+#include "application/server/log_event.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "control/api/control_port.h"
@@ -22,8 +21,8 @@ struct GatewayParts {
   Link& link;
   const Clock& clock;
   RandomSource& random;
-  // Lines for the operator.
-  std::function<void(const std::string&)> tell;
+  TellOperator tell;
+  bool tells_requests = false;  // Also what has no text for people: the end of each request.
 };
 
 // HTTP requests to endpoints, since the server began. The EndpointDesk counts, and a status reports.

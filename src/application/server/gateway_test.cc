@@ -26,7 +26,7 @@ class GatewayProgram {
                   .link = link_,
                   .clock = clock_,
                   .random = served_.engine.random,
-                  .tell = [](const std::string&) {}},
+                  .tell = [](const LogEvent&) {}},
                  sockets_, service_) {
     link_.wake_io = [] {};
     served_.engine.loop.set_door(&gateway_);

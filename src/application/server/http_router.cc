@@ -12,6 +12,10 @@
 namespace quire::server {
 namespace {
 
+constexpr const char* kIsLoading = "the server is loading its model";
+constexpr const char* kIsShuttingDown = "the server is shutting down";
+constexpr std::uint64_t kRetryMs = 1'000;
+
 // A host without its port, in lower case; "[::1]:80" is "::1". Empty for what is no host.
 std::string host_of(std::string_view text) {
   std::string host;
@@ -59,6 +63,35 @@ bool is_loopback_host(std::string_view host) {
 
 HttpAnswer json_answer(std::uint32_t status, const nlohmann::ordered_json& json) {
   return {status, dump_json(json) + "\n"};
+}
+
+// {"status":"ok"}, or the status with its reason.
+HttpAnswer health_answer(Readiness readiness) {
+  switch (readiness) {
+    case Readiness::Ready:
+      return json_answer(200, {{"status", "ok"}});
+    case Readiness::Loading:
+      return json_answer(503, {{"status", "loading"}, {"reason", kIsLoading}});
+    case Readiness::Full:
+      return json_answer(503, {{"status", "full"},
+                               {"reason",
+                                "all places for programs are taken (--instances), and all "
+                                "places to wait for one (--launch-queue)"}});
+    case Readiness::ShuttingDown:
+      return json_answer(503, {{"status", "shutting-down"}, {"reason", kIsShuttingDown}});
+  }
+  return {};
+}
+
+// Why the server takes no work now.
+std::optional<HttpAnswer> refusal_when(Readiness readiness) {
+  if (readiness == Readiness::Loading) {
+    return HttpRouter::refusal(503, ErrorCode::Unavailable, kIsLoading, kRetryMs);
+  }
+  if (readiness == Readiness::ShuttingDown) {
+    return HttpRouter::refusal(503, ErrorCode::Unavailable, kIsShuttingDown, kRetryMs);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -145,14 +178,12 @@ HttpHeaders HttpRouter::origin_headers(const HttpHead& head) const {
           {"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"}};
 }
 
-Route HttpRouter::decide_upgrade(const HttpHead& head, bool is_shutting_down) const {
+Route HttpRouter::decide_upgrade(const HttpHead& head, Readiness readiness) const {
   if (head.target != "/") {
     return refusal(404, ErrorCode::NotFound,
                    "no WebSocket at " + in_quotes(head.target) + ": it is at /");
   }
-  if (is_shutting_down) {
-    return refusal(503, ErrorCode::Unavailable, "the server is shutting down");
-  }
+  if (std::optional<HttpAnswer> refused = refusal_when(readiness)) return *std::move(refused);
   const auto& wanted = head.subprotocols;
   if (std::find(wanted.begin(), wanted.end(), wire::kSubprotocol) == wanted.end()) {
     return refusal(400, ErrorCode::NotSupported,
@@ -177,21 +208,27 @@ HttpAnswer wrong_method(const HttpHead& head, std::string_view path, const std::
 }
 
 bool is_own_path(std::string_view path) {
-  return path == "/" || path == "/health";
+  return path == "/" || path == "/health" || path == "/health/live" || path == "/health/ready" ||
+         path == "/metrics";
 }
 
 }  // namespace
 
-HttpAnswer HttpRouter::answer_own(const HttpHead& head, bool is_shutting_down) const {
+Route HttpRouter::answer_own(const HttpHead& head, Readiness readiness) const {
   if (head.method != "GET" && head.method != "HEAD") {
     HttpAnswer answer = refusal(405, ErrorCode::NotSupported,
                                 head.target + " takes GET, not " + in_quotes(head.method));
     answer.headers.emplace_back("Allow", "GET, HEAD");
     return answer;
   }
+  if (head.target == "/metrics") {
+    if (readiness == Readiness::Loading) return *refusal_when(readiness);
+    return ToMetrics{};
+  }
+  if (head.target == "/health/live") return json_answer(200, {{"status", "ok"}});
+  if (head.target == "/health/ready") return health_answer(readiness);
   if (head.target == "/health") {
-    return json_answer(is_shutting_down ? 503 : 200,
-                       {{"status", is_shutting_down ? "shutting-down" : "ok"}});
+    return health_answer(readiness == Readiness::Full ? Readiness::Ready : readiness);
   }
   nlohmann::ordered_json about = {{"server", "quire"},
                                   {"version", QUIRE_VERSION},
@@ -215,21 +252,21 @@ HttpAnswer HttpRouter::preflight(const HttpHead& head, std::string_view path) co
   return answer;
 }
 
-Route HttpRouter::decide_path(const HttpHead& head, bool is_shutting_down) const {
+Route HttpRouter::decide_path(const HttpHead& head, Readiness readiness) const {
   const std::string_view path = std::string_view(head.target).substr(0, head.target.find('?'));
   const std::string allowed = endpoints_.methods_at(path);
   const bool is_preflight = head.method == "OPTIONS" && !head.asked_method.empty() &&
                             head.origins.size() == 1 && is_allowed_origin(head.origins.front());
   if (is_preflight && (is_own_path(path) || !allowed.empty())) return preflight(head, path);
-  if (is_own_path(head.target)) return answer_own(head, is_shutting_down);
+  if (is_own_path(head.target)) return answer_own(head, readiness);
   if (const EndpointRule* rule = endpoints_.find(head.method, path)) {
-    if (is_shutting_down) {
-      return refusal(503, ErrorCode::Unavailable, "the server is shutting down", 1'000);
-    }
+    if (std::optional<HttpAnswer> refused = refusal_when(readiness)) return *std::move(refused);
     return ToEndpoint{rule};
   }
   if (!allowed.empty()) return wrong_method(head, path, allowed);
-  std::string known = "/ and /health, and a WebSocket at /";
+  // Endpoints come with the model.
+  if (readiness == Readiness::Loading) return *refusal_when(readiness);
+  std::string known = "/, /health, /health/live, /health/ready and /metrics, and a WebSocket at /";
   std::size_t told_count = 0;
   for (const EndpointRule& each : endpoints_.rules()) {
     if (++told_count > kToldEndpointCountMax) {
@@ -242,14 +279,14 @@ Route HttpRouter::decide_path(const HttpHead& head, bool is_shutting_down) const
                  "nothing is at " + in_quotes(head.target) + "; there are " + known);
 }
 
-Route HttpRouter::decide(const HttpHead& head, bool is_shutting_down) const {
+Route HttpRouter::decide(const HttpHead& head, Readiness readiness) const {
   if (std::optional<HttpAnswer> refused = check_source(head)) return *std::move(refused);
-  if (head.is_upgrade) return decide_upgrade(head, is_shutting_down);
+  if (head.is_upgrade) return decide_upgrade(head, readiness);
   if (!head.expectation.empty() && head.expectation != "100-continue") {
     return refusal(417, ErrorCode::NotSupported,
                    "Expect " + in_quotes(head.expectation) + ": 100-continue is all there is");
   }
-  return decide_path(head, is_shutting_down);
+  return decide_path(head, readiness);
 }
 
 }  // namespace quire::server

@@ -50,15 +50,21 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpAnswer {
   std::uint32_t status = 0;
-  std::string body;  // JSON.
+  std::string body;
   HttpHeaders headers = {};
+  const char* content_type = "application/json";
 };
 struct Upgrade {};  // With the subprotocol wire::kSubprotocol.
 struct ToEndpoint {
   const EndpointRule* rule = nullptr;  // Of the router's table.
 };
 
-using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint>;
+struct ToMetrics {};  // The engine knows the figures.
+
+using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint, ToMetrics>;
+
+// What a server can do at a moment.
+enum class Readiness : std::uint8_t { Ready, Loading, Full, ShuttingDown };
 
 class HttpRouter {
  public:
@@ -68,7 +74,9 @@ class HttpRouter {
         endpoints_(std::move(endpoints)),
         allowed_origins_(std::move(allowed_origins)) {}
 
-  Route decide(const HttpHead& head, bool is_shutting_down) const;
+  // A server that loads its model or shuts down refuses all but questions about itself. A full one
+  // takes requests, because a place may be free when the request gets to the engine.
+  Route decide(const HttpHead& head, Readiness readiness) const;
   // What the response to a page of an allowed origin has besides; empty for all others.
   HttpHeaders origin_headers(const HttpHead& head) const;
   static HttpAnswer refusal(std::uint32_t status, ErrorCode code, const std::string& message,
@@ -78,10 +86,10 @@ class HttpRouter {
   bool is_own_host(std::string_view host) const;
   bool is_allowed_origin(std::string_view origin) const;
   std::optional<HttpAnswer> check_source(const HttpHead& head) const;
-  Route decide_upgrade(const HttpHead& head, bool is_shutting_down) const;
-  HttpAnswer answer_own(const HttpHead& head, bool is_shutting_down) const;
+  Route decide_upgrade(const HttpHead& head, Readiness readiness) const;
+  Route answer_own(const HttpHead& head, Readiness readiness) const;
   HttpAnswer preflight(const HttpHead& head, std::string_view path) const;
-  Route decide_path(const HttpHead& head, bool is_shutting_down) const;
+  Route decide_path(const HttpHead& head, Readiness readiness) const;
 
   const Endpoint listens_;
   const EndpointTable endpoints_;

@@ -17,8 +17,8 @@ HttpHead upgrade(std::string host = "localhost:7847") {
 const HttpRouter kRouter({"127.0.0.1", 7847});
 
 // 101: a WebSocket.
-std::uint32_t status_of(const HttpHead& request, bool is_shutting_down = false) {
-  const auto decision = kRouter.decide(request, is_shutting_down);
+std::uint32_t status_of(const HttpHead& request, Readiness readiness = Readiness::Ready) {
+  const auto decision = kRouter.decide(request, readiness);
   const auto* answer = std::get_if<HttpAnswer>(&decision);
   return answer == nullptr ? 101 : answer->status;
 }
@@ -68,21 +68,44 @@ TEST(HttpRouter, AWebSocketNeedsTheRightPlaceAndVersion) {
   EXPECT_EQ(status_of(request), 400u);
   request.subprotocols.push_back("quire.1");
   EXPECT_EQ(status_of(request), 101u);
-  EXPECT_EQ(status_of(request, true), 503u);
+  EXPECT_EQ(status_of(request, Readiness::ShuttingDown), 503u);
 }
 
 TEST(HttpRouter, AnswersWhoLooksAround) {
   EXPECT_EQ(status_of(head("localhost", "/health")), 200u);
-  EXPECT_EQ(status_of(head("localhost", "/health"), true), 503u);
+  EXPECT_EQ(status_of(head("localhost", "/health"), Readiness::ShuttingDown), 503u);
   EXPECT_EQ(status_of(head("localhost", "/nothing")), 404u);
   HttpHead post = head();
   post.method = "POST";
   EXPECT_EQ(status_of(post), 405u);
-  const auto decision = kRouter.decide(head("localhost:99"), false);
+  const auto decision = kRouter.decide(head("localhost:99"), Readiness::Ready);
   const auto& answer = std::get<HttpAnswer>(decision);
   EXPECT_NE(answer.body.find(R"("websocket":"ws://localhost:99/")"), std::string::npos)
       << answer.body;
   EXPECT_NE(answer.body.find(R"("subprotocol":"quire.1")"), std::string::npos) << answer.body;
+}
+
+TEST(HttpRouter, HealthTellsWhetherItLivesAndWhetherItIsReadyAndWhyNot) {
+  const auto body_of = [](const char* target, Readiness readiness) {
+    return std::get<HttpAnswer>(kRouter.decide(head("localhost", target), readiness)).body;
+  };
+  for (const Readiness each :
+       {Readiness::Ready, Readiness::Loading, Readiness::Full, Readiness::ShuttingDown}) {
+    EXPECT_EQ(status_of(head("localhost", "/health/live"), each), 200u);
+    EXPECT_EQ(status_of(head("localhost", "/health/ready"), each),
+              each == Readiness::Ready ? 200u : 503u);
+  }
+  EXPECT_EQ(body_of("/health/ready", Readiness::Ready), "{\"status\":\"ok\"}\n");
+  EXPECT_NE(body_of("/health/ready", Readiness::Loading).find("loading its model"),
+            std::string::npos);
+  EXPECT_NE(body_of("/health/ready", Readiness::Full).find("--instances"), std::string::npos);
+  EXPECT_NE(body_of("/health/ready", Readiness::ShuttingDown).find("shutting down"),
+            std::string::npos);
+  // A full server may have a place by the time a request gets to it.
+  EXPECT_EQ(status_of(head("localhost", "/health"), Readiness::Full), 200u);
+  EXPECT_EQ(status_of(upgrade(), Readiness::Full), 101u);
+  EXPECT_EQ(status_of(upgrade(), Readiness::Loading), 503u);
+  EXPECT_EQ(status_of(head("localhost", "/v1/models"), Readiness::Loading), 503u);
 }
 
 TEST(HttpRouter, WhatOthersCanReachIsRefusedWithTheReason) {

@@ -72,7 +72,9 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   void have_read(ErrorCodeOf error, std::size_t bytes);
   void take_head();
   void route(HttpHead head);
+  bool begin_at_engine();
   void begin_endpoint(const EndpointRule& rule);
+  void begin_metrics();
   bool has_slot_or_pause();
   void send(std::variant<HttpRequest, HttpBodyPart> body, std::uint64_t bytes);
   void give_part();
@@ -220,7 +222,7 @@ void HttpSession::route(HttpHead head) {
   // What follows a body that is not read, or an upgrade that is refused, could be taken for a request
   // that another client wrote.
   may_keep_ = head_.keeps_alive && !head_.has_body && !head_.is_upgrade && !is_refused_;
-  if (is_refused_) {
+  if (is_refused_ && head_.target != "/health/live") {
     answer(HttpRouter::refusal(503, ErrorCode::Unavailable,
                                "connection_count_max: the server has " +
                                    std::to_string(host_.limits.connection_count_max) +
@@ -228,11 +230,13 @@ void HttpSession::route(HttpHead head) {
                                kFullRetryMs));
     return;
   }
-  const Route decision = host_.router->decide(head_, host_.is_shutting_down);
+  const Route decision = host_.router->decide(head_, host_.readiness());
   if (const auto* refusal = std::get_if<HttpAnswer>(&decision)) {
     answer(*refusal);
   } else if (const auto* endpoint = std::get_if<ToEndpoint>(&decision)) {
     begin_endpoint(*endpoint->rule);
+  } else if (std::holds_alternative<ToMetrics>(decision)) {
+    begin_metrics();
   } else if (reader_.has_bytes()) {
     answer(HttpRouter::refusal(400, ErrorCode::InvalidArgument,
                                "bytes came before the WebSocket was open"));
@@ -247,16 +251,28 @@ void HttpSession::route(HttpHead head) {
 
 // ---- A request to an endpoint.
 
-void HttpSession::begin_endpoint(const EndpointRule& rule) {
+// The engine answers. False if it has too much to look at, and the request was refused.
+bool HttpSession::begin_at_engine() {
   if (!host_.has_slot()) {
     answer(HttpRouter::refusal(503, ErrorCode::Unavailable,
                                "pending_request_count_total_max: the server has too many requests "
                                "that it has not looked at",
                                kFullRetryMs));
-    return;
+    return false;
   }
   phase_ = Phase::Endpoint;
   read_timer_.cancel();
+  return true;
+}
+
+void HttpSession::begin_metrics() {
+  if (!begin_at_engine()) return;
+  is_known_to_engine_ = true;
+  host_.send({connection_, MetricsRequest{}, 0});
+}
+
+void HttpSession::begin_endpoint(const EndpointRule& rule) {
+  if (!begin_at_engine()) return;
   may_keep_ = head_.keeps_alive;
   HttpRequest request;
   request.rule = &rule;
@@ -339,7 +355,7 @@ bool HttpSession::keeps() const {
 void HttpSession::answer(const HttpAnswer& answer, bool is_last) {
   std::string lines;
   for (const auto& [name, value] : answer.headers) lines += name + ": " + value + "\n";
-  if (answer.status != 204) lines += "Content-Type: application/json\n";
+  if (answer.status != 204) lines += std::string("Content-Type: ") + answer.content_type + "\n";
   lines += "Cache-Control: no-store\ncontent-length: " + std::to_string(answer.body.size()) + "\n";
   phase_ = Phase::Answered;
   read_timer_.cancel();

@@ -66,11 +66,13 @@ struct HttpBodyPart {
   bool is_last = false;
 };
 
+struct MetricsRequest {};  // For the page of metrics; the answer is an HttpAnswer.
+
 struct Gone {};  // The last word of a connection; the engine answers with Forget.
 
 struct Inbound {
   ConnectionHandle connection;
-  std::variant<wire::Request, ProgramBytes, HttpRequest, HttpBodyPart, Gone> body;
+  std::variant<wire::Request, ProgramBytes, HttpRequest, HttpBodyPart, MetricsRequest, Gone> body;
   std::uint64_t bytes = 0;  // That count as pending.
 };
 
@@ -90,16 +92,16 @@ struct HttpResponseEnd {
 using HttpFrame =
     std::variant<HttpAsk, HttpAnswer, HttpResponseHead, HttpResponsePart, HttpResponseEnd>;
 
-struct Parked {};         // The reply comes later, and has no slot of the connection's then.
-struct Forget {};         // The connection is no longer known here.
-struct StopAccepting {};  // No new connections; `connection` is null.
-struct Broadcast {        // To all; `connection` is null.
+struct Parked {};   // The reply comes later, and has no slot of the connection's then.
+struct Forget {};   // The connection is no longer known here.
+struct Drain {};    // No new work; `connection` is null.
+struct Broadcast {  // To all; `connection` is null.
   wire::ServerFrame frame;
 };
 
 struct Outbound {
   ConnectionHandle connection;
-  std::variant<wire::ServerFrame, HttpFrame, Parked, Forget, StopAccepting, Broadcast> body;
+  std::variant<wire::ServerFrame, HttpFrame, Parked, Forget, Drain, Broadcast> body;
   std::uint64_t charge = 0;  // Of a frame.
   // Of the request that this answers; none: it answers none, or one that was parked.
   std::optional<std::uint64_t> request_bytes;
@@ -125,9 +127,11 @@ class Link {
   // Lets the io thread look at `frames`. Called by the engine thread; set before both run.
   std::function<void()> wake_io;
   std::atomic<std::uint64_t> connection_count{0};  // Told by the io thread.
+  std::atomic<bool> is_loading{false};             // There is no engine yet: all work is refused.
+  std::atomic<bool> is_full{false};  // No launch would come in. Told by the engine thread.
 
  private:
-  static constexpr std::size_t kControlCountMax = 8;  // StopAccepting and Broadcasts.
+  static constexpr std::size_t kControlCountMax = 8;  // Drain and Broadcasts.
   static std::size_t connections(const SocketLimits& limits) { return limits.connection_count_max; }
 };
 

@@ -14,18 +14,27 @@ Server::Server(const ServerParts& parts, const ServerOptions& options)
                 .link = link_,
                 .clock = parts.clock,
                 .random = parts.random,
-                .tell = parts.tell},
+                .tell = parts.tell,
+                .tells_requests = parts.tells_requests},
                options.sockets, options.service) {}
 
-Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts,
-                                             const ServerOptions& options) {
+Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts, const ServerOptions& options,
+                                             std::unique_ptr<EarlyServer> early) {
   TRY(check_loopback(options.listen));
   std::unique_ptr<Server> server(new Server(parts, options));
   SocketLimits sockets = options.sockets;
   sockets.program_bytes_max = parts.manager.program_bytes_max();
+  server->link_.is_loading = early != nullptr;  // Until set_ready().
+  Descriptor listener;
+  Endpoint listen = options.listen;
+  if (early != nullptr) {
+    listener = TRY(early->listener());
+    listen = early->endpoint();
+    early.reset();  // It answers what it has read; the socket goes on listening.
+  }
   server->sockets_ =
-      TRY(SocketServer::open(options.listen, {options.endpoints, options.allowed_origins}, sockets,
-                             server->link_, parts.tell));
+      TRY(SocketServer::open(listen, {options.endpoints, options.allowed_origins}, sockets,
+                             server->link_, parts.tell, std::move(listener)));
   parts.loop.set_door(&server->gateway_);
   return server;
 }

@@ -5,13 +5,14 @@
 // Owns     the io thread and all of the connections.
 // Thread   built and destroyed on the engine thread, while the loop does not run.
 // Errors   PermissionDenied for an address that others can reach; Io for one that cannot be had.
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "application/server/early_server.h"
 #include "application/server/gateway.h"
 #include "application/server/http_router.h"
+#include "application/server/log_event.h"
 #include "application/server/server_limits.h"
 #include "base/result.h"
 
@@ -33,18 +34,22 @@ struct ServerParts {
   Wakeup& engine_wakeup;
   const Clock& clock;
   RandomSource& random;
-  // Lines for the operator; called on the engine's and on the io thread.
-  std::function<void(const std::string&)> tell;
+  TellOperator tell;
+  bool tells_requests = false;  // As of GatewayParts.
 };
 
 class Server {
  public:
+  // In the place of `early`, if that has the address already; it then takes no work until set_ready().
   static Result<std::unique_ptr<Server>> open(const ServerParts& parts,
-                                              const ServerOptions& options);
+                                              const ServerOptions& options,
+                                              std::unique_ptr<EarlyServer> early = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  // The programs have names, and the engine's loop is about to run.
+  void set_ready() { link_.is_loading = false; }
   const Endpoint& endpoint() const;  // With the port that was given for port 0.
   Gateway& gateway() { return gateway_; }
 

@@ -212,10 +212,13 @@ class ServedEngine {
             .engine_wakeup = engine.wakeup,
             .clock = clock,
             .random = engine.random,
-            .tell = [this](const std::string& line) {
-              std::lock_guard lock(told_mutex);
-              told.push_back(line);
-            }};
+            .tell =
+                [this](const LogEvent& event) {
+                  std::lock_guard lock(told_mutex);
+                  if (!event.text.empty()) told.push_back(event.text);
+                  events.push_back(event);
+                },
+            .tells_requests = true};
   }
   void name_programs(Gateway& gateway) {
     for (const std::string& name : names) {
@@ -232,6 +235,7 @@ class ServedEngine {
   lifecycle::TestEngine engine;
   std::mutex told_mutex;
   std::vector<std::string> told;
+  std::vector<LogEvent> events;
 };
 
 // A server with the engine's loop on a thread of its own.
@@ -272,6 +276,11 @@ class RunningServer {
   std::vector<std::string> told() {
     std::lock_guard lock(served_.told_mutex);
     return served_.told;
+  }
+
+  std::vector<LogEvent> events() {
+    std::lock_guard lock(served_.told_mutex);
+    return served_.events;
   }
 
   // What the server says of itself, through a client of its own.

@@ -62,6 +62,12 @@ class SessionHost {
   // Ids of requests whose clients give none. Known to nobody before, so that no two are one.
   virtual std::string new_request_id() = 0;
 
+  Readiness readiness() const {
+    if (link.is_loading.load()) return Readiness::Loading;
+    if (is_shutting_down) return Readiness::ShuttingDown;
+    return link.is_full.load() ? Readiness::Full : Readiness::Ready;
+  }
+
   std::optional<HttpRouter> router;  // Since the server listens.
   bool is_shutting_down = false;
   UploadBudget upload_budget;

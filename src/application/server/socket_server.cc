@@ -1,5 +1,7 @@
 #include "application/server/socket_server.h"
 
+#include <fcntl.h>
+
 #include <utility>  // Before Asio.
 
 #include <array>
@@ -8,7 +10,9 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <deque>
 #include <thread>
 #include <unordered_map>
@@ -34,8 +38,7 @@ constexpr std::size_t kRequestIdBytes = 12;  // Random ones.
 
 class SocketServer::Implementation final : public SessionHost {
  public:
-  Implementation(const SocketLimits& limits_given, Link& to,
-                 std::function<void(const std::string&)> tell)
+  Implementation(const SocketLimits& limits_given, Link& to, TellOperator tell)
       : SessionHost(limits_given, to),
         tell_(std::move(tell)),
         work_(io_.get_executor()),
@@ -43,7 +46,8 @@ class SocketServer::Implementation final : public SessionHost {
         accept_timer_(io_),
         close_timer_(io_) {}
 
-  Result<void> listen(const Endpoint& wanted, HttpRoutes routes);
+  Result<void> listen(const Endpoint& wanted, HttpRoutes routes, Descriptor listener);
+  Result<Descriptor> listener();
   void start();
   void stop();
   const Endpoint& endpoint() const { return endpoint_; }
@@ -66,7 +70,7 @@ class SocketServer::Implementation final : public SessionHost {
     link.connection_count.store(count);
   }
 
-  const std::function<void(const std::string&)> tell_;
+  const TellOperator tell_;
   Endpoint endpoint_;
   asio::io_context io_{1};  // Before all that works on it: it may hold the last of a session.
   asio::executor_work_guard<asio::io_context::executor_type> work_;
@@ -85,7 +89,8 @@ class SocketServer::Implementation final : public SessionHost {
   std::thread thread_;
 };
 
-Result<void> SocketServer::Implementation::listen(const Endpoint& wanted, HttpRoutes routes) {
+Result<void> SocketServer::Implementation::listen(const Endpoint& wanted, HttpRoutes routes,
+                                                  Descriptor listener) {
   const std::string where = wire::server_url(wanted).substr(5);
   const auto failed = [&](const ErrorCodeOf& error) {
     const char* hint = error == asio::error::address_in_use ? "; choose another port" : "";
@@ -97,16 +102,27 @@ Result<void> SocketServer::Implementation::listen(const Endpoint& wanted, HttpRo
   const auto address = asio::ip::make_address(is_name ? "127.0.0.1" : wanted.host, error);
   if (error) return failed(error);
   const tcp::endpoint at(address, wanted.port);
-  acceptor_.open(at.protocol(), error);
-  if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-  if (!error) acceptor_.bind(at, error);
-  if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  if (listener.get() >= 0) {
+    acceptor_.assign(at.protocol(), listener.get(), error);
+    if (!error) listener.release();
+  } else {
+    acceptor_.open(at.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(at, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+  }
   if (!error) {
     endpoint_ = {wanted.host, acceptor_.local_endpoint(error).port()};
   }
   if (error) return failed(error);
   router.emplace(endpoint_, std::move(routes.endpoints), std::move(routes.allowed_origins));
   return {};
+}
+
+Result<Descriptor> SocketServer::Implementation::listener() {
+  const int number = fcntl(acceptor_.native_handle(), F_DUPFD_CLOEXEC, 0);
+  if (number < 0) return Error(ErrorCode::Io, std::string("fcntl: ") + std::strerror(errno));
+  return Descriptor(number);
 }
 
 void SocketServer::Implementation::start() {
@@ -125,8 +141,9 @@ void SocketServer::Implementation::stop() {
 
 void SocketServer::Implementation::close_all() {
   take_frames();
-  stop_accepting();
+  is_shutting_down = true;
   is_closing_ = true;
+  stop_accepting();
   work_.reset();
   std::vector<SessionHandle> sessions;
   for (const auto& [id, session] : sessions_) sessions.push_back(session);
@@ -140,8 +157,8 @@ void SocketServer::Implementation::close_all() {
   });
 }
 
+// What asks for the server's health still gets an answer until the end; the router refuses the rest.
 void SocketServer::Implementation::stop_accepting() {
-  is_shutting_down = true;
   ErrorCodeOf ignored;
   acceptor_.close(ignored);
   accept_timer_.cancel();
@@ -149,7 +166,7 @@ void SocketServer::Implementation::stop_accepting() {
 
 void SocketServer::Implementation::accept() {
   acceptor_.async_accept([this](ErrorCodeOf error, Socket socket) {
-    if (is_shutting_down) return;
+    if (is_closing_) return;
     if (!error) {
       accepted(std::move(socket));
       accept();
@@ -157,11 +174,14 @@ void SocketServer::Implementation::accept() {
     }
     // Too many files, most likely; those who wait are taken in when some were closed.
     if (!std::exchange(has_told_accept_error_, true)) {
-      tell_("connections cannot be accepted: " + error.message());
+      tell_({"accept_failed",
+             Severity::Error,
+             "connections cannot be accepted: " + error.message(),
+             {{"error", error.message()}}});
     }
     accept_timer_.expires_after(kAcceptPause);
     accept_timer_.async_wait([this](ErrorCodeOf cancelled) {
-      if (!cancelled && !is_shutting_down) accept();
+      if (!cancelled && !is_closing_) accept();
     });
   });
 }
@@ -232,8 +252,8 @@ void SocketServer::Implementation::take(Outbound& outbound) {
     }
     return;
   }
-  if (std::holds_alternative<StopAccepting>(outbound.body)) {
-    stop_accepting();
+  if (std::holds_alternative<Drain>(outbound.body)) {
+    is_shutting_down = true;
     return;
   }
   if (std::holds_alternative<Forget>(outbound.body)) {
@@ -253,11 +273,12 @@ void SocketServer::Implementation::take(Outbound& outbound) {
   if (http != nullptr && session != nullptr) session->write(std::move(*http), outbound.charge);
 }
 
-Result<std::unique_ptr<SocketServer>> SocketServer::open(
-    const Endpoint& endpoint, HttpRoutes routes, const SocketLimits& limits, Link& link,
-    std::function<void(const std::string&)> tell) {
+Result<std::unique_ptr<SocketServer>> SocketServer::open(const Endpoint& endpoint,
+                                                         HttpRoutes routes,
+                                                         const SocketLimits& limits, Link& link,
+                                                         TellOperator tell, Descriptor listener) {
   auto implementation = std::make_unique<Implementation>(limits, link, std::move(tell));
-  TRY(implementation->listen(endpoint, std::move(routes)));
+  TRY(implementation->listen(endpoint, std::move(routes), std::move(listener)));
   implementation->start();
   return std::unique_ptr<SocketServer>(new SocketServer(std::move(implementation)));
 }
@@ -267,6 +288,10 @@ SocketServer::SocketServer(std::unique_ptr<Implementation> implementation)
 
 SocketServer::~SocketServer() {
   implementation_->stop();
+}
+
+Result<Descriptor> SocketServer::listener() const {
+  return implementation_->listener();
 }
 
 const Endpoint& SocketServer::endpoint() const {

@@ -7,37 +7,40 @@
 // Errors   of open(): Io when the address cannot be had. What a client does wrong ends its
 //          connection at most.
 // Bound    SocketLimits; link.h says why no push is refused.
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "application/server/http_router.h"
 #include "application/server/link.h"
+#include "application/server/log_event.h"
 #include "application/server/server_limits.h"
+#include "base/descriptor.h"
 #include "base/result.h"
 
 namespace quire::server {
 
 // What the server answers besides its own pages.
 struct HttpRoutes {
-  EndpointTable endpoints;
-  std::vector<std::string> allowed_origins;
+  EndpointTable endpoints = {};
+  std::vector<std::string> allowed_origins = {};
 };
 
 class SocketServer {
  public:
-  // Listens and accepts from here on. `tell` gets lines for the operator, on the io thread; `link`
-  // outlives the server.
+  // Listens and accepts from here on. `tell` is called on the io thread; `link`
+  // outlives the server. `listener`: a socket that listens at the endpoint already.
   static Result<std::unique_ptr<SocketServer>> open(const Endpoint& endpoint, HttpRoutes routes,
                                                     const SocketLimits& limits, Link& link,
-                                                    std::function<void(const std::string&)> tell);
+                                                    TellOperator tell, Descriptor listener = {});
   // Closes what is open, waiting for clients for a second at most.
   ~SocketServer();
   SocketServer(const SocketServer&) = delete;
   SocketServer& operator=(const SocketServer&) = delete;
 
   const Endpoint& endpoint() const;  // With the port that was given for port 0.
+  // The listening socket once more, for a server that takes its place.
+  Result<Descriptor> listener() const;
 
  private:
   class Implementation;

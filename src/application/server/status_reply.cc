@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "base/clock.h"
 #include "wire/frames.h"
 
 namespace quire::server {
@@ -25,8 +26,7 @@ service::Figures figures_of(const std::vector<hostcalls::LimitUse>& uses) {
   return figures;
 }
 
-}  // namespace
-
+// For the operator alone: tenants and instances one by one.
 service::StatusDetail detail_of(const lifecycle::Usage& usage,
                                 const control::ControlStatistics& control,
                                 const RequestCounts& requests) {
@@ -61,6 +61,32 @@ service::StatusDetail detail_of(const lifecycle::Usage& usage,
   }
   detail.left_out_count = usage.left_out_count;
   return detail;
+}
+
+}  // namespace
+
+service::Status status_of(const ServerSnapshot& snapshot) {
+  service::Status status;
+  status.version = QUIRE_VERSION;
+  status.models = snapshot.models;
+  status.uptime_ms = snapshot.uptime_ns / kMillisecond;
+  status.connection_count = snapshot.connection_count;
+  status.instance_count = snapshot.instance_count;
+  status.instance_count_max = snapshot.instance_count_max;
+  status.waiting_count = snapshot.waiting_count;
+  status.unattached_count = snapshot.unattached_count;
+  status.program_count = snapshot.program_count;
+  status.launched_count = snapshot.launched_count;
+  status.refused_count = snapshot.refused_count;
+  status.page_count = snapshot.control.page_count;
+  status.page_count_free = snapshot.control.page_count_free;
+  status.computed_token_count = snapshot.control.row_count;
+  status.found_token_count = snapshot.control.found_token_count;
+  status.batch_count = snapshot.control.batch_count;
+  if (snapshot.usage) {
+    status.detail = detail_of(*snapshot.usage, snapshot.control, snapshot.requests);
+  }
+  return status;
 }
 
 }  // namespace quire::server

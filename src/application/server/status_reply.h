@@ -1,15 +1,12 @@
 #pragma once
 // The status of the engine in the words of src/service.
-#include "application/lifecycle/usage.h"
-#include "application/server/gateway_parts.h"
-#include "control/api/control_port.h"
+#include "application/server/server_snapshot.h"
 #include "service/figures.h"
 
 namespace quire::server {
 
-// For the operator alone: tenants and instances one by one.
-service::StatusDetail detail_of(const lifecycle::Usage& usage,
-                                const control::ControlStatistics& control,
-                                const RequestCounts& requests);
+// With tenants and instances one by one where the snapshot has its usage, which is for the operator
+// alone.
+service::Status status_of(const ServerSnapshot& snapshot);
 
 }  // namespace quire::server

@@ -147,7 +147,7 @@ Result<void> bench_launch(const cli::BenchLaunchOptions& options) {
                                 .engine_wakeup = machine->wakeup(),
                                 .clock = clock,
                                 .random = random,
-                                .tell = [](const std::string&) {}},
+                                .tell = [](const server::LogEvent&) {}},
                                serving));
   // Warm is what an operator's program is: compiled with all effort.
   Result<lifecycle::ProgramId> program =

@@ -3,19 +3,18 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "application/server/server.h"
 #include "base/random.h"
-#include "cli/terminal.h"
 #include "main/commands/endpoint_programs.h"
 #include "main/commands/instance_limits.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/open_files.h"
+#include "main/commands/operator_log.h"
 #include "main/commands/output.h"
 #include "main/commands/program_files.h"
 #include "main/commands/scratch_folder.h"
@@ -38,20 +37,20 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
 }
 
-void tell(const std::string& line) {
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
-}
+using server::Severity;
 
 // ---- The server.
 
 // As many connections as the process may have files.
-std::uint32_t connection_count(std::uint32_t wanted) {
+std::uint32_t connection_count(std::uint32_t wanted, const server::TellOperator& tell) {
   const std::uint64_t files = allow_open_files(wanted + kOtherFileCount);
   if (files >= wanted + kOtherFileCount) return wanted;
   const std::uint64_t room = files > kOtherFileCount ? files - kOtherFileCount : 1;
-  tell("this process may open " + std::to_string(files) + " files: " + std::to_string(room) +
-       " connections instead of " + std::to_string(wanted) + " (ulimit -n)");
+  tell({"connections_lowered",
+        Severity::Warning,
+        "this process may open " + std::to_string(files) + " files: " + std::to_string(room) +
+            " connections instead of " + std::to_string(wanted) + " (ulimit -n)",
+        {{"connections", room}}});
   return static_cast<std::uint32_t>(room);
 }
 
@@ -101,10 +100,11 @@ Result<void> bring_programs(const ProgramFiles& named, const ProgramFiles& broug
 }
 
 server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
+                                     const server::SocketLimits& sockets,
                                      lifecycle::InstanceLimits limits) {
   server::ServerOptions server;
   server.listen = std::move(listen);
-  server.sockets.connection_count_max = connection_count(options.connection_count_max);
+  server.sockets = sockets;
   server.service.grace = milliseconds(options.grace_seconds);
   server.service.keep = milliseconds(options.keep_seconds);
   server.service.tenant_instances = tenant_instances(options.tenants, limits);
@@ -176,7 +176,63 @@ Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
   return listen;
 }
 
-Result<int> serve(const cli::ServeOptions& options) {
+Result<std::unique_ptr<Application>> build_application(const cli::ServeOptions& options,
+                                                       const lifecycle::InstanceLimits& limits,
+                                                       Machine& machine, const Clock& clock) {
+  std::unique_ptr<Application> application = TRY(Application::build(
+      machine, clock,
+      {.instance_count_max = options.instance_count_max,
+       .waiting_launch_count_max = options.waiting_launch_count_max,
+       .memory_bytes_max = memory_bytes_max(limits, tenant_instances(options.tenants, limits)),
+       .compile = compile_limits(options),
+       .has_quick_compiler = !options.has_cranelift_only}));
+  name_tenants(options.tenants, application->manager());
+  return application;
+}
+
+void tell_store(const Machine& machine, const server::TellOperator& tell) {
+  const std::string error = store_error_text(machine);
+  if (!error.empty()) tell({"store_missing", Severity::Warning, error});
+}
+
+server::LogEvent started_event(const std::string& url, Machine& machine, std::size_t endpoint_count,
+                               std::uint64_t load_ns) {
+  return {"started",
+          Severity::Info,
+          "",
+          {{"url", http_url(url)},
+           {"version", QUIRE_VERSION},
+           {"model", machine.control().models().front().name},
+           {"pages", std::uint64_t{machine.control().statistics().page_count}},
+           {"endpoints", std::uint64_t{endpoint_count}},
+           {"load_ms", load_ns / kMillisecond}}};
+}
+
+void tell_missing(const EndpointPrograms& programs, const server::TellOperator& tell) {
+  if (programs.shipped_failure().empty()) return;
+  tell({"endpoints_missing", Severity::Warning,
+        "no endpoints of quire: " + programs.shipped_failure()});
+}
+
+Result<std::unique_ptr<server::EarlyServer>> listen_early(const wire::Endpoint& listen,
+                                                          const server::SocketLimits& sockets,
+                                                          const server::TellOperator& tell) {
+  std::unique_ptr<server::EarlyServer> early =
+      TRY(server::EarlyServer::open(listen, sockets, tell));
+  tell({"listening", Severity::Info, "", {{"url", http_url(wire::server_url(early->endpoint()))}}});
+  return early;
+}
+
+// Unless the operator said how many pages an instance may have.
+void share_pages(const cli::ServeOptions& options, Machine& machine,
+                 lifecycle::InstanceLimits& limits) {
+  if (options.instance.page_count_max != 0) return;
+  if (names_limit(options.instance.limits, "page_count_max")) return;
+  limits.control.page_count_max = shared_page_count_max(machine.control().models());
+}
+
+Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
+  const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
   // What can be wrong in the user's words and files is told before a model is loaded.
   wire::Endpoint listen = TRY(listen_address(options));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
@@ -192,28 +248,22 @@ Result<int> serve(const cli::ServeOptions& options) {
   if (endpoint_programs.build_exit_code() != 0) return endpoint_programs.build_exit_code();
   if (!endpoints.ok()) return std::move(endpoints).take_error();
   const std::vector<server::EndpointRule> rules = endpoints.value().rules();
-  if (!endpoint_programs.shipped_failure().empty()) {
-    tell("no endpoints of quire: " + endpoint_programs.shipped_failure());
-  }
+  tell_missing(endpoint_programs, tell);
 
   Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
+  server::SocketLimits sockets;
+  sockets.connection_count_max = connection_count(options.connection_count_max, tell);
   const SteadyClock clock;
+  const std::uint64_t begun_ns = clock.now_ns();
+  std::unique_ptr<server::EarlyServer> early = TRY(listen_early(listen, sockets, tell));
   SystemRandom random;
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
-  tell_store_error(*machine);
-  const std::unique_ptr<Application> application = TRY(Application::build(
-      *machine, clock,
-      {.instance_count_max = options.instance_count_max,
-       .waiting_launch_count_max = options.waiting_launch_count_max,
-       .memory_bytes_max = memory_bytes_max(limits, tenant_instances(options.tenants, limits)),
-       .compile = compile_limits(options),
-       .has_quick_compiler = !options.has_cranelift_only}));
-  name_tenants(options.tenants, application->manager());
-  if (options.instance.page_count_max == 0 &&
-      !names_limit(options.instance.limits, "page_count_max")) {
-    limits.control.page_count_max = shared_page_count_max(machine->control().models());
-  }
-  server::ServerOptions how = server_options(options, std::move(listen), std::move(limits));
+  tell_store(*machine, tell);
+  const std::unique_ptr<Application> application =
+      TRY(build_application(options, limits, *machine, clock));
+  share_pages(options, *machine, limits);
+  server::ServerOptions how =
+      server_options(options, std::move(listen), sockets, std::move(limits));
   how.endpoints = std::move(endpoints).take();
   how.allowed_origins = options.allowed_origins;
   const std::unique_ptr<server::Server> server =
@@ -223,16 +273,20 @@ Result<int> serve(const cli::ServeOptions& options) {
                                 .engine_wakeup = machine->wakeup(),
                                 .clock = clock,
                                 .random = random,
-                                .tell = tell},
-                               how));
+                                .tell = tell,
+                                .tells_requests = !log.is_for_people()},
+                               how, std::move(early)));
   const Result<void> named =
       bring_programs(files, endpoint_programs.brought(), application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());
   const SignalWatch watch =
       TRY(SignalWatch::create(interrupt, [&] { server->gateway().request_shutdown(); }));
-  print_ready(options, wire::server_url(server->endpoint()), machine->control().models(), files,
-              rules);
+  const std::string url = wire::server_url(server->endpoint());
+  server->set_ready();
+  tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
+  print_ready(options, url, machine->control().models(), files, rules);
   application->loop().run();
+  tell({"stopped", Severity::Info, ""});
   return cli::number(cli::ExitCode::Ok);
 }
 
@@ -241,8 +295,13 @@ Result<int> serve(const cli::ServeOptions& options) {
 int serve_command(const cli::ServeOptions& options) {
   mallopt(M_MMAP_THRESHOLD, kOwnPagesBytes);
   mallopt(M_TRIM_THRESHOLD, kOwnPagesBytes);
-  Result<int> code = serve(options);
-  return code.ok() ? code.value() : fail(code.error());
+  const SystemWallClock wall_clock;
+  OperatorLog log(options.log_format, wall_clock, write_log_line);
+  Result<int> code = serve(options, log);
+  if (code.ok()) return code.value();
+  if (log.is_for_people()) return fail(code.error());
+  log.tell({"failed", Severity::Error, std::string(code.error().message())});
+  return cli::number(cli::exit_code_of(code.error()));
 }
 
 }  // namespace quire

@@ -8,12 +8,17 @@
 
 namespace quire {
 
-void tell_store_error(const Machine& machine) {
+std::string store_error_text(const Machine& machine) {
   const std::optional<Error>& error = machine.store_error();
-  if (!error) return;
+  if (!error) return "";
+  return "snapshots are off: " + std::string(error->message()) +
+         "; --no-store runs without and says nothing";
+}
+
+void tell_store_error(const Machine& machine) {
+  const std::string line = store_error_text(machine);
+  if (line.empty()) return;
   const cli::Terminal terminal = cli::Terminal::standard_error();
-  const std::string line = "snapshots are off: " + std::string(error->message()) +
-                           "; --no-store runs without and says nothing";
   std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Yellow).c_str());
 }
 

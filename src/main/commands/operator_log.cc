@@ -1,0 +1,96 @@
+#include "main/commands/operator_log.h"
+
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+#include "base/json.h"
+#include "cli/terminal.h"
+
+namespace quire {
+namespace {
+
+using server::LogEvent;
+using server::Severity;
+
+const char* level_name(Severity severity) {
+  switch (severity) {
+    case Severity::Info:
+      return "info";
+    case Severity::Warning:
+      return "warning";
+    case Severity::Error:
+      return "error";
+  }
+  return "error";
+}
+
+// The event without its time.
+OrderedJson json_of(const LogEvent& event) {
+  OrderedJson json = {{"level", level_name(event.severity)}, {"event", event.name}};
+  if (!event.text.empty()) json["message"] = event.text;
+  for (const auto& [name, value] : event.fields) {
+    std::visit([&json, key = name](const auto& each) { json[key] = each; }, value);
+  }
+  return json;
+}
+
+LogEvent repeats_event(std::uint64_t count) {
+  return {
+      "repeated",
+      Severity::Info,
+      "the last line came " + std::to_string(count) + (count == 1 ? " more time" : " more times"),
+      {{"count", count}}};
+}
+
+}  // namespace
+
+std::string utc_time(std::uint64_t unix_ms) {
+  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[64];
+  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text + length, sizeof text - length, ".%03uZ",
+                static_cast<unsigned>(unix_ms % 1000));
+  return text;
+}
+
+OperatorLog::~OperatorLog() {
+  const std::lock_guard lock(mutex_);
+  tell_repeats(clock_.now_unix_ms());
+}
+
+std::string OperatorLog::line_of(const LogEvent& event, std::uint64_t now_ms) const {
+  if (is_for_people()) return event.text;
+  OrderedJson json = {{"time", utc_time(now_ms)}};
+  json.update(json_of(event));
+  return dump_json(json);
+}
+
+void OperatorLog::tell_repeats(std::uint64_t now_ms) {
+  const std::uint64_t count = std::exchange(repeat_count_, 0);
+  if (count > 0) write_(line_of(repeats_event(count), now_ms));
+}
+
+void OperatorLog::tell(const LogEvent& event) {
+  if (is_for_people() && event.text.empty()) return;
+  const std::uint64_t now_ms = clock_.now_unix_ms();
+  const std::string content = is_for_people() ? event.text : dump_json(json_of(event));
+  const std::lock_guard lock(mutex_);
+  if (content == last_ && now_ms - last_ms_ < kRepeatMs) {
+    ++repeat_count_;
+    return;
+  }
+  tell_repeats(now_ms);
+  last_ = content;
+  last_ms_ = now_ms;
+  write_(line_of(event, now_ms));
+}
+
+void write_log_line(const std::string& line) {
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
+}
+
+}  // namespace quire

@@ -1,0 +1,55 @@
+#pragma once
+// OperatorLog writes what happens to a server on standard error: lines for people, or one JSON object a
+// line with the time, the level, the name of the event and its fields.
+//
+// An event that is the same as the one before, within kRepeatMs, is counted and not written; the next
+// line, or the end, says how often.
+//
+// Thread   any; a mutex keeps lines whole.
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "application/server/log_event.h"
+#include "base/clock.h"
+#include "cli/options_serve.h"
+
+namespace quire {
+
+inline constexpr std::uint64_t kRepeatMs = 10'000;
+
+class OperatorLog {
+ public:
+  // `write` gets whole lines without their end. The clock outlives the log.
+  OperatorLog(cli::LogFormat format, const WallClock& clock,
+              std::function<void(const std::string&)> write)
+      : format_(format), clock_(clock), write_(std::move(write)) {}
+  ~OperatorLog();
+  OperatorLog(const OperatorLog&) = delete;
+  OperatorLog& operator=(const OperatorLog&) = delete;
+
+  void tell(const server::LogEvent& event);
+  bool is_for_people() const { return format_ == cli::LogFormat::Text; }
+
+ private:
+  std::string line_of(const server::LogEvent& event, std::uint64_t now_ms) const;
+  void tell_repeats(std::uint64_t now_ms);
+
+  const cli::LogFormat format_;
+  const WallClock& clock_;
+  const std::function<void(const std::string&)> write_;
+  std::mutex mutex_;
+  // What follows is guarded by it.
+  std::string last_;  // The last event, without its time.
+  std::uint64_t last_ms_ = 0;
+  std::uint64_t repeat_count_ = 0;
+};
+
+// "2026-11-25T19:20:00.123Z".
+std::string utc_time(std::uint64_t unix_ms);
+
+// Lines on standard error, grey on a terminal.
+void write_log_line(const std::string& line);
+
+}  // namespace quire
