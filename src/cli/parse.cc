@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "cli/config_layer.h"
 #include "cli/verb.h"
 #include "cli/word_check.h"
 
@@ -135,7 +136,7 @@ std::string missing_text(const CLI::App& verb, std::string message) {
 }
 
 std::string error_text(const CLI::ParseError& error, const CheckedWords& checked,
-                       const CommandWords& command) {
+                       const CommandWords& command, const ConfigLayer& layer) {
   const CLI::App& verb = *checked.verb;
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const std::vector<std::string> left_over = verb.remaining();
@@ -144,20 +145,37 @@ std::string error_text(const CLI::ParseError& error, const CheckedWords& checked
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     return missing_text(verb, error.what());
   }
-  return with_variable(with_subject(error.what()), checked);
+  return with_variable(with_place(with_subject(error.what()), layer), checked);
+}
+
+bool asks_for_help(const CheckedWords& checked) {
+  return std::any_of(checked.given.begin(), checked.given.end(),
+                     [](const CLI::Option* each) { return each->check_lname("help"); });
+}
+
+// A file that cannot be read, or that says something wrong.
+Parsed config_error(const Error& error, const CLI::App& verb) {
+  Parsed parsed = usage_error(std::string(error.message()), verb);
+  if (error.code() == ErrorCode::NotFound) parsed.exit_code = ExitCode::Missing;
+  return parsed;
 }
 
 // The options of the verb that was parsed.
-Parsed finished(const std::vector<Verb>& verbs, const CheckedWords& checked, const CLI::App& app) {
+Parsed finished(const std::vector<Verb>& verbs, const CheckedWords& checked, const CLI::App& app,
+                const ConfigLayer& layer) {
   for (const Verb& verb : verbs) {
     if (!verb.app->parsed()) continue;
     Result<Request> request = verb.finish();
     if (!request.ok()) {
       const std::string message(request.error().message());
-      return usage_error(with_variable(message, checked), *verb.app);
+      return usage_error(with_variable(with_place(message, layer), checked), *verb.app);
     }
     Parsed parsed;
     parsed.request = std::move(request).take();
+    if (auto* shown = std::get_if<ConfigOptions>(&*parsed.request)) {
+      shown->file = layer.file;
+      shown->values = shown_values(*verb.app, checked, layer);
+    }
     return parsed;
   }
   return usage_error("no verb was given", app);
@@ -179,6 +197,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
   for (auto* add : {add_tokenize, add_detokenize, add_template, add_build, add_new, add_doctor}) {
     verbs.push_back(add(app));
   }
+  add_config(app, verbs);
   add_kv(app, verbs);
   add_bench(app, verbs);
 
@@ -188,10 +207,20 @@ Parsed parse(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return {{}, app.help(), ExitCode::Usage, {}};
   if (!known.ok()) return usage_error(std::string(known.error().message()), *checked.verb);
   Parsed parsed;
+  ConfigLayer layer;
   try {
     prefer_flags(verbs, checked);
-    app.parse(std::vector<std::string>(command.words.rbegin(), command.words.rend()));
-    parsed = finished(verbs, checked, app);
+    if (takes_config(*checked.verb) && !asks_for_help(checked)) {
+      Result<ConfigLayer> read = read_config_layer(*checked.verb, checked, command);
+      if (!read.ok()) return config_error(read.error(), *checked.verb);
+      layer = std::move(read).take();
+    }
+    std::vector<std::string> words = command.words;
+    // What follows "--" are values, whatever they look like.
+    words.insert(std::find(words.begin(), words.end(), "--"), layer.words.begin(),
+                 layer.words.end());
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    parsed = finished(verbs, checked, app, layer);
   } catch (const CLI::CallForHelp&) {
     if (std::optional<RunOptions> run = asks_for_program(*checked.verb)) {
       parsed.request = std::move(*run);
@@ -203,7 +232,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
   } catch (const CLI::CallForVersion&) {
     parsed = {{}, app.version() + "\n", ExitCode::Ok, {}};
   } catch (const CLI::ParseError& error) {
-    parsed = usage_error(error_text(error, checked, command), *checked.verb);
+    parsed = usage_error(error_text(error, checked, command, layer), *checked.verb);
   }
   if (parsed.request && !command.hands_rest_to.empty())
     hand_on(*parsed.request, command.after_dashes);

@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/options_build.h"
+#include "cli/options_config.h"
 #include "cli/options_kv.h"
 #include "cli/options_launch.h"
 #include "cli/options_new.h"
@@ -21,7 +22,7 @@ namespace quire::cli {
 using Request = std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions,
                              ModelOptions, TokenizeOptions, DetokenizeOptions, TemplateOptions,
                              BuildOptions, NewOptions, DoctorOptions, KvOptions, BenchOptions,
-                             BenchPagesOptions, BenchLaunchOptions, StatusOptions>;
+                             BenchPagesOptions, BenchLaunchOptions, StatusOptions, ConfigOptions>;
 
 struct Parsed {
   std::optional<Request> request;
@@ -32,7 +33,8 @@ struct Parsed {
 };
 
 // `arguments` without the program's own name. Every flag of the engine may also be an environment
-// variable QUIRE_NAME; a flag wins.
+// variable QUIRE_NAME, and of a server a key of the configuration file, which is read here
+// (config_layer.h).
 Parsed parse(const std::vector<std::string>& arguments);
 
 }  // namespace quire::cli

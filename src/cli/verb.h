@@ -98,6 +98,7 @@ Result<BatchingChoice> parse_batching(const std::string& text);
 
 Verb add_run(CLI::App& app);
 Verb add_serve(CLI::App& app);
+Verb add_serve_flags(CLI::App* verb);  // The same flags for a verb that is there.
 Verb add_status(CLI::App& app);
 Verb add_generate(CLI::App& app);
 Verb add_chat(CLI::App& app);
@@ -109,6 +110,7 @@ Verb add_build(CLI::App& app);
 Verb add_new(CLI::App& app);
 Verb add_doctor(CLI::App& app);
 void add_model(CLI::App& app, std::vector<Verb>& verbs);
+void add_config(CLI::App& app, std::vector<Verb>& verbs);
 void add_kv(CLI::App& app, std::vector<Verb>& verbs);
 void add_bench(CLI::App& app, std::vector<Verb>& verbs);
 Verb add_bench_pages(CLI::App& bench);

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "cli/config_layer.h"
 #include "cli/verb.h"
 
 namespace quire::cli {
@@ -106,6 +107,11 @@ Result<LogFormat> parse_log_format(const std::string& text) {
 }  // namespace
 
 Verb add_serve(CLI::App& app) {
+  return add_serve_flags(
+      app.add_subcommand("serve", "Let clients run programs on the engine here"));
+}
+
+Verb add_serve_flags(CLI::App* verb) {
   struct State {
     ServeOptions options;
     EngineFlags engine;
@@ -113,10 +119,11 @@ Verb add_serve(CLI::App& app) {
     std::vector<std::string> tenants;
     std::string compile_memory = "1GiB";
     std::string log_format = "text";
+    bool has_no_endpoints = false;
+    std::string config;  // Read before the words are (config_layer.h).
   };
   auto state = std::make_shared<State>();
   ServeOptions& options = state->options;
-  CLI::App* verb = app.add_subcommand("serve", "Let clients run programs on the engine here");
   verb->add_option("PROGRAM", options.programs,
                    "Modules that clients may launch by their name, the file's without .wasm; of a "
                    "folder, all in it. Clients may upload others");
@@ -134,7 +141,7 @@ Verb add_serve(CLI::App& app) {
                    "again (docs/endpoints.md)")
       ->type_name("\"METHOD /PATH=PROGRAM [ARGUMENT...]\"")
       ->allow_extra_args(false);
-  verb->add_flag("!--no-endpoints", options.has_shipped_endpoints,
+  verb->add_flag("--no-endpoints", state->has_no_endpoints,
                  "Leave out the endpoints of quire: /v1/models, /v1/chat/completions, "
                  "/v1/completions and /v1/embeddings of OpenAI, /v1/messages and "
                  "/v1/messages/count_tokens of Anthropic, /tokenize, /detokenize and "
@@ -216,7 +223,16 @@ Verb add_serve(CLI::App& app) {
   state->engine.add_models(*verb);
   state->engine.add_rest(*verb);
   state->engine.add_store(*verb);
+  verb->add_option(
+          "--config", state->config,
+          "A file in TOML with values for these flags: a key is a flag's name, as in "
+          "kv-memory = \"2GiB\". A flag wins over its variable, that over the file. Without "
+          "this the file is $XDG_CONFIG_HOME/quire/quire.toml (~/.config), if it is there "
+          "(docs/operate.md)")
+      ->envname("QUIRE_CONFIG")
+      ->type_name("FILE");
   add_json(*verb, options.output);
+  name_variables(*verb);
   verb->footer(
       R"(The first line has the address, and is printed when clients may come; a line follows for each endpoint. The
 server reports on standard error what happens. GET /metrics, /health/live and /health/ready are for who watches it
@@ -253,6 +269,7 @@ Examples:
                                " can be named");
             }
             state->options.compile_memory_bytes_max = TRY(compile_memory(state->compile_memory));
+            state->options.has_shipped_endpoints = !state->has_no_endpoints;
             state->options.log_format = TRY(parse_log_format(state->log_format));
             return Request(state->options);
           }};

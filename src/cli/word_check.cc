@@ -144,7 +144,7 @@ class WordCheck {
   Result<void> take_value(const std::string& word) {
     const std::vector<const CLI::App*> verbs = verbs_of(verb());
     if (verbs.empty()) {
-      ++value_count_;
+      ++parsed_.value_count;
       return {};
     }
     for (const CLI::App* each : verbs) {
@@ -246,7 +246,7 @@ class WordCheck {
     const std::string spelled = name.starts_with("--") || name.size() == 2 ? name : "-" + name;
     std::string message = "there is no flag " + printable(name) + where +
                           did_you_mean(spelled, names_of_flags(verb()));
-    const bool may_be_of_program = !command_.hands_rest_to.empty() && value_count_ > 0;
+    const bool may_be_of_program = !command_.hands_rest_to.empty() && parsed_.value_count > 0;
     if (may_be_of_program && nearest(spelled, names_of_flags(verb())).empty()) {
       return wrong(printable(name) + " is not a flag" + where + ". " + dashes_hint(command_, at_));
     }
@@ -269,7 +269,6 @@ class WordCheck {
   const CommandWords& command_;
   CheckedWords& parsed_;
   std::size_t at_ = 0;
-  std::size_t value_count_ = 0;  // Of those that stand by their position.
 };
 
 void add_variables(const CLI::App& app, std::vector<std::string>& names) {

@@ -24,6 +24,7 @@ struct CommandWords {
 struct CheckedWords {
   const CLI::App* verb = nullptr;      // The deepest verb that was named; the program without one.
   std::set<const CLI::Option*> given;  // Flags of the verb that the command line gives.
+  std::size_t value_count = 0;         // Values that stand by their position.
 };
 
 // `parsed` is told what was seen before the first error, too.

@@ -13,6 +13,7 @@
 #include "main/commands/bench_pages_command.h"
 #include "main/commands/build_command.h"
 #include "main/commands/chat_command.h"
+#include "main/commands/config_command.h"
 #include "main/commands/doctor_command.h"
 #include "main/commands/eval_command.h"
 #include "main/commands/generate_command.h"
@@ -45,6 +46,7 @@ struct Commands {
   int operator()(const cli::BuildOptions& options) const { return build_command(options); }
   int operator()(const cli::NewOptions& options) const { return new_command(options); }
   int operator()(const cli::DoctorOptions& options) const { return doctor_command(options); }
+  int operator()(const cli::ConfigOptions& options) const { return config_command(options); }
   int operator()(const cli::KvOptions& options) const { return kv_command(options); }
   int operator()(const cli::BenchOptions& options) const { return bench_command(options); }
   int operator()(const cli::BenchPagesOptions& options) const {

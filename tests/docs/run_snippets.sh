@@ -13,6 +13,7 @@ if [ ! -e "$models/smollm2-135m-instruct.gguf" ]; then
   exit 77
 fi
 
+export QUIRE_CONFIG=/dev/null  # Not what the user has set.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/checkout/build"

@@ -26,6 +26,7 @@ class ServerProcess {
     ProcessOptions options;
     options.environment = environment;
     options.environment.emplace_back("QUIRE_NO_STORE", "1");
+    options.environment.emplace_back("QUIRE_CONFIG", "/dev/null");  // Not the user's.
     detail::Pipe in;
     process_ = fork();
     if (process_ == 0) detail::become(arguments, options, in, out_, err_);

@@ -17,7 +17,9 @@ QUIET_SECONDS = 2.5  # After a second with nothing to do, which it notices withi
 
 
 def environment():
-    return {key: value for key, value in os.environ.items() if not key.startswith("QUIRE_")}
+    """Ours, without the user's settings of Quire."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("QUIRE_")} | {
+        "QUIRE_CONFIG": "/dev/null"}
 
 
 class Server:
