@@ -249,10 +249,11 @@ inline Result<std::uint32_t> room_after(const Model& model, std::size_t prompt_c
                                         std::string_view member) {
   const std::uint32_t context = model.info().context_length;
   if (prompt_count < context) return static_cast<std::uint32_t>(context - prompt_count);
+  // Clients know the error by the first words.
   return wrong(member,
-               "the prompt has " + std::to_string(prompt_count) +
-                   " tokens, and the model's context holds " + std::to_string(context) +
-                   " with the answer",
+               "prompt is too long: " + std::to_string(prompt_count) + " tokens > " +
+                   std::to_string(context - 1) + " maximum; the model's context holds " +
+                   std::to_string(context) + " with the answer",
                ErrorCode::OutOfRange);
 }
 

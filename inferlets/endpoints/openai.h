@@ -146,10 +146,12 @@ inline Result<std::uint32_t> answer_room(const Model& model, std::size_t prompt_
                                          const char* member = "max_tokens") {
   if (!wanted) return room;
   if (*wanted <= room) return static_cast<std::uint32_t>(*wanted);
+  // Clients know the error by the first words.
   return wrong(member,
-               "the prompt has " + std::to_string(prompt_count) +
-                   " tokens and the answer may have " + std::to_string(*wanted) +
-                   "; the model's context holds " + std::to_string(model.info().context_length),
+               "this model's maximum context length is " +
+                   std::to_string(model.info().context_length) + " tokens, and the prompt has " +
+                   std::to_string(prompt_count) + " and the answer may have " +
+                   std::to_string(*wanted),
                ErrorCode::OutOfRange);
 }
 
