@@ -1,34 +1,19 @@
-"""The clients of OpenAI and Anthropic for Python, as their registry has them.
-
-They are looked for in ~/.cache/quire-clients/venv (python3 -m venv; pip install openai anthropic), or in the Python that
-runs this file. Where one is missing, its cases skip.
-"""
+"""The clients of OpenAI and Anthropic for Python, as their registry has them; see clients.py."""
 import json
-import pathlib
-import sys
 
+import clients
 import harness
 import tables_test
 from harness import ADD, GOOD_CALL, only
 
-VENV = pathlib.Path.home() / ".cache" / "quire-clients" / "venv"
-sys.path += [str(each) for each in VENV.glob(f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages")]
-try:
-    import openai
-    import pydantic
-except ImportError:
-    openai = None
-try:
-    import anthropic
-except ImportError:
-    anthropic = None
-needs_openai = harness.programs.unittest.skipUnless(openai, f"no client openai, neither in {VENV} nor here")
-needs_anthropic = harness.programs.unittest.skipUnless(anthropic, f"no client anthropic, neither in {VENV} nor here")
+openai = clients.find("openai")
+anthropic = clients.find("anthropic")
+pydantic = clients.find("pydantic")
 MESSAGES = [{"role": "user", "content": "Hello there"}]
 TOOLS = [{"type": "function", "function": ADD}]
 
 
-@needs_openai
+@clients.needs(openai, "openai")
 class OpenAiClientTest(harness.EndpointTest):
     @classmethod
     def setUpClass(cls):
@@ -105,7 +90,7 @@ class OpenAiClientTest(harness.EndpointTest):
             self.client.embeddings.create(model=self.name, input="x")
 
 
-@needs_anthropic
+@clients.needs(anthropic, "anthropic")
 class AnthropicClientTest(harness.EndpointTest):
     @classmethod
     def setUpClass(cls):
