@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Writes docs/reference/openapi.json: the endpoints of `quire serve` as an OpenAPI 3.1 document.
+
+    generate_openapi.py           writes it
+    generate_openapi.py --check   fails if the checked-in file differs from what would be written
+
+The texts of members come from the tables of docs/reference/openai.md and anthropic.md, and the schemas from
+openapi_schemas.py. A member that only one of them has is an error. Members that an endpoint refuses are in no schema.
+"""
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import openapi_schemas as schemas  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "reference"
+TARGET = FOLDER / "openapi.json"
+CODE = re.compile(r"`([^`]*)`")
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+STREAM = {"schema": {"type": "string"}}
+
+REFUSALS = {  # Of the server, at any path.
+    400: "The request is malformed.",
+    403: "The Host header is not this server, or the origin of the page is not allowed.",
+    405: "The path takes other methods.",
+    408: "The body came too slowly.",
+    413: "The body is too large.",
+    429: "The tenant of the caller has all instances or all memory that it may have.",
+    431: "The head is too long.",
+    503: "The server is full, or is shutting down.",
+}
+
+
+def tables(document, heading):
+    """{"honored": {member: (example, text)}, ...} of a section of a document."""
+    section = (FOLDER / document).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    found, kind = {}, None
+    for line in section.splitlines():
+        if not line.startswith("|"):
+            kind = None
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if kind is None:
+            kind = cells[0]
+            found[kind] = {}
+        elif not cells[0].startswith("-"):
+            member, example = CODE.search(cells[0]).group(1), json.loads(CODE.search(cells[1]).group(1))
+            text = LINK.sub(r"\1", cells[2]) if len(cells) > 2 else ""
+            found[kind][member] = (example, text.strip("| "))
+    return found
+
+
+def request_schema(name):
+    document, heading, required, members = schemas.REQUESTS[name]
+    rows = tables(document, heading)
+    taken = {**rows["honored"], **rows["accepted"]}
+    if set(taken) != set(members):
+        raise SystemExit(f"{name}: {sorted(set(taken) ^ set(members))} is in {document} or in openapi_schemas.py alone")
+    out = schemas.record({each: members[each] for each in required},
+                         {each: members[each] for each in taken if each not in required})
+    for member, (example, text) in taken.items():
+        asks_nothing = "Asks nothing of the output." if member in rows["accepted"] else ""
+        description = ". ".join(each for each in (text.rstrip("."), asks_nothing) if each)
+        if description:
+            out["properties"][member] = {**out["properties"][member], "description": description}
+    out["properties"] = {each: out["properties"][each] for each in taken}  # In the order of the tables.
+    return out
+
+
+def json_content(name):
+    return {"application/json": {"schema": schemas.ref(name)}}
+
+
+def refusals(error, statuses):
+    """`error`: the schema of the errors of the endpoint itself, if it has any."""
+    out = {}
+    for status, text in {**REFUSALS, **statuses}.items():
+        both = error and (status in statuses or status in (400, 413, 503))
+        schema = schemas.any_of(schemas.ref(error), schemas.ref("ServerError")) if both else schemas.ref("ServerError")
+        out[str(status)] = {"description": text, "content": {"application/json": {"schema": schema}}}
+    return dict(sorted(out.items()))
+
+
+def operation(summary, tag, answer, error=None, request=None, statuses=None, streams=False):
+    out = {"summary": summary, "tags": [tag], "operationId": re.sub(r"\W+", "_", summary.lower()).strip("_")}
+    if request:
+        out["requestBody"] = {"required": True, "content": json_content(request)}
+    responses = refusals(error, statuses or {})
+    if answer:
+        content = {**json_content(answer), **({"text/event-stream": STREAM} if streams else {})}
+        responses = {"200": {"description": "The answer.", "content": content}, **responses}
+    return {**out, "responses": responses}
+
+
+NO_MODEL = {404: "The model is not there; the message names those that are."}
+TIMEOUT = {504: "The program did not answer in time."}
+
+
+def openai_operation(summary, answer, request, streams=False):
+    return operation(summary, "OpenAI", answer, "OpenAiError", request, {**NO_MODEL, **TIMEOUT}, streams)
+
+
+def anthropic_operation(summary, answer, request, streams=False):
+    overloaded = {529: "The server is full; retry-after says when to come again."}
+    return operation(summary, "Anthropic", answer, "AnthropicError", request, {**NO_MODEL, **TIMEOUT, **overloaded}, streams)
+
+
+def model_operation(summary, answer):
+    # Its errors have the form of the client.
+    out = operation(summary, "Models", answer, None, None, NO_MODEL)
+    errors = [schemas.ref(each) for each in ("OpenAiError", "AnthropicError", "ServerError")]
+    for status, each in out["responses"].items():
+        if status in ("404", "503"):
+            each["content"]["application/json"]["schema"] = {"anyOf": errors}
+    return out
+
+
+def paths():
+    model = {"name": "model", "in": "path", "required": True, "schema": schemas.MODEL}
+    return {
+        "/v1/models": {"get": model_operation("List the models", "ModelList")},
+        "/v1/models/{model}": {"parameters": [model], "get": model_operation("Retrieve a model", "Model")},
+        "/v1/chat/completions": {"post": openai_operation("Answer a conversation", "ChatCompletion", "ChatRequest", True)},
+        "/v1/completions": {"post": openai_operation("Continue a text", "Completion", "CompletionRequest", True)},
+        "/v1/embeddings": {"post": openai_operation("Refuse to embed", None, "EmbeddingsRequest")},
+        "/v1/messages": {"post": anthropic_operation("Answer a message", "MessageAnswer", "MessagesRequest", True)},
+        "/v1/messages/count_tokens": {"post": anthropic_operation(
+            "Count the tokens of a message", "TokenCount", "CountTokensRequest")},
+        "/tokenize": {"post": openai_operation("Turn a text into tokens", "Tokens", "TokenizeRequest")},
+        "/detokenize": {"post": openai_operation("Turn tokens into a text", "Text", "DetokenizeRequest")},
+        "/apply-template": {"post": openai_operation("Write a conversation as the prompt", "Prompt", "ApplyTemplateRequest")},
+        "/health": {"get": operation("Tell whether the server takes requests", "Server", "Health")},
+        "/": {"get": operation("Describe the server", "Server", "Server")},
+    }
+
+
+def document():
+    components = {**{name: request_schema(name) for name in schemas.REQUESTS}, **schemas.FURTHER_REQUESTS,
+                  **schemas.PARTS, **schemas.RESPONSES}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Quire", "version": "1", "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+                 "summary": "The endpoints that quire serve has without a flag.",
+                 "description": "Written by tools/generate_openapi.py from docs/reference/openai.md and anthropic.md. "
+                                "A request with a member that is not in its schema is refused."},
+        "servers": [{"url": "http://127.0.0.1:7847"}],
+        "tags": [{"name": each} for each in ("OpenAI", "Anthropic", "Models", "Server")],
+        "paths": paths(),
+        "components": {"schemas": components},
+    }
+
+
+def main():
+    wanted = json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+    if sys.argv[1:] == ["--check"]:
+        if not TARGET.exists() or TARGET.read_text() != wanted:
+            raise SystemExit(f"{TARGET.relative_to(ROOT)} is not what tools/generate_openapi.py writes: run it")
+    else:
+        TARGET.write_text(wanted)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""What the members of the endpoints' requests may be, and what their responses have, as JSON schemas.
+
+tools/generate_openapi.py puts them together with the texts of docs/reference/openai.md and anthropic.md.
+"""
+
+TEXT = {"type": "string"}
+FLAG = {"type": "boolean"}
+OBJECT = {"type": "object"}
+LARGEST_WHOLE = 1 << 53  # kLargestWhole of inferlets/endpoints/members.h
+
+
+def ref(name):
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def whole(least, most):
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def number(least, most):
+    return {"type": "number", "minimum": least, "maximum": most}
+
+
+def only(*values):
+    return {"enum": list(values)}
+
+
+def array(items, least=0, most=None):
+    return {"type": "array", "items": items, **({"minItems": least} if least else {}),
+            **({"maxItems": most} if most is not None else {})}
+
+
+def record(required, optional=None, is_closed=True):
+    """An object. In a request, `optional` members may also be null."""
+    properties = {**required, **{name: nullable(each) for name, each in (optional or {}).items()}}
+    out = {"type": "object", "properties": properties, "required": list(required)}
+    if is_closed:
+        out["additionalProperties"] = False
+    return out
+
+
+def nullable(schema):
+    if isinstance(schema.get("type"), str):
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def any_of(*schemas):
+    return {"anyOf": list(schemas)}
+
+
+SOME_TEXT = {"type": "string", "minLength": 1}
+MODEL = {**SOME_TEXT, "examples": ["smollm2-135m-instruct"]}
+TOKEN = whole(0, (1 << 32) - 1)
+SEED = whole(-(1 << 63) + 1024, (1 << 63) - 1024)
+STOP = any_of(SOME_TEXT, array(SOME_TEXT, most=16))
+TOOL_NAME = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
+JSON_SCHEMA = {"type": "object", "description": "A JSON schema (docs/grammars.md says what is enforced)."}
+
+# ---- requests ----------------------------------------------------------------------------------------------------------
+
+DRAWING = {  # Of both endpoints of OpenAI.
+    "stream": FLAG,
+    "stream_options": record({}, {"include_usage": FLAG, "include_obfuscation": FLAG}),
+    "n": whole(1, 128),
+    "seed": SEED,
+    "temperature": number(0, 2),
+    "top_p": number(0, 1),
+    "stop": STOP,
+    "logit_bias": {"type": "object", "propertyNames": {"pattern": "^[0-9]{1,9}$"}, "maxProperties": 1024,
+                   "additionalProperties": number(-100, 100)},
+    "presence_penalty": number(-2, 2),
+    "frequency_penalty": number(-2, 2),
+    "top_k": whole(0, (1 << 31) - 1),
+    "min_p": number(0, 1),
+    "repetition_penalty": number(0.01, 100),
+    "ignore_eos": FLAG,
+}
+
+# Document, heading of its section, the name of the request's schema, the members that must be there, and all of them.
+REQUESTS = {
+    "ChatRequest": ("openai.md", "Chat completions", ["model", "messages"], {
+        **DRAWING,
+        "model": MODEL,
+        "messages": array(ref("ChatMessage"), 1),
+        "max_tokens": whole(1, LARGEST_WHOLE),
+        "max_completion_tokens": whole(1, LARGEST_WHOLE),
+        "logprobs": FLAG,
+        "top_logprobs": whole(0, 20),
+        "tools": array(ref("ChatTool")),
+        "tool_choice": any_of(only("none", "auto", "required"), record(
+            {"type": only("function"), "function": record({"name": TOOL_NAME})})),
+        "parallel_tool_calls": FLAG,
+        "response_format": any_of(
+            record({"type": only("text", "json_object")}),
+            record({"type": only("json_schema"), "json_schema": record(
+                {"schema": JSON_SCHEMA}, {"name": TEXT, "description": TEXT, "strict": FLAG})})),
+        "service_tier": only("auto", "default"),
+        "modalities": array(only("text")),
+        "user": TEXT,
+        "safety_identifier": TEXT,
+        "metadata": {"type": "object", "additionalProperties": TEXT},
+        "store": FLAG,
+        "prompt_cache_key": TEXT,
+        "prompt_cache_retention": TEXT,
+        "prompt_cache_options": OBJECT,
+        "prediction": OBJECT,
+    }),
+    "CompletionRequest": ("openai.md", "Completions", ["model", "prompt"], {
+        **DRAWING,
+        "model": MODEL,
+        "prompt": any_of(SOME_TEXT, array(SOME_TEXT, 1, 128), array(TOKEN, 1), array(array(TOKEN, 1), 1, 128)),
+        "max_tokens": whole(0, LARGEST_WHOLE),
+        "best_of": whole(1, 128),
+        "echo": FLAG,
+        "logprobs": whole(0, 20),
+        "user": TEXT,
+    }),
+    "MessagesRequest": ("anthropic.md", "Messages", ["model", "messages", "max_tokens"], {
+        "model": MODEL,
+        "messages": array(ref("Message"), 1),
+        "system": any_of(TEXT, array(ref("TextBlock"))),
+        "max_tokens": whole(0, LARGEST_WHOLE),
+        "stream": FLAG,
+        "stop_sequences": array(SOME_TEXT, most=16),
+        "temperature": number(0, 1),
+        "top_p": number(0, 1),
+        "top_k": whole(0, (1 << 31) - 1),
+        "seed": SEED,
+        "tools": array(ref("Tool")),
+        "tool_choice": record({"type": only("auto", "any", "none", "tool")},
+                              {"name": TEXT, "disable_parallel_tool_use": FLAG}),
+        "output_config": record({}, {"format": record({"type": only("json_schema"), "schema": JSON_SCHEMA})}),
+        "thinking": record({"type": only("disabled")}, is_closed=False),
+        "service_tier": only("auto", "standard_only"),
+        "speed": only("standard"),
+        "metadata": OBJECT,
+        "cache_control": OBJECT,
+    }),
+}
+
+# Requests without a table: the members that must be there, and those that may be.
+MESSAGES = REQUESTS["MessagesRequest"][3]
+CHAT = REQUESTS["ChatRequest"][3]
+FURTHER_REQUESTS = {
+    "CountTokensRequest": record(
+        {name: MESSAGES[name] for name in ("model", "messages")},
+        {name: MESSAGES[name] for name in ("system", "tools", "tool_choice", "output_config", "thinking",
+                                           "cache_control", "speed")}),
+    "EmbeddingsRequest": record({"model": MODEL}, is_closed=False),
+    "TokenizeRequest": record({}, {"content": TEXT, "prompt": TEXT, "model": MODEL, "add_special": FLAG,
+                                   "add_special_tokens": FLAG, "parse_special": FLAG}),
+    "DetokenizeRequest": record({"tokens": array(TOKEN)}, {"model": MODEL}),
+    "ApplyTemplateRequest": record(
+        {"messages": CHAT["messages"]},
+        {"model": MODEL, "tools": CHAT["tools"], "tool_choice": CHAT["tool_choice"],
+         "parallel_tool_calls": FLAG, "add_generation_prompt": FLAG}),
+}
+
+_CACHED = {"cache_control": OBJECT}
+PARTS = {
+    "ChatMessage": {"type": "object", "required": ["role"], "additionalProperties": False, "properties": {
+        "role": only("system", "developer", "user", "assistant", "tool"),
+        "content": any_of(TEXT, array(ref("ChatPart")), {"type": "null"}),
+        "tool_calls": nullable(array(ref("EarlierCall"))),
+        "tool_call_id": nullable(TEXT), "name": nullable(TEXT), "reasoning_content": nullable(TEXT),
+        "refusal": {}, "annotations": {}},
+        "description": "content may be absent or null beside tool_calls alone."},
+    "ChatPart": any_of(record({"type": only("text"), "text": TEXT}, is_closed=False),
+                       record({"type": only("refusal"), "refusal": TEXT}, is_closed=False)),
+    "EarlierCall": record({"function": record({"name": SOME_TEXT, "arguments": {
+        **TEXT, "contentMediaType": "application/json"}}, is_closed=False)},
+        {"id": TEXT, "type": only("function")}, is_closed=False),
+    "ChatTool": record({"type": only("function"), "function": record(
+        {"name": TOOL_NAME}, {"description": TEXT, "parameters": JSON_SCHEMA, "strict": FLAG})}),
+    "TextBlock": record({"type": only("text"), "text": TEXT}, {"cache_control": OBJECT, "citations": {}}),
+    "Message": record({"role": only("user", "assistant", "system"),
+                       "content": any_of(TEXT, array(ref("ContentBlock")))}),
+    "ContentBlock": any_of(
+        ref("TextBlock"),
+        record({"type": only("tool_use"), "id": TEXT, "name": SOME_TEXT, "input": OBJECT}, _CACHED),
+        record({"type": only("tool_result"), "tool_use_id": TEXT},
+               {"content": any_of(TEXT, array(ref("TextBlock"))), "is_error": FLAG, **_CACHED}),
+        record({"type": only("thinking", "redacted_thinking")}, is_closed=False)),
+    "Tool": record({"name": TOOL_NAME, "input_schema": JSON_SCHEMA},
+                   {"type": only("custom"), "description": TEXT, "strict": FLAG, "defer_loading": only(False),
+                    "eager_input_streaming": {}, **_CACHED}),
+}
+
+# ---- responses ---------------------------------------------------------------------------------------------------------
+
+COUNT = {"type": "integer", "minimum": 0}
+_NULL = {"type": "null"}
+
+
+def response(members, optional=None):
+    return record(members, optional)
+
+
+_IDENTITY = {"id": TEXT, "created": COUNT, "model": TEXT, "system_fingerprint": TEXT}
+_FINISH = only("stop", "length", "tool_calls")
+_TOKEN = {"token": TEXT, "logprob": {"type": "number", "maximum": 0}, "bytes": array(whole(0, 255))}
+_LOGPROBS = any_of(_NULL, record({"content": array(record(
+    {**_TOKEN, "top_logprobs": array(record(_TOKEN), most=20)})), "refusal": _NULL}))
+_CALL = record({"id": TEXT, "type": only("function"), "function": record({"name": TEXT, "arguments": TEXT})})
+_TEXT_LOGPROBS = any_of(_NULL, record({
+    "tokens": array(TEXT), "token_logprobs": array({"type": "number"}), "text_offset": array(COUNT),
+    "top_logprobs": array({"type": "object", "additionalProperties": {"type": "number"}})}))
+RESPONSES = {
+    "Usage": response({"prompt_tokens": COUNT, "completion_tokens": COUNT, "total_tokens": COUNT,
+                       "prompt_tokens_details": record({"cached_tokens": COUNT})}),
+    "ChatCompletion": response({**_IDENTITY, "object": only("chat.completion"), "usage": ref("Usage"), "choices": array(
+        record({"index": COUNT, "finish_reason": _FINISH, "logprobs": _LOGPROBS, "message": {
+            "type": "object", "required": ["role", "content", "refusal"], "additionalProperties": False, "properties": {
+                "role": only("assistant"), "content": {"type": ["string", "null"]}, "refusal": _NULL,
+                "reasoning_content": TEXT, "tool_calls": array(_CALL, 1)}}}), 1, 128)}),
+    "ChatCompletionChunk": response({**_IDENTITY, "object": only("chat.completion.chunk"), "choices": array(
+        record({"index": COUNT, "finish_reason": any_of(_FINISH, _NULL), "logprobs": _LOGPROBS, "delta": OBJECT}))},
+        {"usage": ref("Usage")}),
+    "Completion": response({**_IDENTITY, "object": only("text_completion"), "usage": ref("Usage"), "choices": array(
+        record({"index": COUNT, "text": TEXT, "finish_reason": only("stop", "length"), "logprobs": _TEXT_LOGPROBS}),
+        1, 128)}),
+    "MessageAnswer": response({
+        "id": TEXT, "type": only("message"), "role": only("assistant"), "model": TEXT,
+        "content": array(any_of(record({"type": only("text"), "text": TEXT}),
+                                record({"type": only("tool_use"), "id": TEXT, "name": TEXT, "input": OBJECT}))),
+        "stop_reason": only("end_turn", "max_tokens", "stop_sequence", "tool_use", "model_context_window_exceeded"),
+        "stop_sequence": {"type": ["string", "null"]}, "usage": record(
+            {"input_tokens": COUNT, "cache_creation_input_tokens": COUNT, "cache_read_input_tokens": COUNT,
+             "output_tokens": COUNT})}),
+    "TokenCount": response({"input_tokens": COUNT}),
+    "Model": response({"id": TEXT, "object": only("model"), "created": COUNT, "owned_by": TEXT, "type": only("model"),
+                       "display_name": TEXT, "created_at": TEXT, "lifecycle": TEXT, "max_input_tokens": COUNT,
+                       "max_model_len": COUNT}),
+    "ModelList": response({"object": only("list"), "data": array(ref("Model"), 1), "has_more": only(False),
+                           "first_id": TEXT, "last_id": TEXT}),
+    "Tokens": response({"tokens": array(TOKEN), "count": COUNT, "max_model_len": COUNT}),
+    "Text": response({"content": TEXT, "prompt": TEXT}),
+    "Prompt": response({"prompt": TEXT}),
+    "Health": response({"status": only("ok")}),
+    "Server": response({"server": only("quire"), "version": TEXT, "websocket": TEXT, "subprotocol": TEXT,
+                        "endpoints": array(TEXT)}),
+    "OpenAiError": response({"error": record({"message": TEXT, "type": TEXT, "param": {"type": ["string", "null"]},
+                                              "code": {"type": ["string", "null"]}})}),
+    "AnthropicError": response({"type": only("error"), "error": record({"type": TEXT, "message": TEXT}),
+                                "request_id": TEXT}),
+    "ServerError": {"description": "A refusal of the server itself, before a program has the request.",
+                    **record({"error": {"type": "object", "required": ["code", "message"], "properties": {
+                        "code": TEXT, "message": TEXT, "retry_after_ms": COUNT, "request_id": TEXT}}})},
+}
