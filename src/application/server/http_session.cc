@@ -124,6 +124,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   bool is_part_wanted_ = false;
   bool has_continued_ = false;  // The client was asked for a body that waited for that.
   bool may_keep_ = false;       // Another request may follow this one.
+  bool is_idle_ = false;        // A response was written, and nothing of the next request came.
   bool is_known_to_engine_ = false;
   bool is_closing_ = false;  // The server goes.
   const bool is_refused_;
@@ -131,12 +132,13 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
 
 // ---- Reading.
 
-// Time for a head begins with the wait for it: a client that asks no more is gone in that time, too.
+// A connection that had a request may be idle for longer than one that never had any.
 void HttpSession::await_head() {
   phase_ = Phase::Head;
   head_ = {};
+  is_idle_ = response_.has_value() && !reader_.has_bytes();
   response_.reset();
-  expire_reading(host_.limits.handshake_time_max);
+  expire_reading(is_idle_ ? host_.limits.keep_alive_time_max : host_.limits.handshake_time_max);
   advance();
 }
 
@@ -198,6 +200,7 @@ void HttpSession::have_read(ErrorCodeOf error, std::size_t bytes) {
     return;
   }
   reader_.add(std::string_view(received_).substr(0, bytes));
+  if (std::exchange(is_idle_, false)) expire_reading(host_.limits.handshake_time_max);
   advance();
 }
 

@@ -12,7 +12,10 @@ namespace quire::server {
 // Of sockets and what waits between them and the engine.
 struct SocketLimits {
   std::uint32_t connection_count_max = 1024;
-  std::chrono::milliseconds handshake_time_max{10'000};  // To the end of the HTTP header; to close.
+  // From the connection, or the first byte of a further request, to the end of the HTTP head; to close.
+  std::chrono::milliseconds handshake_time_max{10'000};
+  // From a response to the first byte of the next request. Clients keep connections for 5 to 60 s.
+  std::chrono::milliseconds keep_alive_time_max{75'000};
   std::chrono::milliseconds idle_time_max{60'000};  // Without a word or a pong; pings at its half.
   // Of one that is not read, whose pongs nobody sees: it takes no replies, or the engine is behind.
   std::chrono::milliseconds stalled_time_max{600'000};

@@ -1,6 +1,9 @@
 // What clients do wrong, or not at all, over real sockets on loopback.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "application/server/server_test_support.h"
 #include "base/resident_bytes_test_support.h"
 #include "base/sanitizer.h"
@@ -80,11 +83,27 @@ TEST(Sockets, NothingIsReadAfterARequestWhoseEndIsNotKnown) {
 
 TEST(Sockets, AConnectionThatAsksNoMoreIsClosedInTime) {
   ServerOptions options;
-  options.sockets.handshake_time_max = std::chrono::milliseconds(200);
+  options.sockets.keep_alive_time_max = std::chrono::milliseconds(200);
   RunningServer server(options);
   const std::string answer =
       RawClient(server.port()).http("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(count_of(answer, "HTTP/1.1 200 OK\r\n"), 1u) << answer;
+}
+
+TEST(Sockets, AKeptConnectionMayBeIdleForLongerThanAHeadMayTake) {
+  ServerOptions options;
+  options.sockets.handshake_time_max = std::chrono::milliseconds(100);
+  RunningServer server(options);
+  RawClient client(server.port());
+  for (int i = 0; i < 2; ++i) {
+    client.write("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    ASSERT_TRUE(client.read_until("{\"status\":\"ok\"}\n")) << i;
+    std::this_thread::sleep_for(3 * options.sockets.handshake_time_max);
+  }
+  // A further head that never ends has no more time than the first one.
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(client.http("GET / HTTP/1.1\r\nHost: loc"), "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, options.sockets.keep_alive_time_max / 10);
 }
 
 TEST(Sockets, OtherHostsAndOriginsAreRefused) {
