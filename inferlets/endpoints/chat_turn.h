@@ -20,16 +20,24 @@
 
 namespace endpoints {
 
+// A context that an earlier turn of the conversation saved.
+struct SavedContext {
+  std::string name;
+  std::vector<std::uint32_t> tokens;  // All that it holds.
+};
+
 struct ChatPrompt {
   Model model;
   std::vector<ChatMessage> messages;
+  std::string messages_member = "messages";  // The member of the request that gives them.
   std::string answer_begin;        // What the model's answer begins with; it goes on from there.
   std::vector<OfferedTool> tools;  // Those that the model may call,
   std::string tool_list;           // and all that it reads about, as templates want them.
   ToolChoice tool_choice = ToolChoice::None;
   bool parallel_tool_calls = true;
-  std::string schema;         // What the answer looks like; empty: any text.
-  std::string schema_member;  // The member of the request that gives the schema.
+  std::string schema;                      // What the answer looks like; empty: any text.
+  std::string schema_member;               // The member of the request that gives the schema.
+  std::optional<SavedContext> saved = {};  // May hold a beginning of the prompt.
 };
 
 struct AnswerCall {
@@ -65,12 +73,24 @@ class ChatTurn {
  public:
   // Computes the prompt.
   static Task<ChatTurn> begin(ChatPrompt prompt, GenerateOptions options) {
-    ChatTurn turn = co_await written(std::move(prompt), std::move(options));
-    turn.room_ = co_await room_after(turn.prompt_.model, turn.tokens_.size(), "messages");
-    co_await turn.compile_grammars();
-    co_await turn.context_.append(turn.tokens_);
-    turn.usage_.cached_count = (co_await turn.context_.prefill()).found_token_count;
+    ChatTurn turn = co_await prepare(std::move(prompt), std::move(options));
+    co_await turn.compute();
     co_return turn;
+  }
+  // Finds all that is wrong with the request, and computes nothing yet.
+  static Task<ChatTurn> prepare(ChatPrompt prompt, GenerateOptions options) {
+    ChatTurn turn = co_await written(std::move(prompt), std::move(options));
+    turn.room_ =
+        co_await room_after(turn.prompt_.model, turn.tokens_.size(), turn.prompt_.messages_member);
+    co_await turn.compile_grammars();
+    co_return turn;
+  }
+  Task<> compute() {
+    const std::uint32_t found_before = co_await open_saved();
+    const std::uint32_t opened_count = context_.token_count();
+    co_await context_.append(std::span(tokens_).subspan(opened_count));
+    const ContextCounters after = co_await context_.prefill();
+    usage_.cached_count = opened_count + (after.found_token_count - found_before);
   }
   // How many tokens the prompt has. Nothing is computed.
   static Task<std::size_t> count(ChatPrompt prompt) {
@@ -86,8 +106,26 @@ class ChatTurn {
     const std::string tools = turn.tools_for_template();
     Result<std::string> text = co_await attempt(
         turn.prompt_.model.apply_chat_template(turn.prompt_.messages, answer_next, tools));
-    if (!text.ok()) co_await fail(blamed("messages", text.error()));
+    if (!text.ok()) co_await fail(blamed(turn.prompt_.messages_member, text.error()));
     co_return std::move(text).take();
+  }
+
+  // The conversation after its last turn, without the beginning of an answer.
+  static Task<std::vector<std::uint32_t>> conversation_tokens(ChatPrompt prompt) {
+    Context context = co_await Context::create(prompt.model);
+    ChatTurn turn(std::move(prompt), {}, std::move(context));
+    co_await turn.find_form();
+    co_return co_await turn.prompt_tokens(false);
+  }
+  // Saves the context that holds `tokens`, which begin like the prompt of this turn: what the next
+  // turn of the conversation will begin with. No answer is asked for afterwards.
+  Task<> save(SavedContext as, SaveOptions options) {
+    const auto begin = std::ranges::mismatch(tokens_, as.tokens).in1;
+    const auto common = static_cast<std::uint32_t>(begin - tokens_.begin());
+    if (common < tokens_.size()) co_await context_.rewind(common);
+    co_await context_.append(std::span(as.tokens).subspan(common));
+    co_await context_.flush();
+    co_await context_.save(as.name, options);
   }
 
   const Usage& usage() const { return usage_; }  // Only of the prompt.
@@ -126,7 +164,7 @@ class ChatTurn {
     Context context = co_await Context::create(prompt.model);
     ChatTurn turn(std::move(prompt), std::move(options), std::move(context));
     co_await turn.find_form();
-    turn.tokens_ = co_await turn.prompt_tokens();
+    turn.tokens_ = co_await turn.prompt_tokens(true);
     turn.usage_.prompt_count = turn.tokens_.size();
     turn.options_.penalty_first = static_cast<std::uint32_t>(turn.tokens_.size());
     co_return turn;
@@ -164,12 +202,12 @@ class ChatTurn {
     return "";
   }
 
-  Task<std::vector<std::uint32_t>> prompt_tokens() {
+  Task<std::vector<std::uint32_t>> prompt_tokens(bool answer_next) {
     const std::string tools = tools_for_template();
     Result<std::vector<std::uint32_t>> tokens =
-        co_await attempt(prompt_.model.tokenize_chat(prompt_.messages, true, tools));
+        co_await attempt(prompt_.model.tokenize_chat(prompt_.messages, answer_next, tools));
     // A template refuses turns out of order and roles that it does not know.
-    if (!tokens.ok()) co_await fail(blamed("messages", tokens.error()));
+    if (!tokens.ok()) co_await fail(blamed(prompt_.messages_member, tokens.error()));
     std::vector<std::uint32_t> all = std::move(tokens).take();
     if (!prompt_.answer_begin.empty()) {
       const std::vector<std::uint32_t> more =
@@ -177,6 +215,25 @@ class ChatTurn {
       all.insert(all.end(), more.begin(), more.end());
     }
     co_return all;
+  }
+
+  // Begins with the saved context, as far as the prompt begins like it. The last token of the prompt
+  // is computed in any case, because the answer follows it. Returns how many tokens that context
+  // has ever found.
+  Task<std::uint32_t> open_saved() {
+    if (!prompt_.saved) co_return 0;
+    const auto differs = std::ranges::mismatch(tokens_, prompt_.saved->tokens).in1;
+    const auto common = std::min(differs - tokens_.begin(), std::ssize(tokens_) - 1);
+    if (common == 0) co_return 0;
+    Result<Context> opened = co_await attempt(Context::open(prompt_.model, prompt_.saved->name));
+    if (!opened.ok()) {  // Its time is over, or the request names another model.
+      runtime::log(LogLevel::Warning, "the context " + prompt_.saved->name +
+                                          " is computed again: " + opened.error().message);
+      co_return 0;
+    }
+    context_ = std::move(opened).take();
+    const auto counters = co_await context_.rewind(static_cast<std::uint32_t>(common));
+    co_return counters.found_token_count;
   }
 
   // ---- an answer --------------------------------------------------------------------------------

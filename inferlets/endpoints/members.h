@@ -140,8 +140,9 @@ class Members {
     return {};
   }
 
-  Error bad(std::string_view name, std::string_view reason) const {
-    return wrong(path_ + std::string(name), reason);
+  Error bad(std::string_view name, std::string_view reason,
+            ErrorCode code = ErrorCode::InvalidArgument) const {
+    return wrong(path_ + std::string(name), reason, code);
   }
 
  private:

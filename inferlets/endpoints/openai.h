@@ -18,8 +18,9 @@ struct ErrorForm {
   const char* type;
   const char* code;  // Null: null.
 };
-inline ErrorForm form_of(ErrorCode code) {
-  switch (code) {
+inline ErrorForm form_of(const Error& error) {
+  const std::string_view member = member_of(error.message);
+  switch (error.code) {
     case ErrorCode::InvalidArgument:
       return {400, "invalid_request_error", nullptr};
     case ErrorCode::NotSupported:
@@ -29,16 +30,22 @@ inline ErrorForm form_of(ErrorCode code) {
     case ErrorCode::TooLarge:
       return {413, "invalid_request_error", "request_too_large"};
     case ErrorCode::NotFound:
-      return {404, "invalid_request_error", "model_not_found"};
+      if (member == "previous_response_id") {
+        return {400, "invalid_request_error", "previous_response_not_found"};
+      }
+      return {404, "invalid_request_error", member == "model" ? "model_not_found" : nullptr};
+    case ErrorCode::QuotaExceeded:  // Of the stored responses; other limits are the server's.
+      if (member == "store") return {429, "insufficient_quota", "response_quota_exceeded"};
+      [[fallthrough]];
     default: {
-      const std::uint32_t status = serve::status_of(code);
+      const std::uint32_t status = serve::status_of(error.code);
       return {status, status == 503 ? "overloaded_error" : "server_error", nullptr};
     }
   }
 }
 
 inline std::string error_json(const Error& error) {
-  const ErrorForm form = form_of(error.code);
+  const ErrorForm form = form_of(error);
   const std::string_view member = member_of(error.message);
   JsonWriter json;
   json.begin_object().key("error").begin_object();
@@ -55,7 +62,7 @@ inline Task<> answer(serve::Response response, Task<> handling) {
   const Result<void> outcome = co_await attempt(std::move(handling));
   if (outcome.ok()) co_return;
   const Error error = outcome.error();
-  const std::uint32_t status = form_of(error.code).status;
+  const std::uint32_t status = form_of(error).status;
   if (response.begun()) {
     const std::string event = "data: " + error_json(error) + "\n\n";
     const Result<void> sent = co_await attempt(response.write(event));
@@ -63,6 +70,7 @@ inline Task<> answer(serve::Response response, Task<> handling) {
   }
   serve::Headers headers;
   if (status == 503) headers.push_back({"retry-after", "1"});
+  if (status == 429) headers.push_back({"x-should-retry", "false"});  // A day is too long to wait.
   co_await response.json(status, error_json(error), std::move(headers));
   if (status >= 500) co_await fail(error);
 }

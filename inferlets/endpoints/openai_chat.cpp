@@ -5,6 +5,7 @@
 // A prompt that begins as an earlier one finds the pages of that beginning. All choices of a request
 // are forks of one context.
 #include "openai_chat_request.h"
+#include "openai_logprobs.h"
 
 using namespace endpoints;
 using namespace endpoints::openai;
@@ -14,30 +15,6 @@ namespace {
 const char* reason_of(const ChatAnswer& answer) {
   const bool has_calls = !answer.calls.empty() && !answer.is_cut_in_call;
   return has_calls ? "tool_calls" : finish_reason_name(answer.finish_reason);
-}
-
-// ---- tokens with their probabilities ------------------------------------------------------------
-
-// The object is still open, for further members.
-Task<JsonWriter> begun_token(Model model, std::uint32_t token, double log_probability) {
-  const std::vector<std::uint32_t> one(1, token);
-  const std::string bytes = co_await model.detokenize(one, true);
-  JsonWriter json;
-  json.begin_object().key("token").text(bytes);
-  json.key("logprob").number(shown_log_probability(log_probability)).key("bytes").begin_array();
-  for (const char each : bytes) json.number(unsigned{static_cast<unsigned char>(each)});
-  json.end_array();
-  co_return json;
-}
-
-Task<std::string> logprobs_of(Model model, Piece piece) {
-  JsonWriter json = co_await begun_token(model, piece.token, piece.log_probability());
-  json.key("top_logprobs").begin_array();
-  for (const TokenProbability& each : piece.top) {
-    JsonWriter other = co_await begun_token(model, each.token, each.log_probability());
-    json.raw(other.end_object().str());
-  }
-  co_return json.end_array().end_object().str();
 }
 
 // ---- a stream -----------------------------------------------------------------------------------
