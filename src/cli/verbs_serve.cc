@@ -143,7 +143,7 @@ Verb add_serve_flags(CLI::App* verb) {
       ->allow_extra_args(false);
   verb->add_flag("--no-endpoints", state->has_no_endpoints,
                  "Leave out the endpoints of quire: /v1/models, /v1/chat/completions, "
-                 "/v1/completions and /v1/embeddings of OpenAI, /v1/messages and "
+                 "/v1/completions, /v1/responses and /v1/embeddings of OpenAI, /v1/messages and "
                  "/v1/messages/count_tokens of Anthropic, /tokenize, /detokenize and "
                  "/apply-template");
   verb->add_option(

@@ -4,7 +4,7 @@ import json
 import clients
 import harness
 import tables_test
-from harness import ADD, GOOD_CALL, only
+from harness import ADD, GOOD_CALL, TEXT, only
 
 openai = clients.find("openai")
 anthropic = clients.find("anthropic")
@@ -15,6 +15,8 @@ TOOLS = [{"type": "function", "function": ADD}]
 
 @clients.needs(openai, "openai")
 class OpenAiClientTest(harness.EndpointTest):
+    has_store = True
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -24,10 +26,12 @@ class OpenAiClientTest(harness.EndpointTest):
 
     def test_each_parameter_that_the_client_has_is_in_a_table(self):
         for params, heading in [(openai.types.chat.completion_create_params, "Chat completions"),
-                                (openai.types.completion_create_params, "Completions")]:
+                                (openai.types.completion_create_params, "Completions"),
+                                (openai.types.responses.response_create_params, "Responses")]:
             rows = tables_test.tables("openai.md", heading)
             members = {member for kind in rows.values() for member in kind}
-            self.assertEqual(set(params.CompletionCreateParamsBase.__annotations__) - members, set())
+            base = "ResponseCreateParamsBase" if heading == "Responses" else "CompletionCreateParamsBase"
+            self.assertEqual(set(getattr(params, base).__annotations__) - members, set())
 
     def test_models_are_listed_and_retrieved(self):
         model, = self.client.models.list().data
@@ -78,6 +82,62 @@ class OpenAiClientTest(harness.EndpointTest):
         lenient = openai.OpenAI(base_url=self.client.base_url, api_key="none", max_retries=0)
         text = "".join(chunk.choices[0].text for chunk in lenient.completions.create(stream=True, **members))
         self.assertEqual(text, whole.choices[0].text)
+
+    def test_a_response_is_created_retrieved_listed_and_deleted(self):
+        responses = self.client.responses
+        members = {"model": self.name, "max_output_tokens": 8, "extra_body": {"seed": 1}}
+        first = responses.create(input="Hello there", instructions="Be short.", **members)
+        self.assertEqual(responses.retrieve(first.id), first)
+        second = responses.create(input="And now?", previous_response_id=first.id, **members)
+        self.assertEqual(second.previous_response_id, first.id)
+        self.assertGreater(second.usage.input_tokens_details.cached_tokens, 0)
+        items = list(responses.input_items.list(second.id, order="asc", limit=2))  # Of two pages.
+        self.assertEqual([item.role for item in items], ["user", "assistant", "user"])
+        again = responses.create(input=[{"role": "user", "content": "Hello there"}, *first.output], **members)
+        self.assertEqual(again.usage.output_tokens, 8)
+        responses.delete(first.id)
+        with self.assertRaises(openai.NotFoundError):
+            responses.retrieve(first.id)
+        with self.assertRaises(openai.BadRequestError) as absent:
+            responses.create(input="x", previous_response_id=first.id, **members)
+        self.assertEqual((absent.exception.param, absent.exception.code),
+                         ("previous_response_id", "previous_response_not_found"))
+
+    def test_the_events_of_a_response_parse_and_the_helper_puts_them_together(self):
+        members = {"model": self.name, "max_output_tokens": 8, "extra_body": {"seed": 1}, "input": "Hello there"}
+        whole = self.client.responses.create(include=["message.output_text.logprobs"], top_logprobs=2, **members)
+        text = ""
+        for event in self.client.responses.create(stream=True, **members):
+            if event.type == "response.output_text.delta":
+                text += event.delta
+        self.assertEqual((text, event.type), (whole.output_text, "response.incomplete"))
+        self.assertEqual(len(whole.output[0].content[0].logprobs[0].top_logprobs), 2)
+        with self.client.responses.stream(**{**members, "extra_body": {"stop": ["re."], "logit_bias": only(TEXT)}}
+                                          ) as stream:
+            names = [event.type for event in stream]
+            self.assertEqual(stream.get_final_response().output_text, "Su")
+        self.assertEqual(names[-1], "response.completed")
+
+    def test_a_response_in_the_background_is_polled_followed_and_cancelled(self):
+        responses = self.client.responses
+        members = {"model": self.name, "input": "Hello there", "background": True, "extra_body": {"seed": 1}}
+        response = responses.create(max_output_tokens=20, **members)
+        events = list(responses.retrieve(response.id, stream=True))
+        self.assertEqual(events[-1].response, responses.retrieve(response.id))
+        self.assertEqual(list(responses.retrieve(response.id, stream=True, starting_after=4)), events[5:])
+        endless = responses.create(**{**members, "extra_body": {"ignore_eos": True}})
+        self.assertEqual(responses.cancel(endless.id).status, "cancelled")
+
+    def test_a_response_fills_in_a_format_and_a_tool_of_pydantic(self):
+        class Add(pydantic.BaseModel):
+            sum: int = pydantic.Field(ge=0, le=9)
+
+        parsed = self.client.responses.parse(model=self.name, input="Hello", text_format=Add).output_parsed
+        self.assertIn(parsed.sum, range(10))
+        tool = openai.pydantic_function_tool(Add)["function"]
+        call, = self.client.responses.parse(model=self.name, input="Hello", tools=[{"type": "function", **tool}],
+                                            tool_choice="required").output
+        self.assertIn(call.parsed_arguments["sum"], range(10))
 
     def test_errors_have_their_classes_and_their_members(self):
         with self.assertRaises(openai.NotFoundError) as absent:

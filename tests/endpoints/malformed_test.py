@@ -1,7 +1,7 @@
 """Bodies that are not what an endpoint takes: each has a status and an error in the form of the protocol."""
 import harness
 
-PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/messages", "/v1/messages/count_tokens",
+PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens",
          "/tokenize", "/detokenize", "/apply-template")
 DEPTH = 1_000_000
 WRONG = {

@@ -24,10 +24,10 @@ class MountedTest(harness.EndpointTest):
 
     def test_the_lines_of_the_start_list_each_endpoint_with_its_url(self):
         process = self.server.process
-        lines = [process.stdout.readline().decode() for _ in range(10)]
+        listed = self.ask_of("GET", "/").json["endpoints"]
+        lines = [process.stdout.readline().decode() for _ in listed]
         self.assertIn(f"  POST {self.url}/v1/chat/completions\n", lines)
         self.assertIn(f"  GET {self.url}/v1/models/*\n", lines)
-        listed = self.ask_of("GET", "/").json["endpoints"]
         self.assertEqual(sorted(listed), sorted(line.split()[0] + " " + line.split()[1].removeprefix(self.url)
                                                 for line in lines))
 

@@ -9,6 +9,8 @@ CODE = re.compile(r"`([^`]*)`")
 # What a member needs beside it.
 NEEDS = {"stream_options": {"stream": True}, "top_logprobs": {"logprobs": True},
          "tool_choice": {"tools": [{"type": "function", "function": {"name": "add"}}]},
+         "responses top_logprobs": {"include": ["message.output_text.logprobs"]},
+         "responses tool_choice": {"tools": [{"type": "function", "name": "add"}]},
          "anthropic tool_choice": {"tools": [{"name": "add", "input_schema": {}}]}}
 
 
@@ -31,6 +33,8 @@ def tables(document, heading):
 
 
 class TablesTest(harness.EndpointTest):
+    has_store = True
+
     def check(self, path, base, rows, blamed, needs=""):
         self.assertEqual(set(rows), {"honored", "accepted", "refused"})
         for kind, members in rows.items():
@@ -55,16 +59,27 @@ class TablesTest(harness.EndpointTest):
         base = {"model": self.name, "prompt": "Hi", "max_tokens": 2}
         self.check("/v1/completions", base, tables("openai.md", "Completions"), lambda error: error["param"])
 
+    def test_responses(self):
+        rows = tables("openai.md", "Responses")
+        earlier = self.ok("/v1/responses", {"model": self.name, "input": "Hi", "max_output_tokens": 2}).json["id"]
+        rows["honored"]["previous_response_id"] = earlier
+        base = {"model": self.name, "input": "Hi", "max_output_tokens": 2}
+        self.check("/v1/responses", base, rows, lambda error: error["param"].split(".")[0], "responses ")
+
     def test_messages(self):
         rows = tables("anthropic.md", "Messages")
         base = {"model": self.name, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
         self.check("/v1/messages", base, rows, lambda error: error["message"].split(":")[0], "anthropic ")
 
     def test_an_accepted_member_changes_no_byte(self):
-        for path, document, heading in [("/v1/chat/completions", "openai.md", "Chat completions"),
-                                        ("/v1/messages", "anthropic.md", "Messages")]:
-            base = {"model": self.name, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 6, "seed": 1}
-            output = lambda answer: answer.get("choices", answer.get("content"))
+        messages = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 6}
+        for path, document, heading, members in [
+                ("/v1/chat/completions", "openai.md", "Chat completions", messages),
+                ("/v1/responses", "openai.md", "Responses", {"input": "Hi", "max_output_tokens": 6}),
+                ("/v1/messages", "anthropic.md", "Messages", messages)]:
+            base = {"model": self.name, "seed": 1, **members}
+            output = lambda answer: (answer.get("choices") or answer.get("content")
+                                     or [item["content"] for item in answer["output"]])
             wanted = output(self.ok(path, base).json)
             for member, example in tables(document, heading)["accepted"].items():
                 self.assertEqual(output(self.ok(path, {**base, member: example}).json), wanted, member)

@@ -82,6 +82,7 @@ class ProgramTest(unittest.TestCase):
     flags = ()
     page_count = PAGE_COUNT
     has_endpoints = False
+    has_store = False  # A store of its own: for snapshots and values by key.
 
     @classmethod
     def models(cls, folder):
@@ -94,7 +95,8 @@ class ProgramTest(unittest.TestCase):
         first, *others = cls.models(folder)
         flags = [*cls.flags, *(word for each in others for word in ("--model", str(each)))]
         cls.server = cls.enterClassContext(beside.Server(
-            BUILD, flags, cls.page_count, model=first, has_endpoints=cls.has_endpoints))
+            BUILD, flags, cls.page_count, model=first, has_endpoints=cls.has_endpoints,
+            store=pathlib.Path(folder) / "store" if cls.has_store else None))
 
     @classmethod
     def figures(cls):

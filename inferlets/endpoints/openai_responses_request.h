@@ -1,0 +1,290 @@
+#pragma once
+// A request to POST /v1/responses, read and checked.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chat_turn.h"
+#include "openai.h"
+#include "openai_responses_items.h"
+
+namespace endpoints::openai {
+
+struct ResponsesRequest {
+  ChatPrompt prompt;
+  GenerateOptions generate;
+  std::vector<std::string> items;                // The conversation up to here, as JSON objects.
+  std::optional<std::uint64_t> token_count_max;  // None: as many as there is room for.
+  bool has_logprobs = false;
+  bool is_stream = false;
+  bool is_background = false;
+  std::optional<bool> store;  // None: if the server can.
+  std::string echo;           // What a response repeats of its request: JSON without braces.
+};
+
+// What an earlier response leaves to the one that goes on with it. Both are arrays of items.
+struct EarlierConversation {
+  Json input;
+  Json output;
+};
+
+// ---- the conversation ---------------------------------------------------------------------------
+
+inline Result<Conversation> read_conversation(Members& in, const EarlierConversation& earlier,
+                                              std::uint64_t id_seed) {
+  Conversation conversation(id_seed);
+  const std::string instructions = TRY(in.text("instructions"));
+  if (!instructions.empty()) conversation.instruct(instructions);
+  for (const Json& each : earlier.input.items()) {
+    TRY(conversation.add(each, "previous_response_id"));
+  }
+  for (const Json& each : earlier.output.items()) {
+    TRY(conversation.add(each, "previous_response_id"));
+  }
+  const Json* input = in.find("input");
+  if (input == nullptr) return in.bad("input", "give a text, or the items of a conversation");
+  if (input->is_text()) {
+    const Json item = TRY(Json::parse(R"({"role":"user","content":)" + input->str() + "}"));
+    TRY(conversation.add(item, "input"));
+    return conversation;
+  }
+  if (!input->is_array() || input->items().empty()) {
+    return in.bad("input", "must be a string, or an array of at least one item");
+  }
+  for (std::size_t i = 0; i < input->items().size(); ++i) {
+    TRY(conversation.add(input->items()[i], "input[" + std::to_string(i) + "]"));
+  }
+  return conversation;
+}
+
+// ---- tools --------------------------------------------------------------------------------------
+
+inline Result<OfferedTool> read_function_tool(const Json& given, const std::string& path) {
+  Members in = TRY(Members::of(given, path));
+  const std::string type = TRY(in.text("type"));
+  if (type != "function") {
+    return in.bad("type", json_string(type) + " is not supported; only \"function\"",
+                  ErrorCode::NotSupported);
+  }
+  OfferedTool tool{.name = TRY(in.text("name")),
+                   .description = TRY(in.text("description")),
+                   .schema = R"({"type":"object","properties":{}})",
+                   .is_strict = TRY(in.flag("strict"))};
+  if (const Json* schema = in.find("parameters"); schema != nullptr) {
+    if (!schema->is_object()) return in.bad("parameters", "must be a JSON schema, an object");
+    tool.schema = schema->str();
+  }
+  TRY(in.finish());
+  TRY(check_tool_name(tool.name, path + ".name"));
+  return tool;
+}
+
+// "none", "auto", "required", {"type": "function", "name"}, or {"type": "allowed_tools", "mode",
+// "tools": [{"type": "function", "name"}]}.
+inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
+  const Json* choice = in.find("tool_choice");
+  out.tool_choice = out.tools.empty() ? ToolChoice::None : ToolChoice::Auto;
+  const auto keep = [&out](const auto& is_allowed) {
+    std::erase_if(out.tools, [&](const OfferedTool& each) { return !is_allowed(each.name); });
+    return !out.tools.empty();
+  };
+  if (choice == nullptr || choice->text() == "auto") return {};
+  if (choice->text() == "none") {
+    out.tool_choice = ToolChoice::None;
+    return {};
+  }
+  if (out.tools.empty()) return in.bad("tool_choice", "there are no tools to choose from");
+  const std::string& type = choice->text("type");
+  const std::string& mode = choice->text("mode");
+  bool is_known = choice->text() == "required";
+  if (type == "function") {
+    is_known = keep([&](const std::string& name) { return name == choice->text("name"); });
+  } else if (type == "allowed_tools" && (mode == "auto" || mode == "required")) {
+    const std::vector<Json>& allowed = (*choice)["tools"].items();
+    is_known = keep([&](const std::string& name) {
+      return std::ranges::any_of(allowed,
+                                 [&](const Json& one) { return one.text("name") == name; });
+    });
+  }
+  if (!is_known) {
+    return in.bad(
+        "tool_choice",
+        "must be \"none\", \"auto\", \"required\", {\"type\": \"function\", \"name\": one "
+        "of the tools}, or {\"type\": \"allowed_tools\", \"mode\", \"tools\"}");
+  }
+  if (mode != "auto") out.tool_choice = ToolChoice::Required;
+  return {};
+}
+
+inline Result<void> read_function_tools(Members& in, ChatPrompt& out) {
+  out.parallel_tool_calls = TRY(in.flag("parallel_tool_calls", true));
+  const std::span<const Json> tools = TRY(in.list("tools"));
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    out.tools.push_back(TRY(read_function_tool(tools[i], "tools[" + std::to_string(i) + "]")));
+  }
+  out.tool_list = listed(out.tools);
+  return read_tool_choice(in, out);
+}
+
+// ---- the form of the answer ---------------------------------------------------------------------
+
+// The schema of the answer; empty: any text.
+inline Result<std::string> read_text(Members& in) {
+  const Json* given = in.find("text");
+  if (given == nullptr) return std::string();
+  Members text = TRY(Members::of(*given, "text"));
+  const Json* found = text.find("format");
+  TRY(text.finish());
+  if (found == nullptr) return std::string();
+  Members format = TRY(Members::of(*found, "text.format"));
+  const std::string type = TRY(format.text("type"));
+  if (type != "text" && type != "json_object" && type != "json_schema") {
+    return format.bad("type", "must be text, json_object or json_schema");
+  }
+  std::string schema = type == "json_object" ? R"({"type":"object"})" : "";
+  if (type == "json_schema") {
+    const Json* given_schema = format.find("schema");
+    if (given_schema == nullptr || !given_schema->is_object()) {
+      return format.bad("schema", "must be a JSON schema, an object");
+    }
+    schema = given_schema->str();
+    format.accept({"name", "description", "strict"});  // An answer fits the schema in any case.
+  }
+  TRY(format.finish());
+  return schema;
+}
+
+// The interface lets a request ask for more than the answer has by itself.
+inline Result<void> read_include(Members& in, ResponsesRequest& out) {
+  // Those of items that no answer of this server has.
+  constexpr std::string_view kAbsent[] = {"file_search_call.results",
+                                          "web_search_call.results",
+                                          "web_search_call.action.sources",
+                                          "message.input_image.image_url",
+                                          "computer_call_output.output.image_url",
+                                          "code_interpreter_call.outputs",
+                                          "reasoning.encrypted_content"};
+  for (const Json& each : TRY(in.list("include"))) {
+    if (each.text() == "message.output_text.logprobs") {
+      out.has_logprobs = true;
+    } else if (std::ranges::find(kAbsent, each.text()) == std::end(kAbsent)) {
+      return in.bad("include", each.str().substr(0, 40) + " is not supported",
+                    ErrorCode::NotSupported);
+    }
+  }
+  out.generate.top_logprobs = static_cast<std::uint32_t>(TRY(in.whole("top_logprobs", 0, {0, 20})));
+  if (out.generate.top_logprobs > 0 && !out.has_logprobs) {
+    return in.bad("top_logprobs", "needs \"include\": [\"message.output_text.logprobs\"]");
+  }
+  const bool may_write_twice =
+      !out.prompt.schema.empty() && out.prompt.tool_choice == ToolChoice::Auto;
+  if (out.has_logprobs && may_write_twice) {
+    return in.bad("include", "logprobs are not supported with both tools and text.format",
+                  ErrorCode::NotSupported);
+  }
+  return {};
+}
+
+// ---- what a response repeats --------------------------------------------------------------------
+
+// Up to 16 pairs of texts, which come back with the response.
+inline Result<void> read_metadata(Members& in, JsonWriter& json) {
+  constexpr std::size_t kCountMax = 16;
+  constexpr std::size_t kKeyBytesMax = 64;
+  constexpr std::size_t kTextBytesMax = 2048;  // 512 characters.
+  const Json* given = in.find("metadata");
+  json.key("metadata");
+  if (given == nullptr) {
+    json.begin_object().end_object();
+    return {};
+  }
+  if (!given->is_object() || given->members().size() > kCountMax) {
+    return in.bad("metadata", "must be an object of at most 16 strings");
+  }
+  for (const auto& [key, value] : given->members()) {
+    if (key.size() > kKeyBytesMax || !value.is_text() || value.text().size() > kTextBytesMax) {
+      return in.bad("metadata",
+                    "keys have at most 64 characters, and values are strings of at "
+                    "most 512");
+    }
+  }
+  json.raw(given->str());
+  return {};
+}
+
+inline Result<std::string> read_echo(const Json& body, Members& in, const ResponsesRequest& out) {
+  const auto as_given = [&](JsonWriter& json, const char* name, std::string_view otherwise) {
+    const Json& found = body[name];
+    json.key(name).raw(found.is_null() ? otherwise : found.str());
+  };
+  JsonWriter json;
+  json.begin_object();
+  TRY(read_metadata(in, json));
+  for (const char* name :
+       {"instructions", "max_output_tokens", "max_tool_calls", "previous_response_id",
+        "prompt_cache_key", "safety_identifier", "user"}) {
+    as_given(json, name, "null");
+  }
+  as_given(json, "temperature", "1");
+  as_given(json, "top_p", "1");
+  as_given(json, "top_logprobs", "0");
+  as_given(json, "tools", "[]");
+  as_given(json, "tool_choice", "\"auto\"");
+  json.key("text").begin_object().key("format");
+  json.raw(body["text"]["format"].is_null() ? R"({"type":"text"})" : body["text"]["format"].str());
+  json.end_object().key("reasoning").raw(R"({"effort":null,"summary":null})");
+  json.key("parallel_tool_calls").boolean(out.prompt.parallel_tool_calls);
+  json.key("background").boolean(out.is_background).key("truncation").text("disabled");
+  json.key("service_tier").text("default");
+  const std::string text = json.end_object().str();
+  return text.substr(1, text.size() - 2);
+}
+
+// ---- the whole request --------------------------------------------------------------------------
+
+inline Result<void> accept_members(Members& in) {
+  in.accept({"user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
+             "prompt_cache_options", "max_tool_calls", "background_options", "stream_options",
+             "previous_response_id"});
+  TRY(in.accept_only("service_tier", {"auto", "default"}));
+  TRY(in.accept_only("truncation", {"disabled"}));
+  // Without an effort and a summary it asks for nothing.
+  if (const Json* reasoning = in.find("reasoning"); reasoning != nullptr) {
+    const Members efforts = TRY(Members::of(*reasoning, "reasoning"));
+    TRY(efforts.finish());
+  }
+  return {};
+}
+
+inline Result<ResponsesRequest> read_responses_request(const Json& body,
+                                                       const EarlierConversation& earlier,
+                                                       std::uint64_t id_seed) {
+  Members in(body);
+  ResponsesRequest out;
+  out.prompt.model = TRY(read_model(in));
+  Conversation conversation = TRY(read_conversation(in, earlier, id_seed));
+  out.prompt.messages = conversation.messages();
+  out.prompt.messages_member = "input";
+  out.items = conversation.items();
+  out.generate = TRY(read_drawing(in, out.prompt.model));
+  TRY(read_function_tools(in, out.prompt));
+  out.prompt.schema = TRY(read_text(in));
+  out.prompt.schema_member = "text.format";
+  const std::uint64_t most = TRY(in.whole("max_output_tokens", 0, {1, kLargestWhole}));
+  if (most != 0) out.token_count_max = most;
+  TRY(read_include(in, out));
+  out.is_stream = TRY(in.flag("stream"));
+  out.is_background = TRY(in.flag("background"));
+  if (const Json* store = in.find("store"); store != nullptr) out.store = TRY(in.flag("store"));
+  if (out.is_background && out.store == false) {
+    return in.bad("background", "needs the response to be stored: leave out \"store\": false");
+  }
+  TRY(accept_members(in));
+  out.echo = TRY(read_echo(body, in, out));
+  TRY(in.finish());
+  return out;
+}
+
+}  // namespace endpoints::openai
