@@ -1,8 +1,6 @@
 // prompt_repair: finds the lines of a prompt in which only a number changes from turn to turn, such as
 // the time, and moves them to its end. What is before them stays the same, and the cache finds it.
-#include <map>
-#include <set>
-
+#include "line_repair.h"
 #include "quire/quire.h"
 
 using namespace quire;
@@ -37,51 +35,19 @@ struct Options {
   }
 };
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
-    end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    lines.push_back(text.substr(at, end - at));
-  }
-  return lines;
+// The prompt with the changing lines at its end.
+std::string repaired(repair::LineRepair& repair, std::string prompt) {
+  repair.see(prompt);
+  const std::string moved = repair.take(prompt);
+  if (!moved.empty() && !prompt.ends_with('\n')) prompt += '\n';
+  return prompt + moved;
 }
-
-// The line without what its numbers are.
-std::string shape_of(std::string line) {
-  for (char& each : line) each = '0' <= each && each <= '9' ? '0' : each;
-  return line;
-}
-
-class Repair {
- public:
-  // The prompt of the next turn, with the lines at its end of which a number was seen to change.
-  std::string next(const std::string& prompt) {
-    std::map<std::string, std::vector<std::string>> lines;  // By shape.
-    for (const std::string& line : lines_of(prompt)) lines[shape_of(line)].push_back(line);
-    for (const auto& [shape, now] : lines) {
-      const auto before = before_.find(shape);
-      const bool is_one = now.size() == 1 && before != before_.end() && before->second.size() == 1;
-      if (is_one && now != before->second) changing_.insert(shape);
-    }
-    before_ = std::move(lines);
-    std::string kept, moved;
-    for (const std::string& line : lines_of(prompt)) {
-      (changing_.contains(shape_of(line)) ? moved : kept) += line;
-    }
-    if (!moved.empty() && !kept.ends_with('\n')) kept += '\n';
-    return kept + moved;
-  }
-
- private:
-  std::map<std::string, std::vector<std::string>> before_;
-  std::set<std::string> changing_;
-};
 
 Task<> program(Options options) {
-  Repair repair;
+  repair::LineRepair repair;
   for (const std::string& turn : options.turns) {
     Context context = co_await Context::create();
-    context.user(options.as_is ? turn : repair.next(turn));
+    context.user(options.as_is ? turn : repaired(repair, turn));
     const ContextCounters prompt = co_await context.prefill();
     co_await context.generate(options.generate).stream(session::send);
     co_await session::send("\n");
