@@ -48,6 +48,7 @@ struct EngineOptions {
   StoreUse store_use = StoreUse::Off;
   std::string store_folder;      // Empty: that of the user's data.
   bool explains_misses = false;  // Remembers why tokens were not found; the verb's to set.
+  bool tells_misses = false;     // And reports to each program its own misses.
   // Where pages go that the pool has no room for; 0: nowhere.
   std::uint64_t kv_host_bytes = 0;
   std::uint64_t kv_disk_bytes = 0;  // In the store, where there is one.

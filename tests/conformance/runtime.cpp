@@ -19,6 +19,7 @@ void is_itself(Harness& t) {
   t.check(t.ok("runtime.get-instance-id") >= 0, "a number");
   t.check(t.ok("runtime.get-tenant", buffer, 64) > 0, "a tenant");
   t.check(t.ok("runtime.limits", buffer, 8192) > 100, "limits");
+  t.refused("runtime.misses", ErrorCode::NotSupported, buffer, 8192);  // Not asked for.
   t.check(std::strstr(text, "\nqueue_count_max 256 1\n") != nullptr, "one queue is held");
   t.check(t.ok("runtime.random", buffer, 16) == 16, "16 bytes");
   t.refused("runtime.random", ErrorCode::TooLarge, buffer, 0x7FFF'FFFF);

@@ -32,7 +32,7 @@ Asked prompt(Harness& harness, const std::vector<std::uint32_t>& tokens, TenantI
 
 std::vector<MissRecord> misses_of(const Harness& harness, InstanceId guest) {
   std::vector<MissRecord> misses;
-  harness.controller->misses(ModelIndex{0}).for_each([&](const MissRecord& each) {
+  harness.controller->miss_log(ModelIndex{0}).for_each([&](const MissRecord& each) {
     if (each.instance == guest) misses.push_back(each);
   });
   return misses;
@@ -103,6 +103,34 @@ TEST(Misses, TellTheOperatorOfOtherDomainsAndTheGuestNothing) {
   EXPECT_EQ(seen(second), seen(unknown));
 }
 
+TEST(Misses, AreForTheirOwnProgramAndItsOwnDomainIfProgramsMayAsk) {
+  Harness::Options options = options_of(64);
+  Harness silent(options);
+  EXPECT_EQ(silent.controller->misses(prompt(silent, count_tokens(64)).guest), std::nullopt);
+  options.controller.miss_scope = MissScope::OwnDomain;
+  Harness harness(options);
+  const std::vector<std::uint32_t> tokens = count_tokens(64);
+  prompt(harness, tokens, TenantId{1});
+  harness.run();
+  std::vector<std::uint32_t> own = tokens;
+  own[20] = 500;
+  prompt(harness, own, TenantId{2});
+  harness.run();
+  // Its own tenant has another page there, and the other tenant has this one.
+  const Asked asked = prompt(harness, tokens, TenantId{2});
+  const Asked unknown = prompt(harness, count_tokens(64, 9), TenantId{3});
+  harness.run();
+  const auto misses = harness.controller->misses(asked.guest);
+  ASSERT_TRUE(misses.has_value());
+  ASSERT_EQ(misses->size(), 1u);
+  EXPECT_EQ(misses->front().reason, MissReason::Differs);
+  EXPECT_EQ(misses->front().position, 16u);
+  EXPECT_EQ(misses->front().token_count, 48u);
+  EXPECT_EQ(misses->front().slot, 4u);
+  EXPECT_EQ(misses->front().there, 500u);
+  EXPECT_EQ(harness.controller->misses(unknown.guest)->front().reason, MissReason::NeverSeen);
+}
+
 TEST(Misses, TokensThatAnotherComputedMeanwhileAreFoundAndCountedAsWaitedFor) {
   Harness harness(options_of(64, 32));
   const std::vector<std::uint32_t> tokens = count_tokens(100);
@@ -138,7 +166,7 @@ TEST(Misses, NobodyAsksForCostNothing) {
   Harness harness(options);
   const Asked asked = prompt(harness, count_tokens(100));
   harness.run();
-  EXPECT_EQ(harness.controller->misses(ModelIndex{0}).noted_count(), 0u);
+  EXPECT_EQ(harness.controller->miss_log(ModelIndex{0}).noted_count(), 0u);
   EXPECT_EQ(harness.controller->statistics(asked.guest).asked_token_count, 100u);
 }
 

@@ -42,6 +42,10 @@ class AuditedControl final : public control::ControlPort, public control::Answer
   control::InstanceStatistics statistics(control::InstanceId instance) const override {
     return inner_->statistics(instance);
   }
+  std::optional<std::vector<control::InstanceMiss>> misses(
+      control::InstanceId instance) const override {
+    return inner_->misses(instance);
+  }
   control::PendingCommands pending(control::InstanceId instance) const override {
     return inner_->pending(instance);
   }

@@ -37,6 +37,7 @@ class WildGuest {
                                      .control_limits = {},
                                      .request = request(seed)}),
         memory_(kMemoryBytes + 2 * kMarginBytes, kCanary) {
+    control_.told_misses.emplace(3);
     random_.fill(std::span(memory_).subspan(kMarginBytes, kMemoryBytes));
     http_.respond("http://a.example:80/", {.after_ns = 2000, .body = {{0, "one"}, {3000, "two"}}});
   }
@@ -338,6 +339,7 @@ class WildGuest {
         {"messaging", "pull", {kText, 16}},
         {"runtime", "limits", {kBuffer, 64}},
         {"runtime", "get-tenant", {kBuffer, 64}},
+        {"runtime", "misses", {kBuffer, 64}},
         {"runtime", "launch", {kText, 16, kTokens, 0, 50}},
         {"runtime", "wait-child", {child_}},
         {"runtime", "receive-child", {child_}},

@@ -18,6 +18,26 @@ TEST_F(HostCalls, ArgumentsAndLastErrorAreRead) {
   EXPECT_EQ(call("runtime", "get-instance-id", {}), 9);
 }
 
+TEST_F(HostCalls, MissesAreRecordsOfEightNumbersIfTheServerExplainsThem) {
+  EXPECT_EQ(call("runtime", "misses", {kBuffer, 64}), minus(ErrorCode::NotSupported));
+  control.told_misses.emplace();
+  EXPECT_EQ(call("runtime", "misses", {kBuffer, 64}), 0);
+  control.told_misses->push_back({.reason = control::MissReason::Evicted,
+                                  .position = 32,
+                                  .token_count = 48,
+                                  .gone_ns = 5'000'000});
+  control.told_misses->push_back({.reason = control::MissReason::Differs,
+                                  .field = control::PageField::Tokens,
+                                  .slot = 3,
+                                  .here = 7,
+                                  .there = 8});
+  EXPECT_EQ(call("runtime", "misses", {kBuffer, 64}), 64);
+  const std::int32_t wanted[] = {2, 0, 32, 48, 0, 0, 0, 5, 1, 1, 0, 0, 3, 7, 8, 0};
+  for (std::uint32_t i = 0; i < std::size(wanted); ++i) {
+    EXPECT_EQ(number_at(kBuffer + 4 * i), wanted[i]) << i;
+  }
+}
+
 TEST_F(HostCalls, ArgumentsOfWasiAreTheProgramsNameAndThenItsOwn) {
   EXPECT_EQ(call("wasi", "args_sizes_get", {64, 68}), 0);
   EXPECT_EQ(number_at(64), 3);

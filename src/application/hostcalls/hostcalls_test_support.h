@@ -65,6 +65,9 @@ class RecordingControl final : public control::ControlPort {
     return found == used.end() ? control::InstanceStatistics{} : found->second;
   }
 
+  std::optional<std::vector<control::InstanceMiss>> misses(control::InstanceId) const override {
+    return told_misses;
+  }
   // What the test has not taken and is not done at once.
   control::PendingCommands pending(control::InstanceId id) const override {
     control::PendingCommands sum;
@@ -105,6 +108,7 @@ class RecordingControl final : public control::ControlPort {
   }
 
   std::optional<std::uint64_t> dispatch_in_ns;
+  std::optional<std::vector<control::InstanceMiss>> told_misses;
   std::deque<control::Command> commands;
   std::map<control::InstanceId, bool> live;
   std::vector<control::InstanceLimits> limits_started;  // Of each start_instance().

@@ -1,5 +1,7 @@
 // runtime: what an instance may know of itself, time and randomness.
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "application/hostcalls/calls.h"
@@ -29,6 +31,26 @@ Result<std::int32_t> runtime_get_arg(HostCall& call, std::uint32_t index, GuestA
 Result<std::int32_t> runtime_get_version(HostCall& call, GuestAddress buffer,
                                          std::uint32_t capacity) {
   return give_bytes(call, QUIRE_VERSION, buffer, capacity);
+}
+
+Result<std::int32_t> runtime_misses(HostCall& call, GuestAddress buffer, std::uint32_t capacity) {
+  constexpr std::uint64_t kNsPerMs = 1'000'000;
+  const std::optional<std::vector<control::InstanceMiss>> misses =
+      call.guest.host.control.misses(call.guest.identity.instance);
+  if (!misses) {
+    return Error(ErrorCode::NotSupported,
+                 "the server does not explain misses; start it with --explain-misses");
+  }
+  std::vector<std::uint32_t> words;
+  for (const control::InstanceMiss& each : *misses) {
+    const std::uint64_t gone_ms = std::min<std::uint64_t>(each.gone_ns / kNsPerMs, UINT32_MAX);
+    words.insert(words.end(),
+                 {static_cast<std::uint32_t>(each.reason), static_cast<std::uint32_t>(each.field),
+                  each.position, each.token_count, each.slot, each.here, each.there,
+                  static_cast<std::uint32_t>(gone_ms)});
+  }
+  const auto* bytes = reinterpret_cast<const char*>(words.data());
+  return give_bytes(call, {bytes, words.size() * sizeof(std::uint32_t)}, buffer, capacity);
 }
 
 Result<std::int64_t> runtime_get_instance_id(HostCall& call) {

@@ -10,6 +10,7 @@
 
 #include "base/histogram.h"
 #include "control/api/command.h"
+#include "control/api/miss.h"
 #include "control/api/types.h"
 
 namespace quire::control {
@@ -122,6 +123,9 @@ class ControlPort {
   virtual ControlStatistics statistics() const = 0;
   virtual ControlHistograms histograms() const = 0;
   virtual InstanceStatistics statistics(InstanceId instance) const = 0;
+  // The latest kInstanceMissCountMax misses of the instance, oldest first. Empty: misses are not
+  // explained to programs.
+  virtual std::optional<std::vector<InstanceMiss>> misses(InstanceId instance) const = 0;
   // At once, however much that is. Nothing for an instance that has ended.
   virtual PendingCommands pending(InstanceId instance) const = 0;
 };

@@ -111,6 +111,7 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
     scheduling.answer_bytes_max = options.answer_bytes_max;
     scheduling.when_full = options.when_full;
     scheduling.miss_count_max = options.miss_count_max;
+    scheduling.miss_scope = options.miss_scope;
     scheduling.disk = options.disk;
     scheduling.tiers.host_bytes_max = options.host_tier_bytes / models_.size();
     scheduling.tiers.disk_page_count_max =
@@ -158,6 +159,7 @@ void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLi
   for (PageLedger& ledger : made->ledgers) ledger.count_in(*made->tenant_pages);
   for (const auto& scheduler : schedulers_) {
     made->shares.push_back(&scheduler->shares().join(tenant, made->tenant_pages->options.weight));
+    made->misses_before.push_back(scheduler->misses().noted_count());
   }
   by_id_.emplace(static_cast<std::uint64_t>(id), made.get());
   table_.instances.emplace(made->order, std::move(made));
@@ -416,6 +418,30 @@ InstanceStatistics Controller::statistics(InstanceId id) const {
   return statistics;
 }
 
+std::optional<std::vector<InstanceMiss>> Controller::misses(InstanceId id) const {
+  const bool is_told = options_.miss_count_max > 0 && options_.miss_scope == MissScope::OwnDomain;
+  if (!is_told) return std::nullopt;
+  std::vector<InstanceMiss> all;
+  const Instance* instance = find_instance(id);
+  if (instance == nullptr) return all;
+  for (std::size_t model = 0; model < schedulers_.size(); ++model) {
+    const auto note = [&](const MissRecord& record) {
+      if (record.instance != id || record.token_count == 0) return;
+      if (all.size() == kInstanceMissCountMax) all.erase(all.begin());
+      all.push_back({.reason = record.why.reason,
+                     .field = record.why.field,
+                     .position = record.position,
+                     .token_count = record.token_count,
+                     .slot = record.why.slot,
+                     .here = record.why.here,
+                     .there = record.why.there,
+                     .gone_ns = record.why.gone_ns});
+    };
+    schedulers_[model]->misses().for_each(note, instance->misses_before[model]);
+  }
+  return all;
+}
+
 PendingCommands Controller::pending(InstanceId id) const {
   const Instance* instance = find_instance(id);
   if (instance == nullptr) return {};
@@ -431,7 +457,7 @@ const PageTiers& Controller::page_tiers(ModelIndex model) const {
   return schedulers_[static_cast<std::size_t>(model)]->resources().tiers;
 }
 
-const MissLog& Controller::misses(ModelIndex model) const {
+const MissLog& Controller::miss_log(ModelIndex model) const {
   return schedulers_[static_cast<std::size_t>(model)]->misses();
 }
 

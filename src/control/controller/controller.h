@@ -54,10 +54,10 @@ struct ControllerOptions {
   std::uint64_t answer_bytes_max = 64u << 20;  // Likewise.
   EvictionPolicyKind eviction = EvictionPolicyKind::Default;
   WhenFull when_full = WhenFull::Suspend;
-  // Misses of look-ups that each model remembers with their reasons, for whoever runs the engine;
-  // 0: none, and nothing is spent on them. No guest ever sees one
-  // (docs/paged_kv.md).
+  // Misses of look-ups that each model remembers with their reasons; 0: none, and nothing is spent
+  // on them (docs/paged_kv.md). A program may ask for its own if the scope is its own domain.
   std::uint32_t miss_count_max = 0;
+  MissScope miss_scope = MissScope::Everything;
   bool shares_prefixes = true;  // False: nothing is looked up; for comparisons.
   Digest sharing_secret{};      // Keys the sharing domain of each tenant, and the trie.
   Digest nonce{};               // New with each start, so that no opaque name comes again.
@@ -94,6 +94,7 @@ class Controller final : public ControlPort {
   ControlStatistics statistics() const override;
   ControlHistograms histograms() const override;
   InstanceStatistics statistics(InstanceId instance) const override;
+  std::optional<std::vector<InstanceMiss>> misses(InstanceId instance) const override;
   PendingCommands pending(InstanceId instance) const override;
   TierStatistics tier_statistics() const;
 
@@ -103,7 +104,7 @@ class Controller final : public ControlPort {
   const PageCache& pages(ModelIndex model) const;
   const PageTiers& page_tiers(ModelIndex model) const;
   // For the operator alone: reasons can tell what other tenants hold.
-  const MissLog& misses(ModelIndex model) const;
+  const MissLog& miss_log(ModelIndex model) const;
 
  private:
   // issue.cc, and issue_pages.cc for pages by hand: one for each command.

@@ -87,7 +87,8 @@ bool is_elsewhere(const PageCache& cache, NodeId parent, const PageContent& cont
 
 }  // namespace
 
-PageMiss explain_miss(const PageCache& cache, NodeId parent, const PageContent& content) {
+PageMiss explain_miss(const PageCache& cache, NodeId parent, const PageContent& content,
+                      MissScope scope) {
   if (!cache.is_shared()) return {.reason = MissReason::Off};
   const PageTrie& trie = cache.trie();
   const PageMatch match = cache.find(parent, content);
@@ -103,7 +104,10 @@ PageMiss explain_miss(const PageCache& cache, NodeId parent, const PageContent& 
   if (match.state == MatchState::Named) return {.reason = MissReason::NotInPool};
   const std::optional<PageMiss> nearest = nearest_sibling(cache, parent, content);
   if (nearest && nearest->field != PageField::Tokens) return *nearest;
-  if (is_elsewhere(cache, parent, content)) return {.reason = MissReason::OtherDomain};
+  const bool looks_elsewhere = scope == MissScope::Everything;
+  if (looks_elsewhere && is_elsewhere(cache, parent, content)) {
+    return {.reason = MissReason::OtherDomain};
+  }
   return nearest.value_or(PageMiss{});
 }
 

@@ -1,33 +1,20 @@
 #pragma once
-// Why a page was not found, in the words of the page store: for whoever runs the engine.
+// Why a page was not found, in the words of the page store.
 //
-// A reason can tell what another sharing domain holds, so it never goes to a guest.
+// With MissScope::Everything a reason can show what another sharing domain holds: it is for the
+// operator alone.
 //
 // Thread   that of the cache.
 // Errors   none.
 // Cost     O(1): at most kSiblingCountMax pages are compared.
 #include <cstdint>
 
+#include "control/api/miss.h"
 #include "control/pages/page_cache.h"
 
 namespace quire::control {
 
 inline constexpr std::uint32_t kSiblingCountMax = 64;  // Compared, newest first.
-
-enum class MissReason : std::uint8_t {
-  NeverSeen,    // Nothing is known below its parent, or nothing that is remembered.
-  Differs,      // Pages are known there; the most similar differs in `field`.
-  Evicted,      // It was here and went, to make room.
-  NotInPool,    // Known by name: its bytes were dropped, or are on disk only.
-  OtherDomain,  // Only another sharing domain has this content behind the same prefix.
-  Opaque,       // The same is in a page whose inputs cannot all be named, here or in the pool.
-  InFlight,     // Another is writing it, and this one holds a part of it already.
-  Off,          // Nothing is ever looked up.
-};
-
-// In the order of the name's fields (docs/paged_kv.md). What comes before them (model, numerics,
-// formats, page size) is one for all pages of a model; a parent that differs is an earlier miss.
-enum class PageField : std::uint8_t { None, Tokens, Positions, View, Media };
 
 struct PageMiss {
   MissReason reason = MissReason::NeverSeen;
@@ -40,6 +27,7 @@ struct PageMiss {
 };
 
 // Requires: a look-up below `parent` did not find `content`, and the cache explains misses.
-PageMiss explain_miss(const PageCache& cache, NodeId parent, const PageContent& content);
+PageMiss explain_miss(const PageCache& cache, NodeId parent, const PageContent& content,
+                      MissScope scope = MissScope::Everything);
 
 }  // namespace quire::control

@@ -110,6 +110,8 @@ TEST(PageMiss, TellsThatOnlyAnotherDomainHasThePage) {
             MissReason::OtherDomain);
   EXPECT_EQ(explain_miss(cache, mine, content_of({1, 2, 3, 9}).view()).reason,
             MissReason::NeverSeen);
+  EXPECT_EQ(explain_miss(cache, mine, content_of({1, 2, 3, 4}).view(), MissScope::OwnDomain).reason,
+            MissReason::NeverSeen);
   // Behind another prefix it is another page, in any domain.
   EXPECT_EQ(explain_miss(cache, mine, content_of({5, 6, 7, 8}, 4).view()).reason,
             MissReason::NeverSeen);

@@ -361,7 +361,9 @@ struct alignas(64) Instance {
   std::uint32_t generation = 0;
   InstanceId id{};
   TenantId tenant{};
-  std::uint64_t order = 0;                               // Of start: the smallest is the oldest.
+  std::uint64_t order = 0;  // Of start: the smallest is the oldest.
+  // How many misses each model had noted when it started.
+  boost::container::small_vector<std::uint64_t, 1> misses_before;
   boost::container::small_vector<FairShare*, 1> shares;  // Its tenant's, of each model's device.
   std::vector<PageLedger> ledgers;                       // By model.
   TenantPages* tenant_pages = nullptr;                   // Of its tenant; the controller's.

@@ -183,7 +183,8 @@ void Scheduler::note_miss(Operation& operation) {
   if (tail_token_count(context) < page_size || context.written_count >= page_size) return;
   PageMiss why{.reason = MissReason::Opaque};
   if (!context.has_unnamed_start) {
-    why = explain_miss(resources_.cache, context.head, TailPage(context, page_size, 0).content());
+    why = explain_miss(resources_.cache, context.head, TailPage(context, page_size, 0).content(),
+                       miss_scope_);
   }
   context.miss = misses_.note(
       context.miss, {.instance = operation.instance->id,

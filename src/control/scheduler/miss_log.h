@@ -3,11 +3,13 @@
 // misses of one model, each with what it cost. A miss is a place in a context where a full page was
 // looked up and not found; it lasts while tokens behind it are computed, until one is found again.
 //
-// For the operator only: reasons can tell what other tenants hold (page_miss.h).
+// A program sees its own records only, and only if their reasons are of MissScope::OwnDomain; all
+// others are for the operator (page_miss.h).
 //
 // Owns     a ring of records. Nothing is allocated before the first miss, nothing beyond the bound.
 // Thread   engine thread only.
 // Errors   none.
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -43,10 +45,11 @@ class MissLog {
   std::uint64_t noted_count() const { return noted_count_; }
   // Older ones made room for newer.
   std::uint64_t forgotten_count() const { return noted_count_ - records_.size(); }
-  // Oldest first.
+  // Oldest first; those with a number above `after`.
   template <typename Visit>
-  void for_each(Visit visit) const {
-    for (std::uint64_t number = forgotten_count() + 1; number <= noted_count_; ++number) {
+  void for_each(Visit visit, std::uint64_t after = 0) const {
+    const std::uint64_t first = std::max(after, forgotten_count()) + 1;
+    for (std::uint64_t number = first; number <= noted_count_; ++number) {
       visit(records_[(number - 1) % count_max_]);
     }
   }

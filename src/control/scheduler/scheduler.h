@@ -89,6 +89,7 @@ struct SchedulerOptions {
   double copy_ns_per_byte = 0;  // Of this machine's memory: the prior of the cost model.
   WhenFull when_full = WhenFull::Suspend;
   std::uint32_t miss_count_max = 0;  // Of the MissLog; 0: nothing is noted.
+  MissScope miss_scope = MissScope::Everything;
 };
 
 struct SchedulerCounts {
@@ -473,6 +474,7 @@ class Scheduler {
   SnapshotOpens opens_;
   TierTransfers tiers_;
   MissLog misses_;
+  const MissScope miss_scope_;
   DispatchTimer timer_;
   FairShares shares_;
   BatchOrder order_;

@@ -253,6 +253,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   control.dispatch = dispatch_policy(options.batching);
   control.prefill_row_budget = options.prefill_row_budget;
   if (options.explains_misses) control.miss_count_max = kMissCountMax;
+  if (options.tells_misses) control.miss_scope = control::MissScope::OwnDomain;
   std::uint64_t page_bytes = 0;
   std::vector<control::ServedModel> served;
   for (const LoadedModel& model : parts->models) {
@@ -315,7 +316,7 @@ const control::PageTiers& Machine::page_tiers() const {
   return parts_->control->page_tiers(control::ModelIndex{0});
 }
 const control::MissLog& Machine::misses() const {
-  return parts_->control->misses(control::ModelIndex{0});
+  return parts_->control->miss_log(control::ModelIndex{0});
 }
 
 }  // namespace quire

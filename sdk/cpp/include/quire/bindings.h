@@ -606,6 +606,17 @@ std::int32_t get_tenant(void* buffer, std::uint32_t capacity);
 // as a whole begin with `tenant.`. New lines may come; the order means nothing.
 QUIRE_IMPORT("quire:core/runtime@1", "limits")
 std::int32_t limits(void* buffer, std::uint32_t capacity);
+// Why tokens of this program were computed, although the server looked for a page that holds them:
+// the latest 64 misses, oldest first. For each eight u32: the reason (0 no page like it was ever
+// seen, 1 the most similar page differs, 2 evicted, 3 known by name and not in the pool, 5 a page
+// whose inputs cannot all be named, 6 another program is writing it, 7 nothing is shared); what
+// differs (0 nothing, 1 a token, 2 a position, 3 which slots are visible, 4 an image); the position
+// of the first token that was computed; how many were; the slot of the page that differs, the
+// token or position that was wanted there and the one that is there; for how many milliseconds an
+// evicted page had been gone. Reasons are of pages of this program's tenant alone. Returns the
+// bytes. `not-supported`: the server does not explain misses (`quire serve --explain-misses`).
+QUIRE_IMPORT("quire:core/runtime@1", "misses")
+std::int32_t misses(void* buffer, std::uint32_t capacity);
 // Launches another instance: of this program (empty), or of one that the server has by that name.
 // Arguments are for each u32 bytes, then its bytes, nothing between. The child is of the same
 // tenant and gets `share` percent (1 to 100) of what this program has left of its pages, tokens,

@@ -4,6 +4,7 @@
 // Errors   as interface/runtime.wit and interface/session.wit say.
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,30 @@
 #include "quire/result.h"
 
 namespace quire {
+
+// Why tokens were computed although a page that holds them was looked up; interface/runtime.wit has
+// the numbers and their meaning.
+enum class MissReason : std::uint32_t {
+  NeverSeen,
+  Differs,
+  Evicted,
+  NotInPool,
+  Opaque = 5,
+  InFlight,
+  Off
+};
+enum class MissField : std::uint32_t { None, Token, Position, View, Image };
+
+struct Miss {
+  MissReason reason = MissReason::NeverSeen;
+  MissField field = MissField::None;  // Differs: what.
+  std::uint32_t position = 0;         // Of the first token that was computed.
+  std::uint32_t token_count = 0;      // Computed.
+  std::uint32_t slot = 0;             // Differs: the place in the page,
+  std::uint32_t here = 0;             // what was wanted there,
+  std::uint32_t there = 0;            // and what the most similar page has.
+  std::uint32_t gone_ms = 0;          // Evicted: for how long the page had been gone.
+};
 
 enum class LogLevel : std::uint32_t { Debug, Info, Warning, Failure };
 
@@ -73,6 +98,15 @@ inline Result<std::string> tenant() {
 // A line for each limit of this program: its name, the maximum, what is used.
 inline Result<std::string> limits() {
   return detail::text_from(abi::runtime::limits);
+}
+
+// The latest misses of this program. not-supported: the server does not explain them.
+inline Result<std::vector<Miss>> misses() {
+  static_assert(sizeof(Miss) == 32);
+  const std::string bytes = TRY(detail::text_from(abi::runtime::misses));
+  std::vector<Miss> all(bytes.size() / sizeof(Miss));
+  if (!all.empty()) std::memcpy(all.data(), bytes.data(), all.size() * sizeof(Miss));
+  return all;
 }
 
 // One line; over 4,096 bytes it is cut.
