@@ -270,6 +270,24 @@ struct MessagesRequest {
   bool streams = false;
 };
 
+// How long the conversation is kept in the cache: the longest time of a "cache_control" of the request,
+// of a tool, of a message or of a block, all of which are at most a few levels deep.
+inline std::chrono::seconds cache_time_of(const Json& value) {
+  std::chrono::seconds longest{0};
+  for (const Json& each : value.items()) longest = std::max(longest, cache_time_of(each));
+  for (const auto& [name, member] : value.members()) {
+    if (name == "input" || name == "input_schema") continue;  // The client's own data.
+    if (name != "cache_control") {
+      longest = std::max(longest, cache_time_of(member));
+    } else if (member.text("type") == "ephemeral") {
+      const bool is_long = member.text("ttl") == "1h";
+      longest = std::max<std::chrono::seconds>(
+          longest, is_long ? std::chrono::hours(1) : std::chrono::minutes(5));
+    }
+  }
+  return longest;
+}
+
 // The schema that "output_config" gives the answer.
 inline Result<void> read_output_config(Members& in, ChatPrompt& out) {
   const Json* given = in.find("output_config");

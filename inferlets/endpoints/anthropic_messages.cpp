@@ -57,7 +57,9 @@ class Head {
     json.begin_object().key("input_tokens").number(usage_.prompt_count - usage_.cached_count);
     json.key("cache_creation_input_tokens").number(0);
     json.key("cache_read_input_tokens").number(usage_.cached_count);
-    json.key("output_tokens").number(usage_.answer_count).end_object();
+    json.key("output_tokens").number(usage_.answer_count);
+    write_cache_members(json, usage_);
+    json.end_object();
   }
 
  private:
@@ -168,9 +170,11 @@ std::string whole_response(const Head& head, const ChatAnswer& answer) {
   return json.end_object().str();
 }
 
-Task<> respond(serve::Request http, serve::Response response) {
+Task<> respond(serve::Request http, serve::Response response, ConversationOptions options) {
   const Json body = co_await request_body(http);
-  const MessagesRequest request = co_await read_request(body, false);
+  MessagesRequest request = co_await read_request(body, false);
+  request.prompt.keep = cache_time_of(body);
+  request.prompt.is_repaired = options.repairs_prompts;
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
   Head head = co_await Head::make(request.prompt.model, turn.usage());
   // The context may end the answer before max_tokens does; the stop reason says so.
@@ -189,8 +193,8 @@ Task<> respond(serve::Request http, serve::Response response) {
   co_await stream.end(head);
 }
 
-Task<> handle(serve::Request request, serve::Response response) {
-  co_await answer(request, response, respond(request, response));
+Task<> handle(serve::Request request, serve::Response response, ConversationOptions options) {
+  co_await answer(request, response, respond(request, response, options));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache_use.h"
 #include "members.h"
 #include "offered_tools.h"
 #include "quire/tool.h"
@@ -38,6 +39,9 @@ struct ChatPrompt {
   std::string schema;                      // What the answer looks like; empty: any text.
   std::string schema_member;               // The member of the request that gives the schema.
   std::optional<SavedContext> saved = {};  // May hold a beginning of the prompt.
+  std::chrono::seconds keep{
+      0};                    // How long its pages stay though nothing uses them; 0: as others do.
+  bool is_repaired = false;  // Changing lines of the system prompt move to its end.
 };
 
 struct AnswerCall {
@@ -89,7 +93,9 @@ class ChatTurn {
     const std::uint32_t found_before = co_await open_saved();
     const std::uint32_t opened_count = context_.token_count();
     co_await context_.append(std::span(tokens_).subspan(opened_count));
+    if (prompt_.keep.count() > 0) co_await context_.hint(ContextHint::Keep, prompt_.keep);
     const ContextCounters after = co_await context_.prefill();
+    usage_.misses = co_await explained_misses(prompt_.model);
     usage_.cached_count = opened_count + (after.found_token_count - found_before);
   }
   // How many tokens the prompt has. Nothing is computed.
@@ -114,6 +120,7 @@ class ChatTurn {
   static Task<std::vector<std::uint32_t>> conversation_tokens(ChatPrompt prompt) {
     Context context = co_await Context::create(prompt.model);
     ChatTurn turn(std::move(prompt), {}, std::move(context));
+    co_await turn.changing_lines();  // They stand after the next turn.
     co_await turn.find_form();
     co_return co_await turn.prompt_tokens(false);
   }
@@ -163,11 +170,22 @@ class ChatTurn {
   static Task<ChatTurn> written(ChatPrompt prompt, GenerateOptions options) {
     Context context = co_await Context::create(prompt.model);
     ChatTurn turn(std::move(prompt), std::move(options), std::move(context));
+    const std::string moved = co_await turn.changing_lines();
+    if (!moved.empty()) turn.prompt_.messages.back().content += "\n" + moved;
+    turn.usage_.moved_line_count = repair::lines_of(moved).size();
     co_await turn.find_form();
     turn.tokens_ = co_await turn.prompt_tokens(true);
     turn.usage_.prompt_count = turn.tokens_.size();
     turn.options_.penalty_first = static_cast<std::uint32_t>(turn.tokens_.size());
     co_return turn;
+  }
+
+  // Those of the system prompt, which has them no more.
+  Task<std::string> changing_lines() {
+    const bool has_any = prompt_.is_repaired && !prompt_.messages.empty() &&
+                         prompt_.messages.front().role == "system";
+    if (!has_any) co_return std::string();
+    co_return co_await take_changing_lines(prompt_.messages.front().content);
   }
 
   // How the model writes calls, if it may write some or earlier turns have.

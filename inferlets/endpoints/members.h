@@ -262,6 +262,8 @@ struct Usage {
   std::size_t prompt_count = 0;
   std::size_t cached_count = 0;  // Tokens of the prompt whose pages were found, not computed.
   std::size_t answer_count = 0;
+  std::string misses = {};           // Why the others were computed, JSON; empty: not asked for.
+  std::size_t moved_line_count = 0;  // Of the system prompt, by prompt repair.
 };
 
 }  // namespace endpoints

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache_use.h"
 #include "members.h"
 
 namespace endpoints::openai {
@@ -141,6 +142,23 @@ inline Result<Streaming> read_streaming(Members& in) {
   return out;
 }
 
+// How long the pages of a conversation stay in the cache: for a request with a key as long as the
+// interface says, and for one that asks for more as long as the page store can.
+inline Result<std::chrono::seconds> read_keep(Members& in) {
+  constexpr std::chrono::seconds kByKey = std::chrono::minutes(30);
+  const std::string key = TRY(in.text("prompt_cache_key"));
+  TRY(in.accept_only("prompt_cache_retention", {"in_memory", "in-memory", "24h"}));
+  const Json* retention = in.find("prompt_cache_retention");
+  std::string time = retention == nullptr ? "" : retention->text();
+  if (const Json* given = in.find("prompt_cache_options"); given != nullptr) {
+    Members options = TRY(Members::of(*given, "prompt_cache_options"));
+    TRY(options.accept_only("ttl", {"30m", "12h"}));
+    if (const Json* ttl = options.find("ttl"); ttl != nullptr) time = ttl->text();
+  }
+  if (time == "24h" || time == "12h") return kKeptMax;
+  return key.empty() && time != "30m" ? std::chrono::seconds(0) : kByKey;
+}
+
 // What asks nothing of the output.
 inline Result<void> accept_common(Members& in) {
   in.accept({"user", "metadata", "store", "safety_identifier", "prompt_cache_key",
@@ -170,7 +188,9 @@ inline void write_usage(JsonWriter& json, const Usage& usage) {
   json.key("completion_tokens").number(usage.answer_count);
   json.key("total_tokens").number(usage.prompt_count + usage.answer_count);
   json.key("prompt_tokens_details").begin_object();
-  json.key("cached_tokens").number(usage.cached_count).end_object().end_object();
+  json.key("cached_tokens").number(usage.cached_count).end_object();
+  write_cache_members(json, usage);
+  json.end_object();
 }
 
 // The interface has no number for what is less probable.

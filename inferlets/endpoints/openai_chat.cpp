@@ -157,9 +157,10 @@ Task<ChoiceAnswer> answer_of(ChatTurn& turn, Model model, const Stream* stream, 
   co_return ChoiceAnswer{std::move(answer), choice.logprobs()};
 }
 
-Task<> respond(serve::Request http, serve::Response response) {
+Task<> respond(serve::Request http, serve::Response response, ConversationOptions options) {
   const Json body = co_await request_body(http);
-  const ChatRequest request = co_await read_chat_request(body);
+  ChatRequest request = co_await read_chat_request(body);
+  request.prompt.is_repaired = options.repairs_prompts;
   const Model model = request.prompt.model;
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
   Usage usage = turn.usage();
@@ -187,8 +188,8 @@ Task<> respond(serve::Request http, serve::Response response) {
                          whole_response(identity, answers, logprobs, request.has_logprobs, usage));
 }
 
-Task<> handle(serve::Request request, serve::Response response) {
-  co_await answer(response, respond(request, response));
+Task<> handle(serve::Request request, serve::Response response, ConversationOptions options) {
+  co_await answer(response, respond(request, response, options));
 }
 
 }  // namespace

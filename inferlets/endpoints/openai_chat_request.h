@@ -231,6 +231,7 @@ inline Result<ChatRequest> read_chat_request(const Json& body) {
   out.n = static_cast<std::uint32_t>(TRY(in.whole("n", 1, {1, kChoiceCountMax})));
   TRY(read_logprobs(in, out));
   out.stream = TRY(read_streaming(in));
+  out.prompt.keep = TRY(read_keep(in));
   TRY(accept_common(in));
   TRY(accept_modalities(in));
   TRY(in.finish());

@@ -162,6 +162,7 @@ class Completion {
     co_await context.append(prompt.tokens);
     usage_.prompt_count += count;
     usage_.cached_count += (co_await context.prefill()).found_token_count;
+    usage_.misses = co_await explained_misses(request_.model);
     for (std::uint32_t i = 0; i < request_.n; ++i, ++options.seed) {
       const auto index = static_cast<std::uint32_t>(choices.size());
       choices.push_back(answer(co_await context.fork(), options, prompt.text, index));

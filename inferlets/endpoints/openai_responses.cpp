@@ -50,6 +50,16 @@ Task<Earlier> read_earlier(ResponseStore responses, std::string id) {
   co_return out;
 }
 
+struct Options {
+  ResponseLimits limits;
+  ConversationOptions conversation;
+
+  void read(OptionReader& in) {
+    limits.read(in);
+    conversation.read(in);
+  }
+};
+
 Task<ResponsesRequest> read_request(Json body, ResponseStore responses) {
   const Json& previous = body["previous_response_id"];
   Earlier earlier;
@@ -260,9 +270,11 @@ Task<> in_background(Work work, serve::Response http) {
 
 // ---- requests -----------------------------------------------------------------------------------
 
-Task<> create(serve::Request http, serve::Response response, ResponseStore responses) {
+Task<> create(serve::Request http, serve::Response response, Options options) {
+  const ResponseStore responses(options.limits);
   const Json body = co_await request_body(http);
   ResponsesRequest request = co_await read_request(body, responses);
+  request.prompt.is_repaired = options.conversation.repairs_prompts;
   const bool is_stored = co_await is_kept(responses, request);
   ChatTurn turn = co_await ChatTurn::prepare(request.prompt, request.generate);
   const std::uint32_t token_count_max =
@@ -386,13 +398,14 @@ Task<> list_input(serve::Request http, serve::Response response, ResponseStore r
   co_await response.json(200, json.end_object());
 }
 
-Task<> respond(serve::Request http, serve::Response response, ResponseStore responses) {
+Task<> respond(serve::Request http, serve::Response response, Options options) {
+  const ResponseStore responses(options.limits);
   std::string id = http.path_after("/v1/responses/");
   const std::size_t slash = std::min(id.find('/'), id.size());
   const std::string what = id.substr(slash);
   id.resize(slash);
   const std::string& method = http.method();
-  if (id.empty() && method == "POST") return create(http, response, responses);
+  if (id.empty() && method == "POST") return create(http, response, options);
   if (id == "input_tokens" && method == "POST") return count_tokens(http, response, responses);
   if (what.empty() && method == "DELETE") return erase(response, responses, id);
   if (what.empty() && method != "POST") return retrieve(http, response, responses, id);
@@ -403,8 +416,8 @@ Task<> respond(serve::Request http, serve::Response response, ResponseStore resp
   }(http.method() + " " + http.target());
 }
 
-Task<> handle(serve::Request request, serve::Response response, ResponseLimits limits) {
-  co_await answer(response, respond(request, response, ResponseStore(limits)));
+Task<> handle(serve::Request request, serve::Response response, Options options) {
+  co_await answer(response, respond(request, response, options));
 }
 
 }  // namespace

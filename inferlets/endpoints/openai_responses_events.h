@@ -51,7 +51,9 @@ inline void write_usage(JsonWriter& json, const Usage& usage, std::size_t reason
   json.key("output_tokens").number(usage.answer_count);
   json.key("output_tokens_details").begin_object();
   json.key("reasoning_tokens").number(reasoning_count).end_object();
-  json.key("total_tokens").number(usage.prompt_count + usage.answer_count).end_object();
+  json.key("total_tokens").number(usage.prompt_count + usage.answer_count);
+  write_cache_members(json, usage);
+  json.end_object();
 }
 
 inline std::string response_json(const ResponseHead& head, const ResponseState& state,

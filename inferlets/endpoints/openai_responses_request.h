@@ -245,8 +245,7 @@ inline Result<std::string> read_echo(const Json& body, Members& in, const Respon
 // ---- the whole request --------------------------------------------------------------------------
 
 inline Result<void> accept_members(Members& in) {
-  in.accept({"user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
-             "prompt_cache_options", "max_tool_calls", "background_options", "stream_options",
+  in.accept({"user", "safety_identifier", "max_tool_calls", "background_options", "stream_options",
              "previous_response_id"});
   TRY(in.accept_only("service_tier", {"auto", "default"}));
   TRY(in.accept_only("truncation", {"disabled"}));
@@ -281,6 +280,7 @@ inline Result<ResponsesRequest> read_responses_request(const Json& body,
   if (out.is_background && out.store == false) {
     return in.bad("background", "needs the response to be stored: leave out \"store\": false");
   }
+  out.prompt.keep = TRY(read_keep(in));
   TRY(accept_members(in));
   out.echo = TRY(read_echo(body, in, out));
   TRY(in.finish());

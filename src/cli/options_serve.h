@@ -31,6 +31,7 @@ struct ServeOptions {
   std::vector<std::string> programs = {};         // Modules, or folders of them.
   std::vector<std::string> endpoints = {};        // "POST /x=program".
   bool has_shipped_endpoints = true;              // Besides those, at other paths.
+  bool repairs_prompts = false;                   // The shipped endpoints for conversations do.
   std::vector<std::string> allowed_origins = {};  // Of web pages.
   std::vector<TenantOptions> tenants = {};
   std::uint32_t instance_count_max = 1024;

@@ -136,6 +136,12 @@ TEST(Parse, ServeBoundsCompilersAndRefusesABoundThatNoneFits) {
   EXPECT_FALSE(parsed_as<ServeOptions>({"serve"}).has_cranelift_only);
   EXPECT_TRUE(parsed_as<ServeOptions>({"serve"}).has_shipped_endpoints);
   EXPECT_FALSE(parsed_as<ServeOptions>({"serve", "--no-endpoints"}).has_shipped_endpoints);
+  EXPECT_FALSE(parsed_as<ServeOptions>({"serve"}).engine.explains_misses);
+  EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--explain-misses"}).engine.explains_misses);
+  EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--explain-misses"}).engine.tells_misses);
+  EXPECT_TRUE(parsed_as<ServeOptions>({"serve", "--prompt-repair"}).repairs_prompts);
+  EXPECT_EQ(first_line_of_usage_error({"serve", "--prompt-repair", "--no-store"}),
+            "--prompt-repair keeps what it learns in the store: leave out --no-store");
   EXPECT_EQ(parsed_as<ServeOptions>({"serve"}).compile_memory_bytes_max, std::uint64_t{1} << 30);
   EXPECT_EQ(first_line_of_usage_error({"serve", "--compile-memory-max", "1MiB"}),
             "--compile-memory-max 1MiB: the compiler alone needs 64MiB");

@@ -104,6 +104,18 @@ Result<LogFormat> parse_log_format(const std::string& text) {
                "--log-format " + in_quotes(text) + ": text or json was expected");
 }
 
+Result<EngineOptions> serving_engine(EngineFlags& flags, bool tells_misses) {
+  EngineOptions engine = TRY(flags.finish());
+  engine.explains_misses = engine.tells_misses = tells_misses;
+  return engine;
+}
+
+Result<void> check_repair(const ServeOptions& options) {
+  if (!options.repairs_prompts || options.engine.store_use != StoreUse::Off) return {};
+  return Error(ErrorCode::InvalidArgument,
+               "--prompt-repair keeps what it learns in the store: leave out --no-store");
+}
+
 }  // namespace
 
 Verb add_serve(CLI::App& app) {
@@ -121,6 +133,7 @@ Verb add_serve_flags(CLI::App* verb) {
     std::string log_format = "text";
     bool has_no_endpoints = false;
     std::string config;  // Read before the words are (config_layer.h).
+    bool tells_misses = false;
   };
   auto state = std::make_shared<State>();
   ServeOptions& options = state->options;
@@ -146,6 +159,13 @@ Verb add_serve_flags(CLI::App* verb) {
                  "/v1/completions, /v1/responses and /v1/embeddings of OpenAI, /v1/messages and "
                  "/v1/messages/count_tokens of Anthropic, /tokenize, /detokenize and "
                  "/apply-template");
+  verb->add_flag("--prompt-repair", options.repairs_prompts,
+                 "Let the endpoints of quire for conversations move lines of the system prompt in "
+                 "which a number changes from turn to turn, such as the time, to the end of the "
+                 "prompt, so that the cache finds what follows them; needs a store");
+  verb->add_flag("--explain-misses", state->tells_misses,
+                 "Report to programs why their tokens were not found in the cache, from pages of "
+                 "their own tenant alone; the endpoints of quire put it into the usage");
   verb->add_option(
           "--allow-origin", options.allowed_origins,
           "Let web pages of that origin use the endpoints (CORS), as https://example.com; * "
@@ -251,7 +271,8 @@ Examples:
   quire serve --limit wall_ns_max=3600s --tenant 0=weight:3 --tenant 1=weight:1,token_count_max:1000000
   quire run --server ws://127.0.0.1:7847 text_completion -- --prompt "Once upon a time")");
   return {verb, [state, verb]() -> Result<Request> {
-            state->options.engine = TRY(state->engine.finish());
+            state->options.engine = TRY(serving_engine(state->engine, state->tells_misses));
+            TRY(check_repair(state->options));
             state->options.instance = TRY(state->instance.finish(*verb));
             for (const std::string& each : state->tenants) {
               const TenantOptions tenant = TRY(parse_tenant(each));

@@ -119,7 +119,7 @@ def run_served(build):
     """As run(), of serve.wasm as a server launches it for requests, and lines about wrong responses."""
     module = build / "tests/conformance/serve.wasm"
     serve = [str(build / "quire"), "serve", "--listen", "127.0.0.1:0", "--model", str(TINY), "--kv-pages",
-             "64", "--no-store"]
+             "64", "--no-store", "--explain-misses"]
     for name in ("whole", "flood", "gone"):
         serve += ["--endpoint", f"POST /{name}={module} {name}"]
     with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

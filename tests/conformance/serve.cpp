@@ -40,6 +40,8 @@ void head(Harness& t) {
   t.check(record == std::string(8192, '!'), "and writes nothing");
   t.mistakes("serve.request-head", buffer, 8192);
   t.refused("session.send", ErrorCode::NotSupported, "a");
+  t.check(t.ok("runtime.misses", buffer, 8192) % 32 == 0, "each miss has eight numbers");
+  t.mistakes("runtime.misses", buffer, 8192);
 }
 
 void body(Harness& t) {

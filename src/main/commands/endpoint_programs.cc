@@ -20,7 +20,7 @@ bool EndpointPrograms::has_source(const std::vector<std::string>& endpoints) {
 }
 
 Result<server::EndpointTable> EndpointPrograms::find(const std::vector<std::string>& endpoints,
-                                                     bool has_shipped) {
+                                                     const ShippedUse& shipped) {
   std::vector<server::EndpointRule> rules;
   for (const std::string& each : endpoints) {
     Result<server::EndpointRule> parsed = server::parse_endpoint_rule(each);
@@ -33,16 +33,17 @@ Result<server::EndpointTable> EndpointPrograms::find(const std::vector<std::stri
     rule.program = std::move(name).take();
     rules.push_back(std::move(rule));
   }
-  if (has_shipped) TRY(add_shipped(rules));
+  if (shipped.is_there) TRY(add_shipped(rules, shipped.repairs_prompts));
   Result<server::EndpointTable> table = server::EndpointTable::create(std::move(rules));
   if (!table.ok()) return std::move(table).take_error().while_("--endpoint");
   return table;
 }
 
-Result<void> EndpointPrograms::add_shipped(std::vector<server::EndpointRule>& rules) {
+Result<void> EndpointPrograms::add_shipped(std::vector<server::EndpointRule>& rules,
+                                           bool repairs_prompts) {
   const Result<std::string> folder = find_shipped_programs(TRY(executable_path()));
   if (!folder.ok()) shipped_failure_ = folder.error().message();
-  for (server::EndpointRule& each : shipped_endpoints(rules)) {
+  for (server::EndpointRule& each : shipped_endpoints(rules, repairs_prompts)) {
     const bool is_there = named_.contains(each.program) || brought_.contains(each.program);
     if (!is_there && !folder.ok()) continue;
     if (!is_there) brought_.emplace(each.program, folder.value() + "/" + each.program + ".wasm");

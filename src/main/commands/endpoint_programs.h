@@ -16,6 +16,12 @@
 
 namespace quire {
 
+// Of the endpoints that come with quire (shipped_endpoints.h).
+struct ShippedUse {
+  bool is_there = true;
+  bool repairs_prompts = false;
+};
+
 class EndpointPrograms {
  public:
   // `named` are the programs of the command line. Modules of sources come into `scratch`, which exists
@@ -25,10 +31,11 @@ class EndpointPrograms {
 
   static bool has_source(const std::vector<std::string>& endpoints);
 
-  // The endpoints, each with the name of its program; with those of quire (shipped_endpoints.h) where
-  // the user has none and `has_shipped` is true. A program of the user with the name of a shipped one
+  // The endpoints, each with the name of its program; with those of quire where the user has none,
+  // as `shipped` says. A program of the user with the name of a shipped one
   // takes its place.
-  Result<server::EndpointTable> find(const std::vector<std::string>& endpoints, bool has_shipped);
+  Result<server::EndpointTable> find(const std::vector<std::string>& endpoints,
+                                     const ShippedUse& shipped);
   // Why endpoints of quire are left out, as in a program that was copied alone; empty if none are.
   const std::string& shipped_failure() const { return shipped_failure_; }
   // After find() failed: the exit code of a source that was not compiled, whose reason was printed; 0
@@ -42,7 +49,7 @@ class EndpointPrograms {
   // Whether the file with that name is to be brought; AlreadyExists if the name is another file's.
   Result<bool> claim(const std::string& name, const std::string& path);
   Result<std::string> build(const std::string& source);
-  Result<void> add_shipped(std::vector<server::EndpointRule>& rules);
+  Result<void> add_shipped(std::vector<server::EndpointRule>& rules, bool repairs_prompts);
 
   const ProgramFiles& named_;
   const std::filesystem::path scratch_;

@@ -242,8 +242,9 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
   std::optional<ScratchFolder> scratch;
   if (EndpointPrograms::has_source(options.endpoints)) scratch.emplace();
   EndpointPrograms endpoint_programs(files, scratch ? scratch->path() : std::filesystem::path());
-  Result<server::EndpointTable> endpoints =
-      endpoint_programs.find(options.endpoints, options.has_shipped_endpoints);
+  Result<server::EndpointTable> endpoints = endpoint_programs.find(
+      options.endpoints,
+      {.is_there = options.has_shipped_endpoints, .repairs_prompts = options.repairs_prompts});
   // The compiler has said why.
   if (endpoint_programs.build_exit_code() != 0) return endpoint_programs.build_exit_code();
   if (!endpoints.ok()) return std::move(endpoints).take_error();

@@ -17,12 +17,14 @@ constexpr const char* kAnyOfThem = "openai_chat.wasm";
 
 }  // namespace
 
-std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own) {
+std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own,
+                                                    bool repairs_prompts) {
   std::vector<server::EndpointRule> rules;
   for (const ShippedEndpoint& each : kShippedEndpoints) {
     Result<server::EndpointRule> parsed = server::parse_endpoint_rule(each.rule);
     QUIRE_CHECK(parsed.ok(), "a shipped endpoint is a rule");
     server::EndpointRule rule = std::move(parsed).take();
+    if (repairs_prompts && each.reads_conversations) rule.arguments.push_back("--prompt-repair");
     const auto is_same = [&](const server::EndpointRule& other) {
       return other.text() == rule.text();
     };

@@ -12,19 +12,20 @@
 namespace quire {
 
 struct ShippedEndpoint {
-  const char* rule;  // As --endpoint takes it, with the name of the program.
+  const char* rule;                  // As --endpoint takes it, with the name of the program.
+  bool reads_conversations = false;  // Takes --prompt-repair.
 };
 inline constexpr ShippedEndpoint kShippedEndpoints[] = {
     {"GET /v1/models=openai_models"},
     {"GET /v1/models/*=openai_models"},
-    {"POST /v1/chat/completions=openai_chat"},
+    {"POST /v1/chat/completions=openai_chat", true},
     {"POST /v1/completions=openai_completions"},
     {"POST /v1/embeddings=openai_embeddings"},
-    {"POST /v1/responses=openai_responses"},
+    {"POST /v1/responses=openai_responses", true},
     {"POST /v1/responses/*=openai_responses"},
     {"GET /v1/responses/*=openai_responses"},
     {"DELETE /v1/responses/*=openai_responses"},
-    {"POST /v1/messages=anthropic_messages"},
+    {"POST /v1/messages=anthropic_messages", true},
     {"POST /v1/messages/count_tokens=anthropic_count_tokens"},
     {"POST /tokenize=token_endpoints"},
     {"POST /detokenize=token_endpoints"},
@@ -32,7 +33,8 @@ inline constexpr ShippedEndpoint kShippedEndpoints[] = {
 };
 
 // Those for whose place `own` has no rule. The program of each is a name.
-std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own);
+std::vector<server::EndpointRule> shipped_endpoints(const std::vector<server::EndpointRule>& own,
+                                                    bool repairs_prompts = false);
 
 // The folder that has the programs, for `executable`. NotFound names the places that were looked at,
 // and what to do.

@@ -35,6 +35,18 @@ TEST(ShippedEndpoints, OneOfTheUserTakesThePlaceOfItsPathAndMethodAlone) {
   for (const server::EndpointRule& each : rules) EXPECT_NE(each.path, "/v1/completions");
 }
 
+TEST(ShippedEndpoints, ThoseForConversationsRepairPromptsIfTheyAreTo) {
+  const auto count_with = [](bool repairs_prompts) {
+    std::size_t count = 0;
+    for (const server::EndpointRule& each : shipped_endpoints({}, repairs_prompts)) {
+      count += each.arguments.size();
+    }
+    return count;
+  };
+  EXPECT_EQ(count_with(true), 3u);
+  EXPECT_EQ(count_with(false), 0u);
+}
+
 class ShippedProgramsTest : public testing::Test {
  protected:
   void SetUp() override {
