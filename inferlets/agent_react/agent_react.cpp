@@ -5,9 +5,9 @@
 using namespace quire;
 
 constexpr const char* kStep = R"lark(
-start: "Thought: " TEXT "\n" ("Action: calculator[" /[-+*\/(). 0-9]{1,100}/ "]" | "Answer: " TEXT)
+step: "Thought: " TEXT "\nAction: calculator[" /[-+*\/(). 0-9]{1,100}/ "]" | last_step
+last_step: "Thought: " TEXT "\nAnswer: " TEXT
 TEXT: /[^\n]{4,240}/)lark";
-constexpr std::string_view kAction = "\nAction: calculator[";
 constexpr int kStepCountMax = 8;
 
 // Small models follow an example better than instructions.
@@ -22,7 +22,7 @@ constexpr const char* kExample[] = {
 
 struct Options {
   PromptOption prompt{"Multiply 17 by 23 and add 4. Then divide the result by 5. What comes out?"};
-  GenerateOptions generate = {.max_tokens = 256};
+  GenerateOptions generate = {.max_tokens = 2048};
 
   void read(OptionReader& in) {
     prompt.read(in);
@@ -54,19 +54,21 @@ std::string observed(const std::string& expression) {
 
 Task<> program(Options options) {
   Context context = co_await Context::create();
-  options.generate.grammar = co_await Grammar::lark(context.model(), kStep);
   for (int i = 0; i < 6; ++i) context.add(i % 2 == 0 ? "user" : "assistant", kExample[i]);
   context.user(co_await options.prompt.text());
-  for (int i = 0; i < kStepCountMax; ++i) {
+  for (int i = 1; i <= kStepCountMax; ++i) {
+    // The last step is an answer, so that an agent that acts in circles comes to an end.
+    const char* start = i < kStepCountMax ? "\nstart: step" : "\nstart: last_step";
+    options.generate.grammar = co_await Grammar::lark(context.model(), std::string(kStep) + start);
     const Generation step = co_await context.generate(options.generate).stream(session::send);
     if (step.finish_reason == FinishReason::Length) break;
-    const std::size_t action = step.text.find(kAction);
+    const std::size_t action = step.text.find("\nAction: ");
     if (action == std::string::npos) co_return;  // It is the answer.
-    const std::size_t input = action + kAction.size();
+    const std::size_t input = step.text.find('[', action) + 1;
     context.user(observed(step.text.substr(input, step.text.size() - 1 - input)));
     co_await session::send("\n" + context.messages().back().content + "\n");
   }
-  co_await fail(ErrorCode::OutOfRange, "no answer within --max-tokens and 8 steps");
+  co_await fail(ErrorCode::OutOfRange, "no room for an answer: give it more tokens (--max-tokens)");
 }
 
 QUIRE_MAIN(program)

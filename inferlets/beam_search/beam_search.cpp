@@ -6,7 +6,7 @@
 using namespace quire;
 
 struct Options {
-  PromptOption prompt;
+  PromptOption prompt{"The capital of France is"};
   bool chat = false;
   bool ignore_eos = false;
   std::uint32_t width = 4;

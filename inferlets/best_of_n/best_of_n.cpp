@@ -4,7 +4,7 @@
 using namespace quire;
 
 struct Options {
-  PromptOption prompt;
+  PromptOption prompt{"What is the capital of France?"};
   std::uint32_t n = 4;
   GenerateOptions generate = {.temperature = 0.8, .max_tokens = 64};
 

@@ -3,12 +3,13 @@
 
 using namespace quire;
 
-// Sums and products, in brackets as deep as one likes: no regular expression says that.
+// Sums of products. Each rule limits how often it repeats, so that a text of any model ends: none has
+// more than 339 characters, and a token has one at least.
 constexpr const char* kArithmetic = R"lark(
 start: sum
-sum: product (" " /[+-]/ " " product)*
-product: factor (" " /[*\/]/ " " factor)*
-factor: NUMBER | "(" sum ")"
+sum: product (" " /[+-]/ " " product)~0..2
+product: factor (" " /[*\/]/ " " factor)~0..2
+factor: NUMBER | "(" NUMBER (" " /[-+*\/]/ " " NUMBER)~1..2 ")"
 NUMBER: /(0|[1-9][0-9]{0,5})(\.[0-9]{1,2})?/
 )lark";
 
@@ -16,7 +17,7 @@ struct Options {
   PromptOption prompt{"Three boxes hold 12 apples each, and a bag holds 7. Half of all are sold."};
   std::string system = "Write the arithmetic expression that the text describes, and no result.";
   std::string grammar = kArithmetic;
-  GenerateOptions generate = {.max_tokens = 64};
+  GenerateOptions generate = {.max_tokens = 340};
 
   void read(OptionReader& in) {
     prompt.read(in);

@@ -7,6 +7,7 @@ import re
 
 import harness
 
+STEP_COUNT_MAX = 8
 STEP = re.compile(r"Thought: [^\n]{4,240}\n(Action: calculator\[([-+*/(). 0-9]{1,100})\]|Answer: [^\n]{4,240})\n?")
 
 
@@ -32,10 +33,13 @@ class AgentReactTest(harness.ProgramTest):
         acted = 0
         for seed in range(12):
             ran = self.run_program("agent_react", "--temperature", 1, "--seed", seed, "What is 17*23?", succeeds=None)
-            if ran.code != 0:  # Its random thoughts come to no answer.
-                self.assertIn("no answer within", ran.err)
+            if ran.code != 0:  # Its random thoughts fill the context.
+                self.assertIn("no room for an answer", ran.err)
                 continue
-            for expression, observation in steps_of(ran.out):
+            steps = steps_of(ran.out)
+            self.assertLessEqual(len(steps), STEP_COUNT_MAX)
+            self.assertIsNone(steps[-1][0])  # The last step is an answer.
+            for expression, observation in steps:
                 if expression is not None:
                     acted += 1
                     self.assertIn(expression, observation)
@@ -44,7 +48,7 @@ class AgentReactTest(harness.ProgramTest):
 
     def test_a_step_that_is_cut_is_an_error(self):
         ran = self.run_program("agent_react", "--max-tokens", 5, "What is 17*23?", succeeds=False)
-        self.assertIn("no answer within --max-tokens", ran.err)
+        self.assertIn("no room for an answer", ran.err)
 
 
 if __name__ == "__main__":

@@ -44,12 +44,9 @@ class EbnfDecodingTest(harness.ProgramTest):
     def test_texts_of_random_weights_are_arithmetic(self):
         texts = set()
         for seed in range(30):
-            ran = self.run_program("ebnf_decoding", "--temperature", 1, "--seed", seed, "--max-tokens", 200,
-                                   "Three boxes hold 12 apples each.", succeeds=None)
-            if ran.code == 0:
-                texts.add(ran.out.rstrip("\n"))
-            else:  # Sums of random weights can go on for long.
-                self.assertIn("the text is not complete after 200 tokens", ran.err)
+            ran = self.run_program("ebnf_decoding", "--temperature", 1, "--seed", seed,
+                                   "Three boxes hold 12 apples each.")
+            texts.add(ran.out.rstrip("\n"))
         self.assertGreater(len(texts), 5)
         for each in texts:
             self.assertTrue(is_arithmetic(each), each)
