@@ -2,11 +2,12 @@
 """Draws lines from the JSON of `quire bench` as an SVG, with nothing but Python's own library.
 
     bench/plots/line_plot.py FILE.json... --x simultaneous --y p50_ms,p99_ms --line mode \
-        --title TEXT --x-label TEXT --y-label TEXT [--limit Y=TEXT]... [--log-y] --output FILE.svg
+        --title TEXT --x-label TEXT --y-label TEXT [--limit Y=TEXT]... [--log-y] [--linear-x] \
+        [--where device=simulated]... --output FILE.svg
 
-Each FILE holds {"results": [{...}, ...]}. A line is drawn for each value of the member --line (more of
-them joined by commas) and each member of --y. The x axis is logarithmic, and
-with --log-y the y axis too. --limit draws a level line.
+Each FILE holds {"results": [{...}, ...]}; of its results those count that --where asks for. A line is drawn for each value of the member --line (more of
+them joined by commas) and each member of --y. The x axis is logarithmic unless
+--linear-x is given, and with --log-y the y axis is too. --limit draws a level line.
 """
 
 import argparse
@@ -46,6 +47,8 @@ def scale_of(values, is_logarithmic):
 def lines_of(rows, options):
     lines = {}
     for row in rows:
+        if any(str(row.get(key)) != value for key, _, value in (w.partition("=") for w in options.where)):
+            continue
         name = " ".join(str(row[key]) for key in options.line.split(",") if key in row)
         for member in options.y.split(","):
             if options.x in row and member in row:
@@ -57,10 +60,11 @@ def draw(lines, limits, options) -> str:
     xs = sorted({x for points in lines.values() for x, _ in points})
     ys = [y for points in lines.values() for _, y in points] + [y for y, _ in limits]
     share, marks = scale_of(ys, options.log_y)
-    low, high = math.log(xs[0]), math.log(xs[-1])
+    scaled = float if options.linear_x else math.log
+    low, high = scaled(xs[0]), scaled(xs[-1])
 
     def at_x(x):
-        return LEFT + (math.log(x) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+        return LEFT + (scaled(x) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
 
     def at_y(y):
         return HEIGHT - BOTTOM - share(y) * (HEIGHT - TOP - BOTTOM)
@@ -111,6 +115,8 @@ def main() -> None:
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--limit", action="append", default=[])
     parser.add_argument("--log-y", action="store_true")
+    parser.add_argument("--linear-x", action="store_true")
+    parser.add_argument("--where", action="append", default=[])
     parser.add_argument("--output", type=pathlib.Path, required=True)
     options = parser.parse_args()
     rows = [row for file in options.files for row in json.loads(file.read_text())["results"]]

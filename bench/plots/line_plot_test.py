@@ -51,6 +51,15 @@ class LinePlot(unittest.TestCase):
             self.assertTrue(0 < third < first < 440)
         self.assertIn("0.01", [each.text for each in picture])
 
+    def test_a_linear_axis_begins_at_nought_and_shows_the_rows_that_are_asked_for(self):
+        rows = [{"n": n, "mode": mode, "p50_ms": 1, "p99_ms": 2} for n in (0, 8, 16) for mode in ("warm", "cold")]
+        done, picture = draw(rows, "--linear-x", "--where", "mode=warm")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [each.get("d") for each in picture if each.get("fill") == "none"]
+        self.assertEqual(len(lines), 2)
+        first, second, third = (float(each.split()[0]) for each in lines[0][1:].split("L"))
+        self.assertAlmostEqual(second - first, third - second, delta=0.2)
+
     def test_nothing_to_draw_is_an_error(self):
         done, picture = draw([{"n": 1, "mode": "warm"}])
         self.assertNotEqual(done.returncode, 0)
