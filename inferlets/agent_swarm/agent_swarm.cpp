@@ -8,13 +8,14 @@ struct Options {
   PromptOption prompt{"Should our village build a bridge or run a ferry?"};
   std::vector<std::string> roles = {"an engineer", "a fisherman", "a treasurer"};
   std::uint32_t rounds = 2;
-  std::string swarm, role;
+  std::string url, swarm, role;
   GenerateOptions reply = {.max_tokens = 40};
 
   void read(OptionReader& in) {
     prompt.read(in);
     in.texts("agent", roles, "The role of an agent; may be given several times");
     in.number("rounds", rounds, "How often each agent speaks", {1, 1000});
+    in.text("url", url, "A page that each agent reads before each reply (--allow-http)");
     in.text("swarm", swarm, "The name of the swarm, which the chair gives to its agents");
     in.text("role", role, "The role, which the chair gives to its agents");
     in.generation(reply);
@@ -29,7 +30,8 @@ Task<> member(Options options) {
   co_await context.flush();
   co_await messaging::push(options.swarm, options.role);  // It is ready to listen.
   for (std::uint32_t round = 0; round < options.rounds; ++round) {
-    context.user(co_await topic.next());
+    const std::string said = co_await topic.next();
+    context.user(said + (options.url.empty() ? "" : (co_await http::get(options.url)).body));
     const Generation reply = co_await context.generate(options.reply);
     co_await messaging::push(options.swarm, options.role + " says: " + reply.text + "\n");
     options.reply.seed += 1;

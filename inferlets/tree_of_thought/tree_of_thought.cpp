@@ -4,10 +4,11 @@
 using namespace quire;
 
 struct Options {
-  PromptOption prompt;
+  PromptOption prompt{"All but 9 of a farmer's 17 sheep run away. How many are left?"};
   std::uint32_t depth = 2;
   std::uint32_t width = 3;
   std::uint32_t keep = 2;
+  std::uint32_t answer_tokens = 128;
   GenerateOptions step = {.temperature = 0.8, .max_tokens = 48};
 
   void read(OptionReader& in) {
@@ -15,6 +16,7 @@ struct Options {
     in.number("depth", depth, "Steps before the answer", {1, 16});
     in.number("width", width, "Ways to take each step that are tried", {1, 64});
     in.number("keep", keep, "Thoughts that are followed to the next step", {1, 64});
+    in.number("answer-tokens", answer_tokens, "Tokens of the answer at most");
     in.generation(step);
   }
 };
@@ -59,7 +61,9 @@ Task<> program(Options options) {
   }
   Context& best = thoughts.at(0).context;
   best.user("Now give the final answer.");
-  co_await best.generate({.max_tokens = 128}).stream(session::send);
+  const bool goes_on = options.step.ignore_stop_tokens;
+  co_await best.generate({.max_tokens = options.answer_tokens, .ignore_stop_tokens = goes_on})
+      .stream(session::send);
 }
 
 QUIRE_MAIN(program)
