@@ -30,6 +30,8 @@ struct ServeOptions {
   std::vector<std::string> endpoints = {};        // "POST /x=program".
   bool has_shipped_endpoints = true;              // Besides those, at other paths.
   std::vector<std::string> allowed_origins = {};  // Of web pages.
+  std::string keys_file = {};                     // Empty: no keys.
+  std::vector<std::string> allowed_hosts = {};    // That a request may name.
   std::vector<TenantOptions> tenants = {};
   std::uint32_t instance_count_max = 1024;
   std::uint32_t waiting_launch_count_max = 256;

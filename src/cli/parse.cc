@@ -179,6 +179,7 @@ Parsed parse(const std::vector<std::string>& arguments) {
   for (auto* add : {add_tokenize, add_detokenize, add_template, add_build, add_new, add_doctor}) {
     verbs.push_back(add(app));
   }
+  add_keys(app, verbs);
   add_kv(app, verbs);
   add_bench(app, verbs);
 

@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/options_build.h"
+#include "cli/options_keys.h"
 #include "cli/options_kv.h"
 #include "cli/options_launch.h"
 #include "cli/options_new.h"
@@ -21,7 +22,7 @@ namespace quire::cli {
 using Request = std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions,
                              ModelOptions, TokenizeOptions, DetokenizeOptions, TemplateOptions,
                              BuildOptions, NewOptions, DoctorOptions, KvOptions, BenchOptions,
-                             BenchPagesOptions, BenchLaunchOptions, StatusOptions>;
+                             BenchPagesOptions, BenchLaunchOptions, StatusOptions, KeysOptions>;
 
 struct Parsed {
   std::optional<Request> request;

@@ -113,8 +113,8 @@ Verb add_serve(CLI::App& app) {
                    "Modules that clients may launch by their name, the file's without .wasm; of a "
                    "folder, all in it. Clients may upload others");
   verb->add_option("--listen", options.listen,
-                   "The address for clients; port 0 for any that is free. Others than this "
-                   "machine's own need keys, which are not there yet")
+                   "The address for clients; port 0 for any that is free. An address that other "
+                   "machines reach needs --keys")
       ->envname("QUIRE_LISTEN")
       ->type_name("HOST:PORT")
       ->capture_default_str();
@@ -136,6 +136,17 @@ Verb add_serve(CLI::App& app) {
           "Let web pages of that origin use the endpoints (CORS), as https://example.com; * "
           "for all. May be given again")
       ->type_name("ORIGIN")
+      ->allow_extra_args(false);
+  verb->add_option("--keys", options.keys_file,
+                   "Serve clients that have a key of this file alone (quire keys add makes it); "
+                   "SIGHUP reads it again. Uploads are then compiled as with --cranelift-only "
+                   "(docs/access.md)")
+      ->envname("QUIRE_KEYS")
+      ->type_name("FILE");
+  verb->add_option("--allow-host", options.allowed_hosts,
+                   "Besides the address and localhost, a name by which clients reach the server "
+                   "(their Host header), as models.example.com. Needs --keys. May be given again")
+      ->type_name("NAME")
       ->allow_extra_args(false);
   verb->add_option("--instances", options.instance_count_max,
                    "Programs at once, until their last word was taken")
@@ -216,6 +227,7 @@ Examples:
   quire serve --endpoint "POST /write=write.cpp"
   quire serve --endpoint "POST /complete=complete_http.wasm" --allow-origin https://example.com
   quire serve --tenant 0=weight:3 --tenant 1=weight:1,instances:64,memory:4GiB
+  quire keys add alice --keys keys.txt && quire serve --keys keys.txt --listen 0.0.0.0:7847 --allow-host models.example.com
   quire serve --limit wall_ns_max=3600s --tenant 0=weight:3 --tenant 1=weight:1,token_count_max:1000000
   quire run --server ws://127.0.0.1:7847 text_completion -- --prompt "Once upon a time")");
   return {verb, [state, verb]() -> Result<Request> {
@@ -236,9 +248,21 @@ Examples:
                                " tenants; at most " + std::to_string(kTenantCountMax) +
                                " can be named");
             }
+            if (!state->options.allowed_hosts.empty() && state->options.keys_file.empty()) {
+              return Error(ErrorCode::InvalidArgument,
+                           "--allow-host: a server without --keys may be named as this machine "
+                           "alone");
+            }
             state->options.compile_memory_bytes_max = TRY(compile_memory(state->compile_memory));
             return Request(state->options);
           }};
+}
+
+void add_key_file(CLI::App& app, std::string& file) {
+  app.add_option("--key-file", file,
+                 "A file with the key that the server wants (quire keys add prints it); without it "
+                 "$QUIRE_KEY")
+      ->type_name("FILE");
 }
 
 Verb add_status(CLI::App& app) {
@@ -248,9 +272,10 @@ Verb add_status(CLI::App& app) {
   verb->add_option("--server", options->server, "The server, as quire serve printed it")
       ->type_name("URL")
       ->capture_default_str();
+  add_key_file(*verb, options->key_file);
   add_json(*verb, options->output);
   verb->footer(
-      R"(For whoever runs the server: it tells of all tenants. docs/limits.md says what the figures mean.
+      R"(A server without keys tells of all tenants, and so does one with keys if the key may operate. docs/limits.md says what the figures mean.
 
 Examples:
   quire status

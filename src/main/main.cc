@@ -16,6 +16,7 @@
 #include "main/commands/doctor_command.h"
 #include "main/commands/eval_command.h"
 #include "main/commands/generate_command.h"
+#include "main/commands/keys_command.h"
 #include "main/commands/kv_command.h"
 #include "main/commands/model_command.h"
 #include "main/commands/new_command.h"
@@ -45,6 +46,7 @@ struct Commands {
   int operator()(const cli::BuildOptions& options) const { return build_command(options); }
   int operator()(const cli::NewOptions& options) const { return new_command(options); }
   int operator()(const cli::DoctorOptions& options) const { return doctor_command(options); }
+  int operator()(const cli::KeysOptions& options) const { return keys_command(options); }
   int operator()(const cli::KvOptions& options) const { return kv_command(options); }
   int operator()(const cli::BenchOptions& options) const { return bench_command(options); }
   int operator()(const cli::BenchPagesOptions& options) const {

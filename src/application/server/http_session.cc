@@ -51,6 +51,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   void answered(std::uint64_t) override {}
   void close_after_writes() override;
   void finish() override;
+  void revoke() override {}  // Each request is checked by itself.
   const ConnectionHandle& connection() const override { return connection_; }
   bool is_open() const override { return false; }
   bool is_refused() const override { return is_refused_; }
@@ -72,7 +73,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   void have_read(ErrorCodeOf error, std::size_t bytes);
   void take_head();
   void route(HttpHead head);
-  void begin_endpoint(const EndpointRule& rule);
+  void begin_endpoint(const ToEndpoint& endpoint);
   bool has_slot_or_pause();
   void send(std::variant<HttpRequest, HttpBodyPart> body, std::uint64_t bytes);
   void give_part();
@@ -213,6 +214,8 @@ void HttpSession::route(HttpHead head) {
   head_ = std::move(head);
   if (!is_request_id(head_.request_id)) head_.request_id = host_.new_request_id();
   head_.lines += "x-request-id: " + head_.request_id + "\n";
+  // A program must not get the key of its caller.
+  if (!host_.router->has_keys()) head_.lines += head_.credentials.lines;
   has_continued_ = false;
   is_part_wanted_ = false;
   body_bytes_ = 0;
@@ -232,7 +235,7 @@ void HttpSession::route(HttpHead head) {
   if (const auto* refusal = std::get_if<HttpAnswer>(&decision)) {
     answer(*refusal);
   } else if (const auto* endpoint = std::get_if<ToEndpoint>(&decision)) {
-    begin_endpoint(*endpoint->rule);
+    begin_endpoint(*endpoint);
   } else if (reader_.has_bytes()) {
     answer(HttpRouter::refusal(400, ErrorCode::InvalidArgument,
                                "bytes came before the WebSocket was open"));
@@ -241,13 +244,14 @@ void HttpSession::route(HttpHead head) {
                                "a WebSocket needs a connection of its own: this one had requests "
                                "to endpoints"));
   } else {
+    connection_->caller = std::get<Upgrade>(decision).caller;
     upgrade();
   }
 }
 
 // ---- A request to an endpoint.
 
-void HttpSession::begin_endpoint(const EndpointRule& rule) {
+void HttpSession::begin_endpoint(const ToEndpoint& endpoint) {
   if (!host_.has_slot()) {
     answer(HttpRouter::refusal(503, ErrorCode::Unavailable,
                                "pending_request_count_total_max: the server has too many requests "
@@ -259,7 +263,8 @@ void HttpSession::begin_endpoint(const EndpointRule& rule) {
   read_timer_.cancel();
   may_keep_ = head_.keeps_alive;
   HttpRequest request;
-  request.rule = &rule;
+  request.rule = endpoint.rule;
+  request.caller = endpoint.caller;
   request.method = head_.method;
   request.target = head_.target;
   request.lines = head_.lines;

@@ -1,6 +1,9 @@
 #include "application/server/server.h"
 
+#include <utility>
+
 #include "application/server/socket_server.h"
+#include "base/check.h"
 
 namespace quire::server {
 
@@ -15,23 +18,32 @@ Server::Server(const ServerParts& parts, const ServerOptions& options)
                 .clock = parts.clock,
                 .random = parts.random,
                 .tell = parts.tell},
-               options.sockets, options.service) {}
+               options.sockets, options.service) {
+  if (options.keys) keys_ = std::make_unique<access::KeyHolder>(*options.keys);
+}
 
 Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts,
                                              const ServerOptions& options) {
-  TRY(check_loopback(options.listen));
+  TRY(check_exposure(options.listen, options.keys.has_value()));
   std::unique_ptr<Server> server(new Server(parts, options));
   SocketLimits sockets = options.sockets;
   sockets.program_bytes_max = parts.manager.program_bytes_max();
-  server->sockets_ =
-      TRY(SocketServer::open(options.listen, {options.endpoints, options.allowed_origins}, sockets,
-                             server->link_, parts.tell));
+  server->sockets_ = TRY(SocketServer::open(
+      options.listen,
+      {options.endpoints, options.allowed_origins, {server->keys_.get(), options.allowed_hosts}},
+      sockets, server->link_, parts.tell));
   parts.loop.set_door(&server->gateway_);
   return server;
 }
 
 Server::~Server() {
   loop_.set_door(nullptr);
+}
+
+void Server::replace_keys(access::KeyRing keys) {
+  QUIRE_CHECK(keys_ != nullptr, "a server without keys gets none later");
+  keys_->replace(std::move(keys));
+  sockets_->keys_changed();
 }
 
 const Endpoint& Server::endpoint() const {

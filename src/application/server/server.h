@@ -7,9 +7,11 @@
 // Errors   PermissionDenied for an address that others can reach; Io for one that cannot be had.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "application/access/key_ring.h"
 #include "application/server/gateway.h"
 #include "application/server/http_router.h"
 #include "application/server/server_limits.h"
@@ -23,6 +25,8 @@ struct ServerOptions {
   ServiceLimits service;
   EndpointTable endpoints;
   std::vector<std::string> allowed_origins;
+  std::optional<access::KeyRing> keys = {};  // None: each client is the operator.
+  std::vector<std::string> allowed_hosts = {};
 };
 
 // What main() builds and passes in; all of it outlives the server.
@@ -47,6 +51,8 @@ class Server {
 
   const Endpoint& endpoint() const;  // With the port that was given for port 0.
   Gateway& gateway() { return gateway_; }
+  // Any thread; requires that the server has keys. From here on these are the keys.
+  void replace_keys(access::KeyRing keys);
 
  private:
   Server(const ServerParts& parts, const ServerOptions& options);
@@ -54,6 +60,7 @@ class Server {
   lifecycle::EngineLoop& loop_;
   Link link_;
   Gateway gateway_;
+  std::unique_ptr<access::KeyHolder> keys_;
   std::unique_ptr<class SocketServer> sockets_;
 };
 

@@ -86,6 +86,8 @@ class Session {
   // The server goes: the session closes after it has written what is queued.
   virtual void close_after_writes() = 0;
   virtual void finish() = 0;  // At once.
+  // The key of its caller is gone. A request that runs is answered; the next one is refused.
+  virtual void revoke() = 0;
 
   virtual const ConnectionHandle& connection() const = 0;
   virtual bool is_open() const = 0;     // It is a WebSocket, and frames can be written.

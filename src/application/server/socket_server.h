@@ -23,6 +23,7 @@ namespace quire::server {
 struct HttpRoutes {
   EndpointTable endpoints;
   std::vector<std::string> allowed_origins;
+  AccessRules access = {};
 };
 
 class SocketServer {
@@ -38,6 +39,8 @@ class SocketServer {
   SocketServer& operator=(const SocketServer&) = delete;
 
   const Endpoint& endpoint() const;  // With the port that was given for port 0.
+  // Any thread. The keys are others now: WebSockets whose key is gone are closed.
+  void keys_changed();
 
  private:
   class Implementation;

@@ -58,6 +58,11 @@ class WebSocketSession final : public Session,
     close_after_writes(websocket::close_code::going_away, "the server is shutting down");
   }
   void finish() override;
+  void revoke() override {
+    if (phase_ == Phase::Opening) return finish();
+    close_after_writes(websocket::close_code::policy_error,
+                       "the key of this connection was revoked");
+  }
   const ConnectionHandle& connection() const override { return connection_; }
   bool is_open() const override { return phase_ != Phase::Opening && phase_ != Phase::Finished; }
   bool is_refused() const override { return false; }

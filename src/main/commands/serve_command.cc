@@ -19,6 +19,7 @@
 #include "main/commands/output.h"
 #include "main/commands/program_files.h"
 #include "main/commands/scratch_folder.h"
+#include "main/commands/server_keys.h"
 #include "main/commands/signal_watch.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
@@ -117,6 +118,7 @@ sandbox::CompileLimits compile_limits(const cli::ServeOptions& options) {
   sandbox::CompileLimits limits;
   limits.memory_bytes_max = options.compile_memory_bytes_max;
   limits.cpu_seconds_max = options.compile_seconds_max;
+  limits.is_of_one_module = !options.keys_file.empty();  // Clients do not trust one another.
   limits.wall_max = std::chrono::seconds(std::uint64_t{options.compile_seconds_max} * kWallShare);
   return limits;
 }
@@ -167,8 +169,12 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
 Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
   Result<wire::Endpoint> listen = wire::parse_endpoint(options.listen);
   if (!listen.ok()) return std::move(listen).take_error().while_("--listen");
-  Result<void> is_own = server::check_loopback(listen.value());
-  if (!is_own.ok()) return std::move(is_own).take_error().while_("--listen");
+  Result<void> may_listen = server::check_exposure(listen.value(), !options.keys_file.empty());
+  if (!may_listen.ok()) return std::move(may_listen).take_error().while_("--listen");
+  for (const std::string& each : options.allowed_hosts) {
+    Result<void> is_host = server::check_host_name(each);
+    if (!is_host.ok()) return std::move(is_host).take_error().while_("--allow-host");
+  }
   for (const std::string& each : options.allowed_origins) {
     Result<void> is_origin = server::check_origin(each);
     if (!is_origin.ok()) return std::move(is_origin).take_error().while_("--allow-origin");
@@ -179,6 +185,7 @@ Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
 Result<int> serve(const cli::ServeOptions& options) {
   // What can be wrong in the user's words and files is told before a model is loaded.
   wire::Endpoint listen = TRY(listen_address(options));
+  std::optional<access::KeyRing> keys = TRY(read_server_keys(options.keys_file));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   const Result<ProgramFiles> found = find_programs(options.programs);
   if (!found.ok()) return fail_program(found.error());
@@ -197,6 +204,8 @@ Result<int> serve(const cli::ServeOptions& options) {
   }
 
   Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
+  std::unique_ptr<KeyReload> reload;
+  if (keys) reload = TRY(KeyReload::create(options.keys_file, tell));
   const SteadyClock clock;
   SystemRandom random;
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
@@ -207,7 +216,7 @@ Result<int> serve(const cli::ServeOptions& options) {
        .waiting_launch_count_max = options.waiting_launch_count_max,
        .memory_bytes_max = memory_bytes_max(limits, tenant_instances(options.tenants, limits)),
        .compile = compile_limits(options),
-       .has_quick_compiler = !options.has_cranelift_only}));
+       .has_quick_compiler = !options.has_cranelift_only && !keys}));
   name_tenants(options.tenants, application->manager());
   if (options.instance.page_count_max == 0 &&
       !names_limit(options.instance.limits, "page_count_max")) {
@@ -216,6 +225,8 @@ Result<int> serve(const cli::ServeOptions& options) {
   server::ServerOptions how = server_options(options, std::move(listen), std::move(limits));
   how.endpoints = std::move(endpoints).take();
   how.allowed_origins = options.allowed_origins;
+  how.keys = std::move(keys);
+  how.allowed_hosts = options.allowed_hosts;
   const std::unique_ptr<server::Server> server =
       TRY(server::Server::open({.manager = application->manager(),
                                 .loop = application->loop(),
@@ -230,6 +241,7 @@ Result<int> serve(const cli::ServeOptions& options) {
   if (!named.ok()) return fail_program(named.error());
   const SignalWatch watch =
       TRY(SignalWatch::create(interrupt, [&] { server->gateway().request_shutdown(); }));
+  if (reload != nullptr) TRY(reload->watch(*server));
   print_ready(options, wire::server_url(server->endpoint()), machine->control().models(), files,
               rules);
   application->loop().run();

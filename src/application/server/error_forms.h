@@ -1,0 +1,18 @@
+#pragma once
+// The refusals of the server at the path of a known interface, in that interface's own form: clients of OpenAI
+// and Anthropic show what they understand. The form depends on the path alone, so that a refusal reveals no
+// endpoint.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "application/server/http_router.h"
+
+namespace quire::server {
+
+// As HttpRouter::refusal(), for a request with this head.
+HttpAnswer refusal_for(const HttpHead& head, std::uint32_t status, ErrorCode code,
+                       const std::string& message,
+                       std::optional<std::uint64_t> retry_after_ms = std::nullopt);
+
+}  // namespace quire::server
