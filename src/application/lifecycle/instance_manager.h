@@ -71,15 +71,17 @@ class InstanceManager {
   std::uint64_t program_bytes_max() const;
   // The program with these bytes; none that is not known, failed to compile or was forgotten.
   std::optional<ProgramId> find_program(const Digest& digest) const;
-  // NotFound: no program was given this name.
-  Result<ProgramId> find_program(const std::string& name) const;
+  // As programs of the tenant find it. NotFound: no program was given this name.
+  Result<ProgramId> find_program(const std::string& name, control::TenantId tenant) const;
   // Of one that was requested; NotFound if it was forgotten since, or what the compiler says.
   Result<ProgramState> program_state(ProgramId program) const;
   std::size_t program_count() const;
   std::uint64_t compiled_count() const;  // Requests that were done or failed, ever.
 
-  // By that name programs may launch it; the last one counts.
-  void name_program(const std::string& name, ProgramId program);
+  // By that name programs may launch it, those of all tenants or of one; the last one counts, and a name for
+  // one tenant goes before one for all.
+  void name_program(const std::string& name, ProgramId program,
+                    std::optional<control::TenantId> tenant = std::nullopt);
 
   // It starts at once if there is a place and its program is compiled, else it waits its turn; to
   // its client it is there from here on. Errors: NotFound for an unknown program, TooLarge for
@@ -138,8 +140,10 @@ class InstanceManager {
   // may have together. From now on; they keep what they have beyond that.
   void name_tenant(control::TenantId tenant, std::uint32_t weight, const TenantLimits& limits);
   bool is_named(control::TenantId tenant) const;
-  // For the operator alone. The first `instance_count_max` instances are told one by one.
-  Usage usage(std::size_t instance_count_max) const;
+  // Of all tenants, for the operator alone, or of one. The first `instance_count_max` instances are told one
+  // by one.
+  Usage usage(std::size_t instance_count_max,
+              std::optional<control::TenantId> tenant = std::nullopt) const;
 
   void verify() const;
 

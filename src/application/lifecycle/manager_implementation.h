@@ -39,7 +39,7 @@ struct InstanceManager::Implementation final : ChildHost {
 
   // For what concerns children.
   InstanceRecord* find(InstanceId id) override;
-  Result<ProgramId> find_program(const std::string& name) override;
+  Result<ProgramId> find_program(const std::string& name, control::TenantId tenant) override;
   Result<InstanceId> launch_child(LaunchRequest request, Listener& client) override {
     return launch(std::move(request), client, Admission::Wait::MustNot);
   }
@@ -99,7 +99,9 @@ struct InstanceManager::Implementation final : ChildHost {
   FeedbackQueue background{kUnknownRunNs, 4};  // By what each ran since its last wait.
   std::set<std::pair<std::uint64_t, InstanceId>> timers;
   std::set<std::pair<std::uint64_t, InstanceId>> wall_ends;  // Of wall_ns_max.
-  std::map<std::string, ProgramId> names;                    // Programs that others may launch.
+  // Programs that others may launch: of all tenants, and of one.
+  std::map<std::string, ProgramId> names;
+  std::map<std::pair<control::TenantId, std::string>, ProgramId> tenant_names;
   std::vector<InstanceId> undelivered;
 };
 

@@ -134,12 +134,15 @@ bool InstanceManager::is_named(control::TenantId tenant) const {
   return implementation_->weights.contains(tenant);
 }
 
-Usage InstanceManager::usage(std::size_t instance_count_max) const {
+Usage InstanceManager::usage(std::size_t instance_count_max,
+                             std::optional<control::TenantId> tenant) const {
   const Implementation& self = *implementation_;
   Usage usage;
   std::map<control::TenantId, TenantSums> sums;
   std::vector<InstanceId> ids;
+  const auto is_left_out = [&](control::TenantId each) { return tenant && *tenant != each; };
   for (const auto& [id, record] : self.records) {
+    if (is_left_out(record->tenant)) continue;
     ids.push_back(id);
     TenantSums& sum = sums[record->tenant];
     sum.held_bytes += held_bytes(*record->state);  // Of one that has ended, what it said.
@@ -150,9 +153,10 @@ Usage InstanceManager::usage(std::size_t instance_count_max) const {
     }
     count_stage(usage, record->stage);
   }
-  for (const auto& [id, tenant] : self.tenants.tenants()) {
+  for (const auto& [id, meter] : self.tenants.tenants()) {
+    if (is_left_out(id)) continue;
     const auto weight = self.weights.find(id);
-    std::vector<LimitUse> figures = figures_of(tenant, sums[id]);
+    std::vector<LimitUse> figures = figures_of(meter, sums[id]);
     for (LimitUse& each : self.broker.limits(id)) {
       if (each.used) figures.push_back(std::move(each));
     }

@@ -40,6 +40,13 @@ std::optional<std::string_view> key_of(const HttpHead& head) {
 
 }  // namespace
 
+std::optional<Error> denied_to(const service::Principal& caller, service::Right right) {
+  if (service::may(caller, right)) return std::nullopt;
+  return Error(ErrorCode::PermissionDenied, "the key " + caller.key_name + " has not the right \"" +
+                                                service::right_name(right) +
+                                                "\" (it has: " + caller.rights.text() + ")");
+}
+
 std::variant<service::PrincipalHandle, HttpAnswer> CallerGate::caller_of(
     const HttpHead& head) const {
   if (keys_ == nullptr) return everyone_;

@@ -4,12 +4,14 @@
 //
 // Thread   any.
 // Errors   401 for no key and for a wrong one, in one text: a refusal does not say which keys exist.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "application/access/key_holder.h"
+#include "base/result.h"
 #include "service/principal.h"
 
 namespace quire::server {
@@ -19,6 +21,9 @@ struct HttpHead;
 
 // Where a browser, which cannot give a WebSocket headers, has its key: the subprotocol "quire.key.KEY".
 inline constexpr std::string_view kKeySubprotocol = "quire.key.";
+
+// Why the caller may not, if so.
+std::optional<Error> denied_to(const service::Principal& caller, service::Right right);
 
 class CallerGate {
  public:

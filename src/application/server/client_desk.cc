@@ -63,6 +63,7 @@ void ClientDesk::handle(Inbound& inbound) {
 ClientDesk::Client& ClientDesk::client_of(const ConnectionHandle& connection) {
   std::unique_ptr<Client>& client = clients_[connection->id];
   if (client == nullptr) {
+    QUIRE_CHECK(connection->caller != nullptr, "a WebSocket has a caller");
     client = std::make_unique<Client>();
     client->peer.connection = connection;
   }

@@ -77,6 +77,7 @@ class ClientDesk final : public service::Listener {
   Outcome answer(Client& client, std::uint64_t id, wire::Abort& request);
   Outcome answer(Client& client, std::uint64_t id, wire::List& request);
   Outcome answer(Client& client, std::uint64_t id, wire::Status& request);
+  Outcome status_of_tenant(const service::Principal& caller, bool has_detail);
   Outcome program_arrived(Client& client, ProgramBytes& program);
 
   Outcome park(Waiting waiting);
@@ -87,6 +88,9 @@ class ClientDesk final : public service::Listener {
   bool serve_file_replies();
   void reply_to_file(lifecycle::InstanceId instance, wire::ReplyBody reply);
 
+  // For which tenant the request launches. NotFound, PermissionDenied.
+  Result<control::TenantId> tenant_of(const service::Principal& caller,
+                                      const wire::Launch& request) const;
   Client& client_of(const ConnectionHandle& connection);
   void client_gone(const ConnectionHandle& connection);
   // The client's instance with that number, or why there is none.

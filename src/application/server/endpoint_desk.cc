@@ -112,7 +112,8 @@ EndpointDesk::Caller& EndpointDesk::caller_of(const ConnectionHandle& connection
 
 Result<lifecycle::InstanceId> EndpointDesk::launch(HttpRequest& request) {
   if (!takes_launches_) return Error(ErrorCode::Unavailable, "the server is shutting down");
-  const Digest digest = TRY(programs_.digest_of({std::nullopt, request.rule->program}));
+  const Digest digest =
+      TRY(programs_.digest_of(*request.caller, {std::nullopt, request.rule->program}));
   const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(digest);
   if (!program) {
     return Error(ErrorCode::NotFound, "the program \"" + request.rule->program +
@@ -120,6 +121,7 @@ Result<lifecycle::InstanceId> EndpointDesk::launch(HttpRequest& request) {
   }
   lifecycle::LaunchRequest launch;
   launch.program = *program;
+  launch.tenant = request.caller->tenant;
   launch.arguments = request.rule->arguments;
   const auto own = limits_.tenant_instances.find(launch.tenant);
   launch.limits = own != limits_.tenant_instances.end() ? own->second : limits_.instance;

@@ -26,7 +26,7 @@ Result<void> Gateway::name_program(const std::string& name, lifecycle::ProgramId
 
 Result<void> Gateway::name_endpoint_program(const std::string& name, lifecycle::ProgramId program,
                                             const Digest& digest) {
-  return programs_.name_by_client(name, program, digest);
+  return programs_.name_replaceable(name, program, digest);
 }
 
 void Gateway::request_shutdown() {

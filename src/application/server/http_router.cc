@@ -266,9 +266,8 @@ Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHand
   if (is_preflight(head) && is_there) return preflight(head, path);
   if (is_own_path(head.target)) return answer_own(head, is_shutting_down);
   if (const EndpointRule* rule = endpoints_.find(head.method, path)) {
-    if (!service::may(*caller, service::Right::Launch)) {
-      return refusal_for(head, 403, ErrorCode::PermissionDenied,
-                         "the key " + caller->key_name + " may not launch programs");
+    if (const auto denied = denied_to(*caller, service::Right::Launch)) {
+      return refusal_for(head, 403, denied->code(), std::string(denied->message()));
     }
     if (is_shutting_down) {
       return refusal(503, ErrorCode::Unavailable, "the server is shutting down", 1'000);

@@ -78,6 +78,150 @@ TEST(ServerWithKeys, AConnectionWhoseKeyIsRevokedIsClosedAndOthersStay) {
   EXPECT_EQ(bob.event<wire::MessageEvent>()->bytes, "still here");
 }
 
+TEST(ServerWithKeys, ALaunchIsOfTheTenantOfTheKey) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string admins = keys.add("admin", 1, {Right::Operate});
+  RunningServer server(options_with(keys), kPlaces, [](ServedEngine& served) {
+    served.engine.manager.name_tenant(control::TenantId{3}, 1, {.instance_count_max = 2});
+  });
+  RawClient alice = connect_with(server, alices);
+  wire::Launch request = launch_of("echo");
+  request.tenant = 1;
+  EXPECT_EQ(refusal(alice.ask(request)),
+            "permission-denied: the key alice launches programs of tenant 3, not of another one: "
+            "leave the tenant out");
+  request.tenant = 3;
+  ASSERT_NE(as<wire::InstanceReply>(alice.ask(request)), nullptr);
+  launch(alice, "echo");
+  EXPECT_EQ(refusal(alice.ask(launch_of("echo"))).substr(0, 45),
+            "unavailable: tenant 3: instance_count_max: 2 ");
+  RawClient admin = connect_with(server, admins);
+  EXPECT_EQ(refusal(admin.ask(request)).substr(0, 22), "unavailable: tenant 3:");
+  launch(admin, "echo");  // Of tenant 1, that of its key.
+}
+
+TEST(ServerWithKeys, ATenantFindsNothingOfAnotherOnes) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string bobs = keys.add("bob", 4, kClient);
+  const std::string admins = keys.add("admin", 0, {Right::Operate});
+  const std::string wasm = "alices";
+  RunningServer server(options_with(keys), kPlaces, [&](ServedEngine& served) {
+    served.runtime.add_program(wasm, [] { return std::make_unique<EchoGuest>(); });
+  });
+  RawClient alice = connect_with(server, alices);
+  RawClient bob = connect_with(server, bobs);
+  RawClient admin = connect_with(server, admins);
+  const Digest digest = sha256(bytes_of(wasm));
+  ASSERT_NE(as<wire::ProgramReply>(alice.ask(wire::Upload{digest, wasm.size(), 0, wasm})), nullptr);
+  ASSERT_TRUE(is_done(alice.ask(wire::NameProgram{digest, "mine"})));
+
+  const auto state = [&](RawClient& client, const wire::ProgramName& name) {
+    const auto reply = client.ask(wire::FindProgram{name});
+    return as<wire::ProgramReply>(reply)->state;
+  };
+  const wire::ProgramName by_hash{digest, {}};
+  EXPECT_EQ(state(alice, by_hash), wire::ProgramState::Ready);
+  EXPECT_EQ(state(alice, by_name("mine")), wire::ProgramState::Ready);
+  EXPECT_EQ(state(admin, by_hash), wire::ProgramState::Ready);
+  EXPECT_EQ(state(bob, by_hash), wire::ProgramState::Unknown);
+  EXPECT_EQ(state(bob, by_name("mine")), wire::ProgramState::Unknown);
+  EXPECT_EQ(state(bob, by_name("echo")), wire::ProgramState::Ready);
+  const std::string hidden = refusal(bob.ask(wire::Launch{by_hash, {}, {}, false}));
+  EXPECT_EQ(hidden, "not-found: the program sha256:" + hex(digest) + " is not here: upload it");
+  EXPECT_EQ(refusal(bob.ask(wire::NameProgram{digest, "his"})), hidden);
+  EXPECT_EQ(
+      refusal(bob.ask(launch_of("mine"))),
+      "not-found: no program is named \"mine\" here; there are: echo, files, flood, late, say, "
+      "stubborn");
+  EXPECT_NE(refusal(alice.ask(launch_of("none"))).find("late, mine, say"), std::string::npos);
+
+  // The name is free for another tenant, and an instance is its own tenant's.
+  ASSERT_TRUE(is_done(bob.ask(wire::NameProgram{sha256(bytes_of("say")), "mine"})));
+  launch(bob, "mine", {"bobs"});
+  EXPECT_EQ(bob.event<wire::MessageEvent>()->bytes, "bobs");
+  const wire::InstanceReply instance = launch(alice, "mine");
+  ASSERT_TRUE(is_done(alice.ask(wire::Detach{instance.instance})));
+  EXPECT_EQ(refusal(bob.ask(wire::Attach{instance.name})).substr(0, 10), "not-found:");
+  EXPECT_NE(as<wire::InstanceReply>(alice.ask(wire::Attach{instance.name})), nullptr);
+
+  // Once bob has the bytes, he sees the program.
+  ASSERT_NE(as<wire::ProgramReply>(bob.ask(wire::Upload{digest, wasm.size(), 0, wasm})), nullptr);
+  EXPECT_EQ(state(bob, by_hash), wire::ProgramState::Ready);
+}
+
+TEST(ServerWithKeys, NamesOfTheOperatorStayAndThoseOfItsClientsAreForAll) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string admins = keys.add("admin", 0, {Right::Operate});
+  RunningServer server(options_with(keys));
+  RawClient alice = connect_with(server, alices);
+  RawClient admin = connect_with(server, admins);
+  EXPECT_EQ(refusal(alice.ask(wire::NameProgram{sha256(bytes_of("say")), "echo"})).substr(0, 15),
+            "already-exists:");
+  ASSERT_TRUE(is_done(admin.ask(wire::NameProgram{sha256(bytes_of("say")), "shared"})));
+  launch(alice, "shared", {"for all"});
+  EXPECT_EQ(alice.event<wire::MessageEvent>()->bytes, "for all");
+}
+
+TEST(ServerWithKeys, AStatusIsCutToTheTenantOfTheKey) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string bobs = keys.add("bob", 4, kClient);
+  const std::string blinds = keys.add("blind", 4, {Right::Launch});
+  const std::string admins = keys.add("admin", 0, {Right::Operate});
+  RunningServer server(options_with(keys));
+  RawClient alice = connect_with(server, alices);
+  RawClient bob = connect_with(server, bobs);
+  launch(alice, "echo");
+  launch(alice, "echo");
+  launch(bob, "echo");
+  const auto status_for = [&](RawClient& client) {
+    const auto reply = client.ask(wire::Status{true});
+    EXPECT_NE(as<wire::StatusReply>(reply), nullptr) << refusal(reply);
+    return *as<wire::StatusReply>(reply);
+  };
+  const wire::StatusReply alices_status = status_for(alice);
+  EXPECT_EQ(alices_status.instance_count, 2u);
+  EXPECT_EQ(alices_status.launched_count, 2u);
+  EXPECT_EQ(alices_status.connection_count, 0u);
+  EXPECT_EQ(alices_status.page_count, 0u);
+  ASSERT_EQ(alices_status.detail->tenants.size(), 1u);
+  EXPECT_EQ(alices_status.detail->tenants[0].tenant, 3u);
+  EXPECT_EQ(alices_status.detail->instances.size(), 2u);
+  EXPECT_EQ(alices_status.detail->left_out_count, 0u);
+  EXPECT_FALSE(alices_status.detail->figures.contains("batch_count"));
+  EXPECT_EQ(status_for(bob).detail->instances.size(), 1u);
+  RawClient admin = connect_with(server, admins);
+  const wire::StatusReply all = status_for(admin);
+  EXPECT_EQ(all.detail->instances.size(), 3u);
+  EXPECT_GE(all.detail->tenants.size(), 2u);
+  RawClient blind = connect_with(server, blinds);
+  EXPECT_EQ(refusal(blind.ask(wire::Status{})),
+            "permission-denied: the key blind has not the right \"see-tenant\" (it has: launch)");
+}
+
+TEST(ServerWithKeys, AKeyMayDoWhatItsRightsSayAndNoMore) {
+  Keys keys;
+  const std::string wasm = "new";
+  const std::string launches = keys.add("launches", 3, {Right::Launch});
+  const std::string uploads = keys.add("uploads", 3, {Right::Upload});
+  RunningServer server(options_with(keys), kPlaces, [&](ServedEngine& served) {
+    served.runtime.add_program(wasm, [] { return std::make_unique<EchoGuest>(); });
+  });
+  RawClient launcher = connect_with(server, launches);
+  RawClient uploader = connect_with(server, uploads);
+  const Digest digest = sha256(bytes_of(wasm));
+  const wire::Upload upload{digest, wasm.size(), 0, wasm};
+  EXPECT_EQ(refusal(launcher.ask(upload)).substr(0, 18), "permission-denied:");
+  EXPECT_EQ(refusal(launcher.ask(wire::NameProgram{digest, "x"})).substr(0, 18),
+            "permission-denied:");
+  EXPECT_NE(as<wire::ProgramReply>(uploader.ask(upload)), nullptr);
+  EXPECT_EQ(refusal(uploader.ask(launch_of("echo"))).substr(0, 18), "permission-denied:");
+  launch(launcher, "echo");
+}
+
 TEST(ServerWithKeys, NoLineForTheOperatorHasAKey) {
   Keys keys;
   const std::string key = keys.add("alice", 3, kClient);

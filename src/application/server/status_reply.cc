@@ -27,27 +27,13 @@ service::Figures figures_of(const std::vector<hostcalls::LimitUse>& uses) {
 
 }  // namespace
 
-service::StatusDetail detail_of(const lifecycle::Usage& usage,
-                                const control::ControlStatistics& control,
-                                const RequestCounts& requests) {
+service::StatusDetail detail_of(const lifecycle::Usage& usage) {
   service::StatusDetail detail;
   detail.figures = {{"queued_count", {usage.queued_count, {}}},
                     {"ready_count", {usage.ready_count, {}}},
                     {"background_count", {usage.background_count, {}}},
                     {"parked_count", {usage.parked_count, {}}},
-                    {"ended_count", {usage.ended_count, {}}},
-                    {"request_count", {requests.launched, {}}},
-                    {"request_open_count", {requests.open, {}}},
-                    {"request_refused_count", {requests.refused, {}}},
-                    {"request_abandoned_count", {requests.abandoned, {}}},
-                    {"batch_count", {control.batch_count, {}}},
-                    {"pass_count", {control.pass_count, {}}},
-                    {"row_count", {control.row_count, {}}},
-                    {"device_ns", {control.device_ns, {}}},
-                    {"scheduler_ns", {control.scheduler_ns, {}}},
-                    {"cold_page_count", {control.page_count_cold, {}}},
-                    {"suspension_count", {control.suspension_count, {}}},
-                    {"lost_token_count", {control.lost_token_count, {}}}};
+                    {"ended_count", {usage.ended_count, {}}}};
   for (const lifecycle::TenantUsage& each : usage.tenants) {
     if (detail.tenants.size() == wire::kToldTenantCountMax) break;
     detail.tenants.push_back(
@@ -60,6 +46,43 @@ service::StatusDetail detail_of(const lifecycle::Usage& usage,
          kStages[static_cast<std::size_t>(each.stage)], figures_of(each.figures)});
   }
   detail.left_out_count = usage.left_out_count;
+  return detail;
+}
+
+service::Status status_about(const lifecycle::Usage& usage) {
+  service::Status status;
+  status.waiting_count = usage.queued_count;
+  for (const lifecycle::TenantUsage& tenant : usage.tenants) {
+    const service::Figures figures = figures_of(tenant.figures);
+    const auto used = [&](const char* name) {
+      const auto found = figures.find(name);
+      return found == figures.end() ? service::Figure{} : found->second;
+    };
+    status.instance_count = used("instance_count_max").used;
+    status.instance_count_max = used("instance_count_max").maximum.value_or(0);
+    status.launched_count = used("launched_count").used;
+    status.refused_count = used("refused_count").used;
+  }
+  return status;
+}
+
+service::StatusDetail detail_of(const lifecycle::Usage& usage,
+                                const control::ControlStatistics& control,
+                                const RequestCounts& requests) {
+  service::StatusDetail detail = detail_of(usage);
+  const service::Figures more = {{"request_count", {requests.launched, {}}},
+                                 {"request_open_count", {requests.open, {}}},
+                                 {"request_refused_count", {requests.refused, {}}},
+                                 {"request_abandoned_count", {requests.abandoned, {}}},
+                                 {"batch_count", {control.batch_count, {}}},
+                                 {"pass_count", {control.pass_count, {}}},
+                                 {"row_count", {control.row_count, {}}},
+                                 {"device_ns", {control.device_ns, {}}},
+                                 {"scheduler_ns", {control.scheduler_ns, {}}},
+                                 {"cold_page_count", {control.page_count_cold, {}}},
+                                 {"suspension_count", {control.suspension_count, {}}},
+                                 {"lost_token_count", {control.lost_token_count, {}}}};
+  detail.figures.insert(more.begin(), more.end());
   return detail;
 }
 

@@ -7,6 +7,11 @@
 
 namespace quire::server {
 
+// Of one tenant: what its own clients may see.
+service::StatusDetail detail_of(const lifecycle::Usage& usage);
+// The counts of that tenant.
+service::Status status_about(const lifecycle::Usage& usage);
+
 // For the operator alone: tenants and instances one by one.
 service::StatusDetail detail_of(const lifecycle::Usage& usage,
                                 const control::ControlStatistics& control,

@@ -13,6 +13,7 @@
 #include <deque>
 #include <string>
 
+#include "application/server/caller_gate.h"
 #include "base/check.h"
 #include "wire/frame_codec.h"
 
@@ -238,6 +239,11 @@ void WebSocketSession::refuse(std::uint64_t id, const Error& error,
 void WebSocketSession::take_request(wire::Request request, std::uint64_t bytes) {
   Inbound inbound{connection_, {}, bytes};
   if (const auto* part = std::get_if<wire::Upload>(&request.body)) {
+    // Before the bytes take room.
+    if (const auto denied = denied_to(*connection_->caller, service::Right::Upload)) {
+      refuse(request.id, *denied);
+      return;
+    }
     auto program = upload_.add(*part, std::chrono::steady_clock::now());
     if (!program.ok()) {
       const bool is_full = program.error().code() == ErrorCode::QuotaExceeded;
