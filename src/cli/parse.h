@@ -16,13 +16,15 @@
 #include "cli/options_new.h"
 #include "cli/options_serve.h"
 #include "cli/options_status.h"
+#include "cli/options_usage.h"
 
 namespace quire::cli {
 
-using Request = std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions,
-                             ModelOptions, TokenizeOptions, DetokenizeOptions, TemplateOptions,
-                             BuildOptions, NewOptions, DoctorOptions, KvOptions, BenchOptions,
-                             BenchPagesOptions, BenchLaunchOptions, StatusOptions, KeysOptions>;
+using Request =
+    std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
+                 TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions, NewOptions,
+                 DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions, BenchLaunchOptions,
+                 StatusOptions, KeysOptions, UsageOptions>;
 
 struct Parsed {
   std::optional<Request> request;

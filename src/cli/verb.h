@@ -110,6 +110,7 @@ Verb add_build(CLI::App& app);
 Verb add_new(CLI::App& app);
 Verb add_doctor(CLI::App& app);
 void add_model(CLI::App& app, std::vector<Verb>& verbs);
+Verb add_usage(CLI::App& app);
 void add_keys(CLI::App& app, std::vector<Verb>& verbs);
 void add_kv(CLI::App& app, std::vector<Verb>& verbs);
 void add_bench(CLI::App& app, std::vector<Verb>& verbs);

@@ -1,4 +1,5 @@
-// `quire keys`: the keys of a server.
+// `quire keys`: the keys of a server; `quire usage`: what was used with them.
+#include "base/utf8.h"
 #include "cli/verb.h"
 
 namespace quire::cli {
@@ -74,6 +75,33 @@ Examples:
   revoke_verb->add_option("NAME", revoke->name, "The name of the key (quire keys list)")
       ->required();
   verbs.push_back(keys_verb_of(*revoke_verb, revoke, "  quire keys revoke alice --keys keys.txt"));
+}
+
+Verb add_usage(CLI::App& app) {
+  auto options = std::make_shared<UsageOptions>();
+  CLI::App* verb = app.add_subcommand("usage", "What each tenant and key used of a server, by day");
+  verb->add_option("--data", options->data, "The file of quire serve --usage")
+      ->envname("QUIRE_USAGE")
+      ->type_name("FILE")
+      ->required();
+  verb->add_option("--since", options->since, "From this day on (UTC), as 2026-11-25")
+      ->type_name("DAY")
+      ->check([](const std::string& text) {
+        const bool is_day = text.size() == 10 && text[4] == '-' && text[7] == '-' &&
+                            text.find_first_not_of("0123456789-") == std::string::npos;
+        return is_day ? std::string() : in_quotes(text) + " is not a day, as 2026-11-25";
+      });
+  verb->add_option("--tenant", options->tenant, "Of this tenant only")
+      ->type_name("N")
+      ->transform(whole_within(0, UINT32_MAX));
+  add_json(*verb, options->output);
+  verb->footer(
+      R"(A server writes every few seconds what instances used that have ended. docs/access.md says what the columns count.
+
+Examples:
+  quire usage --data usage.sqlite
+  quire usage --data usage.sqlite --since 2026-11-01 --tenant 1 --json)");
+  return {verb, [options]() -> Result<Request> { return Request(*options); }};
 }
 
 }  // namespace quire::cli

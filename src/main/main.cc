@@ -25,6 +25,7 @@
 #include "main/commands/serve_command.h"
 #include "main/commands/status_command.h"
 #include "main/commands/text_commands.h"
+#include "main/commands/usage_command.h"
 
 namespace quire {
 namespace {
@@ -46,6 +47,7 @@ struct Commands {
   int operator()(const cli::BuildOptions& options) const { return build_command(options); }
   int operator()(const cli::NewOptions& options) const { return new_command(options); }
   int operator()(const cli::DoctorOptions& options) const { return doctor_command(options); }
+  int operator()(const cli::UsageOptions& options) const { return usage_command(options); }
   int operator()(const cli::KeysOptions& options) const { return keys_command(options); }
   int operator()(const cli::KvOptions& options) const { return kv_command(options); }
   int operator()(const cli::BenchOptions& options) const { return bench_command(options); }

@@ -66,6 +66,7 @@ Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId pare
   const ChildBudget budget =
       TRY(child_budget(parent.limits, left_of(parent), launch.share_percent));
   request.tenant = parent.tenant;
+  request.caller = parent.caller;
   request.arguments = std::move(launch.arguments);
   request.limits = budget.limits;
   request.limits.guest.has_file_client = false;

@@ -27,6 +27,7 @@
 #include "application/lifecycle/launch.h"
 #include "application/lifecycle/tenant_meter.h"
 #include "application/lifecycle/usage.h"
+#include "application/lifecycle/usage_sink.h"
 #include "application/net/http_client.h"
 #include "application/sandbox/wasm_runtime.h"
 #include "base/clock.h"
@@ -51,6 +52,7 @@ struct ManagerParts {
   WalkSink* walk = nullptr;
   net::HttpClient* http = nullptr;  // Null: no outbound HTTP.
   AdmissionLimits admission = {};
+  UsageSink* usage = nullptr;  // Null: nobody keeps accounts.
 };
 
 class InstanceManager {
@@ -89,6 +91,8 @@ class InstanceManager {
   Result<InstanceId> launch(LaunchRequest request, Listener& client);
   // Whether the tenant's own limits allow another instance that may grow to so many bytes.
   bool has_tenant_room(control::TenantId tenant, std::uint64_t memory_bytes_max) const;
+  // Tokens that its instances asked for, ever, those that live included.
+  std::uint64_t tenant_token_count(control::TenantId tenant) const;
   // After which a launch that was Unavailable may succeed.
   std::uint64_t retry_after_ms() const;
   const AdmissionLimits& admission_limits() const;

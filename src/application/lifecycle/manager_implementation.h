@@ -76,6 +76,8 @@ struct InstanceManager::Implementation final : ChildHost {
   void set_timer(InstanceRecord& record, std::optional<std::uint64_t> deadline_ns);
   bool take_http_events(net::HttpClient& http);
   InstanceUse use_of(const InstanceRecord& record) const;
+  void account(const InstanceRecord& record, const UsageAmounts& amounts) const;
+  void account_end(const InstanceRecord& record) const;
   InstanceUsage usage_of(const InstanceRecord& record) const;
   void verify_tenants() const;
   void mark_undelivered(InstanceRecord& record);

@@ -88,6 +88,21 @@ InstanceUse InstanceManager::Implementation::use_of(const InstanceRecord& record
           .output_bytes = record.state->output.bytes()};
 }
 
+void InstanceManager::Implementation::account(const InstanceRecord& record,
+                                              const UsageAmounts& amounts) const {
+  if (parts.usage == nullptr || record.caller == nullptr) return;
+  parts.usage->add(record.tenant, *record.caller, amounts);
+}
+
+// A token that was drawn is asked again as the program goes on behind it, so it is left out there.
+void InstanceManager::Implementation::account_end(const InstanceRecord& record) const {
+  const control::InstanceStatistics& used = record.figures.statistics;
+  account(record, {.tokens_in = std::max(used.asked_token_count, used.drawn_token_count) -
+                                used.drawn_token_count,
+                   .tokens_out = used.drawn_token_count,
+                   .wall_ns = record.end.duration_ns});
+}
+
 // O(1): programs may ask in a loop.
 std::vector<LimitUse> InstanceManager::Implementation::tenant_limits(const InstanceRecord& record) {
   std::vector<LimitUse> all = bounds_of(tenants.tenants().at(record.tenant),
@@ -128,6 +143,18 @@ void InstanceManager::name_tenant(control::TenantId tenant, std::uint32_t weight
       tenant, {.weight = weight,
                .page_count_max = static_cast<std::uint32_t>(
                    std::min<std::uint64_t>(limits.page_count_max, control::kNoPageCountMax))});
+}
+
+std::uint64_t InstanceManager::tenant_token_count(control::TenantId tenant) const {
+  const Implementation& self = *implementation_;
+  const auto found = self.tenants.tenants().find(tenant);
+  if (found == self.tenants.tenants().end()) return 0;
+  std::uint64_t count = found->second.ended.token_count;
+  for (const auto& [id, record] : self.records) {
+    if (record->tenant != tenant || record->stage == Stage::Ended) continue;
+    count += self.parts.control.statistics(id).metered_token_count;
+  }
+  return count;
 }
 
 bool InstanceManager::is_named(control::TenantId tenant) const {

@@ -1,5 +1,6 @@
 #include "application/server/caller_gate.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "application/server/error_forms.h"
@@ -55,7 +56,7 @@ std::variant<service::PrincipalHandle, HttpAnswer> CallerGate::caller_of(
     if (service::PrincipalHandle found = keys_->ring()->find(*key)) return found;
   }
   HttpAnswer answer =
-      refusal_for(head, 401, ErrorCode::PermissionDenied,
+      refusal_for({head.target, head.request_id}, 401, ErrorCode::PermissionDenied,
                   "this server wants a key that it knows, as Authorization: Bearer KEY or "
                   "x-api-key: KEY; its operator makes one with quire keys add");
   answer.headers.emplace_back("WWW-Authenticate", "Bearer");

@@ -11,13 +11,14 @@ namespace quire::server {
 
 ClientDesk::ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
                        const SocketLimits& sockets, const ServiceLimits& limits,
-                       const RequestCounts& requests)
+                       const RequestCounts& requests, access::TenantRates& rates)
     : parts_(parts),
       outlet_(outlet),
       names_of_programs_(programs),
       sockets_(sockets),
       limits_(limits),
       requests_(requests),
+      rates_(rates),
       begun_ns_(parts.clock.now_ns()),
       refusing_(outlet) {}
 

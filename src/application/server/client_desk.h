@@ -35,7 +35,7 @@ class ClientDesk final : public service::Listener {
   // All of it outlives the desk.
   ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
              const SocketLimits& sockets, const ServiceLimits& limits,
-             const RequestCounts& requests);
+             const RequestCounts& requests, access::TenantRates& rates);
   ~ClientDesk() override;
 
   // A request of a client, or the word that it is gone.
@@ -117,6 +117,7 @@ class ClientDesk final : public service::Listener {
   const SocketLimits sockets_;
   const ServiceLimits limits_;
   const RequestCounts& requests_;  // To endpoints; a status reports them.
+  access::TenantRates& rates_;
   const std::uint64_t begun_ns_;
   std::unordered_map<ConnectionId, std::unique_ptr<Client>> clients_;
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Instance>> instances_;

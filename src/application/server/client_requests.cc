@@ -200,6 +200,10 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
   }
   const Result<control::TenantId> tenant = tenant_of(client.caller(), request);
   if (!tenant.ok()) return refuse(tenant.error());
+  if (const auto late =
+          rates_.take(tenant.value(), access::TenantRates::Use::Launch, parts_.clock.now_ns())) {
+    return refuse(late->error, late->retry_after_ms);
+  }
   const auto own = limits_.tenant_instances.find(tenant.value());
   const bool has_own = own != limits_.tenant_instances.end();
   const Result<lifecycle::InstanceLimits> limits =
@@ -208,6 +212,7 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
   lifecycle::LaunchRequest launch_request;
   launch_request.program = program;
   launch_request.tenant = tenant.value();
+  launch_request.caller = client.peer.connection->caller;
   if (request.deadline_ms) {
     launch_request.deadline_in_ns =
         std::min(*request.deadline_ms, UINT64_MAX / kMillisecond) * kMillisecond;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "application/server/error_forms.h"
 #include "base/check.h"
 #include "base/utf8.h"
 
@@ -13,16 +14,18 @@ namespace {
 constexpr std::uint32_t kToldLineCountMax = 16;
 constexpr std::size_t kToldLineBytesMax = 512;
 
-HttpAnswer refusal_of(const Error& error, std::uint64_t retry_after_ms) {
+HttpAnswer refusal_of(const RequestName& request, const Error& error,
+                      std::uint64_t retry_after_ms) {
+  const std::string message(error.message());
   switch (error.code()) {
     case ErrorCode::QuotaExceeded:
-      return HttpRouter::refusal(429, error.code(), std::string(error.message()), retry_after_ms);
+      return refusal_for(request, 429, error.code(), message, retry_after_ms);
     case ErrorCode::Unavailable:
-      return HttpRouter::refusal(503, error.code(), std::string(error.message()), retry_after_ms);
+      return refusal_for(request, 503, error.code(), message, retry_after_ms);
     case ErrorCode::TooLarge:
-      return HttpRouter::refusal(413, error.code(), std::string(error.message()));
+      return refusal_for(request, 413, error.code(), message);
     default:
-      return HttpRouter::refusal(500, error.code(), std::string(error.message()));
+      return refusal_for(request, 500, error.code(), message);
   }
 }
 
@@ -74,12 +77,14 @@ struct EndpointDesk::Exchange {
 };
 
 EndpointDesk::EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
-                           const ServiceLimits& limits, RequestCounts& counts)
+                           const ServiceLimits& limits, RequestCounts& counts,
+                           access::TenantRates& rates)
     : parts_(parts),
       outlet_(outlet),
       programs_(programs),
       limits_(limits),
       counts_(counts),
+      rates_(rates),
       refusing_(outlet) {}
 
 EndpointDesk::~EndpointDesk() = default;
@@ -122,6 +127,7 @@ Result<lifecycle::InstanceId> EndpointDesk::launch(HttpRequest& request) {
   lifecycle::LaunchRequest launch;
   launch.program = *program;
   launch.tenant = request.caller->tenant;
+  launch.caller = request.caller;
   launch.arguments = request.rule->arguments;
   const auto own = limits_.tenant_instances.find(launch.tenant);
   launch.limits = own != limits_.tenant_instances.end() ? own->second : limits_.instance;
@@ -141,10 +147,19 @@ void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t b
   QUIRE_CHECK(caller.exchange == nullptr, "a connection sends the next request after the response");
   const std::string label =
       request.method + " " + printable(request.target) + " " + request.request_id;
+  const RequestName name{request.target, request.request_id};
+  const auto refuse = [&](const Error& error, std::uint64_t retry_after_ms) {
+    ++counts_.refused;
+    outlet_.push(caller.peer, refusal_of(name, error, retry_after_ms), bytes);
+  };
+  if (const auto late = rates_.take(request.caller->tenant, access::TenantRates::Use::Request,
+                                    parts_.clock.now_ns())) {
+    refuse(late->error, late->retry_after_ms);
+    return;
+  }
   const Result<lifecycle::InstanceId> id = launch(request);
   if (!id.ok()) {
-    ++counts_.refused;
-    outlet_.push(caller.peer, refusal_of(id.error(), parts_.manager.retry_after_ms()), bytes);
+    refuse(id.error(), parts_.manager.retry_after_ms());
     return;
   }
   ++counts_.launched;

@@ -28,7 +28,7 @@ class EndpointDesk final : public service::Listener {
  public:
   // All of it outlives the desk.
   EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
-               const ServiceLimits& limits, RequestCounts& counts);
+               const ServiceLimits& limits, RequestCounts& counts, access::TenantRates& rates);
   ~EndpointDesk() override;
 
   // Whether it is for this desk: a request to an endpoint, or word of a connection that sent one.
@@ -79,6 +79,7 @@ class EndpointDesk final : public service::Listener {
   ProgramNames& programs_;
   const ServiceLimits limits_;
   RequestCounts& counts_;
+  access::TenantRates& rates_;
   std::unordered_map<ConnectionId, std::unique_ptr<Caller>> callers_;
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Exchange>> exchanges_;
   std::set<ConnectionId>

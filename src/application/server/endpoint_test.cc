@@ -226,6 +226,26 @@ TEST_F(Endpoints, TheKeyOfTheCallerIsNotGivenToTheProgram) {
   EXPECT_TRUE(ask(post("/head/a", "", kClose)).starts_with("HTTP/1.1 401 Unauthorized\r\n"));
 }
 
+TEST_F(Endpoints, ATenantThatUsedUpItsRateIsToldWhenToComeAgain) {
+  ServerOptions options = with_endpoints();
+  options.service.tenant_rates[control::TenantId{0}].requests_per_minute = 2;
+  serve(options);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(ask(post("/echo", "x", kClose)).starts_with("HTTP/1.1 200 OK\r\n"));
+  }
+  const std::string answer = ask(post("/echo", "x", kClose));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 429 ")) << answer;
+  EXPECT_NE(answer.find("tenant 0: requests_per_minute: the tenant used its 2 requests"),
+            std::string::npos)
+      << answer;
+  const std::size_t at = answer.find("Retry-After: ");
+  ASSERT_NE(at, std::string::npos) << answer;
+  const int seconds = std::stoi(answer.substr(at + 13));
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, 30);
+  launch(*std::make_unique<RawClient>(server->connect()), "say", {"a launch is no request"});
+}
+
 TEST_F(Endpoints, ALargeBodyComesInParts) {
   serve();
   std::string body;

@@ -32,8 +32,12 @@ OpenAiForm open_ai_form(std::uint32_t status) {
       return {"invalid_request_error", "invalid_api_key"};
     case 403:
       return {"invalid_request_error", "permission_denied"};
+    case 413:
+      return {"invalid_request_error", "request_too_large"};
     case 429:
       return {"rate_limit_error", "rate_limit_exceeded"};
+    case 503:
+      return {"overloaded_error", nullptr};
     default:
       return {"server_error", nullptr};
   }
@@ -45,8 +49,12 @@ const char* anthropic_type(std::uint32_t status) {
       return "authentication_error";
     case 403:
       return "permission_error";
+    case 413:
+      return "request_too_large";
     case 429:
       return "rate_limit_error";
+    case 503:
+      return "overloaded_error";
     default:
       return "api_error";
   }
@@ -62,10 +70,10 @@ nlohmann::ordered_json open_ai_json(std::uint32_t status, const std::string& mes
 
 }  // namespace
 
-HttpAnswer refusal_for(const HttpHead& head, std::uint32_t status, ErrorCode code,
+HttpAnswer refusal_for(const RequestName& request, std::uint32_t status, ErrorCode code,
                        const std::string& message, std::optional<std::uint64_t> retry_after_ms) {
   HttpAnswer answer = HttpRouter::refusal(status, code, message, retry_after_ms);
-  switch (interface_at(head.target)) {
+  switch (interface_at(request.target)) {
     case Interface::Own:
       break;
     case Interface::OpenAi:
@@ -75,9 +83,9 @@ HttpAnswer refusal_for(const HttpHead& head, std::uint32_t status, ErrorCode cod
       answer.body = dump_json(nlohmann::ordered_json{
                         {"type", "error"},
                         {"error", {{"type", anthropic_type(status)}, {"message", message}}},
-                        {"request_id", head.request_id}}) +
+                        {"request_id", request.request_id}}) +
                     "\n";
-      answer.headers.emplace_back("request-id", head.request_id);
+      answer.headers.emplace_back("request-id", request.request_id);
       break;
   }
   return answer;

@@ -10,8 +10,14 @@
 
 namespace quire::server {
 
-// As HttpRouter::refusal(), for a request with this head.
-HttpAnswer refusal_for(const HttpHead& head, std::uint32_t status, ErrorCode code,
+// What a refusal has of its request.
+struct RequestName {
+  std::string target;
+  std::string request_id;
+};
+
+// As HttpRouter::refusal(), for this request.
+HttpAnswer refusal_for(const RequestName& request, std::uint32_t status, ErrorCode code,
                        const std::string& message,
                        std::optional<std::uint64_t> retry_after_ms = std::nullopt);
 

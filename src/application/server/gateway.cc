@@ -16,8 +16,12 @@ Gateway::Gateway(const GatewayParts& parts, const SocketLimits& sockets,
       limits_(limits),
       outlet_(parts.link, sockets),
       programs_(parts.manager, limits.program_name_count_max),
-      clients_(parts, outlet_, programs_, sockets, limits, requests_),
-      endpoints_(parts, outlet_, programs_, limits, requests_) {}
+      rates_(limits.tenant_rates,
+             [&manager = parts.manager](control::TenantId tenant) {
+               return manager.tenant_token_count(tenant);
+             }),
+      clients_(parts, outlet_, programs_, sockets, limits, requests_, rates_),
+      endpoints_(parts, outlet_, programs_, limits, requests_, rates_) {}
 
 Result<void> Gateway::name_program(const std::string& name, lifecycle::ProgramId program,
                                    const Digest& digest) {

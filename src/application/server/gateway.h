@@ -59,6 +59,7 @@ class Gateway final : public lifecycle::FrontDoor {
   Outlet outlet_;
   ProgramNames programs_;
   RequestCounts requests_;
+  access::TenantRates rates_;
   ClientDesk clients_;
   EndpointDesk endpoints_;
 

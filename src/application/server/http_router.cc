@@ -152,7 +152,7 @@ std::optional<HttpAnswer> HttpRouter::check_source(const HttpHead& head) const {
                        (gate_.has_keys() ? " (quire serve --allow-host NAME allows another)" : ""));
   }
   for (const std::string& origin : head.origins) {
-    if (origin == "http://" + host) continue;
+    if (origin == (has_tls_ ? "https://" : "http://") + host) continue;
     const bool is_single = head.origins.size() == 1;
     // A page brings a key by itself, so with keys its origin may also have a WebSocket.
     const bool may_be_other = !head.is_upgrade || gate_.has_keys();
@@ -229,10 +229,11 @@ HttpAnswer HttpRouter::answer_own(const HttpHead& head, bool is_shutting_down) c
     return json_answer(is_shutting_down ? 503 : 200,
                        {{"status", is_shutting_down ? "shutting-down" : "ok"}});
   }
-  nlohmann::ordered_json about = {{"server", "quire"},
-                                  {"version", QUIRE_VERSION},
-                                  {"websocket", "ws://" + head.hosts.front() + "/"},
-                                  {"subprotocol", wire::kSubprotocol}};
+  nlohmann::ordered_json about = {
+      {"server", "quire"},
+      {"version", QUIRE_VERSION},
+      {"websocket", (has_tls_ ? "wss://" : "ws://") + head.hosts.front() + "/"},
+      {"subprotocol", wire::kSubprotocol}};
   if (!endpoints_.rules().empty()) {
     about["endpoints"] = nlohmann::ordered_json::array();
     for (const EndpointRule& each : endpoints_.rules()) about["endpoints"].push_back(each.text());
@@ -267,7 +268,8 @@ Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHand
   if (is_own_path(head.target)) return answer_own(head, is_shutting_down);
   if (const EndpointRule* rule = endpoints_.find(head.method, path)) {
     if (const auto denied = denied_to(*caller, service::Right::Launch)) {
-      return refusal_for(head, 403, denied->code(), std::string(denied->message()));
+      return refusal_for({head.target, head.request_id}, 403, denied->code(),
+                         std::string(denied->message()));
     }
     if (is_shutting_down) {
       return refusal(503, ErrorCode::Unavailable, "the server is shutting down", 1'000);

@@ -73,6 +73,7 @@ using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint>;
 struct AccessRules {
   const access::KeyHolder* keys = nullptr;      // Null: none are needed. Outlives the router.
   std::vector<std::string> allowed_hosts = {};  // That a Host header may name.
+  bool has_tls = false;
 };
 
 class HttpRouter {
@@ -83,6 +84,7 @@ class HttpRouter {
         endpoints_(std::move(endpoints)),
         allowed_origins_(std::move(allowed_origins)),
         allowed_hosts_(std::move(access.allowed_hosts)),
+        has_tls_(access.has_tls),
         gate_(access.keys) {}
 
   Route decide(const HttpHead& head, bool is_shutting_down) const;
@@ -108,6 +110,7 @@ class HttpRouter {
   const EndpointTable endpoints_;
   const std::vector<std::string> allowed_origins_;
   const std::vector<std::string> allowed_hosts_;
+  const bool has_tls_;
   const CallerGate gate_;
 };
 

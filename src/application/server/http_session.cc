@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/status.hpp>
 #include <chrono>
 #include <string>
@@ -33,13 +32,13 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   HttpSession(SessionHost& host, Socket socket, ConnectionId id, bool is_refused)
       : host_(host),
         connection_(std::make_shared<Connection>(id)),
-        stream_(std::move(socket)),
+        stream_(std::move(socket), host.tls),
         read_timer_(stream_.get_executor()),
         write_timer_(stream_.get_executor()),
         reader_({host.limits.http_header_bytes_max, host.limits.request_body_bytes_max}),
         is_refused_(is_refused) {}
 
-  void start() override { await_head(); }
+  void start() override;
   void resume() override {
     is_listed_ = false;
     advance();
@@ -99,7 +98,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
 
   SessionHost& host_;
   const ConnectionHandle connection_;
-  TcpStream stream_;
+  ServerStream stream_;
   asio::steady_timer read_timer_;
   asio::steady_timer write_timer_;
   HttpReader reader_;
@@ -129,6 +128,19 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
 };
 
 // ---- Reading.
+
+void HttpSession::start() {
+  if (!stream_.has_tls()) return await_head();
+  expire_reading(host_.limits.handshake_time_max);
+  stream_.async_handshake([self = me()](ErrorCodeOf error) {
+    if (self->phase_ == Phase::Over) return;
+    if (error) {
+      self->finish();
+    } else {
+      self->await_head();
+    }
+  });
+}
 
 // Time for a head begins with the wait for it: a client that asks no more is gone in that time, too.
 void HttpSession::await_head() {
@@ -451,9 +463,8 @@ void HttpSession::all_written() {
   } else if (may_keep_ && !host_.is_shutting_down) {
     await_head();
   } else {
-    ErrorCodeOf ignored;
     phase_ = Phase::Discard;
-    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.async_end_writing([self = me()](ErrorCodeOf) {});  // What follows is not read.
     expire_reading(kDiscardTimeMax);
     discard_rest();
   }

@@ -63,7 +63,10 @@ Result<void> ProgramNames::name_own(control::TenantId tenant, const std::string&
     found->second = digest;
   } else {
     const std::uint64_t count = own_counts_.count_of(tenant);
-    if (count + 1 > own_counts_.share_of(tenant, shared_.size())) return too_many_names(count);
+    // PROGRAMs of the command line may be more than all names that there may be.
+    const std::uint64_t gone =
+        std::min<std::uint64_t>(shared_.size(), count_max_ - own_counts_.count());
+    if (count + 1 > own_counts_.share_of(tenant, gone)) return too_many_names(count);
     own_counts_.take(tenant, 1);
     own_.emplace(OwnName{tenant, name}, digest);
   }

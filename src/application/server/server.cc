@@ -26,12 +26,16 @@ Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts,
                                              const ServerOptions& options) {
   TRY(check_exposure(options.listen, options.keys.has_value()));
   std::unique_ptr<Server> server(new Server(parts, options));
+  if (options.tls) server->tls_ = TRY(TlsContext::open(*options.tls));
   SocketLimits sockets = options.sockets;
   sockets.program_bytes_max = parts.manager.program_bytes_max();
-  server->sockets_ = TRY(SocketServer::open(
-      options.listen,
-      {options.endpoints, options.allowed_origins, {server->keys_.get(), options.allowed_hosts}},
-      sockets, server->link_, parts.tell));
+  server->sockets_ =
+      TRY(SocketServer::open(options.listen,
+                             {options.endpoints,
+                              options.allowed_origins,
+                              {server->keys_.get(), options.allowed_hosts, options.tls.has_value()},
+                              server->tls_.get()},
+                             sockets, server->link_, parts.tell));
   parts.loop.set_door(&server->gateway_);
   return server;
 }

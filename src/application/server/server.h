@@ -4,7 +4,8 @@
 //
 // Owns     the io thread and all of the connections.
 // Thread   built and destroyed on the engine thread, while the loop does not run.
-// Errors   PermissionDenied for an address that others can reach; Io for one that cannot be had.
+// Errors   PermissionDenied for an address that others can reach, without keys; Io for one that cannot be had;
+//          those of TlsContext.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "application/server/gateway.h"
 #include "application/server/http_router.h"
 #include "application/server/server_limits.h"
+#include "application/server/tls_context.h"
 #include "base/result.h"
 
 namespace quire::server {
@@ -27,6 +29,7 @@ struct ServerOptions {
   std::vector<std::string> allowed_origins;
   std::optional<access::KeyRing> keys = {};  // None: each client is the operator.
   std::vector<std::string> allowed_hosts = {};
+  std::optional<TlsFiles> tls = {};
 };
 
 // What main() builds and passes in; all of it outlives the server.
@@ -61,6 +64,7 @@ class Server {
   Link link_;
   Gateway gateway_;
   std::unique_ptr<access::KeyHolder> keys_;
+  std::unique_ptr<TlsContext> tls_;
   std::unique_ptr<class SocketServer> sockets_;
 };
 

@@ -8,22 +8,16 @@
 // <utility> goes first: Asio 1.18 uses std::exchange without including it.
 #include <utility>
 
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <optional>
 
 #include "application/server/http_router.h"
 #include "application/server/link.h"
 #include "application/server/server_limits.h"
+#include "application/server/server_stream.h"
 #include "application/server/upload_buffer.h"
 
 namespace quire::server {
-
-// Of one kind of executor, which costs a fifth less than a socket of any.
-using Socket =
-    boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
 inline constexpr std::uint64_t kFullRetryMs = 1'000;  // After which a full server may have room.
 
@@ -62,7 +56,8 @@ class SessionHost {
   // Ids of requests whose clients give none. Known to nobody before, so that no two are one.
   virtual std::string new_request_id() = 0;
 
-  std::optional<HttpRouter> router;  // Since the server listens.
+  std::optional<HttpRouter> router;          // Since the server listens.
+  boost::asio::ssl::context* tls = nullptr;  // Null: none.
   bool is_shutting_down = false;
   UploadBudget upload_budget;
   std::uint64_t partial_bytes = 0;  // Of large frames that are not complete.

@@ -108,6 +108,7 @@ Result<void> SocketServer::Implementation::listen(const Endpoint& wanted, HttpRo
   }
   if (error) return failed(error);
   keys_ = routes.access.keys;
+  if (routes.tls != nullptr) tls = &routes.tls->context();
   router.emplace(endpoint_, std::move(routes.endpoints), std::move(routes.allowed_origins),
                  std::move(routes.access));
   return {};

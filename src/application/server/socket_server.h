@@ -15,6 +15,7 @@
 #include "application/server/http_router.h"
 #include "application/server/link.h"
 #include "application/server/server_limits.h"
+#include "application/server/tls_context.h"
 #include "base/result.h"
 
 namespace quire::server {
@@ -24,6 +25,7 @@ struct HttpRoutes {
   EndpointTable endpoints;
   std::vector<std::string> allowed_origins;
   AccessRules access = {};
+  TlsContext* tls = nullptr;  // Null: none. Outlives the server.
 };
 
 class SocketServer {

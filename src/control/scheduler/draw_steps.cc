@@ -223,6 +223,10 @@ void add_draw(Draws& draws, const inference::Distribution& from, bool is_forced)
   }
 }
 
+void count_draws(const Operation& operation, const Draws& draws) {
+  operation.instance->statistics.drawn_token_count += draws.all.size();
+}
+
 DrawEnd end_of(DrawMasks::End end) {
   switch (end) {
     case DrawMasks::End::Open:
@@ -247,6 +251,7 @@ void Scheduler::complete_draw(Operation& operation, inference::Distribution draw
   if (queues_token) append_tokens(context, resources_, std::span(&draws.all.front().token, 1));
   draws.counters = counters_of(context, resources_.cache.page_size());
   draws.is_full = queues_token && is_overfull(context, resources_);
+  count_draws(operation, draws);
   table_.finish(operation, AnswerBody(std::move(draws)));
 }
 
@@ -316,6 +321,7 @@ void Scheduler::complete_draws(Operation& operation, std::uint32_t draft_count) 
   advance_matchers(operation, outcome);
   outcome.draws.counters = counters_of(context, resources_.cache.page_size());
   outcome.draws.is_full = queues_last && is_overfull(context, resources_);
+  count_draws(operation, outcome.draws);
   table_.finish(operation, AnswerBody(std::move(outcome.draws)));
 }
 
@@ -397,6 +403,7 @@ void Scheduler::finish_reads(Operation& operation) {
       if (each->value().tokens.empty()) continue;  // No place: see `end`.
       add_draw(draws, each->value(), masks != nullptr && masks->filled().places.front().is_forced);
     }
+    count_draws(operation, draws);
     table_.finish(operation, AnswerBody(std::move(draws)));
   }
 }

@@ -24,6 +24,7 @@
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
 #include "main/machine/machine.h"
+#include "main/machine/usage_recorder.h"
 
 namespace quire {
 namespace {
@@ -81,6 +82,16 @@ server::TenantInstances tenant_instances(const std::vector<cli::TenantOptions>& 
   return own;
 }
 
+access::TenantRateLimits tenant_rates(const std::vector<cli::TenantOptions>& tenants) {
+  access::TenantRateLimits rates;
+  for (const cli::TenantOptions& each : tenants) {
+    const access::RateLimits limits{each.requests_per_minute, each.launches_per_minute,
+                                    each.tokens_per_minute};
+    if (limits != access::RateLimits()) rates.emplace(control::TenantId{each.tenant}, limits);
+  }
+  return rates;
+}
+
 // The runtime keeps so much address space for each of them.
 std::uint64_t memory_bytes_max(const lifecycle::InstanceLimits& others,
                                const server::TenantInstances& tenants) {
@@ -109,6 +120,7 @@ server::ServerOptions server_options(const cli::ServeOptions& options, wire::End
   server.service.grace = milliseconds(options.grace_seconds);
   server.service.keep = milliseconds(options.keep_seconds);
   server.service.tenant_instances = tenant_instances(options.tenants, limits);
+  server.service.tenant_rates = tenant_rates(options.tenants);
   server.service.instance = std::move(limits);
   return server;
 }
@@ -165,6 +177,17 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
   print(json_line(json));
 }
 
+std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options) {
+  if (options.tls_certificate.empty()) return std::nullopt;
+  return server::TlsFiles{options.tls_certificate, options.tls_key};
+}
+
+// "wss://..." of "ws://..." with TLS.
+std::string ready_url(const cli::ServeOptions& options, const wire::Endpoint& endpoint) {
+  const std::string url = wire::server_url(endpoint);
+  return tls_files(options) ? "wss" + url.substr(url.find(':')) : url;
+}
+
 // Where the server listens, and whether it may.
 Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
   Result<wire::Endpoint> listen = wire::parse_endpoint(options.listen);
@@ -182,10 +205,33 @@ Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
   return listen;
 }
 
+// The keys, if the server has any. What is wrong with the files of TLS is said here, too.
+Result<std::optional<access::KeyRing>> read_access(const cli::ServeOptions& options,
+                                                   const wire::Endpoint& listen) {
+  std::optional<access::KeyRing> keys = TRY(read_server_keys(options.keys_file));
+  const std::optional<server::TlsFiles> tls = tls_files(options);
+  if (tls) TRY(server::TlsContext::open(*tls));
+  if (keys && !tls && !server::is_loopback(listen)) {
+    tell("keys and answers travel readable to " + options.listen +
+         ": give --tls-certificate and --tls-key, or put a proxy with TLS in front");
+  }
+  return keys;
+}
+
+// Null: no accounts are kept.
+Result<std::unique_ptr<UsageRecorder>> open_usage(const cli::ServeOptions& options,
+                                                  const WallClock& clock) {
+  if (options.usage_file.empty()) return std::unique_ptr<UsageRecorder>();
+  Result<std::unique_ptr<UsageRecorder>> opened =
+      UsageRecorder::open(options.usage_file, clock, tell);
+  if (!opened.ok()) return std::move(opened).take_error().while_("--usage");
+  return opened;
+}
+
 Result<int> serve(const cli::ServeOptions& options) {
   // What can be wrong in the user's words and files is told before a model is loaded.
   wire::Endpoint listen = TRY(listen_address(options));
-  std::optional<access::KeyRing> keys = TRY(read_server_keys(options.keys_file));
+  std::optional<access::KeyRing> keys = TRY(read_access(options, listen));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   const Result<ProgramFiles> found = find_programs(options.programs);
   if (!found.ok()) return fail_program(found.error());
@@ -208,6 +254,8 @@ Result<int> serve(const cli::ServeOptions& options) {
   if (keys) reload = TRY(KeyReload::create(options.keys_file, tell));
   const SteadyClock clock;
   SystemRandom random;
+  const SystemWallClock wall_clock;
+  const std::unique_ptr<UsageRecorder> usage = TRY(open_usage(options, wall_clock));
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   tell_store_error(*machine);
   const std::unique_ptr<Application> application = TRY(Application::build(
@@ -216,7 +264,8 @@ Result<int> serve(const cli::ServeOptions& options) {
        .waiting_launch_count_max = options.waiting_launch_count_max,
        .memory_bytes_max = memory_bytes_max(limits, tenant_instances(options.tenants, limits)),
        .compile = compile_limits(options),
-       .has_quick_compiler = !options.has_cranelift_only && !keys}));
+       .has_quick_compiler = !options.has_cranelift_only && !keys,
+       .usage = usage.get()}));
   name_tenants(options.tenants, application->manager());
   if (options.instance.page_count_max == 0 &&
       !names_limit(options.instance.limits, "page_count_max")) {
@@ -226,6 +275,7 @@ Result<int> serve(const cli::ServeOptions& options) {
   how.endpoints = std::move(endpoints).take();
   how.allowed_origins = options.allowed_origins;
   how.keys = std::move(keys);
+  how.tls = tls_files(options);
   how.allowed_hosts = options.allowed_hosts;
   const std::unique_ptr<server::Server> server =
       TRY(server::Server::open({.manager = application->manager(),
@@ -241,8 +291,9 @@ Result<int> serve(const cli::ServeOptions& options) {
   if (!named.ok()) return fail_program(named.error());
   const SignalWatch watch =
       TRY(SignalWatch::create(interrupt, [&] { server->gateway().request_shutdown(); }));
-  if (reload != nullptr) TRY(reload->watch(*server));
-  print_ready(options, wire::server_url(server->endpoint()), machine->control().models(), files,
+  std::optional<SignalWatch> reload_watch;
+  if (reload != nullptr) reload_watch.emplace(TRY(reload->watch(*server)));
+  print_ready(options, ready_url(options, server->endpoint()), machine->control().models(), files,
               rules);
   application->loop().run();
   return cli::number(cli::ExitCode::Ok);

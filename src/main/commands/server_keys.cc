@@ -24,9 +24,8 @@ Result<std::unique_ptr<KeyReload>> KeyReload::create(std::string file,
       new KeyReload(std::move(interrupt), std::move(file), std::move(tell)));
 }
 
-Result<void> KeyReload::watch(server::Server& server) {
-  watch_.emplace(TRY(SignalWatch::create(interrupt_, [this, &server] { reload(server); })));
-  return {};
+Result<SignalWatch> KeyReload::watch(server::Server& server) {
+  return SignalWatch::create(interrupt_, [this, &server] { reload(server); });
 }
 
 void KeyReload::reload(server::Server& server) const {

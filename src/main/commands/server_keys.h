@@ -15,15 +15,15 @@ namespace quire {
 // The ring of the file; none without a file. NotFound says how to make one.
 Result<std::optional<access::KeyRing>> read_server_keys(const std::string& file);
 
-// While it lives, SIGHUP gives the server the keys of the file as it is then. A file that cannot be read
-// leaves the keys as they are; `tell` reports either.
+// SIGHUP gives the server the keys of the file as it is then. A file that cannot be read leaves the keys as
+// they are; `tell` reports either.
 class KeyReload {
  public:
   // Blocks SIGHUP for this thread and those it starts later; build it before any thread is started.
   static Result<std::unique_ptr<KeyReload>> create(std::string file,
                                                    std::function<void(const std::string&)> tell);
-  // From here on; the server outlives this. Until then a SIGHUP waits.
-  Result<void> watch(server::Server& server);
+  // For as long as the watch lives, which the server and this outlive. Until then a SIGHUP waits.
+  Result<SignalWatch> watch(server::Server& server);
 
  private:
   KeyReload(Interrupt interrupt, std::string file, std::function<void(const std::string&)> tell)
@@ -33,7 +33,6 @@ class KeyReload {
   Interrupt interrupt_;
   const std::string file_;
   const std::function<void(const std::string&)> tell_;
-  std::optional<SignalWatch> watch_;
 };
 
 }  // namespace quire
