@@ -135,6 +135,7 @@ struct RunOptions {
   EngineOptions engine;
   InstanceOptions instance;
   std::string server;             // Where to run it, as ws://HOST:PORT; empty: in an engine here.
+  std::string key_file = {};      // With the server's key; empty: $QUIRE_KEY, if any.
   std::uint32_t tenant = 0;       // Of the server.
   double deadline_seconds = 0.0;  // After the launch; 0: none.
   std::string program;            // A file; with a server also a name that the server knows.

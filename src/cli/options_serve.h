@@ -18,6 +18,9 @@ struct TenantOptions {
   std::optional<std::uint64_t> page_count_max = {};
   std::optional<std::uint64_t> memory_bytes_max = {};
   std::optional<std::uint64_t> http_exchange_count_max = {};
+  std::optional<std::uint64_t> requests_per_minute = {};  // To endpoints.
+  std::optional<std::uint64_t> launches_per_minute = {};
+  std::optional<std::uint64_t> tokens_per_minute = {};
   std::vector<InstanceLimitValue> limits = {};  // Of each of them, in place of --limit.
   bool operator==(const TenantOptions&) const = default;
 };
@@ -33,6 +36,11 @@ struct ServeOptions {
   bool has_shipped_endpoints = true;              // Besides those, at other paths.
   bool repairs_prompts = false;                   // The shipped endpoints for conversations do.
   std::vector<std::string> allowed_origins = {};  // Of web pages.
+  std::string keys_file = {};                     // Empty: no keys.
+  std::vector<std::string> allowed_hosts = {};    // That a request may name.
+  std::string tls_certificate = {};               // Files in PEM; empty: no TLS.
+  std::string tls_key = {};
+  std::string usage_file = {};  // Empty: no accounts are kept.
   std::vector<TenantOptions> tenants = {};
   std::uint32_t instance_count_max = 1024;
   std::uint32_t waiting_launch_count_max = 256;

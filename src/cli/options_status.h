@@ -8,6 +8,7 @@ namespace quire::cli {
 
 struct StatusOptions {
   std::string server = "ws://127.0.0.1:7847";
+  std::string key_file = {};  // Empty: $QUIRE_KEY, if any.
   OutputStyle output = OutputStyle::Text;
 };
 

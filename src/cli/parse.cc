@@ -198,6 +198,8 @@ Parsed parse(const std::vector<std::string>& arguments) {
     verbs.push_back(add(app));
   }
   add_config(app, verbs);
+  add_keys(app, verbs);
+  verbs.push_back(add_usage(app));
   add_kv(app, verbs);
   add_bench(app, verbs);
 

@@ -11,18 +11,21 @@
 #include "cli/options.h"
 #include "cli/options_build.h"
 #include "cli/options_config.h"
+#include "cli/options_keys.h"
 #include "cli/options_kv.h"
 #include "cli/options_launch.h"
 #include "cli/options_new.h"
 #include "cli/options_serve.h"
 #include "cli/options_status.h"
+#include "cli/options_usage.h"
 
 namespace quire::cli {
 
-using Request = std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions,
-                             ModelOptions, TokenizeOptions, DetokenizeOptions, TemplateOptions,
-                             BuildOptions, NewOptions, DoctorOptions, KvOptions, BenchOptions,
-                             BenchPagesOptions, BenchLaunchOptions, StatusOptions, ConfigOptions>;
+using Request =
+    std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
+                 TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions, NewOptions,
+                 DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions, BenchLaunchOptions,
+                 StatusOptions, ConfigOptions, KeysOptions, UsageOptions>;
 
 struct Parsed {
   std::optional<Request> request;

@@ -173,10 +173,31 @@ TEST(Parse, ARunOnAServerTakesWhatAClientMaySay) {
   unsetenv("QUIRE_KV_PAGES");
 }
 
+TEST(Parse, KeysAreAddedListedAndRevokedInAFile) {
+  const auto add = parsed_as<KeysOptions>(
+      {"keys", "add", "alice", "--keys", "k.txt", "--tenant", "7", "--rights", "launch"});
+  EXPECT_EQ(add.action, KeysAction::Add);
+  EXPECT_EQ(add.name, "alice");
+  EXPECT_EQ(add.file, "k.txt");
+  EXPECT_EQ(add.tenant, 7u);
+  EXPECT_EQ(add.rights, "launch");
+  EXPECT_EQ(parsed_as<KeysOptions>({"keys", "list", "--keys", "k.txt"}).action, KeysAction::List);
+  EXPECT_EQ(parsed_as<KeysOptions>({"keys", "revoke", "alice", "--keys", "k.txt"}).action,
+            KeysAction::Revoke);
+  EXPECT_EQ(parsed_as<ServeOptions>({"serve", "--keys", "k.txt", "--allow-host", "a.example"})
+                .allowed_hosts,
+            std::vector<std::string>{"a.example"});
+  EXPECT_TRUE(first_line_of_usage_error({"serve", "--allow-host", "a.example"})
+                  .starts_with("--allow-host: "));
+  EXPECT_TRUE(first_line_of_usage_error({"run", "p.wasm", "--key-file", "k"})
+                  .starts_with("--key-file is for a server"));
+}
+
 TEST(Parse, TenantsHaveAWeightAndBounds) {
-  const auto options =
-      parsed_as<ServeOptions>({"serve", "--tenant", "0=weight:3", "--tenant",
-                               "7=weight:2,instances:64,pages:4096,memory:4GiB,http:0"});
+  const auto options = parsed_as<ServeOptions>(
+      {"serve", "--tenant", "0=weight:3", "--tenant",
+       "7=weight:2,instances:64,pages:4096,memory:4GiB,http:0,requests_per_minute:60,"
+       "launches_per_minute:6,tokens_per_minute:90000"});
   ASSERT_EQ(options.tenants.size(), 2u);
   EXPECT_EQ(options.tenants[0], (TenantOptions{.tenant = 0, .weight = 3}));
   EXPECT_EQ(options.tenants[1], (TenantOptions{.tenant = 7,
@@ -184,24 +205,31 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
                                                .instance_count_max = 64,
                                                .page_count_max = 4096,
                                                .memory_bytes_max = std::uint64_t{4} << 30,
-                                               .http_exchange_count_max = 0}));
+                                               .http_exchange_count_max = 0,
+                                               .requests_per_minute = 60,
+                                               .launches_per_minute = 6,
+                                               .tokens_per_minute = 90000}));
   const auto error = [](const std::string& text) {
     return first_line_of_usage_error({"serve", "--tenant", text});
   };
   EXPECT_EQ(error("x=weight:1"), "--tenant: \"x=weight:1\" is not N=weight:2,instances:64,...");
   EXPECT_EQ(error("7"), "--tenant: \"7\" is not N=weight:2,instances:64,...");
   EXPECT_EQ(error("7=weight:0"), "--tenant: \"weight:0\" is no weight from 1 to 1000");
+  EXPECT_EQ(error("7=requests_per_minute:0"),
+            "--tenant: \"requests_per_minute:0\" has no count from 1 to 268435456");
   EXPECT_EQ(error("7=pages:-1"), "--tenant: \"pages:-1\" has no count from 0 to 67108864");
   EXPECT_EQ(error("7=memory:lots"),
             "--tenant: \"memory:lots\" has no count of bytes, as in memory:4GiB");
-  EXPECT_EQ(
-      error("7=cpu:1,pages:1"),
-      "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N and the "
-      "limits of --limit, as in token_count_max:1000000");
-  EXPECT_EQ(
-      error("7="),
-      "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N and the "
-      "limits of --limit, as in token_count_max:1000000");
+  EXPECT_EQ(error("7=cpu:1,pages:1"),
+            "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
+            "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
+            "--limit, as in "
+            "token_count_max:1000000");
+  EXPECT_EQ(error("7="),
+            "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
+            "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
+            "--limit, as in "
+            "token_count_max:1000000");
   EXPECT_EQ(first_line_of_usage_error({"serve", "--tenant", "7=pages:1", "--tenant", "7=http:1"}),
             "--tenant: 7 is given twice");
 }

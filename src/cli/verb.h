@@ -71,6 +71,7 @@ struct GrammarFlags {
   GrammarOptions finish() const;
 };
 
+void add_key_file(CLI::App& app, std::string& file);
 void add_json(CLI::App& app, OutputStyle& output);
 
 // A number from `least` to `most`, in decimal. CLI::Range does not say which flag takes what, lets
@@ -111,6 +112,8 @@ Verb add_new(CLI::App& app);
 Verb add_doctor(CLI::App& app);
 void add_model(CLI::App& app, std::vector<Verb>& verbs);
 void add_config(CLI::App& app, std::vector<Verb>& verbs);
+Verb add_usage(CLI::App& app);
+void add_keys(CLI::App& app, std::vector<Verb>& verbs);
 void add_kv(CLI::App& app, std::vector<Verb>& verbs);
 void add_bench(CLI::App& app, std::vector<Verb>& verbs);
 Verb add_bench_pages(CLI::App& bench);

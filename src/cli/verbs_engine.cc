@@ -13,11 +13,10 @@ namespace {
 // What a client may say; the rest is said where the engine is. Variables of the environment are not
 // meant for this run.
 Result<void> check_remote_flags(const CLI::App& verb) {
-  constexpr std::string_view kRemote[] = {"PROGRAM",     "--server",     "--each",
-                                          "--json",      "--send-file",  "--save-files",
-                                          "--help",      "--memory-max", "--cpu-seconds-max",
-                                          "--pages-max", "--output-max", "--tenant",
-                                          "--deadline"};
+  constexpr std::string_view kRemote[] = {
+      "PROGRAM",     "--server",     "--key-file", "--each",       "--json",
+      "--send-file", "--save-files", "--help",     "--memory-max", "--cpu-seconds-max",
+      "--pages-max", "--output-max", "--tenant",   "--deadline"};
   for (const CLI::Option* each : verb.get_options()) {
     const std::string name = each->get_name();
     const bool is_remote =
@@ -52,6 +51,7 @@ Verb add_run(CLI::App& app) {
   verb->add_option("--server", state->options.server,
                    "Run it on the server at URL, as in ws://127.0.0.1:7847 (quire serve)")
       ->type_name("URL");
+  add_key_file(*verb, state->options.key_file);
   verb->add_option(
           "--each", state->options.each_file,
           "One instance for each line of FILE, all at once; a line is a JSON array of "
@@ -129,6 +129,10 @@ Examples:
               return Error(ErrorCode::InvalidArgument,
                            "--tenant is one of a server, which --server names; programs that run "
                            "here are tenant 0");
+            }
+            if (state->options.server.empty() && !state->options.key_file.empty()) {
+              return Error(ErrorCode::InvalidArgument,
+                           "--key-file is for a server, which --server names");
             }
             state->options.engine = TRY(state->engine.finish());
             state->options.instance = TRY(state->instance.finish(*verb));

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kTenantCountMax = 255;  // The reply to a status has room for as many.
 constexpr std::uint64_t kWeightMax = 1000;
 constexpr std::uint64_t kCountMax = 1u << 26;
+constexpr std::uint64_t kRateMax = 1u << 28;
 
 std::optional<std::uint64_t> whole(std::string_view text, std::uint64_t most) {
   std::uint64_t value = 0;
@@ -50,14 +51,23 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
     tenant.limits.push_back(parsed.value());
     return {};
   }
+  std::optional<std::uint64_t>* rate = name == "requests_per_minute"   ? &tenant.requests_per_minute
+                                       : name == "launches_per_minute" ? &tenant.launches_per_minute
+                                       : name == "tokens_per_minute"   ? &tenant.tokens_per_minute
+                                                                       : nullptr;
+  if (rate != nullptr) {
+    *rate = whole(value, kRateMax);
+    if (*rate && **rate > 0) return {};
+    return wrong("has no count from 1 to " + std::to_string(kRateMax));
+  }
   std::optional<std::uint64_t>* bound = name == "instances" ? &tenant.instance_count_max
                                         : name == "pages"   ? &tenant.page_count_max
                                         : name == "http"    ? &tenant.http_exchange_count_max
                                                             : nullptr;
   if (bound == nullptr) {
     return wrong(
-        "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N and the limits of "
-        "--limit, "
+        "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, requests_per_minute:N, "
+        "launches_per_minute:N, tokens_per_minute:N and the limits of --limit, "
         "as in token_count_max:1000000");
   }
   *bound = whole(value, kCountMax);
@@ -141,8 +151,8 @@ Verb add_serve_flags(CLI::App* verb) {
                    "Modules that clients may launch by their name, the file's without .wasm; of a "
                    "folder, all in it. Clients may upload others");
   verb->add_option("--listen", options.listen,
-                   "The address for clients; port 0 for any that is free. Others than this "
-                   "machine's own need keys, which are not there yet")
+                   "The address for clients; port 0 for any that is free. An address that other "
+                   "machines reach needs --keys")
       ->envname("QUIRE_LISTEN")
       ->type_name("HOST:PORT")
       ->capture_default_str();
@@ -172,6 +182,30 @@ Verb add_serve_flags(CLI::App* verb) {
           "for all. May be given again")
       ->type_name("ORIGIN")
       ->allow_extra_args(false);
+  verb->add_option("--keys", options.keys_file,
+                   "Serve clients that have a key of this file alone (quire keys add makes it); "
+                   "SIGHUP reads it again. Uploads are then compiled as with --cranelift-only "
+                   "(docs/access.md)")
+      ->envname("QUIRE_KEYS")
+      ->type_name("FILE");
+  verb->add_option("--allow-host", options.allowed_hosts,
+                   "Besides the address and localhost, a name by which clients reach the server "
+                   "(their Host header), as models.example.com. Needs --keys. May be given again")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  verb->add_option("--usage", options.usage_file,
+                   "Keep accounts in this file: requests, launches, tokens and time of each tenant "
+                   "and key, by day (quire usage shows them)")
+      ->envname("QUIRE_USAGE")
+      ->type_name("FILE");
+  verb->add_option("--tls-certificate", options.tls_certificate,
+                   "Serve https:// and wss:// alone (TLS 1.2 and 1.3): the server's certificate in "
+                   "PEM, and after it those that lead to a root")
+      ->envname("QUIRE_TLS_CERTIFICATE")
+      ->type_name("FILE");
+  verb->add_option("--tls-key", options.tls_key, "Its private key in PEM, without a password")
+      ->envname("QUIRE_TLS_KEY")
+      ->type_name("FILE");
   verb->add_option("--instances", options.instance_count_max,
                    "Programs at once, until their last word was taken")
       ->envname("QUIRE_INSTANCES")
@@ -208,10 +242,12 @@ Verb add_serve_flags(CLI::App* verb) {
           "--tenant", state->tenants,
           "What all programs of tenant N may have at once, and its share of the device and of the "
           "pool of pages: weight, instances, pages, memory (what they may grow to), http "
-          "(exchanges); and each limit "
-          "of --limit, for every one of them, as token_count_max:1000000. Each may be left out. "
+          "(exchanges); what it may use in a minute: requests_per_minute (to endpoints), "
+          "launches_per_minute, tokens_per_minute; and each limit of --limit, for every one of "
+          "them, as token_count_max:1000000. Each may be left out. "
           "May be given again; without it there is tenant 0 alone, which has what is there")
-      ->type_name("N=weight:W,instances:N,pages:N,memory:BYTES,http:N,NAME:VALUE")
+      ->type_name(
+          "N=weight:W,instances:N,pages:N,memory:BYTES,http:N,requests_per_minute:N,NAME:VALUE")
       ->allow_extra_args(false);
   verb->add_option("--compile-memory-max", state->compile_memory,
                    "Memory of the process that compiles a module which a client uploaded (64MiB at "
@@ -268,6 +304,8 @@ Examples:
   quire serve --endpoint "POST /write=write.cpp"
   quire serve --endpoint "POST /complete=complete_http.wasm" --allow-origin https://example.com
   quire serve --tenant 0=weight:3 --tenant 1=weight:1,instances:64,memory:4GiB
+  quire serve --keys keys.txt --tenant 1=requests_per_minute:60,tokens_per_minute:20000
+  quire keys add alice --keys keys.txt && quire serve --keys keys.txt --listen 0.0.0.0:7847 --allow-host models.example.com
   quire serve --limit wall_ns_max=3600s --tenant 0=weight:3 --tenant 1=weight:1,token_count_max:1000000
   quire run --server ws://127.0.0.1:7847 text_completion -- --prompt "Once upon a time")");
   return {verb, [state, verb]() -> Result<Request> {
@@ -289,11 +327,27 @@ Examples:
                                " tenants; at most " + std::to_string(kTenantCountMax) +
                                " can be named");
             }
+            if (!state->options.allowed_hosts.empty() && state->options.keys_file.empty()) {
+              return Error(ErrorCode::InvalidArgument,
+                           "--allow-host: a server without --keys may be named as this machine "
+                           "alone");
+            }
+            if (state->options.tls_certificate.empty() != state->options.tls_key.empty()) {
+              return Error(ErrorCode::InvalidArgument,
+                           "--tls-certificate and --tls-key are given together");
+            }
             state->options.compile_memory_bytes_max = TRY(compile_memory(state->compile_memory));
             state->options.has_shipped_endpoints = !state->has_no_endpoints;
             state->options.log_format = TRY(parse_log_format(state->log_format));
             return Request(state->options);
           }};
+}
+
+void add_key_file(CLI::App& app, std::string& file) {
+  app.add_option("--key-file", file,
+                 "A file with the key that the server wants (quire keys add prints it); without it "
+                 "$QUIRE_KEY")
+      ->type_name("FILE");
 }
 
 Verb add_status(CLI::App& app) {
@@ -303,9 +357,10 @@ Verb add_status(CLI::App& app) {
   verb->add_option("--server", options->server, "The server, as quire serve printed it")
       ->type_name("URL")
       ->capture_default_str();
+  add_key_file(*verb, options->key_file);
   add_json(*verb, options->output);
   verb->footer(
-      R"(For whoever runs the server: it tells of all tenants. docs/limits.md says what the figures mean.
+      R"(A server without keys tells of all tenants, and so does one with keys if the key may operate. docs/limits.md says what the figures mean.
 
 Examples:
   quire status

@@ -67,7 +67,8 @@ struct ClientConnection {
   Error lost(const std::string& why) const {
     return Error(ErrorCode::Unavailable, "the connection to " + url + " was lost: " + why);
   }
-  Result<void> open(const wire::Endpoint& to, std::chrono::milliseconds time_max);
+  Result<void> open(const wire::Endpoint& to, std::chrono::milliseconds time_max,
+                    const std::string& key);
   std::uint64_t send(wire::RequestBody body);
   // Reads a frame, once the last one was taken.
   void read_next();
@@ -100,7 +101,8 @@ struct ClientConnection {
   std::uint64_t last_id = 0;
 };
 
-Result<void> ClientConnection::open(const wire::Endpoint& to, std::chrono::milliseconds time_max) {
+Result<void> ClientConnection::open(const wire::Endpoint& to, std::chrono::milliseconds time_max,
+                                    const std::string& key) {
   ErrorCodeOf failed;
   tcp::resolver resolver(io);
   const auto addresses = resolver.resolve(to.host, std::to_string(to.port), failed);
@@ -126,8 +128,9 @@ Result<void> ClientConnection::open(const wire::Endpoint& to, std::chrono::milli
   ErrorCodeOf ignored;
   beast::get_lowest_layer(stream).socket().set_option(tcp::no_delay(true), ignored);
   stream.set_option(websocket::stream_base::timeout{time_max, times.idle_time_max, true});
-  stream.set_option(websocket::stream_base::decorator([](websocket::request_type& request) {
+  stream.set_option(websocket::stream_base::decorator([key](websocket::request_type& request) {
     request.set(beast::http::field::sec_websocket_protocol, wire::kSubprotocol);
+    if (!key.empty()) request.set(beast::http::field::authorization, "Bearer " + key);
     request.set(beast::http::field::user_agent, "quire/" QUIRE_VERSION);
   }));
   stream.read_message_max(wire::kFrameBytesMax);
@@ -269,9 +272,10 @@ void ServerClient::Implementation::keep() {
 
 Result<std::unique_ptr<ServerClient>> ServerClient::connect(const wire::Endpoint& endpoint,
                                                             std::chrono::milliseconds time_max,
-                                                            const LivenessTimes& times) {
+                                                            const LivenessTimes& times,
+                                                            const std::string& key) {
   auto implementation = std::make_unique<Implementation>(endpoint, times);
-  TRY(implementation->connection.open(endpoint, time_max));
+  TRY(implementation->connection.open(endpoint, time_max, key));
   implementation->keeper = std::thread([self = implementation.get()] { self->keep(); });
   return std::unique_ptr<ServerClient>(new ServerClient(std::move(implementation)));
 }
@@ -333,7 +337,7 @@ Result<std::unique_ptr<ServerClients>> ServerClients::connect(const wire::Endpoi
     auto connection = std::make_unique<ClientConnection>(
         implementation->io, endpoint, LivenessTimes{},
         [self = implementation.get(), index] { self->changed.push_back(index); });
-    TRY(connection->open(endpoint, time_max));
+    TRY(connection->open(endpoint, time_max, ""));
     connection->read_next();
     implementation->connections.push_back(std::move(connection));
   }

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "wire/endpoint.h"
@@ -30,9 +31,11 @@ struct LivenessTimes {
 
 class ServerClient {
  public:
+  // With the key that the server wants; empty: none.
   static Result<std::unique_ptr<ServerClient>> connect(const wire::Endpoint& endpoint,
                                                        std::chrono::milliseconds time_max,
-                                                       const LivenessTimes& times = {});
+                                                       const LivenessTimes& times = {},
+                                                       const std::string& key = "");
   ~ServerClient();  // Closes the connection without waiting for the server's farewell.
   ServerClient(const ServerClient&) = delete;
   ServerClient& operator=(const ServerClient&) = delete;

@@ -17,6 +17,7 @@
 #include "main/commands/doctor_command.h"
 #include "main/commands/eval_command.h"
 #include "main/commands/generate_command.h"
+#include "main/commands/keys_command.h"
 #include "main/commands/kv_command.h"
 #include "main/commands/model_command.h"
 #include "main/commands/new_command.h"
@@ -25,6 +26,7 @@
 #include "main/commands/serve_command.h"
 #include "main/commands/status_command.h"
 #include "main/commands/text_commands.h"
+#include "main/commands/usage_command.h"
 
 namespace quire {
 namespace {
@@ -47,6 +49,8 @@ struct Commands {
   int operator()(const cli::NewOptions& options) const { return new_command(options); }
   int operator()(const cli::DoctorOptions& options) const { return doctor_command(options); }
   int operator()(const cli::ConfigOptions& options) const { return config_command(options); }
+  int operator()(const cli::UsageOptions& options) const { return usage_command(options); }
+  int operator()(const cli::KeysOptions& options) const { return keys_command(options); }
   int operator()(const cli::KvOptions& options) const { return kv_command(options); }
   int operator()(const cli::BenchOptions& options) const { return bench_command(options); }
   int operator()(const cli::BenchPagesOptions& options) const {

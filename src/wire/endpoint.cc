@@ -31,6 +31,11 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
 
 Result<Endpoint> parse_server_url(std::string_view url) {
   constexpr std::string_view kScheme = "ws://";
+  if (url.starts_with("wss://")) {
+    return Error(
+        ErrorCode::InvalidArgument,
+        in_quotes(url) + ": this client does not speak TLS; clients of HTTP and clients/python do");
+  }
   if (!url.starts_with(kScheme)) {
     const std::size_t scheme = url.find("://");
     std::string_view meant = scheme == std::string_view::npos ? url : url.substr(scheme + 3);

@@ -177,6 +177,7 @@ Peers::Peer& Peers::some_peer() {
     const server::ConnectionId id{next_connection_++};
     Peer& peer = peers_[id];
     peer.connection = std::make_shared<server::Connection>(id);
+    peer.connection->caller = service::operator_without_keys();
     return peer;
   }
   auto at = peers_.begin();

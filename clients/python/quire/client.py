@@ -24,7 +24,15 @@ from .errors import (
     Stalled,
     error_of,
 )
-from .frames import FRAME_BYTES_MAX, PAYLOAD_BYTES_MAX, SUBPROTOCOL, Frame, decode, encode
+from .frames import (
+    FRAME_BYTES_MAX,
+    KEY_SUBPROTOCOL,
+    PAYLOAD_BYTES_MAX,
+    SUBPROTOCOL,
+    Frame,
+    decode,
+    encode,
+)
 from .instance import Instance
 from .values import InstanceInfo, InstanceList, Limits, LogLine, ProgramState, ServerStatus
 
@@ -42,7 +50,8 @@ class _Asked(NamedTuple):
 
 
 class Client:
-    """Use it as `async with Client(url) as client`, or call open() and close().
+    """Use it as `async with Client(url) as client`, or call open() and close(). `key` is for a server
+    that wants one (`quire serve --keys`).
 
     What instances say waits here until it is received, at most about `buffer_bytes_max` of it: then
     nothing more is read from the server, which stops the programs. If it stays so for
@@ -53,11 +62,13 @@ class Client:
         self,
         url: str = "ws://127.0.0.1:7847",
         *,
+        key: str = "",
         open_seconds: float = 10.0,
         buffer_bytes_max: int = 64 << 20,
         stall_seconds: float = 30.0,
     ) -> None:
         self.url = url
+        self._key = key
         self.is_shutting_down = False  # The server has said so.
         self._open_seconds = open_seconds
         self._buffer_bytes_max = buffer_bytes_max
@@ -82,7 +93,7 @@ class Client:
         try:
             self._socket = await websockets.connect(
                 self.url,
-                subprotocols=[websockets.Subprotocol(SUBPROTOCOL)],
+                subprotocols=[websockets.Subprotocol(each) for each in self._subprotocols()],
                 max_size=FRAME_BYTES_MAX,
                 compression=None,
                 open_timeout=self._open_seconds,
@@ -105,6 +116,10 @@ class Client:
             )
         self._lost = None
         self._reader = asyncio.create_task(self._read(self._socket))
+
+    def _subprotocols(self) -> list[str]:
+        # All versions of `websockets` can say this, and so can a browser.
+        return [SUBPROTOCOL, KEY_SUBPROTOCOL + self._key] if self._key else [SUBPROTOCOL]
 
     async def close(self) -> None:
         """Instances that are not detached are stopped after the server's grace time."""
@@ -446,6 +461,8 @@ def _refusal(url: str, error: InvalidHandshake) -> ConnectionLost:
     headers = getattr(response, "headers", None) or {}
     retry_after = headers.get("Retry-After")
     why = f"HTTP status {status}" if status is not None else str(error)
+    if status == 401:
+        why += ": it wants a key that it knows, as Client(url, key=...)"
     return ConnectionLost(
         f"{url} refused the connection: {why}", float(retry_after) if retry_after else None
     )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from .errors import InvalidArgument, TooLarge
 
 SUBPROTOCOL = "quire.1"
+KEY_SUBPROTOCOL = "quire.key."  # With the key after it.
 HEADER_BYTES_MAX = 64 << 10  # Of a binary message.
 PAYLOAD_BYTES_MAX = 1 << 20
 FRAME_BYTES_MAX = 2 << 20

@@ -60,10 +60,13 @@ Result<control::InstanceId> ChildPrograms::launch_child(control::InstanceId pare
   InstanceRecord& parent = *host_.find(parent_id);
   LaunchRequest request;
   request.program = parent.program;
-  if (!launch.program.empty()) request.program = TRY(host_.find_program(launch.program));
+  if (!launch.program.empty()) {
+    request.program = TRY(host_.find_program(launch.program, parent.tenant));
+  }
   const ChildBudget budget =
       TRY(child_budget(parent.limits, left_of(parent), launch.share_percent));
   request.tenant = parent.tenant;
+  request.caller = parent.caller;
   request.arguments = std::move(launch.arguments);
   request.limits = budget.limits;
   request.limits.guest.has_file_client = false;

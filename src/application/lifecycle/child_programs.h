@@ -31,7 +31,7 @@ class ChildHost {
  public:
   virtual ~ChildHost() = default;
   virtual InstanceRecord* find(InstanceId id) = 0;
-  virtual Result<ProgramId> find_program(const std::string& name) = 0;
+  virtual Result<ProgramId> find_program(const std::string& name, control::TenantId tenant) = 0;
   virtual Result<InstanceId> launch_child(LaunchRequest request, Listener& client) = 0;
   virtual void kill(InstanceRecord& record, std::string reason) = 0;
   virtual void wake_if_over(InstanceRecord& record) = 0;

@@ -46,6 +46,8 @@ Result<InstanceId> InstanceManager::Implementation::launch(LaunchRequest request
   record->tenant = request.tenant;
   record->client = &client;
   record->history = request.history;
+  record->caller = request.caller;
+  account(*record, {.request_count = request.request ? 1u : 0u, .launch_count = 1});
   record->launched_ns = parts.clock.now_ns();
   if (request.deadline_in_ns > 0) {
     request.limits.control.deadline_ns =

@@ -28,6 +28,7 @@
 #include "application/lifecycle/run_figures.h"
 #include "application/lifecycle/tenant_meter.h"
 #include "application/lifecycle/usage.h"
+#include "application/lifecycle/usage_sink.h"
 #include "application/net/http_client.h"
 #include "application/sandbox/wasm_runtime.h"
 #include "base/clock.h"
@@ -52,6 +53,7 @@ struct ManagerParts {
   WalkSink* walk = nullptr;
   net::HttpClient* http = nullptr;  // Null: no outbound HTTP.
   AdmissionLimits admission = {};
+  UsageSink* usage = nullptr;  // Null: nobody keeps accounts.
 };
 
 class InstanceManager {
@@ -72,15 +74,17 @@ class InstanceManager {
   std::uint64_t program_bytes_max() const;
   // The program with these bytes; none that is not known, failed to compile or was forgotten.
   std::optional<ProgramId> find_program(const Digest& digest) const;
-  // NotFound: no program was given this name.
-  Result<ProgramId> find_program(const std::string& name) const;
+  // As programs of the tenant find it. NotFound: no program was given this name.
+  Result<ProgramId> find_program(const std::string& name, control::TenantId tenant) const;
   // Of one that was requested; NotFound if it was forgotten since, or what the compiler says.
   Result<ProgramState> program_state(ProgramId program) const;
   std::size_t program_count() const;
   std::uint64_t compiled_count() const;  // Requests that were done or failed, ever.
 
-  // By that name programs may launch it; the last one counts.
-  void name_program(const std::string& name, ProgramId program);
+  // By that name programs may launch it, those of all tenants or of one; the last one counts, and a name for
+  // one tenant goes before one for all.
+  void name_program(const std::string& name, ProgramId program,
+                    std::optional<control::TenantId> tenant = std::nullopt);
 
   // It starts at once if there is a place and its program is compiled, else it waits its turn; to
   // its client it is there from here on. Errors: NotFound for an unknown program, TooLarge for
@@ -88,6 +92,8 @@ class InstanceManager {
   Result<InstanceId> launch(LaunchRequest request, Listener& client);
   // Whether the tenant's own limits allow another instance that may grow to so many bytes.
   bool has_tenant_room(control::TenantId tenant, std::uint64_t memory_bytes_max) const;
+  // Tokens that its instances asked for, ever, those that live included.
+  std::uint64_t tenant_token_count(control::TenantId tenant) const;
   // After which a launch that was Unavailable may succeed.
   std::uint64_t retry_after_ms() const;
   const AdmissionLimits& admission_limits() const;
@@ -143,8 +149,10 @@ class InstanceManager {
   const RunFigures& run_figures() const;
   // Whether a launch of a new tenant would be refused: neither a place is free nor one to wait for it.
   bool is_full() const;
-  // For the operator alone. The first `instance_count_max` instances are told one by one.
-  Usage usage(std::size_t instance_count_max) const;
+  // Of all tenants, for the operator alone, or of one. The first `instance_count_max` instances are told one
+  // by one.
+  Usage usage(std::size_t instance_count_max,
+              std::optional<control::TenantId> tenant = std::nullopt) const;
 
   void verify() const;
 

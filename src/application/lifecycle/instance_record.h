@@ -17,6 +17,7 @@ struct InstanceRecord {
   control::TenantId tenant{};
   InstanceLimits limits;
   Listener* client = nullptr;
+  service::PrincipalHandle caller;
   Stage stage = Stage::Queued;
   bool undelivered = false;  // In the list of those with something to deliver.
   std::uint64_t cpu_ns_since_wait = 0;

@@ -12,6 +12,7 @@
 #include "control/api/types.h"
 #include "service/end.h"
 #include "service/listener.h"
+#include "service/principal.h"
 #include "service/program.h"
 #include "service/said.h"
 
@@ -56,6 +57,8 @@ struct LaunchRequest {
   std::uint64_t deadline_in_ns = 0;
   // The HTTP request that the program answers; it has no session then.
   std::optional<hostcalls::RequestHead> request = {};
+  // Whose account the instance is of, and its children; null: nobody counts.
+  service::PrincipalHandle caller = {};
   // Of a child, that of its family: its first run counts like theirs.
   RunHistory history = {};
 };

@@ -79,6 +79,7 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
     record.end.page_count_max = used.page_count_max;
   }
   tenants.end(record.tenant, record.limits.memory_bytes_max, use_of(record));
+  account_end(record);
   children.instance_ended(record);
   if (had_instance) parts.control.end_instance(record.id);
   mark_undelivered(record);

@@ -40,7 +40,7 @@ struct InstanceManager::Implementation final : ChildHost {
 
   // For what concerns children.
   InstanceRecord* find(InstanceId id) override;
-  Result<ProgramId> find_program(const std::string& name) override;
+  Result<ProgramId> find_program(const std::string& name, control::TenantId tenant) override;
   Result<InstanceId> launch_child(LaunchRequest request, Listener& client) override {
     return launch(std::move(request), client, Admission::Wait::MustNot);
   }
@@ -77,6 +77,8 @@ struct InstanceManager::Implementation final : ChildHost {
   void set_timer(InstanceRecord& record, std::optional<std::uint64_t> deadline_ns);
   bool take_http_events(net::HttpClient& http);
   InstanceUse use_of(const InstanceRecord& record) const;
+  void account(const InstanceRecord& record, const UsageAmounts& amounts) const;
+  void account_end(const InstanceRecord& record) const;
   InstanceUsage usage_of(const InstanceRecord& record) const;
   void verify_tenants() const;
   void mark_undelivered(InstanceRecord& record);
@@ -101,7 +103,9 @@ struct InstanceManager::Implementation final : ChildHost {
   FeedbackQueue background{kUnknownRunNs, 4};  // By what each ran since its last wait.
   std::set<std::pair<std::uint64_t, InstanceId>> timers;
   std::set<std::pair<std::uint64_t, InstanceId>> wall_ends;  // Of wall_ns_max.
-  std::map<std::string, ProgramId> names;                    // Programs that others may launch.
+  // Programs that others may launch: of all tenants, and of one.
+  std::map<std::string, ProgramId> names;
+  std::map<std::pair<control::TenantId, std::string>, ProgramId> tenant_names;
   std::vector<InstanceId> undelivered;
 };
 

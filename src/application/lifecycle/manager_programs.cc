@@ -1,4 +1,6 @@
 // The programs that instances run.
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -17,11 +19,18 @@ std::string forgotten(ProgramId program) {
          ": there never was, or others were used since and it was forgotten";
 }
 
-Result<ProgramId> InstanceManager::Implementation::find_program(const std::string& name) {
+Result<ProgramId> InstanceManager::Implementation::find_program(const std::string& name,
+                                                                control::TenantId tenant) {
+  const auto own = tenant_names.find({tenant, name});
+  if (own != tenant_names.end()) return own->second;
   const auto found = names.find(name);
   if (found != names.end()) return found->second;
-  return Error(ErrorCode::NotFound, "no program \"" + name + "\" (there are " +
-                                        std::to_string(names.size()) + " by name)");
+  const auto begin = tenant_names.lower_bound({tenant, ""});
+  const auto end = std::find_if(begin, tenant_names.end(),
+                                [&](const auto& each) { return each.first.first != tenant; });
+  const auto count = names.size() + static_cast<std::size_t>(std::distance(begin, end));
+  return Error(ErrorCode::NotFound,
+               "no program \"" + name + "\" (there are " + std::to_string(count) + " by name)");
 }
 
 Result<ProgramId> InstanceManager::load_program(std::span<const std::byte> wasm) {
@@ -51,8 +60,9 @@ std::optional<ProgramId> InstanceManager::find_program(const Digest& digest) con
   return id;
 }
 
-Result<ProgramId> InstanceManager::find_program(const std::string& name) const {
-  return implementation_->find_program(name);
+Result<ProgramId> InstanceManager::find_program(const std::string& name,
+                                                control::TenantId tenant) const {
+  return implementation_->find_program(name, tenant);
 }
 
 Result<ProgramState> InstanceManager::program_state(ProgramId program) const {
@@ -70,8 +80,13 @@ std::size_t InstanceManager::program_count() const {
   return implementation_->programs.count();
 }
 
-void InstanceManager::name_program(const std::string& name, ProgramId program) {
-  implementation_->names[name] = program;
+void InstanceManager::name_program(const std::string& name, ProgramId program,
+                                   std::optional<control::TenantId> tenant) {
+  if (tenant) {
+    implementation_->tenant_names[{*tenant, name}] = program;
+  } else {
+    implementation_->names[name] = program;
+  }
 }
 
 bool InstanceManager::compiling() const {

@@ -88,6 +88,19 @@ InstanceUse InstanceManager::Implementation::use_of(const InstanceRecord& record
           .output_bytes = record.state->output.bytes()};
 }
 
+void InstanceManager::Implementation::account(const InstanceRecord& record,
+                                              const UsageAmounts& amounts) const {
+  if (parts.usage == nullptr || record.caller == nullptr) return;
+  parts.usage->add(record.tenant, *record.caller, amounts);
+}
+
+void InstanceManager::Implementation::account_end(const InstanceRecord& record) const {
+  const control::InstanceStatistics& used = record.figures.statistics;
+  account(record, {.tokens_in = used.prompt_token_count,
+                   .tokens_out = used.generated_token_count,
+                   .wall_ns = record.end.duration_ns});
+}
+
 // O(1): programs may ask in a loop.
 std::vector<LimitUse> InstanceManager::Implementation::tenant_limits(const InstanceRecord& record) {
   std::vector<LimitUse> all = bounds_of(tenants.tenants().at(record.tenant),
@@ -139,16 +152,31 @@ bool InstanceManager::is_full() const {
   return admission.instance_count() + admission.waiting_count() >= admission.limits().total();
 }
 
+std::uint64_t InstanceManager::tenant_token_count(control::TenantId tenant) const {
+  const Implementation& self = *implementation_;
+  const auto found = self.tenants.tenants().find(tenant);
+  if (found == self.tenants.tenants().end()) return 0;
+  std::uint64_t count = found->second.ended.token_count;
+  for (const auto& [id, record] : self.records) {
+    if (record->tenant != tenant || record->stage == Stage::Ended) continue;
+    count += self.parts.control.statistics(id).metered_token_count;
+  }
+  return count;
+}
+
 bool InstanceManager::is_named(control::TenantId tenant) const {
   return implementation_->weights.contains(tenant);
 }
 
-Usage InstanceManager::usage(std::size_t instance_count_max) const {
+Usage InstanceManager::usage(std::size_t instance_count_max,
+                             std::optional<control::TenantId> tenant) const {
   const Implementation& self = *implementation_;
   Usage usage;
   std::map<control::TenantId, TenantSums> sums;
   std::vector<InstanceId> ids;
+  const auto is_left_out = [&](control::TenantId each) { return tenant && *tenant != each; };
   for (const auto& [id, record] : self.records) {
+    if (is_left_out(record->tenant)) continue;
     ids.push_back(id);
     TenantSums& sum = sums[record->tenant];
     sum.held_bytes += held_bytes(*record->state);  // Of one that has ended, what it said.
@@ -159,9 +187,10 @@ Usage InstanceManager::usage(std::size_t instance_count_max) const {
     }
     count_stage(usage, record->stage);
   }
-  for (const auto& [id, tenant] : self.tenants.tenants()) {
+  for (const auto& [id, meter] : self.tenants.tenants()) {
+    if (is_left_out(id)) continue;
     const auto weight = self.weights.find(id);
-    std::vector<LimitUse> figures = figures_of(tenant, sums[id]);
+    std::vector<LimitUse> figures = figures_of(meter, sums[id]);
     for (LimitUse& each : self.broker.limits(id)) {
       if (each.used) figures.push_back(std::move(each));
     }

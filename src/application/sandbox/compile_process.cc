@@ -258,6 +258,7 @@ Result<CompiledCode> CompileProcess::compile(std::span<const std::byte> wasm, Ef
   Result<CompiledCode> code = take(reply);
   may_go_on_ = code.ok() ? reply.is_last == 0
                          : code.error().code() == ErrorCode::InvalidArgument && reply.is_last == 0;
+  if (limits_.is_of_one_module) may_go_on_ = false;
   return code;
 }
 

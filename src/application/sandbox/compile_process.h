@@ -34,6 +34,8 @@ struct CompileLimits {
   // By the clock on the wall, which the parent keeps: a machine that is full gives the compiler
   // little of its processor time, but an end has to come.
   std::chrono::milliseconds wall_max{240'000};
+  // The process ends with its module, so that a module that took the compiler over reaches no other one.
+  bool is_of_one_module = false;
 };
 
 struct CompiledCode {

@@ -11,13 +11,14 @@ namespace quire::server {
 
 ClientDesk::ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
                        const SocketLimits& sockets, const ServiceLimits& limits,
-                       const RequestCounts& requests)
+                       const RequestCounts& requests, access::TenantRates& rates)
     : parts_(parts),
       outlet_(outlet),
       names_of_programs_(programs),
       sockets_(sockets),
       limits_(limits),
       requests_(requests),
+      rates_(rates),
       begun_ns_(parts.clock.now_ns()),
       refusing_(outlet) {}
 
@@ -63,6 +64,7 @@ void ClientDesk::handle(Inbound& inbound) {
 ClientDesk::Client& ClientDesk::client_of(const ConnectionHandle& connection) {
   std::unique_ptr<Client>& client = clients_[connection->id];
   if (client == nullptr) {
+    QUIRE_CHECK(connection->caller != nullptr, "a WebSocket has a caller");
     client = std::make_unique<Client>();
     client->peer.connection = connection;
   }

@@ -36,7 +36,7 @@ class ClientDesk final : public service::Listener {
   // All of it outlives the desk.
   ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
              const SocketLimits& sockets, const ServiceLimits& limits,
-             const RequestCounts& requests);
+             const RequestCounts& requests, access::TenantRates& rates);
   ~ClientDesk() override;
 
   // A request of a client, or the word that it is gone.
@@ -82,6 +82,7 @@ class ClientDesk final : public service::Listener {
   Outcome answer(Client& client, std::uint64_t id, wire::Abort& request);
   Outcome answer(Client& client, std::uint64_t id, wire::List& request);
   Outcome answer(Client& client, std::uint64_t id, wire::Status& request);
+  Outcome status_of_tenant(const service::Principal& caller, bool has_detail);
   Outcome program_arrived(Client& client, ProgramBytes& program);
 
   Outcome park(Waiting waiting);
@@ -92,6 +93,9 @@ class ClientDesk final : public service::Listener {
   bool serve_file_replies();
   void reply_to_file(lifecycle::InstanceId instance, wire::ReplyBody reply);
 
+  // For which tenant the request launches. NotFound, PermissionDenied.
+  Result<control::TenantId> tenant_of(const service::Principal& caller,
+                                      const wire::Launch& request) const;
   Client& client_of(const ConnectionHandle& connection);
   void client_gone(const ConnectionHandle& connection);
   // The client's instance with that number, or why there is none.
@@ -119,6 +123,7 @@ class ClientDesk final : public service::Listener {
   const SocketLimits sockets_;
   const ServiceLimits limits_;
   const RequestCounts& requests_;  // To endpoints; a status reports them.
+  access::TenantRates& rates_;
   const std::uint64_t begun_ns_;
   std::unordered_map<ConnectionId, std::unique_ptr<Client>> clients_;
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Instance>> instances_;

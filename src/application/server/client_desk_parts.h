@@ -13,11 +13,14 @@ struct ClientDesk::Client {
   Peer peer;
   std::set<lifecycle::InstanceId> instances;
   std::deque<lifecycle::InstanceId> refused;  // Have more to say than the socket takes.
+
+  const service::Principal& caller() const { return *peer.connection->caller; }
 };
 
 struct ClientDesk::Instance {
   lifecycle::InstanceId id{};
   std::string name;
+  control::TenantId tenant{};
   Digest program{};
   Client* client = nullptr;
   bool is_detached = false;   // Outlives its client.

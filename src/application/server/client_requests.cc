@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "application/lifecycle/launch_limits.h"
+#include "application/server/caller_gate.h"
 #include "application/server/client_desk_parts.h"
 #include "application/server/status_reply.h"
 #include "base/check.h"
@@ -57,10 +58,11 @@ wire::InstanceReply ClientDesk::reply_about(const Instance& instance) const {
           instance.is_detached};
 }
 
-ClientDesk::Outcome ClientDesk::answer(Client&, std::uint64_t, wire::FindProgram& request) {
-  const Result<Digest> digest = names_of_programs_.digest_of(request.program);
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::FindProgram& request) {
+  const Result<Digest> digest = names_of_programs_.digest_of(client.caller(), request.program);
   if (!digest.ok()) return wire::ProgramReply{};
   wire::ProgramReply reply{digest.value(), wire::ProgramState::Unknown, 0};
+  if (!names_of_programs_.may_see(client.caller(), digest.value())) return reply;
   const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(digest.value());
   if (program) {
     const Result<lifecycle::ProgramState> state = parts_.manager.program_state(*program);
@@ -76,6 +78,9 @@ ClientDesk::Outcome ClientDesk::answer(Client&, std::uint64_t, wire::Upload&) {
 }
 
 ClientDesk::Outcome ClientDesk::program_arrived(Client& client, ProgramBytes& program) {
+  if (const auto denied = denied_to(client.caller(), service::Right::Upload)) {
+    return failure(*denied);
+  }
   const Result<lifecycle::ProgramId> id =
       parts_.manager.request_program(std::move(program.wasm), program.digest);
   if (!id.ok()) {
@@ -84,17 +89,22 @@ ClientDesk::Outcome ClientDesk::program_arrived(Client& client, ProgramBytes& pr
   }
   const Result<lifecycle::ProgramState> state = parts_.manager.program_state(id.value());
   if (!state.ok()) return failure(state.error());
-  names_of_programs_.arrived(id.value(), program.digest);
+  names_of_programs_.arrived(client.caller(), id.value(), program.digest);
   if (state.value() == lifecycle::ProgramState::Compiling) {
     return park({client.peer.connection->id, program.id, id.value(), program.digest, {}});
   }
   return wire::ProgramReply{program.digest, wire::ProgramState::Ready, 0};
 }
 
-ClientDesk::Outcome ClientDesk::answer(Client&, std::uint64_t, wire::NameProgram& request) {
+ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::NameProgram& request) {
+  const service::Principal& caller = client.caller();
+  if (const auto denied = denied_to(caller, service::Right::NamePrograms)) return failure(*denied);
   const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(request.program);
-  if (!program) return failure(not_here(request.program));
-  return reply_of(names_of_programs_.name_by_client(request.name, *program, request.program));
+  if (!program || !names_of_programs_.may_see(caller, request.program)) {
+    return failure(not_here(request.program));
+  }
+  return reply_of(
+      names_of_programs_.name_by_client(caller, request.name, *program, request.program));
 }
 
 ClientDesk::Outcome ClientDesk::park(Waiting waiting) {
@@ -148,15 +158,35 @@ bool ClientDesk::serve_waiting() {
 }
 
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t id, wire::Launch& request) {
-  Result<Digest> digest = names_of_programs_.digest_of(request.program);
+  const service::Principal& caller = client.caller();
+  if (const auto denied = denied_to(caller, service::Right::Launch)) return failure(*denied);
+  Result<Digest> digest = names_of_programs_.digest_of(caller, request.program);
   if (!digest.ok()) return failure(digest.error());
   const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(digest.value());
-  if (!program) return failure(not_here(digest.value()));
+  if (!program || !names_of_programs_.may_see(caller, digest.value())) {
+    return failure(not_here(digest.value()));
+  }
   const Result<lifecycle::ProgramState> state = parts_.manager.program_state(*program);
   if (state.ok() && state.value() == lifecycle::ProgramState::Compiling) {
     return park({client.peer.connection->id, id, *program, digest.value(), std::move(request)});
   }
   return launch(client, *program, digest.value(), request);
+}
+
+Result<control::TenantId> ClientDesk::tenant_of(const service::Principal& caller,
+                                                const wire::Launch& request) const {
+  const control::TenantId asked{request.tenant};
+  if (request.tenant == 0 || asked == caller.tenant) return caller.tenant;
+  if (!service::may(caller, service::Right::Operate)) {
+    return Error(ErrorCode::PermissionDenied,
+                 "the key " + caller.key_name + " launches programs of tenant " +
+                     std::to_string(static_cast<std::uint32_t>(caller.tenant)) +
+                     ", not of another one: leave the tenant out");
+  }
+  if (parts_.manager.is_named(asked)) return asked;
+  return Error(ErrorCode::NotFound,
+               "tenant " + std::to_string(request.tenant) +
+                   " is not one of this server's: its operator names them with --tenant");
 }
 
 wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
@@ -168,21 +198,21 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
   if (!takes_launches_) {
     return refuse(Error(ErrorCode::Unavailable, "the server is shutting down"));
   }
-  const auto own = limits_.tenant_instances.find(control::TenantId{request.tenant});
+  const Result<control::TenantId> tenant = tenant_of(client.caller(), request);
+  if (!tenant.ok()) return refuse(tenant.error());
+  if (const auto late =
+          rates_.take(tenant.value(), access::TenantRates::Use::Launch, parts_.clock.now_ns())) {
+    return refuse(late->error, late->retry_after_ms);
+  }
+  const auto own = limits_.tenant_instances.find(tenant.value());
   const bool has_own = own != limits_.tenant_instances.end();
   const Result<lifecycle::InstanceLimits> limits =
       lifecycle::lowered(has_own ? own->second : limits_.instance, request.limits);
   if (!limits.ok()) return refuse(limits.error());
-  // Whoever reaches a server without keys is its operator, and may say for whom it launches.
-  const control::TenantId tenant{request.tenant};
-  if (request.tenant != 0 && !parts_.manager.is_named(tenant)) {
-    return refuse(Error(ErrorCode::NotFound,
-                        "tenant " + std::to_string(request.tenant) +
-                            " is not one of this server's: its operator names them with --tenant"));
-  }
   lifecycle::LaunchRequest launch_request;
   launch_request.program = program;
-  launch_request.tenant = tenant;
+  launch_request.tenant = tenant.value();
+  launch_request.caller = client.peer.connection->caller;
   if (request.deadline_ms) {
     launch_request.deadline_in_ns =
         std::min(*request.deadline_ms, UINT64_MAX / kMillisecond) * kMillisecond;
@@ -199,6 +229,7 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
   auto instance = std::make_unique<Instance>();
   instance->id = id.value();
   instance->name = instance_name(parts_.random);
+  instance->tenant = tenant.value();
   instance->program = digest;
   instance->client = &client;
   instance->is_detached = request.detached;
@@ -260,7 +291,12 @@ bool ClientDesk::serve_file_replies() {
 
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Attach& request) {
   const auto found = names_.find(request.name);
-  if (found == names_.end() || instance_of(found->second).is_discarded) {
+  const service::Principal& caller = client.caller();
+  const auto is_callers = [&](const Instance& each) {
+    return each.tenant == caller.tenant || service::may(caller, service::Right::Operate);
+  };
+  if (found == names_.end() || instance_of(found->second).is_discarded ||
+      !is_callers(instance_of(found->second))) {
     return failure(Error(ErrorCode::NotFound,
                          "no instance has this name: it has ended, or was "
                          "stopped for want of a client, or never was"));
@@ -307,10 +343,12 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::List
   return list;
 }
 
-// What all tenants hold is the operator's to know, and on a server without keys that is whoever
-// reaches it.
+// What all tenants hold is the operator's to know. Other callers see their own tenant.
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Status& request) {
   if (request.detail && !outlet_.has_room(client.peer)) return unread(sockets_);
+  if (!service::may(client.caller(), service::Right::Operate)) {
+    return status_of_tenant(client.caller(), request.detail);
+  }
   std::optional<std::size_t> instance_count;
   if (request.detail) instance_count = wire::kToldInstanceCountMax;
   return status_of(snapshot(instance_count));
@@ -336,6 +374,26 @@ ServerSnapshot ClientDesk::snapshot(std::optional<std::size_t> instance_count) c
   snapshot.control = parts_.control.statistics();
   if (instance_count) snapshot.usage = parts_.manager.usage(*instance_count);
   return snapshot;
+}
+
+// The counts of what the tenants share stay 0: they would tell of the others.
+ClientDesk::Outcome ClientDesk::status_of_tenant(const service::Principal& caller,
+                                                 bool has_detail) {
+  if (const auto denied = denied_to(caller, service::Right::SeeTenant)) return failure(*denied);
+  const lifecycle::Usage usage =
+      parts_.manager.usage(has_detail ? wire::kToldInstanceCountMax : 0, caller.tenant);
+  wire::StatusReply status = status_about(usage);
+  status.version = QUIRE_VERSION;
+  for (const control::ModelDescription& each : parts_.control.models()) {
+    status.models.push_back(each.name);
+  }
+  status.uptime_ms = (parts_.clock.now_ns() - begun_ns_) / 1'000'000;
+  status.unattached_count = static_cast<std::uint64_t>(
+      std::count_if(instances_.begin(), instances_.end(), [&](const auto& each) {
+        return each.second->client == nullptr && each.second->tenant == caller.tenant;
+      }));
+  if (has_detail) status.detail = detail_of(usage);
+  return status;
 }
 
 }  // namespace quire::server

@@ -4,13 +4,15 @@
 // socket, so there is no moment at which nothing listens.
 //
 // Thread   that of SocketServer.
-// Errors   of open(): those of SocketServer.
+// Errors   of open(): those of SocketServer and TlsContext.
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "application/server/link.h"
 #include "application/server/log_event.h"
 #include "application/server/socket_server.h"
+#include "application/server/tls_context.h"
 #include "base/wakeup.h"
 
 namespace quire::server {
@@ -18,9 +20,15 @@ namespace quire::server {
 class EarlyServer {
  public:
   static Result<std::unique_ptr<EarlyServer>> open(const Endpoint& listen,
-                                                   const SocketLimits& limits, TellOperator tell) {
+                                                   const SocketLimits& limits,
+                                                   const std::optional<TlsFiles>& tls,
+                                                   TellOperator tell) {
     std::unique_ptr<EarlyServer> early(new EarlyServer(limits));
-    early->sockets_ = TRY(SocketServer::open(listen, {}, limits, early->link_, std::move(tell)));
+    HttpRoutes routes;
+    if (tls) early->tls_ = TRY(TlsContext::open(*tls));
+    routes.tls = early->tls_.get();
+    early->sockets_ =
+        TRY(SocketServer::open(listen, std::move(routes), limits, early->link_, std::move(tell)));
     return early;
   }
 
@@ -34,6 +42,7 @@ class EarlyServer {
 
   Wakeup wakeup_;  // Nothing is sent to an engine, so nothing waits for it.
   Link link_;
+  std::unique_ptr<TlsContext> tls_;  // Null: none.
   std::unique_ptr<SocketServer> sockets_;
 };
 

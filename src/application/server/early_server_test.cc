@@ -18,7 +18,7 @@ const std::string kOk = "HTTP/1.1 200 OK";
 const std::string kUnavailable = "HTTP/1.1 503 Service Unavailable";
 
 TEST(EarlyServer, LivesWhileTheModelLoadsAndIsReadyOnceTheServerHasItsPlace) {
-  auto opened = EarlyServer::open({"127.0.0.1", 0}, {}, [](const LogEvent&) {});
+  auto opened = EarlyServer::open({"127.0.0.1", 0}, {}, std::nullopt, [](const LogEvent&) {});
   ASSERT_TRUE(opened.ok()) << opened.error().message();
   std::unique_ptr<EarlyServer> early = std::move(opened).take();
   const std::uint16_t port = early->endpoint().port;
@@ -43,9 +43,9 @@ TEST(EarlyServer, LivesWhileTheModelLoadsAndIsReadyOnceTheServerHasItsPlace) {
 
 TEST(EarlyServer, ATakenPortIsAnErrorBeforeTheModelLoads) {
   const auto quiet = [](const LogEvent&) {};
-  const auto one = EarlyServer::open({"127.0.0.1", 0}, {}, quiet);
+  const auto one = EarlyServer::open({"127.0.0.1", 0}, {}, std::nullopt, quiet);
   ASSERT_TRUE(one.ok());
-  const auto other = EarlyServer::open(one.value()->endpoint(), {}, quiet);
+  const auto other = EarlyServer::open(one.value()->endpoint(), {}, std::nullopt, quiet);
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.error().code(), ErrorCode::Io);
 }

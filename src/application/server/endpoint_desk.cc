@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "application/server/error_forms.h"
 #include "base/check.h"
 #include "base/utf8.h"
 
@@ -13,16 +14,18 @@ namespace {
 constexpr std::uint32_t kToldLineCountMax = 16;
 constexpr std::size_t kToldLineBytesMax = 512;
 
-HttpAnswer refusal_of(const Error& error, std::uint64_t retry_after_ms) {
+HttpAnswer refusal_of(const RequestName& request, const Error& error,
+                      std::uint64_t retry_after_ms) {
+  const std::string message(error.message());
   switch (error.code()) {
     case ErrorCode::QuotaExceeded:
-      return HttpRouter::refusal(429, error.code(), std::string(error.message()), retry_after_ms);
+      return refusal_for(request, 429, error.code(), message, retry_after_ms);
     case ErrorCode::Unavailable:
-      return HttpRouter::refusal(503, error.code(), std::string(error.message()), retry_after_ms);
+      return refusal_for(request, 503, error.code(), message, retry_after_ms);
     case ErrorCode::TooLarge:
-      return HttpRouter::refusal(413, error.code(), std::string(error.message()));
+      return refusal_for(request, 413, error.code(), message);
     default:
-      return HttpRouter::refusal(500, error.code(), std::string(error.message()));
+      return refusal_for(request, 500, error.code(), message);
   }
 }
 
@@ -120,12 +123,13 @@ LogFields EndpointDesk::request_fields(const Exchange& exchange, const service::
 
 EndpointDesk::EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
                            const ServiceLimits& limits, RequestCounts& counts,
-                           std::function<HttpAnswer()> metrics)
+                           access::TenantRates& rates, std::function<HttpAnswer()> metrics)
     : parts_(parts),
       outlet_(outlet),
       programs_(programs),
       limits_(limits),
       counts_(counts),
+      rates_(rates),
       metrics_(std::move(metrics)),
       refusing_(outlet) {}
 
@@ -162,7 +166,8 @@ EndpointDesk::Caller& EndpointDesk::caller_of(const ConnectionHandle& connection
 
 Result<lifecycle::InstanceId> EndpointDesk::launch(HttpRequest& request) {
   if (!takes_launches_) return Error(ErrorCode::Unavailable, "the server is shutting down");
-  const Digest digest = TRY(programs_.digest_of({std::nullopt, request.rule->program}));
+  const Digest digest =
+      TRY(programs_.digest_of(*request.caller, {std::nullopt, request.rule->program}));
   const std::optional<lifecycle::ProgramId> program = parts_.manager.find_program(digest);
   if (!program) {
     return Error(ErrorCode::NotFound, "the program \"" + request.rule->program +
@@ -170,6 +175,8 @@ Result<lifecycle::InstanceId> EndpointDesk::launch(HttpRequest& request) {
   }
   lifecycle::LaunchRequest launch;
   launch.program = *program;
+  launch.tenant = request.caller->tenant;
+  launch.caller = request.caller;
   launch.arguments = request.rule->arguments;
   const auto own = limits_.tenant_instances.find(launch.tenant);
   launch.limits = own != limits_.tenant_instances.end() ? own->second : limits_.instance;
@@ -190,22 +197,31 @@ void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t b
   const std::uint64_t begun_ns = parts_.clock.now_ns();
   const std::string method = request.method;
   const std::string path = request.target.substr(0, request.target.find('?'));
-  const Result<lifecycle::InstanceId> id = launch(request);
-  if (!id.ok()) {
+  const RequestName name{request.target, request.request_id};
+  const auto refuse = [&](const Error& error, std::uint64_t retry_after_ms) {
     ++counts_.refused;
     count(*request.rule, RequestOutcome::Refused);
-    HttpAnswer answer = refusal_of(id.error(), parts_.manager.retry_after_ms());
+    HttpAnswer answer = refusal_of(name, error, retry_after_ms);
     if (parts_.tells_requests) {
       parts_.tell({"request_refused",
                    Severity::Warning,
                    "",
-                   {{"request_id", request.request_id},
+                   {{"request_id", name.request_id},
                     {"method", method},
                     {"path", path},
                     {"status", std::uint64_t{answer.status}},
-                    {"error", std::string(id.error().message())}}});
+                    {"error", std::string(error.message())}}});
     }
     outlet_.push(caller.peer, std::move(answer), bytes);
+  };
+  if (const auto late =
+          rates_.take(request.caller->tenant, access::TenantRates::Use::Request, begun_ns)) {
+    refuse(late->error, late->retry_after_ms);
+    return;
+  }
+  const Result<lifecycle::InstanceId> id = launch(request);
+  if (!id.ok()) {
+    refuse(id.error(), parts_.manager.retry_after_ms());
     return;
   }
   ++counts_.launched;

@@ -30,7 +30,7 @@ class EndpointDesk final : public service::Listener {
  public:
   // All of it outlives the desk.
   EndpointDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& programs,
-               const ServiceLimits& limits, RequestCounts& counts,
+               const ServiceLimits& limits, RequestCounts& counts, access::TenantRates& rates,
                std::function<HttpAnswer()> metrics);
   ~EndpointDesk() override;
 
@@ -88,6 +88,7 @@ class EndpointDesk final : public service::Listener {
   ProgramNames& programs_;
   const ServiceLimits limits_;
   RequestCounts& counts_;
+  access::TenantRates& rates_;
   const std::function<HttpAnswer()> metrics_;
   EndpointFigures figures_;
   std::unordered_map<ConnectionId, std::unique_ptr<Caller>> callers_;

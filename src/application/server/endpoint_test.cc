@@ -199,6 +199,55 @@ TEST_F(Endpoints, TheProgramHasTheHeadOfTheRequest) {
   EXPECT_NE(other.find("x-request-id: req_"), std::string::npos) << other;
 }
 
+TEST_F(Endpoints, TheKeyOfTheCallerIsNotGivenToTheProgram) {
+  const std::string secrets = "Authorization: Bearer ";
+  serve();
+  std::string answer = ask(post("/head/a", "", kClose + secrets + "mine\r\nX-Api-Key: too\r\n"));
+  EXPECT_NE(answer.find("authorization: Bearer mine\n"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("x-api-key: too\n"), std::string::npos) << answer;
+
+  SeededRandom random(1);
+  const std::string key = access::make_key(random);
+  ServerOptions options = with_endpoints();
+  options.keys = access::KeyRing()
+                     .with({std::make_shared<const service::Principal>(
+                                service::Principal{control::TenantId{3},
+                                                   "alice",
+                                                   {service::Right::Launch},
+                                                   access::digest_of_key(key)}),
+                            "2026-11-25T19:10:00Z"})
+                     .take();
+  serve(options);
+  answer = ask(post("/head/a", "",
+                    kClose + secrets + key + "\r\nX-Api-Key: " + key +
+                        "\r\nSec-WebSocket-Protocol: quire.key." + key + "\r\n"));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
+  EXPECT_NE(answer.find("host: localhost\n"), std::string::npos) << answer;
+  EXPECT_EQ(answer.find(key), std::string::npos) << answer;
+  EXPECT_EQ(answer.find("authorization"), std::string::npos) << answer;
+  EXPECT_TRUE(ask(post("/head/a", "", kClose)).starts_with("HTTP/1.1 401 Unauthorized\r\n"));
+}
+
+TEST_F(Endpoints, ATenantThatUsedUpItsRateIsToldWhenToComeAgain) {
+  ServerOptions options = with_endpoints();
+  options.service.tenant_rates[control::TenantId{0}].requests_per_minute = 2;
+  serve(options);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(ask(post("/echo", "x", kClose)).starts_with("HTTP/1.1 200 OK\r\n"));
+  }
+  const std::string answer = ask(post("/echo", "x", kClose));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 429 ")) << answer;
+  EXPECT_NE(answer.find("tenant 0: requests_per_minute: the tenant used its 2 requests"),
+            std::string::npos)
+      << answer;
+  const std::size_t at = answer.find("Retry-After: ");
+  ASSERT_NE(at, std::string::npos) << answer;
+  const int seconds = std::stoi(answer.substr(at + 13));
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, 30);
+  launch(*std::make_unique<RawClient>(server->connect()), "say", {"a launch is no request"});
+}
+
 TEST_F(Endpoints, ALargeBodyComesInParts) {
   serve();
   std::string body;

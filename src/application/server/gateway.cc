@@ -19,8 +19,13 @@ Gateway::Gateway(const GatewayParts& parts, const SocketLimits& sockets,
       limits_(limits),
       outlet_(parts.link, sockets),
       programs_(parts.manager, limits.program_name_count_max),
-      clients_(parts, outlet_, programs_, sockets, limits, requests_),
-      endpoints_(parts, outlet_, programs_, limits, requests_, [this] { return metrics(); }) {}
+      rates_(limits.tenant_rates,
+             [&manager = parts.manager](control::TenantId tenant) {
+               return manager.tenant_token_count(tenant);
+             }),
+      clients_(parts, outlet_, programs_, sockets, limits, requests_, rates_),
+      endpoints_(parts, outlet_, programs_, limits, requests_, rates_,
+                 [this] { return metrics(); }) {}
 
 HttpAnswer Gateway::metrics() const {
   return {.status = 200,
@@ -36,7 +41,7 @@ Result<void> Gateway::name_program(const std::string& name, lifecycle::ProgramId
 
 Result<void> Gateway::name_endpoint_program(const std::string& name, lifecycle::ProgramId program,
                                             const Digest& digest) {
-  return programs_.name_by_client(name, program, digest);
+  return programs_.name_replaceable(name, program, digest);
 }
 
 void Gateway::request_shutdown() {

@@ -31,7 +31,7 @@ class Gateway final : public lifecycle::FrontDoor {
   // answers the next request.
   Result<void> name_endpoint_program(const std::string& name, lifecycle::ProgramId program,
                                      const Digest& digest);
-  bool has_program(const std::string& name) const { return programs_.digest_of({{}, name}).ok(); }
+  bool has_program(const std::string& name) const { return programs_.has_name(name); }
 
   // Any thread, also a second time: then what still runs is stopped at once. Takes no more
   // launches, tells the clients, gives the instances `grace` to end, stops the rest and then the
@@ -60,6 +60,7 @@ class Gateway final : public lifecycle::FrontDoor {
   Outlet outlet_;
   ProgramNames programs_;
   RequestCounts requests_;
+  access::TenantRates rates_;
   ClientDesk clients_;
   EndpointDesk endpoints_;
 

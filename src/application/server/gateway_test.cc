@@ -72,9 +72,17 @@ class GatewayProgram {
       const ConnectionId id{next_connection_++};
       Peer& peer = peers_[id];
       peer.connection = std::make_shared<Connection>(id);
+      peer.connection->caller = some_caller();
       return peer;
     }
     return std::next(peers_.begin(), static_cast<std::ptrdiff_t>(below(peers_.size())))->second;
+  }
+  // The operator, or a client of one of two tenants.
+  service::PrincipalHandle some_caller() {
+    const auto tenant = static_cast<std::uint32_t>(below(3));
+    if (tenant == 0) return service::operator_without_keys();
+    return std::make_shared<const service::Principal>(service::Principal{
+        control::TenantId{tenant}, "key", {service::Right::Launch, service::Right::SeeTenant}, {}});
   }
   std::uint64_t some_instance(const Peer& peer) {
     if (peer.instances.empty() || below(10) == 0) return below(30);

@@ -97,6 +97,18 @@ bool is_for_server(http::field name) {
   }
 }
 
+// Whether the header may hold a key of the server.
+bool take_credential(const std::string& name, const std::string& value, Credentials& into) {
+  if (name == "authorization") {
+    into.authorizations.push_back(value);
+  } else if (name == "x-api-key") {
+    into.api_keys.push_back(value);
+  } else {
+    return name == "sec-websocket-protocol";
+  }
+  return true;
+}
+
 // What the router and the program look at.
 HttpHead head_of(const Parser& parser) {
   const auto& request = parser.get();
@@ -132,6 +144,8 @@ HttpHead head_of(const Parser& parser) {
     const std::string name = lower(each.name_string());
     if (name == "x-request-id") {
       head.request_id = value;
+    } else if (take_credential(name, value, head.credentials)) {
+      head.credentials.lines += name + ": " + value + "\n";
     } else if (!is_for_server(each.name())) {
       head.lines += name + ": " + value + "\n";
     }

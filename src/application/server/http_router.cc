@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "application/server/error_forms.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "wire/frames.h"
@@ -113,17 +114,32 @@ Result<void> check_origin(const std::string& origin) {
                    "https://example.com, or * for all");
 }
 
-Result<void> check_loopback(const Endpoint& endpoint) {
-  if (is_loopback_host(host_of(endpoint.host.find(':') == std::string::npos
-                                   ? endpoint.host
-                                   : "[" + endpoint.host + "]"))) {
-    return {};
-  }
+bool is_loopback(const Endpoint& endpoint) {
+  const bool is_ipv6 = endpoint.host.find(':') != std::string::npos;
+  return is_loopback_host(host_of(is_ipv6 ? "[" + endpoint.host + "]" : endpoint.host));
+}
+
+Result<void> check_exposure(const Endpoint& endpoint, bool has_keys) {
+  if (has_keys || is_loopback(endpoint)) return {};
   return Error(ErrorCode::PermissionDenied,
                in_quotes(endpoint.host) +
-                   " can be reached from other machines, and whoever reaches this server may run "
-                   "programs on it: that needs keys, which it does not have yet. Listen on "
-                   "127.0.0.1 and let others in through a tunnel (ssh -L)");
+                   " can be reached from other machines, and without keys each client that "
+                   "reaches this server may run programs on it: give --keys FILE (quire keys add "
+                   "makes one), or listen on 127.0.0.1");
+}
+
+Result<void> check_host_name(const std::string& host) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  const std::string plain = host_of(is_ipv6 ? "[" + host + "]" : host);
+  const bool is_plain = std::all_of(host.begin(), host.end(), [](char each) {
+    const bool is_letter = (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
+    return is_letter || (each >= '0' && each <= '9') || each == '.' || each == '-' || each == '_' ||
+           each == ':';
+  });
+  if (!plain.empty() && is_plain) return {};
+  return Error(
+      ErrorCode::InvalidArgument,
+      in_quotes(host) + " is not a host: a name or an address without a port was expected");
 }
 
 HttpAnswer HttpRouter::refusal(std::uint32_t status, ErrorCode code, const std::string& message,
@@ -140,7 +156,14 @@ HttpAnswer HttpRouter::refusal(std::uint32_t status, ErrorCode code, const std::
 // The port is not compared: a tunnel may have another.
 bool HttpRouter::is_own_host(std::string_view text) const {
   const std::string host = host_of(text);
-  return is_loopback_host(host) || (!host.empty() && host == listens_.host);
+  if (host.empty()) return false;
+  return is_loopback_host(host) || host == listens_.host ||
+         std::any_of(allowed_hosts_.begin(), allowed_hosts_.end(), [&](const std::string& each) {
+           return each.size() == host.size() &&
+                  std::equal(each.begin(), each.end(), host.begin(), [](char left, char right) {
+                    return (left >= 'A' && left <= 'Z' ? left - 'A' + 'a' : left) == right;
+                  });
+         });
 }
 
 bool HttpRouter::is_allowed_origin(std::string_view origin) const {
@@ -158,15 +181,18 @@ std::optional<HttpAnswer> HttpRouter::check_source(const HttpHead& head) const {
   if (!is_own_host(host)) {
     return refusal(403, ErrorCode::PermissionDenied,
                    "the Host header names " + in_quotes(host) +
-                       ", which is not this server: use 127.0.0.1 or localhost");
+                       ", which is not this server: use 127.0.0.1 or localhost" +
+                       (gate_.has_keys() ? " (quire serve --allow-host NAME allows another)" : ""));
   }
   for (const std::string& origin : head.origins) {
-    if (origin == "http://" + host) continue;
+    if (origin == (has_tls_ ? "https://" : "http://") + host) continue;
     const bool is_single = head.origins.size() == 1;
-    if (is_single && !head.is_upgrade && is_allowed_origin(origin)) continue;
+    // A page brings a key by itself, so with keys its origin may also have a WebSocket.
+    const bool may_be_other = !head.is_upgrade || gate_.has_keys();
+    if (is_single && may_be_other && is_allowed_origin(origin)) continue;
     return refusal(403, ErrorCode::PermissionDenied,
                    "a page of " + in_quotes(origin) + " may not use this server" +
-                       (head.is_upgrade ? "" : " (quire serve --allow-origin ORIGIN allows one)"));
+                       (may_be_other ? " (quire serve --allow-origin ORIGIN allows one)" : ""));
   }
   return std::nullopt;
 }
@@ -178,7 +204,8 @@ HttpHeaders HttpRouter::origin_headers(const HttpHead& head) const {
           {"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"}};
 }
 
-Route HttpRouter::decide_upgrade(const HttpHead& head, Readiness readiness) const {
+Route HttpRouter::decide_upgrade(const HttpHead& head, const service::PrincipalHandle& caller,
+                                 Readiness readiness) const {
   if (head.target != "/") {
     return refusal(404, ErrorCode::NotFound,
                    "no WebSocket at " + in_quotes(head.target) + ": it is at /");
@@ -191,7 +218,7 @@ Route HttpRouter::decide_upgrade(const HttpHead& head, Readiness readiness) cons
                                "the WebSocket subprotocol ") +
                        wire::kSubprotocol);
   }
-  return Upgrade{};
+  return Upgrade{caller};
 }
 
 namespace {
@@ -212,6 +239,15 @@ bool is_own_path(std::string_view path) {
          path == "/metrics";
 }
 
+// What a load balancer asks, which has no key.
+bool is_open_path(std::string_view path) {
+  return is_own_path(path) && (path == "/health" || path.starts_with("/health/"));
+}
+
+std::string_view path_of(const HttpHead& head) {
+  return std::string_view(head.target).substr(0, head.target.find('?'));
+}
+
 }  // namespace
 
 Route HttpRouter::answer_own(const HttpHead& head, Readiness readiness) const {
@@ -230,10 +266,11 @@ Route HttpRouter::answer_own(const HttpHead& head, Readiness readiness) const {
   if (head.target == "/health") {
     return health_answer(readiness == Readiness::Full ? Readiness::Ready : readiness);
   }
-  nlohmann::ordered_json about = {{"server", "quire"},
-                                  {"version", QUIRE_VERSION},
-                                  {"websocket", "ws://" + head.hosts.front() + "/"},
-                                  {"subprotocol", wire::kSubprotocol}};
+  nlohmann::ordered_json about = {
+      {"server", "quire"},
+      {"version", QUIRE_VERSION},
+      {"websocket", (has_tls_ ? "wss://" : "ws://") + head.hosts.front() + "/"},
+      {"subprotocol", wire::kSubprotocol}};
   if (!endpoints_.rules().empty()) {
     about["endpoints"] = nlohmann::ordered_json::array();
     for (const EndpointRule& each : endpoints_.rules()) about["endpoints"].push_back(each.text());
@@ -243,7 +280,9 @@ Route HttpRouter::answer_own(const HttpHead& head, Readiness readiness) const {
 
 // A browser asks before it sends what a page's form could not.
 HttpAnswer HttpRouter::preflight(const HttpHead& head, std::string_view path) const {
-  const std::string allowed = is_own_path(path) ? "GET, HEAD" : endpoints_.methods_at(path);
+  std::string allowed = is_own_path(path) ? "GET, HEAD" : endpoints_.methods_at(path);
+  // A preflight has no key, so it does not hear what is at the path.
+  if (gate_.has_keys()) allowed = "GET, HEAD, POST, PUT, PATCH, DELETE";
   HttpAnswer answer{204, "", {{"Access-Control-Allow-Methods", allowed}}};
   if (!head.asked_headers.empty()) {
     answer.headers.emplace_back("Access-Control-Allow-Headers", head.asked_headers);
@@ -252,16 +291,32 @@ HttpAnswer HttpRouter::preflight(const HttpHead& head, std::string_view path) co
   return answer;
 }
 
-Route HttpRouter::decide_path(const HttpHead& head, Readiness readiness) const {
-  const std::string_view path = std::string_view(head.target).substr(0, head.target.find('?'));
+bool HttpRouter::is_preflight(const HttpHead& head) const {
+  return head.method == "OPTIONS" && !head.asked_method.empty() && head.origins.size() == 1 &&
+         is_allowed_origin(head.origins.front());
+}
+
+Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHandle& caller,
+                              Readiness readiness) const {
+  const std::string_view path = path_of(head);
   const std::string allowed = endpoints_.methods_at(path);
-  const bool is_preflight = head.method == "OPTIONS" && !head.asked_method.empty() &&
-                            head.origins.size() == 1 && is_allowed_origin(head.origins.front());
-  if (is_preflight && (is_own_path(path) || !allowed.empty())) return preflight(head, path);
-  if (is_own_path(head.target)) return answer_own(head, readiness);
+  const bool is_there = is_own_path(path) || !allowed.empty();
+  if (is_preflight(head) && is_there) return preflight(head, path);
+  if (is_own_path(head.target)) {
+    if (path == "/metrics") {
+      if (const auto denied = denied_to(*caller, service::Right::Operate)) {
+        return refusal(403, denied->code(), std::string(denied->message()));
+      }
+    }
+    return answer_own(head, readiness);
+  }
   if (const EndpointRule* rule = endpoints_.find(head.method, path)) {
+    if (const auto denied = denied_to(*caller, service::Right::Launch)) {
+      return refusal_for({head.target, head.request_id}, 403, denied->code(),
+                         std::string(denied->message()));
+    }
     if (std::optional<HttpAnswer> refused = refusal_when(readiness)) return *std::move(refused);
-    return ToEndpoint{rule};
+    return ToEndpoint{rule, caller};
   }
   if (!allowed.empty()) return wrong_method(head, path, allowed);
   // Endpoints come with the model.
@@ -281,12 +336,20 @@ Route HttpRouter::decide_path(const HttpHead& head, Readiness readiness) const {
 
 Route HttpRouter::decide(const HttpHead& head, Readiness readiness) const {
   if (std::optional<HttpAnswer> refused = check_source(head)) return *std::move(refused);
-  if (head.is_upgrade) return decide_upgrade(head, readiness);
+  if (gate_.has_keys() && !head.is_upgrade) {
+    // Neither has a key: a browser sends none with a preflight.
+    if (is_preflight(head)) return preflight(head, path_of(head));
+    if (is_open_path(head.target)) return answer_own(head, readiness);
+  }
+  auto found = gate_.caller_of(head);
+  if (auto* refused = std::get_if<HttpAnswer>(&found)) return std::move(*refused);
+  const auto caller = std::get<service::PrincipalHandle>(std::move(found));
+  if (head.is_upgrade) return decide_upgrade(head, caller, readiness);
   if (!head.expectation.empty() && head.expectation != "100-continue") {
     return refusal(417, ErrorCode::NotSupported,
                    "Expect " + in_quotes(head.expectation) + ": 100-continue is all there is");
   }
-  return decide_path(head, readiness);
+  return decide_path(head, caller, readiness);
 }
 
 }  // namespace quire::server

@@ -2,8 +2,8 @@
 // HttpRouter decides what becomes of an HTTP request: a WebSocket, the work of an endpoint's program, an
 // answer, or a refusal. A server without keys takes each client that reaches the port for its operator,
 // so a web page must not reach it: a request that names another host (DNS rebinding) is refused, and one
-// of another origin too, unless the operator allowed it (--allow-origin). No origin but the server's own
-// gets a WebSocket.
+// of another origin too, unless the operator allowed it (--allow-origin). Without keys no origin but the
+// server's own gets a WebSocket. With keys, every route but /health and what is below it needs one.
 //
 // Thread   any; nothing changes.
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "application/server/caller_gate.h"
 #include "application/server/endpoint_table.h"
 #include "base/result.h"
 #include "wire/endpoint.h"
@@ -24,8 +25,12 @@ using wire::Endpoint;
 // What --allow-origin takes: "https://example.com", or "*" for every origin.
 Result<void> check_origin(const std::string& origin);
 
-// PermissionDenied for what others can reach: without keys nobody but this machine's users may.
-Result<void> check_loopback(const Endpoint& endpoint);
+// Whether only this machine reaches it.
+bool is_loopback(const Endpoint& endpoint);
+// PermissionDenied for what other machines can reach, if there are no keys.
+Result<void> check_exposure(const Endpoint& endpoint, bool has_keys);
+// What --allow-host takes: a name or an address without a port. InvalidArgument.
+Result<void> check_host_name(const std::string& host);
 
 // The head of a request, as far as it matters here.
 struct HttpHead {
@@ -44,6 +49,7 @@ struct HttpHead {
   bool has_body = false;
   bool keeps_alive = true;
   bool is_http_1_0 = false;
+  Credentials credentials = {};
 };
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
@@ -54,9 +60,12 @@ struct HttpAnswer {
   HttpHeaders headers = {};
   const char* content_type = "application/json";
 };
-struct Upgrade {};  // With the subprotocol wire::kSubprotocol.
+struct Upgrade {  // With the subprotocol wire::kSubprotocol.
+  service::PrincipalHandle caller;
+};
 struct ToEndpoint {
   const EndpointRule* rule = nullptr;  // Of the router's table.
+  service::PrincipalHandle caller;
 };
 
 struct ToMetrics {};  // The engine knows the figures.
@@ -66,17 +75,28 @@ using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint, ToMetrics>;
 // What a server can do at a moment.
 enum class Readiness : std::uint8_t { Ready, Loading, Full, ShuttingDown };
 
+// Who may come, besides this machine's own clients.
+struct AccessRules {
+  const access::KeyHolder* keys = nullptr;      // Null: none are needed. Outlives the router.
+  std::vector<std::string> allowed_hosts = {};  // That a Host header may name.
+  bool has_tls = false;
+};
+
 class HttpRouter {
  public:
   explicit HttpRouter(Endpoint listens, EndpointTable endpoints = {},
-                      std::vector<std::string> allowed_origins = {})
+                      std::vector<std::string> allowed_origins = {}, AccessRules access = {})
       : listens_(std::move(listens)),
         endpoints_(std::move(endpoints)),
-        allowed_origins_(std::move(allowed_origins)) {}
+        allowed_origins_(std::move(allowed_origins)),
+        allowed_hosts_(std::move(access.allowed_hosts)),
+        has_tls_(access.has_tls),
+        gate_(access.keys) {}
 
   // A server that loads its model or shuts down refuses all but questions about itself. A full one
   // takes requests, because a place may be free when the request gets to the engine.
   Route decide(const HttpHead& head, Readiness readiness) const;
+  bool has_keys() const { return gate_.has_keys(); }
   // What the response to a page of an allowed origin has besides; empty for all others.
   HttpHeaders origin_headers(const HttpHead& head) const;
   static HttpAnswer refusal(std::uint32_t status, ErrorCode code, const std::string& message,
@@ -86,14 +106,20 @@ class HttpRouter {
   bool is_own_host(std::string_view host) const;
   bool is_allowed_origin(std::string_view origin) const;
   std::optional<HttpAnswer> check_source(const HttpHead& head) const;
-  Route decide_upgrade(const HttpHead& head, Readiness readiness) const;
+  bool is_preflight(const HttpHead& head) const;
+  Route decide_upgrade(const HttpHead& head, const service::PrincipalHandle& caller,
+                       Readiness readiness) const;
   Route answer_own(const HttpHead& head, Readiness readiness) const;
   HttpAnswer preflight(const HttpHead& head, std::string_view path) const;
-  Route decide_path(const HttpHead& head, Readiness readiness) const;
+  Route decide_path(const HttpHead& head, const service::PrincipalHandle& caller,
+                    Readiness readiness) const;
 
   const Endpoint listens_;
   const EndpointTable endpoints_;
   const std::vector<std::string> allowed_origins_;
+  const std::vector<std::string> allowed_hosts_;
+  const bool has_tls_;
+  const CallerGate gate_;
 };
 
 }  // namespace quire::server

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/random.h"
+
 namespace quire::server {
 namespace {
 
@@ -110,14 +115,159 @@ TEST(HttpRouter, HealthTellsWhetherItLivesAndWhetherItIsReadyAndWhyNot) {
 
 TEST(HttpRouter, WhatOthersCanReachIsRefusedWithTheReason) {
   for (const char* own : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) {
-    EXPECT_TRUE(check_loopback({own, 80}).ok()) << own;
+    EXPECT_TRUE(check_exposure({own, 80}, false).ok()) << own;
   }
   for (const char* wide :
        {"0.0.0.0", "::", "192.168.0.1", "example.com", "127.1", "::ffff:127.0.0.1"}) {
-    const Result<void> checked = check_loopback({wide, 80});
+    const Result<void> checked = check_exposure({wide, 80}, false);
     ASSERT_FALSE(checked.ok()) << wide;
     EXPECT_EQ(checked.error().code(), ErrorCode::PermissionDenied);
-    EXPECT_NE(checked.error().message().find("keys"), std::string_view::npos);
+    EXPECT_NE(checked.error().message().find("--keys"), std::string_view::npos);
+    EXPECT_TRUE(check_exposure({wide, 80}, true).ok()) << wide;
+  }
+}
+
+// ---- With keys.
+
+class KeyedRouter : public testing::Test {
+ protected:
+  static constexpr const char* kPaths[] = {"/",        "/v1/chat/completions", "/nothing",
+                                           "/healthy", "/health/nothing",      "/health?x"};
+
+  std::string add(std::string name, service::Rights rights) {
+    SeededRandom random(next_seed_++);
+    const std::string key = access::make_key(random);
+    auto principal = std::make_shared<const service::Principal>(
+        service::Principal{TenantId{3}, std::move(name), rights, access::digest_of_key(key)});
+    keys_.replace(keys_.ring()->with({principal, "2026-11-25T19:10:00Z"}).take());
+    return key;
+  }
+  static HttpHead with_bearer(HttpHead head, const std::string& key) {
+    head.credentials.authorizations = {"Bearer " + key};
+    return head;
+  }
+  Route decide(const HttpHead& head) const { return router_.decide(head, false); }
+  std::uint32_t status(const HttpHead& head) const {
+    const Route route = decide(head);
+    const auto* answer = std::get_if<HttpAnswer>(&route);
+    if (answer != nullptr) return answer->status;
+    return std::holds_alternative<Upgrade>(route) ? 101 : 0;
+  }
+  static EndpointTable endpoints() {
+    return EndpointTable::create({{"POST", "/v1/chat/completions", false, "chat", {}}}).take();
+  }
+
+  access::KeyHolder keys_{access::KeyRing()};
+  const HttpRouter router_{
+      {"10.0.0.1", 7847}, endpoints(), {"https://page.example"}, {&keys_, {"Models.example"}}};
+  std::uint64_t next_seed_ = 1;
+};
+
+TEST_F(KeyedRouter, EachRouteButHealthNeedsAKey) {
+  const std::string key = add("alice", {service::Right::Launch});
+  const std::string other = add("bob", {service::Right::Launch});
+  keys_.replace(keys_.ring()->without("bob").take());
+  for (const char* path : kPaths) {
+    for (const std::string& wrong : {std::string(), other, "x" + key, key + "A"}) {
+      EXPECT_EQ(status(with_bearer(head("localhost", path), wrong)), 401u) << path;
+    }
+    EXPECT_EQ(status(head("localhost", path)), 401u) << path;
+    EXPECT_NE(status(with_bearer(head("localhost", path), key)), 401u) << path;
+  }
+  EXPECT_EQ(status(upgrade()), 401u);
+  EXPECT_EQ(status(with_bearer(upgrade(), key)), 101u);
+  EXPECT_EQ(status(head("localhost", "/health")), 200u);
+}
+
+TEST_F(KeyedRouter, AKeyComesInAnyOfThreePlacesAndOnceInEach) {
+  const std::string key = add("alice", {service::Right::Launch});
+  HttpHead by_api_key = head();
+  by_api_key.credentials.api_keys = {key};
+  EXPECT_EQ(status(by_api_key), 200u);
+  by_api_key.credentials.api_keys = {key, key};
+  EXPECT_EQ(status(by_api_key), 401u);
+  HttpHead by_subprotocol = upgrade();
+  by_subprotocol.subprotocols = {"quire.1", "quire.key." + key};
+  EXPECT_EQ(status(by_subprotocol), 101u);
+  by_subprotocol.is_upgrade = false;
+  EXPECT_EQ(status(by_subprotocol), 401u);
+  HttpHead basic = head();
+  basic.credentials.authorizations = {"Basic " + key};
+  EXPECT_EQ(status(basic), 401u);
+  basic.credentials.authorizations = {"bEARER   " + key};
+  EXPECT_EQ(status(basic), 200u);
+  basic.credentials.authorizations = {"Bearer " + key, "Bearer " + key};
+  EXPECT_EQ(status(basic), 401u);
+  const Route route = decide(by_subprotocol = with_bearer(upgrade(), key));
+  EXPECT_EQ(std::get<Upgrade>(route).caller->key_name, "alice");
+}
+
+TEST_F(KeyedRouter, ARefusalHasTheFormOfThePathAndNoKey) {
+  const auto body = [&](const char* path, const std::string& key) {
+    HttpHead asked = with_bearer(head("localhost", path), key);
+    asked.request_id = "req_1";
+    const Route route = decide(asked);
+    EXPECT_EQ(std::get<HttpAnswer>(route).headers.back().first, "WWW-Authenticate");
+    return nlohmann::json::parse(std::get<HttpAnswer>(route).body);
+  };
+  SeededRandom random(77);
+  const std::string unknown = access::make_key(random);
+  const nlohmann::json open_ai = body("/v1/chat/completions?x=1", unknown);
+  EXPECT_EQ(open_ai["error"]["code"], "invalid_api_key");
+  EXPECT_EQ(open_ai["error"]["type"], "invalid_request_error");
+  const nlohmann::json anthropic = body("/v1/messages", unknown);
+  EXPECT_EQ(anthropic["type"], "error");
+  EXPECT_EQ(anthropic["error"]["type"], "authentication_error");
+  EXPECT_EQ(anthropic["request_id"], "req_1");
+  const nlohmann::json own = body("/v1messages", unknown);
+  EXPECT_EQ(own["error"]["code"], "permission-denied");
+  for (const nlohmann::json& each : {open_ai, anthropic, own}) {
+    EXPECT_EQ(each.dump().find(unknown), std::string::npos);
+  }
+}
+
+TEST_F(KeyedRouter, AnEndpointNeedsTheRightToLaunch) {
+  HttpHead post = head("localhost", "/v1/chat/completions");
+  post.method = "POST";
+  EXPECT_EQ(status(with_bearer(post, add("reader", {service::Right::SeeTenant}))), 403u);
+  EXPECT_EQ(status(with_bearer(post, add("alice", {service::Right::Launch}))), 0u);
+  EXPECT_EQ(status(with_bearer(post, add("admin", {service::Right::Operate}))), 0u);
+}
+
+TEST_F(KeyedRouter, TheHostIsTheAddressOrANameThatIsAllowed) {
+  for (const char* host : {"10.0.0.1:7847", "localhost", "models.example:443", "MODELS.EXAMPLE"}) {
+    EXPECT_EQ(status(head(host, "/health")), 200u) << host;
+  }
+  for (const char* host : {"other.example", "models.example.com", "10.0.0.2", "0.0.0.0"}) {
+    EXPECT_EQ(status(head(host, "/health")), 403u) << host;
+  }
+}
+
+TEST_F(KeyedRouter, APreflightHasNoKeyAndHearsNothingOfThePath) {
+  std::set<std::string> heard;
+  for (const char* path : kPaths) {
+    HttpHead asked = head("localhost", path);
+    asked.method = "OPTIONS";
+    asked.origins = {"https://page.example"};
+    asked.asked_method = "POST";
+    const Route route = decide(asked);
+    EXPECT_EQ(std::get<HttpAnswer>(route).status, 204u);
+    heard.insert(std::get<HttpAnswer>(route).headers.front().second);
+    asked.origins = {"https://other.example"};
+    EXPECT_EQ(status(asked), 403u);
+  }
+  EXPECT_EQ(heard.size(), 1u);
+  HttpHead page = with_bearer(upgrade(), add("alice", {service::Right::Launch}));
+  page.origins = {"https://page.example"};
+  EXPECT_EQ(status(page), 101u);
+}
+
+TEST(HttpRouter, AHostThatIsAllowedIsANameOrAnAddress) {
+  for (const char* good : {"models.example", "10.0.0.1", "fe80::1", "a"}) {
+    EXPECT_TRUE(check_host_name(good).ok()) << good;
+  }
+  for (const char* bad : {"", "https://x", "x/y", "a b", "*"}) {
+    EXPECT_FALSE(check_host_name(bad).ok()) << bad;
   }
 }
 

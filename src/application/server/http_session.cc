@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/status.hpp>
 #include <chrono>
 #include <string>
@@ -33,13 +32,13 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   HttpSession(SessionHost& host, Socket socket, ConnectionId id, bool is_refused)
       : host_(host),
         connection_(std::make_shared<Connection>(id)),
-        stream_(std::move(socket)),
+        stream_(std::move(socket), host.tls),
         read_timer_(stream_.get_executor()),
         write_timer_(stream_.get_executor()),
         reader_({host.limits.http_header_bytes_max, host.limits.request_body_bytes_max}),
         is_refused_(is_refused) {}
 
-  void start() override { await_head(); }
+  void start() override;
   void resume() override {
     is_listed_ = false;
     advance();
@@ -51,6 +50,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   void answered(std::uint64_t) override {}
   void close_after_writes() override;
   void finish() override;
+  void revoke() override {}  // Each request is checked by itself.
   const ConnectionHandle& connection() const override { return connection_; }
   bool is_open() const override { return false; }
   bool is_refused() const override { return is_refused_; }
@@ -73,7 +73,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   void take_head();
   void route(HttpHead head);
   bool begin_at_engine();
-  void begin_endpoint(const EndpointRule& rule);
+  void begin_endpoint(const ToEndpoint& endpoint);
   void begin_metrics();
   bool has_slot_or_pause();
   void send(std::variant<HttpRequest, HttpBodyPart> body, std::uint64_t bytes);
@@ -100,7 +100,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
 
   SessionHost& host_;
   const ConnectionHandle connection_;
-  TcpStream stream_;
+  ServerStream stream_;
   asio::steady_timer read_timer_;
   asio::steady_timer write_timer_;
   HttpReader reader_;
@@ -131,6 +131,19 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
 };
 
 // ---- Reading.
+
+void HttpSession::start() {
+  if (!stream_.has_tls()) return await_head();
+  expire_reading(host_.limits.handshake_time_max);
+  stream_.async_handshake([self = me()](ErrorCodeOf error) {
+    if (self->phase_ == Phase::Over) return;
+    if (error) {
+      self->finish();
+    } else {
+      self->await_head();
+    }
+  });
+}
 
 // A connection that had a request may be idle for longer than one that never had any.
 void HttpSession::await_head() {
@@ -218,6 +231,8 @@ void HttpSession::route(HttpHead head) {
   head_ = std::move(head);
   if (!is_request_id(head_.request_id)) head_.request_id = host_.new_request_id();
   head_.lines += "x-request-id: " + head_.request_id + "\n";
+  // A program must not get the key of its caller.
+  if (!host_.router->has_keys()) head_.lines += head_.credentials.lines;
   has_continued_ = false;
   is_part_wanted_ = false;
   body_bytes_ = 0;
@@ -237,7 +252,7 @@ void HttpSession::route(HttpHead head) {
   if (const auto* refusal = std::get_if<HttpAnswer>(&decision)) {
     answer(*refusal);
   } else if (const auto* endpoint = std::get_if<ToEndpoint>(&decision)) {
-    begin_endpoint(*endpoint->rule);
+    begin_endpoint(*endpoint);
   } else if (std::holds_alternative<ToMetrics>(decision)) {
     begin_metrics();
   } else if (reader_.has_bytes()) {
@@ -248,6 +263,7 @@ void HttpSession::route(HttpHead head) {
                                "a WebSocket needs a connection of its own: this one had requests "
                                "to endpoints"));
   } else {
+    connection_->caller = std::get<Upgrade>(decision).caller;
     upgrade();
   }
 }
@@ -274,11 +290,12 @@ void HttpSession::begin_metrics() {
   host_.send({connection_, MetricsRequest{}, 0});
 }
 
-void HttpSession::begin_endpoint(const EndpointRule& rule) {
+void HttpSession::begin_endpoint(const ToEndpoint& endpoint) {
   if (!begin_at_engine()) return;
   may_keep_ = head_.keeps_alive;
   HttpRequest request;
-  request.rule = &rule;
+  request.rule = endpoint.rule;
+  request.caller = endpoint.caller;
   request.method = head_.method;
   request.target = head_.target;
   request.lines = head_.lines;
@@ -465,9 +482,8 @@ void HttpSession::all_written() {
   } else if (may_keep_ && !host_.is_shutting_down) {
     await_head();
   } else {
-    ErrorCodeOf ignored;
     phase_ = Phase::Discard;
-    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.async_end_writing([self = me()](ErrorCodeOf) {});  // What follows is not read.
     expire_reading(kDiscardTimeMax);
     discard_rest();
   }

@@ -24,6 +24,7 @@
 #include "application/server/server_limits.h"
 #include "base/bounded_queue.h"
 #include "base/wakeup.h"
+#include "service/principal.h"
 #include "wire/frames.h"
 
 namespace quire::server {
@@ -35,6 +36,8 @@ struct Connection {
   explicit Connection(ConnectionId number) : id(number) {}
 
   const ConnectionId id;
+  // Of a WebSocket; set before the engine hears of the connection, and then never changed. Null before.
+  service::PrincipalHandle caller;
   // Charges of the frames that the socket has taken. Added to by the io thread.
   std::atomic<std::uint64_t> written_bytes{0};
   // Set by the engine when it wants to be woken once the socket takes more; reset by the io thread.
@@ -52,6 +55,7 @@ struct ProgramBytes {
 // A request to an endpoint, with the first part of its body if that came with the head.
 struct HttpRequest {
   const EndpointRule* rule = nullptr;  // Of the router, which outlives the link.
+  service::PrincipalHandle caller;
   std::string method;
   std::string target;
   std::string lines;  // "name: value\n" for the program, x-request-id among them.

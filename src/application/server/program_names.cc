@@ -1,15 +1,25 @@
 #include "application/server/program_names.h"
 
+#include <algorithm>
+
 namespace quire::server {
 namespace {
 
 constexpr std::size_t kToldNameCountMax = 16;  // In the error about a name that no program has.
+// More than the store keeps (ProgramLimits::count_max), so that looking for what it forgot is rare.
+constexpr std::size_t kHeldProgramCountMax = 2048;
+
+Error too_many_names(std::size_t count) {
+  return Error(ErrorCode::QuotaExceeded,
+               "program_name_count_max: " + std::to_string(count) +
+                   " programs have names here; give another program one of them");
+}
 
 }  // namespace
 
 Result<void> ProgramNames::name_by_operator(const std::string& name, lifecycle::ProgramId program,
                                             const Digest& digest) {
-  const auto [at, is_new] = programs_.emplace(name, Named{digest, true});
+  const auto [at, is_new] = shared_.emplace(name, Named{digest, true});
   if (!is_new && at->second.digest != digest) {
     return Error(ErrorCode::AlreadyExists, "two programs are named \"" + name + "\"");
   }
@@ -17,17 +27,14 @@ Result<void> ProgramNames::name_by_operator(const std::string& name, lifecycle::
   return {};
 }
 
-Result<void> ProgramNames::name_by_client(const std::string& name, lifecycle::ProgramId program,
-                                          const Digest& digest) {
-  const auto found = programs_.find(name);
-  if (found == programs_.end()) {
-    if (programs_.size() >= count_max_) {
-      return Error(ErrorCode::QuotaExceeded,
-                   "program_name_count_max: " + std::to_string(programs_.size()) +
-                       " programs have names here; give another program one of them");
-    }
-    programs_.emplace(name, Named{digest, false});
-  } else if (!found->second.is_operators) {
+Result<void> ProgramNames::name_replaceable(const std::string& name, lifecycle::ProgramId program,
+                                            const Digest& digest) {
+  const auto found = shared_.find(name);
+  if (found == shared_.end()) {
+    const std::size_t count = shared_.size() + own_.size();
+    if (count >= count_max_) return too_many_names(count);
+    shared_.emplace(name, Named{digest, false});
+  } else if (!found->second.stays) {
     found->second.digest = digest;
   } else if (found->second.digest != digest) {
     return Error(ErrorCode::AlreadyExists, "the operator of this server named another program \"" +
@@ -37,29 +44,91 @@ Result<void> ProgramNames::name_by_client(const std::string& name, lifecycle::Pr
   return {};
 }
 
+Result<void> ProgramNames::name_by_client(const service::Principal& caller, const std::string& name,
+                                          lifecycle::ProgramId program, const Digest& digest) {
+  if (service::may(caller, service::Right::Operate)) {
+    return name_replaceable(name, program, digest);
+  }
+  const auto found = shared_.find(name);
+  if (found != shared_.end() && found->second.stays) {
+    return name_replaceable(name, program, digest);  // It is that program, or an error.
+  }
+  return name_own(caller.tenant, name, program, digest);
+}
+
+Result<void> ProgramNames::name_own(control::TenantId tenant, const std::string& name,
+                                    lifecycle::ProgramId program, const Digest& digest) {
+  const auto found = own_.find({tenant, name});
+  if (found != own_.end()) {
+    found->second = digest;
+  } else {
+    const std::uint64_t count = own_counts_.count_of(tenant);
+    // PROGRAMs of the command line may be more than all names that there may be.
+    const std::uint64_t gone =
+        std::min<std::uint64_t>(shared_.size(), count_max_ - own_counts_.count());
+    if (count + 1 > own_counts_.share_of(tenant, gone)) return too_many_names(count);
+    own_counts_.take(tenant, 1);
+    own_.emplace(OwnName{tenant, name}, digest);
+  }
+  manager_.name_program(name, program, tenant);
+  return {};
+}
+
 // One that was forgotten has another id now.
-void ProgramNames::arrived(lifecycle::ProgramId program, const Digest& digest) {
-  for (const auto& [name, named] : programs_) {
+void ProgramNames::arrived(const service::Principal& caller, lifecycle::ProgramId program,
+                           const Digest& digest) {
+  if (holders_.size() >= kHeldProgramCountMax) forget_holders();
+  holders_[digest].insert(caller.tenant);
+  for (const auto& [name, named] : shared_) {
     if (named.digest == digest) manager_.name_program(name, program);
+  }
+  for (const auto& [name, named] : own_) {
+    if (named == digest) manager_.name_program(name.second, program, name.first);
   }
 }
 
-Result<Digest> ProgramNames::digest_of(const service::ProgramName& program) const {
+void ProgramNames::forget_holders() {
+  std::erase_if(holders_, [this](const auto& each) { return !manager_.find_program(each.first); });
+}
+
+bool ProgramNames::may_see(const service::Principal& caller, const Digest& digest) const {
+  if (service::may(caller, service::Right::Operate)) return true;
+  const auto held = holders_.find(digest);
+  if (held != holders_.end() && held->second.contains(caller.tenant)) return true;
+  return std::any_of(shared_.begin(), shared_.end(),
+                     [&](const auto& each) { return each.second.digest == digest; });
+}
+
+Result<Digest> ProgramNames::digest_of(const service::Principal& caller,
+                                       const service::ProgramName& program) const {
   if (program.digest) return *program.digest;
-  const auto found = programs_.find(program.name);
-  if (found != programs_.end()) return found->second.digest;
+  const auto own = own_.find({caller.tenant, program.name});
+  if (own != own_.end()) return own->second;
+  const auto found = shared_.find(program.name);
+  if (found != shared_.end()) return found->second.digest;
+  const std::string known = names_for(caller);
+  return Error(ErrorCode::NotFound,
+               "no program is named \"" + program.name + "\" here" +
+                   (known.empty() ? "; none has a name: upload it" : "; there are: " + known));
+}
+
+std::string ProgramNames::names_for(const service::Principal& caller) const {
+  std::set<std::string> names;
+  for (const auto& [name, named] : shared_) names.insert(name);
+  for (auto at = own_.lower_bound({caller.tenant, ""});
+       at != own_.end() && at->first.first == caller.tenant; ++at) {
+    names.insert(at->first.second);
+  }
   std::string known;
   std::size_t told_count = 0;
-  for (const auto& [name, named] : programs_) {
+  for (const std::string& name : names) {
     if (++told_count > kToldNameCountMax) {
-      known += ", and " + std::to_string(programs_.size() - kToldNameCountMax) + " more";
+      known += ", and " + std::to_string(names.size() - kToldNameCountMax) + " more";
       break;
     }
     known += (known.empty() ? "" : ", ") + name;
   }
-  return Error(ErrorCode::NotFound,
-               "no program is named \"" + program.name + "\" here" +
-                   (known.empty() ? "; none has a name: upload it" : "; there are: " + known));
+  return known;
 }
 
 }  // namespace quire::server

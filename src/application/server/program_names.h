@@ -1,16 +1,22 @@
 #pragma once
-// ProgramNames holds the names by which clients, and programs, may launch programs. A client may give a
-// name that a client gave before to another program; a name of the operator stays.
+// ProgramNames holds the names by which clients, and programs, may launch programs, and which tenants may
+// see which program. A name is the operator's, and all tenants find it, or it is a tenant's own. The name of
+// PROGRAMs of the command line stays; any other one may be given to another program.
 //
 // Thread   engine thread only.
-// Bound    ServiceLimits::program_name_count_max, the operator's names included.
+// Errors   do not tell a tenant of the names and programs of another one.
+// Bound    ServiceLimits::program_name_count_max for all names; a tenant has as many as it leaves for others.
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "application/lifecycle/instance_manager.h"
 #include "base/result.h"
 #include "base/sha256.h"
+#include "control/api/tenant_shares.h"
+#include "service/principal.h"
 #include "service/program.h"
 
 namespace quire::server {
@@ -18,28 +24,48 @@ namespace quire::server {
 class ProgramNames {
  public:
   ProgramNames(lifecycle::InstanceManager& manager, std::uint32_t count_max)
-      : manager_(manager), count_max_(count_max) {}
+      : manager_(manager), count_max_(count_max), own_counts_(count_max) {}
 
-  // AlreadyExists if another program has the name.
+  // For all tenants. AlreadyExists if another program has the name.
   Result<void> name_by_operator(const std::string& name, lifecycle::ProgramId program,
                                 const Digest& digest);
-  // QuotaExceeded, or AlreadyExists for a name of the operator's.
-  Result<void> name_by_client(const std::string& name, lifecycle::ProgramId program,
-                              const Digest& digest);
-  // A program came, perhaps for the second time: its names lead to it.
-  void arrived(lifecycle::ProgramId program, const Digest& digest);
-  // NotFound says which names there are.
-  Result<Digest> digest_of(const service::ProgramName& program) const;
+  // For all tenants, and an operator's client may give the name to another program.
+  Result<void> name_replaceable(const std::string& name, lifecycle::ProgramId program,
+                                const Digest& digest);
+  // For the caller's tenant, or for all if the caller operates the server. QuotaExceeded, or AlreadyExists
+  // for a name of name_by_operator().
+  Result<void> name_by_client(const service::Principal& caller, const std::string& name,
+                              lifecycle::ProgramId program, const Digest& digest);
+  // The caller brought a program, perhaps for the second time: its names lead to it.
+  void arrived(const service::Principal& caller, lifecycle::ProgramId program,
+               const Digest& digest);
+
+  // Whether the caller may know that a program with this digest is here.
+  bool may_see(const service::Principal& caller, const Digest& digest) const;
+  // A tenant's own name goes before the operator's. NotFound says which names there are for the caller.
+  Result<Digest> digest_of(const service::Principal& caller,
+                           const service::ProgramName& program) const;
+  bool has_name(const std::string& name) const { return shared_.contains(name); }
 
  private:
   struct Named {
     Digest digest{};
-    bool is_operators = false;
+    bool stays = false;
   };
+  using OwnName = std::pair<control::TenantId, std::string>;
+
+  Result<void> name_own(control::TenantId tenant, const std::string& name,
+                        lifecycle::ProgramId program, const Digest& digest);
+  std::string names_for(const service::Principal& caller) const;
+  void forget_holders();
 
   lifecycle::InstanceManager& manager_;
   const std::uint32_t count_max_;
-  std::map<std::string, Named> programs_;
+  std::map<std::string, Named> shared_;
+  std::map<OwnName, Digest> own_;
+  control::TenantShares own_counts_;
+  // The tenants whose clients brought a program. Programs that the store forgot are forgotten here later.
+  std::map<Digest, std::set<control::TenantId>> holders_;
 };
 
 }  // namespace quire::server

@@ -1,6 +1,9 @@
 #include "application/server/server.h"
 
+#include <utility>
+
 #include "application/server/socket_server.h"
+#include "base/check.h"
 
 namespace quire::server {
 
@@ -16,12 +19,15 @@ Server::Server(const ServerParts& parts, const ServerOptions& options)
                 .random = parts.random,
                 .tell = parts.tell,
                 .tells_requests = parts.tells_requests},
-               options.sockets, options.service) {}
+               options.sockets, options.service) {
+  if (options.keys) keys_ = std::make_unique<access::KeyHolder>(*options.keys);
+}
 
 Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts, const ServerOptions& options,
                                              std::unique_ptr<EarlyServer> early) {
-  TRY(check_loopback(options.listen));
+  TRY(check_exposure(options.listen, options.keys.has_value()));
   std::unique_ptr<Server> server(new Server(parts, options));
+  if (options.tls) server->tls_ = TRY(TlsContext::open(*options.tls));
   SocketLimits sockets = options.sockets;
   sockets.program_bytes_max = parts.manager.program_bytes_max();
   server->link_.is_loading = early != nullptr;  // Until set_ready().
@@ -33,14 +39,24 @@ Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts, const Ser
     early.reset();  // It answers what it has read; the socket goes on listening.
   }
   server->sockets_ =
-      TRY(SocketServer::open(listen, {options.endpoints, options.allowed_origins}, sockets,
-                             server->link_, parts.tell, std::move(listener)));
+      TRY(SocketServer::open(listen,
+                             {options.endpoints,
+                              options.allowed_origins,
+                              {server->keys_.get(), options.allowed_hosts, options.tls.has_value()},
+                              server->tls_.get()},
+                             sockets, server->link_, parts.tell, std::move(listener)));
   parts.loop.set_door(&server->gateway_);
   return server;
 }
 
 Server::~Server() {
   loop_.set_door(nullptr);
+}
+
+void Server::replace_keys(access::KeyRing keys) {
+  QUIRE_CHECK(keys_ != nullptr, "a server without keys gets none later");
+  keys_->replace(std::move(keys));
+  sockets_->keys_changed();
 }
 
 const Endpoint& Server::endpoint() const {

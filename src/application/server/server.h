@@ -4,16 +4,20 @@
 //
 // Owns     the io thread and all of the connections.
 // Thread   built and destroyed on the engine thread, while the loop does not run.
-// Errors   PermissionDenied for an address that others can reach; Io for one that cannot be had.
+// Errors   PermissionDenied for an address that others can reach, without keys; Io for one that cannot be had;
+//          those of TlsContext.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "application/access/key_ring.h"
 #include "application/server/early_server.h"
 #include "application/server/gateway.h"
 #include "application/server/http_router.h"
 #include "application/server/log_event.h"
 #include "application/server/server_limits.h"
+#include "application/server/tls_context.h"
 #include "base/result.h"
 
 namespace quire::server {
@@ -24,6 +28,9 @@ struct ServerOptions {
   ServiceLimits service;
   EndpointTable endpoints;
   std::vector<std::string> allowed_origins;
+  std::optional<access::KeyRing> keys = {};  // None: each client is the operator.
+  std::vector<std::string> allowed_hosts = {};
+  std::optional<TlsFiles> tls = {};
 };
 
 // What main() builds and passes in; all of it outlives the server.
@@ -52,6 +59,8 @@ class Server {
   void set_ready() { link_.is_loading = false; }
   const Endpoint& endpoint() const;  // With the port that was given for port 0.
   Gateway& gateway() { return gateway_; }
+  // Any thread; requires that the server has keys. From here on these are the keys.
+  void replace_keys(access::KeyRing keys);
 
  private:
   Server(const ServerParts& parts, const ServerOptions& options);
@@ -59,6 +68,8 @@ class Server {
   lifecycle::EngineLoop& loop_;
   Link link_;
   Gateway gateway_;
+  std::unique_ptr<access::KeyHolder> keys_;
+  std::unique_ptr<TlsContext> tls_;
   std::unique_ptr<class SocketServer> sockets_;
 };
 

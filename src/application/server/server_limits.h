@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 
+#include "application/access/rate.h"
 #include "application/lifecycle/launch.h"
 #include "wire/frames.h"
 
@@ -51,6 +52,7 @@ struct ServiceLimits {
   std::uint32_t program_name_count_max = 1024;  // Of programs, the operator's names included.
   lifecycle::InstanceLimits instance = {};      // What a launch gets, and at most.
   TenantInstances tenant_instances = {};
+  access::TenantRateLimits tenant_rates = {};
 };
 
 }  // namespace quire::server

@@ -272,6 +272,7 @@ class RunningServer {
   }
   void request_shutdown() { server_->gateway().request_shutdown(); }
   void wait_until_stopped() { thread_.join(); }
+  Server& server() { return *server_; }
   ServedEngine& served() { return served_; }
   std::vector<std::string> told() {
     std::lock_guard lock(served_.told_mutex);

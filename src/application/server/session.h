@@ -8,22 +8,16 @@
 // <utility> goes first: Asio 1.18 uses std::exchange without including it.
 #include <utility>
 
-#include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <optional>
 
 #include "application/server/http_router.h"
 #include "application/server/link.h"
 #include "application/server/server_limits.h"
+#include "application/server/server_stream.h"
 #include "application/server/upload_buffer.h"
 
 namespace quire::server {
-
-// Of one kind of executor, which costs a fifth less than a socket of any.
-using Socket =
-    boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
 inline constexpr std::uint64_t kFullRetryMs = 1'000;  // After which a full server may have room.
 
@@ -68,7 +62,8 @@ class SessionHost {
     return link.is_full.load() ? Readiness::Full : Readiness::Ready;
   }
 
-  std::optional<HttpRouter> router;  // Since the server listens.
+  std::optional<HttpRouter> router;          // Since the server listens.
+  boost::asio::ssl::context* tls = nullptr;  // Null: none.
   bool is_shutting_down = false;
   UploadBudget upload_budget;
   std::uint64_t partial_bytes = 0;  // Of large frames that are not complete.
@@ -92,6 +87,8 @@ class Session {
   // The server goes: the session closes after it has written what is queued.
   virtual void close_after_writes() = 0;
   virtual void finish() = 0;  // At once.
+  // The key of its caller is gone. A request that runs is answered; the next one is refused.
+  virtual void revoke() = 0;
 
   virtual const ConnectionHandle& connection() const = 0;
   virtual bool is_open() const = 0;     // It is a WebSocket, and frames can be written.

@@ -50,6 +50,7 @@ class SocketServer::Implementation final : public SessionHost {
   Result<Descriptor> listener();
   void start();
   void stop();
+  void keys_changed();
   const Endpoint& endpoint() const { return endpoint_; }
 
   void send(Inbound inbound) override;
@@ -78,6 +79,7 @@ class SocketServer::Implementation final : public SessionHost {
   asio::steady_timer accept_timer_;
   asio::steady_timer close_timer_;
   SystemRandom random_;
+  const access::KeyHolder* keys_ = nullptr;
   std::unordered_map<ConnectionId, SessionHandle> sessions_;  // Until they are closed.
   std::size_t connection_count_ = 0;  // Until they are forgotten on both sides.
   std::size_t refused_count_ = 0;     // Connections over the limit.
@@ -97,7 +99,7 @@ Result<void> SocketServer::Implementation::listen(const Endpoint& wanted, HttpRo
     return Error(ErrorCode::Io, "cannot listen on " + where + ": " + error.message() + hint);
   };
   ErrorCodeOf error;
-  // The names that check_loopback() lets through need no resolver.
+  // Names of other machines' addresses are not looked up: an operator gives the address.
   const bool is_name = wanted.host == "localhost";
   const auto address = asio::ip::make_address(is_name ? "127.0.0.1" : wanted.host, error);
   if (error) return failed(error);
@@ -115,7 +117,10 @@ Result<void> SocketServer::Implementation::listen(const Endpoint& wanted, HttpRo
     endpoint_ = {wanted.host, acceptor_.local_endpoint(error).port()};
   }
   if (error) return failed(error);
-  router.emplace(endpoint_, std::move(routes.endpoints), std::move(routes.allowed_origins));
+  keys_ = routes.access.keys;
+  if (routes.tls != nullptr) tls = &routes.tls->context();
+  router.emplace(endpoint_, std::move(routes.endpoints), std::move(routes.allowed_origins),
+                 std::move(routes.access));
   return {};
 }
 
@@ -137,6 +142,18 @@ void SocketServer::Implementation::start() {
 void SocketServer::Implementation::stop() {
   asio::post(io_, [this] { close_all(); });
   thread_.join();
+}
+
+void SocketServer::Implementation::keys_changed() {
+  asio::post(io_, [this] {
+    const access::KeyRingHandle ring = keys_->ring();
+    std::vector<SessionHandle> revoked;
+    for (const auto& [id, session] : sessions_) {
+      const service::PrincipalHandle& caller = session->connection()->caller;
+      if (caller != nullptr && !ring->holds(*caller)) revoked.push_back(session);
+    }
+    for (const SessionHandle& each : revoked) each->revoke();
+  });
 }
 
 void SocketServer::Implementation::close_all() {
@@ -285,6 +302,10 @@ Result<std::unique_ptr<SocketServer>> SocketServer::open(const Endpoint& endpoin
 
 SocketServer::SocketServer(std::unique_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
+
+void SocketServer::keys_changed() {
+  implementation_->keys_changed();
+}
 
 SocketServer::~SocketServer() {
   implementation_->stop();

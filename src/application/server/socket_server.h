@@ -15,6 +15,7 @@
 #include "application/server/link.h"
 #include "application/server/log_event.h"
 #include "application/server/server_limits.h"
+#include "application/server/tls_context.h"
 #include "base/descriptor.h"
 #include "base/result.h"
 
@@ -24,6 +25,8 @@ namespace quire::server {
 struct HttpRoutes {
   EndpointTable endpoints = {};
   std::vector<std::string> allowed_origins = {};
+  AccessRules access = {};
+  TlsContext* tls = nullptr;  // Null: none. Outlives the server.
 };
 
 class SocketServer {
@@ -41,6 +44,8 @@ class SocketServer {
   const Endpoint& endpoint() const;  // With the port that was given for port 0.
   // The listening socket once more, for a server that takes its place.
   Result<Descriptor> listener() const;
+  // Any thread. The keys are others now: WebSockets whose key is gone are closed.
+  void keys_changed();
 
  private:
   class Implementation;

@@ -26,28 +26,15 @@ service::Figures figures_of(const std::vector<hostcalls::LimitUse>& uses) {
   return figures;
 }
 
-// For the operator alone: tenants and instances one by one.
-service::StatusDetail detail_of(const lifecycle::Usage& usage,
-                                const control::ControlStatistics& control,
-                                const RequestCounts& requests) {
+}  // namespace
+
+service::StatusDetail detail_of(const lifecycle::Usage& usage) {
   service::StatusDetail detail;
   detail.figures = {{"queued_count", {usage.queued_count, {}}},
                     {"ready_count", {usage.ready_count, {}}},
                     {"background_count", {usage.background_count, {}}},
                     {"parked_count", {usage.parked_count, {}}},
-                    {"ended_count", {usage.ended_count, {}}},
-                    {"request_count", {requests.launched, {}}},
-                    {"request_open_count", {requests.open, {}}},
-                    {"request_refused_count", {requests.refused, {}}},
-                    {"request_abandoned_count", {requests.abandoned, {}}},
-                    {"batch_count", {control.batch_count, {}}},
-                    {"pass_count", {control.pass_count, {}}},
-                    {"row_count", {control.row_count, {}}},
-                    {"device_ns", {control.device_ns, {}}},
-                    {"scheduler_ns", {control.scheduler_ns, {}}},
-                    {"cold_page_count", {control.page_count_cold, {}}},
-                    {"suspension_count", {control.suspension_count, {}}},
-                    {"lost_token_count", {control.lost_token_count, {}}}};
+                    {"ended_count", {usage.ended_count, {}}}};
   for (const lifecycle::TenantUsage& each : usage.tenants) {
     if (detail.tenants.size() == wire::kToldTenantCountMax) break;
     detail.tenants.push_back(
@@ -61,6 +48,27 @@ service::StatusDetail detail_of(const lifecycle::Usage& usage,
   }
   detail.left_out_count = usage.left_out_count;
   return detail;
+}
+
+namespace {
+
+// For the operator alone: what all tenants share.
+void add_figures_of_all(const ServerSnapshot& snapshot, service::StatusDetail& detail) {
+  const RequestCounts& requests = snapshot.requests;
+  const control::ControlStatistics& control = snapshot.control;
+  const service::Figures more = {{"request_count", {requests.launched, {}}},
+                                 {"request_open_count", {requests.open, {}}},
+                                 {"request_refused_count", {requests.refused, {}}},
+                                 {"request_abandoned_count", {requests.abandoned, {}}},
+                                 {"batch_count", {control.batch_count, {}}},
+                                 {"pass_count", {control.pass_count, {}}},
+                                 {"row_count", {control.row_count, {}}},
+                                 {"device_ns", {control.device_ns, {}}},
+                                 {"scheduler_ns", {control.scheduler_ns, {}}},
+                                 {"cold_page_count", {control.page_count_cold, {}}},
+                                 {"suspension_count", {control.suspension_count, {}}},
+                                 {"lost_token_count", {control.lost_token_count, {}}}};
+  detail.figures.insert(more.begin(), more.end());
 }
 
 }  // namespace
@@ -84,7 +92,25 @@ service::Status status_of(const ServerSnapshot& snapshot) {
   status.found_token_count = snapshot.control.found_token_count;
   status.batch_count = snapshot.control.batch_count;
   if (snapshot.usage) {
-    status.detail = detail_of(*snapshot.usage, snapshot.control, snapshot.requests);
+    status.detail = detail_of(*snapshot.usage);
+    add_figures_of_all(snapshot, *status.detail);
+  }
+  return status;
+}
+
+service::Status status_about(const lifecycle::Usage& usage) {
+  service::Status status;
+  status.waiting_count = usage.queued_count;
+  for (const lifecycle::TenantUsage& tenant : usage.tenants) {
+    const service::Figures figures = figures_of(tenant.figures);
+    const auto used = [&](const char* name) {
+      const auto found = figures.find(name);
+      return found == figures.end() ? service::Figure{} : found->second;
+    };
+    status.instance_count = used("instance_count_max").used;
+    status.instance_count_max = used("instance_count_max").maximum.value_or(0);
+    status.launched_count = used("launched_count").used;
+    status.refused_count = used("refused_count").used;
   }
   return status;
 }

@@ -9,4 +9,9 @@ namespace quire::server {
 // alone.
 service::Status status_of(const ServerSnapshot& snapshot);
 
+// Of one tenant: what its own clients may see.
+service::StatusDetail detail_of(const lifecycle::Usage& usage);
+// The counts of that tenant.
+service::Status status_about(const lifecycle::Usage& usage);
+
 }  // namespace quire::server

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/websocket.hpp>
 #include <chrono>
 #include <deque>
 #include <string>
 
+#include "application/server/caller_gate.h"
 #include "base/check.h"
 #include "wire/frame_codec.h"
 
@@ -32,7 +32,7 @@ constexpr std::uint64_t kOwnFrameBytes = 1024;   // About what a reply of this t
 class WebSocketSession final : public Session,
                                public std::enable_shared_from_this<WebSocketSession> {
  public:
-  WebSocketSession(SessionHost& host, TcpStream stream, ConnectionHandle connection,
+  WebSocketSession(SessionHost& host, ServerStream stream, ConnectionHandle connection,
                    UpgradeRequest request)
       : host_(host),
         connection_(std::move(connection)),
@@ -58,6 +58,11 @@ class WebSocketSession final : public Session,
     close_after_writes(websocket::close_code::going_away, "the server is shutting down");
   }
   void finish() override;
+  void revoke() override {
+    if (phase_ == Phase::Opening) return finish();
+    close_after_writes(websocket::close_code::policy_error,
+                       "the key of this connection was revoked");
+  }
   const ConnectionHandle& connection() const override { return connection_; }
   bool is_open() const override { return phase_ != Phase::Opening && phase_ != Phase::Finished; }
   bool is_refused() const override { return false; }
@@ -100,7 +105,7 @@ class WebSocketSession final : public Session,
 
   SessionHost& host_;
   const ConnectionHandle connection_;
-  websocket::stream<TcpStream> stream_;
+  websocket::stream<ServerStream> stream_;
   std::optional<UpgradeRequest> request_;  // Until it was answered.
   beast::flat_buffer buffer_;
   UploadBuffer upload_;
@@ -233,6 +238,11 @@ void WebSocketSession::refuse(std::uint64_t id, const Error& error,
 void WebSocketSession::take_request(wire::Request request, std::uint64_t bytes) {
   Inbound inbound{connection_, {}, bytes};
   if (const auto* part = std::get_if<wire::Upload>(&request.body)) {
+    // Before the bytes take room.
+    if (const auto denied = denied_to(*connection_->caller, service::Right::Upload)) {
+      refuse(request.id, *denied);
+      return;
+    }
     auto program = upload_.add(*part, std::chrono::steady_clock::now());
     if (!program.ok()) {
       const bool is_full = program.error().code() == ErrorCode::QuotaExceeded;
@@ -336,7 +346,7 @@ void WebSocketSession::finish() {
 
 }  // namespace
 
-SessionHandle make_websocket_session(SessionHost& host, TcpStream stream,
+SessionHandle make_websocket_session(SessionHost& host, ServerStream stream,
                                      ConnectionHandle connection, UpgradeRequest request) {
   return std::make_shared<WebSocketSession>(host, std::move(stream), std::move(connection),
                                             std::move(request));

@@ -5,7 +5,6 @@
 // Owns     the socket, the frames that it has not taken, and the program that is being uploaded.
 // Thread   io thread only.
 // Bound    SocketLimits: it reads while requests and replies have room, and pauses else.
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
 
@@ -13,12 +12,10 @@
 
 namespace quire::server {
 
-using TcpStream =
-    boost::beast::basic_stream<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 using UpgradeRequest = boost::beast::http::request<boost::beast::http::empty_body>;
 
 // Goes on with the connection of an HttpSession, whose request asked for it. start() answers it.
-SessionHandle make_websocket_session(SessionHost& host, TcpStream stream,
+SessionHandle make_websocket_session(SessionHost& host, ServerStream stream,
                                      ConnectionHandle connection, UpgradeRequest request);
 
 }  // namespace quire::server

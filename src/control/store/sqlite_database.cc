@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
+#include "control/store/store_file.h"
 
 namespace quire::store {
 namespace {
@@ -96,6 +97,20 @@ std::vector<std::byte> Query::blob_at(int column) const {
 std::string Query::text_at(int column) const {
   const std::vector<std::byte> bytes = blob_at(column);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Result<void> remove_empty_journal(FileSystem& files, const std::string& path) {
+  const std::string journal = path + "-journal";
+  {
+    Result<StoreFile> file = StoreFile::open(files, journal, OpenMode::Read);
+    if (!file.ok()) {
+      if (file.error().code() == ErrorCode::NotFound) return {};
+      return std::move(file).take_error();
+    }
+    if (TRY(file.value().bytes()) > 0) return {};
+  }
+  TRY(remove_file(files, journal));
+  return sync_folder(files, folder_of(path));
 }
 
 Result<std::unique_ptr<Database>> Database::open(SqliteVfs& vfs, const std::string& path) {

@@ -53,6 +53,10 @@ class Query final {
   int parameter_ = 0;
 };
 
+// An empty journal whose length was never synced could come back, full, after a crash. Without its
+// entry in the folder it cannot. Before open().
+Result<void> remove_empty_journal(FileSystem& files, const std::string& path);
+
 class Database final {
  public:
   static Result<std::unique_ptr<Database>> open(SqliteVfs& vfs, const std::string& path);

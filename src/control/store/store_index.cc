@@ -71,22 +71,6 @@ Result<PageRow> page_at(const Query& query) {
   return row;
 }
 
-// An empty journal whose length was never synced could come back, full, after a crash. Without its
-// entry in the folder it cannot.
-Result<void> remove_empty_journal(FileSystem& files, const std::string& path) {
-  const std::string journal = path + "-journal";
-  {
-    Result<StoreFile> file = StoreFile::open(files, journal, OpenMode::Read);
-    if (!file.ok()) {
-      if (file.error().code() == ErrorCode::NotFound) return {};
-      return std::move(file).take_error();
-    }
-    if (TRY(file.value().bytes()) > 0) return {};
-  }
-  TRY(remove_file(files, journal));
-  return sync_folder(files, folder_of(path));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<StoreIndex>> StoreIndex::open(SqliteVfs& vfs, const std::string& folder) {

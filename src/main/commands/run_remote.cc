@@ -62,8 +62,9 @@ Result<int> run_remote(const cli::RunOptions& options) {
   }
   const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
   std::optional<ReceivedFiles> received = TRY(received_files(options));
-  client::RemoteService service(TRY(client::ServerClient::connect(endpoint, kConnectTimeMax)),
-                                tell_shutdown);
+  const std::string key = TRY(server_key(options.key_file));
+  client::RemoteService service(
+      TRY(client::ServerClient::connect(endpoint, kConnectTimeMax, {}, key)), tell_shutdown);
   Result<service::ProgramName> program = bring_program(service, options.program);
   if (!program.ok()) {
     const bool is_no_module = program.error().code() == ErrorCode::InvalidArgument;

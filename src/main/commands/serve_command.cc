@@ -18,10 +18,12 @@
 #include "main/commands/output.h"
 #include "main/commands/program_files.h"
 #include "main/commands/scratch_folder.h"
+#include "main/commands/server_keys.h"
 #include "main/commands/signal_watch.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
 #include "main/machine/machine.h"
+#include "main/machine/usage_recorder.h"
 
 namespace quire {
 namespace {
@@ -79,6 +81,16 @@ server::TenantInstances tenant_instances(const std::vector<cli::TenantOptions>& 
   return own;
 }
 
+access::TenantRateLimits tenant_rates(const std::vector<cli::TenantOptions>& tenants) {
+  access::TenantRateLimits rates;
+  for (const cli::TenantOptions& each : tenants) {
+    const access::RateLimits limits{each.requests_per_minute, each.launches_per_minute,
+                                    each.tokens_per_minute};
+    if (limits != access::RateLimits()) rates.emplace(control::TenantId{each.tenant}, limits);
+  }
+  return rates;
+}
+
 // The runtime keeps so much address space for each of them.
 std::uint64_t memory_bytes_max(const lifecycle::InstanceLimits& others,
                                const server::TenantInstances& tenants) {
@@ -108,6 +120,7 @@ server::ServerOptions server_options(const cli::ServeOptions& options, wire::End
   server.service.grace = milliseconds(options.grace_seconds);
   server.service.keep = milliseconds(options.keep_seconds);
   server.service.tenant_instances = tenant_instances(options.tenants, limits);
+  server.service.tenant_rates = tenant_rates(options.tenants);
   server.service.instance = std::move(limits);
   return server;
 }
@@ -117,6 +130,7 @@ sandbox::CompileLimits compile_limits(const cli::ServeOptions& options) {
   sandbox::CompileLimits limits;
   limits.memory_bytes_max = options.compile_memory_bytes_max;
   limits.cpu_seconds_max = options.compile_seconds_max;
+  limits.is_of_one_module = !options.keys_file.empty();  // Clients do not trust one another.
   limits.wall_max = std::chrono::seconds(std::uint64_t{options.compile_seconds_max} * kWallShare);
   return limits;
 }
@@ -163,12 +177,27 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
   print(json_line(json));
 }
 
+std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options) {
+  if (options.tls_certificate.empty()) return std::nullopt;
+  return server::TlsFiles{options.tls_certificate, options.tls_key};
+}
+
+// "wss://..." of "ws://..." with TLS.
+std::string ready_url(const cli::ServeOptions& options, const wire::Endpoint& endpoint) {
+  const std::string url = wire::server_url(endpoint);
+  return tls_files(options) ? "wss" + url.substr(url.find(':')) : url;
+}
+
 // Where the server listens, and whether it may.
 Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
   Result<wire::Endpoint> listen = wire::parse_endpoint(options.listen);
   if (!listen.ok()) return std::move(listen).take_error().while_("--listen");
-  Result<void> is_own = server::check_loopback(listen.value());
-  if (!is_own.ok()) return std::move(is_own).take_error().while_("--listen");
+  Result<void> may_listen = server::check_exposure(listen.value(), !options.keys_file.empty());
+  if (!may_listen.ok()) return std::move(may_listen).take_error().while_("--listen");
+  for (const std::string& each : options.allowed_hosts) {
+    Result<void> is_host = server::check_host_name(each);
+    if (!is_host.ok()) return std::move(is_host).take_error().while_("--allow-host");
+  }
   for (const std::string& each : options.allowed_origins) {
     Result<void> is_origin = server::check_origin(each);
     if (!is_origin.ok()) return std::move(is_origin).take_error().while_("--allow-origin");
@@ -176,16 +205,48 @@ Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
   return listen;
 }
 
+struct Access {
+  std::optional<access::KeyRing> keys;  // None: each caller is the operator.
+  std::optional<server::TlsFiles> tls;
+};
+
+// What is wrong with the files of TLS is said here, too.
+Result<Access> read_access(const cli::ServeOptions& options, const wire::Endpoint& listen,
+                           const server::TellOperator& tell) {
+  Access access{.keys = TRY(read_server_keys(options.keys_file)), .tls = tls_files(options)};
+  if (access.tls) TRY(server::TlsContext::open(*access.tls));
+  if (access.keys && !access.tls && !server::is_loopback(listen)) {
+    tell({"no_tls", Severity::Warning,
+          "keys and answers travel readable to " + options.listen +
+              ": give --tls-certificate and --tls-key, or put a proxy with TLS in front"});
+  }
+  return access;
+}
+
+// Null: no accounts are kept.
+Result<std::unique_ptr<UsageRecorder>> open_usage(const cli::ServeOptions& options,
+                                                  const WallClock& clock,
+                                                  const server::TellOperator& tell) {
+  if (options.usage_file.empty()) return std::unique_ptr<UsageRecorder>();
+  Result<std::unique_ptr<UsageRecorder>> opened = UsageRecorder::open(
+      options.usage_file, clock,
+      [tell](const std::string& text) { tell({"usage_not_kept", server::Severity::Error, text}); });
+  if (!opened.ok()) return std::move(opened).take_error().while_("--usage");
+  return opened;
+}
+
 Result<std::unique_ptr<Application>> build_application(const cli::ServeOptions& options,
                                                        const lifecycle::InstanceLimits& limits,
-                                                       Machine& machine, const Clock& clock) {
+                                                       Machine& machine, const Clock& clock,
+                                                       UsageRecorder* usage) {
   std::unique_ptr<Application> application = TRY(Application::build(
       machine, clock,
       {.instance_count_max = options.instance_count_max,
        .waiting_launch_count_max = options.waiting_launch_count_max,
        .memory_bytes_max = memory_bytes_max(limits, tenant_instances(options.tenants, limits)),
        .compile = compile_limits(options),
-       .has_quick_compiler = !options.has_cranelift_only}));
+       .has_quick_compiler = !options.has_cranelift_only && options.keys_file.empty(),
+       .usage = usage}));
   name_tenants(options.tenants, application->manager());
   return application;
 }
@@ -214,12 +275,16 @@ void tell_missing(const EndpointPrograms& programs, const server::TellOperator& 
         "no endpoints of quire: " + programs.shipped_failure()});
 }
 
-Result<std::unique_ptr<server::EarlyServer>> listen_early(const wire::Endpoint& listen,
+Result<std::unique_ptr<server::EarlyServer>> listen_early(const cli::ServeOptions& options,
+                                                          const wire::Endpoint& listen,
                                                           const server::SocketLimits& sockets,
                                                           const server::TellOperator& tell) {
   std::unique_ptr<server::EarlyServer> early =
-      TRY(server::EarlyServer::open(listen, sockets, tell));
-  tell({"listening", Severity::Info, "", {{"url", http_url(wire::server_url(early->endpoint()))}}});
+      TRY(server::EarlyServer::open(listen, sockets, tls_files(options), tell));
+  tell({"listening",
+        Severity::Info,
+        "",
+        {{"url", http_url(ready_url(options, early->endpoint()))}}});
   return early;
 }
 
@@ -235,6 +300,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
   const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
   // What can be wrong in the user's words and files is told before a model is loaded.
   wire::Endpoint listen = TRY(listen_address(options));
+  Access access = TRY(read_access(options, listen, tell));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   const Result<ProgramFiles> found = find_programs(options.programs);
   if (!found.ok()) return fail_program(found.error());
@@ -252,21 +318,28 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
   tell_missing(endpoint_programs, tell);
 
   Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
+  std::unique_ptr<KeyReload> reload;
+  if (access.keys) reload = TRY(KeyReload::create(options.keys_file, tell));
   server::SocketLimits sockets;
   sockets.connection_count_max = connection_count(options.connection_count_max, tell);
   const SteadyClock clock;
   const std::uint64_t begun_ns = clock.now_ns();
-  std::unique_ptr<server::EarlyServer> early = TRY(listen_early(listen, sockets, tell));
+  std::unique_ptr<server::EarlyServer> early = TRY(listen_early(options, listen, sockets, tell));
   SystemRandom random;
+  const SystemWallClock wall_clock;
+  const std::unique_ptr<UsageRecorder> usage = TRY(open_usage(options, wall_clock, tell));
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   tell_store(*machine, tell);
   const std::unique_ptr<Application> application =
-      TRY(build_application(options, limits, *machine, clock));
+      TRY(build_application(options, limits, *machine, clock, usage.get()));
   share_pages(options, *machine, limits);
   server::ServerOptions how =
       server_options(options, std::move(listen), sockets, std::move(limits));
   how.endpoints = std::move(endpoints).take();
   how.allowed_origins = options.allowed_origins;
+  how.keys = std::move(access.keys);
+  how.tls = std::move(access.tls);
+  how.allowed_hosts = options.allowed_hosts;
   const std::unique_ptr<server::Server> server =
       TRY(server::Server::open({.manager = application->manager(),
                                 .loop = application->loop(),
@@ -282,7 +355,9 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
   if (!named.ok()) return fail_program(named.error());
   const SignalWatch watch =
       TRY(SignalWatch::create(interrupt, [&] { server->gateway().request_shutdown(); }));
-  const std::string url = wire::server_url(server->endpoint());
+  std::optional<SignalWatch> reload_watch;
+  if (reload != nullptr) reload_watch.emplace(TRY(reload->watch(*server)));
+  const std::string url = ready_url(options, server->endpoint());
   server->set_ready();
   tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
   print_ready(options, url, machine->control().models(), files, rules);

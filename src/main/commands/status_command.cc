@@ -119,8 +119,9 @@ Result<std::string> status_json(wire::StatusReply status) {
 
 Result<int> status(const cli::StatusOptions& options) {
   const wire::Endpoint endpoint = TRY(server_endpoint(options.server));
+  const std::string key = TRY(server_key(options.key_file));
   const std::unique_ptr<client::ServerClient> client =
-      TRY(client::ServerClient::connect(endpoint, kConnectTimeMax));
+      TRY(client::ServerClient::connect(endpoint, kConnectTimeMax, {}, key));
   wire::ReplyBody reply = TRY(client->ask(wire::Status{true}, kReplyTimeMax));
   if (const auto* failure = std::get_if<wire::Failure>(&reply)) {
     return Error(failure->code, failure->message);

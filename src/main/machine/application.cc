@@ -56,7 +56,8 @@ struct Application::Parts {
                  .walk = walk,
                  .http = &http,
                  .admission = {.instance_count_max = options.instance_count_max,
-                               .waiting_launch_count_max = options.waiting_launch_count_max}}),
+                               .waiting_launch_count_max = options.waiting_launch_count_max},
+                 .usage = options.usage}),
         loop(manager, base.control, clock, base.wakeup),
         walk_sink(walk) {}
 

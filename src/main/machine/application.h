@@ -24,8 +24,9 @@ struct SandboxOptions {
   std::uint64_t memory_bytes_max = std::uint64_t{128} << 20;  // Of an instance.
   // Of a compilation of what clients upload, in a process of its own. None where nobody can.
   std::optional<sandbox::CompileLimits> compile = {};
-  bool traps_tell_lines = false;   // Of modules built with --debug; for the user's own.
-  bool has_quick_compiler = true;  // Winch, for the first launches of what clients upload.
+  bool traps_tell_lines = false;          // Of modules built with --debug; for the user's own.
+  bool has_quick_compiler = true;         // Winch, for the first launches of what clients upload.
+  lifecycle::UsageSink* usage = nullptr;  // Outlives the application. Null: nobody keeps accounts.
 };
 
 // What an application stands on: a control layer and the way its answers come.

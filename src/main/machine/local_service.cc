@@ -25,7 +25,7 @@ void answer(const service::Then<service::Done>& then, const Result<void>& done) 
 
 Result<lifecycle::ProgramId> find(const lifecycle::InstanceManager& manager,
                                   const service::ProgramName& program) {
-  if (!program.digest) return manager.find_program(program.name);
+  if (!program.digest) return manager.find_program(program.name, control::TenantId{0});
   const std::optional<lifecycle::ProgramId> found = manager.find_program(*program.digest);
   if (found) return *found;
   return Error(ErrorCode::NotFound, "the program " + program_text(program) + " is not here");

@@ -1,0 +1,50 @@
+#pragma once
+// CallerGate says who sends a request: it finds the key in the head and looks it up in the ring. A server
+// without keys takes each client that reaches it for its operator.
+//
+// Thread   any.
+// Errors   401 for no key and for a wrong one, in one text: a refusal does not say which keys exist.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "application/access/key_holder.h"
+#include "base/result.h"
+#include "service/principal.h"
+
+namespace quire::server {
+
+struct HttpAnswer;
+struct HttpHead;
+
+// Where a browser, which cannot give a WebSocket headers, has its key: the subprotocol "quire.key.KEY".
+inline constexpr std::string_view kKeySubprotocol = "quire.key.";
+
+// Why the caller may not, if so.
+std::optional<Error> denied_to(const service::Principal& caller, service::Right right);
+
+class CallerGate {
+ public:
+  // Null: the server has no keys. The holder outlives the gate.
+  explicit CallerGate(const access::KeyHolder* keys)
+      : keys_(keys), everyone_(service::operator_without_keys()) {}
+
+  bool has_keys() const { return keys_ != nullptr; }
+  std::variant<service::PrincipalHandle, HttpAnswer> caller_of(const HttpHead& head) const;
+
+ private:
+  const access::KeyHolder* const keys_;
+  const service::PrincipalHandle everyone_;
+};
+
+// What an HttpHead has of keys.
+struct Credentials {
+  std::vector<std::string> authorizations;  // Of each Authorization header.
+  std::vector<std::string> api_keys;        // Of each X-Api-Key header.
+  // The lines of the headers that may hold a key: only a server without keys gives them to programs.
+  std::string lines;
+};
+
+}  // namespace quire::server

@@ -1,0 +1,24 @@
+#pragma once
+// The refusals of the server at the path of a known interface, in that interface's own form: clients of OpenAI
+// and Anthropic show what they understand. The form depends on the path alone, so that a refusal reveals no
+// endpoint.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "application/server/http_router.h"
+
+namespace quire::server {
+
+// What a refusal has of its request.
+struct RequestName {
+  std::string target;
+  std::string request_id;
+};
+
+// As HttpRouter::refusal(), for this request.
+HttpAnswer refusal_for(const RequestName& request, std::uint32_t status, ErrorCode code,
+                       const std::string& message,
+                       std::optional<std::uint64_t> retry_after_ms = std::nullopt);
+
+}  // namespace quire::server

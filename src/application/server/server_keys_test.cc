@@ -1,0 +1,239 @@
+// A server with keys, over real sockets: who gets in, what programs see of it, and keys that go.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "application/server/server_test_support.h"
+#include "base/random.h"
+
+namespace quire::server {
+namespace {
+
+using service::Right;
+using service::Rights;
+
+// Keys of a test, by name.
+class Keys {
+ public:
+  std::string add(const std::string& name, std::uint32_t tenant, Rights rights) {
+    SeededRandom random(next_seed_++);
+    const std::string key = access::make_key(random);
+    auto principal = std::make_shared<const service::Principal>(
+        service::Principal{control::TenantId{tenant}, name, rights, access::digest_of_key(key)});
+    ring = ring.with({std::move(principal), "2026-11-25T19:10:00Z"}).take();
+    return key;
+  }
+  void revoke(const std::string& name) { ring = ring.without(name).take(); }
+
+  access::KeyRing ring;
+
+ private:
+  std::uint64_t next_seed_ = 1;
+};
+
+const Rights kClient{Right::Launch, Right::Upload, Right::NamePrograms, Right::SeeTenant};
+
+ServerOptions options_with(const Keys& keys) {
+  ServerOptions options;
+  options.service.grace = std::chrono::milliseconds(50);
+  options.keys = keys.ring;
+  return options;
+}
+
+RawClient connect_with(const RunningServer& server, const std::string& key) {
+  RawClient client(server.port());
+  EXPECT_TRUE(client.open(RawClient::handshake("Authorization: Bearer " + key + "\r\n")));
+  return client;
+}
+
+TEST(ServerWithKeys, AWebSocketNeedsAKeyAndABrowserGivesItAsASubprotocol) {
+  Keys keys;
+  const std::string key = keys.add("alice", 3, kClient);
+  RunningServer server(options_with(keys));
+  EXPECT_FALSE(RawClient(server.port()).open());
+  EXPECT_FALSE(RawClient(server.port())
+                   .open(RawClient::handshake("Authorization: Bearer " + key + "x\r\n")));
+  RawClient browser(server.port());
+  EXPECT_TRUE(browser.open(RawClient::handshake("", "localhost", "quire.1, quire.key." + key)));
+  const wire::InstanceReply instance = launch(browser, "echo");
+  EXPECT_TRUE(is_done(browser.ask(wire::Send{instance.instance, "hi"})));
+  EXPECT_EQ(browser.event<wire::MessageEvent>()->bytes, "hi");
+}
+
+TEST(ServerWithKeys, AConnectionWhoseKeyIsRevokedIsClosedAndOthersStay) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string bobs = keys.add("bob", 3, kClient);
+  RunningServer server(options_with(keys));
+  RawClient alice = connect_with(server, alices);
+  RawClient bob = connect_with(server, bobs);
+  launch(alice, "echo");
+  keys.revoke("alice");
+  server.server().replace_keys(keys.ring);
+  EXPECT_FALSE(alice.next());
+  EXPECT_EQ(alice.close_code(), 1008);
+  EXPECT_FALSE(RawClient(server.port())
+                   .open(RawClient::handshake("Authorization: Bearer " + alices + "\r\n")));
+  launch(bob, "say", {"still here"});
+  EXPECT_EQ(bob.event<wire::MessageEvent>()->bytes, "still here");
+}
+
+TEST(ServerWithKeys, ALaunchIsOfTheTenantOfTheKey) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string admins = keys.add("admin", 1, {Right::Operate});
+  RunningServer server(options_with(keys), kPlaces, [](ServedEngine& served) {
+    served.engine.manager.name_tenant(control::TenantId{3}, 1, {.instance_count_max = 2});
+  });
+  RawClient alice = connect_with(server, alices);
+  wire::Launch request = launch_of("echo");
+  request.tenant = 1;
+  EXPECT_EQ(refusal(alice.ask(request)),
+            "permission-denied: the key alice launches programs of tenant 3, not of another one: "
+            "leave the tenant out");
+  request.tenant = 3;
+  ASSERT_NE(as<wire::InstanceReply>(alice.ask(request)), nullptr);
+  launch(alice, "echo");
+  EXPECT_EQ(refusal(alice.ask(launch_of("echo"))).substr(0, 45),
+            "unavailable: tenant 3: instance_count_max: 2 ");
+  RawClient admin = connect_with(server, admins);
+  EXPECT_EQ(refusal(admin.ask(request)).substr(0, 22), "unavailable: tenant 3:");
+  launch(admin, "echo");  // Of tenant 1, that of its key.
+}
+
+TEST(ServerWithKeys, ATenantFindsNothingOfAnotherOnes) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string bobs = keys.add("bob", 4, kClient);
+  const std::string admins = keys.add("admin", 0, {Right::Operate});
+  const std::string wasm = "alices";
+  RunningServer server(options_with(keys), kPlaces, [&](ServedEngine& served) {
+    served.runtime.add_program(wasm, [] { return std::make_unique<EchoGuest>(); });
+  });
+  RawClient alice = connect_with(server, alices);
+  RawClient bob = connect_with(server, bobs);
+  RawClient admin = connect_with(server, admins);
+  const Digest digest = sha256(bytes_of(wasm));
+  ASSERT_NE(as<wire::ProgramReply>(alice.ask(wire::Upload{digest, wasm.size(), 0, wasm})), nullptr);
+  ASSERT_TRUE(is_done(alice.ask(wire::NameProgram{digest, "mine"})));
+
+  const auto state = [&](RawClient& client, const wire::ProgramName& name) {
+    const auto reply = client.ask(wire::FindProgram{name});
+    return as<wire::ProgramReply>(reply)->state;
+  };
+  const wire::ProgramName by_hash{digest, {}};
+  EXPECT_EQ(state(alice, by_hash), wire::ProgramState::Ready);
+  EXPECT_EQ(state(alice, by_name("mine")), wire::ProgramState::Ready);
+  EXPECT_EQ(state(admin, by_hash), wire::ProgramState::Ready);
+  EXPECT_EQ(state(bob, by_hash), wire::ProgramState::Unknown);
+  EXPECT_EQ(state(bob, by_name("mine")), wire::ProgramState::Unknown);
+  EXPECT_EQ(state(bob, by_name("echo")), wire::ProgramState::Ready);
+  const std::string hidden = refusal(bob.ask(wire::Launch{by_hash, {}, {}, false}));
+  EXPECT_EQ(hidden, "not-found: the program sha256:" + hex(digest) + " is not here: upload it");
+  EXPECT_EQ(refusal(bob.ask(wire::NameProgram{digest, "his"})), hidden);
+  EXPECT_EQ(
+      refusal(bob.ask(launch_of("mine"))),
+      "not-found: no program is named \"mine\" here; there are: echo, files, flood, late, say, "
+      "stubborn");
+  EXPECT_NE(refusal(alice.ask(launch_of("none"))).find("late, mine, say"), std::string::npos);
+
+  // The name is free for another tenant, and an instance is its own tenant's.
+  ASSERT_TRUE(is_done(bob.ask(wire::NameProgram{sha256(bytes_of("say")), "mine"})));
+  launch(bob, "mine", {"bobs"});
+  EXPECT_EQ(bob.event<wire::MessageEvent>()->bytes, "bobs");
+  const wire::InstanceReply instance = launch(alice, "mine");
+  ASSERT_TRUE(is_done(alice.ask(wire::Detach{instance.instance})));
+  EXPECT_EQ(refusal(bob.ask(wire::Attach{instance.name})).substr(0, 10), "not-found:");
+  EXPECT_NE(as<wire::InstanceReply>(alice.ask(wire::Attach{instance.name})), nullptr);
+
+  // Once bob has the bytes, he sees the program.
+  ASSERT_NE(as<wire::ProgramReply>(bob.ask(wire::Upload{digest, wasm.size(), 0, wasm})), nullptr);
+  EXPECT_EQ(state(bob, by_hash), wire::ProgramState::Ready);
+}
+
+TEST(ServerWithKeys, NamesOfTheOperatorStayAndThoseOfItsClientsAreForAll) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string admins = keys.add("admin", 0, {Right::Operate});
+  RunningServer server(options_with(keys));
+  RawClient alice = connect_with(server, alices);
+  RawClient admin = connect_with(server, admins);
+  EXPECT_EQ(refusal(alice.ask(wire::NameProgram{sha256(bytes_of("say")), "echo"})).substr(0, 15),
+            "already-exists:");
+  ASSERT_TRUE(is_done(admin.ask(wire::NameProgram{sha256(bytes_of("say")), "shared"})));
+  launch(alice, "shared", {"for all"});
+  EXPECT_EQ(alice.event<wire::MessageEvent>()->bytes, "for all");
+}
+
+TEST(ServerWithKeys, AStatusIsCutToTheTenantOfTheKey) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string bobs = keys.add("bob", 4, kClient);
+  const std::string blinds = keys.add("blind", 4, {Right::Launch});
+  const std::string admins = keys.add("admin", 0, {Right::Operate});
+  RunningServer server(options_with(keys));
+  RawClient alice = connect_with(server, alices);
+  RawClient bob = connect_with(server, bobs);
+  launch(alice, "echo");
+  launch(alice, "echo");
+  launch(bob, "echo");
+  const auto status_for = [&](RawClient& client) {
+    const auto reply = client.ask(wire::Status{true});
+    EXPECT_NE(as<wire::StatusReply>(reply), nullptr) << refusal(reply);
+    return *as<wire::StatusReply>(reply);
+  };
+  const wire::StatusReply alices_status = status_for(alice);
+  EXPECT_EQ(alices_status.instance_count, 2u);
+  EXPECT_EQ(alices_status.launched_count, 2u);
+  EXPECT_EQ(alices_status.connection_count, 0u);
+  EXPECT_EQ(alices_status.page_count, 0u);
+  ASSERT_EQ(alices_status.detail->tenants.size(), 1u);
+  EXPECT_EQ(alices_status.detail->tenants[0].tenant, 3u);
+  EXPECT_EQ(alices_status.detail->instances.size(), 2u);
+  EXPECT_EQ(alices_status.detail->left_out_count, 0u);
+  EXPECT_FALSE(alices_status.detail->figures.contains("batch_count"));
+  EXPECT_EQ(status_for(bob).detail->instances.size(), 1u);
+  RawClient admin = connect_with(server, admins);
+  const wire::StatusReply all = status_for(admin);
+  EXPECT_EQ(all.detail->instances.size(), 3u);
+  EXPECT_GE(all.detail->tenants.size(), 2u);
+  RawClient blind = connect_with(server, blinds);
+  EXPECT_EQ(refusal(blind.ask(wire::Status{})),
+            "permission-denied: the key blind has not the right \"see-tenant\" (it has: launch)");
+}
+
+TEST(ServerWithKeys, AKeyMayDoWhatItsRightsSayAndNoMore) {
+  Keys keys;
+  const std::string wasm = "new";
+  const std::string launches = keys.add("launches", 3, {Right::Launch});
+  const std::string uploads = keys.add("uploads", 3, {Right::Upload});
+  RunningServer server(options_with(keys), kPlaces, [&](ServedEngine& served) {
+    served.runtime.add_program(wasm, [] { return std::make_unique<EchoGuest>(); });
+  });
+  RawClient launcher = connect_with(server, launches);
+  RawClient uploader = connect_with(server, uploads);
+  const Digest digest = sha256(bytes_of(wasm));
+  const wire::Upload upload{digest, wasm.size(), 0, wasm};
+  EXPECT_EQ(refusal(launcher.ask(upload)).substr(0, 18), "permission-denied:");
+  EXPECT_EQ(refusal(launcher.ask(wire::NameProgram{digest, "x"})).substr(0, 18),
+            "permission-denied:");
+  EXPECT_NE(as<wire::ProgramReply>(uploader.ask(upload)), nullptr);
+  EXPECT_EQ(refusal(uploader.ask(launch_of("echo"))).substr(0, 18), "permission-denied:");
+  launch(launcher, "echo");
+}
+
+TEST(ServerWithKeys, NoLineForTheOperatorHasAKey) {
+  Keys keys;
+  const std::string key = keys.add("alice", 3, kClient);
+  RunningServer server(options_with(keys));
+  RawClient client = connect_with(server, key);
+  launch(client, "say", {"hello"});
+  ASSERT_TRUE(client.event<wire::EndedEvent>());
+  RawClient(server.port()).http("GET /" + key + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  for (const std::string& each : server.told()) {
+    EXPECT_EQ(each.find(key.substr(3)), std::string::npos) << each;
+  }
+}
+
+}  // namespace
+}  // namespace quire::server

@@ -1,0 +1,18 @@
+#pragma once
+// What `quire usage` was asked for. src/main/commands/usage_command.h does the work.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/options.h"
+
+namespace quire::cli {
+
+struct UsageOptions {
+  std::string data;                          // The file of `quire serve --usage`.
+  std::string since;                         // A day; empty: all.
+  std::optional<std::uint32_t> tenant = {};  // Of this one only.
+  OutputStyle output = OutputStyle::Text;
+};
+
+}  // namespace quire::cli
