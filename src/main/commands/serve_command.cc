@@ -2,7 +2,6 @@
 
 #include <malloc.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "main/commands/program_files.h"
 #include "main/commands/scratch_folder.h"
 #include "main/commands/server_keys.h"
+#include "main/commands/server_settings.h"
 #include "main/commands/signal_watch.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
@@ -34,10 +34,6 @@ constexpr std::uint64_t kOtherFileCount = 768;
 // Blocks of this size have pages of their own, which go when they do. The allocator raises its own
 // threshold to the size of the largest upload, and what uploads of that size took stays with it.
 constexpr int kOwnPagesBytes = 4 << 20;
-
-std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
-}
 
 using server::Severity;
 
@@ -56,49 +52,6 @@ std::uint32_t connection_count(std::uint32_t wanted, const server::TellOperator&
   return static_cast<std::uint32_t>(room);
 }
 
-void name_tenants(const std::vector<cli::TenantOptions>& tenants,
-                  lifecycle::InstanceManager& manager) {
-  for (const cli::TenantOptions& each : tenants) {
-    manager.name_tenant(
-        control::TenantId{each.tenant}, each.weight,
-        {.instance_count_max = each.instance_count_max.value_or(lifecycle::kNoLimit),
-         .memory_bytes_max = each.memory_bytes_max.value_or(lifecycle::kNoLimit),
-         .page_count_max = each.page_count_max.value_or(lifecycle::kNoLimit),
-         .http_exchange_count_max = each.http_exchange_count_max.value_or(lifecycle::kNoLimit)});
-  }
-}
-
-// What programs of tenants may have that have limits of their own.
-server::TenantInstances tenant_instances(const std::vector<cli::TenantOptions>& tenants,
-                                         const lifecycle::InstanceLimits& others) {
-  server::TenantInstances own;
-  for (const cli::TenantOptions& each : tenants) {
-    if (each.limits.empty()) continue;
-    lifecycle::InstanceLimits limits = others;
-    set_limits(limits, each.limits);
-    own.emplace(control::TenantId{each.tenant}, std::move(limits));
-  }
-  return own;
-}
-
-access::TenantRateLimits tenant_rates(const std::vector<cli::TenantOptions>& tenants) {
-  access::TenantRateLimits rates;
-  for (const cli::TenantOptions& each : tenants) {
-    const access::RateLimits limits{each.requests_per_minute, each.launches_per_minute,
-                                    each.tokens_per_minute};
-    if (limits != access::RateLimits()) rates.emplace(control::TenantId{each.tenant}, limits);
-  }
-  return rates;
-}
-
-// The runtime keeps so much address space for each of them.
-std::uint64_t memory_bytes_max(const lifecycle::InstanceLimits& others,
-                               const server::TenantInstances& tenants) {
-  std::uint64_t most = others.memory_bytes_max;
-  for (const auto& [tenant, limits] : tenants) most = std::max(most, limits.memory_bytes_max);
-  return most;
-}
-
 // PROGRAMs keep their names; a client may give the name of an endpoint's module to another.
 Result<void> bring_programs(const ProgramFiles& named, const ProgramFiles& brought,
                             lifecycle::InstanceManager& manager, server::Gateway& gateway) {
@@ -109,30 +62,6 @@ Result<void> bring_programs(const ProgramFiles& named, const ProgramFiles& broug
     TRY(gateway.name_endpoint_program(each.name, each.id, each.digest));
   }
   return {};
-}
-
-server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
-                                     const server::SocketLimits& sockets,
-                                     lifecycle::InstanceLimits limits) {
-  server::ServerOptions server;
-  server.listen = std::move(listen);
-  server.sockets = sockets;
-  server.service.grace = milliseconds(options.grace_seconds);
-  server.service.keep = milliseconds(options.keep_seconds);
-  server.service.tenant_instances = tenant_instances(options.tenants, limits);
-  server.service.tenant_rates = tenant_rates(options.tenants);
-  server.service.instance = std::move(limits);
-  return server;
-}
-
-sandbox::CompileLimits compile_limits(const cli::ServeOptions& options) {
-  constexpr std::uint32_t kWallShare = 4;  // The rest of the time is for who wants the cores too.
-  sandbox::CompileLimits limits;
-  limits.memory_bytes_max = options.compile_memory_bytes_max;
-  limits.cpu_seconds_max = options.compile_seconds_max;
-  limits.is_of_one_module = !options.keys_file.empty();  // Clients do not trust one another.
-  limits.wall_max = std::chrono::seconds(std::uint64_t{options.compile_seconds_max} * kWallShare);
-  return limits;
 }
 
 std::string joined(const std::vector<std::string>& all) {
@@ -177,50 +106,25 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
   print(json_line(json));
 }
 
-std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options) {
-  if (options.tls_certificate.empty()) return std::nullopt;
-  return server::TlsFiles{options.tls_certificate, options.tls_key};
-}
-
 // "wss://..." of "ws://..." with TLS.
 std::string ready_url(const cli::ServeOptions& options, const wire::Endpoint& endpoint) {
   const std::string url = wire::server_url(endpoint);
   return tls_files(options) ? "wss" + url.substr(url.find(':')) : url;
 }
 
-// Where the server listens, and whether it may.
-Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
-  Result<wire::Endpoint> listen = wire::parse_endpoint(options.listen);
-  if (!listen.ok()) return std::move(listen).take_error().while_("--listen");
-  Result<void> may_listen = server::check_exposure(listen.value(), !options.keys_file.empty());
-  if (!may_listen.ok()) return std::move(may_listen).take_error().while_("--listen");
-  for (const std::string& each : options.allowed_hosts) {
-    Result<void> is_host = server::check_host_name(each);
-    if (!is_host.ok()) return std::move(is_host).take_error().while_("--allow-host");
-  }
-  for (const std::string& each : options.allowed_origins) {
-    Result<void> is_origin = server::check_origin(each);
-    if (!is_origin.ok()) return std::move(is_origin).take_error().while_("--allow-origin");
-  }
-  return listen;
-}
-
-struct Access {
-  std::optional<access::KeyRing> keys;  // None: each caller is the operator.
-  std::optional<server::TlsFiles> tls;
-};
-
-// What is wrong with the files of TLS is said here, too.
-Result<Access> read_access(const cli::ServeOptions& options, const wire::Endpoint& listen,
-                           const server::TellOperator& tell) {
-  Access access{.keys = TRY(read_server_keys(options.keys_file)), .tls = tls_files(options)};
-  if (access.tls) TRY(server::TlsContext::open(*access.tls));
-  if (access.keys && !access.tls && !server::is_loopback(listen)) {
+// None: each caller is the operator. What is wrong with the files of TLS is said here, too.
+Result<std::optional<access::KeyRing>> read_keys(const cli::ServeOptions& options,
+                                                 const wire::Endpoint& listen,
+                                                 const server::TellOperator& tell) {
+  std::optional<access::KeyRing> keys = TRY(read_server_keys(options.keys_file));
+  const std::optional<server::TlsFiles> tls = tls_files(options);
+  if (tls) TRY(server::TlsContext::open(*tls));
+  if (keys && !tls && !server::is_loopback(listen)) {
     tell({"no_tls", Severity::Warning,
           "keys and answers travel readable to " + options.listen +
               ": give --tls-certificate and --tls-key, or put a proxy with TLS in front"});
   }
-  return access;
+  return keys;
 }
 
 // Null: no accounts are kept.
@@ -243,7 +147,7 @@ Result<std::unique_ptr<Application>> build_application(const cli::ServeOptions& 
       machine, clock,
       {.instance_count_max = options.instance_count_max,
        .waiting_launch_count_max = options.waiting_launch_count_max,
-       .memory_bytes_max = memory_bytes_max(limits, tenant_instances(options.tenants, limits)),
+       .memory_bytes_max = memory_bytes_max(options, limits),
        .compile = compile_limits(options),
        .has_quick_compiler = !options.has_cranelift_only && options.keys_file.empty(),
        .usage = usage}));
@@ -296,11 +200,25 @@ void share_pages(const cli::ServeOptions& options, Machine& machine,
   limits.control.page_count_max = shared_page_count_max(machine.control().models());
 }
 
+struct SignalWatches {
+  SignalWatch end;
+  std::optional<SignalWatch> reload;
+};
+
+// `reload` may be null.
+Result<SignalWatches> watch_signals(Interrupt& interrupt, KeyReload* reload,
+                                    server::Server& server) {
+  SignalWatches watches{
+      TRY(SignalWatch::create(interrupt, [&server] { server.gateway().request_shutdown(); })), {}};
+  if (reload != nullptr) watches.reload.emplace(TRY(reload->watch(server)));
+  return watches;
+}
+
 Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
   const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
   // What can be wrong in the user's words and files is told before a model is loaded.
   wire::Endpoint listen = TRY(listen_address(options));
-  Access access = TRY(read_access(options, listen, tell));
+  std::optional<access::KeyRing> keys = TRY(read_keys(options, listen, tell));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   const Result<ProgramFiles> found = find_programs(options.programs);
   if (!found.ok()) return fail_program(found.error());
@@ -316,10 +234,9 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
   if (!endpoints.ok()) return std::move(endpoints).take_error();
   const std::vector<server::EndpointRule> rules = endpoints.value().rules();
   tell_missing(endpoint_programs, tell);
-
   Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
   std::unique_ptr<KeyReload> reload;
-  if (access.keys) reload = TRY(KeyReload::create(options.keys_file, tell));
+  if (keys) reload = TRY(KeyReload::create(options.keys_file, tell));
   server::SocketLimits sockets;
   sockets.connection_count_max = connection_count(options.connection_count_max, tell);
   const SteadyClock clock;
@@ -333,32 +250,24 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
   const std::unique_ptr<Application> application =
       TRY(build_application(options, limits, *machine, clock, usage.get()));
   share_pages(options, *machine, limits);
-  server::ServerOptions how =
-      server_options(options, std::move(listen), sockets, std::move(limits));
-  how.endpoints = std::move(endpoints).take();
-  how.allowed_origins = options.allowed_origins;
-  how.keys = std::move(access.keys);
-  how.tls = std::move(access.tls);
-  how.allowed_hosts = options.allowed_hosts;
-  const std::unique_ptr<server::Server> server =
-      TRY(server::Server::open({.manager = application->manager(),
-                                .loop = application->loop(),
-                                .control = machine->control(),
-                                .engine_wakeup = machine->wakeup(),
-                                .clock = clock,
-                                .random = random,
-                                .tell = tell,
-                                .tells_requests = !log.is_for_people()},
-                               how, std::move(early)));
+  const std::unique_ptr<server::Server> server = TRY(
+      server::Server::open({.manager = application->manager(),
+                            .loop = application->loop(),
+                            .control = machine->control(),
+                            .engine_wakeup = machine->wakeup(),
+                            .clock = clock,
+                            .random = random,
+                            .tell = tell,
+                            .tells_requests = !log.is_for_people()},
+                           server_options(options, std::move(listen), sockets, std::move(limits),
+                                          std::move(endpoints).take(), std::move(keys)),
+                           std::move(early)));
   const Result<void> named =
       bring_programs(files, endpoint_programs.brought(), application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());
-  const SignalWatch watch =
-      TRY(SignalWatch::create(interrupt, [&] { server->gateway().request_shutdown(); }));
-  std::optional<SignalWatch> reload_watch;
-  if (reload != nullptr) reload_watch.emplace(TRY(reload->watch(*server)));
-  const std::string url = ready_url(options, server->endpoint());
+  const SignalWatches watches = TRY(watch_signals(interrupt, reload.get(), *server));
   server->set_ready();
+  const std::string url = ready_url(options, server->endpoint());
   tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
   print_ready(options, url, machine->control().models(), files, rules);
   application->loop().run();

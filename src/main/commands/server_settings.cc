@@ -1,0 +1,112 @@
+#include "main/commands/server_settings.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "main/commands/instance_limits.h"
+
+namespace quire {
+namespace {
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+}
+
+// What programs of tenants may have that have limits of their own.
+server::TenantInstances tenant_instances(const std::vector<cli::TenantOptions>& tenants,
+                                         const lifecycle::InstanceLimits& others) {
+  server::TenantInstances own;
+  for (const cli::TenantOptions& each : tenants) {
+    if (each.limits.empty()) continue;
+    lifecycle::InstanceLimits limits = others;
+    set_limits(limits, each.limits);
+    own.emplace(control::TenantId{each.tenant}, std::move(limits));
+  }
+  return own;
+}
+
+access::TenantRateLimits tenant_rates(const std::vector<cli::TenantOptions>& tenants) {
+  access::TenantRateLimits rates;
+  for (const cli::TenantOptions& each : tenants) {
+    const access::RateLimits limits{each.requests_per_minute, each.launches_per_minute,
+                                    each.tokens_per_minute};
+    if (limits != access::RateLimits()) rates.emplace(control::TenantId{each.tenant}, limits);
+  }
+  return rates;
+}
+
+}  // namespace
+
+void name_tenants(const std::vector<cli::TenantOptions>& tenants,
+                  lifecycle::InstanceManager& manager) {
+  for (const cli::TenantOptions& each : tenants) {
+    manager.name_tenant(
+        control::TenantId{each.tenant}, each.weight,
+        {.instance_count_max = each.instance_count_max.value_or(lifecycle::kNoLimit),
+         .memory_bytes_max = each.memory_bytes_max.value_or(lifecycle::kNoLimit),
+         .page_count_max = each.page_count_max.value_or(lifecycle::kNoLimit),
+         .http_exchange_count_max = each.http_exchange_count_max.value_or(lifecycle::kNoLimit)});
+  }
+}
+
+std::uint64_t memory_bytes_max(const cli::ServeOptions& options,
+                               const lifecycle::InstanceLimits& others) {
+  const server::TenantInstances tenants = tenant_instances(options.tenants, others);
+  std::uint64_t most = others.memory_bytes_max;
+  for (const auto& [tenant, limits] : tenants) most = std::max(most, limits.memory_bytes_max);
+  return most;
+}
+
+server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
+                                     const server::SocketLimits& sockets,
+                                     lifecycle::InstanceLimits limits,
+                                     server::EndpointTable endpoints,
+                                     std::optional<access::KeyRing> keys) {
+  server::ServerOptions server;
+  server.listen = std::move(listen);
+  server.sockets = sockets;
+  server.service.grace = milliseconds(options.grace_seconds);
+  server.service.keep = milliseconds(options.keep_seconds);
+  server.service.tenant_instances = tenant_instances(options.tenants, limits);
+  server.service.tenant_rates = tenant_rates(options.tenants);
+  server.service.instance = std::move(limits);
+  server.endpoints = std::move(endpoints);
+  server.allowed_origins = options.allowed_origins;
+  server.allowed_hosts = options.allowed_hosts;
+  server.keys = std::move(keys);
+  server.tls = tls_files(options);
+  return server;
+}
+
+sandbox::CompileLimits compile_limits(const cli::ServeOptions& options) {
+  constexpr std::uint32_t kWallShare = 4;  // The rest of the time is for who wants the cores too.
+  sandbox::CompileLimits limits;
+  limits.memory_bytes_max = options.compile_memory_bytes_max;
+  limits.cpu_seconds_max = options.compile_seconds_max;
+  limits.is_of_one_module = !options.keys_file.empty();  // Clients do not trust one another.
+  limits.wall_max = std::chrono::seconds(std::uint64_t{options.compile_seconds_max} * kWallShare);
+  return limits;
+}
+
+std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options) {
+  if (options.tls_certificate.empty()) return std::nullopt;
+  return server::TlsFiles{options.tls_certificate, options.tls_key};
+}
+
+Result<wire::Endpoint> listen_address(const cli::ServeOptions& options) {
+  Result<wire::Endpoint> listen = wire::parse_endpoint(options.listen);
+  if (!listen.ok()) return std::move(listen).take_error().while_("--listen");
+  Result<void> may_listen = server::check_exposure(listen.value(), !options.keys_file.empty());
+  if (!may_listen.ok()) return std::move(may_listen).take_error().while_("--listen");
+  for (const std::string& each : options.allowed_hosts) {
+    Result<void> is_host = server::check_host_name(each);
+    if (!is_host.ok()) return std::move(is_host).take_error().while_("--allow-host");
+  }
+  for (const std::string& each : options.allowed_origins) {
+    Result<void> is_origin = server::check_origin(each);
+    if (!is_origin.ok()) return std::move(is_origin).take_error().while_("--allow-origin");
+  }
+  return listen;
+}
+
+}  // namespace quire

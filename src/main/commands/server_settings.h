@@ -1,0 +1,38 @@
+#pragma once
+// What the words of `quire serve` mean for the server, its tenants and the compiler.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "application/access/key_ring.h"
+#include "application/lifecycle/instance_manager.h"
+#include "application/sandbox/compile_process.h"
+#include "application/server/server.h"
+#include "base/result.h"
+#include "cli/options_serve.h"
+
+namespace quire {
+
+// Where the server listens. Errors   InvalidArgument: no address, one that other machines reach without
+// keys, and names of hosts and origins that are none.
+Result<wire::Endpoint> listen_address(const cli::ServeOptions& options);
+// None: connections are not encrypted.
+std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options);
+
+// Weights and limits of the tenants that have their own.
+void name_tenants(const std::vector<cli::TenantOptions>& tenants,
+                  lifecycle::InstanceManager& manager);
+// The most memory that a program of any tenant may have, in bytes: the runtime keeps so much address
+// space for each.
+std::uint64_t memory_bytes_max(const cli::ServeOptions& options,
+                               const lifecycle::InstanceLimits& others);
+sandbox::CompileLimits compile_limits(const cli::ServeOptions& options);
+
+// `limits` are of programs whose tenant has none of its own.
+server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
+                                     const server::SocketLimits& sockets,
+                                     lifecycle::InstanceLimits limits,
+                                     server::EndpointTable endpoints,
+                                     std::optional<access::KeyRing> keys);
+
+}  // namespace quire
