@@ -146,7 +146,7 @@ class KeyedRouter : public testing::Test {
     head.credentials.authorizations = {"Bearer " + key};
     return head;
   }
-  Route decide(const HttpHead& head) const { return router_.decide(head, false); }
+  Route decide(const HttpHead& head) const { return router_.decide(head, Readiness::Ready); }
   std::uint32_t status(const HttpHead& head) const {
     const Route route = decide(head);
     const auto* answer = std::get_if<HttpAnswer>(&route);

@@ -25,7 +25,8 @@ constexpr std::size_t kReadBytes = 16u << 10;   // At once,
 constexpr std::size_t kHeadReadBytes = 2048;    // and of a connection that may be idle.
 constexpr std::size_t kTimedBytes = 64u << 10;  // Of a body or a response, within *_part_time_max.
 constexpr std::chrono::milliseconds kDiscardTimeMax{1'000};
-constexpr std::size_t kDiscardBytesMax = 64u << 10;  // Of a body that the server does not read.
+// Of a body that the server does not read: many clients look at the answer once they have sent all.
+constexpr std::size_t kDiscardBytesMax = 16u << 20;
 
 class HttpSession final : public Session, public std::enable_shared_from_this<HttpSession> {
  public:
@@ -489,12 +490,13 @@ void HttpSession::all_written() {
   }
 }
 
-// Closing a socket with unread bytes would take back the answer.
+// Closing a socket with unread bytes would take back the answer. Of TLS the records are not opened: OpenSSL takes
+// no more of them after its own end.
 void HttpSession::discard_rest() {
   if (is_reading_) return;
   is_reading_ = true;
   received_.resize(kReadBytes);
-  stream_.async_read_some(
+  stream_.socket().async_read_some(
       asio::buffer(received_),
       [self = me()](ErrorCodeOf error, std::size_t bytes) { self->have_read(error, bytes); });
 }

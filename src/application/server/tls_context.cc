@@ -1,6 +1,8 @@
 #include "application/server/tls_context.h"
 
+#include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509err.h>
 
 #include <string_view>
 
@@ -24,6 +26,14 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_by
 
 Error wrong_file(const char* flag, const std::string& file, const std::string& why) {
   return Error(ErrorCode::InvalidArgument, std::string(flag) + ": " + file + ": " + why);
+}
+
+// OpenSSL compares a key with the certificate as soon as it has read it.
+bool is_mismatch(const ErrorCodeOf& error) {
+  const auto code = static_cast<unsigned long>(error.value());
+  if (!error || ERR_GET_LIB(code) != ERR_LIB_X509) return false;
+  return ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH ||
+         ERR_GET_REASON(code) == X509_R_KEY_TYPE_MISMATCH;
 }
 
 }  // namespace
@@ -52,11 +62,12 @@ Result<void> TlsContext::load(const TlsFiles& files) {
   context_.use_certificate_chain_file(files.certificate, error);
   if (error) return wrong_file("--tls-certificate", files.certificate, error.message());
   context_.use_private_key_file(files.key, ssl::context::pem, error);
-  if (error) {
+  const bool is_of_another = is_mismatch(error);
+  if (error && !is_of_another) {
     return wrong_file("--tls-key", files.key,
                       error.message() + " (a PEM key without a password was expected)");
   }
-  if (SSL_CTX_check_private_key(native) != 1) {
+  if (is_of_another || SSL_CTX_check_private_key(native) != 1) {
     return wrong_file("--tls-key", files.key, "it is not the key of " + files.certificate);
   }
   return {};
