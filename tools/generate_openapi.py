@@ -20,17 +20,23 @@ FOLDER = ROOT / "docs" / "reference"
 TARGET = FOLDER / "openapi.json"
 CODE = re.compile(r"`([^`]*)`")
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-STREAM = {"schema": {"type": "string"}}
 
 REFUSALS = {  # Of the server, at any path.
     400: "The request is malformed.",
-    403: "The Host header is not this server, or the origin of the page is not allowed.",
+    401: "The server has keys, and the request has none that it knows.",
+    403: "The key lacks the right, the Host header is not this server, or the origin of the page is not allowed.",
     405: "The path takes other methods.",
     408: "The body came too slowly.",
     413: "The body is too large.",
     429: "The tenant of the caller has all instances or all memory that it may have.",
     431: "The head is too long.",
     503: "The server is full, or is shutting down.",
+}
+FORMED = (400, 401, 403, 413, 429, 503)  # They have the form of the interface at the path.
+SECURITY = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A key of the server (docs/access.md)."},
+    "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key",
+               "description": "The same key, as Anthropic's clients send it."},
 }
 
 
@@ -78,19 +84,22 @@ def refusals(error, statuses):
     """`error`: the schema of the errors of the endpoint itself, if it has any."""
     out = {}
     for status, text in {**REFUSALS, **statuses}.items():
-        both = error and (status in statuses or status in (400, 413, 503))
+        both = error and (status in statuses or status in FORMED)
         schema = schemas.any_of(schemas.ref(error), schemas.ref("ServerError")) if both else schemas.ref("ServerError")
         out[str(status)] = {"description": text, "content": {"application/json": {"schema": schema}}}
     return dict(sorted(out.items()))
 
 
-def operation(summary, tag, answer, error=None, request=None, statuses=None, streams=False):
+def operation(summary, tag, answer, error=None, request=None, statuses=None, streams=None):
+    """`streams`: what the data of each server-sent event is, if the endpoint can stream."""
     out = {"summary": summary, "tags": [tag], "operationId": re.sub(r"\W+", "_", summary.lower()).strip("_")}
     if request:
         out["requestBody"] = {"required": True, "content": json_content(request)}
     responses = refusals(error, statuses or {})
     if answer:
-        content = {**json_content(answer), **({"text/event-stream": STREAM} if streams else {})}
+        content = json_content(answer)
+        if streams:
+            content["text/event-stream"] = {"schema": {"description": f"Server-sent events. {streams}"}}
         responses = {"200": {"description": "The answer.", "content": content}, **responses}
     return {**out, "responses": responses}
 
@@ -99,13 +108,56 @@ NO_MODEL = {404: "The model is not there; the message names those that are."}
 TIMEOUT = {504: "The program did not answer in time."}
 
 
-def openai_operation(summary, answer, request, streams=False):
+CHUNKS = "The data of each is a {}; the last is [DONE]."
+
+
+def openai_operation(summary, answer, request, streams=None):
     return operation(summary, "OpenAI", answer, "OpenAiError", request, {**NO_MODEL, **TIMEOUT}, streams)
 
 
-def anthropic_operation(summary, answer, request, streams=False):
+def parameter(name, schema, text, default=None):
+    return {"name": name, "in": "query", "schema": schema if default is None else {**schema, "default": default},
+            "description": text}
+
+
+def response_paths():
+    """The paths of responses, with those of responses that are kept."""
+    events = "The data of each has a type and a sequence_number."
+    quota = {429: "The tenant has all instances or all memory, or keeps as many responses, as it may."}
+    method = {405: "The path takes other methods."}  # The program says so, because it has all paths below.
+    unknown = {404: "The server has no such response; it may have expired, or been deleted.", **method, **TIMEOUT}
+    one = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^resp_[0-9a-z]+$"}}
+
+    def kept(summary, answer, streams=None, query=None):
+        out = operation(summary, "OpenAI", answer, "OpenAiError", None, unknown, streams)
+        return {**out, "parameters": query} if query else out
+
+    return {
+        "/v1/responses": {"post": operation("Create a response", "OpenAI", "Response", "OpenAiError", "ResponseRequest",
+                                            {**NO_MODEL, **TIMEOUT, **quota}, events)},
+        "/v1/responses/input_tokens": {"post": operation(
+            "Count the tokens of a response", "OpenAI", "InputTokenCount", "OpenAiError", "ResponseRequest",
+            {**NO_MODEL, **method, **TIMEOUT})},
+        "/v1/responses/{id}": {
+            "parameters": [one],
+            "get": kept("Retrieve a response", "Response", events, [
+                parameter("stream", {"type": "boolean"}, "The events of a response in the background.", False),
+                parameter("starting_after", schemas.whole(0, schemas.LARGEST_WHOLE),
+                          "With stream: the events that come after the one of this number.")]),
+            "delete": kept("Delete a response", "DeletedResponse")},
+        "/v1/responses/{id}/input_items": {"parameters": [one], "get": kept(
+            "List the items that the model read", "InputItemList", None, [
+                parameter("limit", schemas.whole(1, 100), "The maximum number of items.", 20),
+                parameter("order", schemas.only("asc", "desc"), "desc begins with the last item.", "desc"),
+                parameter("after", {"type": "string"}, "The id of an item: the list begins after it.")])},
+        "/v1/responses/{id}/cancel": {"parameters": [one], "post": kept("Cancel a response", "Response")},
+    }
+
+
+def anthropic_operation(summary, answer, request, streams=None):
     overloaded = {529: "The server is full; retry-after says when to come again."}
-    return operation(summary, "Anthropic", answer, "AnthropicError", request, {**NO_MODEL, **TIMEOUT, **overloaded}, streams)
+    statuses = {**NO_MODEL, **TIMEOUT, **overloaded}
+    return operation(summary, "Anthropic", answer, "AnthropicError", request, statuses, streams)
 
 
 def model_operation(summary, answer):
@@ -113,9 +165,24 @@ def model_operation(summary, answer):
     out = operation(summary, "Models", answer, None, None, NO_MODEL)
     errors = [schemas.ref(each) for each in ("OpenAiError", "AnthropicError", "ServerError")]
     for status, each in out["responses"].items():
-        if status in ("404", "503"):
+        if status == "404" or int(status) in FORMED:
             each["content"]["application/json"]["schema"] = {"anyOf": errors}
     return out
+
+
+def open_operation(summary, can_fail=True):
+    """What a load balancer asks, without a key."""
+    out = {**operation(summary, "Server", "Health"), "security": []}
+    del out["responses"]["401"], out["responses"]["503"]
+    if can_fail:
+        out["responses"]["503"] = {"description": "The server takes no work now.", "content": json_content("NotReady")}
+    return out
+
+
+def metrics_operation():
+    out = operation("Report the metrics", "Server", None)
+    page = {"description": "Text of Prometheus 0.0.4.", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {**out, "responses": {"200": page, **out["responses"]}}
 
 
 def paths():
@@ -123,16 +190,24 @@ def paths():
     return {
         "/v1/models": {"get": model_operation("List the models", "ModelList")},
         "/v1/models/{model}": {"parameters": [model], "get": model_operation("Retrieve a model", "Model")},
-        "/v1/chat/completions": {"post": openai_operation("Answer a conversation", "ChatCompletion", "ChatRequest", True)},
-        "/v1/completions": {"post": openai_operation("Continue a text", "Completion", "CompletionRequest", True)},
+        "/v1/chat/completions": {"post": openai_operation("Answer a conversation", "ChatCompletion", "ChatRequest",
+                                                           CHUNKS.format("ChatCompletionChunk"))},
+        "/v1/completions": {"post": openai_operation("Continue a text", "Completion", "CompletionRequest",
+                                                      CHUNKS.format("part of a Completion"))},
+        **response_paths(),
         "/v1/embeddings": {"post": openai_operation("Refuse to embed", None, "EmbeddingsRequest")},
-        "/v1/messages": {"post": anthropic_operation("Answer a message", "MessageAnswer", "MessagesRequest", True)},
+        "/v1/messages": {"post": anthropic_operation("Answer a message", "MessageAnswer", "MessagesRequest",
+                                                      "The data of each has a type, which is also its event.")},
         "/v1/messages/count_tokens": {"post": anthropic_operation(
             "Count the tokens of a message", "TokenCount", "CountTokensRequest")},
         "/tokenize": {"post": openai_operation("Turn a text into tokens", "Tokens", "TokenizeRequest")},
         "/detokenize": {"post": openai_operation("Turn tokens into a text", "Text", "DetokenizeRequest")},
-        "/apply-template": {"post": openai_operation("Write a conversation as the prompt", "Prompt", "ApplyTemplateRequest")},
-        "/health": {"get": operation("Tell whether the server takes requests", "Server", "Health")},
+        "/apply-template": {"post": openai_operation(
+            "Write a conversation as the prompt", "Prompt", "ApplyTemplateRequest")},
+        "/health": {"get": open_operation("Report whether the server is up")},
+        "/health/live": {"get": open_operation("Report that the process runs", False)},
+        "/health/ready": {"get": open_operation("Report whether the server takes work")},
+        "/metrics": {"get": metrics_operation()},
         "/": {"get": operation("Describe the server", "Server", "Server")},
     }
 
@@ -148,8 +223,9 @@ def document():
                                 "A request with a member that is not in its schema is refused."},
         "servers": [{"url": "http://127.0.0.1:7847"}],
         "tags": [{"name": each} for each in ("OpenAI", "Anthropic", "Models", "Server")],
+        "security": [{}, *({each: []} for each in SECURITY)],  # A server without keys asks for none.
         "paths": paths(),
-        "components": {"schemas": components},
+        "components": {"schemas": components, "securitySchemes": SECURITY},
     }
 
 

@@ -6,7 +6,7 @@ tools/generate_openapi.py puts them together with the texts of docs/reference/op
 TEXT = {"type": "string"}
 FLAG = {"type": "boolean"}
 OBJECT = {"type": "object"}
-LARGEST_WHOLE = 1 << 53  # kLargestWhole of inferlets/endpoints/members.h
+LARGEST_WHOLE = (1 << 53) - 1  # kLargestWhole of inferlets/endpoints/members.h
 
 
 def ref(name):
@@ -39,6 +39,11 @@ def record(required, optional=None, is_closed=True):
     return out
 
 
+def with_flags(schema, more):
+    """The object of a response with members that are there only if the operator asks for them."""
+    return {**schema, "properties": {**schema["properties"], **more}}
+
+
 def nullable(schema):
     if isinstance(schema.get("type"), str):
         return {**schema, "type": [schema["type"], "null"]}
@@ -52,17 +57,15 @@ def any_of(*schemas):
 SOME_TEXT = {"type": "string", "minLength": 1}
 MODEL = {**SOME_TEXT, "examples": ["smollm2-135m-instruct"]}
 TOKEN = whole(0, (1 << 32) - 1)
-SEED = whole(-(1 << 63) + 1024, (1 << 63) - 1024)
+SEED = whole(-(1 << 63) + 513, (1 << 63) - 513)  # What rounds to a double within read_seed().
 STOP = any_of(SOME_TEXT, array(SOME_TEXT, most=16))
 TOOL_NAME = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
 JSON_SCHEMA = {"type": "object", "description": "A JSON schema (docs/grammars.md says what is enforced)."}
 
 # ---- requests ----------------------------------------------------------------------------------------------------------
 
-DRAWING = {  # Of both endpoints of OpenAI.
+DRAWING = {  # Of all endpoints of OpenAI.
     "stream": FLAG,
-    "stream_options": record({}, {"include_usage": FLAG, "include_obfuscation": FLAG}),
-    "n": whole(1, 128),
     "seed": SEED,
     "temperature": number(0, 2),
     "top_p": number(0, 1),
@@ -77,10 +80,23 @@ DRAWING = {  # Of both endpoints of OpenAI.
     "ignore_eos": FLAG,
 }
 
+CHOICES = {  # Of the endpoints that give several answers.
+    "stream_options": record({}, {"include_usage": FLAG, "include_obfuscation": FLAG}),
+    "n": whole(1, 128),
+}
+KEEPING = {
+    "prompt_cache_key": TEXT,
+    "prompt_cache_retention": only("in_memory", "in-memory", "24h"),
+    "prompt_cache_options": record({}, {"ttl": only("30m", "12h")}, is_closed=False),
+}
+CACHE_CONTROL = record({"type": only("ephemeral")}, {"ttl": only("5m", "1h")})
+ANSWER_SCHEMA = {"schema": JSON_SCHEMA}, {"name": TEXT, "description": TEXT, "strict": FLAG}
+FUNCTION_CHOICE = record({"type": only("function"), "name": SOME_TEXT})
+
 # Document, heading of its section, the name of the request's schema, the members that must be there, and all of them.
 REQUESTS = {
     "ChatRequest": ("openai.md", "Chat completions", ["model", "messages"], {
-        **DRAWING,
+        **DRAWING, **CHOICES, **KEEPING,
         "model": MODEL,
         "messages": array(ref("ChatMessage"), 1),
         "max_tokens": whole(1, LARGEST_WHOLE),
@@ -93,21 +109,17 @@ REQUESTS = {
         "parallel_tool_calls": FLAG,
         "response_format": any_of(
             record({"type": only("text", "json_object")}),
-            record({"type": only("json_schema"), "json_schema": record(
-                {"schema": JSON_SCHEMA}, {"name": TEXT, "description": TEXT, "strict": FLAG})})),
+            record({"type": only("json_schema"), "json_schema": record(*ANSWER_SCHEMA)})),
         "service_tier": only("auto", "default"),
         "modalities": array(only("text")),
         "user": TEXT,
         "safety_identifier": TEXT,
-        "metadata": {"type": "object", "additionalProperties": TEXT},
+        "metadata": OBJECT,
         "store": FLAG,
-        "prompt_cache_key": TEXT,
-        "prompt_cache_retention": TEXT,
-        "prompt_cache_options": OBJECT,
         "prediction": OBJECT,
     }),
     "CompletionRequest": ("openai.md", "Completions", ["model", "prompt"], {
-        **DRAWING,
+        **DRAWING, **CHOICES,
         "model": MODEL,
         "prompt": any_of(SOME_TEXT, array(SOME_TEXT, 1, 128), array(TOKEN, 1), array(array(TOKEN, 1), 1, 128)),
         "max_tokens": whole(0, LARGEST_WHOLE),
@@ -115,6 +127,38 @@ REQUESTS = {
         "echo": FLAG,
         "logprobs": whole(0, 20),
         "user": TEXT,
+    }),
+    "ResponseRequest": ("openai.md", "Responses", ["model", "input"], {
+        **DRAWING, **KEEPING,
+        "model": MODEL,
+        "input": any_of(TEXT, array(ref("InputItem"), 1)),
+        "instructions": TEXT,
+        "previous_response_id": TEXT,
+        "background": FLAG,
+        "store": FLAG,
+        "metadata": {"type": "object", "maxProperties": 16, "propertyNames": {"maxLength": 64},
+                     "additionalProperties": {**TEXT, "maxLength": 512}},
+        "max_output_tokens": whole(1, LARGEST_WHOLE),
+        "text": record({}, {"format": any_of(
+            record({"type": only("text", "json_object")}),
+            record({"type": only("json_schema"), **ANSWER_SCHEMA[0]}, ANSWER_SCHEMA[1]))}),
+        "tools": array(ref("FunctionTool")),
+        "tool_choice": any_of(only("none", "auto", "required"), FUNCTION_CHOICE, record(
+            {"type": only("allowed_tools"), "mode": only("auto", "required"), "tools": array(FUNCTION_CHOICE, 1)})),
+        "parallel_tool_calls": FLAG,
+        "include": array(only(
+            "message.output_text.logprobs", "file_search_call.results", "web_search_call.results",
+            "web_search_call.action.sources", "message.input_image.image_url", "computer_call_output.output.image_url",
+            "code_interpreter_call.outputs", "reasoning.encrypted_content")),
+        "top_logprobs": whole(0, 20),
+        "truncation": only("disabled"),
+        "service_tier": only("auto", "default"),
+        "user": TEXT,
+        "safety_identifier": TEXT,
+        "max_tool_calls": whole(0, LARGEST_WHOLE),
+        "background_options": OBJECT,
+        "stream_options": OBJECT,
+        "reasoning": {"type": "object", "additionalProperties": {"type": "null"}},
     }),
     "MessagesRequest": ("anthropic.md", "Messages", ["model", "messages", "max_tokens"], {
         "model": MODEL,
@@ -135,7 +179,7 @@ REQUESTS = {
         "service_tier": only("auto", "standard_only"),
         "speed": only("standard"),
         "metadata": OBJECT,
-        "cache_control": OBJECT,
+        "cache_control": CACHE_CONTROL,
     }),
 }
 
@@ -157,7 +201,16 @@ FURTHER_REQUESTS = {
          "parallel_tool_calls": FLAG, "add_generation_prompt": FLAG}),
 }
 
-_CACHED = {"cache_control": OBJECT}
+_CACHED = {"cache_control": CACHE_CONTROL}
+_ITEM = {"id": TEXT, "status": {}}
+
+
+def _parts(*types):
+    """A text, or parts of these types."""
+    return any_of(TEXT, array(any_of(*(record({"type": only(each), "refusal" if each == "refusal" else "text": TEXT},
+                                              is_closed=False) for each in types))))
+
+
 PARTS = {
     "ChatMessage": {"type": "object", "required": ["role"], "additionalProperties": False, "properties": {
         "role": only("system", "developer", "user", "assistant", "tool"),
@@ -173,7 +226,19 @@ PARTS = {
         {"id": TEXT, "type": only("function")}, is_closed=False),
     "ChatTool": record({"type": only("function"), "function": record(
         {"name": TOOL_NAME}, {"description": TEXT, "parameters": JSON_SCHEMA, "strict": FLAG})}),
-    "TextBlock": record({"type": only("text"), "text": TEXT}, {"cache_control": OBJECT, "citations": {}}),
+    "InputItem": any_of(
+        record({"role": only("user", "assistant", "system", "developer"),
+                "content": _parts("input_text", "output_text", "text", "refusal")},
+               {"type": only("message"), "phase": {}, **_ITEM}),
+        record({"type": only("function_call"), "call_id": SOME_TEXT, "name": SOME_TEXT},
+               {"arguments": {**TEXT, "contentMediaType": "application/json"}, **_ITEM}),
+        record({"type": only("function_call_output"), "call_id": SOME_TEXT, "output": _parts("input_text", "text")},
+               _ITEM),
+        record({"type": only("reasoning")}, {"content": _parts("reasoning_text", "text"), "summary": {},
+                                             "encrypted_content": {}, **_ITEM})),
+    "FunctionTool": record({"type": only("function"), "name": TOOL_NAME},
+                           {"description": TEXT, "parameters": JSON_SCHEMA, "strict": FLAG}),
+    "TextBlock": record({"type": only("text"), "text": TEXT}, {"citations": {}, **_CACHED}),
     "Message": record({"role": only("user", "assistant", "system"),
                        "content": any_of(TEXT, array(ref("ContentBlock")))}),
     "ContentBlock": any_of(
@@ -191,6 +256,7 @@ PARTS = {
 
 COUNT = {"type": "integer", "minimum": 0}
 _NULL = {"type": "null"}
+_MAYBE_TEXT = nullable(TEXT)
 
 
 def response(members, optional=None):
@@ -206,9 +272,52 @@ _CALL = record({"id": TEXT, "type": only("function"), "function": record({"name"
 _TEXT_LOGPROBS = any_of(_NULL, record({
     "tokens": array(TEXT), "token_logprobs": array({"type": "number"}), "text_offset": array(COUNT),
     "top_logprobs": array({"type": "object", "additionalProperties": {"type": "number"}})}))
+_CACHE_FIGURES = {  # docs/endpoints.md, "The cache of prompts".
+    "cache_misses": {"description": "With quire serve --explain-misses.", **array(with_flags(
+        record({"position": COUNT, "tokens": COUNT, "reason": only(
+            "never-seen", "differs", "evicted", "not-in-pool", "opaque", "in-flight", "off", "unknown")}),
+        {"gone_ms": COUNT, "differs_at": COUNT, "wanted": TEXT, "cached": TEXT}))},
+    "prompt_repair_moved_lines": {"description": "With quire serve --prompt-repair.", "type": "integer", "minimum": 1},
+}
+_OUTPUT_STATUS = only("completed", "incomplete")
+_LISTED = {"object": only("list"), "has_more": FLAG, "first_id": TEXT, "last_id": TEXT}
 RESPONSES = {
-    "Usage": response({"prompt_tokens": COUNT, "completion_tokens": COUNT, "total_tokens": COUNT,
-                       "prompt_tokens_details": record({"cached_tokens": COUNT})}),
+    "Usage": with_flags(response({
+        "prompt_tokens": COUNT, "completion_tokens": COUNT, "total_tokens": COUNT,
+        "prompt_tokens_details": record({"cached_tokens": COUNT})}), _CACHE_FIGURES),
+    "ResponseUsage": with_flags(response({
+        "input_tokens": COUNT, "input_tokens_details": record({"cached_tokens": COUNT, "cache_write_tokens": COUNT}),
+        "output_tokens": COUNT, "output_tokens_details": record({"reasoning_tokens": COUNT}),
+        "total_tokens": COUNT}), _CACHE_FIGURES),
+    "OutputItem": any_of(
+        response({"id": TEXT, "type": only("message"), "role": only("assistant"), "status": _OUTPUT_STATUS,
+                  "content": array(record({
+                      "type": only("output_text"), "text": TEXT, "annotations": array({}, most=0),
+                      "logprobs": array(record({**_TOKEN, "top_logprobs": array(record(_TOKEN), most=20)}))}))}),
+        response({"id": TEXT, "type": only("reasoning"), "status": _OUTPUT_STATUS, "summary": array({}, most=0),
+                  "content": array(record({"type": only("reasoning_text"), "text": TEXT}))}),
+        response({"id": TEXT, "type": only("function_call"), "status": _OUTPUT_STATUS, "call_id": TEXT, "name": TEXT,
+                  "arguments": TEXT})),
+    "Response": response({
+        "id": TEXT, "object": only("response"), "created_at": COUNT, "completed_at": nullable(COUNT), "model": TEXT,
+        "status": only("queued", "in_progress", "completed", "incomplete", "failed", "cancelled"),
+        "output": array(ref("OutputItem")), "usage": nullable(ref("ResponseUsage")),
+        "error": nullable(record({"code": TEXT, "message": TEXT})),
+        "incomplete_details": nullable(record({"reason": only("max_output_tokens")})), "store": FLAG,
+        "metadata": {"type": "object", "additionalProperties": TEXT}, "instructions": _MAYBE_TEXT,
+        "max_output_tokens": nullable(COUNT), "max_tool_calls": nullable(COUNT), "previous_response_id": _MAYBE_TEXT,
+        "prompt_cache_key": _MAYBE_TEXT, "safety_identifier": _MAYBE_TEXT, "user": _MAYBE_TEXT,
+        "temperature": number(0, 2), "top_p": number(0, 1), "top_logprobs": whole(0, 20), "tools": array(OBJECT),
+        "tool_choice": any_of(TEXT, OBJECT), "text": record({"format": OBJECT}),
+        "reasoning": record({"effort": _NULL, "summary": _NULL}), "parallel_tool_calls": FLAG, "background": FLAG,
+        "truncation": only("disabled"), "service_tier": only("default")}),
+    "DeletedResponse": response({"id": TEXT, "object": only("response"), "deleted": only(True)}),
+    "KeptItem": {
+        "type": "object", "required": ["id", "type"], "properties": {
+            "id": TEXT, "type": only("message", "function_call", "function_call_output", "reasoning")},
+        "description": "An InputItem as the server keeps it, with an id."},
+    "InputItemList": response({**_LISTED, "data": array(ref("KeptItem"), most=100)}),
+    "InputTokenCount": response({"object": only("response.input_tokens"), "input_tokens": COUNT}),
     "ChatCompletion": response({**_IDENTITY, "object": only("chat.completion"), "usage": ref("Usage"), "choices": array(
         record({"index": COUNT, "finish_reason": _FINISH, "logprobs": _LOGPROBS, "message": {
             "type": "object", "required": ["role", "content", "refusal"], "additionalProperties": False, "properties": {
@@ -225,9 +334,9 @@ RESPONSES = {
         "content": array(any_of(record({"type": only("text"), "text": TEXT}),
                                 record({"type": only("tool_use"), "id": TEXT, "name": TEXT, "input": OBJECT}))),
         "stop_reason": only("end_turn", "max_tokens", "stop_sequence", "tool_use", "model_context_window_exceeded"),
-        "stop_sequence": {"type": ["string", "null"]}, "usage": record(
+        "stop_sequence": _MAYBE_TEXT, "usage": with_flags(record(
             {"input_tokens": COUNT, "cache_creation_input_tokens": COUNT, "cache_read_input_tokens": COUNT,
-             "output_tokens": COUNT})}),
+             "output_tokens": COUNT}), _CACHE_FIGURES)}),
     "TokenCount": response({"input_tokens": COUNT}),
     "Model": response({"id": TEXT, "object": only("model"), "created": COUNT, "owned_by": TEXT, "type": only("model"),
                        "display_name": TEXT, "created_at": TEXT, "lifecycle": TEXT, "max_input_tokens": COUNT,
@@ -238,6 +347,7 @@ RESPONSES = {
     "Text": response({"content": TEXT, "prompt": TEXT}),
     "Prompt": response({"prompt": TEXT}),
     "Health": response({"status": only("ok")}),
+    "NotReady": response({"status": only("loading", "full", "shutting-down"), "reason": TEXT}),
     "Server": response({"server": only("quire"), "version": TEXT, "websocket": TEXT, "subprotocol": TEXT,
                         "endpoints": array(TEXT)}),
     "OpenAiError": response({"error": record({"message": TEXT, "type": TEXT, "param": {"type": ["string", "null"]},

@@ -68,6 +68,16 @@ inline Task<> answer(serve::Request request, serve::Response response, Task<> ha
 
 // ---- messages -----------------------------------------------------------------------------------
 
+// {"type": "ephemeral", "ttl"}, which cache_time_of() reads.
+inline Result<void> check_cache_control(Members& in) {
+  if (in.find("cache_control") == nullptr) return {};
+  Members members = TRY(in.object("cache_control"));
+  if (members.find("type") == nullptr) return members.bad("type", "must be \"ephemeral\"");
+  TRY(members.accept_only("type", {"ephemeral"}));
+  TRY(members.accept_only("ttl", {"5m", "1h"}));
+  return members.finish();
+}
+
 // The text of one block of type "text".
 inline Result<std::string> block_text(const Json& given, const std::string& path) {
   Members block = TRY(Members::of(given, path));
@@ -79,7 +89,8 @@ inline Result<std::string> block_text(const Json& given, const std::string& path
         ErrorCode::NotSupported);
   }
   const std::string text = TRY(block.text("text"));
-  block.accept({"cache_control", "citations"});
+  TRY(check_cache_control(block));
+  block.accept({"citations"});
   TRY(block.finish());
   return text;
 }
@@ -102,7 +113,8 @@ inline Result<void> read_tool_use(const Json& given, const std::string& path, Js
   const std::string id = TRY(block.text("id"));
   const std::string name = TRY(block.text("name"));
   const Json* input = block.find("input");
-  block.accept({"type", "cache_control"});
+  TRY(check_cache_control(block));
+  block.accept({"type"});
   TRY(block.finish());
   if (name.empty()) return block.bad("name", "give the name of the tool");
   if (input == nullptr || !input->is_object()) return block.bad("input", "must be an object");
@@ -115,7 +127,8 @@ inline Result<ChatMessage> read_tool_result(const Json& given, const std::string
   const std::string id = TRY(block.text("tool_use_id"));
   const bool is_error = TRY(block.flag("is_error"));
   const Json* content = block.find("content");
-  block.accept({"type", "cache_control"});
+  TRY(check_cache_control(block));
+  block.accept({"type"});
   TRY(block.finish());
   std::string text = content == nullptr ? "" : TRY(text_of(*content, path + ".content"));
   if (is_error) text = "error: " + text;
@@ -225,7 +238,8 @@ inline Result<OfferedTool> read_tool(const Json& given, const std::string& path)
   if (TRY(in.flag("defer_loading"))) {
     return wrong(path + ".defer_loading", "only false is supported", ErrorCode::NotSupported);
   }
-  in.accept({"cache_control", "eager_input_streaming"});
+  TRY(check_cache_control(in));
+  in.accept({"eager_input_streaming"});
   TRY(in.finish());
   TRY(check_tool_name(tool.name, path + ".name"));
   return tool;
@@ -334,7 +348,7 @@ inline Result<MessagesRequest> read_request(const Json& body, bool counts_only) 
   TRY(read_tools(in, out.prompt));
   TRY(read_output_config(in, out.prompt));
   TRY(refuse_thinking(in));
-  in.accept({"cache_control"});
+  TRY(check_cache_control(in));
   TRY(in.accept_only("speed", {"standard"}));
   if (!counts_only) {
     if (in.find("max_tokens") == nullptr) {
@@ -343,7 +357,7 @@ inline Result<MessagesRequest> read_request(const Json& body, bool counts_only) 
     out.token_count_max = TRY(in.whole("max_tokens", 0, {0, kLargestWhole}));
     TRY(read_drawing(in, out.prompt.model, out.generate));
     out.streams = TRY(in.flag("stream"));
-    in.accept({"metadata"});
+    TRY(in.accept_objects({"metadata"}));
     TRY(in.accept_only("service_tier", {"auto", "standard_only"}));
   }
   TRY(in.finish());

@@ -116,9 +116,26 @@ class Members {
     return bad(name, "at most " + std::to_string(count_max) + " strings, not " +
                          std::to_string(all.size()));
   }
-  // They ask nothing of the output.
+  // The members of an object that is a member itself.
+  Result<Members> object(std::string_view name) {
+    const Json* found = find(name);
+    if (found != nullptr) return of(*found, path_ + std::string(name));
+    return bad(name, "must be an object");
+  }
+  // They ask nothing of the output, whatever they are.
   void accept(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) known_.push_back(std::string(name));
+  }
+  // They ask nothing of the output, and are texts, or objects with any members.
+  Result<void> accept_texts(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) TRY(text(name));
+    return {};
+  }
+  Result<void> accept_objects(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) {
+      if (find(name) != nullptr) TRY(object(name));
+    }
+    return {};
   }
   // Asks nothing of the output if it has one of these values, and is refused with any other.
   Result<void> accept_only(std::string_view name, std::initializer_list<std::string_view> values) {
@@ -174,7 +191,8 @@ inline Task<Json> request_body(serve::Request request) {
 
 // ---- what a request asks for --------------------------------------------------------------------
 
-inline constexpr std::uint64_t kLargestWhole = std::uint64_t{1} << 53;  // JSON keeps it exactly.
+// The largest that JSON keeps apart from those beside it.
+inline constexpr std::uint64_t kLargestWhole = (std::uint64_t{1} << 53) - 1;
 inline constexpr std::uint32_t kChoiceCountMax = 128;
 inline constexpr std::size_t kStopCountMax = 16;
 

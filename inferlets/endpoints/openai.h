@@ -137,7 +137,7 @@ inline Result<Streaming> read_streaming(Members& in) {
   if (!out.is_on) return in.bad("stream_options", "needs \"stream\": true");
   Members more = TRY(Members::of(*options, "stream_options"));
   out.has_usage = TRY(more.flag("include_usage"));
-  more.accept({"include_obfuscation"});
+  TRY(more.flag("include_obfuscation"));
   TRY(more.finish());
   return out;
 }
@@ -161,8 +161,10 @@ inline Result<std::chrono::seconds> read_keep(Members& in) {
 
 // What asks nothing of the output.
 inline Result<void> accept_common(Members& in) {
-  in.accept({"user", "metadata", "store", "safety_identifier", "prompt_cache_key",
-             "prompt_cache_retention", "prompt_cache_options", "prediction"});
+  in.accept({"prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"});
+  TRY(in.accept_texts({"user", "safety_identifier"}));
+  TRY(in.accept_objects({"metadata", "prediction"}));
+  TRY(in.flag("store"));
   return in.accept_only("service_tier", {"auto", "default"});
 }
 

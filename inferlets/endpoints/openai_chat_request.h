@@ -51,6 +51,9 @@ inline Result<std::string> read_calls(std::span<const Json> given, const std::st
   calls.begin_array();
   for (std::size_t i = 0; i < given.size(); ++i) {
     const std::string at = path + "[" + std::to_string(i) + "]";
+    Members call = TRY(Members::of(given[i], at));
+    const std::string id = TRY(call.text("id"));
+    TRY(call.accept_only("type", {"function"}));
     const Json& function = given[i]["function"];
     if (function.text("name").empty() || !function["arguments"].is_text()) {
       return wrong(at,
@@ -60,7 +63,7 @@ inline Result<std::string> read_calls(std::span<const Json> given, const std::st
     const std::string& arguments = function.text("arguments");
     const Result<Json> parsed = Json::parse(arguments.empty() ? "{}" : arguments);
     if (!parsed.ok()) return blamed(at + ".function.arguments", parsed.error());
-    write_earlier_call(calls, given[i].text("id"), function.text("name"), parsed.value().str());
+    write_earlier_call(calls, id, function.text("name"), parsed.value().str());
   }
   return tool_calls_member(calls.end_array());
 }
@@ -173,18 +176,24 @@ inline Result<void> read_tools(Members& in, ChatPrompt& out) {
 inline Result<std::string> read_response_format(Members& in) {
   const Json* given = in.find("response_format");
   if (given == nullptr) return std::string();
+  Members outer = TRY(in.object("response_format"));
   const std::string& type = given->text("type");
-  if (type == "text") return std::string();
-  if (type == "json_object") return std::string(R"({"type":"object"})");
+  outer.accept({"type"});
+  if (type == "text" || type == "json_object") {
+    TRY(outer.finish());
+    return std::string(type == "text" ? "" : R"({"type":"object"})");
+  }
   if (type != "json_schema") {
     return in.bad("response_format", "its type must be text, json_object or json_schema");
   }
-  Members format = TRY(Members::of((*given)["json_schema"], "response_format.json_schema"));
+  Members format = TRY(outer.object("json_schema"));
+  TRY(outer.finish());
   const Json* schema = format.find("schema");
   if (schema == nullptr || !schema->is_object()) {
     return format.bad("schema", "must be a JSON schema, an object");
   }
-  format.accept({"name", "description", "strict"});  // An answer fits the schema in any case.
+  TRY(format.accept_texts({"name", "description"}));
+  TRY(format.flag("strict"));  // An answer fits the schema in any case.
   TRY(format.finish());
   return schema->str();
 }

@@ -6,6 +6,11 @@
 // A response is kept, with the context that it leaves as a snapshot: a request that goes on with it
 // (previous_response_id) computes only its own tokens. If the snapshot has gone, the context is
 // computed again from the items, which gives the same bytes.
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "openai_responses_background.h"
 #include "openai_responses_request.h"
 
@@ -300,6 +305,26 @@ Task<> count_tokens(serve::Request http, serve::Response response, ResponseStore
   co_await response.json(200, json.end_object());
 }
 
+Result<bool> query_flag(const serve::Request& http, std::string_view name) {
+  const std::string value = http.query_value(name).value_or("false");
+  if (value == "true" || value == "false") return value == "true";
+  return wrong(name, "must be true or false");
+}
+
+Result<std::optional<std::uint64_t>> query_whole(const serve::Request& http, std::string_view name,
+                                                 Range<std::uint64_t> range) {
+  const std::optional<std::string> text = http.query_value(name);
+  if (!text) return std::optional<std::uint64_t>();
+  std::uint64_t value = 0;
+  const char* const end = text->data() + text->size();
+  const std::from_chars_result read = std::from_chars(text->data(), end, value);
+  if (read.ec == std::errc() && read.ptr == end && value >= range.min && value <= range.max) {
+    return std::optional(value);
+  }
+  return wrong(name, "must be a whole number from " + std::to_string(range.min) + " to " +
+                         std::to_string(range.max));
+}
+
 // The response as it is now.
 Task<std::string> response_now(ResponseStore responses, std::string id, ResponseEntry entry) {
   if (entry.response_part_count > 0) {
@@ -324,8 +349,11 @@ Task<std::string> response_now(ResponseStore responses, std::string id, Response
 
 Task<> retrieve(serve::Request http, serve::Response response, ResponseStore responses,
                 std::string id) {
+  const bool is_stream = co_await query_flag(http, "stream");
+  const std::optional<std::uint64_t> after =
+      co_await query_whole(http, "starting_after", {0, kLargestWhole});
   const ResponseEntry entry = co_await current_entry(responses, id);
-  if (http.query_value("stream").value_or("false") != "true") {
+  if (!is_stream) {
     co_return co_await response.json(200, co_await response_now(responses, id, entry));
   }
   if (!entry.is_background) {
@@ -333,13 +361,7 @@ Task<> retrieve(serve::Request http, serve::Response response, ResponseStore res
                         "only a response that was created with \"background\": true keeps "
                         "its events"));
   }
-  const std::string after = http.query_value("starting_after").value_or("-1");
-  char* end = nullptr;
-  const double number = std::strtod(after.c_str(), &end);
-  if (after.empty() || *end != '\0' || !(number >= -1)) {
-    co_await fail(wrong("starting_after", "must be the number of an event"));
-  }
-  EventFollower follower(responses, id, number);
+  EventFollower follower(responses, id, after ? static_cast<double>(*after) : -1);
   co_await follower.follow(co_await response.events());
 }
 
@@ -371,16 +393,14 @@ Task<> erase(serve::Response response, ResponseStore responses, std::string id) 
 // The items that the model read: those of earlier turns first, unless the order is "desc".
 Task<> list_input(serve::Request http, serve::Response response, ResponseStore responses,
                   std::string id) {
+  const std::string order = http.query_value("order").value_or("desc");
+  if (order != "asc" && order != "desc") co_await fail(wrong("order", "must be asc or desc"));
+  const std::uint64_t count_max = (co_await query_whole(http, "limit", {1, 100})).value_or(20);
   const ResponseEntry entry = co_await responses.find(id);
   const Json input =
       co_await Json::parse(co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
   std::vector<Json> items = input.items();
-  const std::string order = http.query_value("order").value_or("desc");
-  if (order != "asc" && order != "desc") co_await fail(wrong("order", "must be asc or desc"));
   if (order == "desc") std::ranges::reverse(items);
-  const std::string limit = http.query_value("limit").value_or("20");
-  const std::size_t count_max = std::strtoul(limit.c_str(), nullptr, 10);
-  if (count_max < 1 || count_max > 100) co_await fail(wrong("limit", "must be from 1 to 100"));
   if (const std::optional<std::string> after = http.query_value("after"); after) {
     const auto is_it = [&](const Json& each) { return each.text("id") == *after; };
     const auto found = std::ranges::find_if(items, is_it);
@@ -388,7 +408,7 @@ Task<> list_input(serve::Request http, serve::Response response, ResponseStore r
     items.erase(items.begin(), found + 1);
   }
   const bool has_more = items.size() > count_max;
-  items.resize(std::min(items.size(), count_max));
+  items.resize(std::min<std::size_t>(items.size(), count_max));
   JsonWriter json;
   json.begin_object().key("object").text("list").key("data").begin_array();
   for (const Json& each : items) json.raw(each.str());
@@ -396,6 +416,23 @@ Task<> list_input(serve::Request http, serve::Response response, ResponseStore r
   json.key("first_id").text(items.empty() ? "" : items.front().text("id"));
   json.key("last_id").text(items.empty() ? "" : items.back().text("id"));
   co_await response.json(200, json.end_object());
+}
+
+// The methods that a path below /v1/responses takes; empty if there is nothing.
+std::string_view methods_at(std::string_view id, std::string_view what) {
+  if (what == "/input_items") return "GET, HEAD";
+  if (what == "/cancel" || (id == "input_tokens" && what.empty())) return "POST";
+  return what.empty() ? "GET, HEAD, DELETE" : "";
+}
+
+Task<> refuse_method(serve::Request http, serve::Response response, std::string allowed) {
+  const Error error{ErrorCode::InvalidArgument,
+                    http.target() + " takes " + allowed + ", not " + http.method()};
+  co_await response.json(405, error_json(error), {{"allow", allowed}});
+}
+
+Task<> refuse_path(serve::Request http) {
+  co_await fail(ErrorCode::NotFound, "there is nothing at " + http.method() + " " + http.target());
 }
 
 Task<> respond(serve::Request http, serve::Response response, Options options) {
@@ -406,14 +443,17 @@ Task<> respond(serve::Request http, serve::Response response, Options options) {
   id.resize(slash);
   const std::string& method = http.method();
   if (id.empty() && method == "POST") return create(http, response, options);
-  if (id == "input_tokens" && method == "POST") return count_tokens(http, response, responses);
-  if (what.empty() && method == "DELETE") return erase(response, responses, id);
-  if (what.empty() && method != "POST") return retrieve(http, response, responses, id);
-  if (what == "/input_items" && method != "POST") return list_input(http, response, responses, id);
-  if (what == "/cancel" && method == "POST") return cancel(response, responses, id);
-  return [](std::string target) -> Task<> {
-    co_await fail(ErrorCode::NotFound, "there is nothing at " + target);
-  }(http.method() + " " + http.target());
+  const std::string allowed(methods_at(id, what));
+  if (allowed.find(method) == std::string::npos) {
+    // Parts of the interface that this server lacks, such as POST /v1/responses/compact, are not ids.
+    const bool is_name = what.empty() && id != "input_tokens" && !id.starts_with("resp_");
+    return allowed.empty() || is_name ? refuse_path(http) : refuse_method(http, response, allowed);
+  }
+  if (what == "/input_items") return list_input(http, response, responses, id);
+  if (what == "/cancel") return cancel(response, responses, id);
+  if (id == "input_tokens") return count_tokens(http, response, responses);
+  if (method == "DELETE") return erase(response, responses, id);
+  return retrieve(http, response, responses, id);
 }
 
 Task<> handle(serve::Request request, serve::Response response, Options options) {

@@ -81,41 +81,62 @@ inline Result<OfferedTool> read_function_tool(const Json& given, const std::stri
   return tool;
 }
 
-// "none", "auto", "required", {"type": "function", "name"}, or {"type": "allowed_tools", "mode",
-// "tools": [{"type": "function", "name"}]}.
+// The name in {"type": "function", "name"}.
+inline Result<std::string> read_chosen_name(Members in) {
+  const std::string type = TRY(in.text("type"));
+  if (type != "function") return in.bad("type", "must be \"function\"");
+  const std::string name = TRY(in.text("name"));
+  if (name.empty()) return in.bad("name", "give the name of a tool");
+  TRY(in.finish());
+  return name;
+}
+
+// The names in {"type": "allowed_tools", "mode", "tools": [{"type": "function", "name"}]}.
+inline Result<std::vector<std::string>> read_allowed_names(Members in, ToolChoice& choice) {
+  in.accept({"type"});
+  const std::string mode = TRY(in.text("mode"));
+  if (mode != "auto" && mode != "required") return in.bad("mode", "must be auto or required");
+  choice = mode == "auto" ? ToolChoice::Auto : ToolChoice::Required;
+  std::vector<std::string> names;
+  const std::span<const Json> tools = TRY(in.list("tools"));
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    const std::string path = "tool_choice.tools[" + std::to_string(i) + "]";
+    Members tool = TRY(Members::of(tools[i], path));
+    names.push_back(TRY(read_chosen_name(std::move(tool))));
+  }
+  TRY(in.finish());
+  return names;
+}
+
+// "none", "auto", "required", or an object: a function, or allowed tools.
 inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
   const Json* choice = in.find("tool_choice");
   out.tool_choice = out.tools.empty() ? ToolChoice::None : ToolChoice::Auto;
-  const auto keep = [&out](const auto& is_allowed) {
-    std::erase_if(out.tools, [&](const OfferedTool& each) { return !is_allowed(each.name); });
-    return !out.tools.empty();
-  };
   if (choice == nullptr || choice->text() == "auto") return {};
   if (choice->text() == "none") {
     out.tool_choice = ToolChoice::None;
     return {};
   }
   if (out.tools.empty()) return in.bad("tool_choice", "there are no tools to choose from");
+  out.tool_choice = ToolChoice::Required;
+  if (choice->text() == "required") return {};
+  std::vector<std::string> names;
   const std::string& type = choice->text("type");
-  const std::string& mode = choice->text("mode");
-  bool is_known = choice->text() == "required";
   if (type == "function") {
-    is_known = keep([&](const std::string& name) { return name == choice->text("name"); });
-  } else if (type == "allowed_tools" && (mode == "auto" || mode == "required")) {
-    const std::vector<Json>& allowed = (*choice)["tools"].items();
-    is_known = keep([&](const std::string& name) {
-      return std::ranges::any_of(allowed,
-                                 [&](const Json& one) { return one.text("name") == name; });
-    });
+    Members chosen = TRY(in.object("tool_choice"));
+    names = {TRY(read_chosen_name(std::move(chosen)))};
   }
-  if (!is_known) {
-    return in.bad(
-        "tool_choice",
-        "must be \"none\", \"auto\", \"required\", {\"type\": \"function\", \"name\": one "
-        "of the tools}, or {\"type\": \"allowed_tools\", \"mode\", \"tools\"}");
+  if (type == "allowed_tools") {
+    Members allowed = TRY(in.object("tool_choice"));
+    names = TRY(read_allowed_names(std::move(allowed), out.tool_choice));
   }
-  if (mode != "auto") out.tool_choice = ToolChoice::Required;
-  return {};
+  std::erase_if(out.tools, [&](const OfferedTool& each) {
+    return std::ranges::find(names, each.name) == names.end();
+  });
+  if (!out.tools.empty()) return {};
+  return in.bad("tool_choice",
+                "must be \"none\", \"auto\", \"required\", {\"type\": \"function\", \"name\": one "
+                "of the tools}, or {\"type\": \"allowed_tools\", \"mode\", \"tools\"}");
 }
 
 inline Result<void> read_function_tools(Members& in, ChatPrompt& out) {
@@ -150,7 +171,8 @@ inline Result<std::string> read_text(Members& in) {
       return format.bad("schema", "must be a JSON schema, an object");
     }
     schema = given_schema->str();
-    format.accept({"name", "description", "strict"});  // An answer fits the schema in any case.
+    TRY(format.accept_texts({"name", "description"}));
+    TRY(format.flag("strict"));  // An answer fits the schema in any case.
   }
   TRY(format.finish());
   return schema;
@@ -189,11 +211,16 @@ inline Result<void> read_include(Members& in, ResponsesRequest& out) {
 
 // ---- what a response repeats --------------------------------------------------------------------
 
+inline std::size_t character_count(std::string_view text) {
+  const auto begins = [](char each) { return (static_cast<unsigned char>(each) & 0xc0) != 0x80; };
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins));
+}
+
 // Up to 16 pairs of texts, which come back with the response.
 inline Result<void> read_metadata(Members& in, JsonWriter& json) {
   constexpr std::size_t kCountMax = 16;
-  constexpr std::size_t kKeyBytesMax = 64;
-  constexpr std::size_t kTextBytesMax = 2048;  // 512 characters.
+  constexpr std::size_t kKeyCharactersMax = 64;
+  constexpr std::size_t kTextCharactersMax = 512;
   const Json* given = in.find("metadata");
   json.key("metadata");
   if (given == nullptr) {
@@ -204,7 +231,9 @@ inline Result<void> read_metadata(Members& in, JsonWriter& json) {
     return in.bad("metadata", "must be an object of at most 16 strings");
   }
   for (const auto& [key, value] : given->members()) {
-    if (key.size() > kKeyBytesMax || !value.is_text() || value.text().size() > kTextBytesMax) {
+    const bool fits = character_count(key) <= kKeyCharactersMax && value.is_text() &&
+                      character_count(value.text()) <= kTextCharactersMax;
+    if (!fits) {
       return in.bad("metadata",
                     "keys have at most 64 characters, and values are strings of at "
                     "most 512");
@@ -245,8 +274,10 @@ inline Result<std::string> read_echo(const Json& body, Members& in, const Respon
 // ---- the whole request --------------------------------------------------------------------------
 
 inline Result<void> accept_members(Members& in) {
-  in.accept({"user", "safety_identifier", "max_tool_calls", "background_options", "stream_options",
-             "previous_response_id"});
+  in.accept({"previous_response_id"});  // Which was read before the others.
+  TRY(in.accept_texts({"user", "safety_identifier"}));
+  TRY(in.accept_objects({"background_options", "stream_options"}));
+  TRY(in.whole("max_tool_calls", 0, {0, kLargestWhole}));
   TRY(in.accept_only("service_tier", {"auto", "default"}));
   TRY(in.accept_only("truncation", {"disabled"}));
   // Without an effort and a summary it asks for nothing.

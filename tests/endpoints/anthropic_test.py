@@ -151,6 +151,20 @@ class AnthropicTest(harness.EndpointTest):
             self.assertEqual(answer.status, 400, message)
             self.assertTrue(answer.json["error"]["message"].startswith(start), answer.json)
 
+    def test_cache_control_is_checked_wherever_it_stands(self):
+        turn = lambda block: [{"role": "user", "content": [{"type": "text", "text": "Hi", **block}]}]
+        places = {"": lambda block: block, "tools[0].": lambda block: {"tools": [{**TOOL, **block}]},
+                  "messages[0].content[0].": lambda block: {"messages": turn(block)},
+                  "system[0].": lambda block: {"system": [{"type": "text", "text": "Hi", **block}]}}
+        for place, members in places.items():
+            for value in (None, {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}):
+                self.ok(PATH, self.request(**members({"cache_control": value})))
+            for value, member in (([None], ""), ({}, ".type"), ({"type": "x"}, ".type"),
+                                  ({"type": "ephemeral", "ttl": 5}, ".ttl"), ({"type": "ephemeral", "zzz": 1}, ".zzz")):
+                answer = self.post(PATH, self.request(**members({"cache_control": value})))
+                self.assertEqual(answer.status, 400, (place, value))
+                self.assertEqual(answer.json["error"]["message"].split(":")[0], f"{place}cache_control{member}")
+
     def test_a_prompt_that_does_not_fit_is_refused_with_the_numbers(self):
         answer = self.post(PATH, self.request(messages=[{"role": "user", "content": "word " * 3000}]))
         self.assertEqual(answer.status, 400)
