@@ -38,7 +38,8 @@ endpoints have the least body that is answered. `tests/access/routes_test.py` as
 
 ## HTTP
 
-A number is the status. Only `/health` needs no key.
+A number is the status. Only `/health` and what is below it need no key. The response of `/v1/responses/*` is the first
+tenant's, except for POST, which counts the tokens of a request.
 
 """
 VERBS_HEAD = """
@@ -50,9 +51,11 @@ another.
 
 """
 CHAT = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 1}
+RESPONSE = {"input": "x", "max_output_tokens": 1}
 BODIES = {"/v1/chat/completions": CHAT, "/v1/messages": CHAT,
           "/v1/messages/count_tokens": {"messages": CHAT["messages"]},
           "/v1/completions": {"prompt": "x", "max_tokens": 1}, "/v1/embeddings": {"input": "x"},
+          "/v1/responses": RESPONSE, "/v1/responses/input_tokens": {"input": "x"},
           "/tokenize": {"content": "x"}, "/detokenize": {"tokens": [1]},
           "/apply-template": {"messages": CHAT["messages"]}}
 
@@ -62,9 +65,10 @@ def digest_of(wasm):
 
 
 def module(number):
-    """A module that no other test has: an empty one with a custom section."""
+    """A module that no other test has: an entry that does nothing, and a custom section."""
     name = f"m{number}".encode()
-    return b"\0asm\1\0\0\0" + bytes([0, len(name) + 1, len(name)]) + name
+    entry = bytes.fromhex("0104016000000302010007") + bytes([10, 1, 6]) + b"_start" + bytes.fromhex("00000a040102000b")
+    return b"\0asm\1\0\0\0" + entry + bytes([0, len(name) + 1, len(name)]) + name
 
 
 class Routes:
@@ -79,8 +83,10 @@ class Routes:
         model = harness.tiny_endpoint_model(self.folder)
         self.server = beside.Server(BUILD, ["--keys", str(self.keys_file), "--tenant", "1=weight:1",
                                             str(BUILD / "tests/end_to_end/echo.wasm")],
-                                    model=model, has_endpoints=True)
+                                    model=model, has_endpoints=True, store=self.folder / "store")
         self.address = urllib.parse.urlparse(self.server.url).netloc
+        models = json.loads(self.ask("GET", "/v1/models", self.keys["the operator's"])[1])
+        self.model = models["data"][0]["id"]
 
     def add(self, name, *flags):
         added = subprocess.run([BUILD / "quire", "keys", "add", name, "--keys", self.keys_file, *flags], check=True,
@@ -93,7 +99,7 @@ class Routes:
         connection = http.client.HTTPConnection(self.address, timeout=PATIENCE)
         try:
             headers = {"Authorization": f"Bearer {key}"} if key else {}
-            data = json.dumps(body).encode() if body is not None else None
+            data = json.dumps({"model": self.model, **body}).encode() if body is not None else None
             connection.request(method, path, data, headers)
             response = connection.getresponse()
             return response.status, response.read()
@@ -103,19 +109,28 @@ class Routes:
     def places(self):
         """(method, path) of all that the server says it has, and of some that it has not."""
         about = json.loads(self.ask("GET", "/", self.keys["the operator's"])[1])
-        model = json.loads(self.ask("GET", "/v1/models", self.keys["the operator's"])[1])["data"][0]["id"]
         for each in about["endpoints"]:
-            method, path = each.split(" ")
-            yield method, path, path.replace("*", model)
-        for method, path in (("GET", "/"), ("GET", "/health"), ("POST", "/health"), ("GET", "/nothing"),
-                             ("GET", "/health/nothing"), ("DELETE", "/v1/chat/completions")):
-            yield method, path, path
+            yield each.split(" ")
+        yield from (("GET", "/"), ("GET", "/health"), ("POST", "/health"), ("GET", "/health/live"), ("GET", "/health/ready"),
+                    ("GET", "/metrics"), ("GET", "/nothing"), ("GET", "/health/nothing"), ("DELETE", "/v1/chat/completions"))
+
+    def meant(self, method, path):
+        """A path that is there. A response is one that the tenant keeps, and no request before has deleted."""
+        if (method, path) == ("POST", "/v1/responses/*"):
+            return "/v1/responses/input_tokens"
+        if path == "/v1/responses/*":
+            kept = self.ask("POST", "/v1/responses", self.keys["the tenant's"], RESPONSE)
+            return "/v1/responses/" + json.loads(kept[1])["id"]
+        return path.replace("*", self.model)
 
     def http_rows(self):
         rows = []
-        for method, told, path in self.places():
-            body = BODIES.get(path) if method == "POST" else None
-            statuses = [str(self.ask(method, path, self.keys[each], body)[0]) for each in COLUMNS]
+        for method, told in self.places():
+            statuses = []
+            for column in COLUMNS:
+                path = self.meant(method, told)
+                body = BODIES.get(path) if method == "POST" else None
+                statuses.append(str(self.ask(method, path, self.keys[column], body)[0]))
             rows.append([f"`{method} {told}`", *statuses])
         upgrades = [asyncio.run(self.upgrade(self.keys[each])) for each in COLUMNS]
         return [*rows, ["WebSocket at `/`", *upgrades]]
@@ -152,11 +167,15 @@ class Routes:
                 except quire.QuireError as error:
                     answer = error.code
             async with quire.Client(self.server.url, key=self.keys["the operator's"]) as admin:
-                try:
-                    await (await admin.attach(detached.name)).abort()
-                except quire.NotFound:
-                    pass
+                await end(await admin.attach(detached.name))
             return answer or "ok"
+
+
+async def end(instance):
+    try:
+        await instance.abort()
+    except quire.NotFound:  # It has ended by itself.
+        pass
 
 
 async def find(client, program):
@@ -165,8 +184,7 @@ async def find(client, program):
 
 
 async def launch(client, program, tenant=0):
-    instance = await client.launch(program, tenant=tenant)
-    await instance.abort()
+    await end(await client.launch(program, tenant=tenant))
 
 
 async def with_own(client, act):
@@ -192,13 +210,14 @@ VERBS = {
     ("find_program", "its program by digest"): lambda client, program, *_: find(client, program),
     ("find_program", "its program by name"): lambda client, *_: find(client, "its"),
     ("find_program", "the operator's program"): lambda client, *_: find(client, "echo"),
-    ("upload", "a new program"): lambda client, program, name, number: client.upload(module(100 + number)),
+    ("upload", "a new program"): lambda client, program, name, number: no_more(
+        client.upload(module(100 + number))),
     ("name_program", "its program"): lambda client, program, *_: client.name_program(program, "again"),
     ("launch", "its program by digest"): lambda client, program, *_: launch(client, program),
     ("launch", "its program by name"): lambda client, *_: launch(client, "its"),
     ("launch", "the operator's program"): lambda client, *_: launch(client, "echo"),
     ("launch", "for tenant 1"): lambda client, *_: launch(client, "echo", 1),
-    ("attach", "its detached instance"): lambda client, program, name, _: client.attach(name),
+    ("attach", "its detached instance"): lambda client, program, name, _: no_more(client.attach(name)),
     ("send", "to an own instance"): lambda client, *_: with_own(client, lambda each: each.send(b"x")),
     ("close_input", "of an own instance"): lambda client, *_: with_own(client, lambda each: each.close_input()),
     ("send_file", "to an own instance"): lambda client, *_: send_file(client),
@@ -236,7 +255,8 @@ class RoutesTest(unittest.TestCase):
 
     def test_without_a_key_that_is_known_nothing_but_health_answers(self):
         for place, none, wrong, *_ in self.http_rows:
-            expected = {"`GET /health`": "200", "`POST /health`": "405"}.get(place, "401")
+            open_to_all = {f"`GET /health{each}`": "200" for each in ("", "/live", "/ready")}
+            expected = {**open_to_all, "`POST /health`": "405"}.get(place, "401")
             self.assertEqual((none, wrong), (expected, expected), place)
 
     def test_each_verb_is_in_the_table(self):

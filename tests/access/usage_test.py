@@ -39,7 +39,8 @@ class UsageTest(unittest.TestCase):
 
     def complete(self, server, key, max_tokens):
         connection = http.client.HTTPConnection(server.address, timeout=serving.PATIENCE)
-        body = json.dumps({"prompt": [5, 6, 7, 8], "max_tokens": max_tokens, "logit_bias": {str(harness.TEXT): 100}})
+        body = json.dumps({"model": self.model.name, "prompt": [5, 6, 7, 8], "max_tokens": max_tokens,
+                           "logit_bias": {str(harness.TEXT): 100}})
         connection.request("POST", "/v1/completions", body, {"Authorization": f"Bearer {key}"})
         response = connection.getresponse()
         answer = response.status, dict(response.getheaders()), json.loads(response.read())

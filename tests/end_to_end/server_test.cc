@@ -335,7 +335,7 @@ TEST(EndToEndServer, AnAddressForOthersIsRefusedBeforeAModelIsLoaded) {
   const ProcessResult wide =
       run_quire({"serve", "--model", "/nowhere", "--listen", "0.0.0.0:7847"});
   EXPECT_EQ(wide.exit_code, 2);
-  EXPECT_NE(wide.err.find("that needs keys"), std::string::npos) << wide.err;
+  EXPECT_NE(wide.err.find("without keys each client"), std::string::npos) << wide.err;
   EXPECT_EQ(run_quire({"serve", "--listen", "here"}).exit_code, 2);
   EXPECT_EQ(run_quire({"serve", "/nowhere/programs"}).exit_code, 3);
   ServerProcess server(tiny());

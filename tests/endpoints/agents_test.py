@@ -1,6 +1,5 @@
 """The client openai-agents: agents with tools of Python, which hand over to each other."""
 import asyncio
-import unittest
 
 import clients
 import harness
@@ -12,6 +11,7 @@ pydantic = clients.find("pydantic")
 
 class AgentCases:
     """What an agent does over one interface of the endpoints: chat completions, or responses."""
+    settings = {"max_tokens": 60}
 
     @classmethod
     def setUpClass(cls):
@@ -25,7 +25,7 @@ class AgentCases:
 
     def agent(self, name, wants="auto", **members):
         """`wants`: the tool that its first answer calls."""
-        settings = agents.ModelSettings(temperature=0, max_tokens=60, tool_choice=wants)
+        settings = agents.ModelSettings(temperature=0, tool_choice=wants, **self.settings)
         return agents.Agent(name=name, model=self.model(), model_settings=settings,
                             instructions="You are a short and exact assistant. " * 12, **members)
 
@@ -123,12 +123,8 @@ class ChatAgentsTest(AgentCases, clients.SmolTest):
 
 @clients.needs(agents, "openai-agents")
 class ResponsesAgentsTest(AgentCases, clients.SmolTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        if cls.ask_of("GET", "/v1/responses/absent").status == 404 and "POST /v1/responses" not in (
-                cls.ask_of("GET", "/").json["endpoints"]):
-            raise unittest.SkipTest("the server has no /v1/responses")
+    # The client takes a response that is cut for an error, so a sentence ends each answer here.
+    settings = {"max_tokens": 300, "extra_body": {"stop": ["."]}}
 
     def model(self, name=None):
         return agents.OpenAIResponsesModel(name or self.name, self.client)

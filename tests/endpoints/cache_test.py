@@ -156,7 +156,7 @@ class EvictedTest(CacheTest):
     def test_what_was_evicted_says_so(self):
         request = chat(self.name, user(words(1)))
         self.usage(request)
-        for i in range(24):
+        for i in range(10):
             self.usage(chat(self.name, user(words(10 + i))))
         miss, *_ = self.usage(request)["cache_misses"]
         self.assertEqual(miss["reason"], "evicted")

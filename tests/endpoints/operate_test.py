@@ -20,7 +20,7 @@ class OperateTest(harness.EndpointTest):
         config = self.folder / "quire.toml"
         config.write_text(f'listen = "127.0.0.1:0"\nmodel = "{self.model}"\nkv-pages = 512\nno-store = true\n'
                           f'log-format = "json"\n{settings}')
-        self.log = (self.folder / "log").open("w+")
+        self.log = (self.folder / "log").open("a+")  # The server writes at the end, wherever this reads.
         self.addCleanup(self.log.close)
         process = subprocess.Popen([harness.programs.BUILD / "quire", "serve", "--config", config],
                                    stdout=subprocess.PIPE, stderr=self.log, env=harness.beside.environment())

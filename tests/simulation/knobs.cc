@@ -161,6 +161,7 @@ Knobs Knobs::of(Scenario scenario, std::uint64_t seed) {
       break;
   }
   if (knobs.disk_tier_page_count > 0) knobs.has_disk = true;
+  if (dice.one_in(2)) knobs.control.miss_scope = control::MissScope::OwnDomain;
   return knobs;
 }
 

@@ -109,6 +109,11 @@ void ScriptedGuest::look_around() {
     }
     if (used > maximum + slack) find("beyond its limit: " + line);
   }
+  constexpr std::int64_t kMissBytes = 8 * sizeof(std::uint32_t);
+  const std::int64_t misses = call("runtime.misses", {kTakenBytes, kTakenBytesMax});
+  if (check("runtime.misses", misses, {ErrorCode::NotSupported}) && misses % kMissBytes != 0) {
+    find("misses of " + std::to_string(misses) + " bytes");
+  }
   call("runtime.clock-now", {});
   call("runtime.random", {kTakenBytes, 8});
   town_.trace.note({"guest", instance_}, "random", 8, host_->get(kTakenBytes, 8));
