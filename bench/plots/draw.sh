@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# draw.sh [--check]: draws the plots of docs/benchmarks.md from the figures beside the benches, or fails
+# draw.sh [--check]: draws the plots of docs/benchmarks.md and docs/technique_benchmarks.md from the figures beside the benches, or fails
 # where a checked-in one differs from its figures.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -23,6 +23,11 @@ bench/plots/bar_plot.py bench/batching/simulated.json --label policy --y request
 bench/plots/bar_plot.py bench/overhead/overhead.json --label way --y over_host_loop --where instances=32 --scale 100 \
   --title "What a token of each of 32 programs takes over the host's own loop" \
   --y-label "% over the host's loop, median of the differences in nine rounds" --output "$folder/overhead.svg"
+
+programs=bench/programs
+bench/plots/bar_plot.py $programs/techniques.json --label technique --group side --y seconds --where clients=1 \
+  --spread seconds_least,seconds_most --title "Techniques: one client" \
+  --y-label "seconds a task, median (least to most)" --output "$folder/techniques_latency.svg"
 
 [ "$folder" = docs ] && exit 0
 failed=0
