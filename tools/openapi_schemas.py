@@ -89,6 +89,14 @@ KEEPING = {
     "prompt_cache_retention": only("in_memory", "in-memory", "24h"),
     "prompt_cache_options": record({}, {"ttl": only("30m", "12h")}, is_closed=False),
 }
+ACCEPTED = {
+    "user": TEXT,
+    "safety_identifier": TEXT,
+    "metadata": OBJECT,
+    "store": FLAG,
+    "prediction": OBJECT,
+    "service_tier": only("auto", "default"),
+}
 CACHE_CONTROL = record({"type": only("ephemeral")}, {"ttl": only("5m", "1h")})
 ANSWER_SCHEMA = {"schema": JSON_SCHEMA}, {"name": TEXT, "description": TEXT, "strict": FLAG}
 FUNCTION_CHOICE = record({"type": only("function"), "name": SOME_TEXT})
@@ -110,23 +118,18 @@ REQUESTS = {
         "response_format": any_of(
             record({"type": only("text", "json_object")}),
             record({"type": only("json_schema"), "json_schema": record(*ANSWER_SCHEMA)})),
-        "service_tier": only("auto", "default"),
         "modalities": array(only("text")),
-        "user": TEXT,
-        "safety_identifier": TEXT,
-        "metadata": OBJECT,
-        "store": FLAG,
-        "prediction": OBJECT,
+        **ACCEPTED,
     }),
     "CompletionRequest": ("openai.md", "Completions", ["model", "prompt"], {
-        **DRAWING, **CHOICES,
+        **DRAWING, **CHOICES, **KEEPING,
         "model": MODEL,
         "prompt": any_of(SOME_TEXT, array(SOME_TEXT, 1, 128), array(TOKEN, 1), array(array(TOKEN, 1), 1, 128)),
         "max_tokens": whole(0, LARGEST_WHOLE),
         "best_of": whole(1, 128),
         "echo": FLAG,
         "logprobs": whole(0, 20),
-        "user": TEXT,
+        **ACCEPTED,
     }),
     "ResponseRequest": ("openai.md", "Responses", ["model", "input"], {
         **DRAWING, **KEEPING,

@@ -161,7 +161,6 @@ inline Result<std::chrono::seconds> read_keep(Members& in) {
 
 // What asks nothing of the output.
 inline Result<void> accept_common(Members& in) {
-  in.accept({"prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"});
   TRY(in.accept_texts({"user", "safety_identifier"}));
   TRY(in.accept_objects({"metadata", "prediction"}));
   TRY(in.flag("store"));

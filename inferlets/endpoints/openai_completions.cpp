@@ -22,6 +22,7 @@ struct CompletionRequest {
   bool has_logprobs = false;
   bool echoes = false;
   Streaming stream;
+  std::chrono::seconds keep{0};  // How long the prompts stay in the cache.
 };
 
 // ---- the request ------------------------------------------------------------------------------
@@ -75,6 +76,7 @@ Result<CompletionRequest> read_completion_request(const Json& body) {
     return wrong("echo", "is not supported with logprobs", ErrorCode::NotSupported);
   }
   out.stream = TRY(read_streaming(in));
+  out.keep = TRY(read_keep(in));
   TRY(accept_common(in));
   TRY(in.finish());
   return out;
@@ -162,6 +164,7 @@ class Completion {
     co_await context.append(prompt.tokens);
     usage_.prompt_count += count;
     usage_.cached_count += (co_await context.prefill()).found_token_count;
+    if (request_.keep.count() > 0) co_await context.hint(ContextHint::Keep, request_.keep);
     usage_.misses = co_await explained_misses(request_.model);
     for (std::uint32_t i = 0; i < request_.n; ++i, ++options.seed) {
       const auto index = static_cast<std::uint32_t>(choices.size());

@@ -97,7 +97,7 @@ class KeptTest(CacheTest):
 
     def test_a_conversation_with_a_prompt_cache_key_is_found_where_one_without_is_not(self):
         every = ({"prompt_cache_key": "k"}, {"prompt_cache_retention": "24h"}, {"prompt_cache_options": {"ttl": "30m"}})
-        for i, form in enumerate((chat, responses)):
+        for i, form in enumerate((chat, responses, completion)):
             for j, members in enumerate(every):
                 found = self.kept_and_unkept(form, 1000 + 100 * (3 * i + j), **members)
                 self.assertGreater(found, 32, members)
