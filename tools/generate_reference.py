@@ -19,6 +19,7 @@ from generate_interface import COSTS, Documentation, comment_text, parse
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
 TESTED = "conformance.md"  # tools/generate_conformance.py writes it.
+ROUTES = "routes.md"  # tests/access/routes_test.py writes it.
 BY_HAND = {"openai.md": "OpenAI", "anthropic.md": "Anthropic"}  # Interfaces for clients, not for programs.
 NOTE = "<!-- Written by tools/generate_reference.py from interface/{name}.wit. Do not edit. -->\n\n"
 FUNCTION = re.compile(r"^(%?[a-z][a-z0-9-]*): (func\(.*\) -> .*);$")
@@ -207,7 +208,8 @@ def index(pages):
     out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call that a model has.\n"
     out += f"[What is tested of each]({TESTED}) is a table of its own.\n\n"
     out += "What clients can ask of the server by HTTP is elsewhere: the interfaces of "
-    out += " and ".join(f"[{name}]({path})" for path, name in BY_HAND.items()) + ".\n\n"
+    out += " and ".join(f"[{name}]({path})" for path, name in BY_HAND.items())
+    out += f", and [who may use which route]({ROUTES}).\n\n"
     for name, count in pages:
         out += f"- [{name}]({name}.md): {count} call{'s' * (count != 1)}\n"
     return out + costs() + errors() + given()
@@ -228,7 +230,7 @@ def main(check):
         wanted[FOLDER / f"{name}.md"] = page(name, text, tested, codes)
         counts.append((name, count))
     wanted[FOLDER / "README.md"] = index(sorted(counts))
-    stale = [p for p in FOLDER.glob("*.md") if p not in wanted and p.name not in {TESTED, *BY_HAND}]
+    stale = [p for p in FOLDER.glob("*.md") if p not in wanted and p.name not in {TESTED, ROUTES, *BY_HAND}]
     changed = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]
     if check:
         for path in changed + stale:
