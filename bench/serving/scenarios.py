@@ -4,6 +4,7 @@ A scenario raises Wrong if an answer is not what it must be. Whether its figures
 """
 import asyncio
 import collections
+import itertools
 import json
 import random
 import socket
@@ -140,29 +141,27 @@ async def _one(server, model, seed, tokens, answers):
         raise Wrong(f"a request got no answer: {error}") from None
 
 
-async def _closed_loop(server, model, clients, tokens, seconds):
+async def _closed_loop(server, model, clients, tokens, seconds, numbers):
     """Requests that `clients` clients finish in a second, each asking again when it has its answer."""
     answers = []
     until = time.monotonic() + seconds
 
-    async def client(number):
-        seed = number
+    async def client():
         while time.monotonic() < until:
-            await _one(server, model, seed, tokens, answers)
-            seed += clients
+            await _one(server, model, next(numbers), tokens, answers)
 
     began = time.monotonic()
-    await asyncio.gather(*(client(number) for number in range(clients)))
+    await asyncio.gather(*(client() for _ in range(clients)))
     return good_per_second(answers, began, until)
 
 
-async def _open_loop(server, model, per_second, tokens, seconds):
+async def _open_loop(server, model, per_second, tokens, seconds, numbers):
     """Requests come at a fixed rate, whether earlier ones have their answers or not."""
     answers, tasks = [], []
     began = time.monotonic()
     for number in range(int(per_second * seconds)):
         await asyncio.sleep(max(0, began + number / per_second - time.monotonic()))
-        tasks.append(asyncio.create_task(_one(server, model, number, tokens, answers)))
+        tasks.append(asyncio.create_task(_one(server, model, next(numbers), tokens, answers)))
     ended = time.monotonic()
     await asyncio.gather(*tasks)
     return answers, began, ended
@@ -182,10 +181,12 @@ def good_per_second(answers, began, ended):
 def overload(server, clients, tokens, seconds, factor=4):
     """The most requests that the server finishes in a second, and what is left of that at `factor` times as many."""
     model = first_model(server)
-    asyncio.run(_closed_loop(server, model, max(clients), tokens, seconds / 2))  # Warm.
-    peaks = {count: round(asyncio.run(_closed_loop(server, model, count, tokens, seconds)), 1) for count in clients}
+    numbers = itertools.count(10_000)  # No prompt comes twice, so none is found in the cache as a whole.
+    asyncio.run(_closed_loop(server, model, max(clients), tokens, seconds / 2, numbers))  # Warm.
+    peaks = {count: round(asyncio.run(_closed_loop(server, model, count, tokens, seconds, numbers)), 1)
+             for count in clients}
     peak = max(peaks.values())
-    answers, began, ended = asyncio.run(_open_loop(server, model, factor * peak, tokens, seconds))
+    answers, began, ended = asyncio.run(_open_loop(server, model, factor * peak, tokens, seconds, numbers))
     good = good_per_second(answers, began, ended)
     refusals = [each.ended - each.began for each in answers if each.status != 200]
     return {"requests_per_second_by_clients": peaks, "offered_per_second": round(len(answers) / (ended - began), 1),
