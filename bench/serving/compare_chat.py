@@ -48,14 +48,15 @@ async def conversation(host, port, model, number, options):
     """One client: the time to the first text of each turn."""
     messages = [{"role": "system", "content": SYSTEM}]
     times = []
-    async with await Connection.open(host, port) as connection:
-        for turn in range(options.turns):
-            messages.append({"role": "user", "content": QUESTIONS[turn % len(QUESTIONS)].format(number=number)})
+    for turn in range(options.turns):
+        messages.append({"role": "user", "content": QUESTIONS[turn % len(QUESTIONS)].format(number=number)})
+        # llama-server closes a connection after a stream.
+        async with await Connection.open(host, port) as connection:
             answer = await connection.request("POST", "/v1/chat/completions", {
                 "model": model, "messages": messages, "max_tokens": options.tokens, "temperature": 0, "ignore_eos": True,
                 "stream": True})
-            messages.append({"role": "assistant", "content": streamed_text(answer)})
-            times.append(first_text(answer))
+        messages.append({"role": "assistant", "content": streamed_text(answer)})
+        times.append(first_text(answer))
     return times
 
 
