@@ -180,7 +180,7 @@ class ChatTurn {
     co_return turn;
   }
 
-  // Those of the system prompt, which has them no more.
+  // The lines that this moved out of the system prompt.
   Task<std::string> changing_lines() {
     const bool has_any = prompt_.is_repaired && !prompt_.messages.empty() &&
                          prompt_.messages.front().role == "system";

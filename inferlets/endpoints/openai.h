@@ -159,6 +159,17 @@ inline Result<std::chrono::seconds> read_keep(Members& in) {
   return key.empty() && time != "30m" ? std::chrono::seconds(0) : kByKey;
 }
 
+// The JSON schema that an answer is to fit, of the object that names and describes it.
+inline Result<std::string> read_answer_schema(Members& format) {
+  const Json* schema = format.find("schema");
+  if (schema == nullptr || !schema->is_object()) {
+    return format.bad("schema", "must be a JSON schema, an object");
+  }
+  TRY(format.accept_texts({"name", "description"}));
+  TRY(format.flag("strict"));  // An answer fits the schema in any case.
+  return schema->str();
+}
+
 // What asks nothing of the output.
 inline Result<void> accept_common(Members& in) {
   TRY(in.accept_texts({"user", "safety_identifier"}));

@@ -188,14 +188,9 @@ inline Result<std::string> read_response_format(Members& in) {
   }
   Members format = TRY(outer.object("json_schema"));
   TRY(outer.finish());
-  const Json* schema = format.find("schema");
-  if (schema == nullptr || !schema->is_object()) {
-    return format.bad("schema", "must be a JSON schema, an object");
-  }
-  TRY(format.accept_texts({"name", "description"}));
-  TRY(format.flag("strict"));  // An answer fits the schema in any case.
+  std::string schema = TRY(read_answer_schema(format));
   TRY(format.finish());
-  return schema->str();
+  return schema;
 }
 
 inline Result<void> read_logprobs(Members& in, ChatRequest& out) {

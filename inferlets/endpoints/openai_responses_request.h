@@ -165,22 +165,14 @@ inline Result<std::string> read_text(Members& in) {
     return format.bad("type", "must be text, json_object or json_schema");
   }
   std::string schema = type == "json_object" ? R"({"type":"object"})" : "";
-  if (type == "json_schema") {
-    const Json* given_schema = format.find("schema");
-    if (given_schema == nullptr || !given_schema->is_object()) {
-      return format.bad("schema", "must be a JSON schema, an object");
-    }
-    schema = given_schema->str();
-    TRY(format.accept_texts({"name", "description"}));
-    TRY(format.flag("strict"));  // An answer fits the schema in any case.
-  }
+  if (type == "json_schema") schema = TRY(read_answer_schema(format));
   TRY(format.finish());
   return schema;
 }
 
 // The interface lets a request ask for more than the answer has by itself.
 inline Result<void> read_include(Members& in, ResponsesRequest& out) {
-  // Those of items that no answer of this server has.
+  // Values about items that no answer of this server has.
   constexpr std::string_view kAbsent[] = {"file_search_call.results",
                                           "web_search_call.results",
                                           "web_search_call.action.sources",

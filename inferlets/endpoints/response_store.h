@@ -89,7 +89,7 @@ class ResponseStore {
                         ErrorCode::QuotaExceeded));
   }
 
-  // Of a response that has not expired.
+  // Finds a response that has not expired.
   Task<ResponseEntry> find(std::string id) const {
     Result<store::Value> value(Error{ErrorCode::NotFound, ""});
     if (seconds_left(id) > 0) value = co_await attempt(store::get(kEntries + id));

@@ -54,7 +54,7 @@ Result<void> sync_folder_of(const std::string& path) {
 
 Result<void> replace(const std::string& path, std::string_view text) {
   const std::string partial = path + ".partial";
-  // Made anew, so that it is ours alone whoever made one of that name.
+  // Someone else may have made a file of that name: this makes a new one, which only we may read.
   if (unlink(partial.c_str()) != 0 && errno != ENOENT) {
     return system_error("cannot remove " + partial);
   }

@@ -25,7 +25,7 @@ class LeakyBucket {
   // `per_minute`: from 1 to kRateMax.
   explicit LeakyBucket(std::uint64_t per_minute) : per_minute_(per_minute) {}
 
-  // Until `count` more fit; 0: they do. More than a minute's worth never fits and is told of as just that.
+  // The time until `count` more fit; 0 if they fit now. More than a minute's worth fits once nothing is used.
   std::uint64_t wait_ns(std::uint64_t now_ns, std::uint64_t count) const;
   // Used, whether it fits or not.
   void add(std::uint64_t now_ns, std::uint64_t count);

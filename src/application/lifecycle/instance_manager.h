@@ -53,7 +53,7 @@ struct ManagerParts {
   WalkSink* walk = nullptr;
   net::HttpClient* http = nullptr;  // Null: no outbound HTTP.
   AdmissionLimits admission = {};
-  UsageSink* usage = nullptr;  // Null: nobody keeps accounts.
+  UsageSink* usage = nullptr;  // Null: the server keeps no accounts.
 };
 
 class InstanceManager {
@@ -149,8 +149,8 @@ class InstanceManager {
   const RunFigures& run_figures() const;
   // Whether a launch of a new tenant would be refused: neither a place is free nor one to wait for it.
   bool is_full() const;
-  // Of all tenants, for the operator alone, or of one. The first `instance_count_max` instances are told one
-  // by one.
+  // What one tenant uses; without a tenant, what all use, which only the operator may see. It lists at most
+  // `instance_count_max` instances.
   Usage usage(std::size_t instance_count_max,
               std::optional<control::TenantId> tenant = std::nullopt) const;
 

@@ -25,7 +25,7 @@ constexpr std::size_t kReadBytes = 16u << 10;   // At once,
 constexpr std::size_t kHeadReadBytes = 2048;    // and of a connection that may be idle.
 constexpr std::size_t kTimedBytes = 64u << 10;  // Of a body or a response, within *_part_time_max.
 constexpr std::chrono::milliseconds kDiscardTimeMax{1'000};
-// Of a body that the server does not read: many clients look at the answer once they have sent all.
+// The server drops so much of a body that it refused: many clients read the answer only when all is sent.
 constexpr std::size_t kDiscardBytesMax = 16u << 20;
 
 class HttpSession final : public Session, public std::enable_shared_from_this<HttpSession> {

@@ -26,7 +26,7 @@ struct SandboxOptions {
   std::optional<sandbox::CompileLimits> compile = {};
   bool traps_tell_lines = false;          // Of modules built with --debug; for the user's own.
   bool has_quick_compiler = true;         // Winch, for the first launches of what clients upload.
-  lifecycle::UsageSink* usage = nullptr;  // Outlives the application. Null: nobody keeps accounts.
+  lifecycle::UsageSink* usage = nullptr;  // Outlives the application. Null: no accounts.
 };
 
 // What an application stands on: a control layer and the way its answers come.
