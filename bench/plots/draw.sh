@@ -28,6 +28,13 @@ programs=bench/programs
 bench/plots/bar_plot.py $programs/techniques.json --label technique --group side --y seconds --where clients=1 \
   --spread seconds_least,seconds_most --title "Techniques: one client" \
   --y-label "seconds a task, median (least to most)" --output "$folder/techniques_latency.svg"
+bench/plots/bar_plot.py $programs/techniques.json --label technique --group side --y tasks_per_minute \
+  --where clients=16 --spread tasks_per_minute_least,tasks_per_minute_most --title "Techniques: 16 clients" \
+  --y-label "tasks a minute" --output "$folder/techniques_throughput.svg"
+bench/plots/bar_plot.py $programs/stacked.json --label technique --group side --y tasks_per_minute \
+  --where clients=16 --spread tasks_per_minute_least,tasks_per_minute_most \
+  --title "A workflow: 16 clients, optimizations added in turn" --y-label "tasks a minute" \
+  --output "$folder/stacked.svg"
 
 [ "$folder" = docs ] && exit 0
 failed=0
