@@ -26,9 +26,11 @@ Task<std::string> found_stop(Model model, std::vector<std::uint32_t> tokens,
 // What a response says besides its content.
 class Head {
  public:
-  static Result<Head> make(const Model& model, const Usage& usage) {
-    return Head("msg_" + random_id(), TRY(model.name()), usage);
+  static Result<Head> make(const Model& model) {
+    return Head("msg_" + random_id(), TRY(model.name()));
   }
+
+  void set_prompt(const Usage& prompt) { usage_ = prompt; }
 
   // Why the answer ended. It `is_cut` by the context if that left less room than was asked for.
   Task<> end(const ChatAnswer& answer, const MessagesRequest& request, bool is_cut) {
@@ -63,8 +65,7 @@ class Head {
   }
 
  private:
-  Head(std::string id, std::string model, const Usage& usage)
-      : id_(std::move(id)), model_(std::move(model)), usage_(usage) {}
+  Head(std::string id, std::string model) : id_(std::move(id)), model_(std::move(model)) {}
 
   std::string id_, model_;
   Usage usage_;
@@ -75,27 +76,31 @@ class Head {
 // An answer as events: blocks, one after the other, and what each brings.
 class Stream : public AnswerSink {
  public:
-  explicit Stream(serve::EventStream events) : events_(std::move(events)) {}
+  Stream(Head head, serve::Response response)
+      : head_(std::move(head)), response_(std::move(response)) {}
 
-  Task<> begin(const Head& head) {
+  Task<> begin(const Usage& prompt) override {
+    head_.set_prompt(prompt);
+    events_ = co_await response_.events();
     JsonWriter json;
-    head.write(json);
+    head_.write(json);
     json.key("content").begin_array().end_array();
     json.key("stop_reason").null().key("stop_sequence").null().key("usage");
-    head.write_usage(json);
+    head_.write_usage(json);
     co_await send("message_start", "\"message\":" + json.end_object().str());
   }
-  Task<> end(const Head& head) {
+  Task<> end(const ChatAnswer& answer, const MessagesRequest& request, bool is_cut) {
+    co_await head_.end(answer, request, is_cut);
     co_await end_block();
     JsonWriter delta;
     delta.begin_object();
-    head.write_stop(delta);
+    head_.write_stop(delta);
     JsonWriter usage;
-    head.write_usage(usage);
+    head_.write_usage(usage);
     co_await send("message_delta",
                   "\"delta\":" + delta.end_object().str() + ",\"usage\":" + usage.str());
     co_await send("message_stop", "");
-    co_await events_.finish();
+    co_await events_->finish();
   }
 
   Task<> text(std::string more, const Piece*) override {
@@ -118,7 +123,7 @@ class Stream : public AnswerSink {
   Task<> send(const char* type, std::string members) {
     const std::string head = "{\"type\":\"" + std::string(type) + "\"";
     const std::string data = head + (members.empty() ? "" : ",") + members + "}";
-    co_await events_.send(data, {.name = type});
+    co_await events_->send(data, {.name = type});
   }
   Task<> begin_block(std::string block) {
     is_open_ = true;
@@ -136,14 +141,17 @@ class Stream : public AnswerSink {
     block_count_ += 1;
   }
 
-  serve::EventStream events_;
-  bool is_open_ = false;         // A block,
-  std::size_t block_count_ = 0;  // and those that are closed.
+  Head head_;
+  serve::Response response_;
+  std::optional<serve::EventStream> events_;  // Once the answer has begun.
+  bool is_open_ = false;                      // A block,
+  std::size_t block_count_ = 0;               // and those that are closed.
 };
 
 // Keeps an answer until it is whole.
 class Silent : public AnswerSink {
  public:
+  Task<> begin(const Usage&) override { co_return; }
   Task<> text(std::string, const Piece*) override { co_return; }
   Task<> reasoning(std::string) override { co_return; }
   Task<> begin_call(std::size_t, AnswerCall) override { co_return; }
@@ -176,21 +184,20 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   request.prompt.keep = cache_time_of(body);
   request.prompt.is_repaired = options.repairs_prompts;
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
-  Head head = co_await Head::make(request.prompt.model, turn.usage());
+  Head head = co_await Head::make(request.prompt.model);
   // The context may end the answer before max_tokens does; the stop reason says so.
   const bool is_cut = request.token_count_max > turn.room();
   const auto count_max = is_cut ? turn.room() : static_cast<std::uint32_t>(request.token_count_max);
   if (!request.streams) {
     Silent silent;
     const ChatAnswer answer = co_await turn.answer(0, count_max, false, silent);
+    head.set_prompt(turn.usage());
     co_await head.end(answer, request, is_cut);
     co_return co_await response.json(200, whole_response(head, answer));
   }
-  Stream stream(co_await response.events());
-  co_await stream.begin(head);
+  Stream stream(std::move(head), response);
   const ChatAnswer answer = co_await turn.answer(0, count_max, false, stream);
-  co_await head.end(answer, request, is_cut);
-  co_await stream.end(head);
+  co_await stream.end(answer, request, is_cut);
 }
 
 Task<> handle(serve::Request request, serve::Response response, ConversationOptions options) {

@@ -1,8 +1,8 @@
 #pragma once
 // ChatTurn: a conversation in which the model answers next, whatever protocol brought it.
 //
-// It writes the prompt with the model's own template and computes it once; each answer is a fork of
-// that context. It takes an answer apart into text, thoughts and calls of tools. A call that the
+// It writes the prompt with the model's own template and queues it in a context, of which each
+// answer is a fork: the pass that draws the first token computes the prompt. It takes an answer apart into text, thoughts and calls of tools. A call that the
 // request demands, and one of a tool that is strict, is written under the schema of the tool. So is
 // an answer that has a schema. If the model may call tools instead, it first writes freely; what does
 // not fit is then written once more under the schema, and the client sees only that.
@@ -66,6 +66,8 @@ class AnswerSink {
   AnswerSink(const AnswerSink&) = delete;
   AnswerSink& operator=(const AnswerSink&) = delete;
   virtual ~AnswerSink() = default;
+  // The prompt is computed, and `prompt` tells how. An error may come instead, and nothing after it.
+  virtual Task<> begin(const Usage& prompt) = 0;
   // `token` is null unless the answer is asked for token by token.
   virtual Task<> text(std::string more, const Piece* token) = 0;
   virtual Task<> reasoning(std::string all) = 0;
@@ -75,28 +77,20 @@ class AnswerSink {
 
 class ChatTurn {
  public:
-  // Computes the prompt.
-  static Task<ChatTurn> begin(ChatPrompt prompt, GenerateOptions options) {
-    ChatTurn turn = co_await prepare(std::move(prompt), std::move(options));
-    co_await turn.compute();
-    co_return turn;
-  }
   // Finds all that is wrong with the request, and computes nothing yet.
-  static Task<ChatTurn> prepare(ChatPrompt prompt, GenerateOptions options) {
+  static Task<ChatTurn> begin(ChatPrompt prompt, GenerateOptions options) {
     ChatTurn turn = co_await written(std::move(prompt), std::move(options));
     turn.room_ =
         co_await room_after(turn.prompt_.model, turn.tokens_.size(), turn.prompt_.messages_member);
     co_await turn.compile_grammars();
     co_return turn;
   }
+  // Computes the prompt, for several answers: one computes it by itself, in the pass that draws its
+  // first token.
   Task<> compute() {
-    const std::uint32_t found_before = co_await open_saved();
-    const std::uint32_t opened_count = context_.token_count();
-    co_await context_.append(std::span(tokens_).subspan(opened_count));
-    if (prompt_.keep.count() > 0) co_await context_.hint(ContextHint::Keep, prompt_.keep);
-    const ContextCounters after = co_await context_.prefill();
-    usage_.misses = co_await explained_misses(prompt_.model);
-    usage_.cached_count = opened_count + (after.found_token_count - found_before);
+    co_await queue();
+    co_await context_.prefill();
+    co_await note_use(context_);
   }
   // How many tokens the prompt has. Nothing is computed.
   static Task<std::size_t> count(ChatPrompt prompt) {
@@ -135,12 +129,16 @@ class ChatTurn {
     co_await context_.save(as.name, options);
   }
 
-  const Usage& usage() const { return usage_; }  // Only of the prompt.
+  const Usage& usage() const { return usage_; }  // Of the prompt, once that is computed.
   std::uint32_t room() const { return room_; }   // Tokens that fit after the prompt.
 
   // One answer of at most `token_count_max` tokens, which must fit; each of several has an index.
   Task<ChatAnswer> answer(std::uint32_t index, std::uint32_t token_count_max, bool by_token,
                           AnswerSink& sink) {
+    co_await queue();
+    const bool demands_call = prompt_.tool_choice == ToolChoice::Required;
+    if (!is_computed_ && (demands_call || token_count_max == 0)) co_await compute();
+    if (is_computed_) co_await sink.begin(usage_);
     Context context = co_await context_.fork();
     GenerateOptions options = options_;
     options.max_tokens = token_count_max;
@@ -150,7 +148,7 @@ class ChatTurn {
       out.finish_reason = FinishReason::Length;
       co_return out;
     }
-    if (prompt_.tool_choice == ToolChoice::Required) {
+    if (demands_call) {
       co_await demand_call(out, std::move(context), std::move(options), sink);
       co_return out;
     }
@@ -235,6 +233,22 @@ class ChatTurn {
     co_return all;
   }
 
+  Task<> queue() {
+    if (is_queued_) co_return;
+    is_queued_ = true;
+    found_before_ = co_await open_saved();
+    opened_count_ = context_.token_count();
+    co_await context_.append(std::span(tokens_).subspan(opened_count_));
+    if (prompt_.keep.count() > 0) co_await context_.hint(ContextHint::Keep, prompt_.keep);
+  }
+  // `context` has computed the prompt.
+  Task<> note_use(const Context& context) {
+    is_computed_ = true;
+    const std::uint32_t found = co_await context.found_token_count() - found_before_;
+    usage_.cached_count = std::min<std::size_t>(opened_count_ + found, tokens_.size());
+    usage_.misses = co_await explained_misses(prompt_.model);
+  }
+
   // Begins with the saved context, as far as the prompt begins like it. The last token of the prompt
   // is computed in any case, because the answer follows it. Returns how many tokens that context
   // has ever found.
@@ -273,6 +287,13 @@ class ChatTurn {
     }
   };
 
+  // `context` has drawn a token of the answer.
+  Task<> begin_answer(const Context& context, AnswerSink& sink) {
+    if (is_computed_) co_return;  // Also before this answer: then the sink has been told.
+    co_await note_use(context);
+    co_await sink.begin(usage_);
+  }
+
   // Lets the model write. Returns all of it; `out.text` is what the sink has of it.
   Task<std::string> generated(ChatAnswer& out, Context context, GenerateOptions options,
                               bool by_token, AnswerSink& sink) {
@@ -282,6 +303,7 @@ class ChatTurn {
     if (by_token) {
       std::size_t count = 0;
       while (const std::optional<Piece> piece = co_await generator.next()) {
+        co_await begin_answer(context, sink);
         // The last piece may bring only text that was held back, and no token of the answer.
         const bool is_token = generator.answer().tokens.size() > count;
         count = generator.answer().tokens.size();
@@ -292,11 +314,13 @@ class ChatTurn {
       generation = generator.answer();
     } else {
       generation = co_await std::move(generator).stream([&](std::string_view piece) -> Task<> {
+        co_await begin_answer(context, sink);
         std::string more = shown.next(piece);
         out.text += more;
         if (!more.empty()) co_await sink.text(std::move(more), nullptr);
       });
     }
+    co_await begin_answer(context, sink);  // It may have no text at all.
     out.tokens = std::move(generation.tokens);
     out.finish_reason = generation.finish_reason;
     co_return std::move(shown.text);
@@ -464,6 +488,10 @@ class ChatTurn {
   Context context_;
   std::vector<std::uint32_t> tokens_;  // Of the prompt.
   std::uint32_t room_ = 0;
+  bool is_queued_ = false;          // The prompt, in context_.
+  std::uint32_t opened_count_ = 0;  // Tokens that a saved context gave,
+  std::uint32_t found_before_ = 0;  // and those that it had found.
+  bool is_computed_ = false;        // The prompt, here or in the fork of an answer.
   CallForm form_;
   std::optional<AnswerReader> reader_;  // None: the model may not call tools.
   Grammar schema_grammar_;              // None: the answer is any text.

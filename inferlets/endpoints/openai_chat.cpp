@@ -21,9 +21,13 @@ const char* reason_of(const ChatAnswer& answer) {
 
 class Stream {
  public:
-  Stream(Identity identity, serve::EventStream events, bool has_usage)
-      : identity_(std::move(identity)), events_(std::move(events)), has_usage_(has_usage) {}
+  Stream(Identity identity, serve::Response response, bool has_usage)
+      : identity_(std::move(identity)), response_(std::move(response)), has_usage_(has_usage) {}
 
+  Result<void> begin() {
+    if (!events_) events_ = TRY(response_.events());
+    return {};
+  }
   // `delta` are its members, as JSON without braces.
   Task<> send(std::uint32_t choice, std::string delta, std::string logprobs = "",
               const char* finish_reason = nullptr) const {
@@ -36,7 +40,7 @@ class Stream {
     finish_reason == nullptr ? json.null() : json.text(finish_reason);
     json.end_object().end_array();
     if (has_usage_) json.key("usage").null();
-    co_await events_.send(json.end_object());
+    co_await events_->send(json.end_object());
   }
   Task<> end(Usage usage) const {
     if (has_usage_) {
@@ -44,28 +48,31 @@ class Stream {
       identity_.write(json, "chat.completion.chunk");
       json.key("choices").begin_array().end_array().key("usage");
       write_usage(json, usage);
-      co_await events_.send(json.end_object());
+      co_await events_->send(json.end_object());
     }
-    co_await events_.send("[DONE]");
-    co_await events_.finish();
+    co_await events_->send("[DONE]");
+    co_await events_->finish();
   }
 
  private:
   Identity identity_;
-  serve::EventStream events_;
+  serve::Response response_;
+  std::optional<serve::EventStream> events_;  // Once the first answer has begun.
   bool has_usage_;
 };
 
 // One choice of a response, streamed if there is a stream.
 class Choice : public AnswerSink {
  public:
-  Choice(Model model, std::uint32_t index, const Stream* stream)
+  Choice(Model model, std::uint32_t index, Stream* stream)
       : model_(std::move(model)), index_(index), stream_(stream) {}
 
   const std::string& logprobs() const { return logprobs_; }  // Of all tokens, JSON.
 
-  Task<> begin() {
-    if (stream_ != nullptr) co_await stream_->send(index_, R"("role":"assistant","content":"")");
+  Task<> begin(const Usage&) override {
+    if (stream_ == nullptr) co_return;
+    co_await stream_->begin();
+    co_await stream_->send(index_, R"("role":"assistant","content":"")");
   }
   Task<> end(const ChatAnswer& answer) {
     if (stream_ != nullptr) co_await stream_->send(index_, "", "", reason_of(answer));
@@ -102,7 +109,7 @@ class Choice : public AnswerSink {
  private:
   Model model_;
   std::uint32_t index_;
-  const Stream* stream_;
+  Stream* stream_;
   std::string logprobs_;
 };
 
@@ -148,10 +155,9 @@ struct ChoiceAnswer {
   std::string logprobs;
 };
 
-Task<ChoiceAnswer> answer_of(ChatTurn& turn, Model model, const Stream* stream, std::uint32_t index,
+Task<ChoiceAnswer> answer_of(ChatTurn& turn, Model model, Stream* stream, std::uint32_t index,
                              std::uint32_t token_count_max, bool has_logprobs) {
   Choice choice(std::move(model), index, stream);
-  co_await choice.begin();
   ChatAnswer answer = co_await turn.answer(index, token_count_max, has_logprobs, choice);
   co_await choice.end(answer);
   co_return ChoiceAnswer{std::move(answer), choice.logprobs()};
@@ -163,14 +169,15 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   request.prompt.is_repaired = options.repairs_prompts;
   const Model model = request.prompt.model;
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
-  Usage usage = turn.usage();
-  const std::uint32_t token_count_max = co_await answer_room(
-      model, usage.prompt_count, turn.room(), request.token_count_max, request.token_count_member);
+  const std::uint32_t token_count_max =
+      co_await answer_room(model, turn.usage().prompt_count, turn.room(), request.token_count_max,
+                           request.token_count_member);
   const Identity identity = co_await Identity::make("chatcmpl-", model);
   std::optional<Stream> stream;
   if (request.stream.is_on) {
-    stream.emplace(identity, co_await response.events(), request.stream.has_usage);
+    stream.emplace(identity, response, request.stream.has_usage);
   }
+  if (request.n > 1) co_await turn.compute();
   std::vector<Task<ChoiceAnswer>> tasks;
   for (std::uint32_t i = 0; i < request.n; ++i) {
     tasks.push_back(answer_of(turn, model, stream ? &*stream : nullptr, i, token_count_max,
@@ -178,11 +185,14 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   }
   std::vector<ChatAnswer> answers;
   std::vector<std::string> logprobs;
+  std::size_t answer_count = 0;
   for (ChoiceAnswer& each : co_await gather(std::move(tasks))) {
-    usage.answer_count += each.answer.tokens.size();
+    answer_count += each.answer.tokens.size();
     answers.push_back(std::move(each.answer));
     logprobs.push_back(std::move(each.logprobs));
   }
+  Usage usage = turn.usage();
+  usage.answer_count = answer_count;
   if (stream) co_return co_await stream->end(usage);
   co_await response.json(200,
                          whole_response(identity, answers, logprobs, request.has_logprobs, usage));

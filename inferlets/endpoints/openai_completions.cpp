@@ -128,6 +128,8 @@ struct Answer {
   std::string logprobs;  // Empty if the request asks for none.
   std::size_t token_count = 0;
   const char* finish_reason = "stop";
+  std::string shows_first = {};  // Before what the model writes, once the prompt is computed.
+  bool is_computed = false;      // The prompt, and the usage has it.
 };
 
 class Completion {
@@ -139,14 +141,14 @@ class Completion {
     identity_ = co_await Identity::make("cmpl-", request_.model);
     std::vector<Task<Answer>> choices;
     for (Prompt& prompt : request_.prompts) co_await begin(prompt, choices);
-    if (request_.stream.is_on) events_ = co_await response_.events();
     const std::vector<Answer> answers = co_await gather(std::move(choices));
     for (const Answer& each : answers) usage_.answer_count += each.token_count;
     request_.stream.is_on ? co_await end_stream() : co_await respond(answers);
   }
 
  private:
-  // Computes the prompt, of which each of its choices has a fork.
+  // Each choice is a fork of its prompt. The pass that draws the first token of an only choice
+  // computes the prompt; several find it computed.
   Task<> begin(Prompt& prompt, std::vector<Task<Answer>>& choices) {
     if (prompt.tokens.empty()) {
       const std::string text = prompt.text;
@@ -163,33 +165,50 @@ class Completion {
     Context context = co_await Context::create(request_.model);
     co_await context.append(prompt.tokens);
     usage_.prompt_count += count;
-    usage_.cached_count += (co_await context.prefill()).found_token_count;
     if (request_.keep.count() > 0) co_await context.hint(ContextHint::Keep, request_.keep);
-    usage_.misses = co_await explained_misses(request_.model);
+    const bool is_only = request_.prompts.size() * request_.n == 1;
+    const bool is_computed = !is_only || options.max_tokens == 0;
+    if (is_computed) {
+      co_await context.prefill();
+      co_await note_use(context);
+    }
     for (std::uint32_t i = 0; i < request_.n; ++i, ++options.seed) {
       const auto index = static_cast<std::uint32_t>(choices.size());
-      choices.push_back(answer(co_await context.fork(), options, prompt.text, index));
+      Answer begun;
+      if (request_.echoes) begun.shows_first = prompt.text;
+      begun.is_computed = is_computed;
+      choices.push_back(answer(co_await context.fork(), options, begun, index));
     }
   }
+  Task<> note_use(const Context& context) {
+    usage_.cached_count += co_await context.found_token_count();
+    usage_.misses = co_await explained_misses(request_.model);
+  }
 
-  Task<Answer> answer(Context context, GenerateOptions options, std::string prompt,
-                      std::uint32_t index) {
-    Answer out;
-    if (request_.echoes) co_await show(out, index, prompt);
+  Task<Answer> answer(Context context, GenerateOptions options, Answer out, std::uint32_t index) {
+    if (out.is_computed) co_await begin_answer(out, context, index);
     if (options.max_tokens == 0) {
       out.finish_reason = "length";
     } else {
       const Generation generation =
-          request_.has_logprobs
-              ? co_await with_logprobs(out, context, std::move(options), index)
-              : co_await context.generate(std::move(options)).stream([&](std::string_view more) {
-                  return show(out, index, std::string(more));
-                });
+          request_.has_logprobs ? co_await with_logprobs(out, context, std::move(options), index)
+                                : co_await context.generate(std::move(options))
+                                      .stream([&](std::string_view more) -> Task<> {
+                                        co_await begin_answer(out, context, index);
+                                        co_await show(out, index, std::string(more));
+                                      });
+      co_await begin_answer(out, context, index);  // It may have no text at all.
       out.token_count = generation.tokens.size();
       out.finish_reason = finish_reason_name(generation.finish_reason);
     }
-    if (events_) co_await send(index, "", "", out.finish_reason);
+    if (request_.stream.is_on) co_await send(index, "", "", out.finish_reason);
     co_return out;
+  }
+
+  // The prompt is computed; nothing of the answer was shown.
+  Task<> begin_answer(Answer& out, const Context& context, std::uint32_t index) {
+    if (!std::exchange(out.is_computed, true)) co_await note_use(context);
+    co_await show(out, index, std::exchange(out.shows_first, ""));
   }
 
   Task<Generation> with_logprobs(Answer& out, Context& context, GenerateOptions options,
@@ -198,6 +217,7 @@ class Completion {
     Generator generator = context.generate(std::move(options));
     std::size_t count = 0;
     while (const std::optional<Piece> piece = co_await generator.next()) {
+      co_await begin_answer(out, context, index);
       Logprobs one;
       // The last piece may bring only text that was held back, and no token of the answer.
       if (generator.answer().tokens.size() > count) {
@@ -206,7 +226,7 @@ class Completion {
       }
       count = generator.answer().tokens.size();
       out.text += piece->text;
-      if (events_) co_await send(index, piece->text, one.str(), nullptr);
+      if (request_.stream.is_on) co_await send(index, piece->text, one.str(), nullptr);
     }
     out.logprobs = all.str();
     co_return generator.answer();
@@ -214,7 +234,7 @@ class Completion {
 
   Task<> show(Answer& out, std::uint32_t index, std::string text) {
     out.text += text;
-    if (events_ && !text.empty()) co_await send(index, text, "", nullptr);
+    if (request_.stream.is_on && !text.empty()) co_await send(index, text, "", nullptr);
   }
 
   static void write_choice(JsonWriter& json, std::uint32_t index, std::string_view text,
@@ -233,6 +253,7 @@ class Completion {
     write_choice(json, index, text, logprobs, finish_reason);
     json.end_array();
     if (request_.stream.has_usage) json.key("usage").null();
+    if (!events_) events_ = co_await response_.events();
     co_await events_->send(json.end_object());
   }
   Task<> end_stream() {
@@ -261,7 +282,7 @@ class Completion {
   CompletionRequest request_;
   serve::Response response_;
   Identity identity_;
-  std::optional<serve::EventStream> events_;
+  std::optional<serve::EventStream> events_;  // Once there is an event.
   Usage usage_;
 };
 

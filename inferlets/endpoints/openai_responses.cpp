@@ -156,7 +156,7 @@ Task<> keep(Work& work, const ResponseOutput& output, const ResponseState& state
   work.entry = co_await work.responses.publish(id, entry);
 }
 
-// The prompt is computed. Lets the model answer, and gives how that ended.
+// Lets the model answer, and gives how that ended.
 Task<ResponseState> answered(Work& work, ResponseOutput& output) {
   const ChatAnswer answer =
       co_await work.turn.answer(0, work.token_count_max, work.request.has_logprobs, output);
@@ -175,8 +175,6 @@ Task<ResponseState> answered(Work& work, ResponseOutput& output) {
 }
 
 Task<ResponseState> carried_out(Work& work, ResponseOutput& output) {
-  co_await output.report("response.created", {.status = "in_progress"});
-  co_await output.report("response.in_progress", {.status = "in_progress"});
   ResponseState state = co_await answered(work, output);
   if (work.head.is_stored) co_await keep(work, output, state);
   co_await output.report("response." + state.status, state);
@@ -185,31 +183,33 @@ Task<ResponseState> carried_out(Work& work, ResponseOutput& output) {
 
 class ClientEvents : public EventOutput {
  public:
-  explicit ClientEvents(serve::EventStream stream) : stream_(std::move(stream)) {}
+  explicit ClientEvents(serve::Response http) : http_(std::move(http)) {}
+  bool begun() const { return stream_.has_value(); }
   Task<> event(std::string type, std::string json) override {
-    co_await stream_.send(json, {.name = std::move(type)});
+    if (!stream_) stream_ = co_await http_.events();
+    co_await stream_->send(json, {.name = std::move(type)});
   }
+  Task<> finish() { co_await stream_->finish(); }
 
  private:
-  serve::EventStream stream_;
+  serve::Response http_;
+  std::optional<serve::EventStream> stream_;  // Once there is an event.
 };
 
 Task<> in_foreground(Work work, serve::Response http) {
-  co_await work.turn.compute();
   const Model model = work.request.prompt.model;
   if (!work.request.is_stream) {
     ResponseOutput output(model, work.head, nullptr);
     const ResponseState state = co_await carried_out(work, output);
     co_return co_await http.json(200, output.response(state));
   }
-  const serve::EventStream stream = co_await http.events();
-  ClientEvents events(stream);
+  ClientEvents events(http);
   ResponseOutput output(model, work.head, &events);
   const Result<ResponseState> outcome = co_await attempt(carried_out(work, output));
-  if (!outcome.ok()) {
+  if (!outcome.ok() && events.begun()) {
     co_await output.report("response.failed", {.status = "failed", .error = outcome.error()});
   }
-  co_await stream.finish();
+  if (events.begun()) co_await events.finish();
   if (!outcome.ok()) co_await fail(outcome.error());
 }
 
@@ -233,7 +233,6 @@ Task<> carry_out_in_background(Work& work, ResponseOutput& output, KeptEvents& e
   work.entry.status = "in_progress";
   work.entry = co_await work.responses.publish(work.head.id, work.entry);
   co_await output.report("response.in_progress", {.status = "in_progress"});
-  co_await work.turn.compute();
   ResponseState state = co_await answered(work, output);
   events.ignore_messages();
   co_await keep(work, output, state);
@@ -281,7 +280,7 @@ Task<> create(serve::Request http, serve::Response response, Options options) {
   ResponsesRequest request = co_await read_request(body, responses);
   request.prompt.is_repaired = options.conversation.repairs_prompts;
   const bool is_stored = co_await is_kept(responses, request);
-  ChatTurn turn = co_await ChatTurn::prepare(request.prompt, request.generate);
+  ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
   const std::uint32_t token_count_max =
       co_await answer_room(request.prompt.model, turn.usage().prompt_count, turn.room(),
                            request.token_count_max, "max_output_tokens");

@@ -100,6 +100,12 @@ class ResponseOutput : public AnswerSink {
     co_await send(std::move(type), std::move(json));
   }
 
+  // Reports that the response has begun, if no event was reported yet.
+  Task<> begin(const Usage&) override {
+    if (sequence_number_ > 0) co_return;
+    co_await report("response.created", {.status = "in_progress"});
+    co_await report("response.in_progress", {.status = "in_progress"});
+  }
   Task<> text(std::string more, const Piece* token) override {
     std::string logprobs;
     if (token != nullptr) logprobs = co_await logprobs_of(model_, *token);

@@ -9,6 +9,7 @@
 #include "chat_turn.h"
 #include "openai.h"
 #include "openai_responses_items.h"
+#include "openai_tools.h"
 
 namespace endpoints::openai {
 
@@ -110,16 +111,8 @@ inline Result<std::vector<std::string>> read_allowed_names(Members in, ToolChoic
 
 // "none", "auto", "required", or an object: a function, or allowed tools.
 inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
-  const Json* choice = in.find("tool_choice");
-  out.tool_choice = out.tools.empty() ? ToolChoice::None : ToolChoice::Auto;
-  if (choice == nullptr || choice->text() == "auto") return {};
-  if (choice->text() == "none") {
-    out.tool_choice = ToolChoice::None;
-    return {};
-  }
-  if (out.tools.empty()) return in.bad("tool_choice", "there are no tools to choose from");
-  out.tool_choice = ToolChoice::Required;
-  if (choice->text() == "required") return {};
+  const Json* choice = TRY(read_tool_choice_word(in, out));
+  if (choice == nullptr) return {};
   std::vector<std::string> names;
   const std::string& type = choice->text("type");
   if (type == "function") {
@@ -140,12 +133,7 @@ inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
 }
 
 inline Result<void> read_function_tools(Members& in, ChatPrompt& out) {
-  out.parallel_tool_calls = TRY(in.flag("parallel_tool_calls", true));
-  const std::span<const Json> tools = TRY(in.list("tools"));
-  for (std::size_t i = 0; i < tools.size(); ++i) {
-    out.tools.push_back(TRY(read_function_tool(tools[i], "tools[" + std::to_string(i) + "]")));
-  }
-  out.tool_list = listed(out.tools);
+  TRY(read_tool_list(in, out, read_function_tool));
   return read_tool_choice(in, out);
 }
 

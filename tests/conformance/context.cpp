@@ -26,6 +26,8 @@ void computes(Harness& t) {
   t.check(t.ok("context.committed-page-count", context) == 1, "one is full");
   t.check(t.ok("context.working-page-count", context) == 1, "one is not");
   t.check(t.ok("context.working-page-token-count", context) == 4, "and holds four");
+  t.check(t.ok("context.found-token-count", context) == static_cast<std::int32_t>(first.found),
+          "and so many were found");
   const Handles outputs = embeds_of(t, 2);
   t.result("context.forward", context, Handles{outputs[0]});
   t.ok("context.append", context, some_tokens(3, 20));
@@ -52,7 +54,7 @@ void computes(Harness& t) {
   t.edges("context.append", empty, Tokens{1, 2});
   for (const char* call : {"context.flush", "context.fork", "context.seq-len", "context.page-size",
                            "context.committed-page-count", "context.working-page-count",
-                           "context.working-page-token-count"}) {
+                           "context.working-page-token-count", "context.found-token-count"}) {
     t.mistakes(call, context);
   }
   t.mistakes("context.forward", context, Handles{outputs[0]});

@@ -750,6 +750,9 @@ std::int32_t working_page_count(std::int32_t context) {
 std::int32_t working_page_token_count(std::int32_t context) {
   return seq_len(context) % 16;
 }
+std::int32_t found_token_count(std::int32_t) {
+  return 0;  // It has no cache.
+}
 
 }  // namespace context
 

@@ -104,4 +104,8 @@ Result<std::int32_t> context_working_page_token_count(HostCall& call, GuestHandl
   return count_result(TRY(find_context(call, context)).record.counters.working_page_token_count);
 }
 
+Result<std::int32_t> context_found_token_count(HostCall& call, GuestHandle context) {
+  return count_result(TRY(find_context(call, context)).record.counters.found_token_count);
+}
+
 }  // namespace quire::hostcalls

@@ -307,6 +307,10 @@ std::int32_t working_page_count(std::int32_t context);
 // Tokens written to working pages.
 QUIRE_IMPORT("quire:core/context@1", "working-page-token-count")
 std::int32_t working_page_token_count(std::int32_t context);
+// Tokens that were found in the cache instead of computed, those of the context that it was forked
+// from too. Known as soon as the first token that a pass drew has come.
+QUIRE_IMPORT("quire:core/context@1", "found-token-count")
+std::int32_t found_token_count(std::int32_t context);
 }  // namespace context
 
 namespace draw {

@@ -413,6 +413,10 @@ class Context {
   Result<std::uint32_t> working_page_token_count() const {
     return counter(abi::context::working_page_token_count);
   }
+  // Tokens that were found in the cache instead of computed.
+  Result<std::uint32_t> found_token_count() const {
+    return counter(abi::context::found_token_count);
+  }
 
   const std::vector<std::uint32_t>& tokens() const { return tokens_; }
   std::uint32_t unknown_token_count() const { return unknown_token_count_; }
