@@ -184,7 +184,6 @@ Task<ResponseState> carried_out(Work& work, ResponseOutput& output) {
 class ClientEvents : public EventOutput {
  public:
   explicit ClientEvents(serve::Response http) : http_(std::move(http)) {}
-  bool begun() const { return stream_.has_value(); }
   Task<> event(std::string type, std::string json) override {
     if (!stream_) stream_ = co_await http_.events();
     co_await stream_->send(json, {.name = std::move(type)});
@@ -206,10 +205,10 @@ Task<> in_foreground(Work work, serve::Response http) {
   ClientEvents events(http);
   ResponseOutput output(model, work.head, &events);
   const Result<ResponseState> outcome = co_await attempt(carried_out(work, output));
-  if (!outcome.ok() && events.begun()) {
+  if (!outcome.ok() && http.begun()) {
     co_await output.report("response.failed", {.status = "failed", .error = outcome.error()});
   }
-  if (events.begun()) co_await events.finish();
+  if (http.begun()) co_await events.finish();
   if (!outcome.ok()) co_await fail(outcome.error());
 }
 

@@ -57,7 +57,7 @@ struct LaunchRequest {
   std::uint64_t deadline_in_ns = 0;
   // The HTTP request that the program answers; it has no session then.
   std::optional<hostcalls::RequestHead> request = {};
-  // Who pays for the instance and its children; null: the server counts it for nobody.
+  // The principal whose account the instance and its children count in. Null: they count in no account.
   service::PrincipalHandle caller = {};
   // Of a child, that of its family: its first run counts like theirs.
   RunHistory history = {};
