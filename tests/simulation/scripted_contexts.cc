@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kQueueCountMax = 3;
 constexpr std::size_t kContextCountMax = 5;
 constexpr std::size_t kCountersBytes = 20;
+constexpr std::size_t kFoundAt = 16;  // The found tokens in them.
 constexpr std::uint32_t kQueuesToken = 1;
 constexpr std::int64_t kOverwrites = 1;
 constexpr double kSomeTemperature = 0.8;
@@ -136,6 +137,9 @@ void ScriptedGuest::expect_counters(const char* what, ContextKey key, std::int64
         if (taken.bytes.size() != kCountersBytes) {
           find(std::string(what) + " gives " + std::to_string(taken.bytes.size()) + " bytes");
           return;
+        }
+        if (found != contexts_.end()) {
+          found->second.note_found(value_at<std::uint32_t>(taken.bytes, kFoundAt));
         }
         const auto written = value_at<std::uint32_t>(taken.bytes, 0);
         if (is_known && (computes ? written != length : written > length)) {
@@ -418,6 +422,7 @@ void ScriptedGuest::edit(const char* what, ContextKey key, std::int64_t future, 
         const auto written = value_at<std::uint32_t>(taken.bytes, 0);
         if (context == nullptr) return;
         context->answered_use = use;
+        context->note_found(value_at<std::uint32_t>(taken.bytes, kFoundAt));
         apply(context->content, written);
         if (written > context->content.length()) {
           find(std::string(what) + ": more tokens are written than the context has");

@@ -11,6 +11,7 @@
 // takes what is still to come and ends.
 //
 // Thread   the world's.
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -80,14 +81,18 @@ class ScriptedGuest final : public sandbox::FakeGuest {
     // anything with it after what was answered.
     std::uint32_t use_count = 0;
     std::uint32_t answered_use = 0;
+    std::uint32_t found_token_count = 0;  // The most that an answer told: it never falls.
+    void note_found(std::uint32_t count) { found_token_count = std::max(found_token_count, count); }
     bool is_settled() const { return pending_count == 0 && answered_use == use_count; }
   };
-  // What the counters of a context say: tokens written, pages, and tokens in working pages.
+  // What the counters of a context say: tokens written, pages, tokens in working pages, and tokens found
+  // instead of computed.
   struct Tail {
     std::uint32_t written = 0;
     std::uint32_t committed_count = 0;
     std::uint32_t working_count = 0;
     std::uint32_t token_count = 0;
+    std::uint32_t found_token_count = 0;
   };
   struct Queue {
     std::int32_t handle = 0;

@@ -14,7 +14,8 @@ ScriptedGuest::Tail ScriptedGuest::tail_of(const Context& context) {
   return {.written = counter("context.seq-len"),
           .committed_count = counter("context.committed-page-count"),
           .working_count = counter("context.working-page-count"),
-          .token_count = counter("context.working-page-token-count")};
+          .token_count = counter("context.working-page-token-count"),
+          .found_token_count = counter("context.found-token-count")};
 }
 
 // One whose counters are what it is.
@@ -50,6 +51,10 @@ void ScriptedGuest::look_at_context() {
     find("counters that do not fit: " + std::to_string(tail.written) + " tokens, " +
          std::to_string(tail.committed_count) + " pages committed, " +
          std::to_string(tail.working_count) + " working with " + std::to_string(tail.token_count));
+  }
+  if (tail.found_token_count < context->found_token_count) {
+    find(std::to_string(tail.found_token_count) + " tokens found, and " +
+         std::to_string(context->found_token_count) + " before");
   }
 }
 
