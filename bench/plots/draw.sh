@@ -35,6 +35,12 @@ bench/plots/bar_plot.py $programs/stacked.json --label technique --group side --
   --where clients=16 --spread tasks_per_minute_least,tasks_per_minute_most \
   --title "A workflow: 16 clients, optimizations added in turn" --y-label "tasks a minute" \
   --output "$folder/stacked.svg"
+bench/plots/line_plot.py $programs/calls.json --x size --y seconds --line side --linear-x \
+  --title "An agent of 96 tokens: one client, by calls" --x-label "calls of 10 ms" --y-label "seconds a task, median" \
+  --output "$folder/technique_calls.svg"
+bench/plots/line_plot.py $programs/depth.json --x size --y seconds --line side --linear-x \
+  --title "Recursion of thought: one client, by depth" --x-label "depth" --y-label "seconds a task, median" \
+  --output "$folder/technique_depth.svg"
 
 [ "$folder" = docs ] && exit 0
 failed=0
