@@ -134,9 +134,9 @@ enum class KvTreeStyle : std::uint8_t { None, Text, Dot };
 struct RunOptions {
   EngineOptions engine;
   InstanceOptions instance;
-  std::string server;             // Where to run it, as ws://HOST:PORT; empty: in an engine here.
-  std::string key_file = {};      // With the server's key; empty: $QUIRE_KEY, if any.
-  std::uint32_t tenant = 0;       // Of the server.
+  std::string server;         // Where to run it, as ws(s)://HOST:PORT; empty: in an engine here.
+  std::string key_file = {};  // With the server's key; empty: $QUIRE_KEY, if any.
+  std::uint32_t tenant = 0;   // Of the server.
   double deadline_seconds = 0.0;  // After the launch; 0: none.
   std::string program;            // A file; with a server also a name that the server knows.
   std::string source;             // The C++ file that `program` was made of for this run, if any.

@@ -49,7 +49,8 @@ Verb add_run(CLI::App& app) {
           "options of the program")
       ->required();
   verb->add_option("--server", state->options.server,
-                   "Run it on the server at URL, as in ws://127.0.0.1:7847 (quire serve)")
+                   "Run it on the server at URL, as in ws://127.0.0.1:7847 (quire serve), or "
+                   "wss://HOST:PORT with TLS")
       ->type_name("URL");
   add_key_file(*verb, state->options.key_file);
   verb->add_option(

@@ -200,7 +200,7 @@ Verb add_serve_flags(CLI::App* verb) {
       ->type_name("FILE");
   verb->add_option("--tls-certificate", options.tls_certificate,
                    "Serve https:// and wss:// alone (TLS 1.2 and 1.3): the server's certificate in "
-                   "PEM, and after it those that lead to a root")
+                   "PEM, and after it those that lead to a root; SIGHUP reads it and its key again")
       ->envname("QUIRE_TLS_CERTIFICATE")
       ->type_name("FILE");
   verb->add_option("--tls-key", options.tls_key, "Its private key in PEM, without a password")
@@ -354,7 +354,9 @@ Verb add_status(CLI::App& app) {
   auto options = std::make_shared<StatusOptions>();
   CLI::App* verb =
       app.add_subcommand("status", "Tell what tenants and programs of a server hold and have used");
-  verb->add_option("--server", options->server, "The server, as quire serve printed it")
+  verb->add_option(
+          "--server", options->server,
+          "The server, as quire serve printed it: ws://HOST:PORT, or wss://HOST:PORT with TLS")
       ->type_name("URL")
       ->capture_default_str();
   add_key_file(*verb, options->key_file);

@@ -6,7 +6,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/websocket.hpp>
 #include <condition_variable>
 #include <csignal>
@@ -18,6 +17,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "client/client_tls.h"
+#include "transport/connection_stream.h"
 #include "wire/frame_codec.h"
 
 namespace quire::client {
@@ -28,6 +29,9 @@ namespace beast = boost::beast;
 namespace websocket = beast::websocket;
 using tcp = asio::ip::tcp;
 using ErrorCodeOf = boost::system::error_code;
+using transport::ConnectionStream;
+using transport::Socket;
+using Stream = websocket::stream<ConnectionStream>;
 
 constexpr std::chrono::milliseconds kPongTimeMax{100};  // How long the caller may have to wait.
 
@@ -41,6 +45,13 @@ std::string refusal_text(const std::string& body) {
     }
   }
   return "not a Quire server, or a different protocol version";
+}
+
+// Where a server's bytes are no answer, perhaps one side speaks TLS and the other does not.
+std::string hint_at_tls(wire::Endpoint to) {
+  to.has_tls = !to.has_tls;
+  return std::string("; ") + (to.has_tls ? "with" : "without") + " TLS its address is " +
+         wire::server_url(to);
 }
 
 // Runs handlers until `done`, or the time is over.
@@ -58,11 +69,7 @@ void run_until(asio::io_context& io, Done done, std::chrono::steady_clock::time_
 struct ClientConnection {
   ClientConnection(asio::io_context& context, const wire::Endpoint& to, const LivenessTimes& given,
                    std::function<void()> on_change)
-      : url(wire::server_url(to)),
-        times(given),
-        io(context),
-        stream(context),
-        changed(std::move(on_change)) {}
+      : url(wire::server_url(to)), times(given), io(context), changed(std::move(on_change)) {}
 
   Error lost(const std::string& why) const {
     return Error(ErrorCode::Unavailable, "the connection to " + url + " was lost: " + why);
@@ -89,8 +96,17 @@ struct ClientConnection {
   void fail(Error why);
   void set_idle_time(std::chrono::steady_clock::duration time_max);
 
+  Result<Socket> connected(const wire::Endpoint& to, std::chrono::milliseconds time_max);
+  Result<void> agree_on_tls(const wire::Endpoint& to, std::chrono::milliseconds time_max);
+  Result<void> upgrade(const wire::Endpoint& to, std::chrono::milliseconds time_max,
+                       const std::string& key);
+  // Whether `outcome` came in time; what still runs is ended, and has ended afterwards.
+  bool came(const std::optional<ErrorCodeOf>& outcome, std::chrono::milliseconds time_max,
+            Socket& socket);
+
   asio::io_context& io;
-  websocket::stream<beast::basic_stream<tcp, asio::io_context::executor_type>> stream;
+  std::unique_ptr<ClientTls> tls;  // Null: none.
+  std::optional<Stream> stream;    // Once it is connected.
   websocket::response_type response;
   beast::flat_buffer buffer;
   const std::function<void()> changed;
@@ -101,50 +117,71 @@ struct ClientConnection {
   std::uint64_t last_id = 0;
 };
 
-Result<void> ClientConnection::open(const wire::Endpoint& to, std::chrono::milliseconds time_max,
-                                    const std::string& key) {
+bool ClientConnection::came(const std::optional<ErrorCodeOf>& outcome,
+                            std::chrono::milliseconds time_max, Socket& socket) {
+  run_until(io, [&] { return outcome.has_value(); }, std::chrono::steady_clock::now() + time_max);
+  if (outcome && !*outcome) return true;
+  const bool is_in_time = outcome.has_value();
+  ErrorCodeOf ignored;
+  socket.close(ignored);
+  run_until(io, [&] { return outcome.has_value(); }, std::chrono::steady_clock::now() + time_max);
+  return is_in_time;
+}
+
+Result<Socket> ClientConnection::connected(const wire::Endpoint& to,
+                                           std::chrono::milliseconds time_max) {
   ErrorCodeOf failed;
   tcp::resolver resolver(io);
   const auto addresses = resolver.resolve(to.host, std::to_string(to.port), failed);
-  if (failed) {
-    return Error(ErrorCode::Unavailable, url + ": " + failed.message());
-  }
-  bool is_done = false;
-  const auto note = [&](ErrorCodeOf now) {
-    failed = now;
-    is_done = true;
-  };
-  const auto end = std::chrono::steady_clock::now() + time_max;
-  beast::get_lowest_layer(stream).async_connect(
-      addresses, [&](ErrorCodeOf now, const tcp::endpoint&) { note(now); });
-  run_until(io, [&] { return is_done; }, end);
-  if (!is_done || failed) {
-    const std::string why = is_done ? failed.message() : "no answer in time";
-    beast::get_lowest_layer(stream).close();
-    run_until(io, [&] { return is_done; }, end + time_max);
+  if (failed) return Error(ErrorCode::Unavailable, url + ": " + failed.message());
+  Socket socket(io);
+  std::optional<ErrorCodeOf> outcome;
+  asio::async_connect(socket, addresses,
+                      [&](ErrorCodeOf now, const tcp::endpoint&) { outcome = now; });
+  const bool is_in_time = came(outcome, time_max, socket);
+  if (!is_in_time || *outcome) {
+    const std::string why = is_in_time ? outcome->message() : "no answer in time";
     return Error(ErrorCode::Unavailable,
                  "nothing listens at " + url + " (" + why + "); `quire serve` starts a server");
   }
   ErrorCodeOf ignored;
-  beast::get_lowest_layer(stream).socket().set_option(tcp::no_delay(true), ignored);
-  stream.set_option(websocket::stream_base::timeout{time_max, times.idle_time_max, true});
-  stream.set_option(websocket::stream_base::decorator([key](websocket::request_type& request) {
+  socket.set_option(tcp::no_delay(true), ignored);
+  return socket;
+}
+
+Result<void> ClientConnection::agree_on_tls(const wire::Endpoint& to,
+                                            std::chrono::milliseconds time_max) {
+  ConnectionStream& bytes = stream->next_layer();
+  std::optional<ErrorCodeOf> outcome;
+  bytes.async_handshake(asio::ssl::stream_base::client, [&](ErrorCodeOf now) { outcome = now; });
+  const bool is_in_time = came(outcome, time_max, bytes.socket());
+  if (is_in_time && !*outcome) return {};
+  std::string why = "no answer in time";
+  if (is_in_time) {
+    why = certificate_fault(bytes.native_tls()).value_or(outcome->message() + hint_at_tls(to));
+  }
+  return Error(ErrorCode::Unavailable, url + ": no agreement on TLS: " + why);
+}
+
+Result<void> ClientConnection::upgrade(const wire::Endpoint& to, std::chrono::milliseconds time_max,
+                                       const std::string& key) {
+  stream->set_option(websocket::stream_base::timeout{time_max, times.idle_time_max, true});
+  stream->set_option(websocket::stream_base::decorator([key](websocket::request_type& request) {
     request.set(beast::http::field::sec_websocket_protocol, wire::kSubprotocol);
     if (!key.empty()) request.set(beast::http::field::authorization, "Bearer " + key);
     request.set(beast::http::field::user_agent, "quire/" QUIRE_VERSION);
   }));
-  stream.read_message_max(wire::kFrameBytesMax);
-  stream.auto_fragment(false);
-  is_done = false;
-  stream.async_handshake(response, url.substr(5), "/", note);  // Without "ws://": the Host header.
-  run_until(io, [&] { return is_done; }, end + time_max);
-  if (!is_done || failed) {
-    const bool is_refusal = is_done && failed == websocket::error::upgrade_declined;
-    const std::string why = is_refusal ? refusal_text(response.body())
-                            : is_done  ? failed.message()
-                                       : "no answer in time";
-    beast::get_lowest_layer(stream).close();
-    run_until(io, [&] { return is_done; }, end + 2 * time_max);
+  stream->read_message_max(wire::kFrameBytesMax);
+  stream->auto_fragment(false);
+  std::optional<ErrorCodeOf> outcome;
+  stream->async_handshake(response, wire::host_and_port(to), "/",
+                          [&](ErrorCodeOf now) { outcome = now; });
+  const bool is_in_time = came(outcome, time_max, stream->next_layer().socket());
+  if (!is_in_time || *outcome) {
+    const bool is_refusal = is_in_time && *outcome == websocket::error::upgrade_declined;
+    const std::string why = is_refusal   ? refusal_text(response.body())
+                            : is_in_time ? outcome->message() + (to.has_tls ? "" : hint_at_tls(to))
+                                         : "no answer in time";
     return Error(ErrorCode::Unavailable, url + " refused the connection: " + why);
   }
   if (response[beast::http::field::sec_websocket_protocol] != wire::kSubprotocol) {
@@ -152,6 +189,18 @@ Result<void> ClientConnection::open(const wire::Endpoint& to, std::chrono::milli
                                              std::string(wire::kSubprotocol));
   }
   return {};
+}
+
+Result<void> ClientConnection::open(const wire::Endpoint& to, std::chrono::milliseconds time_max,
+                                    const std::string& key) {
+  if (to.has_tls) tls = TRY(ClientTls::create());
+  Socket socket = TRY(connected(to, time_max));
+  stream.emplace(ConnectionStream(std::move(socket), tls ? &tls->context() : nullptr));
+  if (tls) {
+    TRY(expect_host(stream->next_layer().native_tls(), to.host));
+    TRY(agree_on_tls(to, time_max));
+  }
+  return upgrade(to, time_max, key);
 }
 
 void ClientConnection::fail(Error why) {
@@ -170,20 +219,21 @@ std::uint64_t ClientConnection::send(wire::RequestBody body) {
 void ClientConnection::write_next() {
   if (is_writing || outgoing.empty() || error) return;
   is_writing = true;
-  stream.binary(outgoing.front().is_binary);
-  stream.async_write(asio::buffer(outgoing.front().bytes), [this](ErrorCodeOf failed, std::size_t) {
-    is_writing = false;
-    outgoing.pop_front();
-    if (failed) fail(lost(failed.message()));
-    write_next();
-  });
+  stream->binary(outgoing.front().is_binary);
+  stream->async_write(asio::buffer(outgoing.front().bytes),
+                      [this](ErrorCodeOf failed, std::size_t) {
+                        is_writing = false;
+                        outgoing.pop_front();
+                        if (failed) fail(lost(failed.message()));
+                        write_next();
+                      });
 }
 
 void ClientConnection::set_idle_time(std::chrono::steady_clock::duration time_max) {
   websocket::stream_base::timeout timeouts;
-  stream.get_option(timeouts);
+  stream->get_option(timeouts);
   timeouts.idle_timeout = time_max;
-  stream.set_option(timeouts);
+  stream->set_option(timeouts);
 }
 
 void ClientConnection::tell() {
@@ -191,7 +241,7 @@ void ClientConnection::tell() {
   if (error || is_telling || now - told_at < times.stay_period) return;
   is_telling = true;
   told_at = now;
-  stream.async_pong({}, [this](ErrorCodeOf failed) {
+  stream->async_pong({}, [this](ErrorCodeOf failed) {
     is_telling = false;
     if (failed) fail(lost(failed.message()));
   });
@@ -211,16 +261,16 @@ void ClientConnection::read_next() {
   if (is_reading || frame || error) return;
   set_idle_time(times.idle_time_max);
   is_reading = true;
-  stream.async_read(buffer, [this](ErrorCodeOf failed, std::size_t) {
+  stream->async_read(buffer, [this](ErrorCodeOf failed, std::size_t) {
     is_reading = false;
     if (failed) {
-      const std::string reason(stream.reason().reason.c_str());
+      const std::string reason(stream->reason().reason.c_str());
       fail(lost(reason.empty() ? failed.message() : reason));
       return;
     }
     const auto data = buffer.data();
     Result<wire::ServerFrame> decoded = wire::decode_server_frame(
-        stream.got_binary(), {static_cast<const char*>(data.data()), data.size()});
+        stream->got_binary(), {static_cast<const char*>(data.data()), data.size()});
     buffer.clear();
     if (decoded.ok()) {
       frame = std::move(decoded).take();

@@ -31,32 +31,38 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
 
 Result<Endpoint> parse_server_url(std::string_view url) {
   constexpr std::string_view kScheme = "ws://";
-  if (url.starts_with("wss://")) {
-    return Error(
-        ErrorCode::InvalidArgument,
-        in_quotes(url) + ": this client does not speak TLS; clients of HTTP and clients/python do");
-  }
-  if (!url.starts_with(kScheme)) {
+  constexpr std::string_view kTlsScheme = "wss://";
+  const bool has_tls = url.starts_with(kTlsScheme);
+  if (!has_tls && !url.starts_with(kScheme)) {
     const std::size_t scheme = url.find("://");
     std::string_view meant = scheme == std::string_view::npos ? url : url.substr(scheme + 3);
     if (meant.ends_with('/')) meant.remove_suffix(1);
     const bool is_address = parse_endpoint(meant).ok();
-    return Error(ErrorCode::InvalidArgument,
-                 in_quotes(url) + " is not the address of a server, which is ws://HOST:PORT" +
-                     (is_address ? "; did you mean ws://" + std::string(meant) + "?" : ""));
+    const std::string_view wanted = url.starts_with("https://") ? kTlsScheme : kScheme;
+    return Error(
+        ErrorCode::InvalidArgument,
+        in_quotes(url) +
+            " is not the address of a server, which is ws://HOST:PORT, or wss://HOST:PORT with "
+            "TLS" +
+            (is_address ? "; did you mean " + std::string(wanted) + std::string(meant) + "?" : ""));
   }
-  std::string_view rest = url.substr(kScheme.size());
+  std::string_view rest = url.substr(has_tls ? kTlsScheme.size() : kScheme.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);
   Endpoint endpoint = TRY(parse_endpoint(rest));
   if (endpoint.port == 0) {
     return Error(ErrorCode::InvalidArgument, in_quotes(url) + ": port 0 cannot be connected to");
   }
+  endpoint.has_tls = has_tls;
   return endpoint;
 }
 
 std::string server_url(const Endpoint& endpoint) {
+  return (endpoint.has_tls ? "wss://" : "ws://") + host_and_port(endpoint);
+}
+
+std::string host_and_port(const Endpoint& endpoint) {
   const bool is_ipv6 = endpoint.host.find(':') != std::string::npos;
-  return "ws://" + (is_ipv6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" +
+  return (is_ipv6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" +
          std::to_string(endpoint.port);
 }
 

@@ -13,8 +13,10 @@ TEST(Endpoint, TakesHostAndPortAndNamesWhatIsWrong) {
     EXPECT_EQ(parse_endpoint(wrong).error().code(), ErrorCode::InvalidArgument) << wrong;
   }
   EXPECT_EQ(parse_server_url("ws://localhost:80/").value().host, "localhost");
-  for (const char* wrong : {"localhost:80", "wss://localhost:80", "ws://localhost",
-                            "ws://localhost:0", "ws://localhost:80/path"}) {
+  EXPECT_EQ(server_url(parse_server_url("wss://[::1]:80/").value()), "wss://[::1]:80");
+  EXPECT_FALSE(parse_server_url("ws://localhost:80").value().has_tls);
+  for (const char* wrong : {"localhost:80", "https://localhost:80", "wss://localhost:0",
+                            "ws://localhost", "ws://localhost:0", "ws://localhost:80/path"}) {
     EXPECT_EQ(parse_server_url(wrong).error().code(), ErrorCode::InvalidArgument) << wrong;
   }
   EXPECT_EQ(parse_server_url("ws://localhost:0").error().message(),

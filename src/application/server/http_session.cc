@@ -101,7 +101,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
 
   SessionHost& host_;
   const ConnectionHandle connection_;
-  ServerStream stream_;
+  ConnectionStream stream_;
   asio::steady_timer read_timer_;
   asio::steady_timer write_timer_;
   HttpReader reader_;
@@ -136,7 +136,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
 void HttpSession::start() {
   if (!stream_.has_tls()) return await_head();
   expire_reading(host_.limits.handshake_time_max);
-  stream_.async_handshake([self = me()](ErrorCodeOf error) {
+  stream_.async_handshake(asio::ssl::stream_base::server, [self = me()](ErrorCodeOf error) {
     if (self->phase_ == Phase::Over) return;
     if (error) {
       self->finish();

@@ -14,10 +14,13 @@
 #include "application/server/http_router.h"
 #include "application/server/link.h"
 #include "application/server/server_limits.h"
-#include "application/server/server_stream.h"
 #include "application/server/upload_buffer.h"
+#include "transport/connection_stream.h"
 
 namespace quire::server {
+
+using transport::ConnectionStream;
+using transport::Socket;
 
 inline constexpr std::uint64_t kFullRetryMs = 1'000;  // After which a full server may have room.
 

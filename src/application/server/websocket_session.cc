@@ -32,7 +32,7 @@ constexpr std::uint64_t kOwnFrameBytes = 1024;   // About what a reply of this t
 class WebSocketSession final : public Session,
                                public std::enable_shared_from_this<WebSocketSession> {
  public:
-  WebSocketSession(SessionHost& host, ServerStream stream, ConnectionHandle connection,
+  WebSocketSession(SessionHost& host, ConnectionStream stream, ConnectionHandle connection,
                    UpgradeRequest request)
       : host_(host),
         connection_(std::move(connection)),
@@ -105,7 +105,7 @@ class WebSocketSession final : public Session,
 
   SessionHost& host_;
   const ConnectionHandle connection_;
-  websocket::stream<ServerStream> stream_;
+  websocket::stream<ConnectionStream> stream_;
   std::optional<UpgradeRequest> request_;  // Until it was answered.
   beast::flat_buffer buffer_;
   UploadBuffer upload_;
@@ -346,7 +346,7 @@ void WebSocketSession::finish() {
 
 }  // namespace
 
-SessionHandle make_websocket_session(SessionHost& host, ServerStream stream,
+SessionHandle make_websocket_session(SessionHost& host, ConnectionStream stream,
                                      ConnectionHandle connection, UpgradeRequest request) {
   return std::make_shared<WebSocketSession>(host, std::move(stream), std::move(connection),
                                             std::move(request));

@@ -15,7 +15,7 @@ namespace quire::server {
 using UpgradeRequest = boost::beast::http::request<boost::beast::http::empty_body>;
 
 // Goes on with the connection of an HttpSession, whose request asked for it. start() answers it.
-SessionHandle make_websocket_session(SessionHost& host, ServerStream stream,
+SessionHandle make_websocket_session(SessionHost& host, ConnectionStream stream,
                                      ConnectionHandle connection, UpgradeRequest request);
 
 }  // namespace quire::server

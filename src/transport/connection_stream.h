@@ -1,9 +1,9 @@
 #pragma once
-// ServerStream is the bytes of a connection: those of the socket, or with TLS what they decrypt to. Sessions and
-// Beast's WebSocket use it as one stream, so that neither exists twice.
+// ConnectionStream is the bytes of a connection: those of the socket, or with TLS what they decrypt to. The server's
+// sessions, the client and Beast's WebSocket use it as one stream, so that none exists twice.
 //
 // Owns     the socket.
-// Thread   io thread only.
+// Thread   whoever runs the socket's io context.
 // <utility> goes first: Asio 1.18 uses std::exchange without including it.
 #include <utility>
 
@@ -15,19 +15,19 @@
 #include <boost/beast/websocket/teardown.hpp>
 #include <optional>
 
-namespace quire::server {
+namespace quire::transport {
 
 // Of one kind of executor, which costs a fifth less than a socket of any.
 using Socket =
     boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
-class ServerStream {
+class ConnectionStream {
  public:
   using executor_type = Socket::executor_type;
   using ErrorCodeOf = boost::system::error_code;
 
   // `tls`: null without TLS.
-  ServerStream(Socket socket, boost::asio::ssl::context* tls) {
+  ConnectionStream(Socket socket, boost::asio::ssl::context* tls) {
     if (tls != nullptr) {
       tls_.emplace(std::move(socket), *tls);
     } else {
@@ -56,9 +56,10 @@ class ServerStream {
     }
   }
   // Requires: has_tls().
+  SSL* native_tls() noexcept { return tls_->native_handle(); }
   template <typename Handler>
-  void async_handshake(Handler&& handler) {
-    tls_->async_handshake(boost::asio::ssl::stream_base::server, std::forward<Handler>(handler));
+  void async_handshake(boost::asio::ssl::stream_base::handshake_type role, Handler&& handler) {
+    tls_->async_handshake(role, std::forward<Handler>(handler));
   }
   // Nothing more is written. With TLS the peer is told so, and the handler hears of that later.
   template <typename Handler>
@@ -76,8 +77,8 @@ class ServerStream {
   }
 
   // What Beast's WebSocket asks of a stream.
-  friend void beast_close_socket(ServerStream& stream) { stream.close(); }
-  friend void teardown(boost::beast::role_type role, ServerStream& stream, ErrorCodeOf& error) {
+  friend void beast_close_socket(ConnectionStream& stream) { stream.close(); }
+  friend void teardown(boost::beast::role_type role, ConnectionStream& stream, ErrorCodeOf& error) {
     if (stream.tls_) {
       stream.tls_->shutdown(error);
     } else {
@@ -85,7 +86,7 @@ class ServerStream {
     }
   }
   template <typename Handler>
-  friend void async_teardown(boost::beast::role_type role, ServerStream& stream,
+  friend void async_teardown(boost::beast::role_type role, ConnectionStream& stream,
                              Handler&& handler) {
     if (stream.tls_) {
       stream.tls_->async_shutdown(std::forward<Handler>(handler));
@@ -100,4 +101,4 @@ class ServerStream {
   std::optional<boost::beast::ssl_stream<Socket>> tls_;
 };
 
-}  // namespace quire::server
+}  // namespace quire::transport
