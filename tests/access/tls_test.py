@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import pathlib
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -22,11 +23,11 @@ from quire.frames import SUBPROTOCOL, Frame, decode, encode  # noqa: E402
 LARGE = b"x" * (4 << 20)
 
 
-def make_certificate(folder, name):
+def make_certificate(folder, name, names="DNS:localhost,IP:127.0.0.1"):
     certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                     "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
-                    "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+                    f"subjectAltName={names}"], check=True, stderr=subprocess.DEVNULL)
     return certificate, key
 
 
@@ -100,6 +101,37 @@ class TlsTest(unittest.TestCase):
                 return decode(await stream.recv()).head
         self.assertEqual(asyncio.run(asyncio.wait_for(talk(), serving.PATIENCE))["reply"], "status")
 
+    def test_quire_speaks_wss_to_a_server_whose_certificate_it_trusts(self):
+        for url in (self.server.url, f"wss://localhost:{self.port}"):
+            status = serving.quire("status", "--server", url, SSL_CERT_FILE=str(self.certificate))
+            self.assertEqual((status.returncode, status.stderr), (0, ""))
+            self.assertIn("connections", status.stdout)
+        program = serving.BUILD / "inferlets/hello.wasm"
+        ran = serving.quire("run", "--server", self.server.url, program, SSL_CERT_FILE=str(self.certificate))
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("Hello, ", ran.stdout)
+
+    def test_quire_refuses_a_certificate_that_nobody_vouches_for_or_of_another_host(self):
+        other, other_key = make_certificate(self.folder, "elsewhere", "DNS:elsewhere.example")
+        refused = serving.quire("status", "--server", self.server.url)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("certificate", refused.stderr)
+        self.assertIn("SSL_CERT_FILE", refused.stderr)
+        with serving.Server("--tls-certificate", other, "--tls-key", other_key) as server:
+            for url in (server.url, server.url.replace("127.0.0.1", "localhost")):
+                refused = serving.quire("status", "--server", url, SSL_CERT_FILE=str(other))
+                self.assertNotEqual(refused.returncode, 0)
+                self.assertIn("mismatch", refused.stderr)
+
+    def test_quire_says_so_where_one_side_has_tls_and_the_other_has_not(self):
+        refused = serving.quire("status", "--server", f"ws://{self.server.address}")
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn(f"wss://{self.server.address}", refused.stderr)
+        with serving.Server() as plain:
+            refused = serving.quire("status", "--server", f"wss://{plain.address}")
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn(f"ws://{plain.address}", refused.stderr.replace(f"wss://{plain.address}", ""))
+
     def test_bytes_that_are_not_tls_end_their_connection_alone(self):
         for bytes_sent in (b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"x" * 70000, b""):
             with socket.create_connection((self.host, self.port), timeout=serving.PATIENCE) as plain:
@@ -111,6 +143,38 @@ class TlsTest(unittest.TestCase):
                 except OSError:  # The server may be gone before all was sent.
                     pass
         self.assertEqual(self.request(self.context())[0], 200)
+
+    def shown_by(self, server):
+        host, port = server.address.split(":")
+        return ssl.get_server_certificate((host, int(port)))
+
+    def reload(self, server, told):
+        """Until the server has told how it went."""
+        server.process.send_signal(signal.SIGHUP)
+        while line := server.process.stderr.readline():
+            if told in line:
+                return
+        self.fail(f"the server ended before it told: {told}")
+
+    def test_a_renewed_certificate_is_taken_on_sighup_and_open_connections_stay(self):
+        certificate, key = make_certificate(self.folder, "renewed")
+        first = certificate.read_text()
+        with serving.Server("--tls-certificate", certificate, "--tls-key", key) as server:
+            host, port = server.address.split(":")
+            context = ssl.create_default_context(cafile=certificate)
+            kept = http.client.HTTPSConnection("localhost", int(port), timeout=serving.PATIENCE, context=context)
+            self.addCleanup(kept.close)
+            kept.request("GET", "/health")
+            self.assertEqual(kept.getresponse().read(), b'{"status":"ok"}\n')
+            second = make_certificate(self.folder, "renewed")[0].read_text()
+            self.assertNotEqual(second, first)
+            self.reload(server, "new connections get the certificate of")
+            self.assertEqual(self.shown_by(server), second)
+            kept.request("GET", "/health")
+            self.assertEqual(kept.getresponse().read(), b'{"status":"ok"}\n')
+            key.write_text("not a key")
+            self.reload(server, "the certificate stays as it was")
+            self.assertEqual(self.shown_by(server), second)
 
     def test_files_that_do_not_fit_are_told_at_the_start(self):
         other, other_key = make_certificate(self.folder, "other")

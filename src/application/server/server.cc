@@ -59,6 +59,11 @@ void Server::replace_keys(access::KeyRing keys) {
   sockets_->keys_changed();
 }
 
+void Server::replace_certificate(std::unique_ptr<TlsContext> tls) {
+  QUIRE_CHECK(tls_ != nullptr, "a server without TLS gets none later");
+  sockets_->replace_certificate(std::move(tls));
+}
+
 const Endpoint& Server::endpoint() const {
   return sockets_->endpoint();
 }

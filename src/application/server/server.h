@@ -61,6 +61,8 @@ class Server {
   Gateway& gateway() { return gateway_; }
   // Any thread; requires that the server has keys. From here on these are the keys.
   void replace_keys(access::KeyRing keys);
+  // Any thread; requires that the server has TLS. Connections that are accepted from here on get it.
+  void replace_certificate(std::unique_ptr<TlsContext> tls);
 
  private:
   Server(const ServerParts& parts, const ServerOptions& options);

@@ -51,6 +51,7 @@ class SocketServer::Implementation final : public SessionHost {
   void start();
   void stop();
   void keys_changed();
+  void replace_certificate(std::unique_ptr<TlsContext> tls);
   const Endpoint& endpoint() const { return endpoint_; }
 
   void send(Inbound inbound) override;
@@ -93,7 +94,7 @@ class SocketServer::Implementation final : public SessionHost {
 
 Result<void> SocketServer::Implementation::listen(const Endpoint& wanted, HttpRoutes routes,
                                                   Descriptor listener) {
-  const std::string where = wire::server_url(wanted).substr(5);
+  const std::string where = wire::host_and_port(wanted);
   const auto failed = [&](const ErrorCodeOf& error) {
     const char* hint = error == asio::error::address_in_use ? "; choose another port" : "";
     return Error(ErrorCode::Io, "cannot listen on " + where + ": " + error.message() + hint);
@@ -154,6 +155,11 @@ void SocketServer::Implementation::keys_changed() {
     }
     for (const SessionHandle& each : revoked) each->revoke();
   });
+}
+
+void SocketServer::Implementation::replace_certificate(std::unique_ptr<TlsContext> tls_now) {
+  // Open connections hold what they began with.
+  asio::post(io_, [this, tls_now = std::move(tls_now)] { *tls = std::move(tls_now->context()); });
 }
 
 void SocketServer::Implementation::close_all() {
@@ -305,6 +311,10 @@ SocketServer::SocketServer(std::unique_ptr<Implementation> implementation)
 
 void SocketServer::keys_changed() {
   implementation_->keys_changed();
+}
+
+void SocketServer::replace_certificate(std::unique_ptr<TlsContext> tls) {
+  implementation_->replace_certificate(std::move(tls));
 }
 
 SocketServer::~SocketServer() {

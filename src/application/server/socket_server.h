@@ -46,6 +46,8 @@ class SocketServer {
   Result<Descriptor> listener() const;
   // Any thread. The keys are others now: WebSockets whose key is gone are closed.
   void keys_changed();
+  // Any thread; requires `HttpRoutes::tls`, which new connections then get from `tls`.
+  void replace_certificate(std::unique_ptr<TlsContext> tls);
 
  private:
   class Implementation;

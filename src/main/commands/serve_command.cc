@@ -17,7 +17,7 @@
 #include "main/commands/output.h"
 #include "main/commands/program_files.h"
 #include "main/commands/scratch_folder.h"
-#include "main/commands/server_keys.h"
+#include "main/commands/server_access.h"
 #include "main/commands/server_settings.h"
 #include "main/commands/signal_watch.h"
 #include "main/commands/store_notice.h"
@@ -107,9 +107,9 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
 }
 
 // "wss://..." of "ws://..." with TLS.
-std::string ready_url(const cli::ServeOptions& options, const wire::Endpoint& endpoint) {
-  const std::string url = wire::server_url(endpoint);
-  return tls_files(options) ? "wss" + url.substr(url.find(':')) : url;
+std::string ready_url(const cli::ServeOptions& options, wire::Endpoint endpoint) {
+  endpoint.has_tls = tls_files(options).has_value();
+  return wire::server_url(endpoint);
 }
 
 // None: each caller is the operator. What is wrong with the files of TLS is said here, too.
@@ -206,7 +206,7 @@ struct SignalWatches {
 };
 
 // `reload` may be null.
-Result<SignalWatches> watch_signals(Interrupt& interrupt, KeyReload* reload,
+Result<SignalWatches> watch_signals(Interrupt& interrupt, AccessReload* reload,
                                     server::Server& server) {
   SignalWatches watches{
       TRY(SignalWatch::create(interrupt, [&server] { server.gateway().request_shutdown(); })), {}};
@@ -235,8 +235,9 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
   const std::vector<server::EndpointRule> rules = endpoints.value().rules();
   tell_missing(endpoint_programs, tell);
   Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
-  std::unique_ptr<KeyReload> reload;
-  if (keys) reload = TRY(KeyReload::create(options.keys_file, tell));
+  std::unique_ptr<AccessReload> reload;
+  const std::optional<server::TlsFiles> tls = tls_files(options);
+  if (keys || tls) reload = TRY(AccessReload::create({options.keys_file, tls}, tell));
   server::SocketLimits sockets;
   sockets.connection_count_max = connection_count(options.connection_count_max, tell);
   const SteadyClock clock;
