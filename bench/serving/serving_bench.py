@@ -54,7 +54,8 @@ class Bench:
             return scenarios.overload(server, (1, 4, 16, 24), 16, 10 * min(1, self.scale))
 
     def resets(self):
-        with self.serve() as server:
+        # A small pool: memory grows until each of its pages was used once.
+        with self.serve("--kv-pages", 1024) as server:
             return scenarios.resets(server, self.scaled(10_000), 64)
 
     def crash(self):
