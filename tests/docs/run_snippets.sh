@@ -40,7 +40,9 @@ done < <(git ls-files '*.md' 2>/dev/null || find . -name '*.md' -not -path './bu
 for snippet in "$work"/*.sh; do
   [ -e "$snippet" ] || continue
   echo "== $(basename "$snippet")"
-  (cd "$work/checkout" && bash -euo pipefail "$snippet" </dev/null)
+  cp -a "$work/checkout" "$work/fresh"
+  (cd "$work/fresh" && bash -euo pipefail "$snippet" </dev/null)
+  rm -rf "$work/fresh"
   count=$((count + 1))
 done
 echo "$count snippets ran"
