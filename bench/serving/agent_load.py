@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import struct
 import subprocess
 import sys
@@ -102,10 +101,12 @@ def synthesized(options, folder):
     return next((folder / "made").rglob("dataset.jsonl"))
 
 
-def counter(server, name):
+def found_share(server):
+    """Of the tokens of all prompts, the share that the server found in its cache."""
     with urllib.request.urlopen(f"http://{server.host}:{server.port}/metrics", timeout=60) as answer:
-        text = answer.read().decode()
-    return sum(float(value) for value in re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE))
+        counts = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines())
+    asked = float(counts["quire_prefix_cache_queries_total"])
+    return float(counts["quire_prefix_cache_hits_total"]) / max(asked, 1)
 
 
 def drive(options, server, dataset, folder):
@@ -120,7 +121,7 @@ def drive(options, server, dataset, folder):
     return json.loads(next((folder / "results").rglob("profile_export_aiperf.json")).read_text())
 
 
-def summary(report, turns, found, asked):
+def summary(report, turns, share):
     def of(metric, statistic):
         return (report.get(metric) or {}).get(statistic)
 
@@ -128,7 +129,7 @@ def summary(report, turns, found, asked):
         return {each: round(value, 1) for each in ("p50", "p99") if (value := of(metric, each)) is not None}
     return {"turns": turns, "requests": int(of("request_count", "avg") or 0),
             "failed": int(of("error_request_count", "avg") or 0), "first_token_ms": times("time_to_first_token"),
-            "between_tokens_ms": times("inter_token_latency"), "found_share": round(found / max(asked, 1), 3)}
+            "between_tokens_ms": times("inter_token_latency"), "found_share": round(share, 3)}
 
 
 def main():
@@ -150,9 +151,8 @@ def main():
         turns = len(dataset.read_text().splitlines())
         with ServerProcess(options.build / "quire", ["--no-store", "--model", options.model]) as server:
             report = drive(options, server, dataset, folder)
-            found = counter(server, "quire_prefix_cache_hits_total")
-            asked = counter(server, "quire_prefix_cache_queries_total")
-    results = summary(report, turns, found, asked)
+            share = found_share(server)
+    results = summary(report, turns, share)
     print(json.dumps(results))
     raise SystemExit(0 if results["requests"] == turns and results["failed"] == 0 else 1)
 

@@ -54,8 +54,8 @@ class Bench:
             return scenarios.overload(server, (1, 4, 16, 24), 16, 10 * min(1, self.scale))
 
     def resets(self):
-        # A small pool: memory grows until each of its pages was used once.
-        with self.serve("--kv-pages", 1024) as server:
+        # Memory grows until each page of the pool was used once: it has few.
+        with self.serve("--kv-pages", 96) as server:
             return scenarios.resets(server, self.scaled(10_000), 64)
 
     def crash(self):

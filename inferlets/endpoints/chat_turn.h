@@ -2,9 +2,9 @@
 // ChatTurn: a conversation in which the model answers next, whatever protocol brought it.
 //
 // It writes the prompt with the model's own template and queues it in a context, of which each
-// answer is a fork: the pass that draws the first token computes the prompt. It takes an answer apart into text, thoughts and calls of tools. A call that the
-// request demands, and one of a tool that is strict, is written under the schema of the tool. So is
-// an answer that has a schema. If the model may call tools instead, it first writes freely; what does
+// answer is a fork: the pass that draws the first token computes the prompt. It takes an answer
+// apart into text, thoughts and calls of tools. A call that the request demands, and one of a tool
+// that is strict, is written under the schema of the tool. So is an answer that has a schema. If the model may call tools instead, it first writes freely; what does
 // not fit is then written once more under the schema, and the client sees only that.
 //
 // Errors   those of a request, which name its member; those of the calls.

@@ -3,7 +3,7 @@
 // sessions, the client and Beast's WebSocket use it as one stream, so that none exists twice.
 //
 // Owns     the socket.
-// Thread   whoever runs the socket's io context.
+// Thread   the thread that runs the socket's io context.
 // <utility> goes first: Asio 1.18 uses std::exchange without including it.
 #include <utility>
 
