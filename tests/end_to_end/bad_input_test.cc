@@ -106,7 +106,8 @@ TEST(EndToEndBadInput, AValueThatAFlagDoesNotTakeExitsWithTwo) {
                  "error: --kv-pages 67108864 of tiny_llama take ");
   expect_failure(run_quire({"run", "--server", "127.0.0.1:1", inferlet("hello")}), 2,
                  "error: --server: \"127.0.0.1:1\" is not the address of a server, which is "
-                 "ws://HOST:PORT; did you mean ws://127.0.0.1:1?");
+                 "ws://HOST:PORT, or wss://HOST:PORT with TLS; did you mean "
+                 "ws://127.0.0.1:1?");
   expect_failure(run_quire({"status", "--server", "http://127.0.0.1:1/"}), 2,
                  "did you mean ws://127.0.0.1:1?");
   expect_failure(run_quire({"run", inferlet("hello"), "--allow-http", "ftp://x"}), 2,
