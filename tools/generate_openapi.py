@@ -143,7 +143,8 @@ def response_paths():
             "get": kept("Retrieve a response", "Response", events, [
                 parameter("stream", {"type": "boolean"}, "The events of a response in the background.", False),
                 parameter("starting_after", schemas.whole(0, schemas.LARGEST_WHOLE),
-                          "With stream: the events that come after the one of this number.")]),
+                          "With stream: the events that come after the one of this number."),
+                parameter("include_obfuscation", {"type": "boolean"}, "Accepted; it adds nothing.", False)]),
             "delete": kept("Delete a response", "DeletedResponse")},
         "/v1/responses/{id}/input_items": {"parameters": [one], "get": kept(
             "List the items that the model read", "InputItemList", None, [

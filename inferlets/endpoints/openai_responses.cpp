@@ -6,13 +6,13 @@
 // A response is kept, with the context that it leaves as a snapshot: a request that goes on with it
 // (previous_response_id) computes only its own tokens. If the snapshot has gone, the context is
 // computed again from the items, which gives the same bytes.
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "openai_responses_background.h"
 #include "openai_responses_request.h"
+#include "query.h"
 
 using namespace endpoints;
 using namespace endpoints::openai;
@@ -303,26 +303,6 @@ Task<> count_tokens(serve::Request http, serve::Response response, ResponseStore
   co_await response.json(200, json.end_object());
 }
 
-Result<bool> query_flag(const serve::Request& http, std::string_view name) {
-  const std::string value = http.query_value(name).value_or("false");
-  if (value == "true" || value == "false") return value == "true";
-  return wrong(name, "must be true or false");
-}
-
-Result<std::optional<std::uint64_t>> query_whole(const serve::Request& http, std::string_view name,
-                                                 Range<std::uint64_t> range) {
-  const std::optional<std::string> text = http.query_value(name);
-  if (!text) return std::optional<std::uint64_t>();
-  std::uint64_t value = 0;
-  const char* const end = text->data() + text->size();
-  const std::from_chars_result read = std::from_chars(text->data(), end, value);
-  if (read.ec == std::errc() && read.ptr == end && value >= range.min && value <= range.max) {
-    return std::optional(value);
-  }
-  return wrong(name, "must be a whole number from " + std::to_string(range.min) + " to " +
-                         std::to_string(range.max));
-}
-
 // The response as it is now.
 Task<std::string> response_now(ResponseStore responses, std::string id, ResponseEntry entry) {
   if (entry.response_part_count > 0) {
@@ -347,9 +327,12 @@ Task<std::string> response_now(ResponseStore responses, std::string id, Response
 
 Task<> retrieve(serve::Request http, serve::Response response, ResponseStore responses,
                 std::string id) {
-  const bool is_stream = co_await query_flag(http, "stream");
+  Query query(http);
+  const bool is_stream = co_await query.flag("stream");
   const std::optional<std::uint64_t> after =
-      co_await query_whole(http, "starting_after", {0, kLargestWhole});
+      co_await query.whole("starting_after", {0, kLargestWhole});
+  co_await query.flag("include_obfuscation");
+  co_await query.finish();
   const ResponseEntry entry = co_await current_entry(responses, id);
   if (!is_stream) {
     co_return co_await response.json(200, co_await response_now(responses, id, entry));
@@ -391,15 +374,18 @@ Task<> erase(serve::Response response, ResponseStore responses, std::string id) 
 // The items that the model read: those of earlier turns first, unless the order is "desc".
 Task<> list_input(serve::Request http, serve::Response response, ResponseStore responses,
                   std::string id) {
-  const std::string order = http.query_value("order").value_or("desc");
+  Query query(http);
+  const std::string order = query.find("order").value_or("desc");
   if (order != "asc" && order != "desc") co_await fail(wrong("order", "must be asc or desc"));
-  const std::uint64_t count_max = (co_await query_whole(http, "limit", {1, 100})).value_or(20);
+  const std::uint64_t count_max = (co_await query.whole("limit", {1, 100})).value_or(20);
+  const std::optional<std::string> after = query.find("after");
+  co_await query.finish();
   const ResponseEntry entry = co_await responses.find(id);
   const Json input =
       co_await Json::parse(co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
   std::vector<Json> items = input.items();
   if (order == "desc") std::ranges::reverse(items);
-  if (const std::optional<std::string> after = http.query_value("after"); after) {
+  if (after) {
     const auto is_it = [&](const Json& each) { return each.text("id") == *after; };
     const auto found = std::ranges::find_if(items, is_it);
     if (found == items.end()) co_await fail(wrong("after", "there is no item " + *after));

@@ -255,6 +255,15 @@ class KeptTest(ResponsesTest):
             answer = self.ask_of("GET", f"{PATH}/{self.whole()['id']}/input_items?{query}")
             self.assertEqual((answer.status, answer.json["error"]["param"]), (400, query.split("=")[0]))
 
+    def test_a_query_parameter_that_is_not_known_is_refused_by_name(self):
+        path = f"{PATH}/{self.whole()['id']}"
+        for where in ("", "/input_items"):
+            answer = self.ask_of("GET", f"{path}{where}?include%5B%5D=reasoning.encrypted_content")
+            error = answer.json["error"]
+            self.assertEqual((answer.status, error["param"], error["code"]),
+                             (400, "include[]", "unsupported_parameter"))
+        self.assertEqual(self.ask_of("GET", path + "?include_obfuscation=false").status, 200)
+
 
 class BackgroundTest(ResponsesTest):
     def begun(self, **members):

@@ -203,6 +203,9 @@ TEST_F(ServeTest, ARequestHasItsPartsAndAHeadOfAnyLength) {
   EXPECT_EQ(request.query_value("y"), "");
   EXPECT_EQ(request.query_value("z"), "%zz%4");
   EXPECT_EQ(request.query_value("w"), std::nullopt);
+  const std::vector<std::pair<std::string, std::string>> parameters = {
+      {"x", "1 A"}, {"y", ""}, {"x", "2"}, {"z", "%zz%4"}};
+  EXPECT_EQ(request.query_parameters(), parameters);
   EXPECT_EQ(serve::detail::decode_path("a%2Fb+c%4"), "a/b+c%4");
   EXPECT_EQ(serve::detail::decode_query("a%2Fb+c%2B"), "a/b c+");
   EXPECT_EQ(request.path_after("/a/"), "b");

@@ -304,15 +304,24 @@ class Request {
     if (!path().starts_with(prefix)) return "";
     return detail::decode_path(path().substr(prefix.size()));
   }
-  // The first of that name, decoded.
-  std::optional<std::string> query_value(std::string_view name) const {
+  // The parameters of the query in their order, decoded; one without "=" has an empty value.
+  std::vector<std::pair<std::string, std::string>> query_parameters() const {
+    std::vector<std::pair<std::string, std::string>> parameters;
     std::string_view rest = query();
     while (!rest.empty()) {
       const std::string_view part = rest.substr(0, rest.find('&'));
       rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+      if (part.empty()) continue;
       const std::size_t equals = std::min(part.find('='), part.size());
-      if (detail::decode_query(part.substr(0, equals)) != name) continue;
-      return detail::decode_query(part.substr(std::min(equals + 1, part.size())));
+      parameters.emplace_back(detail::decode_query(part.substr(0, equals)),
+                              detail::decode_query(part.substr(std::min(equals + 1, part.size()))));
+    }
+    return parameters;
+  }
+  // The first of that name, decoded.
+  std::optional<std::string> query_value(std::string_view name) const {
+    for (auto& [each, value] : query_parameters()) {
+      if (each == name) return std::move(value);
     }
     return std::nullopt;
   }
