@@ -1,8 +1,10 @@
 #include "main/commands/build_command.h"
 
 #include <gtest/gtest.h>
+#include <quire_paths.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -61,7 +63,12 @@ TEST_F(BuildTest, AProjectOfEachTemplateBuildsAndItsFilesNameNoPlaceholder) {
     ASSERT_EQ(
         new_command({.name = "a" + each, .parent = folder_.string(), .project_template = each}), 0);
     const std::string project = "a" + each + "/";
-    EXPECT_TRUE(read(project + "main.cpp").starts_with("// a" + each + ": ")) << each;
+    // The written file is the one of the SDK, with the name of the project.
+    const Result<std::string> given =
+        read_file(QUIRE_SOURCE_DIR "/sdk/cpp/templates/" + each + ".cpp", 1u << 20);
+    ASSERT_TRUE(given.ok()) << given.error().message();
+    EXPECT_EQ(read(project + "main.cpp"),
+              "// a" + each + given.value().substr(std::strlen("// NAME")));
     for (const char* file : {"main.cpp", "README.md", "Makefile"}) {
       for (const char* place : {"NAME", "QUIRE_PATH", "RUN_FLAGS", "EXAMPLE_ARGUMENTS"}) {
         EXPECT_EQ(read(project + file).find(place), std::string::npos) << file;
