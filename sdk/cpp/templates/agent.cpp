@@ -7,12 +7,12 @@
 using namespace quire;
 
 struct Options {
-  PromptOption question{"What does https://en.wikipedia.org/wiki/Page_table say a page table is?"};
+  std::string question = "What does https://en.wikipedia.org/wiki/Page_table say?";
   std::uint32_t turns = 4;
   GenerateOptions generate = {.max_tokens = 300};
 
   void read(OptionReader& in) {
-    question.read(in);
+    in.words("question", question, "What the agent answers");
     in.number("turns", turns, "Maximum number of turns of the model", {1, 100});
     in.generation(generate);
   }
@@ -43,7 +43,12 @@ Task<> program(Options options) {
   const Tools tools = co_await Tools::offer(
       context, {fetcher},
       {.rounds_max = options.turns, .result_bytes_max = 4'000, .observe = report});
-  context.user(co_await options.question.text());
+  // Small models follow an example better than instructions.
+  context.user("What does http://example.com/ say?");
+  co_await tools.show(context, "I fetch the page.", "fetch", R"({"url": "http://example.com/"})",
+                      "This domain is for use in examples.");
+  context.assistant("It says that its domain is for use in examples.");
+  context.user(options.question);
   co_await tools.answer(context, options.generate, session::send);
 }
 
