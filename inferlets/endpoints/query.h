@@ -17,14 +17,11 @@ namespace endpoints {
 
 class Query {
  public:
-  explicit Query(const serve::Request& http) : parameters_(http.query_parameters()) {}
+  explicit Query(serve::Request request) : request_(std::move(request)) {}
 
   std::optional<std::string> find(std::string_view name) {
     known_.push_back(std::string(name));
-    for (const auto& [each, value] : parameters_) {
-      if (each == name) return value;
-    }
-    return std::nullopt;
+    return request_.query_value(name);
   }
   Result<bool> flag(std::string_view name) {
     const std::string value = find(name).value_or("false");
@@ -45,7 +42,7 @@ class Query {
   }
   // An error that names the first parameter that was not read.
   Result<void> finish() const {
-    for (const auto& [name, value] : parameters_) {
+    for (const auto& [name, value] : request_.query_parameters()) {
       if (std::ranges::find(known_, name) == known_.end()) {
         return wrong(name, "is not supported in the query", ErrorCode::NotSupported);
       }
@@ -54,7 +51,7 @@ class Query {
   }
 
  private:
-  std::vector<std::pair<std::string, std::string>> parameters_;
+  serve::Request request_;
   std::vector<std::string> known_;
 };
 
