@@ -31,7 +31,7 @@ using tcp = asio::ip::tcp;
 using ErrorCodeOf = boost::system::error_code;
 using transport::ConnectionStream;
 using transport::Socket;
-using Stream = websocket::stream<ConnectionStream>;
+using Stream = websocket::stream<ConnectionStream, false>;  // Nothing is compressed.
 
 constexpr std::chrono::milliseconds kPongTimeMax{100};  // How long the caller may have to wait.
 

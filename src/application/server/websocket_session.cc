@@ -105,7 +105,8 @@ class WebSocketSession final : public Session,
 
   SessionHost& host_;
   const ConnectionHandle connection_;
-  websocket::stream<ConnectionStream> stream_;
+  // Messages are small: none is compressed, and what could do so is not compiled.
+  websocket::stream<ConnectionStream, false> stream_;
   std::optional<UpgradeRequest> request_;  // Until it was answered.
   beast::flat_buffer buffer_;
   UploadBuffer upload_;
