@@ -24,5 +24,5 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   ${QUIRE_ENGINES_FOLDER}/complete)  # The script removes folders of older sources.
 if(NOT QUIRE_FUZZ)
   quire_test(quire_engines_test SOURCES ${CMAKE_SOURCE_DIR}/engines/engines_test.cc
-    DEPS quire_options quire_engines)
+    DEPS quire_base quire_engines)
 endif()

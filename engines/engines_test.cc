@@ -9,6 +9,9 @@
 #include <quire_engines.h>
 #include <wasmtime.h>
 
+#include "support/wat.h"
+
+namespace quire {
 namespace {
 
 quire_bytes bytes_of(std::string_view text) {
@@ -75,13 +78,12 @@ TEST(Engines, WasmtimeCompilesAndRunsAModuleInAPooledStore) {
   constexpr std::string_view kText =
       R"((module (memory 1) (func (export "add") (param i32 i32) (result i32)
            local.get 0 local.get 1 i32.add)))";
-  wasm_byte_vec_t wasm;
-  ASSERT_EQ(wasmtime_wat2wasm(kText.data(), kText.size(), &wasm), nullptr);
+  const Result<std::string> wasm = test::wasm_from_wat(kText);
+  ASSERT_TRUE(wasm.ok()) << wasm.error().message();
   wasmtime_module_t* module = nullptr;
-  ASSERT_EQ(
-      wasmtime_module_new(engine, reinterpret_cast<std::uint8_t*>(wasm.data), wasm.size, &module),
-      nullptr);
-  wasm_byte_vec_delete(&wasm);
+  ASSERT_EQ(wasmtime_module_new(engine, reinterpret_cast<const std::uint8_t*>(wasm.value().data()),
+                                wasm.value().size(), &module),
+            nullptr);
 
   wasmtime_store_t* store = wasmtime_store_new(engine, nullptr, nullptr);
   wasmtime_context_t* context = wasmtime_store_context(store);
@@ -222,3 +224,4 @@ TEST(Engines, GrammarAllowsTheTokensThatContinueItsText) {
 }
 
 }  // namespace
+}  // namespace quire

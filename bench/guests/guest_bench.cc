@@ -7,6 +7,7 @@
 
 #include "application/lifecycle/lifecycle_test_support.h"
 #include "application/sandbox/wasmtime_runtime.h"
+#include "support/wat.h"
 
 namespace {
 
@@ -21,7 +22,7 @@ struct Bench {
   explicit Bench(sandbox::WasmRuntime& runtime) : engine(runtime, clock) {}
 
   ProgramId load(const std::string& body) {
-    const std::string wasm = sandbox::wasm_from_wat("(module " + body + ")").take();
+    const std::string wasm = test::wasm_from_wat("(module " + body + ")").take();
     return engine.manager.load_program(std::as_bytes(std::span(wasm))).take();
   }
   void drain() {

@@ -1,8 +1,8 @@
 // What users and programs get wrong: a clear message, an exit code, and nothing broken.
 #include <sstream>
 
-#include "application/sandbox/wasmtime_runtime.h"
 #include "end_to_end/support.h"
+#include "support/wat.h"
 
 namespace quire::test {
 namespace {
@@ -15,7 +15,7 @@ void expect_failure(const ProcessResult& result, int exit_code, const std::strin
 
 // A module in the text format, as a file.
 std::string module_file(const TemporaryFolder& folder, const std::string& body) {
-  const Result<std::string> wasm = sandbox::wasm_from_wat("(module " + body + ")");
+  const Result<std::string> wasm = test::wasm_from_wat("(module " + body + ")");
   EXPECT_TRUE(wasm.ok()) << (wasm.ok() ? "" : wasm.error().message());
   return folder.write("guest.wasm", wasm.ok() ? wasm.value() : "");
 }

@@ -16,6 +16,7 @@
 #include "application/sandbox/wasmtime_runtime.h"
 #include "base/sanitizer.h"
 #include "end_to_end/support.h"
+#include "support/wat.h"
 
 namespace quire::test {
 namespace {
@@ -53,7 +54,7 @@ std::string program() {
 std::string many_functions(std::size_t count) {
   std::string text = "(module (func (export \"run\"))";
   for (std::size_t each = 0; each < count; ++each) text += "(func (drop (i32.const 1)))";
-  return sandbox::wasm_from_wat(text + ")").value();
+  return test::wasm_from_wat(text + ")").value();
 }
 
 std::vector<pid_t> children() {

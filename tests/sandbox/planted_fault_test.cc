@@ -11,6 +11,7 @@
 #include "application/sandbox/wasmtime_runtime.h"
 #include "base/clock.h"
 #include "support/planted_faults.h"
+#include "support/wat.h"
 
 namespace quire {
 
@@ -29,7 +30,7 @@ Result<std::unique_ptr<sandbox::WasmRuntime>> make_runtime() {
 // A guest that never asks the host for anything, and ends when its processor time is used up.
 void run_loop(std::uint64_t) {
   const Result<std::string> wasm =
-      sandbox::wasm_from_wat(R"((module (func (export "run") (loop $again (br $again)))))");
+      test::wasm_from_wat(R"((module (func (export "run") (loop $again (br $again)))))");
   Result<std::unique_ptr<sandbox::WasmRuntime>> runtime = make_runtime();
   ASSERT_TRUE(wasm.ok() && runtime.ok());
   SteadyClock clock;

@@ -12,6 +12,7 @@
 #include "application/sandbox/wasmtime_runtime.h"
 #include "base/clock.h"
 #include "base/resident_bytes_test_support.h"
+#include "support/wat.h"
 
 namespace quire::lifecycle {
 namespace {
@@ -81,7 +82,7 @@ class WasmGuest : public testing::TestWithParam<sandbox::Effort> {
   }
 
   Result<ProgramId> load(const std::string& body) {
-    const Result<std::string> wasm = sandbox::wasm_from_wat("(module " + body + ")");
+    const Result<std::string> wasm = test::wasm_from_wat("(module " + body + ")");
     EXPECT_TRUE(wasm.ok()) << wasm.error().message();
     return engine->manager.load_program(std::as_bytes(std::span(wasm.value())));
   }
@@ -465,7 +466,7 @@ TEST_P(WasmGuest, BytesThatAreNoWasmAreRefused) {
 
 TEST_P(WasmGuest, InvalidCodeIsRefusedByTheCompiler) {
   const Result<std::string> wasm =
-      sandbox::wasm_from_wat(R"((module (func (export "run") (result i32) (i64.const 1))))");
+      test::wasm_from_wat(R"((module (func (export "run") (result i32) (i64.const 1))))");
   ASSERT_TRUE(wasm.ok());
   const Result<ProgramId> id = engine->manager.load_program(std::as_bytes(std::span(wasm.value())));
   ASSERT_FALSE(id.ok());
@@ -474,8 +475,7 @@ TEST_P(WasmGuest, InvalidCodeIsRefusedByTheCompiler) {
 
 TEST_P(WasmGuest, RequestedProgramCompilesBesideTheEngine) {
   const std::string good =
-      sandbox::wasm_from_wat(R"((module (func (export "run") (result i32) (i32.const 9))))")
-          .value();
+      test::wasm_from_wat(R"((module (func (export "run") (result i32) (i32.const 9))))").value();
   const auto bytes = std::as_bytes(std::span(good));
   const auto request = [&](std::span<const std::byte> wasm) {
     return engine->manager.request_program({wasm.begin(), wasm.end()}, sha256(wasm)).value();

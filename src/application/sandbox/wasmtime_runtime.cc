@@ -299,15 +299,6 @@ Result<std::unique_ptr<WasmRuntime>> make_wasmtime_runtime(std::span<const HostF
                                         std::move(quick), std::move(child)));
 }
 
-Result<std::string> wasm_from_wat(std::string_view text) {
-  wasm_byte_vec_t bytes{};
-  const WasmError error(wasmtime_wat2wasm(text.data(), text.size(), &bytes));
-  if (error != nullptr) return Error(ErrorCode::InvalidArgument, message_of(error.get()));
-  std::string wasm(bytes.data, bytes.size);
-  wasm_byte_vec_delete(&bytes);
-  return wasm;
-}
-
 }  // namespace quire::sandbox
 
 #else  // A build without the Wasm engine; FakeRuntime is what it can run.
@@ -316,10 +307,6 @@ namespace quire::sandbox {
 
 Result<std::unique_ptr<WasmRuntime>> make_wasmtime_runtime(std::span<const HostFunction>,
                                                            const WasmtimeOptions&) {
-  return Error(ErrorCode::NotSupported, "this build has no Wasm engine (QUIRE_WASM=OFF)");
-}
-
-Result<std::string> wasm_from_wat(std::string_view) {
   return Error(ErrorCode::NotSupported, "this build has no Wasm engine (QUIRE_WASM=OFF)");
 }
 

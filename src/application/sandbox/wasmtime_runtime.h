@@ -38,7 +38,4 @@ struct WasmtimeOptions {
 Result<std::unique_ptr<WasmRuntime>> make_wasmtime_runtime(std::span<const HostFunction> functions,
                                                            const WasmtimeOptions& options);
 
-// The module of a text in the WebAssembly text format; for tests.
-Result<std::string> wasm_from_wat(std::string_view text);
-
 }  // namespace quire::sandbox

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "application/sandbox/wasmtime_runtime.h"
 #include "main/modules/declared_options.h"
 #include "main/modules/module_sections.h"
+#include "support/wat.h"
 
 namespace quire::modules {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 std::string program(const std::string& options, const std::string& more = "") {
   std::string escaped;
   for (const char each : options) escaped += each == '"' ? "\\\"" : std::string(1, each);
-  return sandbox::wasm_from_wat(
+  return test::wasm_from_wat(
              "(module $_ZN1m1mEv (import \"host\" \"log\" (func $log))"
              "(memory (export \"memory\") 1) (data (i32.const 64) \"" +
              escaped +
