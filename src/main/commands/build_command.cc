@@ -1,5 +1,6 @@
 #include "main/commands/build_command.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -9,9 +10,11 @@
 #include "cli/exit_code.h"
 #include "main/commands/guest_toolchain.h"
 #include "main/commands/output.h"
+#include "main/commands/precompiled_sdk.h"
 #include "main/commands/process.h"
 #include "main/commands/program_files.h"
 #include "main/commands/sdk_location.h"
+#include "main/machine/folders.h"
 #include "main/modules/finish_module.h"
 
 namespace quire {
@@ -28,9 +31,26 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
+// The precompiled header for these sources, or an empty path. It was made with the flags of guest_flags.rsp alone, so
+// a build with others goes without it.
+std::string find_header(const cli::BuildOptions& options, const SdkLocation& sdk,
+                        const std::string& compiler) {
+  if (options.debug || !options.flags.empty()) return "";
+  if (!std::all_of(options.sources.begin(), options.sources.end(), includes_sdk)) return "";
+  const Result<std::string> header = precompiled_header(compiler, sdk, cache_folder(), [] {
+    std::fputs("compiling the SDK once, so that programs compile in half the time\n", stderr);
+  });
+  if (header.ok()) return header.value();
+  warn("the SDK is compiled with the program: " + std::string(header.error().message()));
+  return "";
+}
+
+// `header`: a precompiled one, or empty.
 std::vector<std::string> command_line(const cli::BuildOptions& options, const SdkLocation& sdk,
-                                      const std::string& compiler, const std::string& output) {
+                                      const std::string& compiler, const std::string& header,
+                                      const std::string& output) {
   std::vector<std::string> line = guest_command(compiler, sdk);
+  if (!header.empty()) line.insert(line.end(), {"-include-pch", header});
   if (options.debug) {
     line.insert(line.end(), {"-O0", "-fno-lto", "-g"});
   } else {
@@ -87,10 +107,17 @@ int build_command(const cli::BuildOptions& options) {
   const std::string output = options.output.empty()
                                  ? fs::path(options.sources[0]).replace_extension(".wasm").string()
                                  : options.output;
-  const std::vector<std::string> line =
-      command_line(options, sdk.value(), compiler.value(), output);
-  if (options.verbose) std::fprintf(stderr, "%s\n", joined(line).c_str());
-  Result<ProcessEnd> end = run_process(line, ProcessOutput::Show);
+  const std::string header = find_header(options, sdk.value(), compiler.value());
+  const auto compile = [&](const std::string& with) {
+    const auto line = command_line(options, sdk.value(), compiler.value(), with, output);
+    if (options.verbose) std::fprintf(stderr, "%s\n", joined(line).c_str());
+    return run_process(line, ProcessOutput::Show);
+  };
+  Result<ProcessEnd> end = compile(header);
+  std::error_code ignored;
+  // Another process may have made room in the cache meanwhile.
+  const bool is_gone = !header.empty() && !fs::exists(header, ignored);
+  if (end.ok() && end.value().exit_code != 0 && is_gone) end = compile("");
   if (!end.ok()) return fail(ExitCode::Missing, std::string(end.error().message()));
   if (end.value().exit_code == 0) return finish_program(output);
   return fail_build(compiler.value(), end.value().exit_code, output + " was not made");

@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kHeaderBytesMax = 4u << 20;
-constexpr std::size_t kEntryCountMax = 4;  // Some 60 MB each.
+constexpr std::size_t kEntryCountMax = 6;  // Some 60 MB each.
+constexpr std::uint64_t kSourceBytesMax = 16u << 20;
 constexpr std::chrono::hours kTemporaryAgeMax{1};
 constexpr const char* kFolder = "precompiled";
 constexpr const char* kHeaderFile = "quire.pch";
@@ -33,6 +34,16 @@ constexpr const char* kTemporary = ".tmp-";
 // of the SDK is, once.
 constexpr const char* kProgramLevel[] = {"-O0", "-fno-lto"};
 constexpr const char* kSdkLevel = "-O1";
+
+// Which header: of `quire build` alone, or of `quire run` with the code of its functions beside it.
+enum class Kind : std::uint8_t { Header, HeaderAndObject };
+
+struct Recipe {
+  Kind kind;
+  const std::string& compiler;
+  const SdkLocation& sdk;
+  std::vector<std::string> flags;
+};
 
 Result<std::string> output_of(const std::vector<std::string>& command) {
   ProcessEnd end = TRY(run_process(command, ProcessOutput::Return));
@@ -56,12 +67,13 @@ std::vector<fs::path> headers_of(const SdkLocation& sdk) {
   return paths;
 }
 
-Result<std::string> name_of_entry(const std::string& compiler, const SdkLocation& sdk,
-                                  const std::vector<std::string>& flags) {
+Result<std::string> name_of_entry(const Recipe& recipe) {
   // The installed folder tells two builds of one version apart.
-  std::string text = "1\n" + compiler + "\n" + TRY(output_of({compiler, "--version"})) + kSdkLevel;
-  for (const std::string& each : flags) text += "\n" + each;
-  for (const fs::path& each : headers_of(sdk)) {
+  std::string text = "2\n" + recipe.compiler + "\n" +
+                     TRY(output_of({recipe.compiler, "--version"})) + kSdkLevel +
+                     std::to_string(static_cast<int>(recipe.kind));
+  for (const std::string& each : recipe.flags) text += "\n" + each;
+  for (const fs::path& each : headers_of(recipe.sdk)) {
     const std::string content = TRY(read_file(each.string(), kHeaderBytesMax));
     text += "\n" + each.string() + " " + std::to_string(content.size()) + "\n" + content;
   }
@@ -127,84 +139,116 @@ void make_room(const fs::path& folder) {
   for (std::size_t i = kEntryCountMax; i < entries.size(); ++i) remove_entry(entries[i].second);
 }
 
-// Compiles into `folder`, which is nobody else's yet.
-Result<void> compile_into(const fs::path& folder, const std::string& compiler,
-                          const SdkLocation& sdk, const std::vector<std::string>& flags) {
-  const auto file = [&](const char* name) { return (folder / name).string(); };
-  std::vector<std::string> header = {compiler};
-  header.insert(header.end(), flags.begin(), flags.end());
-  header.insert(
-      header.end(),
-      {"-fpch-instantiate-templates", "-fpch-codegen", "-Xclang", "-fno-pch-timestamp", "-MD",
-       "-MF", file("dependencies"), "-x", "c++-header",
-       (fs::path(sdk.include_folder) / "quire/quire.h").string(), "-o", file(kHeaderFile)});
-  TRY(run_quietly(header));
-  // In two steps: the header must be read with the program's level, and optimized with another.
-  std::vector<std::string> bitcode = {compiler};
-  bitcode.insert(bitcode.end(), flags.begin(), flags.end());
-  bitcode.insert(bitcode.end(), {"-Xclang", "-disable-O0-optnone", "-emit-llvm", "-c",
-                                 file(kHeaderFile), "-o", file("quire.bc")});
-  TRY(run_quietly(bitcode));
-  TRY(run_quietly({compiler, "--target=wasm32-wasi", "-Wno-deprecated", kSdkLevel, "-c",
-                   file("quire.bc"), "-o", file(kObjectFile)}));
-  const std::string dependencies = TRY(read_file(file("dependencies"), kHeaderBytesMax));
-  std::ofstream(folder / kInputsFile) << stamps_of(dependencies, sdk);
+// In two steps: the header must be read with the program's level, and optimized with another.
+Result<void> compile_object(const fs::path& folder, const Recipe& recipe) {
+  const std::string bitcode = (folder / "quire.bc").string();
+  std::vector<std::string> line = {recipe.compiler};
+  line.insert(line.end(), recipe.flags.begin(), recipe.flags.end());
+  line.insert(line.end(), {"-Xclang", "-disable-O0-optnone", "-emit-llvm", "-c",
+                           (folder / kHeaderFile).string(), "-o", bitcode});
+  TRY(run_quietly(line));
+  TRY(run_quietly({recipe.compiler, "--target=wasm32-wasi", "-Wno-deprecated", kSdkLevel, "-c",
+                   bitcode, "-o", (folder / kObjectFile).string()}));
   std::error_code ignored;
-  fs::remove(folder / "quire.bc", ignored);
-  fs::remove(folder / "dependencies", ignored);
+  fs::remove(bitcode, ignored);
   return {};
 }
 
-Result<void> make_entry(const fs::path& entry, const std::string& compiler, const SdkLocation& sdk,
-                        const std::vector<std::string>& flags) {
+// Compiles into `folder`, which no other process knows yet.
+Result<void> compile_into(const fs::path& folder, const Recipe& recipe) {
+  const std::string dependencies = (folder / "dependencies").string();
+  std::vector<std::string> line = {recipe.compiler};
+  line.insert(line.end(), recipe.flags.begin(), recipe.flags.end());
+  line.insert(line.end(), {"-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp", "-MD",
+                           "-MF", dependencies, "-x", "c++-header",
+                           (fs::path(recipe.sdk.include_folder) / "quire/quire.h").string(), "-o",
+                           (folder / kHeaderFile).string()});
+  if (recipe.kind == Kind::HeaderAndObject) line.push_back("-fpch-codegen");
+  TRY(run_quietly(line));
+  if (recipe.kind == Kind::HeaderAndObject) TRY(compile_object(folder, recipe));
+  const std::string inputs = TRY(read_file(dependencies, kHeaderBytesMax));
+  std::ofstream(folder / kInputsFile) << stamps_of(inputs, recipe.sdk);
+  std::error_code ignored;
+  fs::remove(dependencies, ignored);
+  return {};
+}
+
+Result<void> make_entry(const fs::path& entry, const Recipe& recipe) {
   std::string made = entry.string() + kTemporary + "XXXXXX";
   if (mkdtemp(made.data()) == nullptr) return Error(ErrorCode::Io, made + " cannot be made");
   std::error_code ignored;
-  Result<void> compiled = compile_into(made, compiler, sdk, flags);
+  Result<void> compiled = compile_into(made, recipe);
   std::error_code failure;
   if (compiled.ok()) fs::rename(made, entry, failure);
   if (!compiled.ok() || failure) fs::remove_all(made, ignored);
   if (!compiled.ok()) return compiled;
-  // Where another process was faster, its entry is there and as good.
+  // If another process was faster, its entry is there and as good.
   if (failure && !fs::exists(entry / kInputsFile, ignored)) {
     return Error(ErrorCode::Io, entry.string() + ": " + failure.message());
   }
   return {};
 }
 
-}  // namespace
+// The folder of the entry, which is made if it is missing or if the system's headers have changed.
+Result<fs::path> find_or_make_entry(const Recipe& recipe, const std::string& cache_folder,
+                                    void (*notice)()) {
+  if (cache_folder.empty()) return Error(ErrorCode::NotFound, "there is no folder for caches");
+  const fs::path folder = fs::path(cache_folder) / kFolder;
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (failure) return Error(ErrorCode::Io, folder.string() + ": " + failure.message());
+  const fs::path entry = folder / TRY(name_of_entry(recipe));
+  if (inputs_are_unchanged(entry)) {
+    fs::last_write_time(entry, fs::file_time_type::clock::now(), failure);  // It was used.
+    return entry;
+  }
+  if (fs::exists(entry, failure)) remove_entry(entry);
+  notice();
+  TRY(make_entry(entry, recipe));
+  make_room(folder);
+  return entry;
+}
 
-Result<std::vector<std::string>> quick_compile_flags(const SdkLocation& sdk) {
+// The flags of `quire build` for a source, without those for the linker.
+Result<std::vector<std::string>> source_flags(const SdkLocation& sdk) {
   std::ifstream file(sdk.flags_file);
   if (!file) return Error(ErrorCode::Io, sdk.flags_file + " cannot be read");
   std::vector<std::string> flags;
   for (std::string line; std::getline(file, line);) {
     if (!line.empty() && !line.starts_with("-Wl,")) flags.push_back(line);
   }
-  flags.insert(flags.end(), std::begin(kProgramLevel), std::end(kProgramLevel));
   flags.push_back("-I" + sdk.include_folder);
+  return flags;
+}
+
+}  // namespace
+
+bool includes_sdk(const std::string& source) {
+  const Result<std::string> text = read_file(source, kSourceBytesMax);
+  if (!text.ok()) return false;
+  for (const char* each : {"\"quire/quire.h\"", "<quire/quire.h>"}) {
+    if (text.value().find(each) != std::string::npos) return true;
+  }
+  return false;
+}
+
+Result<std::vector<std::string>> quick_compile_flags(const SdkLocation& sdk) {
+  std::vector<std::string> flags = TRY(source_flags(sdk));
+  flags.insert(flags.end(), std::begin(kProgramLevel), std::end(kProgramLevel));
   return flags;
 }
 
 Result<PrecompiledSdk> precompiled_sdk(const std::string& compiler, const SdkLocation& sdk,
                                        const std::string& cache_folder, void (*notice)()) {
-  if (cache_folder.empty()) return Error(ErrorCode::NotFound, "there is no folder for caches");
-  const std::vector<std::string> flags = TRY(quick_compile_flags(sdk));
-  const fs::path folder = fs::path(cache_folder) / kFolder;
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure) return Error(ErrorCode::Io, folder.string() + ": " + failure.message());
-  const fs::path entry = folder / TRY(name_of_entry(compiler, sdk, flags));
-  const PrecompiledSdk made{(entry / kHeaderFile).string(), (entry / kObjectFile).string()};
-  if (inputs_are_unchanged(entry)) {
-    fs::last_write_time(entry, fs::file_time_type::clock::now(), failure);  // It was used.
-    return made;
-  }
-  if (fs::exists(entry, failure)) remove_entry(entry);
-  notice();
-  TRY(make_entry(entry, compiler, sdk, flags));
-  make_room(folder);
-  return made;
+  const Recipe recipe{Kind::HeaderAndObject, compiler, sdk, TRY(quick_compile_flags(sdk))};
+  const fs::path entry = TRY(find_or_make_entry(recipe, cache_folder, notice));
+  return PrecompiledSdk{(entry / kHeaderFile).string(), (entry / kObjectFile).string()};
+}
+
+Result<std::string> precompiled_header(const std::string& compiler, const SdkLocation& sdk,
+                                       const std::string& cache_folder, void (*notice)()) {
+  const Recipe recipe{Kind::Header, compiler, sdk, TRY(source_flags(sdk))};
+  return (TRY(find_or_make_entry(recipe, cache_folder, notice)) / kHeaderFile).string();
 }
 
 }  // namespace quire

@@ -1,6 +1,7 @@
 #pragma once
-// The SDK, compiled once for `quire run FILE.cpp`: all of <quire/quire.h> as a precompiled header, and
-// an object with the code of its functions, so that an edited program costs its own lines only.
+// The SDK, compiled once: all of <quire/quire.h> as a precompiled header. `quire build` reads one that has its own
+// flags, and makes the same module with it. `quire run FILE.cpp` reads another one, with an object that has the code of
+// the SDK's functions, so that an edited program costs its own lines only.
 //
 // Owns     folders in the cache, each made under a temporary name and then renamed, so that another
 //          process sees all of it or nothing. The name is a digest of everything that the content
@@ -21,11 +22,18 @@ struct PrecompiledSdk {
   std::string object;
 };
 
+// Whether a source includes all of the SDK. Another one is compiled without the header.
+bool includes_sdk(const std::string& source);
+
 // `notice` is called before the SDK is compiled, which takes some seconds.
 Result<PrecompiledSdk> precompiled_sdk(const std::string& compiler, const SdkLocation& sdk,
                                        const std::string& cache_folder, void (*notice)());
 
-// How a program is compiled that uses it: the flags for its source, without those for the linker.
+// The path of the header for the flags of `quire build`.
+Result<std::string> precompiled_header(const std::string& compiler, const SdkLocation& sdk,
+                                       const std::string& cache_folder, void (*notice)());
+
+// How a program is compiled for `quire run` that uses it: the flags for its source, without those for the linker.
 Result<std::vector<std::string>> quick_compile_flags(const SdkLocation& sdk);
 
 }  // namespace quire

@@ -4,11 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
-#include "base/file.h"
 #include "cli/exit_code.h"
 #include "main/commands/build_command.h"
 #include "main/commands/guest_toolchain.h"
@@ -23,18 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using cli::ExitCode;
-
-constexpr std::uint64_t kSourceBytesMax = 16u << 20;
-
-// A program that does without the SDK's headers is compiled without them.
-bool includes_sdk(const std::string& source) {
-  const Result<std::string> text = read_file(source, kSourceBytesMax);
-  if (!text.ok()) return false;
-  for (const char* each : {"\"quire/quire.h\"", "<quire/quire.h>"}) {
-    if (text.value().find(each) != std::string::npos) return true;
-  }
-  return false;
-}
 
 std::optional<PrecompiledSdk> find_precompiled(const std::string& source,
                                                const std::string& compiler,
