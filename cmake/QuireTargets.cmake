@@ -39,11 +39,13 @@ if(QUIRE_FUZZ)
   add_custom_target(fuzzers)
 endif()
 
-# quire_together(RESULT NAME SOURCE...): where QUIRE_UNITY is on, files that include up to twelve of the
-# sources each, instead of those, because most of a file's time goes to the headers that its
-# neighbours read too; else the sources. So a name in an anonymous namespace is there once in a
-# target; what a file includes, the other presets check. CMake's own UNITY_BUILD writes absolute
-# paths, with which nothing is found in the compiler cache from a second checkout.
+# quire_together(RESULT NAME SOURCE...): if QUIRE_UNITY is on, files that include up to QUIRE_UNITY_COUNT of
+# the sources each, instead of those, because most of a file's time goes to headers and templates that
+# its neighbours use too; else the sources. A name in an anonymous namespace is therefore there once in
+# a target: tests whose helpers have the names of another file's are in a namespace named after their
+# file. The other presets check what a file includes. CMake's own UNITY_BUILD writes absolute paths, with
+# which nothing is found in the compiler cache from a second checkout.
+set(QUIRE_UNITY_COUNT 16)
 function(quire_together RESULT NAME)
   if(NOT QUIRE_UNITY)
     set(${RESULT} ${ARGN} PARENT_SCOPE)
@@ -59,10 +61,11 @@ function(quire_together RESULT NAME)
   set(number 0)
   set(files)
   while(rest)
-    list(SUBLIST rest 0 12 some)
+    list(SUBLIST rest 0 ${QUIRE_UNITY_COUNT} some)
     list(REMOVE_ITEM rest ${some})
     set(text "${begin}")
     foreach(source ${some})
+      cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
       file(RELATIVE_PATH path ${folder} ${source})
       string(APPEND text "#include \"${path}\"\n")
     endforeach()
@@ -101,20 +104,27 @@ function(quire_library NAME)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
   if(sources)
-    # A test program puts its own copies of those with planted faults before the library's
-    # (tests/control), so each must be a member of its own.
-    set(apart)
-    if(QUIRE_UNITY)
+    # A test program puts its own copies of the files with planted faults before the library's, so those
+    # are members of their own: one for each test program that replaces some.
+    set(members)
+    foreach(planted PAGES ENGINE SANDBOX)
+      set(replaced ${QUIRE_PLANTED_${planted}})
+      list(TRANSFORM replaced PREPEND ${CMAKE_SOURCE_DIR}/src/)
+      set(apart)
       foreach(source ${sources})
-        file(STRINGS ${source} planted REGEX "is_planted\\(" LIMIT_COUNT 1)
-        if(planted)
+        if(source IN_LIST replaced)
           list(APPEND apart ${source})
         endif()
       endforeach()
-      list(REMOVE_ITEM sources ${apart})
-    endif()
+      if(apart)
+        list(REMOVE_ITEM sources ${apart})
+        string(TOLOWER ${NAME}_planted_${planted} member)
+        quire_together(member ${member} ${apart})
+        list(APPEND members ${member})
+      endif()
+    endforeach()
     quire_together(together ${NAME} ${sources})
-    add_library(${NAME} STATIC ${together} ${apart})
+    add_library(${NAME} STATIC ${together} ${members})
     target_link_libraries(${NAME} PUBLIC quire_options ${ARG_DEPS})
   else()
     add_library(${NAME} INTERFACE)
@@ -126,6 +136,35 @@ function(quire_library NAME)
   foreach(file ${fuzzers})
     quire_fuzzer(${file} ${NAME} ${ARG_TEST_DEPS})
   endforeach()
+endfunction()
+
+# The files that ask for is_planted(), by the test program that brings copies of them with faults to switch
+# on: the random programs on pages (tests/control), the simulation of the engine (tests/simulation) and the
+# Wasm engine's edge (tests/sandbox). The test program's copies are linked first, so that they take the place
+# of the library's.
+set(QUIRE_PLANTED_PAGES
+  control/pages/cold_pages.cc control/pages/page_cache.cc control/pages/page_name.cc
+  control/pages/page_pool.cc control/pages/page_trie.cc control/resources/context.cc
+  control/resources/context_edits.cc control/resources/context_suspend.cc
+  control/scheduler/batch_order.cc control/scheduler/context_steps.cc
+  control/scheduler/forward_steps.cc control/scheduler/host_operations.cc
+  control/scheduler/placement.cc control/store/page_image.cc
+  control/store/snapshot_store_collect.cc control/store/snapshot_store_plan.cc
+  control/store/snapshot_store_save.cc control/store/store_file.cc control/tiers/page_tiers.cc
+  application/lifecycle/admission.cc)
+set(QUIRE_PLANTED_ENGINE
+  application/hostcalls/future_table.cc application/hostcalls/handle_table.cc
+  application/hostcalls/mailbox.cc application/lifecycle/child_programs.cc
+  control/controller/controller.cc control/controller/issue.cc control/dispatcher/dispatcher.cc
+  control/scheduler/scheduler.cc)
+set(QUIRE_PLANTED_SANDBOX application/sandbox/wasmtime_instance.cc)
+
+# quire_planted_files(RESULT LIST): the sources of one of these lists, for the test program that replaces them.
+function(quire_planted_files RESULT LIST)
+  set(files ${QUIRE_PLANTED_${LIST}})
+  list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/src/)
+  quire_together(together quire_planted_${LIST} ${files})
+  set(${RESULT} ${together} PARENT_SCOPE)
 endfunction()
 
 # Readers of goldens and writers of model files that tests of several folders share (tests/support).
@@ -144,7 +183,8 @@ function(quire_test NAME)
   if(QUIRE_SANITIZE)  # Ten to fifty times as slow, and campaigns on 2 cores run two at a time.
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 6")
   endif()
-  add_executable(${NAME} ${ARG_SOURCES})
+  quire_together(together ${NAME} ${ARG_SOURCES})
+  add_executable(${NAME} ${together})
   target_link_libraries(${NAME} PRIVATE ${ARG_DEPS} quire_test_support GTest::gtest GTest::gtest_main Threads::Threads)
   # Compiling tests is nearly half of a cold build, and a quarter of that is -O2.
   target_compile_options(${NAME} PRIVATE $<$<CONFIG:Release>:-O1> ${QUIRE_BLIND_WARNINGS_OFF})

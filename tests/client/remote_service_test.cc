@@ -9,7 +9,7 @@
 
 #include "application/server/server_test_support.h"
 
-namespace quire::client {
+namespace quire::client::remote_service_test {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{server::kPatienceMs};
@@ -122,4 +122,4 @@ TEST_F(RemoteServices, AProgramIsFoundOrBroughtAndWhatCannotBeCompiledIsRefused)
 }
 
 }  // namespace
-}  // namespace quire::client
+}  // namespace quire::client::remote_service_test

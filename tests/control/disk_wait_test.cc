@@ -3,7 +3,7 @@
 
 #include "control/page_guest.h"
 
-namespace quire::control {
+namespace quire::control::disk_wait_test {
 namespace {
 
 constexpr std::uint32_t kPageCount = 8;
@@ -218,4 +218,4 @@ TEST_F(DiskWaits, OpensThatWaitForPagesKeepNobody) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::disk_wait_test

@@ -3,7 +3,7 @@
 
 #include "control/harness.h"
 
-namespace quire::control {
+namespace quire::control::embed_slots_test {
 namespace {
 
 constexpr std::uint32_t kSlotCount = 16;
@@ -138,4 +138,4 @@ TEST_F(EmbedSlots, WhatAnEndedProgramHadIsAnothers) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::embed_slots_test

@@ -4,7 +4,7 @@
 
 #include "control/harness.h"
 
-namespace quire::control {
+namespace quire::control::eviction_weight_test {
 namespace {
 
 constexpr std::uint32_t kPageSize = 16;
@@ -119,4 +119,4 @@ TEST_F(EvictionWeights, OutliveTheLastPageAndTheLastProgramOfATenant) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::eviction_weight_test

@@ -3,7 +3,7 @@
 
 #include "control/page_guest.h"
 
-namespace quire::control {
+namespace quire::control::export_test {
 namespace {
 
 constexpr std::uint32_t kPageSize = 8;
@@ -446,4 +446,4 @@ TEST(PageExportsOfTwoModels, AreImportedWithTheirOwnModelAlone) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::export_test

@@ -7,7 +7,7 @@
 #include "control/harness.h"
 #include "control/store/records.h"
 
-namespace quire::control {
+namespace quire::control::foreign_bytes_test {
 namespace {
 
 constexpr std::uint32_t kPageSize = 16;
@@ -139,4 +139,4 @@ TEST_P(ForeignBytes, GoOntoNoTier) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::foreign_bytes_test

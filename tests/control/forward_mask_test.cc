@@ -3,7 +3,7 @@
 
 #include "control/harness.h"
 
-namespace quire::control {
+namespace quire::control::forward_mask_test {
 namespace {
 
 constexpr std::uint32_t kPageSize = 16;
@@ -102,4 +102,4 @@ TEST_F(ForwardMask, AMaskWithoutTheSecondColumnIsRefusedWithTheNumbers) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::forward_mask_test

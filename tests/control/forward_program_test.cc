@@ -12,7 +12,7 @@
 
 #include "control/harness.h"
 
-namespace quire::control {
+namespace quire::control::forward_program_test {
 namespace {
 
 constexpr std::uint32_t kPageSize = 8;
@@ -404,4 +404,4 @@ TEST(ForwardPrograms, WhoReadsPagesOfAFailedPassFailsToo) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::forward_program_test

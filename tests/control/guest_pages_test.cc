@@ -7,7 +7,7 @@
 
 #include "control/call_guest.h"
 
-namespace quire::control {
+namespace quire::control::guest_pages_test {
 namespace {
 
 constexpr std::uint32_t kPages = 12288;
@@ -114,4 +114,4 @@ TEST_F(GuestPages, ForeignHandlesAreNotFound) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::guest_pages_test

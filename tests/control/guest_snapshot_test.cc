@@ -8,7 +8,7 @@
 
 #include "control/call_guest.h"
 
-namespace quire::control {
+namespace quire::control::guest_snapshot_test {
 namespace {
 
 class GuestSnapshots : public testing::Test {
@@ -228,4 +228,4 @@ TEST_F(GuestSnapshots, AContextSplicedFromItselfOrAnotherComputesAsIfAppended) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::guest_snapshot_test

@@ -10,7 +10,7 @@
 #include "control/call_guest.h"
 #include "control/controller/store_jobs.h"
 
-namespace quire::control {
+namespace quire::control::guest_store_test {
 namespace {
 
 constexpr std::uint32_t kValue = kName + 512;
@@ -183,4 +183,4 @@ TEST_F(GuestStore, AFailingDiskIsTheCallersErrorAndTheNextCallWorks) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::guest_store_test

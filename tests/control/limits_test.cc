@@ -4,7 +4,7 @@
 #include "control/harness.h"
 #include "quire/draw_rule.h"
 
-namespace quire::control {
+namespace quire::control::limits_test {
 namespace {
 
 struct Guest {
@@ -619,4 +619,4 @@ TEST(Limits, ASnapshotWhosePagesAreStillThereIsOfTheQuotaToo) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::limits_test

@@ -3,7 +3,7 @@
 
 #include "control/page_guest.h"
 
-namespace quire::control {
+namespace quire::control::page_copy_test {
 namespace {
 
 constexpr std::uint32_t kPageSize = 8;
@@ -180,4 +180,4 @@ TEST_F(PageCopies, OfWhatAFailedPassShouldHaveWrittenAreRefused) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::page_copy_test

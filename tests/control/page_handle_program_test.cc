@@ -20,7 +20,7 @@
 #include "base/seeds.h"
 #include "control/page_guest.h"
 
-namespace quire::control {
+namespace quire::control::page_handle_program_test {
 namespace {
 
 constexpr std::uint64_t kSeedCount = 512;
@@ -498,4 +498,4 @@ TEST(PageHandlePrograms, DoWhatANaiveModelSaysErrorByError) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::page_handle_program_test

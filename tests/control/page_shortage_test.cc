@@ -3,7 +3,7 @@
 
 #include "control/page_guest.h"
 
-namespace quire::control {
+namespace quire::control::page_shortage_test {
 namespace {
 
 constexpr std::uint32_t kPageSize = 16;
@@ -231,4 +231,4 @@ TEST(PageShortage, CountsPagesOfAnOpenUnderWay) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::page_shortage_test

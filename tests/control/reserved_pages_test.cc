@@ -8,7 +8,7 @@
 #include "base/seeds.h"
 #include "control/harness.h"
 
-namespace quire::control {
+namespace quire::control::reserved_pages_test {
 namespace {
 
 constexpr std::uint32_t kPageSize = 16;
@@ -147,4 +147,4 @@ TEST(ReservedPages, ASuspensionChangesNothingThatAProgramSees) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::reserved_pages_test

@@ -5,7 +5,7 @@
 
 #include "control/harness.h"
 
-namespace quire::control {
+namespace quire::control::rowless_test {
 namespace {
 
 constexpr std::uint32_t kOfOne = 4;     // Of an instance in a batch.
@@ -181,4 +181,4 @@ TEST_F(Rowless, CopiesOfOneInstanceTakeFewOfABatch) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::rowless_test

@@ -3,7 +3,7 @@
 
 #include "control/conversation.h"
 
-namespace quire::control {
+namespace quire::control::sharing_test {
 namespace {
 
 struct Prompted {
@@ -273,4 +273,4 @@ TEST(Sharing, ColdPagesCountAsFreeAndAreFoundUntilTheyAreNeeded) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::sharing_test

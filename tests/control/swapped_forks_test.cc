@@ -4,7 +4,7 @@
 
 #include "control/page_guest.h"
 
-namespace quire::control {
+namespace quire::control::swapped_forks_test {
 namespace {
 
 constexpr std::uint32_t kPageCount = 16;
@@ -177,4 +177,4 @@ TEST_F(SwappedForks, AForkThatWritesInTheBatchThatSavesTheOtherLeavesItsTailAlon
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::swapped_forks_test

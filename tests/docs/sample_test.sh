@@ -41,8 +41,9 @@ if [ "$sample_line" != "$line" ]; then
   failed=1
 fi
 # The steps of the set-up, by their names.
-steps=$(sed -nE 's/^\t@tools\/setup\.sh (packages engines model build)$/\1/p' "$root/Makefile" | head -1)
-for step in ${steps/build/configure build}; do
+steps=$(sed -nE 's/^\t@tools\/setup\.sh (packages engines model answer)$/\1/p' "$root/Makefile" | head -1)
+[ -n "$steps" ] || { echo "the Makefile has other steps" >&2; exit 1; }
+for step in ${steps/answer/configure build}; do
   grep -q "^$step  *[0-9.]* s  " "$work/sample" || { echo "README.md shows no step $step" >&2; failed=1; }
 done
 exit $failed

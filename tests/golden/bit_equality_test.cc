@@ -11,7 +11,7 @@
 #include "support/golden.h"
 #include "support/tiny_gguf.h"
 
-namespace quire::test {
+namespace quire::test::bit_equality_test {
 namespace {
 
 using inference::Batch;
@@ -234,4 +234,4 @@ INSTANTIATE_TEST_SUITE_P(Tables, BitEquality, testing::ValuesIn(table_names()),
                          [](const auto& parameter) { return parameter.param; });
 
 }  // namespace
-}  // namespace quire::test
+}  // namespace quire::test::bit_equality_test

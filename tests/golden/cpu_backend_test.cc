@@ -16,7 +16,7 @@
 #include "support/backend_driver.h"
 #include "support/golden.h"
 
-namespace quire::test {
+namespace quire::test::cpu_backend_test {
 namespace {
 
 using inference::Batch;
@@ -336,4 +336,4 @@ INSTANTIATE_TEST_SUITE_P(Tables, CpuBackend, testing::ValuesIn(table_names()),
                          [](const auto& parameter) { return parameter.param; });
 
 }  // namespace
-}  // namespace quire::test
+}  // namespace quire::test::cpu_backend_test

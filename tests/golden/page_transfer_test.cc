@@ -8,7 +8,7 @@
 #include "support/golden.h"
 #include "support/page_mover.h"
 
-namespace quire::test {
+namespace quire::test::page_transfer_test {
 namespace {
 
 using inference::Batch;
@@ -197,4 +197,4 @@ INSTANTIATE_TEST_SUITE_P(Tables, PageTransfer, testing::ValuesIn(table_names()),
                          [](const auto& parameter) { return parameter.param; });
 
 }  // namespace
-}  // namespace quire::test
+}  // namespace quire::test::page_transfer_test

@@ -9,7 +9,7 @@
 #include "base/seeds.h"
 #include "simulation/world.h"
 
-namespace quire::simulation {
+namespace quire::simulation::call_coverage_test {
 namespace {
 
 constexpr std::uint64_t kSeedCount = 10'000;
@@ -40,4 +40,4 @@ TEST(Calls, AreAllMadeInTheWorldsOfADay) {
 }
 
 }  // namespace
-}  // namespace quire::simulation
+}  // namespace quire::simulation::call_coverage_test

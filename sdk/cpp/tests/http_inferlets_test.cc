@@ -6,7 +6,7 @@
 #include "support/http_server.h"
 #include "support/process.h"
 
-namespace quire {
+namespace quire::http_inferlets_test {
 namespace {
 
 using test::HttpConnection;
@@ -95,4 +95,4 @@ TEST(HttpInferlets, AGrantThatIsNoneIsAnErrorOfUse) {
 }
 
 }  // namespace
-}  // namespace quire
+}  // namespace quire::http_inferlets_test

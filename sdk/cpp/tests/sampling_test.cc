@@ -138,9 +138,10 @@ TEST(Sampling, NumbersOutOfTheirRangeAreNamed) {
     ASSERT_TRUE(sampling::out_of_range(options).has_value()) << name;
     EXPECT_STREQ(sampling::out_of_range(options)->name, name);
   }
-  EXPECT_FALSE(sampling::out_of_range({}).has_value());
+  EXPECT_FALSE(sampling::out_of_range(SamplerOptions{}).has_value());
   EXPECT_FALSE(
-      sampling::out_of_range({.temperature = 1e6, .top_p = 0.0, .min_p = 1.0}).has_value());
+      sampling::out_of_range(SamplerOptions{.temperature = 1e6, .top_p = 0.0, .min_p = 1.0})
+          .has_value());
 }
 
 TEST(Sampling, NumbersThatAreNoProbabilitiesNeverLeadOutOfTheList) {

@@ -7,7 +7,7 @@
 #include "application/hostcalls/hostcalls_fixture.h"
 #include "quire/draw_rule.h"
 
-namespace quire::hostcalls {
+namespace quire::hostcalls::draw_calls_test {
 namespace {
 
 constexpr std::uint32_t kMatchers = 64;
@@ -463,4 +463,4 @@ TEST_F(DrawCalls, DrawsOfADroppedReaderAreTheNextOnesWithAllThatBelongsToThem) {
 }
 
 }  // namespace
-}  // namespace quire::hostcalls
+}  // namespace quire::hostcalls::draw_calls_test

@@ -2,7 +2,7 @@
 // and what a command and its result look like.
 #include "application/hostcalls/hostcalls_fixture.h"
 
-namespace quire::hostcalls {
+namespace quire::hostcalls::page_calls_test {
 namespace {
 
 constexpr std::uint32_t kPages = 1024;
@@ -163,4 +163,4 @@ TEST_F(PageCalls, FromPagesThatFailsOrIsDroppedLeavesNoContext) {
 }
 
 }  // namespace
-}  // namespace quire::hostcalls
+}  // namespace quire::hostcalls::page_calls_test

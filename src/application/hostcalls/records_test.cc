@@ -10,7 +10,7 @@
 #include "application/hostcalls/answer_encoding.h"
 #include "application/hostcalls/hostcalls_fixture.h"
 
-namespace quire::hostcalls {
+namespace quire::hostcalls::records_test {
 namespace {
 
 constexpr std::uint32_t kName = 64;      // "name", also a topic, a key and a program.
@@ -312,4 +312,4 @@ TEST_F(Records, AreTheBytesThatProgramsWereBuiltToRead) {
 }
 
 }  // namespace
-}  // namespace quire::hostcalls
+}  // namespace quire::hostcalls::records_test

@@ -4,7 +4,7 @@
 #include "application/hostcalls/hostcalls_fixture.h"
 #include "base/seeds.h"
 
-namespace quire::hostcalls {
+namespace quire::hostcalls::served_request_test {
 namespace {
 
 constexpr std::uint32_t kText = 64;
@@ -292,4 +292,4 @@ TEST_F(Served, AnyOrderOfCallsKeepsTheBodiesWhole) {
 }
 
 }  // namespace
-}  // namespace quire::hostcalls
+}  // namespace quire::hostcalls::served_request_test

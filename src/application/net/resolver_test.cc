@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-namespace quire::net {
+namespace quire::net::resolver_test {
 namespace {
 
 // Answers nobody before it is opened.
@@ -60,4 +60,4 @@ TEST(LookupPool, WhatWasGivenUpTakesNoPlaceInTheLineOfOthers) {
 }
 
 }  // namespace
-}  // namespace quire::net
+}  // namespace quire::net::resolver_test

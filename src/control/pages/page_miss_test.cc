@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-namespace quire::control {
+namespace quire::control::page_miss_test {
 namespace {
 
 constexpr std::uint32_t kSlots = 4;
@@ -212,4 +212,4 @@ TEST(PageKin, AgreesWithItsModelUnderRandomUse) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::page_miss_test

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace quire::control {
+namespace quire::control::page_pool_test {
 namespace {
 
 TEST(PagePool, RefusesWhenEmptyAndRecoversWhenAHoldIsGivenBack) {
@@ -173,4 +173,4 @@ TEST(PagePoolDeathTest, MisuseIsABug) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::page_pool_test

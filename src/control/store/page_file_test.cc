@@ -5,7 +5,7 @@
 #include "control/store/simulated_file_system.h"
 #include "support/snapshot_harness.h"
 
-namespace quire::store {
+namespace quire::store::page_file_test {
 namespace {
 
 using test::counting;
@@ -149,4 +149,4 @@ TEST(PageFile, RefusesPagesThatDoNotFitTheFormat) {
 }
 
 }  // namespace
-}  // namespace quire::store
+}  // namespace quire::store::page_file_test

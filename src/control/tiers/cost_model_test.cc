@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace quire::control {
+namespace quire::control::cost_model_test {
 namespace {
 
 constexpr std::uint64_t kPageBytes = 368'640;  // SmolLM2: 16 slots of 23,040 bytes.
@@ -100,4 +100,4 @@ TEST(CostModel, CopyingAByteTakesTime) {
 }
 
 }  // namespace
-}  // namespace quire::control
+}  // namespace quire::control::cost_model_test

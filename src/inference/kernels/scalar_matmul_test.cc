@@ -11,7 +11,7 @@
 #include "inference/kernels/scalar/exponential.h"
 #include "inference/kernels/scalar/scalar.h"
 
-namespace quire::inference {
+namespace quire::inference::scalar_matmul_test {
 namespace {
 
 constexpr NumberFormat kFormats[] = {NumberFormat::F32,  NumberFormat::F16,  NumberFormat::BF16,
@@ -151,4 +151,4 @@ TEST(Dispatch, OffersScalarFirstAndNamesWhatItHas) {
 }
 
 }  // namespace
-}  // namespace quire::inference
+}  // namespace quire::inference::scalar_matmul_test

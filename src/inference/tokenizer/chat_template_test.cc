@@ -16,7 +16,7 @@ TEST(ChatTemplate, NeedsEngines) {
 }
 #else
 
-namespace quire::inference {
+namespace quire::inference::chat_template_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -311,6 +311,6 @@ TEST(EncodeChat, SaysWhyItCannot) {
 }
 
 }  // namespace
-}  // namespace quire::inference
+}  // namespace quire::inference::chat_template_test
 
 #endif

@@ -16,7 +16,7 @@
 
 #ifdef QUIRE_ENGINES
 
-namespace quire::inference {
+namespace quire::inference::published_templates_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -170,6 +170,6 @@ TEST(ChatTemplate, ExpressionsGiveWhatJinja2Gives) {
 }
 
 }  // namespace
-}  // namespace quire::inference
+}  // namespace quire::inference::published_templates_test
 
 #endif

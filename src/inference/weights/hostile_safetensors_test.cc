@@ -10,7 +10,7 @@
 #include "support/golden.h"
 #include "support/safetensors_builder.h"
 
-namespace quire::inference {
+namespace quire::inference::hostile_safetensors_test {
 namespace {
 
 using test::build_safetensors;
@@ -187,4 +187,4 @@ TEST_F(ShardedCheckpoint, SaysThatWeightsAreMissing) {
 }
 
 }  // namespace
-}  // namespace quire::inference
+}  // namespace quire::inference::hostile_safetensors_test
