@@ -16,25 +16,25 @@ help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 setup: ## install packages, build the engines, fetch the default model
-	@tools/setup.sh packages engines model
+	@tools/setup.sh packages engines quickjs model
 
 run: ## set up, build, and let a program in the server stream an answer (PROMPT="...")
-	@tools/setup.sh packages engines model build
+	@tools/setup.sh packages engines model answer
 	@$(QUIRE) run $(PROGRAM) -- --chat --max-tokens 160 --prompt "$(PROMPT)"
 
-build: ## build the program and the inferlets: build/release/quire
-	@tools/setup.sh packages engines build
+build: ## build quire and all its inferlets, the endpoints among them: build/release
+	@tools/setup.sh packages engines quickjs build
 
 install: build ## build, and install quire, the SDK and the inferlets (PREFIX=~/.local)
 	@cmake --install build/release --prefix "$(PREFIX)"
 	@command -v quire >/dev/null || echo "Put $(PREFIX)/bin on your PATH to call quire by its name."
 
 test: ## set up, build and run all tests, with a rotating share of the seeds
-	@tools/setup.sh packages engines model goldens build_tests
+	@tools/setup.sh packages engines quickjs model goldens build_tests
 	@tools/run_tests.sh release
 
 campaign: ## every seed, also under sanitizers; fuzzers and what they reach (PARTS="asan fuzz")
-	@tools/setup.sh packages engines model goldens build_tests
+	@tools/setup.sh packages engines quickjs model goldens build_tests
 	@tools/campaign.sh $(PARTS)
 
 lint: ## check the layout of the code and the arrows between layers
@@ -44,7 +44,7 @@ format: ## let clang-format settle the layout of the code
 	@tools/lint.sh --fix
 
 bench: ## measure all that docs/benchmarks.md tells of this engine, a quarter of an hour
-	@tools/setup.sh packages engines model build
+	@tools/setup.sh packages engines quickjs model build
 	@tools/bench.sh
 
 model: ## fetch the default model, SmolLM2-135M-Instruct Q4_1, and check its SHA-256

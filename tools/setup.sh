@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# setup.sh STEP...: brings a machine to where Quire builds and runs. Steps: packages, engines, model,
-# goldens, build, build_tests. One line for each with its time; a step that has nothing to do says so.
+# setup.sh STEP...: brings a machine to where Quire builds and runs. Steps: packages, engines, quickjs,
+# model, goldens, answer, build, build_tests. One line for each with its time, and while it runs what is
+# done of it; a step that has nothing to do says so.
 # Nothing is asked. Packages are installed as root or through passwordless sudo; otherwise the exact
 # list is printed and the script ends.
 set -euo pipefail
@@ -58,9 +59,12 @@ packages() {
 }
 
 engines() {
-  step engines "engines/: wasmtime, tokenizers, templates (the first time: 3 to 6 minutes)" \
+  step engines "engines/: wasmtime, tokenizers, templates (the first time: 2 to 5 minutes)" \
     tools/build_engines.sh
-  # Of one program alone: a machine that cannot fetch it has the others.
+}
+
+# For one program alone: a machine that cannot fetch it has the others.
+quickjs() {
   (step quickjs "QuickJS, for agent_codeact (the first time: a minute)" tools/build_quickjs.sh) ||
     echo "quickjs    going on without: the program agent_codeact is left out"
 }
@@ -80,6 +84,13 @@ goldens() {
 
 configure() { cmake --preset release; }
 
+# What the first answer needs: the program, and one inferlet.
+answer() {
+  step configure "cmake --preset release" configure
+  step build "build/release/quire and its first program (make build makes the others)" \
+    ninja -C build/release -j "$JOBS" quire inferlets/text_completion.wasm
+}
+
 # Everything but the test programs.
 build() {
   step configure "cmake --preset release" configure
@@ -94,9 +105,9 @@ build_tests() {
 
 for each in "$@"; do
   case "$each" in
-    packages | engines | model | goldens | build | build_tests) "$each" ;;
+    packages | engines | quickjs | model | goldens | answer | build | build_tests) "$each" ;;
     *)
-      echo "setup.sh: no step \"$each\" (packages, engines, model, goldens, build, build_tests)" >&2
+      echo "setup.sh: no step \"$each\" (packages, engines, quickjs, model, goldens, answer, build, build_tests)" >&2
       exit 2
       ;;
   esac
