@@ -505,10 +505,10 @@ std::string leaves_its_mark(std::uint32_t stride_pages) {
         (br_if $memory (i32.lt_u (local.get $at) (i32.const 2097152))))
       (local.set $at (i32.const 0))
       (loop $table
-        (if (i32.eqz (ref.is_null (table.get (local.get $at)))) (then (return (i32.const 3))))
+        (if (i32.eqz (ref.is_null (table.get 0 (local.get $at)))) (then (return (i32.const 3))))
         (local.set $at (i32.add (local.get $at) (i32.const 1)))
         (br_if $table (i32.lt_u (local.get $at) (i32.const 3000))))
-      (table.fill (i32.const 0) (ref.func $mark) (i32.const 3000))
+      (table.fill 0 (i32.const 0) (ref.func $mark) (i32.const 3000))
       (local.set $at (i32.const 0))
       (loop $mark
         (memory.fill (local.get $at) (i32.const 255) (i32.const 4096))

@@ -164,7 +164,7 @@ TEST_F(BuildTest, AnSdkThatTheUserNamesIsUsedAloneOrRefusedByName) {
             "no C++ SDK is in " + folder_.string() +
                 " (--sdk or QUIRE_SDK), which lacks include/quire/quire.h or guest_flags.rsp");
   fs::create_directories(folder_ / "include/quire");
-  write("include/quire/quire.h", "inline int from_the_named_sdk = 1;\n");
+  write("include/quire/quire.h", "#pragma once\ninline int from_the_named_sdk = 1;\n");
   write("guest_flags.rsp", "--target=wasm32-wasi\n-std=c++20\n");
   const std::string source = write("named.cpp",
                                    "#include \"quire/quire.h\"\n"
