@@ -28,9 +28,11 @@ Gateway::Gateway(const GatewayParts& parts, const SocketLimits& sockets,
                  [this] { return metrics(); }) {}
 
 HttpAnswer Gateway::metrics() const {
+  ServerSnapshot snapshot = clients_.snapshot(0);
+  if (parts_.log_lines_dropped) snapshot.log_lines_dropped = parts_.log_lines_dropped();
   return {.status = 200,
-          .body = metrics_page(clients_.snapshot(0), endpoints_.figures(),
-                               parts_.manager.run_figures(), parts_.control.histograms()),
+          .body = metrics_page(snapshot, endpoints_.figures(), parts_.manager.run_figures(),
+                               parts_.control.histograms()),
           .content_type = kMetricsContentType};
 }
 

@@ -18,7 +18,8 @@ Server::Server(const ServerParts& parts, const ServerOptions& options)
                 .clock = parts.clock,
                 .random = parts.random,
                 .tell = parts.tell,
-                .tells_requests = parts.tells_requests},
+                .tells_requests = parts.tells_requests,
+                .log_lines_dropped = parts.log_lines_dropped},
                options.sockets, options.service) {
   if (options.keys) keys_ = std::make_unique<access::KeyHolder>(*options.keys);
 }

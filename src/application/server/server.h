@@ -6,6 +6,7 @@
 // Thread   built and destroyed on the engine thread, while the loop does not run.
 // Errors   PermissionDenied for an address that others can reach, without keys; Io for one that cannot be had;
 //          those of TlsContext.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,7 @@ struct ServerParts {
   RandomSource& random;
   TellOperator tell;
   bool tells_requests = false;  // As of GatewayParts.
+  std::function<std::uint64_t()> log_lines_dropped = {};
 };
 
 class Server {

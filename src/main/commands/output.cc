@@ -17,10 +17,13 @@ void print(std::string_view text) {
   std::fflush(stdout);
 }
 
-void print_error(std::string_view text) {
+std::string error_text(std::string_view text) {
   const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s %.*s%s", terminal.paint("error:", cli::Colour::Red).c_str(),
-               static_cast<int>(text.size()), text.data(), text.ends_with('\n') ? "" : "\n");
+  return terminal.paint("error:", cli::Colour::Red) + " " + std::string(text);
+}
+
+void print_error(std::string_view text) {
+  std::fprintf(stderr, "%s%s", error_text(text).c_str(), text.ends_with('\n') ? "" : "\n");
 }
 
 void warn(const std::string& line) {

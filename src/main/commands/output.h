@@ -13,6 +13,7 @@ void print(std::string_view text);
 
 // "error: ..." and "warning: ..." on standard error.
 void print_error(std::string_view text);
+std::string error_text(std::string_view text);
 void warn(const std::string& line);
 
 // The error on standard error, and the exit code for it.

@@ -1,6 +1,8 @@
 #include "main/commands/serve_command.h"
 
 #include <malloc.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,10 +10,12 @@
 
 #include "application/server/server.h"
 #include "base/random.h"
+#include "cli/terminal.h"
 #include "main/commands/endpoint_programs.h"
 #include "main/commands/instance_limits.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/kv_text.h"
+#include "main/commands/log_writer.h"
 #include "main/commands/open_files.h"
 #include "main/commands/operator_log.h"
 #include "main/commands/output.h"
@@ -36,6 +40,11 @@ constexpr std::uint64_t kOtherFileCount = 768;
 constexpr int kOwnPagesBytes = 4 << 20;
 
 using server::Severity;
+
+// Grey on a terminal.
+std::string painted(const std::string& line) {
+  return cli::Terminal::standard_error().paint(line, cli::Colour::Grey);
+}
 
 // ---- The server.
 
@@ -214,7 +223,7 @@ Result<SignalWatches> watch_signals(Interrupt& interrupt, AccessReload* reload,
   return watches;
 }
 
-Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
+Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const LogWriter& writer) {
   const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
   // What can be wrong in the user's words and files is told before a model is loaded.
   wire::Endpoint listen = TRY(listen_address(options));
@@ -259,7 +268,8 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
                             .clock = clock,
                             .random = random,
                             .tell = tell,
-                            .tells_requests = !log.is_for_people()},
+                            .tells_requests = !log.is_for_people(),
+                            .log_lines_dropped = [&writer] { return writer.dropped_count(); }},
                            server_options(options, std::move(listen), sockets, std::move(limits),
                                           std::move(endpoints).take(), std::move(keys)),
                            std::move(early)));
@@ -281,12 +291,25 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
 int serve_command(const cli::ServeOptions& options) {
   mallopt(M_MMAP_THRESHOLD, kOwnPagesBytes);
   mallopt(M_TRIM_THRESHOLD, kOwnPagesBytes);
+  // A reader of the log or of a client's connection that goes must not end the server.
+  signal(SIGPIPE, SIG_IGN);
   const SystemWallClock wall_clock;
-  OperatorLog log(options.log_format, wall_clock, write_log_line);
-  Result<int> code = serve(options, log);
+  const auto notice_of = [&](std::uint64_t count) {
+    return painted(
+        log_line(options.log_format, dropped_lines_event(count), wall_clock.now_unix_ms()));
+  };
+  const Result<std::unique_ptr<LogWriter>> opened = LogWriter::open(STDERR_FILENO, notice_of);
+  if (!opened.ok()) return fail(opened.error());
+  LogWriter& writer = *opened.value();
+  OperatorLog log(options.log_format, wall_clock,
+                  [&writer](const std::string& line) { writer.write(painted(line)); });
+  const Result<int> code = serve(options, log, writer);
   if (code.ok()) return code.value();
-  if (log.is_for_people()) return fail(code.error());
-  log.tell({"failed", Severity::Error, std::string(code.error().message())});
+  if (log.is_for_people()) {
+    writer.write(error_text(code.error().message()));
+  } else {
+    log.tell({"failed", Severity::Error, std::string(code.error().message())});
+  }
   return cli::number(cli::exit_code_of(code.error()));
 }
 
