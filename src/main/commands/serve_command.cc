@@ -11,9 +11,9 @@
 #include "application/server/server.h"
 #include "base/random.h"
 #include "cli/terminal.h"
+#include "main/commands/end_watch.h"
 #include "main/commands/endpoint_programs.h"
 #include "main/commands/instance_limits.h"
-#include "main/commands/interrupt.h"
 #include "main/commands/kv_text.h"
 #include "main/commands/log_writer.h"
 #include "main/commands/open_files.h"
@@ -209,21 +209,19 @@ void share_pages(const cli::ServeOptions& options, Machine& machine,
   limits.control.page_count_max = shared_page_count_max(machine.control().models());
 }
 
-struct SignalWatches {
-  SignalWatch end;
-  std::optional<SignalWatch> reload;
+// What watches from outside over a server.
+struct Watches {
+  EndWatch& end;
+  const LogWriter& writer;
 };
 
-// `reload` may be null.
-Result<SignalWatches> watch_signals(Interrupt& interrupt, AccessReload* reload,
-                                    server::Server& server) {
-  SignalWatches watches{
-      TRY(SignalWatch::create(interrupt, [&server] { server.gateway().request_shutdown(); })), {}};
-  if (reload != nullptr) watches.reload.emplace(TRY(reload->watch(server)));
-  return watches;
+// A signal came before there was a server: nobody has work here.
+Result<int> stopped_early(const server::TellOperator& tell) {
+  tell({"stopped", Severity::Info, ""});
+  return cli::number(cli::ExitCode::Ok);
 }
 
-Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const LogWriter& writer) {
+Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watches& watches) {
   const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
   // What can be wrong in the user's words and files is told before a model is loaded.
   wire::Endpoint listen = TRY(listen_address(options));
@@ -238,12 +236,12 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const LogW
   Result<server::EndpointTable> endpoints = endpoint_programs.find(
       options.endpoints,
       {.is_there = options.has_shipped_endpoints, .repairs_prompts = options.repairs_prompts});
+  if (watches.end.is_asked()) return stopped_early(tell);  // Ctrl-C ends the compiler, too.
   // The compiler has said why.
   if (endpoint_programs.build_exit_code() != 0) return endpoint_programs.build_exit_code();
   if (!endpoints.ok()) return std::move(endpoints).take_error();
   const std::vector<server::EndpointRule> rules = endpoints.value().rules();
   tell_missing(endpoint_programs, tell);
-  Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
   std::unique_ptr<AccessReload> reload;
   const std::optional<server::TlsFiles> tls = tls_files(options);
   if (keys || tls) reload = TRY(AccessReload::create({options.keys_file, tls}, tell));
@@ -256,27 +254,31 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const LogW
   const SystemWallClock wall_clock;
   const std::unique_ptr<UsageRecorder> usage = TRY(open_usage(options, wall_clock, tell));
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
+  if (watches.end.is_asked()) return stopped_early(tell);
   tell_store(*machine, tell);
   const std::unique_ptr<Application> application =
       TRY(build_application(options, limits, *machine, clock, usage.get()));
   share_pages(options, *machine, limits);
-  const std::unique_ptr<server::Server> server = TRY(
-      server::Server::open({.manager = application->manager(),
-                            .loop = application->loop(),
-                            .control = machine->control(),
-                            .engine_wakeup = machine->wakeup(),
-                            .clock = clock,
-                            .random = random,
-                            .tell = tell,
-                            .tells_requests = !log.is_for_people(),
-                            .log_lines_dropped = [&writer] { return writer.dropped_count(); }},
-                           server_options(options, std::move(listen), sockets, std::move(limits),
-                                          std::move(endpoints).take(), std::move(keys)),
-                           std::move(early)));
+  const std::unique_ptr<server::Server> server = TRY(server::Server::open(
+      {.manager = application->manager(),
+       .loop = application->loop(),
+       .control = machine->control(),
+       .engine_wakeup = machine->wakeup(),
+       .clock = clock,
+       .random = random,
+       .tell = tell,
+       .tells_requests = !log.is_for_people(),
+       .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); }},
+      server_options(options, std::move(listen), sockets, std::move(limits),
+                     std::move(endpoints).take(), std::move(keys)),
+      std::move(early)));
   const Result<void> named =
       bring_programs(files, endpoint_programs.brought(), application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());
-  const SignalWatches watches = TRY(watch_signals(interrupt, reload.get(), *server));
+  std::optional<SignalWatch> reload_watch;
+  if (reload) reload_watch.emplace(TRY(reload->watch(*server)));
+  const EndWatch::Serving serving =
+      watches.end.serve([&server] { server->gateway().request_shutdown(); });
   server->set_ready();
   const std::string url = ready_url(options, server->endpoint());
   tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
@@ -291,8 +293,10 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const LogW
 int serve_command(const cli::ServeOptions& options) {
   mallopt(M_MMAP_THRESHOLD, kOwnPagesBytes);
   mallopt(M_TRIM_THRESHOLD, kOwnPagesBytes);
-  // A reader of the log or of a client's connection that goes must not end the server.
+  // A reader of the log that goes must not end the server.
   signal(SIGPIPE, SIG_IGN);
+  const Result<std::unique_ptr<EndWatch>> end = EndWatch::open(grace_ns(options));
+  if (!end.ok()) return fail(end.error());
   const SystemWallClock wall_clock;
   const auto notice_of = [&](std::uint64_t count) {
     return painted(
@@ -303,7 +307,7 @@ int serve_command(const cli::ServeOptions& options) {
   LogWriter& writer = *opened.value();
   OperatorLog log(options.log_format, wall_clock,
                   [&writer](const std::string& line) { writer.write(painted(line)); });
-  const Result<int> code = serve(options, log, writer);
+  const Result<int> code = serve(options, log, {*end.value(), writer});
   if (code.ok()) return code.value();
   if (log.is_for_people()) {
     writer.write(error_text(code.error().message()));
