@@ -127,6 +127,17 @@ class OperateTest(harness.EndpointTest):
                          ["listening", "started", "shutdown", "stopping", "request", "stopped"])
         self.assertEqual(self.event_when("request")[0]["end"], "killed")
 
+    def test_a_server_that_compiles_an_endpoint_ends_well_on_a_signal(self):
+        source = self.folder / "greet.cpp"
+        source.write_text('#include "quire/quire.h"\nusing namespace quire;\n'
+                          'Task<> greet(serve::Request, serve::Response response) '
+                          '{ co_await response.send(200, "hello"); }\nQUIRE_HTTP_MAIN(greet)\n')
+        for sent in (signal.SIGTERM, signal.SIGINT):
+            process = self.serve(f'endpoint = "GET /greet={source}"\n')
+            self.assertEqual(self.ask_there("GET", "/greet").body, b"hello")
+            process.send_signal(sent)
+            self.assertEqual(process.wait(30), 0)
+
     def test_what_takes_longer_than_the_grace_is_stopped(self):
         process = self.serve("grace = 0.2\n" + self.slow_endpoint())
         response = self.slow_request()

@@ -1,6 +1,7 @@
 #pragma once
 // EndDeadline says when a server that was told to end has had its time, and the process ends without it:
-// kEndMarginNs after the grace, kEndMarginNs after a second signal, and at once after a third one.
+// kEndMarginNs after the grace, kEndMarginNs after a second signal, and at once after a third one. A server that
+// does not serve yet has no grace, because no program runs that needs one.
 //
 // Thread   one. A plain value.
 #include <algorithm>
@@ -15,8 +16,8 @@ inline constexpr std::uint64_t kEndMarginNs = 5 * kSecond;
 
 class EndDeadline {
  public:
-  explicit EndDeadline(std::uint64_t grace_ns) : grace_ns_(grace_ns) {}
-
+  // From here on programs run, which have so long to end.
+  void set_grace(std::uint64_t grace_ns) { grace_ns_ = grace_ns; }
   void signaled(std::uint64_t now_ns) {
     ++signal_count_;
     const std::uint64_t margin_ns = signal_count_ > 2 ? 0 : kEndMarginNs;
@@ -33,7 +34,7 @@ class EndDeadline {
     return begin_ns > UINT64_MAX - length_ns ? UINT64_MAX : begin_ns + length_ns;
   }
 
-  const std::uint64_t grace_ns_;
+  std::uint64_t grace_ns_ = 0;
   std::uint32_t signal_count_ = 0;
   std::optional<std::uint64_t> at_ns_;
 };

@@ -6,14 +6,16 @@ namespace quire::server {
 namespace {
 
 TEST(EndDeadline, IsTheGraceAndAMarginAfterTheFirstSignal) {
-  EndDeadline deadline(30 * kSecond);
+  EndDeadline deadline;
+  deadline.set_grace(30 * kSecond);
   EXPECT_EQ(deadline.at_ns(), std::nullopt);
   deadline.signaled(100 * kSecond);
   EXPECT_EQ(deadline.at_ns(), 130 * kSecond + kEndMarginNs);
 }
 
 TEST(EndDeadline, ASecondSignalLeavesTheMarginAndAThirdNothing) {
-  EndDeadline deadline(3'600 * kSecond);
+  EndDeadline deadline;
+  deadline.set_grace(3'600 * kSecond);
   deadline.signaled(100 * kSecond);
   deadline.signaled(101 * kSecond);
   EXPECT_EQ(deadline.at_ns(), 101 * kSecond + kEndMarginNs);
@@ -24,16 +26,24 @@ TEST(EndDeadline, ASecondSignalLeavesTheMarginAndAThirdNothing) {
 }
 
 TEST(EndDeadline, ASecondSignalNeverPostponesTheEnd) {
-  EndDeadline deadline(0);
+  EndDeadline deadline;
+  deadline.set_grace(0);
   deadline.signaled(100 * kSecond);
   deadline.signaled(104 * kSecond);
   EXPECT_EQ(deadline.at_ns(), 105 * kSecond);
 }
 
 TEST(EndDeadline, AGraceWithoutAnEndHasNone) {
-  EndDeadline deadline(UINT64_MAX);
+  EndDeadline deadline;
+  deadline.set_grace(UINT64_MAX);
   deadline.signaled(100 * kSecond);
   EXPECT_EQ(deadline.at_ns(), UINT64_MAX);
+}
+
+TEST(EndDeadline, AServerThatLoadsHasNoGrace) {
+  EndDeadline deadline;
+  deadline.signaled(100 * kSecond);
+  EXPECT_EQ(deadline.at_ns(), 100 * kSecond + kEndMarginNs);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/blocked_signals.h"
 #include "base/file.h"
 #include "cli/exit_code.h"
 #include "main/commands/new_command.h"

@@ -39,8 +39,8 @@ static_assert(sizeof kLate < PIPE_BUF, "a pipe that poll() calls writable takes 
 }  // namespace
 
 struct EndWatch::State {
-  State(Interrupt signals, Descriptor event, std::uint64_t grace_ns)
-      : interrupt(std::move(signals)), stop_event(std::move(event)), deadline(grace_ns) {}
+  State(Interrupt signals, Descriptor event)
+      : interrupt(std::move(signals)), stop_event(std::move(event)) {}
 
   void run();
   std::chrono::milliseconds time_left();
@@ -51,7 +51,8 @@ struct EndWatch::State {
   std::mutex mutex;
   // What follows is guarded by the mutex.
   server::EndDeadline deadline;
-  std::function<void()> ask;  // Empty: there is no server to ask.
+  std::function<void()> ask;    // Empty: there is no server to ask.
+  std::function<void()> clean;  // Empty: nothing is left behind.
   bool has_served = false;
 };
 
@@ -61,7 +62,10 @@ std::chrono::milliseconds EndWatch::State::time_left() {
   const std::lock_guard lock(mutex);
   if (!deadline.at_ns()) return kLongWait;
   const std::uint64_t now_ns = clock.now_ns();
-  if (*deadline.at_ns() <= now_ns) end_now(has_served);
+  if (*deadline.at_ns() <= now_ns) {
+    if (!has_served && clean) clean();
+    end_now(has_served);
+  }
   const auto left_ms = (*deadline.at_ns() - now_ns + kMillisecond - 1) / kMillisecond;
   return std::min(kLongWait, std::chrono::milliseconds(std::min<std::uint64_t>(left_ms, INT_MAX)));
 }
@@ -77,11 +81,11 @@ void EndWatch::State::run() {
   }
 }
 
-Result<std::unique_ptr<EndWatch>> EndWatch::open(std::uint64_t grace_ns) {
+Result<std::unique_ptr<EndWatch>> EndWatch::open() {
   Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
   Descriptor event(eventfd(0, EFD_CLOEXEC));
   if (event.get() < 0) return Error(ErrorCode::Io, std::string("eventfd: ") + std::strerror(errno));
-  auto state = std::make_shared<State>(std::move(interrupt), std::move(event), grace_ns);
+  auto state = std::make_shared<State>(std::move(interrupt), std::move(event));
   std::unique_ptr<EndWatch> watch(new EndWatch(state));
   const BlockedSignals blocked;
   watch->thread_ = TRY(start_thread("signals", [state] { state->run(); }));
@@ -99,8 +103,14 @@ std::uint32_t EndWatch::signal_count() const {
   return state_->deadline.signal_count();
 }
 
-EndWatch::Serving EndWatch::serve(std::function<void()> ask) {
+void EndWatch::at_early_end(std::function<void()> clean) {
   const std::lock_guard lock(state_->mutex);
+  state_->clean = std::move(clean);
+}
+
+EndWatch::Serving EndWatch::serve(std::uint64_t grace_ns, std::function<void()> ask) {
+  const std::lock_guard lock(state_->mutex);
+  state_->deadline.set_grace(grace_ns);
   for (std::uint32_t i = 0; i < state_->deadline.signal_count(); ++i) ask();
   state_->ask = std::move(ask);
   state_->has_served = true;

@@ -17,7 +17,7 @@ namespace quire {
 
 class EndWatch {
  public:
-  static Result<std::unique_ptr<EndWatch>> open(std::uint64_t grace_ns);
+  static Result<std::unique_ptr<EndWatch>> open();
   ~EndWatch();
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
@@ -25,10 +25,12 @@ class EndWatch {
   // A signal has come.
   bool is_asked() const { return signal_count() > 0; }
   std::uint32_t signal_count() const;
-  // `ask` is called for each signal, those that have come included, while the Serving lives. A process that ends
-  // late is a failure from here on; before, nobody has work here.
+  // `clean` is called if the process ends late before it serves, on the watch's thread.
+  void at_early_end(std::function<void()> clean);
+  // `ask` is called for each signal, those that have come included, while the Serving lives. From here on the
+  // server has `grace_ns` to end, and a process that ends late has failed; before, no client has work here.
   class Serving;
-  [[nodiscard]] Serving serve(std::function<void()> ask);
+  [[nodiscard]] Serving serve(std::uint64_t grace_ns, std::function<void()> ask);
 
  private:
   struct State;

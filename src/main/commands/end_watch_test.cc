@@ -18,7 +18,7 @@ void send_signal(const EndWatch& watch) {
 }
 
 std::unique_ptr<EndWatch> open_watch() {
-  return EndWatch::open(0).take();
+  return EndWatch::open().take();
 }
 
 TEST(EndWatch, AsksTheServerForEachSignalAlsoForThoseThatCameBefore) {
@@ -28,7 +28,7 @@ TEST(EndWatch, AsksTheServerForEachSignalAlsoForThoseThatCameBefore) {
   EXPECT_TRUE(watch->is_asked());
   std::atomic<int> asked_count = 0;
   {
-    const EndWatch::Serving serving = watch->serve([&] { ++asked_count; });
+    const EndWatch::Serving serving = watch->serve(0, [&] { ++asked_count; });
     EXPECT_EQ(asked_count, 1);
     send_signal(*watch);
     EXPECT_EQ(asked_count, 2);
@@ -40,7 +40,7 @@ TEST(EndWatchDeathTest, AThirdSignalEndsAServerThatDoesNotMove) {
   EXPECT_EXIT(
       {
         const std::unique_ptr<EndWatch> watch = open_watch();
-        const EndWatch::Serving serving = watch->serve([] {});
+        const EndWatch::Serving serving = watch->serve(0, [] {});
         send_signal(*watch);
         send_signal(*watch);
         kill(getpid(), SIGTERM);

@@ -231,7 +231,13 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   if (!found.ok()) return fail_program(found.error());
   const ProgramFiles& files = found.value();
   std::optional<ScratchFolder> scratch;
-  if (EndpointPrograms::has_source(options.endpoints)) scratch.emplace();
+  if (EndpointPrograms::has_source(options.endpoints)) {
+    scratch.emplace();
+    watches.end.at_early_end([path = scratch->path()] {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    });
+  }
   EndpointPrograms endpoint_programs(files, scratch ? scratch->path() : std::filesystem::path());
   Result<server::EndpointTable> endpoints = endpoint_programs.find(
       options.endpoints,
@@ -275,10 +281,11 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   const Result<void> named =
       bring_programs(files, endpoint_programs.brought(), application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());
+  if (watches.end.is_asked()) return stopped_early(tell);
   std::optional<SignalWatch> reload_watch;
   if (reload) reload_watch.emplace(TRY(reload->watch(*server)));
   const EndWatch::Serving serving =
-      watches.end.serve([&server] { server->gateway().request_shutdown(); });
+      watches.end.serve(grace_ns(options), [&server] { server->gateway().request_shutdown(); });
   server->set_ready();
   const std::string url = ready_url(options, server->endpoint());
   tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
@@ -295,7 +302,7 @@ int serve_command(const cli::ServeOptions& options) {
   mallopt(M_TRIM_THRESHOLD, kOwnPagesBytes);
   // A reader of the log that goes must not end the server.
   signal(SIGPIPE, SIG_IGN);
-  const Result<std::unique_ptr<EndWatch>> end = EndWatch::open(grace_ns(options));
+  const Result<std::unique_ptr<EndWatch>> end = EndWatch::open();
   if (!end.ok()) return fail(end.error());
   const SystemWallClock wall_clock;
   const auto notice_of = [&](std::uint64_t count) {
