@@ -54,6 +54,7 @@ void Gateway::request_shutdown() {
 bool Gateway::take_requests() {
   bool any = turn_shutdown();
   const std::uint64_t start_ns = parts_.clock.now_ns();
+  parts_.link.engine_turn_ns.store(start_ns, std::memory_order_relaxed);
   int count = 0;
   while (std::optional<Inbound> inbound = parts_.link.requests.try_pop()) {
     if (endpoints_.takes(*inbound)) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "main/commands/scratch_folder.h"
 #include "main/commands/server_access.h"
 #include "main/commands/server_settings.h"
+#include "main/commands/service_notice.h"
 #include "main/commands/signal_watch.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
@@ -84,9 +86,18 @@ std::string http_url(const std::string& server_url) {
   return "http" + server_url.substr(server_url.find(':'));
 }
 
+// A server serves on although nothing reads where it is.
+void print_line(const std::string& text, const server::TellOperator& tell) {
+  const Result<void> printed = try_print(text);
+  if (printed.ok()) return;
+  std::clearerr(stdout);
+  tell({"address_not_printed", Severity::Warning, std::string(printed.error().message())});
+}
+
 void print_ready(const cli::ServeOptions& options, const std::string& url,
                  const std::vector<control::ModelDescription>& models, const ProgramFiles& files,
-                 const std::vector<server::EndpointRule>& endpoints) {
+                 const std::vector<server::EndpointRule>& endpoints,
+                 const server::TellOperator& tell) {
   std::vector<std::string> model_names;
   for (const control::ModelDescription& each : models) model_names.push_back(each.name);
   std::vector<std::string> program_names;
@@ -99,7 +110,7 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
       text +=
           "  " + each.method + " " + http_url(url) + each.path + (each.is_prefix ? "*\n" : "\n");
     }
-    print(text);
+    print_line(text, tell);
     return;
   }
   nlohmann::json json = {{"url", url},
@@ -112,7 +123,7 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
                                  {"url", http_url(url) + each.path + (each.is_prefix ? "*" : "")},
                                  {"program", each.program}});
   }
-  print(json_line(json));
+  print_line(json_line(json), tell);
 }
 
 // "wss://..." of "ws://..." with TLS.
@@ -284,12 +295,17 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   if (watches.end.is_asked()) return stopped_early(tell);
   std::optional<SignalWatch> reload_watch;
   if (reload) reload_watch.emplace(TRY(reload->watch(*server)));
-  const EndWatch::Serving serving =
-      watches.end.serve(grace_ns(options), [&server] { server->gateway().request_shutdown(); });
+  ServiceNotice notice(tell);
+  const EndWatch::Serving serving = watches.end.serve(grace_ns(options), [&] {
+    server->gateway().request_shutdown();
+    notice.stopping();
+  });
   server->set_ready();
   const std::string url = ready_url(options, server->endpoint());
   tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
-  print_ready(options, url, machine->control().models(), files, rules);
+  print_ready(options, url, machine->control().models(), files, rules, tell);
+  notice.ready(
+      [&server, pulse = server::EnginePulse()]() mutable { return server->is_live(pulse); });
   application->loop().run();
   tell({"stopped", Severity::Info, ""});
   return cli::number(cli::ExitCode::Ok);
