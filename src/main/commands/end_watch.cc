@@ -1,7 +1,6 @@
 #include "main/commands/end_watch.h"
 
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "application/server/end_deadline.h"
@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/last_words.h"
 #include "base/start_thread.h"
 #include "cli/exit_code.h"
 #include "main/commands/interrupt.h"
@@ -25,14 +26,12 @@
 namespace quire {
 namespace {
 
-constexpr char kLate[] =
+constexpr std::string_view kLate =
     "error: the server did not end in its time, so the process ended without it\n";
-static_assert(sizeof kLate < PIPE_BUF, "a pipe that poll() calls writable takes it at once");
 
 // Says so if standard error takes it at once; whatever does not read it may be why the server stands.
 [[noreturn]] void end_now(bool has_served) {
-  pollfd polled{STDERR_FILENO, POLLOUT, 0};
-  if (has_served && poll(&polled, 1, 0) == 1) (void)!write(STDERR_FILENO, kLate, sizeof kLate - 1);
+  if (has_served) say_last_words(kLate);
   _exit(cli::number(has_served ? cli::ExitCode::Failed : cli::ExitCode::Ok));
 }
 
