@@ -73,7 +73,9 @@ void LogWriter::State::run() {
     lock.unlock();
     const LogWritten written = write_some(descriptor, give_up.get(), bytes);
     lock.lock();
-    if (queue.wrote(written) != LogNext::Retry) continue;
+    const LogNext next = queue.wrote(written);
+    if (next == LogNext::Wait) changed.notify_all();  // For flush().
+    if (next != LogNext::Retry) continue;
     if (is_closing) break;  // What a file refuses now is lost with the process.
     changed.wait_for(lock, kRetryTime, [this] { return is_closing; });
   }
@@ -119,6 +121,11 @@ void LogWriter::write(const std::string& line) {
     state_->queue.push(line + "\n");
   }
   state_->changed.notify_all();
+}
+
+void LogWriter::flush() const {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait_for(lock, kLastLinesTime, [this] { return state_->queue.is_empty(); });
 }
 
 std::uint64_t LogWriter::dropped_count() const {

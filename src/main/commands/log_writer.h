@@ -31,6 +31,8 @@ class LogWriter {
   LogWriter& operator=(const LogWriter&) = delete;
 
   void write(const std::string& line);  // Without its end.
+  // Returns once the descriptor has taken what is queued, or after kLastLinesTime.
+  void flush() const;
   std::uint64_t dropped_count() const;
 
  private:

@@ -75,6 +75,17 @@ TEST_F(LogWriters, EndsWhileNobodyReads) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5 * kLastLinesTime);
 }
 
+TEST_F(LogWriters, AFlushReturnsOnceTheLinesAreThere) {
+  const std::unique_ptr<LogWriter> lines = log();
+  fcntl(reader.get(), F_SETFL, O_NONBLOCK);
+  for (int i = 0; i < 100; ++i) {
+    lines->write("line");
+    lines->flush();
+    char part[16];
+    ASSERT_EQ(read(reader.get(), part, sizeof part), 5) << i;
+  }
+}
+
 TEST_F(LogWriters, OutlivesItsReader) {
   std::unique_ptr<LogWriter> lines = log();
   reader.reset();

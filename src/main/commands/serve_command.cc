@@ -303,6 +303,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   server->set_ready();
   const std::string url = ready_url(options, server->endpoint());
   tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
+  watches.writer.flush();  // So that the log has what preceded the address.
   print_ready(options, url, machine->control().models(), files, rules, tell);
   notice.ready(
       [&server, pulse = server::EnginePulse()]() mutable { return server->is_live(pulse); });
