@@ -98,12 +98,14 @@ inline Result<std::string> block_text(const Json& given, const std::string& path
 // A text, or an array of blocks of text.
 inline Result<std::string> text_of(const Json& given, const std::string& path) {
   if (given.is_null()) return std::string();
-  if (given.is_text()) return given.text();
+  if (given.is_text()) return std::string(given.text());
   if (!given.is_array()) return wrong(path, "must be a string or an array of blocks");
   std::string text;
-  for (std::size_t i = 0; i < given.items().size(); ++i) {
-    const std::string at = path + "[" + std::to_string(i) + "]";
-    text += (i == 0 ? "" : "\n") + TRY(block_text(given.items()[i], at));
+  std::size_t index = 0;
+  for (const Json& each : given.items()) {
+    if (index > 0) text += '\n';
+    const std::string at = path + "[" + std::to_string(index++) + "]";
+    text += TRY(block_text(each, at));
   }
   return text;
 }
@@ -143,10 +145,10 @@ inline Result<void> read_blocks(const Json& content, const std::string& role,
   calls.begin_array();
   bool has_calls = false;
   bool has_text = false;
-  for (std::size_t i = 0; i < content.items().size(); ++i) {
-    const Json& block = content.items()[i];
-    const std::string& type = block.text("type");
-    const std::string at = path + "[" + std::to_string(i) + "]";
+  std::size_t index = 0;
+  for (const Json& block : content.items()) {
+    const std::string_view type = block.text("type");
+    const std::string at = path + "[" + std::to_string(index++) + "]";
     if (type == "tool_use" && role == "assistant") {
       TRY(read_tool_use(block, at, calls));
       has_calls = true;
@@ -176,7 +178,7 @@ inline Result<void> read_message(const Json& given, const std::string& path,
   if (content == nullptr) return in.bad("content", "give the text of the message");
   if (content->is_array()) return read_blocks(*content, role, path + ".content", out);
   if (!content->is_text()) return in.bad("content", "must be a string or an array of blocks");
-  out.push_back({role, content->text(), ""});
+  out.push_back({role, std::string(content->text()), ""});
   return {};
 }
 
@@ -200,10 +202,11 @@ inline Result<void> read_messages(Members& in, ChatPrompt& out) {
   if (const Json* system = in.find("system"); system != nullptr) {
     all.push_back({"system", TRY(text_of(*system, "system")), ""});
   }
-  const std::span<const Json> given = TRY(in.list("messages"));
+  const Json::Items given = TRY(in.list("messages"));
   if (given.empty()) return in.bad("messages", "give at least one message");
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    TRY(read_message(given[i], "messages[" + std::to_string(i) + "]", all));
+  std::size_t index = 0;
+  for (const Json& each : given) {
+    TRY(read_message(each, "messages[" + std::to_string(index++) + "]", all));
   }
   out.messages = joined(std::move(all));
   // An answer goes on with a last turn of the assistant.
@@ -267,9 +270,9 @@ inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
 }
 
 inline Result<void> read_tools(Members& in, ChatPrompt& out) {
-  const std::span<const Json> tools = TRY(in.list("tools"));
-  for (std::size_t i = 0; i < tools.size(); ++i) {
-    out.tools.push_back(TRY(read_tool(tools[i], "tools[" + std::to_string(i) + "]")));
+  for (const Json& each : TRY(in.list("tools"))) {
+    const std::string path = "tools[" + std::to_string(out.tools.size()) + "]";
+    out.tools.push_back(TRY(read_tool(each, path)));
   }
   out.tool_list = listed(out.tools);
   return read_tool_choice(in, out);

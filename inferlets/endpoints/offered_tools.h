@@ -63,12 +63,22 @@ inline void write_earlier_call(JsonWriter& json, std::string_view id, std::strin
   json.key("arguments").text(arguments).end_object().end_object();
 }
 
+// The arguments of an earlier call as they were written, so that its tokens are those that the model wrote.
+// An error if they are not JSON.
+inline Result<std::string> earlier_arguments(std::string_view text) {
+  const std::string_view written = quire::detail::trimmed(text);
+  if (written.empty()) return std::string("{}");
+  TRY(Json::parse(written));
+  return std::string(written);
+}
+
 // The text of a call for a template that does not write calls.
 inline std::string call_text(const CallForm& form, const Json& call) {
-  const Json& function = call["function"];
+  const Json function = call["function"];
   std::string text = "\n" + form.before + "\n{" + json_string(form.name_key) + ": ";
   text += json_string(function.text("name")) + ", " + json_string(form.arguments_key) + ": ";
-  return text + function.text("arguments") + "}\n" + form.after;
+  text += function.text("arguments");
+  return text + "}\n" + form.after;
 }
 
 // The turn as the template of the model takes it: arguments as an object or as a string, calls and
@@ -79,7 +89,7 @@ inline Result<ChatMessage> written_for(const CallForm& form, ChatMessage message
     return ChatMessage{"user", "<tool_response>\n" + message.content + "\n</tool_response>"};
   }
   if (!has_tool_calls(message)) return message;
-  const Json members = TRY(Json::parse("{" + message.more + "}"));
+  const Json members = TRY(Json::parse_in_place("{" + message.more + "}"));
   if (!form.shows_calls) {
     for (const Json& call : members["tool_calls"].items()) message.content += call_text(form, call);
     return ChatMessage{message.role, message.content};
@@ -88,7 +98,7 @@ inline Result<ChatMessage> written_for(const CallForm& form, ChatMessage message
   JsonWriter json;
   json.begin_object().key("tool_calls").begin_array();
   for (const Json& call : members["tool_calls"].items()) {
-    const Json& function = call["function"];
+    const Json function = call["function"];
     json.begin_object().key("id").text(call.text("id")).key("type").text("function");
     json.key("function").begin_object().key("name").text(function.text("name"));
     json.key("arguments").raw(function.text("arguments")).end_object().end_object();
@@ -147,15 +157,15 @@ inline std::string after_name(const CallForm& form) {
 inline std::string arguments_text(const ToolCall& call, const OfferedTool* tool,
                                   const CallForm& form) {
   if (call.arguments.is_null()) return "{}";
-  if (call.arguments.is_text()) return call.arguments.text();  // It is not JSON.
+  if (call.arguments.is_text()) return std::string(call.arguments.text());  // It is not JSON.
   if (tool == nullptr || form.kind != CallForm::Kind::NameThenPairs) return call.arguments.str();
   const Result<Json> schema = Json::parse(tool->schema);
   if (!schema.ok()) return call.arguments.str();
   JsonWriter json;
   json.begin_object();
   for (const auto& [name, value] : call.arguments.members()) {
-    const std::string& type = schema.value()["properties"][name].text("type");
-    json.key(name).raw(quire::detail::of_type(value, type).str());
+    const Json property = schema.value()["properties"][name];
+    json.key(name).raw(quire::detail::of_type(value, property.text("type")).str());
   }
   return json.end_object().str();
 }

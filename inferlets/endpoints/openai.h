@@ -88,7 +88,8 @@ inline Result<std::vector<LogitBias>> read_logit_bias(Members& in, std::uint32_t
     return in.bad("logit_bias", "at most " + std::to_string(kLogitBiasCountMax) + " tokens, not " +
                                     std::to_string(given->members().size()));
   }
-  for (const auto& [key, value] : given->members()) {
+  for (const auto& [name, value] : given->members()) {
+    const std::string key(name);
     const bool is_id =
         !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
     const std::uint32_t token = is_id ? static_cast<std::uint32_t>(std::stoul(key)) : 0;
@@ -96,14 +97,15 @@ inline Result<std::vector<LogitBias>> read_logit_bias(Members& in, std::uint32_t
       return in.bad("logit_bias", json_string(key) + " is not a token id below " +
                                       std::to_string(vocabulary_size));
     }
-    if (!value.is_number() || !(std::fabs(value.number()) <= 100)) {
+    const Result<double> bias = value.number();
+    if (!value.is_number() || !bias.ok() || !(std::fabs(bias.value()) <= 100)) {
       return in.bad("logit_bias", "the bias of " + key + " must be a number from -100 to 100");
     }
     const auto is_same = [&](const LogitBias& each) { return each.token == token; };
     if (std::ranges::any_of(all, is_same)) {
       return in.bad("logit_bias", "token " + key + " occurs more than once");
     }
-    all.push_back({.token = token, .bias = static_cast<float>(value.number())});
+    all.push_back({.token = token, .bias = static_cast<float>(bias.value())});
   }
   return all;
 }
@@ -149,7 +151,7 @@ inline Result<std::chrono::seconds> read_keep(Members& in) {
   const std::string key = TRY(in.text("prompt_cache_key"));
   TRY(in.accept_only("prompt_cache_retention", {"in_memory", "in-memory", "24h"}));
   const Json* retention = in.find("prompt_cache_retention");
-  std::string time = retention == nullptr ? "" : retention->text();
+  std::string time(retention == nullptr ? "" : retention->text());
   if (const Json* given = in.find("prompt_cache_options"); given != nullptr) {
     Members options = TRY(Members::of(*given, "prompt_cache_options"));
     TRY(options.accept_only("ttl", {"30m", "12h"}));

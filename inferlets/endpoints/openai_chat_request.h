@@ -27,44 +27,46 @@ struct ChatRequest {
 // The text of a message's content, which may be in parts.
 inline Result<std::string> content_text(const Json& content, const std::string& path) {
   if (content.is_null()) return std::string();
-  if (content.is_text()) return content.text();
+  if (content.is_text()) return std::string(content.text());
   if (!content.is_array()) return wrong(path, "must be a string or an array of parts");
   std::string text;
-  for (std::size_t i = 0; i < content.items().size(); ++i) {
-    const Json& part = content.items()[i];
-    const std::string& type = part.text("type");
-    const std::string at = path + "[" + std::to_string(i) + "]";
+  std::size_t index = 0;
+  for (const Json& part : content.items()) {
+    const std::string_view type = part.text("type");
+    const bool is_first = index == 0;
+    const std::string at = path + "[" + std::to_string(index++) + "]";
     if (!part.is_object() || type.empty()) return wrong(at, "must be an object with a type");
     if (type != "text" && type != "refusal") {
       return wrong(
           at, "parts of type " + json_string(type) + " are not supported; the model reads text",
           ErrorCode::NotSupported);
     }
-    if (!part[type].is_text()) return wrong(at + "." + type, "must be a string");
-    text += (i == 0 ? "" : "\n") + part.text(type);
+    if (!part[type].is_text()) return wrong(at + "." + std::string(type), "must be a string");
+    if (!is_first) text += '\n';
+    text += part.text(type);
   }
   return text;
 }
 
 // The calls of an earlier turn.
-inline Result<std::string> read_calls(std::span<const Json> given, const std::string& path) {
+inline Result<std::string> read_calls(const Json::Items& given, const std::string& path) {
   JsonWriter calls;
   calls.begin_array();
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const std::string at = path + "[" + std::to_string(i) + "]";
-    Members call = TRY(Members::of(given[i], at));
+  std::size_t index = 0;
+  for (const Json& each : given) {
+    const std::string at = path + "[" + std::to_string(index++) + "]";
+    Members call = TRY(Members::of(each, at));
     const std::string id = TRY(call.text("id"));
     TRY(call.accept_only("type", {"function"}));
-    const Json& function = given[i]["function"];
+    const Json function = each["function"];
     if (function.text("name").empty() || !function["arguments"].is_text()) {
       return wrong(at,
                    "must be {\"id\", \"type\": \"function\", \"function\": {\"name\", "
                    "\"arguments\": a string}}");
     }
-    const std::string& arguments = function.text("arguments");
-    const Result<Json> parsed = Json::parse(arguments.empty() ? "{}" : arguments);
-    if (!parsed.ok()) return blamed(at + ".function.arguments", parsed.error());
-    write_earlier_call(calls, id, function.text("name"), parsed.value().str());
+    Result<std::string> arguments = earlier_arguments(function.text("arguments"));
+    if (!arguments.ok()) return blamed(at + ".function.arguments", arguments.error());
+    write_earlier_call(calls, id, function.text("name"), arguments.value());
   }
   return tool_calls_member(calls.end_array());
 }
@@ -72,7 +74,7 @@ inline Result<std::string> read_calls(std::span<const Json> given, const std::st
 // What a message has besides role and content, for the template.
 inline Result<std::string> further_members(Members& in, const std::string& path) {
   std::string more;
-  const std::span<const Json> calls = TRY(in.list("tool_calls"));
+  const Json::Items calls = TRY(in.list("tool_calls"));
   if (!calls.empty()) more = TRY(read_calls(calls, path + ".tool_calls"));
   for (const char* name : {"tool_call_id", "name", "reasoning_content"}) {
     const std::string text = TRY(in.text(name));
@@ -104,11 +106,11 @@ inline Result<ChatMessage> read_message(const Json& given, const std::string& pa
 }
 
 inline Result<std::vector<ChatMessage>> read_messages(Members& in) {
-  const std::span<const Json> given = TRY(in.list("messages"));
+  const Json::Items given = TRY(in.list("messages"));
   if (given.empty()) return in.bad("messages", "give at least one message");
   std::vector<ChatMessage> all;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    all.push_back(TRY(read_message(given[i], "messages[" + std::to_string(i) + "]")));
+  for (const Json& each : given) {
+    all.push_back(TRY(read_message(each, "messages[" + std::to_string(all.size()) + "]")));
   }
   return all;
 }
@@ -142,7 +144,8 @@ inline Result<OfferedTool> read_tool(const Json& given, const std::string& path)
 inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
   const Json* choice = TRY(read_tool_choice_word(in, out));
   if (choice == nullptr) return {};
-  const std::string& name = (*choice)["function"].text("name");
+  const Json function = (*choice)["function"];
+  const std::string_view name = function.text("name");
   const auto is_other = [&](const OfferedTool& each) { return each.name != name; };
   if (choice->text("type") != "function" || std::ranges::all_of(out.tools, is_other)) {
     return in.bad("tool_choice",
@@ -165,7 +168,7 @@ inline Result<std::string> read_response_format(Members& in) {
   const Json* given = in.find("response_format");
   if (given == nullptr) return std::string();
   Members outer = TRY(in.object("response_format"));
-  const std::string& type = given->text("type");
+  const std::string_view type = given->text("type");
   outer.accept({"type"});
   if (type == "text" || type == "json_object") {
     TRY(outer.finish());

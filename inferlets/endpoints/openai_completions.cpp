@@ -34,17 +34,19 @@ Result<std::vector<Prompt>> read_prompts(Members& in, const Model& model) {
       in.bad("prompt", "give a string, an array of strings, or tokens: none of them empty");
   if (given == nullptr) return wanted;
   const bool is_one = given->is_text() || (*given)[std::size_t{0}].is_number();
-  const std::vector<Json> one(is_one ? 1 : 0, *given);
-  const std::vector<Json>& all = is_one ? one : given->items();
-  if (all.empty()) return wanted;
-  if (all.size() > kChoiceCountMax) {
+  const std::size_t count = is_one ? 1 : given->items().size();
+  if (count == 0) return wanted;
+  if (count > kChoiceCountMax) {
     return in.bad("prompt", "at most " + std::to_string(kChoiceCountMax) + " prompts, not " +
-                                std::to_string(all.size()));
+                                std::to_string(count));
   }
+  std::vector<Json> all;
+  if (is_one) all.push_back(*given);
+  if (!is_one) std::ranges::copy(given->items(), std::back_inserter(all));
   std::vector<Prompt> prompts;
   for (const Json& each : all) {
     if (each.is_text() && !each.text().empty()) {
-      prompts.push_back({each.text(), {}});
+      prompts.push_back({std::string(each.text()), {}});
     } else if (!each.items().empty()) {
       prompts.push_back({"", TRY(read_tokens(each, "prompt", model))});
     } else {

@@ -40,11 +40,11 @@ Task<Earlier> read_earlier(ResponseStore responses, std::string id) {
                   "the response " + id + " is " + entry.status +
                       "; a conversation goes on with one that is completed or incomplete");
   }
-  const Json response = co_await Json::parse(
+  const Json response = co_await Json::parse_in_place(
       co_await responses.get(id, ResponsePart::Response, entry.response_part_count));
   Earlier out;
   out.conversation.input =
-      co_await Json::parse(co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
+      co_await Json::parse_in_place(co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
   out.conversation.output = response["output"];
   if (entry.token_part_count == 0) co_return out;
   const std::string bytes =
@@ -66,11 +66,11 @@ struct Options {
 };
 
 Task<ResponsesRequest> read_request(Json body, ResponseStore responses) {
-  const Json& previous = body["previous_response_id"];
+  const Json previous = body["previous_response_id"];
   Earlier earlier;
   if (!previous.is_null()) {
     if (!previous.is_text()) co_await fail(wrong("previous_response_id", "must be a string"));
-    Result<Earlier> found = co_await attempt(read_earlier(responses, previous.text()));
+    Result<Earlier> found = co_await attempt(read_earlier(responses, std::string(previous.text())));
     if (!found.ok()) co_await fail(blamed("previous_response_id", found.error()));
     earlier = std::move(found).take();
   }
@@ -289,8 +289,8 @@ Task<> create(serve::Request http, serve::Response response, Options options) {
                     .echo = request.echo,
                     .is_stored = is_stored};
   const bool is_background = request.is_background;
-  Work work{std::move(request), body.text("instructions"), responses,
-            std::move(turn),    std::move(head),           token_count_max};
+  Work work{std::move(request), std::string(body.text("instructions")), responses,
+            std::move(turn),    std::move(head), token_count_max};
   if (is_background) co_return co_await in_background(std::move(work), response);
   co_await in_foreground(std::move(work), response);
 }
@@ -309,7 +309,7 @@ Task<std::string> response_now(ResponseStore responses, std::string id, Response
     co_return co_await responses.get(id, ResponsePart::Response, entry.response_part_count);
   }
   const Json begun =
-      co_await Json::parse(co_await responses.get(id, ResponsePart::Begun, entry.begun_part_count));
+      co_await Json::parse_in_place(co_await responses.get(id, ResponsePart::Begun, entry.begun_part_count));
   JsonWriter json;
   json.begin_object();
   for (const auto& [name, value] : begun.members()) {
@@ -382,8 +382,9 @@ Task<> list_input(serve::Request http, serve::Response response, ResponseStore r
   co_await query.finish();
   const ResponseEntry entry = co_await responses.find(id);
   const Json input =
-      co_await Json::parse(co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
-  std::vector<Json> items = input.items();
+      co_await Json::parse_in_place(co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
+  std::vector<Json> items;
+  for (const Json& each : input.items()) items.push_back(each);
   if (order == "desc") std::ranges::reverse(items);
   if (after) {
     const auto is_it = [&](const Json& each) { return each.text("id") == *after; };

@@ -88,13 +88,14 @@ class Conversation {
   // The text of parts of one of the `types`, joined by line feeds.
   static Result<std::string> parts_text(const Json& content, const std::string& path,
                                         std::initializer_list<std::string_view> types) {
-    if (content.is_text()) return content.text();
+    if (content.is_text()) return std::string(content.text());
     if (!content.is_array()) return wrong(path, "must be a string or an array of parts");
     std::string text;
-    for (std::size_t i = 0; i < content.items().size(); ++i) {
-      const Json& part = content.items()[i];
-      const std::string at = path + "[" + std::to_string(i) + "]";
-      const std::string& type = part.text("type");
+    std::size_t index = 0;
+    for (const Json& part : content.items()) {
+      if (index > 0) text += '\n';
+      const std::string at = path + "[" + std::to_string(index++) + "]";
+      const std::string_view type = part.text("type");
       if (type.empty()) return wrong(at, "must be an object with a type");
       if (std::ranges::find(types, type) == types.end()) {
         return wrong(
@@ -104,7 +105,7 @@ class Conversation {
       }
       const char* member = type == "refusal" ? "refusal" : "text";
       if (!part[member].is_text()) return wrong(at + "." + member, "must be a string");
-      text += (i == 0 ? "" : "\n") + part.text(member);
+      text += part.text(member);
     }
     return text;
   }
@@ -142,14 +143,14 @@ class Conversation {
     const std::string arguments = TRY(in.text("arguments"));
     if (call_id.empty()) return in.bad("call_id", "give the id of the call");
     if (name.empty()) return in.bad("name", "give the name of the tool");
-    const Result<Json> parsed = Json::parse(arguments.empty() ? "{}" : arguments);
-    if (!parsed.ok()) return in.bad("arguments", parsed.error().message);
+    const Result<std::string> written = earlier_arguments(arguments);
+    if (!written.ok()) return in.bad("arguments", written.error().message);
     json.key("call_id").text(call_id).key("name").text(name).key("arguments").text(arguments);
     json.key("status").text("completed");
     AnswerTurn& turn = answer_turn();
     if (!turn.has_calls) turn.calls.begin_array();
     turn.has_calls = true;
-    write_earlier_call(turn.calls, call_id, name, parsed.value().str());
+    write_earlier_call(turn.calls, call_id, name, written.value());
     return {};
   }
 

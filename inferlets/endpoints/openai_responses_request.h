@@ -54,8 +54,9 @@ inline Result<Conversation> read_conversation(Members& in, const EarlierConversa
   if (!input->is_array() || input->items().empty()) {
     return in.bad("input", "must be a string, or an array of at least one item");
   }
-  for (std::size_t i = 0; i < input->items().size(); ++i) {
-    TRY(conversation.add(input->items()[i], "input[" + std::to_string(i) + "]"));
+  std::size_t index = 0;
+  for (const Json& each : input->items()) {
+    TRY(conversation.add(each, "input[" + std::to_string(index++) + "]"));
   }
   return conversation;
 }
@@ -99,10 +100,9 @@ inline Result<std::vector<std::string>> read_allowed_names(Members in, ToolChoic
   if (mode != "auto" && mode != "required") return in.bad("mode", "must be auto or required");
   choice = mode == "auto" ? ToolChoice::Auto : ToolChoice::Required;
   std::vector<std::string> names;
-  const std::span<const Json> tools = TRY(in.list("tools"));
-  for (std::size_t i = 0; i < tools.size(); ++i) {
-    const std::string path = "tool_choice.tools[" + std::to_string(i) + "]";
-    Members tool = TRY(Members::of(tools[i], path));
+  for (const Json& each : TRY(in.list("tools"))) {
+    const std::string path = "tool_choice.tools[" + std::to_string(names.size()) + "]";
+    Members tool = TRY(Members::of(each, path));
     names.push_back(TRY(read_chosen_name(std::move(tool))));
   }
   TRY(in.finish());
@@ -114,7 +114,7 @@ inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
   const Json* choice = TRY(read_tool_choice_word(in, out));
   if (choice == nullptr) return {};
   std::vector<std::string> names;
-  const std::string& type = choice->text("type");
+  const std::string_view type = choice->text("type");
   if (type == "function") {
     Members chosen = TRY(in.object("tool_choice"));
     names = {TRY(read_chosen_name(std::move(chosen)))};
@@ -225,8 +225,8 @@ inline Result<void> read_metadata(Members& in, JsonWriter& json) {
 
 inline Result<std::string> read_echo(const Json& body, Members& in, const ResponsesRequest& out) {
   const auto as_given = [&](JsonWriter& json, const char* name, std::string_view otherwise) {
-    const Json& found = body[name];
-    json.key(name).raw(found.is_null() ? otherwise : found.str());
+    const Json found = body[name];
+    json.key(name).raw(found.is_null() ? std::string(otherwise) : found.str());
   };
   JsonWriter json;
   json.begin_object();

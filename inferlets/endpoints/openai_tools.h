@@ -14,9 +14,9 @@ namespace endpoints::openai {
 template <typename ReadOne>
 Result<void> read_tool_list(Members& in, ChatPrompt& out, ReadOne read_one) {
   out.parallel_tool_calls = TRY(in.flag("parallel_tool_calls", true));
-  const std::span<const Json> tools = TRY(in.list("tools"));
-  for (std::size_t i = 0; i < tools.size(); ++i) {
-    out.tools.push_back(TRY(read_one(tools[i], "tools[" + std::to_string(i) + "]")));
+  std::size_t index = 0;
+  for (const Json& each : TRY(in.list("tools"))) {
+    out.tools.push_back(TRY(read_one(each, "tools[" + std::to_string(index++) + "]")));
   }
   out.tool_list = listed(out.tools);
   return {};

@@ -100,9 +100,10 @@ class ResponseStore {
     const store::Value found = co_await std::move(value);
     const Json json = co_await Json::parse(found.bytes);
     const auto count_of = [&](const char* name) {
-      return static_cast<std::uint32_t>(json.number(name));
+      const Result<double> count = json.number(name);  // Which publish() wrote.
+      return count.ok() ? static_cast<std::uint32_t>(count.value()) : 0;
     };
-    co_return ResponseEntry{.status = json.text("status"),
+    co_return ResponseEntry{.status = std::string(json.text("status")),
                             .is_background = json.boolean("background"),
                             .begun_part_count = count_of("begun_parts"),
                             .response_part_count = count_of("response_parts"),

@@ -16,7 +16,7 @@ Task<> greet(serve::Request request, serve::Response response) {
   const Json body = co_await request.json();
   if (body.text("name").empty()) co_await request.refuse(422, "\"name\" is missing");
   JsonWriter answer;
-  answer.begin_object().key("text").text("hello, " + body.text("name")).end_object();
+  answer.begin_object().key("text").text("hello, " + std::string(body.text("name"))).end_object();
   co_await response.json(200, answer);
 }
 

@@ -379,8 +379,7 @@ class Request {
     }
   }
   static Task<Json> json_body(Request request, std::size_t bytes_max) {
-    const std::string text = co_await request.body(bytes_max);
-    Result<Json> json = Json::parse(text);
+    Result<Json> json = Json::parse_in_place(co_await request.body(bytes_max));
     if (!json.ok()) co_await request.refuse(400, "the body: " + json.error().message);
     co_return std::move(json).take();
   }

@@ -179,17 +179,16 @@ class AnswerReader {
     if (!text.starts_with('{') || !may_become_call(text.substr(1))) return std::nullopt;
     const Result<Json> json = json_at(text, bytes);
     if (!json.ok()) return std::nullopt;
-    const Json* described = detail::call_in(json.value(), "name", "parameters");
-    if (described != nullptr && described->has("description") &&
-        names_tool(described->text("name"), 0)) {
+    const Json described = detail::call_in(json.value(), "name", "parameters");
+    if (described.has("description") && names_tool(described.text("name"), 0)) {
       return std::vector<ToolCall>();
     }
     for (const std::string_view key :
          {std::string_view(form_.arguments_key), std::string_view("arguments"),
           std::string_view("parameters")}) {
-      const Json* call = detail::call_in(json.value(), form_.name_key, key);
-      if (call == nullptr || !names_tool(call->text(form_.name_key), 0)) continue;
-      return std::vector<ToolCall>{called(call->text(form_.name_key), (*call)[key])};
+      const Json call = detail::call_in(json.value(), form_.name_key, key);
+      if (!names_tool(call.text(form_.name_key), 0)) continue;
+      return std::vector<ToolCall>{called(call.text(form_.name_key), call[key])};
     }
     return std::nullopt;
   }
@@ -206,8 +205,8 @@ class AnswerReader {
     return brace;
   }
 
-  static ToolCall called(std::string name, const Json& arguments) {
-    ToolCall call{std::move(name), arguments};
+  static ToolCall called(std::string_view name, const Json& arguments) {
+    ToolCall call{std::string(name), arguments};
     if (arguments.is_text()) {  // JSON in a text.
       Result<Json> parsed = Json::parse(arguments.text());
       if (parsed.ok()) call.arguments = std::move(parsed).take();
@@ -292,7 +291,7 @@ class AnswerReader {
     std::size_t bytes = 0;
     const Result<Json> arguments = Json::parse_first(written.substr(next), bytes);
     if (!arguments.ok()) return broken(arguments.error().message, out);
-    out.calls.push_back(called(std::string(name), arguments.value()));
+    out.calls.push_back(called(name, arguments.value()));
     return next + bytes;
   }
 
@@ -301,17 +300,24 @@ class AnswerReader {
     const Result<Json> json = json_at(written.substr(at), bytes);
     if (!json.ok()) return broken(json.error().message, out);
     out.is_in_form = out.is_in_form && !written.substr(at).starts_with("{{");
-    const std::vector<Json> one(1, json.value());
-    for (const Json& each : json.value().is_array() ? json.value().items() : one) {
-      const Json* call = detail::call_in(each, form_.name_key, form_.arguments_key);
-      if (call == nullptr) {
-        return broken("a call is a JSON object with \"" + form_.name_key + "\" and \"" +
-                          form_.arguments_key + "\"",
-                      out);
-      }
-      out.calls.push_back(called(call->text(form_.name_key), (*call)[form_.arguments_key]));
+    const bool is_list = json.value().is_array();
+    if (!is_list && !read_json_call(json.value(), out)) return kNowhere;
+    for (const Json& each : json.value().items()) {
+      if (!read_json_call(each, out)) return kNowhere;
     }
     return at + bytes;
+  }
+
+  bool read_json_call(const Json& json, WrittenAnswer& out) const {
+    const Json call = detail::call_in(json, form_.name_key, form_.arguments_key);
+    if (call.is_null()) {
+      broken("a call is a JSON object with \"" + form_.name_key + "\" and \"" +
+                 form_.arguments_key + "\"",
+             out);
+      return false;
+    }
+    out.calls.push_back(called(call.text(form_.name_key), call[form_.arguments_key]));
+    return true;
   }
 
   // Arguments one by one; all of them are texts, which the schema of the tool makes values.

@@ -104,9 +104,9 @@ inline std::optional<std::pair<std::size_t, std::size_t>> find_json_call(std::st
     if (!json.ok() || at + bytes < name) continue;
     for (const std::string_view name_key : {"name", "tool_name", "function", "tool"}) {
       for (const std::string_view arguments_key : {"arguments", "parameters", "args", "input"}) {
-        const Json* call = call_in(json.value(), name_key, arguments_key);
-        if (call == nullptr || call->text(name_key) != probe::kTools[0]) continue;
-        if ((*call)[arguments_key].text(probe::kKeys[0]) != probe::kValues[0]) continue;
+        const Json call = call_in(json.value(), name_key, arguments_key);
+        if (call.text(name_key) != probe::kTools[0]) continue;
+        if (call[arguments_key].text(probe::kKeys[0]) != probe::kValues[0]) continue;
         form.kind = CallForm::Kind::Json;
         form.name_key = name_key;
         form.arguments_key = arguments_key;
