@@ -237,7 +237,7 @@ inline Result<OfferedTool> read_tool(const Json& given, const std::string& path)
   if (schema == nullptr || !schema->is_object()) {
     return in.bad("input_schema", "must be a JSON schema, an object");
   }
-  tool.schema = schema->str();
+  tool.schema = arguments_schema(*schema);
   if (TRY(in.flag("defer_loading"))) {
     return wrong(path + ".defer_loading", "only false is supported", ErrorCode::NotSupported);
   }

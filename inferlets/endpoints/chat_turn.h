@@ -207,7 +207,8 @@ class ChatTurn {
     std::vector<std::string> names;
     for (const OfferedTool& each : prompt_.tools) names.push_back(each.name);
     reader_.emplace(form_, std::move(names));
-    options_.keep_special = true;  // What marks a call may be a special token.
+    // What marks a call may be a special token.
+    options_.kept_special = co_await tokens_of_marks(prompt_.model, form_);
   }
 
   // What the template gets of the tools. If it knows of none, the system turn describes them.
@@ -435,11 +436,21 @@ class ChatTurn {
                                    GenerateOptions options, Show show) {
     co_await context.append_text(tool.name + after_name(form_));
     options.grammar = grammar_of_tool(tool);
-    options.keep_special = false;
+    options.kept_special.clear();
     options.stop.clear();  // A string among the arguments may contain one.
     co_return co_await context.generate(std::move(options)).stream(show);
   }
 
+  // Whether `text` is JSON that the schema of the grammar allows, with any blanks and in any order of members.
+  Task<bool> fits(Grammar grammar, std::string schema, std::string text) {
+    if (co_await is_text_of(grammar, text)) co_return true;
+    const Result<Json> value = Json::parse(text);
+    const Result<Json> wanted = Json::parse(schema);
+    if (!value.ok() || !wanted.ok()) co_return false;
+    std::string ordered;
+    write_in_order(value.value(), wanted.value(), wanted.value(), ordered);
+    co_return co_await is_text_of(grammar, std::move(ordered));
+  }
   // Whether `text` is a whole text of the grammar.
   Task<bool> is_text_of(Grammar grammar, std::string text) {
     const Matcher matcher = co_await grammar.matcher();
@@ -454,15 +465,17 @@ class ChatTurn {
   // place of the first one.
   Task<std::string> fitting_text(std::string text, std::uint64_t seed,
                                  std::uint32_t token_count_max, ChatAnswer& out) {
-    if (co_await is_text_of(schema_grammar_, text)) co_return text;
+    if (co_await fits(schema_grammar_, prompt_.schema, text)) co_return text;
     Context context = co_await context_.fork();
     GenerateOptions options = options_;
     options.grammar = schema_grammar_;
-    options.keep_special = false;
+    options.kept_special.clear();
     options.seed = seed;
-    options.max_tokens = token_count_max;
+    // The answer that does not fit counts too.
+    const auto count = static_cast<std::uint32_t>(out.tokens.size());
+    options.max_tokens = std::max(token_count_max, count + 1) - count;
     Generation written = co_await context.generate(std::move(options));
-    out.tokens = std::move(written.tokens);
+    out.tokens.insert(out.tokens.end(), written.tokens.begin(), written.tokens.end());
     out.finish_reason = written.finish_reason;
     co_return written.text;
   }
@@ -470,7 +483,7 @@ class ChatTurn {
   // `text` if the schema of the tool allows it; else arguments that the model writes under it.
   Task<std::string> strict_arguments(const OfferedTool& tool, std::string text, std::uint64_t seed,
                                      std::uint32_t token_count_max, ChatAnswer& out) {
-    if (co_await is_text_of(grammar_of_tool(tool), text)) co_return text;
+    if (co_await fits(grammar_of_tool(tool), tool.schema, text)) co_return text;
     Context context = co_await context_.fork();
     co_await context.append_text(call_begin(form_));
     GenerateOptions options = options_;

@@ -22,6 +22,21 @@ struct OfferedTool {
   bool is_strict = false;
 };
 
+// The schema of the arguments of a tool. A function without parameters takes {} alone, as the interfaces
+// say; JSON Schema would allow it any.
+[[gnu::noinline]] inline std::string arguments_schema(const Json& given) {
+  constexpr std::string_view kNone =
+      R"({"type":"object","properties":{},"additionalProperties":false})";
+  const Json properties = given["properties"];
+  bool has_none = given.is_null() || given.members().empty() ||
+                  (properties.is_object() && properties.members().empty());
+  for (const auto& [name, value] : given.members()) {
+    has_none = has_none && (name == "type" || name == "properties" || name == "required" ||
+                            name == "title" || name == "description" || name == "$schema");
+  }
+  return has_none ? std::string(kNone) : given.str();
+}
+
 // As templates want them.
 inline std::string listed(const std::vector<OfferedTool>& tools) {
   JsonWriter json;
@@ -150,6 +165,71 @@ inline std::string call_begin(const CallForm& form) {
 inline std::string after_name(const CallForm& form) {
   if (form.kind != CallForm::Kind::Json) return form.name_end;
   return "\", " + json_string(form.arguments_key) + ": ";
+}
+
+// ---- the order of members -----------------------------------------------------------------------
+
+// The schema that `schema` names by "$ref", within `root`; itself if it names none.
+[[gnu::noinline]] inline Json resolved(Json schema, const Json& root) {
+  constexpr int kStepsMax = 16;
+  for (int step = 0; step < kStepsMax; ++step) {
+    const std::string ref(schema.text("$ref"));
+    if (!ref.starts_with('#')) return schema;
+    Json target = root;
+    for (std::size_t at = 1; at < ref.size();) {
+      const std::size_t end = std::min(ref.find('/', at + 1), ref.size());
+      std::string name = ref.substr(at + 1, end - at - 1);
+      for (std::size_t tilde = name.find('~'); tilde != std::string::npos;
+           tilde = name.find('~', tilde + 1)) {
+        name.replace(tilde, 2, name.substr(tilde, 2) == "~1" ? "/" : "~");
+      }
+      target = target[name];
+      at = end;
+    }
+    schema = target;
+  }
+  return schema;
+}
+
+// Writes `value` without blanks, and the members of objects in the order of the properties of their schema: the only
+// spelling that the grammar of a schema knows.
+[[gnu::noinline]] inline void write_in_order(const Json& value, const Json& given, const Json& root,
+                                             std::string& out) {
+  const Json schema = resolved(given, root);
+  if (value.is_array()) {
+    const Json first = schema["prefixItems"];
+    const Json rest = schema["items"];
+    out += '[';
+    std::size_t index = 0;
+    for (const Json& each : value.items()) {
+      if (index > 0) out += ',';
+      write_in_order(each, index < first.items().size() ? first[index] : rest, root, out);
+      ++index;
+    }
+    out += ']';
+    return;
+  }
+  if (!value.is_object()) {
+    out += value.str();
+    return;
+  }
+  const Json properties = schema["properties"];
+  const Json others = schema["additionalProperties"];
+  std::string members;
+  const auto add = [&](std::string_view name, const Json& member, const Json& its_schema) {
+    members += (members.empty() ? "" : ",") + json_string(name) + ':';
+    write_in_order(member, its_schema, root, members);
+  };
+  // Members of one name stay side by side, so that the grammar refuses them.
+  for (const auto& [property, its_schema] : properties.members()) {
+    for (const auto& [name, member] : value.members()) {
+      if (name == property) add(name, member, its_schema);
+    }
+  }
+  for (const auto& [name, member] : value.members()) {
+    if (!properties.has(name)) add(name, member, others);
+  }
+  out += '{' + members + '}';
 }
 
 // The arguments of a call as JSON. A form of pairs has only texts, which become what the schema of

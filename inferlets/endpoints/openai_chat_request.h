@@ -130,11 +130,11 @@ inline Result<OfferedTool> read_tool(const Json& given, const std::string& path)
   Members members = TRY(Members::of(*function, path + ".function"));
   OfferedTool tool{.name = TRY(members.text("name")),
                    .description = TRY(members.text("description")),
-                   .schema = R"({"type":"object","properties":{}})",
+                   .schema = arguments_schema(Json()),
                    .is_strict = TRY(members.flag("strict"))};
   if (const Json* schema = members.find("parameters"); schema != nullptr) {
     if (!schema->is_object()) return members.bad("parameters", "must be a JSON schema, an object");
-    tool.schema = schema->str();
+    tool.schema = arguments_schema(*schema);
   }
   TRY(members.finish());
   TRY(check_tool_name(tool.name, path + ".function.name"));

@@ -72,11 +72,11 @@ inline Result<OfferedTool> read_function_tool(const Json& given, const std::stri
   }
   OfferedTool tool{.name = TRY(in.text("name")),
                    .description = TRY(in.text("description")),
-                   .schema = R"({"type":"object","properties":{}})",
+                   .schema = arguments_schema(Json()),
                    .is_strict = TRY(in.flag("strict"))};
   if (const Json* schema = in.find("parameters"); schema != nullptr) {
     if (!schema->is_object()) return in.bad("parameters", "must be a JSON schema, an object");
-    tool.schema = schema->str();
+    tool.schema = arguments_schema(*schema);
   }
   TRY(in.finish());
   TRY(check_tool_name(tool.name, path + ".name"));

@@ -56,8 +56,8 @@ namespace detail {
 // Appends `text`, which is UTF-8, as a JSON string with its quotes.
 [[gnu::noinline]] inline void append_json_string(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
-  constexpr std::string_view kMeanings = "\"\\\n\r\t";
-  constexpr std::string_view kNames = "\"\\nrt";
+  constexpr std::string_view kMeanings = "\"\\\b\f\n\r\t";
+  constexpr std::string_view kNames = "\"\\bfnrt";
   out += '"';
   std::size_t copied = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {

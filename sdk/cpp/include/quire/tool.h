@@ -156,7 +156,8 @@ class Tools {
   template <typename Show>
   Task<ToolAnswer> answer(Context& context, GenerateOptions generate, Show show) const {
     const Tools self = *this;      // Lives as long as the task.
-    generate.keep_special = true;  // What marks a call may be special tokens.
+    // What marks a call may be special tokens.
+    generate.kept_special = co_await tokens_of_marks(context.model(), self.form_);
     ToolAnswer out;
     for (std::uint32_t round = 0; round < self.options_.rounds_max; ++round, ++generate.seed) {
       if (!out.text.empty()) co_await detail::show_text(show, "\n");

@@ -64,6 +64,8 @@ class AnswerReader {
   bool has_call(std::string_view written) const {
     const WrittenAnswer out = read(written);
     if (out.calls.empty() || out.calls[0].name.empty()) return false;
+    // A name alone may be a call without arguments, or one whose arguments are still to come.
+    if (form_.kind == CallForm::Kind::NameThenJson && written.find('{') == kNowhere) return false;
     if (form_.kind != CallForm::Kind::NameThenPairs || form_.after.empty()) return true;
     for (std::size_t at = written.find(form_.after[0]); at != kNowhere;
          at = written.find(form_.after[0], at + 1)) {
@@ -207,6 +209,7 @@ class AnswerReader {
 
   static ToolCall called(std::string_view name, const Json& arguments) {
     ToolCall call{std::string(name), arguments};
+    if (arguments.is_null()) call.arguments = no_arguments();
     if (arguments.is_text()) {  // JSON in a text.
       Result<Json> parsed = Json::parse(arguments.text());
       if (parsed.ok()) call.arguments = std::move(parsed).take();
@@ -214,6 +217,7 @@ class AnswerReader {
     if (!call.arguments.is_object()) call.fault = "the arguments are not a JSON object";
     return call;
   }
+  static Json no_arguments() { return Json::parse("{}").take(); }
   static std::size_t broken(std::string fault, WrittenAnswer& out) {
     out.calls.push_back({"", {}, std::move(fault)});
     return kNowhere;
@@ -229,7 +233,9 @@ class AnswerReader {
     for (;;) {
       const std::size_t end = read_call(written, core, out);
       if (end == kNowhere) {
-        out.unread = written.substr(at);
+        // What closes a call that was read is not shown beside it.
+        const std::size_t closed = out.calls.size() > 1 ? skip_all_of(written, at, form_.after) : at;
+        out.unread = written.substr(closed);
         return written.size();
       }
       at = end;
@@ -243,10 +249,18 @@ class AnswerReader {
         core = next;
         continue;
       }
-      const std::size_t after = skip(written, end, form_.after);
-      if (after == kCut) return written.size();
-      return after == kNowhere ? end : after;
+      return skip_all_of(written, end, form_.after);
     }
+  }
+  // Where `mark` ends that stands at `at`, once or more often; the end of the text if it is cut there.
+  static std::size_t skip_all_of(std::string_view written, std::size_t at, std::string_view mark) {
+    while (!mark.empty() && at < written.size()) {
+      const std::size_t after = skip(written, at, mark);
+      if (after == kCut) return written.size();
+      if (after == kNowhere) break;
+      at = after;
+    }
+    return at;
   }
 
   std::size_t read_bare(std::string_view written, std::size_t at, WrittenAnswer& out) const {
@@ -275,7 +289,7 @@ class AnswerReader {
       }
       const std::size_t next = written.find_first_not_of(" \t\r\n", end);
       if (next == kNowhere || written[next] != '{') return end;
-      brace = next;
+      at = brace = next;
     }
   }
 
@@ -290,7 +304,12 @@ class AnswerReader {
     if (form_.kind == CallForm::Kind::NameThenPairs) return read_pairs(written, next, name, out);
     std::size_t bytes = 0;
     const Result<Json> arguments = Json::parse_first(written.substr(next), bytes);
-    if (!arguments.ok()) return broken(arguments.error().message, out);
+    if (!arguments.ok()) {
+      const bool has_none = next == written.size() || ends_mark(skip_mark(written, next));
+      if (!has_none || !names_tool(written, at)) return broken(arguments.error().message, out);
+      out.calls.push_back({std::string(name), no_arguments()});
+      return next;
+    }
     out.calls.push_back(called(name, arguments.value()));
     return next + bytes;
   }
@@ -308,8 +327,20 @@ class AnswerReader {
     return at + bytes;
   }
 
+  // Where a mark ends that stands at `at` after a call: the one that closes it, or one of the next call.
+  std::size_t skip_mark(std::string_view written, std::size_t at) const {
+    for (const std::string* each : {&form_.after, &form_.between, &form_.before}) {
+      if (each->empty()) continue;
+      if (const std::size_t end = skip(written, at, *each); ends_mark(end)) return end;
+    }
+    return kNowhere;
+  }
+
   bool read_json_call(const Json& json, WrittenAnswer& out) const {
-    const Json call = detail::call_in(json, form_.name_key, form_.arguments_key);
+    Json call = detail::call_in(json, form_.name_key, form_.arguments_key);
+    // A call of a tool without parameters may leave them out.
+    const std::string_view name = json.text(form_.name_key);
+    if (call.is_null() && name_at(name, 0) == name && names_tool(name, 0)) call = json;
     if (call.is_null()) {
       broken("a call is a JSON object with \"" + form_.name_key + "\" and \"" +
                  form_.arguments_key + "\"",

@@ -288,6 +288,19 @@ inline Task<std::string> rendered(Model model, std::vector<ChatMessage> messages
 
 }  // namespace detail
 
+// The tokens of the marks by which an AnswerReader knows calls and thoughts: those of them that are special
+// must be part of the text that it reads, and no other special tokens.
+inline Task<std::vector<std::uint32_t>> tokens_of_marks(Model model, CallForm form) {
+  std::string marks = "<|python_tag|><tool_call></tool_call><tools></tools>";  // Of bare calls.
+  for (const std::string* each :
+       {&form.before, &form.between, &form.after, &form.name_end, &form.key_begin, &form.key_end,
+        &form.value_end, &form.think_begin, &form.think_end, &form.answer_begin}) {
+    marks += ' ';
+    marks += *each;
+  }
+  co_return co_await model.tokenize(marks, {.parse_special = true});
+}
+
 inline Task<CallForm> find_call_form(Model model) {
   namespace probe = detail::probe;
   const ChatMessage question{"user", std::string(probe::kQuestion)};
