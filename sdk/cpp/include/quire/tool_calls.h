@@ -209,8 +209,10 @@ class AnswerReader {
 
   static ToolCall called(std::string_view name, const Json& arguments) {
     ToolCall call{std::string(name), arguments};
-    if (arguments.is_null()) call.arguments = no_arguments();
-    if (arguments.is_text()) {  // JSON in a text.
+    const bool is_blank = arguments.is_text() && detail::trimmed(arguments.text()).empty();
+    if (arguments.is_null() || is_blank) {
+      call.arguments = no_arguments();
+    } else if (arguments.is_text()) {  // JSON in a text.
       Result<Json> parsed = Json::parse(arguments.text());
       if (parsed.ok()) call.arguments = std::move(parsed).take();
     }
