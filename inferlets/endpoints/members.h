@@ -7,8 +7,8 @@
 // Errors   of a request: an Error whose message begins with the member that is wrong ("stop: at most
 //          16 texts"); the protocol of an endpoint gives it its form.
 #include <algorithm>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <forward_list>
 #include <initializer_list>
@@ -163,7 +163,8 @@ class Members {
   // An error that names the first member that was neither read nor accepted.
   Result<void> finish() const {
     for (const auto& [name, value] : object_.members()) {
-      if (value.is_null() || std::ranges::find(known_, name, &Known::name) != known_.end()) continue;
+      if (value.is_null() || std::ranges::find(known_, name, &Known::name) != known_.end())
+        continue;
       return wrong(path_ + std::string(name), "is not supported", ErrorCode::NotSupported);
     }
     return {};

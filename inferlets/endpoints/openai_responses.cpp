@@ -43,8 +43,8 @@ Task<Earlier> read_earlier(ResponseStore responses, std::string id) {
   const Json response = co_await Json::parse_in_place(
       co_await responses.get(id, ResponsePart::Response, entry.response_part_count));
   Earlier out;
-  out.conversation.input =
-      co_await Json::parse_in_place(co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
+  out.conversation.input = co_await Json::parse_in_place(
+      co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
   out.conversation.output = response["output"];
   if (entry.token_part_count == 0) co_return out;
   const std::string bytes =
@@ -289,8 +289,9 @@ Task<> create(serve::Request http, serve::Response response, Options options) {
                     .echo = request.echo,
                     .is_stored = is_stored};
   const bool is_background = request.is_background;
-  Work work{std::move(request), std::string(body.text("instructions")), responses,
-            std::move(turn),    std::move(head), token_count_max};
+  Work work{std::move(request), std::string(body.text("instructions")),
+            responses,          std::move(turn),
+            std::move(head),    token_count_max};
   if (is_background) co_return co_await in_background(std::move(work), response);
   co_await in_foreground(std::move(work), response);
 }
@@ -308,8 +309,8 @@ Task<std::string> response_now(ResponseStore responses, std::string id, Response
   if (entry.response_part_count > 0) {
     co_return co_await responses.get(id, ResponsePart::Response, entry.response_part_count);
   }
-  const Json begun =
-      co_await Json::parse_in_place(co_await responses.get(id, ResponsePart::Begun, entry.begun_part_count));
+  const Json begun = co_await Json::parse_in_place(
+      co_await responses.get(id, ResponsePart::Begun, entry.begun_part_count));
   JsonWriter json;
   json.begin_object();
   for (const auto& [name, value] : begun.members()) {
@@ -381,8 +382,8 @@ Task<> list_input(serve::Request http, serve::Response response, ResponseStore r
   const std::optional<std::string> after = query.find("after");
   co_await query.finish();
   const ResponseEntry entry = co_await responses.find(id);
-  const Json input =
-      co_await Json::parse_in_place(co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
+  const Json input = co_await Json::parse_in_place(
+      co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
   std::vector<Json> items;
   for (const Json& each : input.items()) items.push_back(each);
   if (order == "desc") std::ranges::reverse(items);

@@ -23,7 +23,8 @@ inline Rendered render_hermes(const Json& request) {
   for (const Json& each : messages.items()) {
     if (std::string(each.text("role")) == "system") continue;
     if (std::string(each.text("role")) == "tool") {
-      out += "<|user|><tool_response>\n" + std::string(each.text("content")) + "\n</tool_response><|end|>\n";
+      out += "<|user|><tool_response>\n" + std::string(each.text("content")) +
+             "\n</tool_response><|end|>\n";
       continue;
     }
     out += "<|" + std::string(each.text("role")) + "|>" + std::string(each.text("content"));
@@ -111,8 +112,8 @@ inline Rendered render_named(const Json& request) {
     } else {
       out += std::string(each.text("content"));
       for (const Json& call : each["tool_calls"].items()) {
-        out += "[TOOL_CALLS]" + std::string(call["function"].text("name")) + "[CALL_ID]" + std::string(call.text("id")) +
-               "[ARGS]" + call["function"]["arguments"].str();
+        out += "[TOOL_CALLS]" + std::string(call["function"].text("name")) + "[CALL_ID]" +
+               std::string(call.text("id")) + "[ARGS]" + call["function"]["arguments"].str();
       }
       out += "<|end|>";
     }
@@ -131,13 +132,13 @@ inline Rendered render_pairs(const Json& request) {
              "\n</tool_response>\n<|end|>\n";
       continue;
     }
-    out += "<|im_start|>" + std::string(each.text("role")) + "\n" + std::string(each.text("content"));
+    out +=
+        "<|im_start|>" + std::string(each.text("role")) + "\n" + std::string(each.text("content"));
     for (const Json& call : each["tool_calls"].items()) {
       out += "\n<tool_call>\n<function=" + std::string(call["function"].text("name")) + ">\n";
       for (const auto& [key, value] : call["function"]["arguments"].members()) {
         out += "<parameter=" + std::string(key) + ">\n" +
-               (value.is_text() ? std::string(value.text()) : value.str()) +
-               "\n</parameter>\n";
+               (value.is_text() ? std::string(value.text()) : value.str()) + "\n</parameter>\n";
       }
       out += "</function>\n</tool_call>";
     }
@@ -163,8 +164,8 @@ inline Rendered render_fenced(const Json& request) {
       for (const Json& call : calls) {
         if (!call["function"]["arguments"].is_text()) return std::nullopt;
         out += (out.ends_with("<|calls|>") ? "" : "\n") + std::string("<|call|>function<|sep|>") +
-               std::string(call["function"].text("name")) + "\n```json\n" + std::string(call["function"].text("arguments")) +
-               "\n```<|/call|>";
+               std::string(call["function"].text("name")) + "\n```json\n" +
+               std::string(call["function"].text("arguments")) + "\n```<|/call|>";
       }
       if (!calls.empty()) out += "<|/calls|>";
       out += "<|end|>";
@@ -178,7 +179,8 @@ inline Rendered render_fenced(const Json& request) {
 inline Rendered render_plain(const Json& request) {
   std::string out;
   for (const Json& each : request["messages"].items()) {
-    out += "<|" + std::string(each.text("role")) + "|>" + std::string(each.text("content")) + "<|end|>\n";
+    out += "<|" + std::string(each.text("role")) + "|>" + std::string(each.text("content")) +
+           "<|end|>\n";
   }
   if (request["add_generation_prompt"].boolean()) out += "<|assistant|>";
   return out;

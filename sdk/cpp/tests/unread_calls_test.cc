@@ -59,7 +59,8 @@ TEST(UnreadCalls, NoMarkOfACallThatWasReadIsShown) {
 
 TEST(UnreadCalls, ACallMayLeaveOutItsArguments) {
   for (const char* written :
-       {"<tool_call>\n{\"name\": \"add\"}\n</tool_call>", "<tool_call>{\"name\":\"add\",\"arguments\":null}",
+       {"<tool_call>\n{\"name\": \"add\"}\n</tool_call>",
+        "<tool_call>{\"name\":\"add\",\"arguments\":null}",
         "<tool_call>\n{\"name\": \"add\", \"arguments\": \"\"}\n</tool_call>",
         "<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool_call>"}) {
     const WrittenAnswer answer = read(written);

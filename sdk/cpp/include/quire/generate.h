@@ -62,10 +62,10 @@ struct GenerateOptions {
   Grammar grammar = {};  // The answer is one of its texts, and ends with it.
   std::uint32_t top_logprobs =
       0;  // So many of the most probable tokens come with each, at most 64.
-  std::vector<std::string> stop = {};  // Texts that end it; they are not shown.
-  bool cut_stop_text = false;          // The context ends with what is shown.
-  bool ignore_stop_tokens = false;     // Go on past tokens that end a text or a turn.
-  bool keep_special = false;           // Special tokens are part of the text,
+  std::vector<std::string> stop = {};            // Texts that end it; they are not shown.
+  bool cut_stop_text = false;                    // The context ends with what is shown.
+  bool ignore_stop_tokens = false;               // Go on past tokens that end a text or a turn.
+  bool keep_special = false;                     // Special tokens are part of the text,
   std::vector<std::uint32_t> kept_special = {};  // or these alone.
   // Changes the distribution (the top_k most probable tokens; under a grammar, those of it that may
   // come) before a token is drawn from it: sets

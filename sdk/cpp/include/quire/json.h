@@ -213,7 +213,8 @@ class Json {
   Json() = default;
   [[gnu::noinline]] Json(const Json& other) : Json(other.document_, other.index_) {}
   Json(Json&& other) noexcept
-      : document_(std::exchange(other.document_, nullptr)), index_(std::exchange(other.index_, 0)) {}
+      : document_(std::exchange(other.document_, nullptr)),
+        index_(std::exchange(other.index_, 0)) {}
   Json& operator=(Json other) noexcept {
     std::swap(document_, other.document_);
     std::swap(index_, other.index_);
@@ -485,8 +486,7 @@ class JsonReader {
   }
 
   // The document of `text`, whose bytes from `at` to `end` are a value that was checked.
-  [[gnu::noinline]] static Json filled(std::string text, std::size_t at, std::size_t end,
-                                       std::uint32_t value_count);
+  static Json filled(std::string text, std::size_t at, std::size_t end, std::uint32_t value_count);
 
  private:
   bool wrong(const char* expected, std::size_t at) {
@@ -663,8 +663,8 @@ class JsonReader {
   std::size_t wrong_at_ = 0;
 };
 
-inline Json JsonReader::filled(std::string text, std::size_t at, std::size_t end,
-                               std::uint32_t value_count) {
+[[gnu::noinline]] inline Json JsonReader::filled(std::string text, std::size_t at, std::size_t end,
+                                                 std::uint32_t value_count) {
   using Kind = Json::Kind;
   auto* document = new detail::JsonDocument;
   document->text = std::move(text);

@@ -155,7 +155,7 @@ class Tools {
   // as it comes, without calls and thoughts: a function as for Generator::stream.
   template <typename Show>
   Task<ToolAnswer> answer(Context& context, GenerateOptions generate, Show show) const {
-    const Tools self = *this;      // Lives as long as the task.
+    const Tools self = *this;  // Lives as long as the task.
     // What marks a call may be special tokens.
     generate.kept_special = co_await tokens_of_marks(context.model(), self.form_);
     ToolAnswer out;

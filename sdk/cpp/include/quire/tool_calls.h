@@ -236,7 +236,8 @@ class AnswerReader {
       const std::size_t end = read_call(written, core, out);
       if (end == kNowhere) {
         // What closes a call that was read is not shown beside it.
-        const std::size_t closed = out.calls.size() > 1 ? skip_all_of(written, at, form_.after) : at;
+        const std::size_t closed =
+            out.calls.size() > 1 ? skip_all_of(written, at, form_.after) : at;
         out.unread = written.substr(closed);
         return written.size();
       }
