@@ -471,10 +471,9 @@ class ChatTurn {
     options.grammar = schema_grammar_;
     options.kept_special.clear();
     options.seed = seed;
-    // The answer that does not fit counts too.
-    const auto count = static_cast<std::uint32_t>(out.tokens.size());
-    options.max_tokens = std::max(token_count_max, count + 1) - count;
+    options.max_tokens = token_count_max;
     Generation written = co_await context.generate(std::move(options));
+    // Those of the first answer were computed too, and count.
     out.tokens.insert(out.tokens.end(), written.tokens.begin(), written.tokens.end());
     out.finish_reason = written.finish_reason;
     co_return written.text;

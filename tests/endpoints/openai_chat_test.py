@@ -283,7 +283,7 @@ class OpenAiChatTest(harness.EndpointTest):
         self.whole(messages=messages, tools=[TOOL])
         self.whole(messages=messages)
         prompt = self.ok("/apply-template", {"messages": messages, "tools": [TOOL]}).json["prompt"]
-        self.assertIn('{"name": "add", "arguments": {"a":1}}', prompt)
+        self.assertIn('{"name": "add", "arguments": {"a": 1}}', prompt)
         self.assertIn("<tool_response>\ntwo\n</tool_response>", prompt)
 
     # ---- what is refused
