@@ -221,7 +221,7 @@ def document():
         "info": {"title": "Quire", "version": "1", "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
                  "summary": "The endpoints that quire serve has without a flag.",
                  "description": "Written by tools/generate_openapi.py from docs/reference/openai.md and anthropic.md. "
-                                "A request with a member that is not in its schema is refused."},
+                                "A member that is not in its schema is left out and named in the header x-quire-ignored, or refused."},
         "servers": [{"url": "http://127.0.0.1:7847"}],
         "tags": [{"name": each} for each in ("OpenAI", "Anthropic", "Models", "Server")],
         "security": [{}, *({each: []} for each in SECURITY)],  # A server without keys asks for none.

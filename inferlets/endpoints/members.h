@@ -1,8 +1,8 @@
 #pragma once
 // What the endpoints share: how the members of a request are read, and errors that name them.
 //
-// An endpoint honors a member, accepts it because it asks nothing of the output, or refuses it by its
-// name (docs/reference/openai.md and anthropic.md have the tables). It leaves out none silently.
+// An endpoint honors a member, accepts it because it asks nothing of the output, leaves it out and says
+// so (left_out.h), or refuses it by its name (docs/reference/openai.md and anthropic.md have the tables).
 //
 // Errors   of a request: an Error whose message begins with the member that is wrong ("stop: at most
 //          16 texts"); the protocol of an endpoint gives it its form.
@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "left_out.h"
 #include "quire/quire.h"
 #include "quire/serve.h"
 
@@ -47,6 +48,12 @@ inline Error blamed(std::string_view member, const Error& error) {
   return wrong(member, error.message, error.code);
 }
 
+// The error of making tokens of a prompt. A text that is too long for that is too long for the context.
+inline Error prompt_error(std::string_view member, const Error& error) {
+  if (error.code != ErrorCode::TooLarge) return blamed(member, error);
+  return wrong(member, "prompt is too long: " + error.message, ErrorCode::OutOfRange);
+}
+
 // ---- members ----------------------------------------------------------------------------------
 
 // The value of a number that is whole, or nothing.
@@ -56,16 +63,17 @@ inline Error blamed(std::string_view member, const Error& error) {
   return value.value();
 }
 
-// The members of an object, each of which is read, accepted or refused. Null counts as absent.
+// The members of an object, each of which is read, accepted, left out or refused. Null counts as absent.
 class Members {
  public:
-  explicit Members(Json object, std::string path = "")
-      : object_(std::move(object)), path_(std::move(path)) {}
+  explicit Members(Json object, LeftOut& left_out, std::string path = "")
+      : object_(std::move(object)), left_out_(&left_out), path_(std::move(path)) {}
   // An error if `value` is not an object; `path` names it.
-  static Result<Members> of(const Json& value, const std::string& path) {
+  static Result<Members> of(const Json& value, const std::string& path, LeftOut& left_out) {
     if (!value.is_object()) return wrong(path, "must be an object");
-    return Members(value, path + ".");
+    return Members(value, left_out, path + ".");
   }
+  LeftOut& left_out() const { return *left_out_; }
 
   // Null if there is none. What it points to is there as long as this object.
   const Json* find(std::string_view name) {
@@ -131,7 +139,7 @@ class Members {
   // The members of an object that is a member itself.
   Result<Members> object(std::string_view name) {
     const Json* found = find(name);
-    if (found != nullptr) return of(*found, path_ + std::string(name));
+    if (found != nullptr) return of(*found, path_ + std::string(name), *left_out_);
     return bad(name, "must be an object");
   }
   // They ask nothing of the output, whatever they are.
@@ -160,12 +168,33 @@ class Members {
     return wrong(path_ + std::string(name), shown(*found) + " is not supported; only " + all,
                  ErrorCode::NotSupported);
   }
-  // An error that names the first member that was neither read nor accepted.
+  // Known, and of no use here.
+  void leave_out(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) {
+      if (find(name) != nullptr) left_out_->add(path_ + std::string(name));
+    }
+  }
+  // The answer would be wrong for the client without them. A blank stands between two names.
+  Result<void> refuse(std::string_view names) const {
+    while (!names.empty()) {
+      const std::string_view name = names.substr(0, names.find(' '));
+      names.remove_prefix(std::min(name.size() + 1, names.size()));
+      if (object_[name].is_null()) continue;
+      return bad(name, "is not supported", ErrorCode::NotSupported);
+    }
+    return {};
+  }
+  // Leaves out what was neither read nor accepted; an error if it may be a misspelling.
   Result<void> finish() const {
     for (const auto& [name, value] : object_.members()) {
-      if (value.is_null() || std::ranges::find(known_, name, &Known::name) != known_.end())
+      if (value.is_null() || std::ranges::find(known_, name, &Known::name) != known_.end()) {
         continue;
-      return wrong(path_ + std::string(name), "is not supported", ErrorCode::NotSupported);
+      }
+      if (const std::string meant = meant_name(name); !meant.empty()) {
+        return bad(name, "is not known; did you mean " + json_string(meant) + "?",
+                   ErrorCode::NotSupported);
+      }
+      left_out_->add(path_ + std::string(name));
     }
     return {};
   }
@@ -186,12 +215,20 @@ class Members {
     return valid_utf8(text.substr(0, kBytesMax)) + "...";
   }
 
+  // The known name that `name` may be a misspelling of; empty: none.
+  std::string meant_name(std::string_view name) const {
+    std::vector<std::string> names;
+    for (const Known& each : known_) names.push_back(each.name);
+    return std::string(meant_by(name, names));
+  }
+
   struct Known {
     std::string name;
     Json value;
   };
 
   Json object_;
+  LeftOut* left_out_;
   std::string path_;
   std::forward_list<Known> known_;  // A list, in which values keep their places.
 };

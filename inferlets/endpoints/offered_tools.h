@@ -15,11 +15,16 @@ namespace endpoints {
 
 enum class ToolChoice : std::uint8_t { None, Auto, Required };
 
+// What stands between a namespace and a name in the name that the model reads.
+inline constexpr std::string_view kNamespaceMark = "__";
+inline constexpr std::size_t kNamespaceBytesMax = 64;
+
 struct OfferedTool {
   std::string name;
   std::string description;
   std::string schema;  // JSON schema of the arguments.
   bool is_strict = false;
+  std::size_t namespace_bytes = 0;  // Of the name: its namespace; 0: it has none.
 };
 
 // The schema of the arguments of a tool. A function without parameters takes {} alone, as the interfaces
@@ -49,13 +54,16 @@ inline std::string listed(const std::vector<OfferedTool>& tools) {
   return json.end_array().str();
 }
 
-inline Result<void> check_tool_name(std::string_view name, const std::string& path) {
+// Interfaces differ in how long a name may be.
+inline Result<void> check_tool_name(std::string_view name, const std::string& path,
+                                    std::size_t bytes_max) {
   const auto is_allowed = [](char each) {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
            (each >= '0' && each <= '9') || each == '_' || each == '-';
   };
-  if (!name.empty() && name.size() <= 64 && std::ranges::all_of(name, is_allowed)) return {};
-  return wrong(path, "must have 1 to 64 letters, digits, '_' and '-'");
+  if (!name.empty() && name.size() <= bytes_max && std::ranges::all_of(name, is_allowed)) return {};
+  return wrong(path, "must have 1 to " + std::to_string(bytes_max) +
+                         " letters, digits, '_' and '-', not " + std::to_string(name.size()));
 }
 
 // ---- earlier turns ------------------------------------------------------------------------------
@@ -85,6 +93,14 @@ inline Result<std::string> earlier_arguments(std::string_view text) {
   if (written.empty()) return std::string("{}");
   TRY(Json::parse(written));
   return std::string(written);
+}
+// A call of a tool that is not offered, as text of the turn.
+inline std::string call_as_text(std::string_view name, std::string_view input) {
+  return "[" + std::string(name) + ": " + std::string(input) + "]";
+}
+inline void add_text(std::string& text, std::string_view more) {
+  if (!text.empty() && !more.empty()) text += "\n";
+  text += more;
 }
 
 // The text of a call for a template that does not write calls.

@@ -201,7 +201,7 @@ HttpHeaders HttpRouter::origin_headers(const HttpHead& head) const {
   if (head.origins.size() != 1 || !is_allowed_origin(head.origins.front())) return {};
   return {{"Access-Control-Allow-Origin", head.origins.front()},
           {"Vary", "Origin"},
-          {"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"}};
+          {"Access-Control-Expose-Headers", "X-Request-Id, Retry-After, X-Quire-Ignored"}};
 }
 
 Route HttpRouter::decide_upgrade(const HttpHead& head, const service::PrincipalHandle& caller,

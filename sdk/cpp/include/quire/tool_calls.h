@@ -34,6 +34,7 @@ struct WrittenAnswer {
   std::vector<ToolCall> calls;
   bool is_in_form = true;  // No call is written in another way than the form of the model.
   std::string unread;  // As it was written: what looks like a call and cannot be read, to the end.
+  bool is_in_thought = false;  // It ends before the last thought does.
 };
 
 class AnswerReader {
@@ -75,12 +76,13 @@ class AnswerReader {
   }
 
   // What may be shown of a text that still grows: the beginning of what `read` will give as its
-  // text, however it goes on.
-  std::string shown(std::string_view written) const {
-    std::string text = read(written.substr(0, held_from(written))).text;
-    if (form_.answer_begin.starts_with(text)) text.clear();
-    return text;
+  // text and as its reasoning, however it goes on.
+  WrittenAnswer shown_parts(std::string_view written) const {
+    WrittenAnswer out = read(written.substr(0, held_from(written)));
+    if (form_.answer_begin.starts_with(out.text)) out.text.clear();
+    return out;
   }
+  std::string shown(std::string_view written) const { return shown_parts(written).text; }
 
  private:
   static constexpr std::size_t kNowhere = std::string_view::npos;
@@ -133,6 +135,7 @@ class AnswerReader {
     const std::size_t end = std::min(written.find(form_.think_end, at), written.size());
     if (!out.reasoning.empty()) out.reasoning += '\n';
     out.reasoning += detail::trimmed(written.substr(at, end - at));
+    out.is_in_thought = end == written.size();
     return std::min(end + form_.think_end.size(), written.size());
   }
 
@@ -402,6 +405,7 @@ class AnswerReader {
       }
     };
     hold_beginning(form_.think_begin);
+    hold_beginning(form_.think_end);
     hold_beginning(call_mark());
     // A fence, perhaps with blanks after it, may have a call in it.
     const std::size_t end = written.find_last_not_of(" \t\r\n") + 1;  // npos + 1 is 0.
