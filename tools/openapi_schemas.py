@@ -360,7 +360,7 @@ RESPONSES = {
     "Text": response({"content": TEXT, "prompt": TEXT}),
     "Prompt": response({"prompt": TEXT}),
     "Health": response({"status": only("ok")}),
-    "NotReady": response({"status": only("loading", "full", "shutting-down"), "reason": TEXT}),
+    "NotReady": response({"status": only("loading", "full", "shutting-down", "stalled"), "reason": TEXT}),
     "Server": response({"server": only("quire"), "version": TEXT, "websocket": TEXT, "subprotocol": TEXT,
                         "endpoints": array(TEXT)}),
     "OpenAiError": response({"error": record({"message": TEXT, "type": TEXT, "param": {"type": ["string", "null"]},

@@ -295,7 +295,7 @@ Verb add_serve_flags(CLI::App* verb) {
 server reports on standard error what happens. GET /metrics, /health/live and /health/ready are for who watches it
 (docs/operate.md).
 Ctrl-C or SIGTERM ends the server: no new programs, --grace for those that run, the rest is stopped; a
-second one stops them at once. docs/protocol.md is what clients speak, clients/python speaks it.
+second one stops them at once, a third ends the process. docs/protocol.md is what clients speak, clients/python speaks it.
 
 Examples:
   quire serve

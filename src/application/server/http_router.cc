@@ -80,6 +80,11 @@ HttpAnswer health_answer(Readiness readiness) {
                                 "places to wait for one (--launch-queue)"}});
     case Readiness::ShuttingDown:
       return json_answer(503, {{"status", "shutting-down"}, {"reason", kIsShuttingDown}});
+    case Readiness::Stalled:
+      return json_answer(503, {{"status", "stalled"},
+                               {"reason",
+                                "the engine has not turned for longer than a program may run "
+                                "(cpu_ns_between_waits_max) and ten seconds"}});
   }
   return {};
 }
@@ -261,7 +266,10 @@ Route HttpRouter::answer_own(const HttpHead& head, Readiness readiness) const {
     if (readiness == Readiness::Loading) return *refusal_when(readiness);
     return ToMetrics{};
   }
-  if (head.target == "/health/live") return json_answer(200, {{"status", "ok"}});
+  if (head.target == "/health/live") {
+    const bool is_stalled = readiness == Readiness::Stalled;
+    return health_answer(is_stalled ? Readiness::Stalled : Readiness::Ready);
+  }
   if (head.target == "/health/ready") return health_answer(readiness);
   if (head.target == "/health") {
     return health_answer(readiness == Readiness::Full ? Readiness::Ready : readiness);

@@ -72,8 +72,13 @@ struct ToMetrics {};  // The engine knows the figures.
 
 using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint, ToMetrics>;
 
-// What a server can do at a moment.
-enum class Readiness : std::uint8_t { Ready, Loading, Full, ShuttingDown };
+// Where a server answers for its health.
+inline constexpr std::size_t kHealthPathCount = 3;
+inline constexpr std::string_view kHealthPaths[kHealthPathCount] = {"/health", "/health/live",
+                                                                    "/health/ready"};
+
+// What a server can do at a moment. Stalled: its engine stands.
+enum class Readiness : std::uint8_t { Ready, Loading, Full, ShuttingDown, Stalled };
 
 // Who may come, besides this machine's own clients.
 struct AccessRules {

@@ -100,6 +100,9 @@ TEST(HttpRouter, HealthTellsWhetherItLivesAndWhetherItIsReadyAndWhyNot) {
     EXPECT_EQ(status_of(head("localhost", "/health/ready"), each),
               each == Readiness::Ready ? 200u : 503u);
   }
+  for (const std::string_view each : kHealthPaths) {
+    EXPECT_EQ(status_of(head("localhost", std::string(each)), Readiness::Stalled), 503u) << each;
+  }
   EXPECT_EQ(body_of("/health/ready", Readiness::Ready), "{\"status\":\"ok\"}\n");
   EXPECT_NE(body_of("/health/ready", Readiness::Loading).find("loading its model"),
             std::string::npos);

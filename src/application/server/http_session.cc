@@ -249,7 +249,7 @@ void HttpSession::route(HttpHead head) {
                                kFullRetryMs));
     return;
   }
-  const Route decision = host_.router->decide(head_, host_.readiness());
+  const Route decision = host_.router->decide(head_, host_.readiness(head_.target));
   if (const auto* refusal = std::get_if<HttpAnswer>(&decision)) {
     answer(*refusal);
   } else if (const auto* endpoint = std::get_if<ToEndpoint>(&decision)) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/json.h"
-#include "cli/terminal.h"
 
 namespace quire {
 namespace {
@@ -61,11 +60,20 @@ OperatorLog::~OperatorLog() {
   tell_repeats(clock_.now_unix_ms());
 }
 
-std::string OperatorLog::line_of(const LogEvent& event, std::uint64_t now_ms) const {
-  if (is_for_people()) return event.text;
+std::string log_line(cli::LogFormat format, const LogEvent& event, std::uint64_t now_ms) {
+  if (format == cli::LogFormat::Text) return event.text;
   OrderedJson json = {{"time", utc_time(now_ms)}};
   json.update(json_of(event));
   return dump_json(json);
+}
+
+LogEvent dropped_lines_event(std::uint64_t count) {
+  return {"lines_dropped",
+          Severity::Warning,
+          std::to_string(count) +
+              (count == 1 ? " line of this log was" : " lines of this log were") +
+              " dropped: standard error did not take them in time",
+          {{"count", count}}};
 }
 
 void OperatorLog::tell_repeats(std::uint64_t now_ms) {
@@ -86,11 +94,6 @@ void OperatorLog::tell(const LogEvent& event) {
   last_ = content;
   last_ms_ = now_ms;
   write_(line_of(event, now_ms));
-}
-
-void write_log_line(const std::string& line) {
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
 }
 
 }  // namespace quire
