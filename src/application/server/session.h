@@ -62,16 +62,15 @@ class SessionHost {
   // Ids of requests whose clients give none. Known to nobody before, so that no two are one.
   virtual std::string new_request_id() = 0;
 
-  // What a request at this target hears. One that asks for the health also asks the engine's pulse.
-  Readiness readiness(std::string_view target) {
+  // What a request of this path, without a query, hears. One that asks for the health also asks the engine's pulse.
+  Readiness readiness(std::string_view path) {
     if (link.is_loading.load()) return Readiness::Loading;
-    if (is_stalled(target)) return Readiness::Stalled;
+    if (is_stalled(path)) return Readiness::Stalled;
     if (is_shutting_down) return Readiness::ShuttingDown;
     return link.is_full.load() ? Readiness::Full : Readiness::Ready;
   }
 
-  bool is_stalled(std::string_view target) {
-    const std::string_view path = target.substr(0, target.find('?'));
+  bool is_stalled(std::string_view path) {
     for (std::size_t i = 0; i < kHealthPathCount; ++i) {
       if (path != kHealthPaths[i] || link.clock == nullptr) continue;
       return pulses[i].finds_stalled(link.engine_turn_ns.load(std::memory_order_relaxed),
