@@ -155,6 +155,7 @@ set(QUIRE_PLANTED_PAGES
 set(QUIRE_PLANTED_ENGINE
   application/hostcalls/future_table.cc application/hostcalls/handle_table.cc
   application/hostcalls/mailbox.cc application/lifecycle/child_programs.cc
+  application/server/log_queue.cc
   control/controller/controller.cc control/controller/issue.cc control/dispatcher/dispatcher.cc
   control/scheduler/scheduler.cc)
 set(QUIRE_PLANTED_SANDBOX application/sandbox/wasmtime_instance.cc)

@@ -171,12 +171,11 @@ def model_operation(summary, answer):
     return out
 
 
-def open_operation(summary, can_fail=True):
+def open_operation(summary):
     """What a load balancer asks, without a key."""
     out = {**operation(summary, "Server", "Health"), "security": []}
     del out["responses"]["401"], out["responses"]["503"]
-    if can_fail:
-        out["responses"]["503"] = {"description": "The server takes no work now.", "content": json_content("NotReady")}
+    out["responses"]["503"] = {"description": "The server takes no work now.", "content": json_content("NotReady")}
     return out
 
 
@@ -206,7 +205,7 @@ def paths():
         "/apply-template": {"post": openai_operation(
             "Write a conversation as the prompt", "Prompt", "ApplyTemplateRequest")},
         "/health": {"get": open_operation("Report whether the server is up")},
-        "/health/live": {"get": open_operation("Report that the process runs", False)},
+        "/health/live": {"get": open_operation("Report that the process runs and its engine turns")},
         "/health/ready": {"get": open_operation("Report whether the server takes work")},
         "/metrics": {"get": metrics_operation()},
         "/": {"get": operation("Describe the server", "Server", "Server")},
@@ -221,7 +220,7 @@ def document():
         "info": {"title": "Quire", "version": "1", "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
                  "summary": "The endpoints that quire serve has without a flag.",
                  "description": "Written by tools/generate_openapi.py from docs/reference/openai.md and anthropic.md. "
-                                "A request with a member that is not in its schema is refused."},
+                                "A member that is not in its schema is left out and named in the header x-quire-ignored, or refused."},
         "servers": [{"url": "http://127.0.0.1:7847"}],
         "tags": [{"name": each} for each in ("OpenAI", "Anthropic", "Models", "Server")],
         "security": [{}, *({each: []} for each in SECURITY)],  # A server without keys asks for none.

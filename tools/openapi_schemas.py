@@ -60,6 +60,10 @@ TOKEN = whole(0, (1 << 32) - 1)
 SEED = whole(-(1 << 63) + 513, (1 << 63) - 513)  # What rounds to a double within read_seed().
 STOP = any_of(SOME_TEXT, array(SOME_TEXT, most=16))
 TOOL_NAME = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
+LONG_TOOL_NAME = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}
+# A service that this server lacks: it is left out.
+OTHER_TOOL = {"type": "object", "required": ["type"], "properties": {"type": {**SOME_TEXT, "not": {
+    "enum": ["function", "custom", "namespace"]}}}}
 JSON_SCHEMA = {"type": "object", "description": "A JSON schema (docs/grammars.md says what is enforced)."}
 
 # ---- requests ----------------------------------------------------------------------------------------------------------
@@ -86,8 +90,8 @@ CHOICES = {  # Of the endpoints that give several answers.
 }
 KEEPING = {
     "prompt_cache_key": TEXT,
-    "prompt_cache_retention": only("in_memory", "in-memory", "24h"),
-    "prompt_cache_options": record({}, {"ttl": only("30m", "12h")}, is_closed=False),
+    "prompt_cache_retention": TEXT,
+    "prompt_cache_options": record({}, {"ttl": TEXT}, is_closed=False),
 }
 ACCEPTED = {
     "user": TEXT,
@@ -95,11 +99,11 @@ ACCEPTED = {
     "metadata": OBJECT,
     "store": FLAG,
     "prediction": OBJECT,
-    "service_tier": only("auto", "default"),
+    "service_tier": TEXT,
 }
 CACHE_CONTROL = record({"type": only("ephemeral")}, {"ttl": only("5m", "1h")})
 ANSWER_SCHEMA = {"schema": JSON_SCHEMA}, {"name": TEXT, "description": TEXT, "strict": FLAG}
-FUNCTION_CHOICE = record({"type": only("function"), "name": SOME_TEXT})
+FUNCTION_CHOICE = record({"type": only("function"), "name": SOME_TEXT}, {"namespace": TEXT})
 
 # Document, heading of its section, the name of the request's schema, the members that must be there, and all of them.
 REQUESTS = {
@@ -111,15 +115,19 @@ REQUESTS = {
         "max_completion_tokens": whole(1, LARGEST_WHOLE),
         "logprobs": FLAG,
         "top_logprobs": whole(0, 20),
-        "tools": array(ref("ChatTool")),
+        "tools": array(any_of(ref("ChatTool"), OTHER_TOOL)),
         "tool_choice": any_of(only("none", "auto", "required"), record(
-            {"type": only("function"), "function": record({"name": TOOL_NAME})})),
+            {"type": only("function"), "function": record({"name": TOOL_NAME})}), record(
+            {"type": only("allowed_tools"), "allowed_tools": record(
+                {"mode": only("auto", "required"), "tools": array(ref("ChatTool"), 1)})})),
         "parallel_tool_calls": FLAG,
         "response_format": any_of(
             record({"type": only("text", "json_object")}),
             record({"type": only("json_schema"), "json_schema": record(*ANSWER_SCHEMA)})),
         "modalities": array(only("text")),
         **ACCEPTED,
+        "reasoning_effort": TEXT,
+        "verbosity": TEXT,
     }),
     "CompletionRequest": ("openai.md", "Completions", ["model", "prompt"], {
         **DRAWING, **CHOICES, **KEEPING,
@@ -144,24 +152,22 @@ REQUESTS = {
         "max_output_tokens": whole(1, LARGEST_WHOLE),
         "text": record({}, {"format": any_of(
             record({"type": only("text", "json_object")}),
-            record({"type": only("json_schema"), **ANSWER_SCHEMA[0]}, ANSWER_SCHEMA[1]))}),
-        "tools": array(ref("FunctionTool")),
+            record({"type": only("json_schema"), **ANSWER_SCHEMA[0]}, ANSWER_SCHEMA[1])), "verbosity": TEXT}),
+        "tools": array(any_of(ref("FunctionTool"), OTHER_TOOL, record(
+            {"type": only("namespace"), "name": TOOL_NAME}, {"description": TEXT, "tools": array(ref("FunctionTool"))}))),
         "tool_choice": any_of(only("none", "auto", "required"), FUNCTION_CHOICE, record(
             {"type": only("allowed_tools"), "mode": only("auto", "required"), "tools": array(FUNCTION_CHOICE, 1)})),
         "parallel_tool_calls": FLAG,
-        "include": array(only(
-            "message.output_text.logprobs", "file_search_call.results", "web_search_call.results",
-            "web_search_call.action.sources", "message.input_image.image_url", "computer_call_output.output.image_url",
-            "code_interpreter_call.outputs", "reasoning.encrypted_content")),
+        "include": array(TEXT),
         "top_logprobs": whole(0, 20),
-        "truncation": only("disabled"),
-        "service_tier": only("auto", "default"),
+        "truncation": only("disabled", "auto"),
+        "service_tier": TEXT,
         "user": TEXT,
         "safety_identifier": TEXT,
         "max_tool_calls": whole(0, LARGEST_WHOLE),
         "background_options": OBJECT,
         "stream_options": OBJECT,
-        "reasoning": {"type": "object", "additionalProperties": {"type": "null"}},
+        "reasoning": OBJECT,
     }),
     "MessagesRequest": ("anthropic.md", "Messages", ["model", "messages", "max_tokens"], {
         "model": MODEL,
@@ -174,13 +180,13 @@ REQUESTS = {
         "top_p": number(0, 1),
         "top_k": whole(0, (1 << 31) - 1),
         "seed": SEED,
-        "tools": array(ref("Tool")),
+        "tools": array(any_of(ref("Tool"), OTHER_TOOL)),
         "tool_choice": record({"type": only("auto", "any", "none", "tool")},
                               {"name": TEXT, "disable_parallel_tool_use": FLAG}),
-        "output_config": record({}, {"format": record({"type": only("json_schema"), "schema": JSON_SCHEMA})}),
-        "thinking": record({"type": only("disabled")}, is_closed=False),
-        "service_tier": only("auto", "standard_only"),
-        "speed": only("standard"),
+        "output_config": record({}, {"format": record({"type": only("json_schema"), "schema": JSON_SCHEMA}), "effort": TEXT}),
+        "thinking": record({"type": SOME_TEXT}, {"budget_tokens": whole(1, LARGEST_WHOLE), "display": TEXT}),
+        "service_tier": TEXT,
+        "speed": TEXT,
         "metadata": OBJECT,
         "cache_control": CACHE_CONTROL,
     }),
@@ -234,13 +240,14 @@ PARTS = {
                 "content": _parts("input_text", "output_text", "text", "refusal")},
                {"type": only("message"), "phase": {}, **_ITEM}),
         record({"type": only("function_call"), "call_id": SOME_TEXT, "name": SOME_TEXT},
-               {"arguments": {**TEXT, "contentMediaType": "application/json"}, **_ITEM}),
+               {"arguments": {**TEXT, "contentMediaType": "application/json"}, "namespace": TEXT, **_ITEM}),
+        record({"type": only("item_reference"), "id": SOME_TEXT}),
         record({"type": only("function_call_output"), "call_id": SOME_TEXT, "output": _parts("input_text", "text")},
                _ITEM),
         record({"type": only("reasoning")}, {"content": _parts("reasoning_text", "text"), "summary": {},
                                              "encrypted_content": {}, **_ITEM})),
-    "FunctionTool": record({"type": only("function"), "name": TOOL_NAME},
-                           {"description": TEXT, "parameters": JSON_SCHEMA, "strict": FLAG}),
+    "FunctionTool": record({"type": only("function"), "name": LONG_TOOL_NAME},
+                           {"description": TEXT, "parameters": JSON_SCHEMA, "strict": FLAG, "defer_loading": {}}),
     "TextBlock": record({"type": only("text"), "text": TEXT}, {"citations": {}, **_CACHED}),
     "Message": record({"role": only("user", "assistant", "system"),
                        "content": any_of(TEXT, array(ref("ContentBlock")))}),
@@ -250,8 +257,8 @@ PARTS = {
         record({"type": only("tool_result"), "tool_use_id": TEXT},
                {"content": any_of(TEXT, array(ref("TextBlock"))), "is_error": FLAG, **_CACHED}),
         record({"type": only("thinking", "redacted_thinking")}, is_closed=False)),
-    "Tool": record({"name": TOOL_NAME, "input_schema": JSON_SCHEMA},
-                   {"type": only("custom"), "description": TEXT, "strict": FLAG, "defer_loading": only(False),
+    "Tool": record({"name": LONG_TOOL_NAME, "input_schema": JSON_SCHEMA},
+                   {"type": only("custom"), "description": TEXT, "strict": FLAG, "defer_loading": {},
                     "eager_input_streaming": {}, **_CACHED}),
 }
 
@@ -300,7 +307,9 @@ RESPONSES = {
         response({"id": TEXT, "type": only("reasoning"), "status": _OUTPUT_STATUS, "summary": array({}, most=0),
                   "content": array(record({"type": only("reasoning_text"), "text": TEXT}))}),
         response({"id": TEXT, "type": only("function_call"), "status": _OUTPUT_STATUS, "call_id": TEXT, "name": TEXT,
-                  "arguments": TEXT})),
+                  "arguments": TEXT}),
+        response({"id": TEXT, "type": only("function_call"), "status": _OUTPUT_STATUS, "call_id": TEXT, "name": TEXT,
+                  "namespace": TEXT, "arguments": TEXT})),
     "Response": response({
         "id": TEXT, "object": only("response"), "created_at": COUNT, "completed_at": nullable(COUNT), "model": TEXT,
         "status": only("queued", "in_progress", "completed", "incomplete", "failed", "cancelled"),
@@ -317,7 +326,7 @@ RESPONSES = {
     "DeletedResponse": response({"id": TEXT, "object": only("response"), "deleted": only(True)}),
     "KeptItem": {
         "type": "object", "required": ["id", "type"], "properties": {
-            "id": TEXT, "type": only("message", "function_call", "function_call_output", "reasoning")},
+            "id": TEXT, "type": SOME_TEXT},
         "description": "An InputItem as the server keeps it, with an id."},
     "InputItemList": response({**_LISTED, "data": array(ref("KeptItem"), most=100)}),
     "InputTokenCount": response({"object": only("response.input_tokens"), "input_tokens": COUNT}),
@@ -335,6 +344,7 @@ RESPONSES = {
     "MessageAnswer": response({
         "id": TEXT, "type": only("message"), "role": only("assistant"), "model": TEXT,
         "content": array(any_of(record({"type": only("text"), "text": TEXT}),
+                                record({"type": only("thinking"), "thinking": TEXT, "signature": TEXT}),
                                 record({"type": only("tool_use"), "id": TEXT, "name": TEXT, "input": OBJECT}))),
         "stop_reason": only("end_turn", "max_tokens", "stop_sequence", "tool_use", "model_context_window_exceeded"),
         "stop_sequence": _MAYBE_TEXT, "usage": with_flags(record(
@@ -350,7 +360,7 @@ RESPONSES = {
     "Text": response({"content": TEXT, "prompt": TEXT}),
     "Prompt": response({"prompt": TEXT}),
     "Health": response({"status": only("ok")}),
-    "NotReady": response({"status": only("loading", "full", "shutting-down"), "reason": TEXT}),
+    "NotReady": response({"status": only("loading", "full", "shutting-down", "stalled"), "reason": TEXT}),
     "Server": response({"server": only("quire"), "version": TEXT, "websocket": TEXT, "subprotocol": TEXT,
                         "endpoints": array(TEXT)}),
     "OpenAiError": response({"error": record({"message": TEXT, "type": TEXT, "param": {"type": ["string", "null"]},

@@ -19,16 +19,16 @@ struct Limits {
 // The options of a generation, as the request gives them.
 Task<GenerateOptions> generation_of(serve::Request request, Json body, std::uint32_t most) {
   GenerateOptions options;
-  const double count = body.number("max_tokens", std::min(options.max_tokens, most));
+  const double count = co_await body.number("max_tokens", std::min(options.max_tokens, most));
   if (!(count >= 1 && count <= most)) {
     co_await request.refuse(400, "\"max_tokens\" is from 1 to " + std::to_string(most));
   }
   options.max_tokens = static_cast<std::uint32_t>(count);
-  options.temperature = body.number("temperature", options.temperature);
+  options.temperature = co_await body.number("temperature", options.temperature);
   if (!(options.temperature >= 0.0)) {
     co_await request.refuse(400, "\"temperature\" is 0 or more");
   }
-  const double seed = body.number("seed", static_cast<double>(options.seed));
+  const double seed = co_await body.number("seed", static_cast<double>(options.seed));
   if (!(seed >= 0 && seed < 9007199254740992.0)) {
     co_await request.refuse(400, "\"seed\" is from 0 to 2^53 - 1");
   }
@@ -47,7 +47,7 @@ Task<> handle(serve::Request request, serve::Response response, Limits limits) {
   if (!body["prompt"].is_text()) co_await request.refuse(400, "\"prompt\" is a text");
   const GenerateOptions options = co_await generation_of(request, body, limits.max_tokens);
   Context context = co_await Context::create();
-  co_await context.append_text(body.text("prompt"));
+  co_await context.append_text(std::string(body.text("prompt")));
   if (body.boolean("stream")) {
     const serve::EventStream events = co_await response.events();
     co_await context.generate(options).stream(

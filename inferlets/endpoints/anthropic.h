@@ -72,6 +72,7 @@ inline Task<> answer(serve::Request request, serve::Response response, Task<> ha
 inline Result<void> check_cache_control(Members& in) {
   if (in.find("cache_control") == nullptr) return {};
   Members members = TRY(in.object("cache_control"));
+  members.leave_out({"scope"});
   if (members.find("type") == nullptr) return members.bad("type", "must be \"ephemeral\"");
   TRY(members.accept_only("type", {"ephemeral"}));
   TRY(members.accept_only("ttl", {"5m", "1h"}));
@@ -79,8 +80,9 @@ inline Result<void> check_cache_control(Members& in) {
 }
 
 // The text of one block of type "text".
-inline Result<std::string> block_text(const Json& given, const std::string& path) {
-  Members block = TRY(Members::of(given, path));
+inline Result<std::string> block_text(const Json& given, const std::string& path,
+                                      LeftOut& left_out) {
+  Members block = TRY(Members::of(given, path, left_out));
   const std::string type = TRY(block.text("type"));
   if (type != "text") {
     return wrong(
@@ -96,20 +98,23 @@ inline Result<std::string> block_text(const Json& given, const std::string& path
 }
 
 // A text, or an array of blocks of text.
-inline Result<std::string> text_of(const Json& given, const std::string& path) {
+inline Result<std::string> text_of(const Json& given, const std::string& path, LeftOut& left_out) {
   if (given.is_null()) return std::string();
-  if (given.is_text()) return given.text();
+  if (given.is_text()) return std::string(given.text());
   if (!given.is_array()) return wrong(path, "must be a string or an array of blocks");
   std::string text;
-  for (std::size_t i = 0; i < given.items().size(); ++i) {
-    const std::string at = path + "[" + std::to_string(i) + "]";
-    text += (i == 0 ? "" : "\n") + TRY(block_text(given.items()[i], at));
+  std::size_t index = 0;
+  for (const Json& each : given.items()) {
+    if (index > 0) text += '\n';
+    const std::string at = path + "[" + std::to_string(index++) + "]";
+    text += TRY(block_text(each, at, left_out));
   }
   return text;
 }
 
-inline Result<void> read_tool_use(const Json& given, const std::string& path, JsonWriter& calls) {
-  Members block(given, path + ".");
+inline Result<void> read_tool_use(const Json& given, const std::string& path, JsonWriter& calls,
+                                  LeftOut& left_out) {
+  Members block(given, left_out, path + ".");
   const std::string id = TRY(block.text("id"));
   const std::string name = TRY(block.text("name"));
   const Json* input = block.find("input");
@@ -122,40 +127,55 @@ inline Result<void> read_tool_use(const Json& given, const std::string& path, Js
   return {};
 }
 
-inline Result<ChatMessage> read_tool_result(const Json& given, const std::string& path) {
-  Members block(given, path + ".");
+inline Result<ChatMessage> read_tool_result(const Json& given, const std::string& path,
+                                            LeftOut& left_out) {
+  Members block(given, left_out, path + ".");
   const std::string id = TRY(block.text("tool_use_id"));
   const bool is_error = TRY(block.flag("is_error"));
   const Json* content = block.find("content");
   TRY(check_cache_control(block));
   block.accept({"type"});
   TRY(block.finish());
-  std::string text = content == nullptr ? "" : TRY(text_of(*content, path + ".content"));
+  std::string text = content == nullptr ? "" : TRY(text_of(*content, path + ".content", left_out));
   if (is_error) text = "error: " + text;
   return ChatMessage{"tool", std::move(text), "\"tool_call_id\":" + json_string(id)};
 }
 
+// A call that a server of the interface made, or its result; the model reads it as text. Empty: `block`
+// is another one.
+inline std::string server_call_text(const Json& block) {
+  const std::string_view type = block.text("type");
+  if (type == "server_tool_use" || type == "mcp_tool_use") {
+    return call_as_text(block.text("name"), block["input"].str());
+  }
+  if (type.ends_with("_tool_result")) return call_as_text(type, block["content"].str());
+  return "";
+}
+
 // The blocks of one message, as turns of a template.
 inline Result<void> read_blocks(const Json& content, const std::string& role,
-                                const std::string& path, std::vector<ChatMessage>& out) {
+                                const std::string& path, std::vector<ChatMessage>& out,
+                                LeftOut& left_out) {
   ChatMessage message{role, "", ""};
   JsonWriter calls;
   calls.begin_array();
   bool has_calls = false;
   bool has_text = false;
-  for (std::size_t i = 0; i < content.items().size(); ++i) {
-    const Json& block = content.items()[i];
-    const std::string& type = block.text("type");
-    const std::string at = path + "[" + std::to_string(i) + "]";
+  std::size_t index = 0;
+  for (const Json& block : content.items()) {
+    const std::string_view type = block.text("type");
+    const std::string at = path + "[" + std::to_string(index++) + "]";
     if (type == "tool_use" && role == "assistant") {
-      TRY(read_tool_use(block, at, calls));
+      TRY(read_tool_use(block, at, calls, left_out));
       has_calls = true;
     } else if (type == "tool_result" && role == "user") {
-      out.push_back(TRY(read_tool_result(block, at)));
+      out.push_back(TRY(read_tool_result(block, at, left_out)));
     } else if ((type == "thinking" || type == "redacted_thinking") && role == "assistant") {
       continue;  // Models do not read the thoughts of earlier turns.
     } else {
-      message.content += (has_text ? "\n" : "") + TRY(block_text(block, at));
+      std::string text = server_call_text(block);
+      if (text.empty()) text = TRY(block_text(block, at, left_out));
+      message.content += (has_text ? "\n" : "") + text;
       has_text = true;
     }
   }
@@ -165,8 +185,8 @@ inline Result<void> read_blocks(const Json& content, const std::string& role,
 }
 
 inline Result<void> read_message(const Json& given, const std::string& path,
-                                 std::vector<ChatMessage>& out) {
-  Members in = TRY(Members::of(given, path));
+                                 std::vector<ChatMessage>& out, LeftOut& left_out) {
+  Members in = TRY(Members::of(given, path, left_out));
   const std::string role = TRY(in.text("role"));
   if (role != "user" && role != "assistant" && role != "system") {
     return in.bad("role", json_string(role) + " is not one of user, assistant and system");
@@ -174,9 +194,11 @@ inline Result<void> read_message(const Json& given, const std::string& path,
   const Json* content = in.find("content");
   TRY(in.finish());
   if (content == nullptr) return in.bad("content", "give the text of the message");
-  if (content->is_array()) return read_blocks(*content, role, path + ".content", out);
+  if (content->is_array()) {
+    return read_blocks(*content, role, path + ".content", out, left_out);
+  }
   if (!content->is_text()) return in.bad("content", "must be a string or an array of blocks");
-  out.push_back({role, content->text(), ""});
+  out.push_back({role, std::string(content->text()), ""});
   return {};
 }
 
@@ -198,12 +220,13 @@ inline std::vector<ChatMessage> joined(std::vector<ChatMessage> messages) {
 inline Result<void> read_messages(Members& in, ChatPrompt& out) {
   std::vector<ChatMessage> all;
   if (const Json* system = in.find("system"); system != nullptr) {
-    all.push_back({"system", TRY(text_of(*system, "system")), ""});
+    all.push_back({"system", TRY(text_of(*system, "system", in.left_out())), ""});
   }
-  const std::span<const Json> given = TRY(in.list("messages"));
+  const Json::Items given = TRY(in.list("messages"));
   if (given.empty()) return in.bad("messages", "give at least one message");
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    TRY(read_message(given[i], "messages[" + std::to_string(i) + "]", all));
+  std::size_t index = 0;
+  for (const Json& each : given) {
+    TRY(read_message(each, "messages[" + std::to_string(index++) + "]", all, in.left_out()));
   }
   out.messages = joined(std::move(all));
   // An answer goes on with a last turn of the assistant.
@@ -219,13 +242,10 @@ inline Result<void> read_messages(Members& in, ChatPrompt& out) {
 
 // ---- tools --------------------------------------------------------------------------------------
 
-inline Result<OfferedTool> read_tool(const Json& given, const std::string& path) {
-  Members in = TRY(Members::of(given, path));
-  const std::string type = TRY(in.text("type", "custom"));
-  if (type != "custom") {
-    return wrong(path, "the tool " + json_string(type) + " of the server is not supported",
-                 ErrorCode::NotSupported);
-  }
+inline Result<OfferedTool> read_tool(const Json& given, const std::string& path,
+                                     LeftOut& left_out) {
+  constexpr std::size_t kNameBytesMax = 128;
+  Members in = TRY(Members::of(given, path, left_out));
   OfferedTool tool{.name = TRY(in.text("name")),
                    .description = TRY(in.text("description")),
                    .schema = "",
@@ -234,14 +254,12 @@ inline Result<OfferedTool> read_tool(const Json& given, const std::string& path)
   if (schema == nullptr || !schema->is_object()) {
     return in.bad("input_schema", "must be a JSON schema, an object");
   }
-  tool.schema = schema->str();
-  if (TRY(in.flag("defer_loading"))) {
-    return wrong(path + ".defer_loading", "only false is supported", ErrorCode::NotSupported);
-  }
+  tool.schema = arguments_schema(*schema);
   TRY(check_cache_control(in));
-  in.accept({"eager_input_streaming"});
+  in.accept({"type", "eager_input_streaming"});
+  in.accept({"defer_loading"});  // All tools are offered from the beginning.
   TRY(in.finish());
-  TRY(check_tool_name(tool.name, path + ".name"));
+  TRY(check_tool_name(tool.name, path + ".name", kNameBytesMax));
   return tool;
 }
 
@@ -249,7 +267,7 @@ inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
   out.tool_choice = out.tools.empty() ? ToolChoice::None : ToolChoice::Auto;
   const Json* given = in.find("tool_choice");
   if (given == nullptr) return {};
-  Members choice = TRY(Members::of(*given, "tool_choice"));
+  Members choice = TRY(Members::of(*given, "tool_choice", in.left_out()));
   const std::string type = TRY(choice.text("type"));
   const std::string name = TRY(choice.text("name"));
   out.parallel_tool_calls = !TRY(choice.flag("disable_parallel_tool_use"));
@@ -260,16 +278,23 @@ inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
   if (type == "tool") std::erase_if(out.tools, is_other);
   if (out.tools.empty() || (type != "any" && type != "tool")) {
     return in.bad("tool_choice",
-                  "must be of type auto, any or none, or of type tool with the name of one");
+                  "must be of type auto or none, of type any with a tool that this server offers, "
+                  "or of type tool with the name of one");
   }
   out.tool_choice = ToolChoice::Required;
   return {};
 }
 
 inline Result<void> read_tools(Members& in, ChatPrompt& out) {
-  const std::span<const Json> tools = TRY(in.list("tools"));
-  for (std::size_t i = 0; i < tools.size(); ++i) {
-    out.tools.push_back(TRY(read_tool(tools[i], "tools[" + std::to_string(i) + "]")));
+  std::size_t index = 0;
+  for (const Json& each : TRY(in.list("tools"))) {
+    const std::string path = "tools[" + std::to_string(index++) + "]";
+    const std::string type(each.text("type"));
+    if (!type.empty() && type != "custom") {  // A tool that the model was not trained to use here.
+      in.left_out().add(path + " (" + type + ")");
+      continue;
+    }
+    out.tools.push_back(TRY(read_tool(each, path, in.left_out())));
   }
   out.tool_list = listed(out.tools);
   return read_tool_choice(in, out);
@@ -282,6 +307,8 @@ struct MessagesRequest {
   GenerateOptions generate;
   std::uint64_t token_count_max = 0;
   bool streams = false;
+  bool shows_thoughts = false;  // As blocks,
+  bool hides_thoughts = false;  // which are empty.
 };
 
 // How long the conversation is kept in the cache: the longest time of a "cache_control" of the request,
@@ -306,11 +333,12 @@ inline std::chrono::seconds cache_time_of(const Json& value) {
 inline Result<void> read_output_config(Members& in, ChatPrompt& out) {
   const Json* given = in.find("output_config");
   if (given == nullptr) return {};
-  Members config = TRY(Members::of(*given, "output_config"));
+  Members config = TRY(Members::of(*given, "output_config", in.left_out()));
   const Json* format = config.find("format");
+  TRY(config.accept_texts({"effort"}));  // A hint, which the model cannot take.
   TRY(config.finish());
   if (format == nullptr) return {};
-  Members members = TRY(Members::of(*format, "output_config.format"));
+  Members members = TRY(Members::of(*format, "output_config.format", in.left_out()));
   TRY(members.accept_only("type", {"json_schema"}));
   const Json* schema = members.find("schema");
   TRY(members.finish());
@@ -322,10 +350,21 @@ inline Result<void> read_output_config(Members& in, ChatPrompt& out) {
   return {};
 }
 
-inline Result<void> refuse_thinking(Members& in) {
-  const Json* thinking = in.find("thinking");
-  if (thinking == nullptr || thinking->text("type") == "disabled") return {};
-  return wrong("thinking", "only {\"type\": \"disabled\"} is supported", ErrorCode::NotSupported);
+// Whether thoughts come as blocks, and how many tokens they may have. A model thinks if it is one that
+// does, whatever the type says of how much.
+inline Result<void> read_thinking(Members& in, MessagesRequest& out) {
+  if (in.find("thinking") == nullptr) return {};
+  Members thinking = TRY(in.object("thinking"));
+  const std::string type = TRY(thinking.text("type"));
+  if (type.empty()) return thinking.bad("type", "give one, such as \"adaptive\"");
+  const std::uint64_t most = TRY(thinking.whole("budget_tokens", 0, {1, kLargestWhole}));
+  out.hides_thoughts = TRY(thinking.text("display")) == "omitted";
+  TRY(thinking.finish());
+  if (type == "disabled") return {};
+  out.shows_thoughts = true;
+  out.prompt.separates_thoughts = true;
+  if (most > 0) out.prompt.thought_count_max = most;
+  return {};
 }
 
 // How tokens are drawn. "seed" is of this server alone; "top_k" and the others of the interface.
@@ -340,16 +379,21 @@ inline Result<void> read_drawing(Members& in, const Model& model, GenerateOption
 }
 
 // `counts_only`: to /v1/messages/count_tokens, which has no member that says how to draw.
-inline Result<MessagesRequest> read_request(const Json& body, bool counts_only) {
-  Members in(body);
+inline Result<MessagesRequest> read_request(const Json& body, bool counts_only, LeftOut& left_out) {
+  Members in(body, left_out);
   MessagesRequest out;
   out.prompt.model = TRY(read_model(in));
   TRY(read_messages(in, out.prompt));
   TRY(read_tools(in, out.prompt));
   TRY(read_output_config(in, out.prompt));
-  TRY(refuse_thinking(in));
+  TRY(read_thinking(in, out));
   TRY(check_cache_control(in));
-  TRY(in.accept_only("speed", {"standard"}));
+  TRY(in.accept_texts({"speed"}));
+  in.leave_out({"context_management", "mcp_servers", "container", "diagnostics", "betas"});
+  // The form, the end or the length of the answer; where it is computed.
+  TRY(
+      in.refuse("output_format response_format stop max_completion_tokens max_output_tokens "
+                "max_tokens_to_sample prompt input inference_geo"));
   if (!counts_only) {
     if (in.find("max_tokens") == nullptr) {
       return in.bad("max_tokens", "give the maximum number of tokens of the answer");
@@ -358,7 +402,7 @@ inline Result<MessagesRequest> read_request(const Json& body, bool counts_only) 
     TRY(read_drawing(in, out.prompt.model, out.generate));
     out.streams = TRY(in.flag("stream"));
     TRY(in.accept_objects({"metadata"}));
-    TRY(in.accept_only("service_tier", {"auto", "standard_only"}));
+    TRY(in.accept_texts({"service_tier"}));
   }
   TRY(in.finish());
   return out;

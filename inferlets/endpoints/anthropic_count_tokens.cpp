@@ -10,7 +10,9 @@ namespace {
 
 Task<> respond(serve::Request http, serve::Response response) {
   const Json body = co_await request_body(http);
-  MessagesRequest request = co_await read_request(body, true);
+  LeftOut left_out;
+  MessagesRequest request = co_await read_request(body, true, left_out);
+  left_out.tell(response);
   const std::size_t count = co_await ChatTurn::count(std::move(request.prompt));
   JsonWriter json;
   co_await response.json(200, json.begin_object().key("input_tokens").number(count).end_object());

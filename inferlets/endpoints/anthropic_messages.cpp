@@ -73,11 +73,20 @@ class Head {
   std::string stop_sequence_;
 };
 
+// Clients send a block of thoughts back with the signature that it came with.
+std::string signature_of(const std::string& thought) {
+  constexpr std::size_t kBytes = 32;
+  return id_text(repair::hash_of(thought), kBytes);
+}
+
 // An answer as events: blocks, one after the other, and what each brings.
 class Stream : public AnswerSink {
  public:
-  Stream(Head head, serve::Response response)
-      : head_(std::move(head)), response_(std::move(response)) {}
+  Stream(Head head, serve::Response response, const MessagesRequest& request)
+      : head_(std::move(head)),
+        response_(std::move(response)),
+        shows_thoughts_(request.shows_thoughts),
+        hides_thoughts_(request.hides_thoughts) {}
 
   Task<> begin(const Usage& prompt) override {
     head_.set_prompt(prompt);
@@ -105,10 +114,21 @@ class Stream : public AnswerSink {
 
   Task<> text(std::string more, const Piece*) override {
     if (more.empty()) co_return;
+    if (is_thought_) co_await end_block();
     if (!is_open_) co_await begin_block(R"({"type":"text","text":""})");
     co_await send_delta(R"({"type":"text_delta","text":)" + json_string(more) + "}");
   }
-  Task<> reasoning(std::string) override { co_return; }
+  Task<> reasoning(std::string more) override {
+    if (!shows_thoughts_) co_return;
+    if (!is_thought_) {
+      co_await end_block();
+      is_thought_ = true;
+      co_await begin_block(R"({"type":"thinking","thinking":"","signature":""})");
+    }
+    thought_ += more;
+    if (hides_thoughts_) co_return;
+    co_await send_delta(R"({"type":"thinking_delta","thinking":)" + json_string(more) + "}");
+  }
   Task<> begin_call(std::size_t, AnswerCall call) override {
     co_await end_block();
     co_await begin_block(R"({"type":"tool_use","id":)" + json_string(call.id) +
@@ -136,6 +156,11 @@ class Stream : public AnswerSink {
   }
   Task<> end_block() {
     if (!is_open_) co_return;
+    if (std::exchange(is_thought_, false)) {
+      const std::string signature = signature_of(std::exchange(thought_, ""));
+      co_await send_delta(R"({"type":"signature_delta","signature":)" + json_string(signature) +
+                          "}");
+    }
     co_await send("content_block_stop", "\"index\":" + std::to_string(block_count_));
     is_open_ = false;
     block_count_ += 1;
@@ -144,27 +169,58 @@ class Stream : public AnswerSink {
   Head head_;
   serve::Response response_;
   std::optional<serve::EventStream> events_;  // Once the answer has begun.
-  bool is_open_ = false;                      // A block,
-  std::size_t block_count_ = 0;               // and those that are closed.
+  bool shows_thoughts_, hides_thoughts_;
+  bool is_open_ = false;         // A block,
+  bool is_thought_ = false;      // of thoughts,
+  std::string thought_;          // these,
+  std::size_t block_count_ = 0;  // and those that are closed.
 };
 
-// Keeps an answer until it is whole.
-class Silent : public AnswerSink {
+// Keeps the blocks of an answer until it is whole, in the order in which they came.
+class Blocks : public AnswerSink {
  public:
+  explicit Blocks(const MessagesRequest& request)
+      : shows_thoughts_(request.shows_thoughts), hides_thoughts_(request.hides_thoughts) {}
+
   Task<> begin(const Usage&) override { co_return; }
-  Task<> text(std::string, const Piece*) override { co_return; }
-  Task<> reasoning(std::string) override { co_return; }
+  Task<> text(std::string more, const Piece*) override {
+    if (!more.empty()) add(false, more);
+    co_return;
+  }
+  Task<> reasoning(std::string more) override {
+    if (shows_thoughts_) add(true, more);
+    co_return;
+  }
   Task<> begin_call(std::size_t, AnswerCall) override { co_return; }
   Task<> arguments(std::size_t, std::string) override { co_return; }
+
+  void write(JsonWriter& json) const {
+    for (const auto& [is_thought, text] : all_) {
+      json.begin_object().key("type").text(is_thought ? "thinking" : "text");
+      if (is_thought) {
+        json.key("thinking").text(hides_thoughts_ ? "" : text).key("signature");
+        json.text(signature_of(text));
+      } else {
+        json.key("text").text(text);
+      }
+      json.end_object();
+    }
+  }
+
+ private:
+  void add(bool is_thought, const std::string& more) {
+    if (all_.empty() || all_.back().first != is_thought) all_.emplace_back(is_thought, "");
+    all_.back().second += more;
+  }
+  bool shows_thoughts_, hides_thoughts_;
+  std::vector<std::pair<bool, std::string>> all_;  // Whether it is a thought, and its text.
 };
 
-std::string whole_response(const Head& head, const ChatAnswer& answer) {
+std::string whole_response(const Head& head, const ChatAnswer& answer, const Blocks& blocks) {
   JsonWriter json;
   head.write(json);
   json.key("content").begin_array();
-  if (!answer.text.empty()) {
-    json.begin_object().key("type").text("text").key("text").text(answer.text).end_object();
-  }
+  blocks.write(json);
   for (const AnswerCall& each : answer.calls) {
     const Result<Json> input = Json::parse(each.arguments);  // Fails if the answer is cut there.
     json.begin_object().key("type").text("tool_use").key("id").text(each.id);
@@ -180,7 +236,9 @@ std::string whole_response(const Head& head, const ChatAnswer& answer) {
 
 Task<> respond(serve::Request http, serve::Response response, ConversationOptions options) {
   const Json body = co_await request_body(http);
-  MessagesRequest request = co_await read_request(body, false);
+  LeftOut left_out;
+  MessagesRequest request = co_await read_request(body, false, left_out);
+  left_out.tell(response);
   request.prompt.keep = cache_time_of(body);
   request.prompt.is_repaired = options.repairs_prompts;
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
@@ -189,13 +247,13 @@ Task<> respond(serve::Request http, serve::Response response, ConversationOption
   const bool is_cut = request.token_count_max > turn.room();
   const auto count_max = is_cut ? turn.room() : static_cast<std::uint32_t>(request.token_count_max);
   if (!request.streams) {
-    Silent silent;
-    const ChatAnswer answer = co_await turn.answer(0, count_max, false, silent);
+    Blocks blocks(request);
+    const ChatAnswer answer = co_await turn.answer(0, count_max, false, blocks);
     head.set_prompt(turn.usage());
     co_await head.end(answer, request, is_cut);
-    co_return co_await response.json(200, whole_response(head, answer));
+    co_return co_await response.json(200, whole_response(head, answer, blocks));
   }
-  Stream stream(std::move(head), response);
+  Stream stream(std::move(head), response, request);
   const ChatAnswer answer = co_await turn.answer(0, count_max, false, stream);
   co_await stream.end(answer, request, is_cut);
 }

@@ -17,8 +17,9 @@ struct ConversationOptions {
   bool repairs_prompts = false;
 
   void read(OptionReader& in) {
-    in.flag("prompt-repair", repairs_prompts,
-            "Move lines of the system prompt whose numbers change to the end of the prompt");
+    in.flag(
+        "prompt-repair", repairs_prompts,
+        "Move lines of the system prompt of which a number, time, id or path changes to its end");
   }
 };
 
@@ -87,7 +88,7 @@ inline void write_cache_members(JsonWriter& json, const Usage& usage) {
 // take each other's.
 inline Task<std::string> take_changing_lines(std::string& system) {
   constexpr std::uint64_t kSlotCount = 256;
-  if (!repair::has_digit(system)) co_return std::string();
+  if (!repair::may_change(system)) co_return std::string();
   const std::uint64_t shape = repair::shape_of(system);
   const std::string key = "prompt_repair/" + std::to_string(shape % kSlotCount);
   std::string head(sizeof shape, '\0');  // Of the value: whose it is.

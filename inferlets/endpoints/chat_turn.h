@@ -18,6 +18,7 @@
 #include "members.h"
 #include "offered_tools.h"
 #include "quire/tool.h"
+#include "shown_tokens.h"
 
 namespace endpoints {
 
@@ -40,7 +41,9 @@ struct ChatPrompt {
   std::string schema_member;               // The member of the request that gives the schema.
   std::optional<SavedContext> saved = {};  // May hold a beginning of the prompt.
   std::chrono::seconds keep{
-      0};                    // How long its pages stay though nothing uses them; 0: as others do.
+      0};  // How long its pages stay though nothing uses them; 0: as others do.
+  bool separates_thoughts = false;  // From the text, also if the model may call no tool.
+  std::optional<std::uint64_t> thought_count_max = {};  // Tokens of thoughts, which then end.
   bool is_repaired = false;  // Changing lines of the system prompt move to its end.
 };
 
@@ -48,6 +51,7 @@ struct AnswerCall {
   std::string id;
   std::string name;
   std::string arguments;  // JSON, as it was written; not whole if the answer is cut within it.
+  std::size_t namespace_bytes = 0;  // Of the name, as in OfferedTool.
 };
 
 struct ChatAnswer {
@@ -59,7 +63,8 @@ struct ChatAnswer {
   bool is_cut_in_call = false;  // It ends within the arguments of the last call.
 };
 
-// Gets an answer as it comes. All of `text` and `arguments`, joined, is what the answer has.
+// Gets an answer as it comes: thoughts, text and calls in the order in which the model writes them. All of
+// `text`, `reasoning` and `arguments`, joined, is what the answer has.
 class AnswerSink {
  public:
   AnswerSink() = default;
@@ -70,7 +75,7 @@ class AnswerSink {
   virtual Task<> begin(const Usage& prompt) = 0;
   // `token` is null unless the answer is asked for token by token.
   virtual Task<> text(std::string more, const Piece* token) = 0;
-  virtual Task<> reasoning(std::string all) = 0;
+  virtual Task<> reasoning(std::string more) = 0;
   virtual Task<> begin_call(std::size_t number, AnswerCall call) = 0;  // Without arguments yet.
   virtual Task<> arguments(std::size_t number, std::string more) = 0;
 };
@@ -82,6 +87,7 @@ class ChatTurn {
     ChatTurn turn = co_await written(std::move(prompt), std::move(options));
     turn.room_ =
         co_await room_after(turn.prompt_.model, turn.tokens_.size(), turn.prompt_.messages_member);
+    co_await turn.check_room_of_call();
     co_await turn.compile_grammars();
     co_return turn;
   }
@@ -192,10 +198,11 @@ class ChatTurn {
       return each.role == "tool" || has_tool_calls(each);
     };
     const bool may_call = prompt_.tool_choice != ToolChoice::None;
-    if (!may_call && std::ranges::none_of(prompt_.messages, has_calls)) co_return;
+    const bool reads_calls = may_call || std::ranges::any_of(prompt_.messages, has_calls);
+    if (!reads_calls && !prompt_.separates_thoughts) co_return;
     form_ = co_await find_call_form(prompt_.model);
     prompt_.messages = co_await written_for(form_, std::move(prompt_.messages));
-    if (!may_call) co_return;
+    if (!may_call) co_return read_thoughts_alone();
     const bool is_strict = std::ranges::any_of(prompt_.tools, &OfferedTool::is_strict);
     const bool needs_schema = is_strict || prompt_.tool_choice == ToolChoice::Required;
     if (form_.kind == CallForm::Kind::NameThenPairs && needs_schema) {
@@ -207,12 +214,22 @@ class ChatTurn {
     std::vector<std::string> names;
     for (const OfferedTool& each : prompt_.tools) names.push_back(each.name);
     reader_.emplace(form_, std::move(names));
-    options_.keep_special = true;  // What marks a call may be a special token.
+    // What marks a call may be a special token.
+    options_.kept_special = co_await tokens_of_marks(prompt_.model, form_);
+  }
+
+  // Nothing that the model writes is a call. Those of earlier turns are written already.
+  void read_thoughts_alone() {
+    if (!prompt_.separates_thoughts) return;
+    form_.kind = CallForm::Kind::Json;
+    form_.before.clear();
+    reader_.emplace(form_, std::vector<std::string>());
+    options_.keep_special = true;  // What marks a thought may be a special token.
   }
 
   // What the template gets of the tools. If it knows of none, the system turn describes them.
   std::string tools_for_template() {
-    if (!reader_) return "";
+    if (prompt_.tool_choice == ToolChoice::None) return "";
     if (form_.offers_tools) return prompt_.tool_list;
     tell_in_system_turn(prompt_.messages, described_tools(prompt_.tool_list, form_));
     return "";
@@ -223,7 +240,7 @@ class ChatTurn {
     Result<std::vector<std::uint32_t>> tokens =
         co_await attempt(prompt_.model.tokenize_chat(prompt_.messages, answer_next, tools));
     // A template refuses turns out of order and roles that it does not know.
-    if (!tokens.ok()) co_await fail(blamed(prompt_.messages_member, tokens.error()));
+    if (!tokens.ok()) co_await fail(prompt_error(prompt_.messages_member, tokens.error()));
     std::vector<std::uint32_t> all = std::move(tokens).take();
     if (!prompt_.answer_begin.empty()) {
       const std::vector<std::uint32_t> more =
@@ -231,6 +248,25 @@ class ChatTurn {
       all.insert(all.end(), more.begin(), more.end());
     }
     co_return all;
+  }
+
+  // A call that is demanded begins with tokens that this server writes.
+  Task<> check_room_of_call() {
+    if (prompt_.tool_choice != ToolChoice::Required) co_return;
+    const auto bytes_of_call = [&](const OfferedTool& each) {
+      return call_begin(form_).size() + each.name.size() + after_name(form_).size();
+    };
+    std::size_t count_max = 0;
+    for (const OfferedTool& each : prompt_.tools) {
+      // A token has at least a byte.
+      if (bytes_of_call(each) < room_) continue;
+      const std::vector<std::uint32_t> begin =
+          co_await prompt_.model.tokenize(call_begin(form_), {.parse_special = true});
+      const std::vector<std::uint32_t> rest =
+          co_await prompt_.model.tokenize(each.name + after_name(form_), {.parse_special = true});
+      count_max = std::max(count_max, begin.size() + rest.size());
+    }
+    co_await room_after(prompt_.model, tokens_.size() + count_max, prompt_.messages_member);
   }
 
   Task<> queue() {
@@ -272,20 +308,42 @@ class ChatTurn {
 
   // What a client sees of a text that grows.
   struct Shown {
-    const AnswerReader* reader;  // Null: all of it.
-    bool is_held;                // Nothing before the end.
-    std::string text = {};       // All that was written.
-    std::size_t count = 0;       // Bytes that the client has.
+    const AnswerReader* reader;       // Null: all of it.
+    bool is_held;                     // Nothing before the end.
+    std::string text = {};            // All that was written.
+    std::size_t count = 0;            // Bytes of the text that the client has,
+    std::size_t reasoning_count = 0;  // and of the thoughts.
 
-    std::string next(std::string_view more) {
+    struct More {
+      std::string text;
+      std::string reasoning;
+    };
+    More next(std::string_view more) {
       text += more;
-      if (is_held) return "";
-      const std::string all = reader == nullptr ? text : reader->shown(text);
-      std::string delta = all.substr(std::min(count, all.size()));
-      count += delta.size();
+      if (reader == nullptr) return {std::string(more), ""};
+      const WrittenAnswer all = reader->shown_parts(text);
+      More delta{is_held ? "" : rest_of(all.text, count), rest_of(all.reasoning, reasoning_count)};
+      count += delta.text.size();
+      reasoning_count += delta.reasoning.size();
       return delta;
     }
+    bool is_in_thought() const { return reader != nullptr && reader->read(text).is_in_thought; }
   };
+  static std::string rest_of(const std::string& all, std::size_t count) {
+    return all.substr(std::min(count, all.size()));
+  }
+
+  // `tokens` are those of the text; the first one comes with it.
+  Task<> show(ChatAnswer& out, Shown::More more, AnswerSink& sink,
+              std::vector<ShownTokens::Token> tokens = {}) {
+    out.reasoning += more.reasoning;
+    out.text += more.text;
+    if (!more.reasoning.empty()) co_await sink.reasoning(std::move(more.reasoning));
+    for (std::size_t i = 0; i < tokens.size() || !more.text.empty(); ++i) {
+      const Piece* token = i < tokens.size() ? &tokens[i].piece : nullptr;
+      co_await sink.text(std::exchange(more.text, ""), token);
+    }
+  }
 
   // `context` has drawn a token of the answer.
   Task<> begin_answer(const Context& context, AnswerSink& sink) {
@@ -298,27 +356,16 @@ class ChatTurn {
   Task<std::string> generated(ChatAnswer& out, Context context, GenerateOptions options,
                               bool by_token, AnswerSink& sink) {
     Shown shown{.reader = reader_ ? &*reader_ : nullptr, .is_held = reader_ && schema_grammar_};
-    Generator generator = context.generate(std::move(options));
     Generation generation;
-    if (by_token) {
-      std::size_t count = 0;
-      while (const std::optional<Piece> piece = co_await generator.next()) {
-        co_await begin_answer(context, sink);
-        // The last piece may bring only text that was held back, and no token of the answer.
-        const bool is_token = generator.answer().tokens.size() > count;
-        count = generator.answer().tokens.size();
-        std::string more = shown.next(piece->text);
-        out.text += more;
-        co_await sink.text(std::move(more), is_token ? &*piece : nullptr);
-      }
-      generation = generator.answer();
+    if (by_token || prompt_.thought_count_max) {
+      generation =
+          co_await written_by_token(out, shown, context, std::move(options), by_token, sink);
     } else {
-      generation = co_await std::move(generator).stream([&](std::string_view piece) -> Task<> {
-        co_await begin_answer(context, sink);
-        std::string more = shown.next(piece);
-        out.text += more;
-        if (!more.empty()) co_await sink.text(std::move(more), nullptr);
-      });
+      generation = co_await context.generate(std::move(options))
+                       .stream([&](std::string_view piece) -> Task<> {
+                         co_await begin_answer(context, sink);
+                         co_await show(out, shown.next(piece), sink);
+                       });
     }
     co_await begin_answer(context, sink);  // It may have no text at all.
     out.tokens = std::move(generation.tokens);
@@ -326,6 +373,57 @@ class ChatTurn {
     co_return std::move(shown.text);
   }
 
+  // The same, one token after the other: the sink gets them if it `wants_tokens`, and thoughts that reach
+  // their limit are ended.
+  Task<Generation> written_by_token(ChatAnswer& out, Shown& shown, Context& context,
+                                    GenerateOptions options, bool wants_tokens, AnswerSink& sink) {
+    Generation all;
+    std::uint64_t thought_count = 0;
+    ShownTokens tokens(options.stop);
+    for (bool goes_on = true; goes_on;) {
+      Generator generator = context.generate(options);
+      bool ends_thought = false;
+      std::size_t count = 0;
+      while (!ends_thought) {
+        const std::optional<Piece> piece = co_await generator.next();
+        if (!piece) break;
+        co_await begin_answer(context, sink);
+        // The last piece may bring only text that was held back, and no token of the answer.
+        const bool is_token = generator.answer().tokens.size() > count;
+        count = generator.answer().tokens.size();
+        const bool was_in_thought = shown.is_in_thought();
+        Shown::More more = shown.next(piece->text);
+        const bool is_in_thought = shown.is_in_thought();
+        if (is_token && is_in_thought) ++thought_count;
+        ends_thought = is_in_thought && prompt_.thought_count_max &&
+                       thought_count >= *prompt_.thought_count_max;
+        // Tokens of a thought are not tokens of the text.
+        const bool is_noted = wants_tokens && is_token && !was_in_thought && !is_in_thought;
+        if (is_token && wants_tokens) {
+          const std::vector<std::uint32_t> one(1, piece->token);
+          const std::string bytes = co_await prompt_.model.detokenize(one, options.keep_special);
+          is_noted ? tokens.draw(*piece, bytes) : tokens.pass(bytes);
+        }
+        co_await show(out, std::move(more), sink, tokens.show(piece->text));
+      }
+      if (ends_thought) co_await generator.end();
+      const Generation& part = generator.answer();
+      all.tokens.insert(all.tokens.end(), part.tokens.begin(), part.tokens.end());
+      all.finish_reason = part.finish_reason;
+      options.max_tokens -= std::min<std::uint32_t>(options.max_tokens,
+                                                    static_cast<std::uint32_t>(part.tokens.size()));
+      goes_on = ends_thought && options.max_tokens > 0;
+      if (!ends_thought) continue;
+      const Result<void> ended = co_await attempt(context.append_text(form_.think_end));
+      goes_on = goes_on && ended.ok();
+      if (!goes_on) all.finish_reason = FinishReason::Length;  // Or the context is full.
+      co_await show(out, shown.next(form_.think_end), sink);
+      tokens.pass(form_.think_end);
+      tokens.show(form_.think_end);
+    }
+    co_await show(out, {}, sink, tokens.finish(all.finish_reason));
+    co_return all;
+  }
   // Fills in what the sink does not have yet: the rest of the text, thoughts and calls.
   Task<> take_apart(ChatAnswer& out, const std::string& raw, std::uint64_t seed,
                     std::uint32_t token_count_max, AnswerSink& sink) {
@@ -341,11 +439,10 @@ class ChatTurn {
     } else if (schema_grammar_) {
       written.text = co_await fitting_text(std::move(written.text), seed, token_count_max, out);
     }
-    const std::string rest = written.text.substr(std::min(out.text.size(), written.text.size()));
-    if (!rest.empty()) co_await sink.text(rest, nullptr);
-    out.text += rest;
-    out.reasoning = std::move(written.reasoning);
-    if (!out.reasoning.empty()) co_await sink.reasoning(out.reasoning);
+    co_await show(
+        out,
+        {rest_of(written.text, out.text.size()), rest_of(written.reasoning, out.reasoning.size())},
+        sink);
     for (const ToolCall& each : written.calls) {
       const bool is_enough = !prompt_.parallel_tool_calls && !out.calls.empty();
       if (each.name.empty() || is_enough || out.is_cut_in_call) break;
@@ -359,6 +456,7 @@ class ChatTurn {
     const auto tool = std::ranges::find(prompt_.tools, given.name, &OfferedTool::name);
     const bool is_known = tool != prompt_.tools.end();
     AnswerCall call{.id = id_of(seed, number), .name = given.name, .arguments = {}};
+    if (is_known) call.namespace_bytes = tool->namespace_bytes;
     co_await sink.begin_call(number, call);
     call.arguments = arguments_text(given, is_known ? &*tool : nullptr, form_);
     if (is_known && tool->is_strict) {
@@ -415,7 +513,10 @@ class ChatTurn {
     co_await context.append_text(call_begin(form_));
     const std::size_t chosen = names.size() > 1 ? (co_await context.choose(names)).index : 0;
     const OfferedTool& tool = prompt_.tools[chosen];
-    AnswerCall call{.id = id_of(options.seed, 0), .name = tool.name, .arguments = {}};
+    AnswerCall call{.id = id_of(options.seed, 0),
+                    .name = tool.name,
+                    .arguments = {},
+                    .namespace_bytes = tool.namespace_bytes};
     co_await sink.begin_call(0, call);
     const auto show = [&sink](std::string_view more) {
       return sink.arguments(0, std::string(more));
@@ -435,11 +536,21 @@ class ChatTurn {
                                    GenerateOptions options, Show show) {
     co_await context.append_text(tool.name + after_name(form_));
     options.grammar = grammar_of_tool(tool);
-    options.keep_special = false;
+    options.kept_special.clear();
     options.stop.clear();  // A string among the arguments may contain one.
     co_return co_await context.generate(std::move(options)).stream(show);
   }
 
+  // Whether `text` is JSON that the schema of the grammar allows, with any blanks and in any order of members.
+  Task<bool> fits(Grammar grammar, std::string schema, std::string text) {
+    if (co_await is_text_of(grammar, text)) co_return true;
+    const Result<Json> value = Json::parse(text);
+    const Result<Json> wanted = Json::parse(schema);
+    if (!value.ok() || !wanted.ok()) co_return false;
+    std::string ordered;
+    write_in_order(value.value(), wanted.value(), wanted.value(), ordered);
+    co_return co_await is_text_of(grammar, std::move(ordered));
+  }
   // Whether `text` is a whole text of the grammar.
   Task<bool> is_text_of(Grammar grammar, std::string text) {
     const Matcher matcher = co_await grammar.matcher();
@@ -454,15 +565,16 @@ class ChatTurn {
   // place of the first one.
   Task<std::string> fitting_text(std::string text, std::uint64_t seed,
                                  std::uint32_t token_count_max, ChatAnswer& out) {
-    if (co_await is_text_of(schema_grammar_, text)) co_return text;
+    if (co_await fits(schema_grammar_, prompt_.schema, text)) co_return text;
     Context context = co_await context_.fork();
     GenerateOptions options = options_;
     options.grammar = schema_grammar_;
-    options.keep_special = false;
+    options.kept_special.clear();
     options.seed = seed;
     options.max_tokens = token_count_max;
     Generation written = co_await context.generate(std::move(options));
-    out.tokens = std::move(written.tokens);
+    // Those of the first answer were computed too, and count.
+    out.tokens.insert(out.tokens.end(), written.tokens.begin(), written.tokens.end());
     out.finish_reason = written.finish_reason;
     co_return written.text;
   }
@@ -470,7 +582,7 @@ class ChatTurn {
   // `text` if the schema of the tool allows it; else arguments that the model writes under it.
   Task<std::string> strict_arguments(const OfferedTool& tool, std::string text, std::uint64_t seed,
                                      std::uint32_t token_count_max, ChatAnswer& out) {
-    if (co_await is_text_of(grammar_of_tool(tool), text)) co_return text;
+    if (co_await fits(grammar_of_tool(tool), tool.schema, text)) co_return text;
     Context context = co_await context_.fork();
     co_await context.append_text(call_begin(form_));
     GenerateOptions options = options_;

@@ -1,21 +1,25 @@
 #pragma once
 // What the endpoints share: how the members of a request are read, and errors that name them.
 //
-// An endpoint honors a member, accepts it because it asks nothing of the output, or refuses it by its
-// name (docs/reference/openai.md and anthropic.md have the tables). It leaves out none silently.
+// An endpoint honors a member, accepts it because it asks nothing of the output, leaves it out and says
+// so (left_out.h), or refuses it by its name (docs/reference/openai.md and anthropic.md have the tables).
 //
 // Errors   of a request: an Error whose message begins with the member that is wrong ("stop: at most
 //          16 texts"); the protocol of an endpoint gives it its form.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <forward_list>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "left_out.h"
 #include "quire/quire.h"
 #include "quire/serve.h"
 
@@ -44,29 +48,46 @@ inline Error blamed(std::string_view member, const Error& error) {
   return wrong(member, error.message, error.code);
 }
 
+// The error of making tokens of a prompt. A text that is too long for that is too long for the context.
+inline Error prompt_error(std::string_view member, const Error& error) {
+  if (error.code != ErrorCode::TooLarge) return blamed(member, error);
+  return wrong(member, "prompt is too long: " + error.message, ErrorCode::OutOfRange);
+}
+
 // ---- members ----------------------------------------------------------------------------------
 
-// The members of an object, each of which is read, accepted or refused. Null counts as absent.
+// The value of a number that is whole, or nothing.
+[[gnu::noinline]] inline std::optional<double> whole_number(const Json& json) {
+  const Result<double> value = json.number(0.5);
+  if (!value.ok() || value.value() != std::trunc(value.value())) return std::nullopt;
+  return value.value();
+}
+
+// The members of an object, each of which is read, accepted, left out or refused. Null counts as absent.
 class Members {
  public:
-  explicit Members(const Json& object, std::string path = "")
-      : object_(&object), path_(std::move(path)) {}
+  explicit Members(Json object, LeftOut& left_out, std::string path = "")
+      : object_(std::move(object)), left_out_(&left_out), path_(std::move(path)) {}
   // An error if `value` is not an object; `path` names it.
-  static Result<Members> of(const Json& value, const std::string& path) {
+  static Result<Members> of(const Json& value, const std::string& path, LeftOut& left_out) {
     if (!value.is_object()) return wrong(path, "must be an object");
-    return Members(value, path + ".");
+    return Members(value, left_out, path + ".");
   }
+  LeftOut& left_out() const { return *left_out_; }
 
+  // Null if there is none. What it points to is there as long as this object.
   const Json* find(std::string_view name) {
-    known_.push_back(std::string(name));
-    const Json* found = object_->find(name);
-    return found == nullptr || found->is_null() ? nullptr : found;
+    Known& known = known_.emplace_front(Known{std::string(name), object_[name]});
+    return known.value.is_null() ? nullptr : &known.value;
   }
   Result<double> number(std::string_view name, double otherwise, Range<double> range) {
     const Json* found = find(name);
     if (found == nullptr) return otherwise;
-    const double value = found->number();
-    if (found->is_number() && value >= range.min && value <= range.max) return value;
+    const Result<double> value = found->number();
+    if (found->is_number() && value.ok() && value.value() >= range.min &&
+        value.value() <= range.max) {
+      return value;
+    }
     return bad(name, "must be a number from " + json_number(range.min) + " to " +
                          json_number(range.max) + ", not " + shown(*found));
   }
@@ -74,10 +95,10 @@ class Members {
                               Range<std::uint64_t> range) {
     const Json* found = find(name);
     if (found == nullptr) return otherwise;
-    const double value = found->number(-1);
-    if (found->is_number() && value == std::trunc(value) &&
-        value >= static_cast<double>(range.min) && value <= static_cast<double>(range.max)) {
-      return static_cast<std::uint64_t>(value);
+    const std::optional<double> value = whole_number(*found);
+    if (value && *value >= static_cast<double>(range.min) &&
+        *value <= static_cast<double>(range.max)) {
+      return static_cast<std::uint64_t>(*value);
     }
     return bad(name, "must be a whole number from " + std::to_string(range.min) + " to " +
                          std::to_string(range.max) + ", not " + shown(*found));
@@ -91,13 +112,13 @@ class Members {
   Result<std::string> text(std::string_view name, std::string otherwise = "") {
     const Json* found = find(name);
     if (found == nullptr) return otherwise;
-    if (found->is_text()) return found->text();
+    if (found->is_text()) return std::string(found->text());
     return bad(name, "must be a string, not " + shown(*found));
   }
-  Result<std::span<const Json>> list(std::string_view name) {
+  Result<Json::Items> list(std::string_view name) {
     const Json* found = find(name);
-    if (found == nullptr) return std::span<const Json>();
-    if (found->is_array()) return std::span<const Json>(found->items());
+    if (found == nullptr) return Json().items();
+    if (found->is_array()) return found->items();
     return bad(name, "must be an array, not " + shown(*found));
   }
   // Texts of which none is empty: one as it is, or several in an array.
@@ -105,12 +126,11 @@ class Members {
     std::vector<std::string> all;
     const Json* found = find(name);
     if (found == nullptr) return all;
-    const std::vector<Json> one(1, *found);
-    for (const Json& each : found->is_array() ? found->items() : one) {
-      if (!each.is_text() || each.text().empty()) {
-        return bad(name, "must be a string or an array of strings, none of them empty");
-      }
-      all.push_back(each.text());
+    if (found->is_text()) all.push_back(std::string(found->text()));
+    for (const Json& each : found->items()) all.push_back(std::string(each.text()));
+    const bool is_list = found->is_text() || found->is_array();
+    if (!is_list || std::ranges::find(all, "") != all.end()) {
+      return bad(name, "must be a string or an array of strings, none of them empty");
     }
     if (all.size() <= count_max) return all;
     return bad(name, "at most " + std::to_string(count_max) + " strings, not " +
@@ -119,12 +139,12 @@ class Members {
   // The members of an object that is a member itself.
   Result<Members> object(std::string_view name) {
     const Json* found = find(name);
-    if (found != nullptr) return of(*found, path_ + std::string(name));
+    if (found != nullptr) return of(*found, path_ + std::string(name), *left_out_);
     return bad(name, "must be an object");
   }
   // They ask nothing of the output, whatever they are.
   void accept(std::initializer_list<std::string_view> names) {
-    for (const std::string_view name : names) known_.push_back(std::string(name));
+    for (const std::string_view name : names) known_.push_front(Known{std::string(name), Json()});
   }
   // They ask nothing of the output, and are texts, or objects with any members.
   Result<void> accept_texts(std::initializer_list<std::string_view> names) {
@@ -148,11 +168,33 @@ class Members {
     return wrong(path_ + std::string(name), shown(*found) + " is not supported; only " + all,
                  ErrorCode::NotSupported);
   }
-  // An error that names the first member that was neither read nor accepted.
+  // Known, and of no use here.
+  void leave_out(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) {
+      if (find(name) != nullptr) left_out_->add(path_ + std::string(name));
+    }
+  }
+  // The answer would be wrong for the client without them. A blank stands between two names.
+  Result<void> refuse(std::string_view names) const {
+    while (!names.empty()) {
+      const std::string_view name = names.substr(0, names.find(' '));
+      names.remove_prefix(std::min(name.size() + 1, names.size()));
+      if (object_[name].is_null()) continue;
+      return bad(name, "is not supported", ErrorCode::NotSupported);
+    }
+    return {};
+  }
+  // Leaves out what was neither read nor accepted; an error if it may be a misspelling.
   Result<void> finish() const {
-    for (const auto& [name, value] : object_->members()) {
-      if (value.is_null() || std::ranges::find(known_, name) != known_.end()) continue;
-      return wrong(path_ + name, "is not supported", ErrorCode::NotSupported);
+    for (const auto& [name, value] : object_.members()) {
+      if (value.is_null() || std::ranges::find(known_, name, &Known::name) != known_.end()) {
+        continue;
+      }
+      if (const std::string meant = meant_name(name); !meant.empty()) {
+        return bad(name, "is not known; did you mean " + json_string(meant) + "?",
+                   ErrorCode::NotSupported);
+      }
+      left_out_->add(path_ + std::string(name));
     }
     return {};
   }
@@ -173,16 +215,30 @@ class Members {
     return valid_utf8(text.substr(0, kBytesMax)) + "...";
   }
 
-  const Json* object_;
+  // The known name that `name` may be a misspelling of; empty: none.
+  std::string meant_name(std::string_view name) const {
+    std::vector<std::string> names;
+    for (const Known& each : known_) names.push_back(each.name);
+    return std::string(meant_by(name, names));
+  }
+
+  struct Known {
+    std::string name;
+    Json value;
+  };
+
+  Json object_;
+  LeftOut* left_out_;
   std::string path_;
-  std::vector<std::string> known_;
+  std::forward_list<Known> known_;  // A list, in which values keep their places.
 };
 
-// The body as JSON, an object. Its values take up to 36 times its bytes, within 128 MiB of memory.
-inline constexpr std::size_t kRequestBytesMax = std::size_t{2} << 20;
+// The body as JSON, an object. Its values take at most 8 bytes each, 4 times its bytes, within 128 MiB of
+// memory.
+inline constexpr std::size_t kRequestBytesMax = std::size_t{16} << 20;
 
 inline Task<Json> request_body(serve::Request request) {
-  Json body = co_await Json::parse(co_await request.body(kRequestBytesMax));
+  Json body = co_await Json::parse_in_place(co_await request.body(kRequestBytesMax));
   if (!body.is_object()) {
     co_await fail(ErrorCode::InvalidArgument, "the body must be a JSON object");
   }
@@ -206,10 +262,18 @@ inline std::uint64_t random_seed() {
 inline Result<std::uint64_t> read_seed(Members& in) {
   const Json* given = in.find("seed");
   if (given == nullptr) return random_seed();
+  // Digits alone are taken exactly; a double has no more than 53 bits.
+  const std::string_view digits = given->digits();
+  std::int64_t exact = 0;
+  const auto [stopped, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), exact);
+  if (!digits.empty() && error == std::errc() && stopped == digits.data() + digits.size()) {
+    return static_cast<std::uint64_t>(exact);
+  }
   constexpr double kMost = 9223372036854774784.0;  // The largest double below 2^63.
-  const double value = given->number(0.5);
-  if (value == std::trunc(value) && std::fabs(value) <= kMost) {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  const std::optional<double> value = whole_number(*given);
+  if (value && std::fabs(*value) <= kMost) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(*value));
   }
   return in.bad("seed", "must be a whole number from -2^63 to 2^63");
 }
@@ -253,12 +317,12 @@ inline Result<std::vector<std::uint32_t>> read_tokens(const Json& list, std::str
   const std::uint32_t size = model.info().vocabulary_size;
   std::vector<std::uint32_t> tokens;
   for (const Json& each : list.items()) {
-    const double value = each.number(-1);
-    if (value != std::trunc(value) || value < 0 || value >= size) {
+    const std::optional<double> value = whole_number(each);
+    if (!value || *value < 0 || *value >= size) {
       return wrong(member, "tokens are whole numbers below " + std::to_string(size) + ", not " +
                                each.str().substr(0, 40));
     }
-    tokens.push_back(static_cast<std::uint32_t>(value));
+    tokens.push_back(static_cast<std::uint32_t>(*value));
   }
   return tokens;
 }

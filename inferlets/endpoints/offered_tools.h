@@ -15,12 +15,32 @@ namespace endpoints {
 
 enum class ToolChoice : std::uint8_t { None, Auto, Required };
 
+// What stands between a namespace and a name in the name that the model reads.
+inline constexpr std::string_view kNamespaceMark = "__";
+inline constexpr std::size_t kNamespaceBytesMax = 64;
+
 struct OfferedTool {
   std::string name;
   std::string description;
   std::string schema;  // JSON schema of the arguments.
   bool is_strict = false;
+  std::size_t namespace_bytes = 0;  // Of the name: its namespace; 0: it has none.
 };
+
+// The schema of the arguments of a tool. A function without parameters takes {} alone, as the interfaces
+// say; JSON Schema would allow it any.
+[[gnu::noinline]] inline std::string arguments_schema(const Json& given) {
+  constexpr std::string_view kNone =
+      R"({"type":"object","properties":{},"additionalProperties":false})";
+  const Json properties = given["properties"];
+  bool has_none = given.is_null() || given.members().empty() ||
+                  (properties.is_object() && properties.members().empty());
+  for (const auto& [name, value] : given.members()) {
+    has_none = has_none && (name == "type" || name == "properties" || name == "required" ||
+                            name == "title" || name == "description" || name == "$schema");
+  }
+  return has_none ? std::string(kNone) : given.str();
+}
 
 // As templates want them.
 inline std::string listed(const std::vector<OfferedTool>& tools) {
@@ -34,13 +54,16 @@ inline std::string listed(const std::vector<OfferedTool>& tools) {
   return json.end_array().str();
 }
 
-inline Result<void> check_tool_name(std::string_view name, const std::string& path) {
+// Interfaces differ in how long a name may be.
+inline Result<void> check_tool_name(std::string_view name, const std::string& path,
+                                    std::size_t bytes_max) {
   const auto is_allowed = [](char each) {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
            (each >= '0' && each <= '9') || each == '_' || each == '-';
   };
-  if (!name.empty() && name.size() <= 64 && std::ranges::all_of(name, is_allowed)) return {};
-  return wrong(path, "must have 1 to 64 letters, digits, '_' and '-'");
+  if (!name.empty() && name.size() <= bytes_max && std::ranges::all_of(name, is_allowed)) return {};
+  return wrong(path, "must have 1 to " + std::to_string(bytes_max) +
+                         " letters, digits, '_' and '-', not " + std::to_string(name.size()));
 }
 
 // ---- earlier turns ------------------------------------------------------------------------------
@@ -63,12 +86,30 @@ inline void write_earlier_call(JsonWriter& json, std::string_view id, std::strin
   json.key("arguments").text(arguments).end_object().end_object();
 }
 
+// The arguments of an earlier call as they were written, so that its tokens are those that the model wrote.
+// An error if they are not JSON.
+inline Result<std::string> earlier_arguments(std::string_view text) {
+  const std::string_view written = quire::detail::trimmed(text);
+  if (written.empty()) return std::string("{}");
+  TRY(Json::parse(written));
+  return std::string(written);
+}
+// A call of a tool that is not offered, as text of the turn.
+inline std::string call_as_text(std::string_view name, std::string_view input) {
+  return "[" + std::string(name) + ": " + std::string(input) + "]";
+}
+inline void add_text(std::string& text, std::string_view more) {
+  if (!text.empty() && !more.empty()) text += "\n";
+  text += more;
+}
+
 // The text of a call for a template that does not write calls.
 inline std::string call_text(const CallForm& form, const Json& call) {
-  const Json& function = call["function"];
+  const Json function = call["function"];
   std::string text = "\n" + form.before + "\n{" + json_string(form.name_key) + ": ";
   text += json_string(function.text("name")) + ", " + json_string(form.arguments_key) + ": ";
-  return text + function.text("arguments") + "}\n" + form.after;
+  text += function.text("arguments");
+  return text + "}\n" + form.after;
 }
 
 // The turn as the template of the model takes it: arguments as an object or as a string, calls and
@@ -79,7 +120,7 @@ inline Result<ChatMessage> written_for(const CallForm& form, ChatMessage message
     return ChatMessage{"user", "<tool_response>\n" + message.content + "\n</tool_response>"};
   }
   if (!has_tool_calls(message)) return message;
-  const Json members = TRY(Json::parse("{" + message.more + "}"));
+  const Json members = TRY(Json::parse_in_place("{" + message.more + "}"));
   if (!form.shows_calls) {
     for (const Json& call : members["tool_calls"].items()) message.content += call_text(form, call);
     return ChatMessage{message.role, message.content};
@@ -88,7 +129,7 @@ inline Result<ChatMessage> written_for(const CallForm& form, ChatMessage message
   JsonWriter json;
   json.begin_object().key("tool_calls").begin_array();
   for (const Json& call : members["tool_calls"].items()) {
-    const Json& function = call["function"];
+    const Json function = call["function"];
     json.begin_object().key("id").text(call.text("id")).key("type").text("function");
     json.key("function").begin_object().key("name").text(function.text("name"));
     json.key("arguments").raw(function.text("arguments")).end_object().end_object();
@@ -142,20 +183,85 @@ inline std::string after_name(const CallForm& form) {
   return "\", " + json_string(form.arguments_key) + ": ";
 }
 
+// ---- the order of members -----------------------------------------------------------------------
+
+// The schema that `schema` names by "$ref", within `root`; itself if it names none.
+[[gnu::noinline]] inline Json resolved(Json schema, const Json& root) {
+  constexpr int kStepsMax = 16;
+  for (int step = 0; step < kStepsMax; ++step) {
+    const std::string ref(schema.text("$ref"));
+    if (!ref.starts_with('#')) return schema;
+    Json target = root;
+    for (std::size_t at = 1; at < ref.size();) {
+      const std::size_t end = std::min(ref.find('/', at + 1), ref.size());
+      std::string name = ref.substr(at + 1, end - at - 1);
+      for (std::size_t tilde = name.find('~'); tilde != std::string::npos;
+           tilde = name.find('~', tilde + 1)) {
+        name.replace(tilde, 2, name.substr(tilde, 2) == "~1" ? "/" : "~");
+      }
+      target = target[name];
+      at = end;
+    }
+    schema = target;
+  }
+  return schema;
+}
+
+// Writes `value` without blanks, and the members of objects in the order of the properties of their schema: the only
+// spelling that the grammar of a schema knows.
+[[gnu::noinline]] inline void write_in_order(const Json& value, const Json& given, const Json& root,
+                                             std::string& out) {
+  const Json schema = resolved(given, root);
+  if (value.is_array()) {
+    const Json first = schema["prefixItems"];
+    const Json rest = schema["items"];
+    out += '[';
+    std::size_t index = 0;
+    for (const Json& each : value.items()) {
+      if (index > 0) out += ',';
+      write_in_order(each, index < first.items().size() ? first[index] : rest, root, out);
+      ++index;
+    }
+    out += ']';
+    return;
+  }
+  if (!value.is_object()) {
+    out += value.str();
+    return;
+  }
+  const Json properties = schema["properties"];
+  const Json others = schema["additionalProperties"];
+  std::string members;
+  const auto add = [&](std::string_view name, const Json& member, const Json& its_schema) {
+    members += (members.empty() ? "" : ",") + json_string(name) + ':';
+    write_in_order(member, its_schema, root, members);
+  };
+  // Members of one name stay side by side, so that the grammar refuses them.
+  for (const auto& [property, its_schema] : properties.members()) {
+    for (const auto& [name, member] : value.members()) {
+      if (name == property) add(name, member, its_schema);
+    }
+  }
+  for (const auto& [name, member] : value.members()) {
+    if (!properties.has(name)) add(name, member, others);
+  }
+  out += '{' + members + '}';
+}
+
 // The arguments of a call as JSON. A form of pairs has only texts, which become what the schema of
 // the tool says.
 inline std::string arguments_text(const ToolCall& call, const OfferedTool* tool,
                                   const CallForm& form) {
   if (call.arguments.is_null()) return "{}";
-  if (call.arguments.is_text()) return call.arguments.text();  // It is not JSON.
+  if (call.arguments.is_text()) return std::string(call.arguments.text());  // It is not JSON.
   if (tool == nullptr || form.kind != CallForm::Kind::NameThenPairs) return call.arguments.str();
   const Result<Json> schema = Json::parse(tool->schema);
   if (!schema.ok()) return call.arguments.str();
   JsonWriter json;
   json.begin_object();
   for (const auto& [name, value] : call.arguments.members()) {
-    const std::string& type = schema.value()["properties"][name].text("type");
-    json.key(name).raw(quire::detail::of_type(value, type).str());
+    const Json property = schema.value()["properties"][name];
+    json.key(name).raw(quire::detail::of_type(value, property.text("type")).str());
   }
   return json.end_object().str();
 }

@@ -88,7 +88,8 @@ inline Result<std::vector<LogitBias>> read_logit_bias(Members& in, std::uint32_t
     return in.bad("logit_bias", "at most " + std::to_string(kLogitBiasCountMax) + " tokens, not " +
                                     std::to_string(given->members().size()));
   }
-  for (const auto& [key, value] : given->members()) {
+  for (const auto& [name, value] : given->members()) {
+    const std::string key(name);
     const bool is_id =
         !key.empty() && key.size() < 10 && key.find_first_not_of("0123456789") == std::string::npos;
     const std::uint32_t token = is_id ? static_cast<std::uint32_t>(std::stoul(key)) : 0;
@@ -96,14 +97,15 @@ inline Result<std::vector<LogitBias>> read_logit_bias(Members& in, std::uint32_t
       return in.bad("logit_bias", json_string(key) + " is not a token id below " +
                                       std::to_string(vocabulary_size));
     }
-    if (!value.is_number() || !(std::fabs(value.number()) <= 100)) {
+    const Result<double> bias = value.number();
+    if (!value.is_number() || !bias.ok() || !(std::fabs(bias.value()) <= 100)) {
       return in.bad("logit_bias", "the bias of " + key + " must be a number from -100 to 100");
     }
     const auto is_same = [&](const LogitBias& each) { return each.token == token; };
     if (std::ranges::any_of(all, is_same)) {
       return in.bad("logit_bias", "token " + key + " occurs more than once");
     }
-    all.push_back({.token = token, .bias = static_cast<float>(value.number())});
+    all.push_back({.token = token, .bias = static_cast<float>(bias.value())});
   }
   return all;
 }
@@ -135,7 +137,7 @@ inline Result<Streaming> read_streaming(Members& in) {
   const Json* options = in.find("stream_options");
   if (options == nullptr) return out;
   if (!out.is_on) return in.bad("stream_options", "needs \"stream\": true");
-  Members more = TRY(Members::of(*options, "stream_options"));
+  Members more = TRY(in.object("stream_options"));
   out.has_usage = TRY(more.flag("include_usage"));
   TRY(more.flag("include_obfuscation"));
   TRY(more.finish());
@@ -147,13 +149,11 @@ inline Result<Streaming> read_streaming(Members& in) {
 inline Result<std::chrono::seconds> read_keep(Members& in) {
   constexpr std::chrono::seconds kByKey = std::chrono::minutes(30);
   const std::string key = TRY(in.text("prompt_cache_key"));
-  TRY(in.accept_only("prompt_cache_retention", {"in_memory", "in-memory", "24h"}));
-  const Json* retention = in.find("prompt_cache_retention");
-  std::string time = retention == nullptr ? "" : retention->text();
-  if (const Json* given = in.find("prompt_cache_options"); given != nullptr) {
-    Members options = TRY(Members::of(*given, "prompt_cache_options"));
-    TRY(options.accept_only("ttl", {"30m", "12h"}));
-    if (const Json* ttl = options.find("ttl"); ttl != nullptr) time = ttl->text();
+  std::string time = TRY(in.text("prompt_cache_retention"));
+  if (in.find("prompt_cache_options") != nullptr) {
+    Members options = TRY(in.object("prompt_cache_options"));
+    if (const std::string ttl = TRY(options.text("ttl")); !ttl.empty()) time = ttl;
+    options.accept({"mode"});
   }
   if (time == "24h" || time == "12h") return kKeptMax;
   return key.empty() && time != "30m" ? std::chrono::seconds(0) : kByKey;
@@ -175,7 +175,20 @@ inline Result<void> accept_common(Members& in) {
   TRY(in.accept_texts({"user", "safety_identifier"}));
   TRY(in.accept_objects({"metadata", "prediction"}));
   TRY(in.flag("store"));
-  return in.accept_only("service_tier", {"auto", "default"});
+  return in.accept_texts({"service_tier"});
+}
+
+// What other servers take and this one does not, and what no answer may be given without: the form of
+// the answer, its length and its end, texts that the model is to read.
+inline Result<void> refuse_of_others(Members& in) {
+  TRY(
+      in.refuse("guided_json guided_regex guided_choice guided_grammar structured_outputs "
+                "grammar json_schema regex ebnf format"));
+  TRY(
+      in.refuse("max_new_tokens n_predict num_predict min_tokens stop_sequences "
+                "stop_token_ids include_stop_str_in_output truncate_prompt_tokens "
+                "prompt_logprobs"));
+  return in.refuse("system documents images chat_template continue_final_message");
 }
 
 // The tokens that an answer may have: `wanted`, or all the room that the prompt leaves.

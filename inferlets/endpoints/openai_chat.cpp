@@ -87,9 +87,9 @@ class Choice : public AnswerSink {
     if (stream_ == nullptr || (more.empty() && logprobs.empty())) co_return;
     co_await stream_->send(index_, "\"content\":" + json_string(more), std::move(logprobs));
   }
-  Task<> reasoning(std::string all) override {
+  Task<> reasoning(std::string more) override {
     if (stream_ == nullptr) co_return;
-    co_await stream_->send(index_, "\"reasoning_content\":" + json_string(all));
+    co_await stream_->send(index_, "\"reasoning_content\":" + json_string(more));
   }
   Task<> begin_call(std::size_t number, AnswerCall call) override {
     JsonWriter json;
@@ -165,7 +165,9 @@ Task<ChoiceAnswer> answer_of(ChatTurn& turn, Model model, Stream* stream, std::u
 
 Task<> respond(serve::Request http, serve::Response response, ConversationOptions options) {
   const Json body = co_await request_body(http);
-  ChatRequest request = co_await read_chat_request(body);
+  LeftOut left_out;
+  ChatRequest request = co_await read_chat_request(body, left_out);
+  left_out.tell(response);
   request.prompt.is_repaired = options.repairs_prompts;
   const Model model = request.prompt.model;
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);

@@ -27,63 +27,83 @@ struct ChatRequest {
 // The text of a message's content, which may be in parts.
 inline Result<std::string> content_text(const Json& content, const std::string& path) {
   if (content.is_null()) return std::string();
-  if (content.is_text()) return content.text();
+  if (content.is_text()) return std::string(content.text());
   if (!content.is_array()) return wrong(path, "must be a string or an array of parts");
   std::string text;
-  for (std::size_t i = 0; i < content.items().size(); ++i) {
-    const Json& part = content.items()[i];
-    const std::string& type = part.text("type");
-    const std::string at = path + "[" + std::to_string(i) + "]";
+  std::size_t index = 0;
+  for (const Json& part : content.items()) {
+    const std::string_view type = part.text("type");
+    const bool is_first = index == 0;
+    const std::string at = path + "[" + std::to_string(index++) + "]";
     if (!part.is_object() || type.empty()) return wrong(at, "must be an object with a type");
     if (type != "text" && type != "refusal") {
       return wrong(
           at, "parts of type " + json_string(type) + " are not supported; the model reads text",
           ErrorCode::NotSupported);
     }
-    if (!part[type].is_text()) return wrong(at + "." + type, "must be a string");
-    text += (i == 0 ? "" : "\n") + part.text(type);
+    if (!part[type].is_text()) return wrong(at + "." + std::string(type), "must be a string");
+    if (!is_first) text += '\n';
+    text += part.text(type);
   }
   return text;
 }
 
-// The calls of an earlier turn.
-inline Result<std::string> read_calls(std::span<const Json> given, const std::string& path) {
+// The calls of an earlier turn: those of functions as a member of the turn, others as text.
+struct EarlierCalls {
+  std::string member;
+  std::string text;
+};
+inline Result<EarlierCalls> read_calls(const Json::Items& given, const std::string& path,
+                                       LeftOut& left_out) {
+  EarlierCalls out;
   JsonWriter calls;
   calls.begin_array();
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const std::string at = path + "[" + std::to_string(i) + "]";
-    Members call = TRY(Members::of(given[i], at));
+  bool has_any = false;
+  std::size_t index = 0;
+  for (const Json& each : given) {
+    const std::string at = path + "[" + std::to_string(index++) + "]";
+    Members call = TRY(Members::of(each, at, left_out));
     const std::string id = TRY(call.text("id"));
-    TRY(call.accept_only("type", {"function"}));
-    const Json& function = given[i]["function"];
+    if (const std::string type = TRY(call.text("type", "function")); type != "function") {
+      const Json other = each[type];
+      add_text(out.text,
+               call_as_text(other.has("name") ? other.text("name") : std::string_view(type),
+                            other.has("input") ? std::string(other.text("input")) : other.str()));
+      continue;
+    }
+    has_any = true;
+    const Json function = each["function"];
     if (function.text("name").empty() || !function["arguments"].is_text()) {
       return wrong(at,
                    "must be {\"id\", \"type\": \"function\", \"function\": {\"name\", "
                    "\"arguments\": a string}}");
     }
-    const std::string& arguments = function.text("arguments");
-    const Result<Json> parsed = Json::parse(arguments.empty() ? "{}" : arguments);
-    if (!parsed.ok()) return blamed(at + ".function.arguments", parsed.error());
-    write_earlier_call(calls, id, function.text("name"), parsed.value().str());
+    Result<std::string> arguments = earlier_arguments(function.text("arguments"));
+    if (!arguments.ok()) return blamed(at + ".function.arguments", arguments.error());
+    write_earlier_call(calls, id, function.text("name"), arguments.value());
   }
-  return tool_calls_member(calls.end_array());
+  if (has_any) out.member = tool_calls_member(calls.end_array());
+  return out;
 }
 
-// What a message has besides role and content, for the template.
-inline Result<std::string> further_members(Members& in, const std::string& path) {
-  std::string more;
-  const std::span<const Json> calls = TRY(in.list("tool_calls"));
-  if (!calls.empty()) more = TRY(read_calls(calls, path + ".tool_calls"));
+// What a message has besides role and content, for the template. Adds to `text` what becomes text.
+inline Result<std::string> further_members(Members& in, const std::string& path,
+                                           std::string& text) {
+  const Json::Items given = TRY(in.list("tool_calls"));
+  EarlierCalls calls = TRY(read_calls(given, path + ".tool_calls", in.left_out()));
+  add_text(text, calls.text);
+  std::string more = std::move(calls.member);
   for (const char* name : {"tool_call_id", "name", "reasoning_content"}) {
-    const std::string text = TRY(in.text(name));
-    if (text.empty()) continue;
-    more += (more.empty() ? "" : ",") + json_string(name) + ":" + json_string(text);
+    const std::string value = TRY(in.text(name));
+    if (value.empty()) continue;
+    more += (more.empty() ? "" : ",") + json_string(name) + ":" + json_string(value);
   }
   return more;
 }
 
-inline Result<ChatMessage> read_message(const Json& given, const std::string& path) {
-  Members in = TRY(Members::of(given, path));
+inline Result<ChatMessage> read_message(const Json& given, const std::string& path,
+                                        LeftOut& left_out) {
+  Members in = TRY(Members::of(given, path, left_out));
   ChatMessage message;
   message.role = TRY(in.text("role"));
   if (message.role == "developer") message.role = "system";
@@ -94,60 +114,80 @@ inline Result<ChatMessage> read_message(const Json& given, const std::string& pa
   }
   const Json* content = in.find("content");
   if (content != nullptr) message.content = TRY(content_text(*content, path + ".content"));
-  message.more = TRY(further_members(in, path));
-  if (content == nullptr && !has_tool_calls(message)) {
+  message.more = TRY(further_members(in, path, message.content));
+  if (content == nullptr && !has_tool_calls(message) && message.content.empty()) {
     return in.bad("content", "give the text of the message");
   }
+  TRY(in.refuse("function_call audio"));  // The model would not read them.
   in.accept({"refusal", "annotations"});  // Of an answer that comes back as it was sent.
   TRY(in.finish());
   return message;
 }
 
 inline Result<std::vector<ChatMessage>> read_messages(Members& in) {
-  const std::span<const Json> given = TRY(in.list("messages"));
+  const Json::Items given = TRY(in.list("messages"));
   if (given.empty()) return in.bad("messages", "give at least one message");
   std::vector<ChatMessage> all;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    all.push_back(TRY(read_message(given[i], "messages[" + std::to_string(i) + "]")));
+  for (const Json& each : given) {
+    const std::string path = "messages[" + std::to_string(all.size()) + "]";
+    all.push_back(TRY(read_message(each, path, in.left_out())));
   }
   return all;
 }
 
 // ---- tools --------------------------------------------------------------------------------------
 
-inline Result<OfferedTool> read_tool(const Json& given, const std::string& path) {
-  Members in = TRY(Members::of(given, path));
-  const std::string type = TRY(in.text("type"));
-  if (type != "function") {
-    return wrong(path + ".type", json_string(type) + " is not supported; only \"function\"",
-                 ErrorCode::NotSupported);
-  }
+inline Result<OfferedTool> read_tool(const Json& given, const std::string& path,
+                                     LeftOut& left_out) {
+  constexpr std::size_t kNameBytesMax = 64;
+  Members in = TRY(Members::of(given, path, left_out));
+  in.accept({"type"});
   const Json* function = in.find("function");
   TRY(in.finish());
   if (function == nullptr) return in.bad("function", "give the name and the parameters");
-  Members members = TRY(Members::of(*function, path + ".function"));
+  Members members = TRY(Members::of(*function, path + ".function", left_out));
   OfferedTool tool{.name = TRY(members.text("name")),
                    .description = TRY(members.text("description")),
-                   .schema = R"({"type":"object","properties":{}})",
+                   .schema = arguments_schema(Json()),
                    .is_strict = TRY(members.flag("strict"))};
   if (const Json* schema = members.find("parameters"); schema != nullptr) {
     if (!schema->is_object()) return members.bad("parameters", "must be a JSON schema, an object");
-    tool.schema = schema->str();
+    tool.schema = arguments_schema(*schema);
   }
   TRY(members.finish());
-  TRY(check_tool_name(tool.name, path + ".function.name"));
+  TRY(check_tool_name(tool.name, path + ".function.name", kNameBytesMax));
   return tool;
+}
+
+// {"type": "allowed_tools", "allowed_tools": {"mode", "tools": [{"type": "function", "function"}]}}
+inline Result<void> read_allowed_tools(const Json& choice, Members& in, ChatPrompt& out) {
+  const Json& allowed = choice["allowed_tools"];
+  const std::string_view mode = allowed.text("mode");
+  if (mode != "auto" && mode != "required") {
+    return in.bad("tool_choice", "the mode of allowed_tools must be auto or required");
+  }
+  out.tool_choice = mode == "auto" ? ToolChoice::Auto : ToolChoice::Required;
+  std::erase_if(out.tools, [&](const OfferedTool& each) {
+    return std::ranges::none_of(allowed["tools"].items(), [&](const Json& one) {
+      return one["function"].text("name") == each.name;
+    });
+  });
+  if (!out.tools.empty()) return {};
+  return in.bad("tool_choice", "allowed_tools names none of the tools that this server offers");
 }
 
 inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
   const Json* choice = TRY(read_tool_choice_word(in, out));
   if (choice == nullptr) return {};
-  const std::string& name = (*choice)["function"].text("name");
+  if (choice->text("type") == "allowed_tools") return read_allowed_tools(*choice, in, out);
+  const Json function = (*choice)["function"];
+  const std::string_view name = function.text("name");
   const auto is_other = [&](const OfferedTool& each) { return each.name != name; };
   if (choice->text("type") != "function" || std::ranges::all_of(out.tools, is_other)) {
     return in.bad("tool_choice",
-                  "must be \"none\", \"auto\", \"required\" or {\"type\": "
-                  "\"function\", \"function\": {\"name\": one of the tools}}");
+                  "must be \"none\", \"auto\", \"required\", {\"type\": \"function\", "
+                  "\"function\": {\"name\": one of the tools}} or {\"type\": "
+                  "\"allowed_tools\", \"allowed_tools\": {\"mode\", \"tools\"}}");
   }
   std::erase_if(out.tools, is_other);
   return {};
@@ -165,7 +205,7 @@ inline Result<std::string> read_response_format(Members& in) {
   const Json* given = in.find("response_format");
   if (given == nullptr) return std::string();
   Members outer = TRY(in.object("response_format"));
-  const std::string& type = given->text("type");
+  const std::string_view type = given->text("type");
   outer.accept({"type"});
   if (type == "text" || type == "json_object") {
     TRY(outer.finish());
@@ -205,8 +245,8 @@ inline Result<void> accept_modalities(Members& in) {
   return {};
 }
 
-inline Result<ChatRequest> read_chat_request(const Json& body) {
-  Members in(body);
+inline Result<ChatRequest> read_chat_request(const Json& body, LeftOut& left_out) {
+  Members in(body, left_out);
   ChatRequest out;
   out.prompt.model = TRY(read_model(in));
   out.prompt.messages = TRY(read_messages(in));
@@ -226,6 +266,10 @@ inline Result<ChatRequest> read_chat_request(const Json& body) {
   out.prompt.keep = TRY(read_keep(in));
   TRY(accept_common(in));
   TRY(accept_modalities(in));
+  TRY(in.accept_texts({"reasoning_effort", "verbosity"}));  // Hints, which the model cannot take.
+  in.leave_out({"audio", "moderation", "web_search_options"});
+  TRY(in.refuse("functions function_call prompt input instructions"));
+  TRY(refuse_of_others(in));
   TRY(in.finish());
   return out;
 }

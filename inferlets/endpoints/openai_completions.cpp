@@ -2,6 +2,7 @@
 //
 //   quire serve --endpoint "POST /v1/completions=openai_completions.wasm"
 #include "openai.h"
+#include "shown_tokens.h"
 
 using namespace endpoints;
 using namespace endpoints::openai;
@@ -34,17 +35,19 @@ Result<std::vector<Prompt>> read_prompts(Members& in, const Model& model) {
       in.bad("prompt", "give a string, an array of strings, or tokens: none of them empty");
   if (given == nullptr) return wanted;
   const bool is_one = given->is_text() || (*given)[std::size_t{0}].is_number();
-  const std::vector<Json> one(is_one ? 1 : 0, *given);
-  const std::vector<Json>& all = is_one ? one : given->items();
-  if (all.empty()) return wanted;
-  if (all.size() > kChoiceCountMax) {
+  const std::size_t count = is_one ? 1 : given->items().size();
+  if (count == 0) return wanted;
+  if (count > kChoiceCountMax) {
     return in.bad("prompt", "at most " + std::to_string(kChoiceCountMax) + " prompts, not " +
-                                std::to_string(all.size()));
+                                std::to_string(count));
   }
+  std::vector<Json> all;
+  if (is_one) all.push_back(*given);
+  if (!is_one) std::ranges::copy(given->items(), std::back_inserter(all));
   std::vector<Prompt> prompts;
   for (const Json& each : all) {
     if (each.is_text() && !each.text().empty()) {
-      prompts.push_back({each.text(), {}});
+      prompts.push_back({std::string(each.text()), {}});
     } else if (!each.items().empty()) {
       prompts.push_back({"", TRY(read_tokens(each, "prompt", model))});
     } else {
@@ -54,8 +57,8 @@ Result<std::vector<Prompt>> read_prompts(Members& in, const Model& model) {
   return prompts;
 }
 
-Result<CompletionRequest> read_completion_request(const Json& body) {
-  Members in(body);
+Result<CompletionRequest> read_completion_request(const Json& body, LeftOut& left_out) {
+  Members in(body, left_out);
   CompletionRequest out;
   out.model = TRY(read_model(in));
   out.prompts = TRY(read_prompts(in, out.model));
@@ -78,6 +81,8 @@ Result<CompletionRequest> read_completion_request(const Json& body) {
   out.stream = TRY(read_streaming(in));
   out.keep = TRY(read_keep(in));
   TRY(accept_common(in));
+  TRY(in.refuse("suffix response_format max_completion_tokens messages input"));
+  TRY(refuse_of_others(in));
   TRY(in.finish());
   return out;
 }
@@ -93,17 +98,22 @@ struct Logprobs {
       each->begin_array();
     }
   }
-  // `before`: the text that is shown before the token.
-  Task<> note(Model model, Piece piece, std::string_view before) {
-    const auto offset = std::ranges::count_if(
-        before, [](char each) { return (static_cast<unsigned char>(each) & 0xc0) != 0x80; });
-    tokens.text(co_await text_of(model, piece.token));
+  // `offset`: of the token in the text, in characters. The alternatives are an object, so each has a name of
+  // its own, the drawn token among them.
+  Task<> note(Model model, Piece piece, std::size_t offset) {
+    const std::string drawn = co_await name_of(model, piece.token);
+    tokens.text(drawn);
     token_logprobs.number(shown_log_probability(piece.log_probability()));
     text_offset.number(offset);
-    top_logprobs.begin_object();
+    std::vector<std::string> names(1, drawn);
+    top_logprobs.begin_object().key(drawn);
+    top_logprobs.number(shown_log_probability(piece.log_probability()));
     for (const TokenProbability& each : piece.top) {
-      top_logprobs.key(co_await text_of(model, each.token));
-      top_logprobs.number(shown_log_probability(each.log_probability()));
+      if (each.token == piece.token) continue;
+      const std::string name = co_await name_of(model, each.token);
+      if (std::ranges::find(names, name) != names.end()) continue;  // The first is more probable.
+      names.push_back(name);
+      top_logprobs.key(name).number(shown_log_probability(each.log_probability()));
     }
     top_logprobs.end_object();
   }
@@ -117,9 +127,20 @@ struct Logprobs {
   }
 
  private:
-  static Task<std::string> text_of(Model model, std::uint32_t token) {
+  // The text of the token. One that is a part of a character is named by its bytes, "bytes:\\xf0\\x9f".
+  static Task<std::string> name_of(Model model, std::uint32_t token) {
     const std::vector<std::uint32_t> one(1, token);
-    co_return co_await model.detokenize(one, true);
+    const std::string bytes = co_await model.detokenize(one, true);
+    if (valid_utf8(bytes) == bytes) co_return bytes;
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string name = "bytes:";
+    for (const char each : bytes) {
+      const auto byte = static_cast<unsigned char>(each);
+      name += "\\x";
+      name += kDigits[byte >> 4];
+      name += kDigits[byte & 15];
+    }
+    co_return name;
   }
 };
 
@@ -152,7 +173,10 @@ class Completion {
   Task<> begin(Prompt& prompt, std::vector<Task<Answer>>& choices) {
     if (prompt.tokens.empty()) {
       const std::string text = prompt.text;
-      prompt.tokens = co_await request_.model.tokenize(text, {.begin_of_text = true});
+      Result<std::vector<std::uint32_t>> tokens =
+          co_await attempt(request_.model.tokenize(text, {.begin_of_text = true}));
+      if (!tokens.ok()) co_await fail(prompt_error("prompt", tokens.error()));
+      prompt.tokens = std::move(tokens).take();
     } else if (request_.echoes) {
       prompt.text = valid_utf8(co_await request_.model.detokenize(prompt.tokens, true));
     }
@@ -214,22 +238,40 @@ class Completion {
   Task<Generation> with_logprobs(Answer& out, Context& context, GenerateOptions options,
                                  std::uint32_t index) {
     Logprobs all;
+    ShownTokens tokens(options.stop);
     Generator generator = context.generate(std::move(options));
     std::size_t count = 0;
     while (const std::optional<Piece> piece = co_await generator.next()) {
       co_await begin_answer(out, context, index);
-      Logprobs one;
       // The last piece may bring only text that was held back, and no token of the answer.
       if (generator.answer().tokens.size() > count) {
-        co_await all.note(request_.model, *piece, out.text);
-        co_await one.note(request_.model, *piece, out.text);
+        const std::vector<std::uint32_t> one(1, piece->token);
+        tokens.draw(*piece, co_await request_.model.detokenize(one));
       }
       count = generator.answer().tokens.size();
       out.text += piece->text;
-      if (request_.stream.is_on) co_await send(index, piece->text, one.str(), nullptr);
+      const std::string one = co_await noted(all, tokens, tokens.show(piece->text));
+      const bool has_any = !piece->text.empty() || !one.empty();
+      if (request_.stream.is_on && has_any) co_await send(index, piece->text, one, nullptr);
     }
+    const auto last = tokens.finish(generator.answer().finish_reason);
+    const std::string one = co_await noted(all, tokens, last);
+    if (request_.stream.is_on && !one.empty()) co_await send(index, "", one, nullptr);
     out.logprobs = all.str();
     co_return generator.answer();
+  }
+
+  // Notes the tokens in `all`. Returns them alone; empty if there are none.
+  Task<std::string> noted(Logprobs& all, const ShownTokens& tokens,
+                          std::vector<ShownTokens::Token> shown) {
+    if (shown.empty()) co_return std::string();
+    Logprobs these;
+    for (const ShownTokens::Token& each : shown) {
+      const std::size_t offset = tokens.characters_before(each.begin);
+      co_await all.note(request_.model, each.piece, offset);
+      co_await these.note(request_.model, each.piece, offset);
+    }
+    co_return these.str();
   }
 
   Task<> show(Answer& out, std::uint32_t index, std::string text) {
@@ -288,7 +330,10 @@ class Completion {
 
 Task<> respond(serve::Request http, serve::Response response) {
   const Json body = co_await request_body(http);
-  Completion completion(co_await read_completion_request(body), response);
+  LeftOut left_out;
+  CompletionRequest request = co_await read_completion_request(body, left_out);
+  left_out.tell(response);
+  Completion completion(std::move(request), response);
   co_await completion.run();
 }
 

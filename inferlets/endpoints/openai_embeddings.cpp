@@ -9,7 +9,8 @@ namespace {
 
 Task<> respond(serve::Request request) {
   const Json body = co_await request_body(request);
-  Members in(body);
+  LeftOut left_out;
+  Members in(body, left_out);
   const Model model = co_await read_model(in);
   const std::string name = co_await model.name();
   co_await fail(wrong("model",

@@ -40,11 +40,11 @@ Task<Earlier> read_earlier(ResponseStore responses, std::string id) {
                   "the response " + id + " is " + entry.status +
                       "; a conversation goes on with one that is completed or incomplete");
   }
-  const Json response = co_await Json::parse(
-      co_await responses.get(id, ResponsePart::Response, entry.response_part_count));
+  const Json response =
+      co_await responses.get_json(id, ResponsePart::Response, entry.response_part_count);
   Earlier out;
   out.conversation.input =
-      co_await Json::parse(co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
+      co_await responses.get_json(id, ResponsePart::Input, entry.input_part_count);
   out.conversation.output = response["output"];
   if (entry.token_part_count == 0) co_return out;
   const std::string bytes =
@@ -52,6 +52,39 @@ Task<Earlier> read_earlier(ResponseStore responses, std::string id) {
   std::vector<std::uint32_t> tokens(bytes.size() / sizeof(std::uint32_t));
   std::memcpy(tokens.data(), bytes.data(), tokens.size() * sizeof(std::uint32_t));
   out.saved = SavedContext{id, std::move(tokens)};
+  co_return out;
+}
+
+// Moves what `wanted` names among `items` to `out`.
+void take_items(const Json& items, std::vector<std::string>& wanted, ReferencedItems& out) {
+  for (const Json& each : items.items()) {
+    if (std::erase(wanted, each.text("id")) > 0) out.emplace_back(each.text("id"), each);
+  }
+}
+
+// The items that the request refers to, as far as the tenant's stored responses have them.
+Task<ReferencedItems> find_referenced(Json input, ResponseStore responses) {
+  ReferencedItems out;
+  std::vector<std::string> wanted, ids;
+  for (const Json& each : input.items()) {
+    if (!is_reference(each)) continue;
+    wanted.emplace_back(each.text("id"));
+    ids.push_back(ResponseStore::id_of_item(wanted.back()));
+  }
+  if (wanted.empty()) co_return out;
+  Result<std::vector<std::string>> others = co_await attempt(responses.ids());
+  if (others.ok()) ids.insert(ids.end(), others.value().begin(), others.value().end());
+  for (std::size_t i = 0; i < ids.size() && !wanted.empty(); ++i) {
+    const Result<ResponseEntry> entry = co_await attempt(responses.find(ids[i]));
+    if (!entry.ok() || entry.value().response_part_count == 0)
+      continue;  // It left, or is not over.
+    const ResponseEntry& found = entry.value();
+    const Json response =
+        co_await responses.get_json(ids[i], ResponsePart::Response, found.response_part_count);
+    take_items(response["output"], wanted, out);
+    take_items(co_await responses.get_json(ids[i], ResponsePart::Input, found.input_part_count),
+               wanted, out);
+  }
   co_return out;
 }
 
@@ -65,17 +98,20 @@ struct Options {
   }
 };
 
-Task<ResponsesRequest> read_request(Json body, ResponseStore responses) {
-  const Json& previous = body["previous_response_id"];
+Task<ResponsesRequest> read_request(Json body, ResponseStore responses, serve::Response response) {
+  const Json previous = body["previous_response_id"];
   Earlier earlier;
   if (!previous.is_null()) {
     if (!previous.is_text()) co_await fail(wrong("previous_response_id", "must be a string"));
-    Result<Earlier> found = co_await attempt(read_earlier(responses, previous.text()));
+    Result<Earlier> found = co_await attempt(read_earlier(responses, std::string(previous.text())));
     if (!found.ok()) co_await fail(blamed("previous_response_id", found.error()));
     earlier = std::move(found).take();
   }
-  ResponsesRequest request =
-      co_await read_responses_request(body, earlier.conversation, random_seed());
+  const ReferencedItems referenced = co_await find_referenced(body["input"], responses);
+  LeftOut left_out;
+  ResponsesRequest request = co_await read_responses_request(body, earlier.conversation, referenced,
+                                                             random_seed(), left_out);
+  left_out.tell(response);
   request.prompt.saved = std::move(earlier.saved);
   co_return request;
 }
@@ -111,7 +147,8 @@ Task<bool> is_kept(ResponseStore responses, const ResponsesRequest& request) {
 // it: a call that the answer is cut in is not whole.
 Task<std::vector<std::uint32_t>> conversation_tokens(const Work& work,
                                                      const std::vector<std::string>& output) {
-  Conversation conversation(0);
+  LeftOut left_out;  // What is left out of the items was told when they came.
+  Conversation conversation(0, left_out);
   if (!work.instructions.empty()) conversation.instruct(work.instructions);
   for (const std::vector<std::string>& items : {work.request.items, output}) {
     for (const std::string& each : items) {
@@ -276,7 +313,7 @@ Task<> in_background(Work work, serve::Response http) {
 Task<> create(serve::Request http, serve::Response response, Options options) {
   const ResponseStore responses(options.limits);
   const Json body = co_await request_body(http);
-  ResponsesRequest request = co_await read_request(body, responses);
+  ResponsesRequest request = co_await read_request(body, responses, response);
   request.prompt.is_repaired = options.conversation.repairs_prompts;
   const bool is_stored = co_await is_kept(responses, request);
   ChatTurn turn = co_await ChatTurn::begin(request.prompt, request.generate);
@@ -289,14 +326,16 @@ Task<> create(serve::Request http, serve::Response response, Options options) {
                     .echo = request.echo,
                     .is_stored = is_stored};
   const bool is_background = request.is_background;
-  Work work{std::move(request), body.text("instructions"), responses,
-            std::move(turn),    std::move(head),           token_count_max};
+  Work work{std::move(request), std::string(body.text("instructions")),
+            responses,          std::move(turn),
+            std::move(head),    token_count_max};
   if (is_background) co_return co_await in_background(std::move(work), response);
   co_await in_foreground(std::move(work), response);
 }
 
 Task<> count_tokens(serve::Request http, serve::Response response, ResponseStore responses) {
-  ResponsesRequest request = co_await read_request(co_await request_body(http), responses);
+  ResponsesRequest request =
+      co_await read_request(co_await request_body(http), responses, response);
   JsonWriter json;
   json.begin_object().key("object").text("response.input_tokens").key("input_tokens");
   json.number(co_await ChatTurn::count(std::move(request.prompt)));
@@ -308,8 +347,7 @@ Task<std::string> response_now(ResponseStore responses, std::string id, Response
   if (entry.response_part_count > 0) {
     co_return co_await responses.get(id, ResponsePart::Response, entry.response_part_count);
   }
-  const Json begun =
-      co_await Json::parse(co_await responses.get(id, ResponsePart::Begun, entry.begun_part_count));
+  const Json begun = co_await responses.get_json(id, ResponsePart::Begun, entry.begun_part_count);
   JsonWriter json;
   json.begin_object();
   for (const auto& [name, value] : begun.members()) {
@@ -381,9 +419,9 @@ Task<> list_input(serve::Request http, serve::Response response, ResponseStore r
   const std::optional<std::string> after = query.find("after");
   co_await query.finish();
   const ResponseEntry entry = co_await responses.find(id);
-  const Json input =
-      co_await Json::parse(co_await responses.get(id, ResponsePart::Input, entry.input_part_count));
-  std::vector<Json> items = input.items();
+  const Json input = co_await responses.get_json(id, ResponsePart::Input, entry.input_part_count);
+  std::vector<Json> items;
+  for (const Json& each : input.items()) items.push_back(each);
   if (order == "desc") std::ranges::reverse(items);
   if (after) {
     const auto is_it = [&](const Json& each) { return each.text("id") == *after; };

@@ -157,10 +157,10 @@ class EventFollower {
       const std::string line = lines_.substr(0, end);
       lines_.erase(0, end + 1);
       const Json event = co_await Json::parse(line);
-      const std::string& type = event.text("type");
+      const std::string type(event.text("type"));
       is_over_ = type == "response.completed" || type == "response.incomplete" ||
                  type == "response.failed";
-      if (event.number("sequence_number") <= after_) continue;
+      if (co_await event.number("sequence_number") <= after_) continue;
       co_await client.send(line, {.name = type});
     }
     co_return has_more;

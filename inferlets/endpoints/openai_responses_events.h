@@ -118,11 +118,11 @@ class ResponseOutput : public AnswerSink {
     json.key("logprobs").raw("[" + logprobs + "]");
     co_await send("response.output_text.delta", std::move(json));
   }
-  Task<> reasoning(std::string all) override {
-    co_await open_text(Kind::Reasoning);
-    open_->text = all;
+  Task<> reasoning(std::string more) override {
+    if (!open_ || open_->kind != Kind::Reasoning) co_await open_text(Kind::Reasoning);
+    open_->text += more;
     JsonWriter json = place_of("response.reasoning_text.delta");
-    json.key("content_index").number(0).key("delta").text(all);
+    json.key("content_index").number(0).key("delta").text(more);
     co_await send("response.reasoning_text.delta", std::move(json));
   }
   Task<> begin_call(std::size_t, AnswerCall call) override {
@@ -174,7 +174,11 @@ class ResponseOutput : public AnswerSink {
     const bool has_content = std::string_view(status) != "in_progress";
     if (item.kind == Kind::Call) {
       json.key("type").text("function_call").key("call_id").text(item.call.id);
-      json.key("name").text(item.call.name).key("arguments").text(item.text);
+      const std::size_t bytes = item.call.namespace_bytes;
+      const std::string_view name = item.call.name;
+      json.key("name").text(bytes == 0 ? name : name.substr(bytes + kNamespaceMark.size()));
+      if (bytes > 0) json.key("namespace").text(name.substr(0, bytes));
+      json.key("arguments").text(item.text);
     } else {
       const bool is_message = item.kind == Kind::Message;
       json.key("type").text(is_message ? "message" : "reasoning");

@@ -17,12 +17,13 @@ namespace endpoints::openai {
 class Conversation {
  public:
   // `id_seed` makes the ids of items that have none.
-  explicit Conversation(std::uint64_t id_seed) : id_seed_(id_seed) {}
+  Conversation(std::uint64_t id_seed, LeftOut& left_out)
+      : id_seed_(id_seed), left_out_(&left_out) {}
 
   void instruct(std::string text) { messages_.push_back({"system", std::move(text), ""}); }
   // `path` names the item in an error.
   Result<void> add(const Json& item, const std::string& path) {
-    Members in = TRY(Members::of(item, path));
+    Members in = TRY(Members::of(item, path, *left_out_));
     const std::string type = TRY(in.text("type", "message"));
     const std::string id = TRY(in.text("id"));
     in.accept({"status"});
@@ -36,6 +37,10 @@ class Conversation {
       TRY(add_result(in, path, json));
     } else if (type == "reasoning") {
       TRY(add_reasoning(in, path, json));
+    } else if (is_call_of_others(type)) {
+      add_as_text(item, type, json);
+      items_.push_back(json.end_object().str());
+      return {};
     } else {
       return in.bad("type", "items of type " + json_string(type) + " are not supported",
                     ErrorCode::NotSupported);
@@ -88,13 +93,14 @@ class Conversation {
   // The text of parts of one of the `types`, joined by line feeds.
   static Result<std::string> parts_text(const Json& content, const std::string& path,
                                         std::initializer_list<std::string_view> types) {
-    if (content.is_text()) return content.text();
+    if (content.is_text()) return std::string(content.text());
     if (!content.is_array()) return wrong(path, "must be a string or an array of parts");
     std::string text;
-    for (std::size_t i = 0; i < content.items().size(); ++i) {
-      const Json& part = content.items()[i];
-      const std::string at = path + "[" + std::to_string(i) + "]";
-      const std::string& type = part.text("type");
+    std::size_t index = 0;
+    for (const Json& part : content.items()) {
+      if (index > 0) text += '\n';
+      const std::string at = path + "[" + std::to_string(index++) + "]";
+      const std::string_view type = part.text("type");
       if (type.empty()) return wrong(at, "must be an object with a type");
       if (std::ranges::find(types, type) == types.end()) {
         return wrong(
@@ -104,7 +110,7 @@ class Conversation {
       }
       const char* member = type == "refusal" ? "refusal" : "text";
       if (!part[member].is_text()) return wrong(at + "." + member, "must be a string");
-      text += (i == 0 ? "" : "\n") + part.text(member);
+      text += part.text(member);
     }
     return text;
   }
@@ -136,20 +142,51 @@ class Conversation {
     return {};
   }
 
+  // Calls of tools that this server does not offer, and their results. Those that hold an image are
+  // none of these, because the model would not see it.
+  static bool is_call_of_others(std::string_view type) {
+    if (type.starts_with("image_") || type.starts_with("computer_")) return false;
+    return type.ends_with("_call") || type.ends_with("_call_output") || type.starts_with("mcp_") ||
+           type.starts_with("tool_search_");
+  }
+  // The model reads such an item as text: a call in the turn of the assistant, a result in one of the user.
+  void add_as_text(const Json& item, const std::string& type, JsonWriter& json) {
+    for (const auto& [name, value] : item.members()) {
+      if (name != "id" && name != "type") json.key(name).raw(value.str());
+    }
+    const bool is_plain = item["name"].is_text() && item["input"].is_text();
+    const std::string text = item["output"].is_text() ? std::string(item.text("output"))
+                             : is_plain               ? std::string(item.text("input"))
+                                                      : item.str();
+    const std::string line =
+        call_as_text(is_plain ? item.text("name") : std::string_view(type), text);
+    if (type.ends_with("_output") || type == "mcp_approval_response") {
+      end_answer();
+      messages_.push_back({"user", line, ""});
+      return;
+    }
+    add_text(answer_turn().text, line);
+    answer_turn().has_text = true;
+  }
+
   Result<void> add_call(Members& in, JsonWriter& json) {
     const std::string call_id = TRY(in.text("call_id"));
-    const std::string name = TRY(in.text("name"));
+    const std::string own_name = TRY(in.text("name"));
+    const std::string name_space = TRY(in.text("namespace"));
+    const std::string name =
+        name_space.empty() ? own_name : name_space + std::string(kNamespaceMark) + own_name;
     const std::string arguments = TRY(in.text("arguments"));
     if (call_id.empty()) return in.bad("call_id", "give the id of the call");
     if (name.empty()) return in.bad("name", "give the name of the tool");
-    const Result<Json> parsed = Json::parse(arguments.empty() ? "{}" : arguments);
-    if (!parsed.ok()) return in.bad("arguments", parsed.error().message);
-    json.key("call_id").text(call_id).key("name").text(name).key("arguments").text(arguments);
-    json.key("status").text("completed");
+    const Result<std::string> written = earlier_arguments(arguments);
+    if (!written.ok()) return in.bad("arguments", written.error().message);
+    json.key("call_id").text(call_id).key("name").text(own_name);
+    if (!name_space.empty()) json.key("namespace").text(name_space);
+    json.key("arguments").text(arguments).key("status").text("completed");
     AnswerTurn& turn = answer_turn();
     if (!turn.has_calls) turn.calls.begin_array();
     turn.has_calls = true;
-    write_earlier_call(turn.calls, call_id, name, parsed.value().str());
+    write_earlier_call(turn.calls, call_id, name, written.value());
     return {};
   }
 
@@ -184,6 +221,7 @@ class Conversation {
   }
 
   std::uint64_t id_seed_;
+  LeftOut* left_out_;
   std::vector<ChatMessage> messages_;
   std::vector<std::string> items_;
   std::optional<AnswerTurn> answer_;

@@ -31,11 +31,22 @@ struct EarlierConversation {
   Json output;
 };
 
+// Items of stored responses, by the ids that the items of a request refer to.
+using ReferencedItems = std::vector<std::pair<std::string, Json>>;
+
+// {"type": "item_reference", "id"}; the type may be left out.
+inline bool is_reference(const Json& item) {
+  const std::string_view type = item.text("type");
+  if (!type.empty()) return type == "item_reference";
+  return item["id"].is_text() && item["role"].is_null() && item["content"].is_null();
+}
+
 // ---- the conversation ---------------------------------------------------------------------------
 
 inline Result<Conversation> read_conversation(Members& in, const EarlierConversation& earlier,
+                                              const ReferencedItems& referenced,
                                               std::uint64_t id_seed) {
-  Conversation conversation(id_seed);
+  Conversation conversation(id_seed, in.left_out());
   const std::string instructions = TRY(in.text("instructions"));
   if (!instructions.empty()) conversation.instruct(instructions);
   for (const Json& each : earlier.input.items()) {
@@ -54,31 +65,43 @@ inline Result<Conversation> read_conversation(Members& in, const EarlierConversa
   if (!input->is_array() || input->items().empty()) {
     return in.bad("input", "must be a string, or an array of at least one item");
   }
-  for (std::size_t i = 0; i < input->items().size(); ++i) {
-    TRY(conversation.add(input->items()[i], "input[" + std::to_string(i) + "]"));
+  std::size_t index = 0;
+  for (const Json& item : input->items()) {
+    const std::string path = "input[" + std::to_string(index++) + "]";
+    if (!is_reference(item)) {
+      TRY(conversation.add(item, path));
+      continue;
+    }
+    const auto found =
+        std::ranges::find(referenced, item.text("id"), &ReferencedItems::value_type::first);
+    if (found == referenced.end()) {
+      return wrong(path + ".id",
+                   "there is no item " + json_string(item.text("id")) +
+                       " in the responses that are stored; it may have expired",
+                   ErrorCode::NotFound);
+    }
+    TRY(conversation.add(found->second, path));
   }
   return conversation;
 }
 
 // ---- tools --------------------------------------------------------------------------------------
 
-inline Result<OfferedTool> read_function_tool(const Json& given, const std::string& path) {
-  Members in = TRY(Members::of(given, path));
-  const std::string type = TRY(in.text("type"));
-  if (type != "function") {
-    return in.bad("type", json_string(type) + " is not supported; only \"function\"",
-                  ErrorCode::NotSupported);
-  }
+inline Result<OfferedTool> read_function_tool(const Json& given, const std::string& path,
+                                              LeftOut& left_out) {
+  constexpr std::size_t kNameBytesMax = 128;
+  Members in = TRY(Members::of(given, path, left_out));
+  in.accept({"type", "defer_loading"});  // All functions are offered from the beginning.
   OfferedTool tool{.name = TRY(in.text("name")),
                    .description = TRY(in.text("description")),
-                   .schema = R"({"type":"object","properties":{}})",
+                   .schema = arguments_schema(Json()),
                    .is_strict = TRY(in.flag("strict"))};
   if (const Json* schema = in.find("parameters"); schema != nullptr) {
     if (!schema->is_object()) return in.bad("parameters", "must be a JSON schema, an object");
-    tool.schema = schema->str();
+    tool.schema = arguments_schema(*schema);
   }
   TRY(in.finish());
-  TRY(check_tool_name(tool.name, path + ".name"));
+  TRY(check_tool_name(tool.name, path + ".name", kNameBytesMax));
   return tool;
 }
 
@@ -88,8 +111,9 @@ inline Result<std::string> read_chosen_name(Members in) {
   if (type != "function") return in.bad("type", "must be \"function\"");
   const std::string name = TRY(in.text("name"));
   if (name.empty()) return in.bad("name", "give the name of a tool");
+  const std::string name_space = TRY(in.text("namespace"));
   TRY(in.finish());
-  return name;
+  return name_space.empty() ? name : name_space + std::string(kNamespaceMark) + name;
 }
 
 // The names in {"type": "allowed_tools", "mode", "tools": [{"type": "function", "name"}]}.
@@ -99,10 +123,11 @@ inline Result<std::vector<std::string>> read_allowed_names(Members in, ToolChoic
   if (mode != "auto" && mode != "required") return in.bad("mode", "must be auto or required");
   choice = mode == "auto" ? ToolChoice::Auto : ToolChoice::Required;
   std::vector<std::string> names;
-  const std::span<const Json> tools = TRY(in.list("tools"));
-  for (std::size_t i = 0; i < tools.size(); ++i) {
-    const std::string path = "tool_choice.tools[" + std::to_string(i) + "]";
-    Members tool = TRY(Members::of(tools[i], path));
+  std::size_t index = 0;
+  for (const Json& each : TRY(in.list("tools"))) {
+    const std::string path = "tool_choice.tools[" + std::to_string(index++) + "]";
+    if (each.text("type") != "function") continue;  // It is not offered anyway.
+    Members tool = TRY(Members::of(each, path, in.left_out()));
     names.push_back(TRY(read_chosen_name(std::move(tool))));
   }
   TRY(in.finish());
@@ -114,7 +139,7 @@ inline Result<void> read_tool_choice(Members& in, ChatPrompt& out) {
   const Json* choice = TRY(read_tool_choice_word(in, out));
   if (choice == nullptr) return {};
   std::vector<std::string> names;
-  const std::string& type = choice->text("type");
+  const std::string_view type = choice->text("type");
   if (type == "function") {
     Members chosen = TRY(in.object("tool_choice"));
     names = {TRY(read_chosen_name(std::move(chosen)))};
@@ -143,11 +168,12 @@ inline Result<void> read_function_tools(Members& in, ChatPrompt& out) {
 inline Result<std::string> read_text(Members& in) {
   const Json* given = in.find("text");
   if (given == nullptr) return std::string();
-  Members text = TRY(Members::of(*given, "text"));
+  Members text = TRY(Members::of(*given, "text", in.left_out()));
   const Json* found = text.find("format");
+  TRY(text.accept_texts({"verbosity"}));
   TRY(text.finish());
   if (found == nullptr) return std::string();
-  Members format = TRY(Members::of(*found, "text.format"));
+  Members format = TRY(Members::of(*found, "text.format", in.left_out()));
   const std::string type = TRY(format.text("type"));
   if (type != "text" && type != "json_object" && type != "json_schema") {
     return format.bad("type", "must be text, json_object or json_schema");
@@ -160,21 +186,10 @@ inline Result<std::string> read_text(Members& in) {
 
 // The interface lets a request ask for more than the answer has by itself.
 inline Result<void> read_include(Members& in, ResponsesRequest& out) {
-  // Values about items that no answer of this server has.
-  constexpr std::string_view kAbsent[] = {"file_search_call.results",
-                                          "web_search_call.results",
-                                          "web_search_call.action.sources",
-                                          "message.input_image.image_url",
-                                          "computer_call_output.output.image_url",
-                                          "code_interpreter_call.outputs",
-                                          "reasoning.encrypted_content"};
   for (const Json& each : TRY(in.list("include"))) {
-    if (each.text() == "message.output_text.logprobs") {
-      out.has_logprobs = true;
-    } else if (std::ranges::find(kAbsent, each.text()) == std::end(kAbsent)) {
-      return in.bad("include", each.str().substr(0, 40) + " is not supported",
-                    ErrorCode::NotSupported);
-    }
+    if (!each.is_text()) return in.bad("include", "must be an array of strings");
+    // The other values are about items that no answer of this server has.
+    if (each.text() == "message.output_text.logprobs") out.has_logprobs = true;
   }
   out.generate.top_logprobs = static_cast<std::uint32_t>(TRY(in.whole("top_logprobs", 0, {0, 20})));
   if (out.generate.top_logprobs > 0 && !out.has_logprobs) {
@@ -225,8 +240,8 @@ inline Result<void> read_metadata(Members& in, JsonWriter& json) {
 
 inline Result<std::string> read_echo(const Json& body, Members& in, const ResponsesRequest& out) {
   const auto as_given = [&](JsonWriter& json, const char* name, std::string_view otherwise) {
-    const Json& found = body[name];
-    json.key(name).raw(found.is_null() ? otherwise : found.str());
+    const Json found = body[name];
+    json.key(name).raw(found.is_null() ? std::string(otherwise) : found.str());
   };
   JsonWriter json;
   json.begin_object();
@@ -258,23 +273,22 @@ inline Result<void> accept_members(Members& in) {
   TRY(in.accept_texts({"user", "safety_identifier"}));
   TRY(in.accept_objects({"background_options", "stream_options"}));
   TRY(in.whole("max_tool_calls", 0, {0, kLargestWhole}));
-  TRY(in.accept_only("service_tier", {"auto", "default"}));
-  TRY(in.accept_only("truncation", {"disabled"}));
-  // Without an effort and a summary it asks for nothing.
-  if (const Json* reasoning = in.find("reasoning"); reasoning != nullptr) {
-    const Members efforts = TRY(Members::of(*reasoning, "reasoning"));
-    TRY(efforts.finish());
-  }
-  return {};
+  TRY(in.accept_texts({"service_tier"}));
+  TRY(in.accept_only("truncation", {"disabled", "auto"}));
+  // Efforts and summaries are hints: a model thinks as it does, and a summary may be none.
+  TRY(in.accept_objects({"reasoning"}));
+  in.leave_out({"context_management", "moderation", "image", "access_programs"});
+  TRY(
+      in.refuse("conversation prompt messages max_tokens max_completion_tokens "
+                "response_format"));
+  return refuse_of_others(in);
 }
 
-inline Result<ResponsesRequest> read_responses_request(const Json& body,
-                                                       const EarlierConversation& earlier,
-                                                       std::uint64_t id_seed) {
-  Members in(body);
-  ResponsesRequest out;
+inline Result<void> read_members(Members& in, const Json& body, const EarlierConversation& earlier,
+                                 const ReferencedItems& referenced, std::uint64_t id_seed,
+                                 ResponsesRequest& out) {
   out.prompt.model = TRY(read_model(in));
-  Conversation conversation = TRY(read_conversation(in, earlier, id_seed));
+  Conversation conversation = TRY(read_conversation(in, earlier, referenced, id_seed));
   out.prompt.messages = conversation.messages();
   out.prompt.messages_member = "input";
   out.items = conversation.items();
@@ -287,14 +301,23 @@ inline Result<ResponsesRequest> read_responses_request(const Json& body,
   TRY(read_include(in, out));
   out.is_stream = TRY(in.flag("stream"));
   out.is_background = TRY(in.flag("background"));
-  if (const Json* store = in.find("store"); store != nullptr) out.store = TRY(in.flag("store"));
+  if (in.find("store") != nullptr) out.store = TRY(in.flag("store"));
   if (out.is_background && out.store == false) {
     return in.bad("background", "needs the response to be stored: leave out \"store\": false");
   }
   out.prompt.keep = TRY(read_keep(in));
   TRY(accept_members(in));
   out.echo = TRY(read_echo(body, in, out));
-  TRY(in.finish());
+  return in.finish();
+}
+
+inline Result<ResponsesRequest> read_responses_request(const Json& body,
+                                                       const EarlierConversation& earlier,
+                                                       const ReferencedItems& referenced,
+                                                       std::uint64_t id_seed, LeftOut& left_out) {
+  Members in(body, left_out);
+  ResponsesRequest out;
+  TRY(read_members(in, body, earlier, referenced, id_seed, out));
   return out;
 }
 

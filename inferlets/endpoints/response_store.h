@@ -64,7 +64,13 @@ class ResponseStore {
     char expiry[16];
     std::snprintf(expiry, sizeof expiry, "%09llx",
                   static_cast<unsigned long long>(std::time(nullptr)) + limits_.ttl_seconds);
-    return std::string(kIdPrefix) + expiry + random_id() + random_id().substr(0, 15);
+    return std::string(kIdPrefix) + expiry + random_id() + random_id().substr(0, kRandomBytes - 24);
+  }
+  // The id of the response that wrote an item with the id `item`, as ResponseOutput makes it; no such
+  // response need be there.
+  static std::string id_of_item(const std::string& item) {
+    constexpr std::size_t kBytes = kExpiryDigits + kRandomBytes;
+    return std::string(kIdPrefix) + item.substr(item.size() - std::min(item.size(), kBytes));
   }
   SaveOptions save_options() const {
     return {.overwrite = false, .time_to_live = std::chrono::seconds(limits_.ttl_seconds)};
@@ -89,6 +95,17 @@ class ResponseStore {
                         ErrorCode::QuotaExceeded));
   }
 
+  // The ids of all that have not expired, the youngest first.
+  Task<std::vector<std::string>> ids() const {
+    std::vector<std::string> all;
+    for (const store::Key& each : co_await store::all_keys(kEntries)) {
+      std::string id = id_of(each.name, kEntries);
+      if (seconds_left(id) > 0) all.push_back(std::move(id));
+    }
+    std::ranges::reverse(all);
+    co_return all;
+  }
+
   // Finds a response that has not expired.
   Task<ResponseEntry> find(std::string id) const {
     Result<store::Value> value(Error{ErrorCode::NotFound, ""});
@@ -100,9 +117,10 @@ class ResponseStore {
     const store::Value found = co_await std::move(value);
     const Json json = co_await Json::parse(found.bytes);
     const auto count_of = [&](const char* name) {
-      return static_cast<std::uint32_t>(json.number(name));
+      const Result<double> count = json.number(name);  // Which publish() wrote.
+      return count.ok() ? static_cast<std::uint32_t>(count.value()) : 0;
     };
-    co_return ResponseEntry{.status = json.text("status"),
+    co_return ResponseEntry{.status = std::string(json.text("status")),
                             .is_background = json.boolean("background"),
                             .begun_part_count = count_of("begun_parts"),
                             .response_part_count = count_of("response_parts"),
@@ -137,6 +155,9 @@ class ResponseStore {
     }
     co_return all;
   }
+  Task<Json> get_json(std::string id, ResponsePart kind, std::uint32_t part_count) const {
+    co_return co_await Json::parse_in_place(co_await get(id, kind, part_count));
+  }
   static std::string part_key(const std::string& id, ResponsePart kind, std::uint32_t number) {
     constexpr const char* kNames[] = {"/begun/", "/response/", "/input/", "/tokens/", "/events/"};
     char digits[16];
@@ -156,6 +177,7 @@ class ResponseStore {
  private:
   static constexpr std::string_view kIdPrefix = "resp_";
   static constexpr std::size_t kExpiryDigits = 9;
+  static constexpr std::size_t kRandomBytes = 39;
   static constexpr const char* kEntries = "responses/";
   static constexpr const char* kParts = "response_parts/";
 

@@ -35,13 +35,14 @@ struct TokenizeRequest {
     const bool adds = TRY(in.flag("add_special", content == nullptr));
     out.options.begin_of_text = TRY(in.flag("add_special_tokens", adds));
     out.options.parse_special = TRY(in.flag("parse_special", true));
+    TRY(in.refuse("with_pieces return_token_strs"));  // The response would have another form.
     TRY(in.finish());
     return out;
   }
 };
 
-Task<std::string> tokenized(const Json& body) {
-  Members in(body);
+Task<std::string> tokenized(const Json& body, LeftOut& left_out) {
+  Members in(body, left_out);
   const Model model = co_await read_model_or_first(in);
   const TokenizeRequest request = co_await TokenizeRequest::read(in);
   const std::vector<std::uint32_t> tokens = co_await model.tokenize(request.text, request.options);
@@ -51,8 +52,8 @@ Task<std::string> tokenized(const Json& body) {
   co_return json.end_object().str();
 }
 
-Task<std::string> detokenized(const Json& body) {
-  Members in(body);
+Task<std::string> detokenized(const Json& body, LeftOut& left_out) {
+  Members in(body, left_out);
   const Model model = co_await read_model_or_first(in);
   const Json* given = in.find("tokens");
   co_await in.finish();
@@ -66,8 +67,8 @@ Task<std::string> detokenized(const Json& body) {
   co_return json.end_object().str();
 }
 
-Task<std::string> templated(const Json& body) {
-  Members in(body);
+Task<std::string> templated(const Json& body, LeftOut& left_out) {
+  Members in(body, left_out);
   ChatPrompt prompt;
   prompt.model = co_await read_model_or_first(in);
   prompt.messages = co_await read_messages(in);
@@ -79,15 +80,19 @@ Task<std::string> templated(const Json& body) {
 
 Task<> respond(serve::Request http, serve::Response response) {
   const Json body = co_await request_body(http);
+  LeftOut left_out;
+  std::string answer;
   if (http.path() == "/tokenize") {
-    co_await response.json(200, co_await tokenized(body));
+    answer = co_await tokenized(body, left_out);
   } else if (http.path() == "/detokenize") {
-    co_await response.json(200, co_await detokenized(body));
+    answer = co_await detokenized(body, left_out);
   } else {
     JsonWriter json;
-    json.begin_object().key("prompt").text(co_await templated(body));
-    co_await response.json(200, json.end_object());
+    json.begin_object().key("prompt").text(co_await templated(body, left_out));
+    answer = json.end_object().str();
   }
+  left_out.tell(response);
+  co_await response.json(200, std::move(answer));
 }
 
 Task<> handle(serve::Request request, serve::Response response) {

@@ -54,13 +54,16 @@ enum class Fault : std::uint8_t {
   BudgetNotLent,         // What a child may use, its parent may use as well.
   GenerationNotChecked,  // A handle that stands for nothing reaches what has its place now.
   PageKeptBehindEnd,     // Of a program that ends while the device works for it.
+  LogUnbounded,          // Lines of the log are kept although nobody reads them.
+  LogDropNotTold,        // A line of the log that did not fit is missing without a word.
+  LogRestLost,           // A line of the log ends where standard error refused it.
   // What a guest on the Wasm engine is to notice.
   EpochNotArmed,  // Who computes and never waits is not cut.
 };
 // Of single parts, which random programs of their own are to notice (tests/control).
 inline constexpr std::uint8_t kPartFaultCount = static_cast<std::uint8_t>(Fault::AdmissionForgets);
 inline constexpr std::uint8_t kWorldFaultCount =
-    static_cast<std::uint8_t>(Fault::PageKeptBehindEnd) - kPartFaultCount;
+    static_cast<std::uint8_t>(Fault::LogRestLost) - kPartFaultCount;
 inline constexpr std::uint8_t kSandboxFaultCount =
     static_cast<std::uint8_t>(Fault::EpochNotArmed) - kPartFaultCount - kWorldFaultCount;
 

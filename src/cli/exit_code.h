@@ -6,7 +6,8 @@ namespace quire::cli {
 
 enum class ExitCode : int {
   Ok = 0,
-  Failed = 1,         // The work failed: the message says what, which and how much.
+  Failed = 1,         // The work failed, or its output could not be written. The message says what,
+                      // which and how much.
   Usage = 2,          // A verb or flag that does not exist, or a value that a flag does not take.
   Missing = 3,        // A model or a file that is not there.
   GuestFailed = 4,    // The program is not a module, returned an error or an exit code that is not

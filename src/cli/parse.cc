@@ -24,7 +24,7 @@ constexpr const char* kFooter = R"(Examples:
 
 Exit codes:
   0    done
-  1    the work failed; the message says what, which and how much
+  1    the work failed, or its output could not be written; the message says what, which and how much
   2    a verb or flag that does not exist, or a value that a flag does not take
   3    a model or a file that is not there
   4    the program (the guest) is not a module, returned an error or an exit code that is not 0,

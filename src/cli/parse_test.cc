@@ -644,6 +644,13 @@ TEST(Parse, AMisspeltVariableIsAWarningAndStopsNothing) {
                 "Quire reads no variable QUIRE_KV_PAGE; did you mean QUIRE_KV_PAGES?"});
 }
 
+TEST(Parse, TheVariableWithAKeyIsKnown) {
+  setenv("QUIRE_KEY", "quire-key", 1);
+  const Parsed parsed = parse({"run", "p.wasm"});
+  unsetenv("QUIRE_KEY");
+  EXPECT_EQ(parsed.warnings, std::vector<std::string>{});
+}
+
 TEST(Parse, AnEnvironmentVariableStandsInForAFlagAndAFlagWins) {
   ASSERT_EQ(setenv("QUIRE_KV", "basic", 1), 0);
   const auto from_environment = parsed_as<GenerateOptions>({"generate", "--prompt", "a"});

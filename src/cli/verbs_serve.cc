@@ -169,10 +169,11 @@ Verb add_serve_flags(CLI::App* verb) {
                  "/v1/completions, /v1/responses and /v1/embeddings of OpenAI, /v1/messages and "
                  "/v1/messages/count_tokens of Anthropic, /tokenize, /detokenize and "
                  "/apply-template");
-  verb->add_flag("--prompt-repair", options.repairs_prompts,
-                 "Let the endpoints of quire for conversations move lines of the system prompt in "
-                 "which a number changes from turn to turn, such as the time, to the end of the "
-                 "prompt, so that the cache finds what follows them; needs a store");
+  verb->add_flag(
+      "--prompt-repair", options.repairs_prompts,
+      "Let the endpoints of quire for conversations move lines of the system prompt in "
+      "which a number, a time, an id or a path changes from turn to turn to the end of the "
+      "prompt, so that the cache finds what follows them; needs a store");
   verb->add_flag("--explain-misses", state->tells_misses,
                  "Report to programs why their tokens were not found in the cache, from pages of "
                  "their own tenant alone; the endpoints of quire put it into the usage");
@@ -294,7 +295,7 @@ Verb add_serve_flags(CLI::App* verb) {
 server reports on standard error what happens. GET /metrics, /health/live and /health/ready are for who watches it
 (docs/operate.md).
 Ctrl-C or SIGTERM ends the server: no new programs, --grace for those that run, the rest is stopped; a
-second one stops them at once. docs/protocol.md is what clients speak, clients/python speaks it.
+second one stops them at once, a third ends the process. docs/protocol.md is what clients speak, clients/python speaks it.
 
 Examples:
   quire serve

@@ -12,11 +12,18 @@ namespace {
 constexpr std::size_t kSuggestedCommandBytesMax = 160;
 
 // Variables that are not flags: where models, caches and the SDK lie, and those of tests and tools.
-constexpr std::string_view kOtherVariables[] = {
-    "QUIRE_DATA",         "QUIRE_CACHE",           "QUIRE_SDK",
-    "QUIRE_SEED_SHARE",   "QUIRE_TEST_SEED",       "QUIRE_TEST_SEED_COUNT",
-    "QUIRE_TEST_MODEL",   "QUIRE_SIMULATION_SEED", "QUIRE_BUILD",
-    "QUIRE_FUZZ_SECONDS", "QUIRE_COVERAGE_SECONDS"};
+constexpr std::string_view kOtherVariables[] = {"QUIRE_DATA",
+                                                "QUIRE_CACHE",
+                                                "QUIRE_SDK",
+                                                "QUIRE_KEY",
+                                                "QUIRE_SEED_SHARE",
+                                                "QUIRE_TEST_SEED",
+                                                "QUIRE_TEST_SEED_COUNT",
+                                                "QUIRE_TEST_MODEL",
+                                                "QUIRE_SIMULATION_SEED",
+                                                "QUIRE_BUILD",
+                                                "QUIRE_FUZZ_SECONDS",
+                                                "QUIRE_COVERAGE_SECONDS"};
 
 Error wrong(std::string message) {
   return Error(ErrorCode::InvalidArgument, std::move(message));

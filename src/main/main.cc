@@ -61,6 +61,20 @@ struct Commands {
   }
 };
 
+int run(int argc, char** argv) {
+  const cli::Parsed parsed = cli::parse(std::vector<std::string>(argv + 1, argv + argc));
+  for (const std::string& each : parsed.warnings) warn(each);
+  if (parsed.request) return std::visit(Commands{}, *parsed.request);
+  if (argc == 1) {
+    std::fputs(parsed.text.c_str(), stderr);
+  } else if (parsed.exit_code == cli::ExitCode::Ok) {
+    print(parsed.text);
+  } else {
+    print_error(parsed.text);
+  }
+  return cli::number(parsed.exit_code);
+}
+
 }  // namespace
 }  // namespace quire
 
@@ -69,14 +83,6 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == quire::sandbox::kCompileVerb) {
     return quire::sandbox::compile_worker_main();
   }
-  const quire::cli::Parsed parsed =
-      quire::cli::parse(std::vector<std::string>(argv + 1, argv + argc));
-  for (const std::string& each : parsed.warnings) quire::warn(each);
-  if (parsed.request) return std::visit(quire::Commands{}, *parsed.request);
-  if (parsed.exit_code == quire::cli::ExitCode::Ok || argc == 1) {
-    std::fputs(parsed.text.c_str(), argc == 1 ? stderr : stdout);
-  } else {
-    quire::print_error(parsed.text);
-  }
-  return quire::cli::number(parsed.exit_code);
+  quire::open_standard_files();
+  return quire::exit_code_after_output(quire::run(argc, argv));
 }

@@ -20,7 +20,7 @@ import websockets  # noqa: E402
 
 from quire.frames import SUBPROTOCOL, Frame, decode, encode  # noqa: E402
 
-LARGE = b"x" * (4 << 20)
+LARGE = b"x" * (20 << 20)  # The endpoints take 16 MiB.
 
 
 def make_certificate(folder, name, names="DNS:localhost,IP:127.0.0.1"):

@@ -43,6 +43,26 @@ TEST(EndToEndBadInput, ABrokenModelFileIsAnErrorWithItsPlace) {
                  "other.gguf");
 }
 
+// Of `quire WORDS`, with its standard output where `redirection` says.
+ProcessResult run_redirected(const std::string& words, const std::string& redirection) {
+  return run_process({"/bin/sh", "-c", QUIRE_BINARY_DIR "/quire " + words + redirection});
+}
+
+TEST(EndToEndBadInput, OutputThatCannotBeWrittenIsAFailure) {
+  const TemporaryFolder folder;
+  const std::string model = " --model " + kTiny;
+  const std::string keys = folder.file("keys");
+  const std::string commands[] = {"tokenize a" + model, "generate a -n 3 --kv-pages 8" + model,
+                                  "--help", "keys add me --keys " + keys};
+  for (const std::string& each : commands) {
+    SCOPED_TRACE(each);
+    expect_failure(run_redirected(each, " > /dev/full"), 1, "No space left on device");
+    expect_failure(run_redirected(each, " >&-"), 1, "Bad file descriptor");
+  }
+  expect_failure(run_quire({"keys", "list", "--keys", keys}), 3, "");
+  EXPECT_EQ(run_redirected("--help", " | true; exit 0").exit_code, 0);
+}
+
 TEST(EndToEndBadInput, WrongUseExitsWithTwo) {
   expect_failure(run_quire({"generate", "--prompt", "a", "--colour", "red"}), 2, "--colour");
   expect_failure(run_quire({"frobnicate"}), 2, "--help");

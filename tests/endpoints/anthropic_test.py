@@ -126,10 +126,9 @@ class AnthropicTest(harness.EndpointTest):
                 "max_tokens": [None, -1, 1.5, "8"], "temperature": [1.1, "1"], "top_p": [2], "top_k": [-1],
                 "stop_sequences": [[""], [5], 5], "stream": [1], "messages": [[], "x"], "tools": [{}, "x", [5]],
                 "system": [5, [{"type": "image"}]], "tool_choice": [{"type": "any"}, {"type": "x"}, "auto"],
-                "thinking": [{"type": "enabled", "budget_tokens": 1024}, {"type": "adaptive"}],
-                "service_tier": ["priority"], "speed": ["fast"], "container": ["x"], "model": [None],
-                "output_config": [{"effort": "low"}, {"format": {"type": "x", "schema": {}}}, 5],
-                "mcp_servers": [[]]}.items():
+                "thinking": [{}, "adaptive", {"type": "enabled", "budget_tokens": 0}, {"type": "enabled", "bugdet_tokens": 9}],
+                "service_tier": [5], "speed": [1], "stop": [["x"]], "model": [None], "tool_choise": [{"type": "auto"}],
+                "output_config": [{"effort": 5}, {"format": {"type": "x", "schema": {}}}, 5]}.items():
             for value in values:
                 answer = self.post(PATH, self.request(**{member: value}))
                 self.assertEqual(answer.status, 400, (member, value))
@@ -160,7 +159,7 @@ class AnthropicTest(harness.EndpointTest):
             for value in (None, {"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}):
                 self.ok(PATH, self.request(**members({"cache_control": value})))
             for value, member in (([None], ""), ({}, ".type"), ({"type": "x"}, ".type"),
-                                  ({"type": "ephemeral", "ttl": 5}, ".ttl"), ({"type": "ephemeral", "zzz": 1}, ".zzz")):
+                                  ({"type": "ephemeral", "ttl": 5}, ".ttl"), ({"type": "ephemeral", "tttl": 1}, ".tttl")):
                 answer = self.post(PATH, self.request(**members({"cache_control": value})))
                 self.assertEqual(answer.status, 400, (place, value))
                 self.assertEqual(answer.json["error"]["message"].split(":")[0], f"{place}cache_control{member}")

@@ -38,17 +38,17 @@ class MalformedTest(harness.EndpointTest):
                 self.check(path, body, 400, what)
 
     def test_a_body_that_is_too_large_is_413(self):
-        body = b'{"model": "' + b"a" * (3 << 20) + b'"}'
+        body = b'{"model": "' + b"a" * (17 << 20) + b'"}'
         for path in PATHS:
             self.check(path, body, 413, "large")
 
     def test_a_body_of_the_largest_size_with_the_most_values_fits_in_memory(self):
-        rest = b'{"zzz": [' + b"1," * ((2 << 19) - 32) + b'1]}'
+        rest = b'{"zzz": [' + b"1," * ((16 << 19) - 32) + b'1]}'
         for path in ("/v1/chat/completions", "/tokenize"):
             self.check(path, rest, 400, "values")
-        empty = b'{"zzz": [' + b"[]," * ((2 << 20) // 3 - 32) + b'1]}'
+        empty = b'{"zzz": [' + b"[]," * ((16 << 20) // 3 - 32) + b'1]}'
         self.check("/v1/messages", empty, 400, "arrays")
-        members = b'{"zzz": {' + b'"":1,' * ((2 << 20) // 5 - 32) + b'"":1}}'
+        members = b'{"zzz": {' + b'"":1,' * ((16 << 20) // 5 - 32) + b'"":1}}'
         self.check("/v1/messages", members, 400, "members")
 
     def test_the_server_goes_on(self):

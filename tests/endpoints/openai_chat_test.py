@@ -155,6 +155,61 @@ class OpenAiChatTest(harness.EndpointTest):
 
     # ---- structured output
 
+    def test_no_logprobs_of_a_token_that_a_stop_is_all_of(self):
+        members = {"logit_bias": only(TEXT), "stop": ["re. Sure. S"], "logprobs": True, "max_tokens": 8}
+        choice = self.whole(**members)["choices"][0]
+        self.assertEqual((choice["message"]["content"], choice["finish_reason"]), ("Su", "stop"))
+        self.assertEqual([each["token"] for each in choice["logprobs"]["content"]], [KNOWN[TEXT]])
+        streamed = [each["token"] for chunk in self.chunks(**members) for one in chunk["choices"]
+                    for each in (one["logprobs"] or {"content": []})["content"]]
+        self.assertEqual(streamed, [KNOWN[TEXT]])
+
+    def test_thoughts_have_no_logprobs_and_come_before_the_text(self):
+        members = {"tools": [TOOL], "logit_bias": {**only(THOUGHT), **only(TEXT)}, "logprobs": True, "max_tokens": 6}
+        choice = self.whole(**members)["choices"][0]
+        tokens = [each["token"] for each in choice["logprobs"]["content"]]
+        self.assertEqual("".join(tokens).count("<think>"), tokens.count(KNOWN[THOUGHT]))
+
+    def test_a_demanded_call_that_does_not_fit_is_refused_before_the_stream_begins(self):
+        demanded = {"tools": [TOOL], "tool_choice": "required", "stream": True, "max_tokens": None}
+        turns = lambda count: [{"role": "user", "content": KNOWN[TEXT] * count}]
+        prompt = self.ok("/apply-template", {"messages": turns(0), "tools": [TOOL]}).json["prompt"]
+        used = self.ok("/tokenize", {"content": prompt}).json["count"]
+        turn = turns(self.context_length() - used - 3)
+        answer = self.post(PATH, self.request(messages=turn, **demanded))
+        self.assertEqual((answer.status, answer.json["error"]["code"]), (400, "context_length_exceeded"))
+        self.ok(PATH, self.request(messages=turn))
+
+    def test_a_text_that_is_too_long_for_a_call_is_too_long_for_the_context(self):
+        text = "word " * 230_000
+        for path, members in [(PATH, {"messages": [{"role": "user", "content": text}]}),
+                              ("/v1/completions", {"prompt": text}), ("/v1/responses", {"input": text})]:
+            answer = self.post(path, {"model": self.name, **members})
+            self.assertEqual((answer.status, answer.json["error"]["code"]), (400, "context_length_exceeded"), path)
+        answer = self.post("/v1/messages", {"model": self.name, "max_tokens": 1,
+                                            "messages": [{"role": "user", "content": text}]})
+        self.assertEqual(answer.status, 400)
+        self.assertTrue(answer.json["error"]["message"].startswith("messages: prompt is too long"))
+
+    def test_allowed_tools_are_those_that_may_be_called(self):
+        other = {"type": "function", "function": {**ADD, "name": "other"}}
+        choice = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
+            {"type": "function", "function": {"name": "add"}}]}}
+        message = self.whole(tools=[other, TOOL], tool_choice=choice, max_tokens=200)["choices"][0]["message"]
+        self.assertEqual(message["tool_calls"][0]["function"]["name"], "add")
+        choice["allowed_tools"]["tools"] = [{"type": "web_search"}]
+        self.refused("tool_choice", tools=[TOOL, {"type": "web_search"}], tool_choice=choice)
+
+    def test_what_is_left_out_is_named_once_within_a_kibibyte(self):
+        turns = [{"role": "user", "content": "Hi", "cache_hint": 1}] * 3
+        answer = self.ok(PATH, self.request(messages=turns, tools=[TOOL, {"type": "web_search"}], zzz=1))
+        self.assertEqual(answer.headers["x-quire-ignored"], "messages[0].cache_hint, tools[1] (web_search), zzz")
+        answer = self.ok(PATH, self.request(**{f"unknown_member_{number}_\u00e9,\n": 1 for number in range(200)}))
+        header = answer.headers["x-quire-ignored"]
+        self.assertLessEqual(len(header), 1024)
+        self.assertTrue(header.endswith(", ..."))
+        self.assertNotIn("x-quire-ignored", self.ok(PATH, self.request()).headers)
+
     def test_json_schema_gives_an_answer_that_fits(self):
         schema = {"type": "object", "properties": {"kind": {"enum": ["a", "b"]}, "n": {"type": "integer", "maximum": 9,
                   "minimum": 0}}, "required": ["kind", "n"], "additionalProperties": False}
@@ -283,7 +338,7 @@ class OpenAiChatTest(harness.EndpointTest):
         self.whole(messages=messages, tools=[TOOL])
         self.whole(messages=messages)
         prompt = self.ok("/apply-template", {"messages": messages, "tools": [TOOL]}).json["prompt"]
-        self.assertIn('{"name": "add", "arguments": {"a":1}}', prompt)
+        self.assertIn('{"name": "add", "arguments": {"a": 1}}', prompt)
         self.assertIn("<tool_response>\ntwo\n</tool_response>", prompt)
 
     # ---- what is refused
@@ -322,7 +377,9 @@ class OpenAiChatTest(harness.EndpointTest):
                 ({"role": "user", "content": [5]}, "messages[1].content[0]"),
                 ({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]},
                  "messages[1].content[0]"),
-                ({"role": "user", "content": "x", "wand": 1}, "messages[1].wand"),
+                ({"role": "user", "content": "x", "tool_cals": []}, "messages[1].tool_cals"),
+                ({"role": "assistant", "content": "x", "function_call": {"name": "f", "arguments": "{}"}},
+                 "messages[1].function_call"),
                 ({"role": "assistant", "tool_calls": [5]}, "messages[1].tool_calls[0]"),
                 ({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]},
                  "messages[1].tool_calls[0].function.arguments")]:

@@ -1,4 +1,6 @@
 """POST /v1/completions and /v1/embeddings, GET /v1/models."""
+import re
+
 import harness
 from harness import KNOWN, TEXT, only
 
@@ -60,11 +62,27 @@ class OpenAiCompletionsTest(harness.EndpointTest):
         self.assertEqual([len(logprobs[key]) for key in ("tokens", "token_logprobs", "top_logprobs", "text_offset")],
                          [6] * 4)
         self.assertEqual(logprobs["text_offset"][0], 0)
-        self.assertTrue(all(0 < len(each) <= 2 for each in logprobs["top_logprobs"]))
+        self.assertTrue(all(0 < len(each) <= 3 for each in logprobs["top_logprobs"]))
         streamed = [token for chunk in self.chunks(logprobs=2) for choice in chunk["choices"]
                     if choice["logprobs"] for token in choice["logprobs"]["tokens"]]
         self.assertEqual(streamed, logprobs["tokens"])
-        self.assertEqual(self.whole(logprobs=0)["choices"][0]["logprobs"]["top_logprobs"], [{}] * 6)
+        # The drawn token is among the alternatives in any case.
+        drawn = self.whole(logprobs=0)["choices"][0]["logprobs"]
+        self.assertEqual(drawn["top_logprobs"], [{token: value} for token, value in zip(
+            drawn["tokens"], drawn["token_logprobs"])])
+
+    def test_alternatives_have_names_of_their_own_and_parts_of_characters_have_their_bytes(self):
+        for logprobs in [self.whole(logprobs=20, max_tokens=30)["choices"][0]["logprobs"]]:
+            for token, each in zip(logprobs["tokens"], logprobs["top_logprobs"]):
+                self.assertIn(token, each)
+                self.assertFalse([name for name in each if "\ufffd" in name])
+            names = [name for each in logprobs["top_logprobs"] for name in each]
+            self.assertTrue(any(re.fullmatch(r"bytes:(\\x[0-9a-f]{2})+", name) for name in names), names)
+
+    def test_no_logprobs_of_a_token_that_a_stop_is_all_of(self):
+        choice = self.whole(logit_bias=only(TEXT), stop=["re. Sure. S"], logprobs=1)["choices"][0]
+        self.assertEqual((choice["text"], choice["logprobs"]["tokens"], choice["logprobs"]["text_offset"]),
+                         ("Su", [KNOWN[TEXT]], [0]))
 
     def test_stop_and_logit_bias_act_as_in_chat(self):
         choice = self.whole(logit_bias=only(TEXT), stop=["re."])["choices"][0]

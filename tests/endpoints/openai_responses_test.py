@@ -163,7 +163,8 @@ class AnswersTest(ResponsesTest):
         response = self.whole(tools=[TOOL, other], tool_choice="none", logit_bias=only(GOOD_CALL))
         self.assertEqual([item["type"] for item in response["output"]], ["message"])
         self.refused("tool_choice", tools=[TOOL], tool_choice={"type": "function", "name": "zzz"})
-        self.refused("tools[0].type", "unsupported_parameter", tools=[{"type": "web_search"}])
+        self.refused("tool_choice", tools=[{"type": "web_search"}], tool_choice="required")
+        self.refused("tool_choice", tools=[TOOL, {"type": "web_search"}], tool_choice={"type": "web_search"})
 
     def test_what_the_model_thinks_is_an_item_of_its_own(self):
         response = self.whole(tools=[TOOL], logit_bias=only(THOUGHT), max_output_tokens=1)
@@ -179,10 +180,12 @@ class AnswersTest(ResponsesTest):
         self.refused("input[0].content[0]", "unsupported_parameter",
                      input=[{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}])
         self.refused("input[1].type", "unsupported_parameter",
-                     input=[{"role": "user", "content": "x"}, {"type": "web_search_call", "id": "x"}])
-        self.refused("include", "unsupported_parameter", include=["zzz"])
+                     input=[{"role": "user", "content": "x"}, {"type": "image_generation_call", "id": "x"}])
+        self.refused("include", include=[5])
         self.refused("background", background=True, store=False)
-        self.refused("reasoning.effort", "unsupported_parameter", reasoning={"effort": "low"})
+        self.refused("reasoning", reasoning="low")
+        self.refused("max_tokens", "unsupported_parameter", max_tokens=5)
+        self.refused("input[0].id", status=404, input=[{"type": "item_reference", "id": "msg_none"}])
         message = self.refused("max_output_tokens", "context_length_exceeded", max_output_tokens=10 ** 6)
         self.assertIn(str(self.context_length()), message)
         message = self.refused("input", "context_length_exceeded", input="word " * 10 * self.context_length())
@@ -204,6 +207,16 @@ class KeptTest(ResponsesTest):
         third = self.whole(input="Go on.", instructions="Be short.", previous_response_id=second["id"])
         items += [*second["output"], {"role": "user", "content": "Go on."}]
         self.assertEqual(text_of(third), text_of(self.whole(input=items, instructions="Be short.")))
+
+    def test_items_of_stored_responses_are_referred_to_by_their_ids(self):
+        first = self.whole(input=[{"role": "user", "content": "Hi", "id": "msg_of_the_client"}])
+        question, answer = first["output"][0]["content"][0]["text"], first["output"][0]["id"]
+        more = {"role": "user", "content": "More"}
+        referring = self.whole(input=[{"type": "item_reference", "id": "msg_of_the_client"}, {"id": answer}, more])
+        spelled = self.whole(input=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": question}, more])
+        self.assertEqual(text_of(referring), text_of(spelled))
+        listed = self.get(f"{referring['id']}/input_items?order=asc").json["data"]
+        self.assertEqual([item["id"] for item in listed][:2], ["msg_of_the_client", answer])
 
     def test_a_call_and_its_result_go_on_too(self):
         members = {"tools": [TOOL]}

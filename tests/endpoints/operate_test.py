@@ -1,7 +1,11 @@
 """What an operator has of a server: its configuration from a file, its log as JSON, and how it ends on a signal."""
+import fcntl
 import json
+import os
 import pathlib
+import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -15,15 +19,16 @@ class OperateTest(harness.EndpointTest):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
-    def serve(self, settings=""):
-        """A server that is configured by a file alone; its process."""
+    def serve(self, settings="", stderr=None, environment=None):
+        """A server that is configured by a file alone; its process. Its log is self.log, or `stderr`."""
         config = self.folder / "quire.toml"
         config.write_text(f'listen = "127.0.0.1:0"\nmodel = "{self.model}"\nkv-pages = 512\nno-store = true\n'
                           f'log-format = "json"\n{settings}')
         self.log = (self.folder / "log").open("a+")  # The server writes at the end, wherever this reads.
         self.addCleanup(self.log.close)
         process = subprocess.Popen([harness.programs.BUILD / "quire", "serve", "--config", config],
-                                   stdout=subprocess.PIPE, stderr=self.log, env=harness.beside.environment())
+                                   stdout=subprocess.PIPE, stderr=self.log if stderr is None else stderr,
+                                   env={**harness.beside.environment(), **(environment or {})})
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         self.addCleanup(process.stdout.close)
@@ -126,6 +131,79 @@ class OperateTest(harness.EndpointTest):
         self.assertEqual([each["event"] for each in self.events()],
                          ["listening", "started", "shutdown", "stopping", "request", "stopped"])
         self.assertEqual(self.event_when("request")[0]["end"], "killed")
+
+    def test_a_server_that_compiles_an_endpoint_ends_well_on_a_signal(self):
+        source = self.folder / "greet.cpp"
+        source.write_text('#include "quire/quire.h"\nusing namespace quire;\n'
+                          'Task<> greet(serve::Request, serve::Response response) '
+                          '{ co_await response.send(200, "hello"); }\nQUIRE_HTTP_MAIN(greet)\n')
+        for sent in (signal.SIGTERM, signal.SIGINT):
+            process = self.serve(f'endpoint = "GET /greet={source}"\n')
+            self.assertEqual(self.ask_there("GET", "/greet").body, b"hello")
+            process.send_signal(sent)
+            self.assertEqual(process.wait(30), 0)
+
+    def pipe(self):
+        reader, writer = os.pipe()
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)  # So that few lines fill it.
+        return reader, writer
+
+    def test_a_log_that_nobody_reads_stops_no_request_and_not_the_end(self):
+        reader, writer = self.pipe()
+        self.addCleanup(os.close, reader)
+        process = self.serve(stderr=writer)
+        os.close(writer)
+        for _ in range(100):
+            self.assertEqual(self.ask_there("GET", "/v1/models").status, 200)
+        for path in ("/health/live", "/health/ready", "/metrics"):
+            self.assertEqual(self.ask_there("GET", path).status, 200)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(30), 0)
+
+    def test_lines_of_the_log_are_read_or_counted(self):
+        reader, writer = self.pipe()
+        process = self.serve(stderr=writer)
+        os.close(writer)
+        count = 3000  # Lines of about 500 bytes: more than the queue and the pipe hold.
+        connection = harness.http.client.HTTPConnection(self.there, timeout=harness.TIMEOUT_SECONDS)
+        for number in range(count):
+            connection.request("GET", "/v1/models", headers={"x-request-id": f"{number}-" + "x" * 200})
+            connection.getresponse().read()
+        metrics = self.ask_there("GET", "/metrics").body.decode()
+        dropped = int(re.search(r"^quire_log_lines_dropped_total (\d+)$", metrics, re.M)[1])
+        self.assertGreater(dropped, 0)
+        with open(reader) as log:
+            connection.close()
+            process.send_signal(signal.SIGTERM)
+            events = [json.loads(line) for line in log]
+        self.assertEqual(process.wait(30), 0)
+        told = [each["count"] for each in events if each["event"] == "lines_dropped"]
+        self.assertGreaterEqual(sum(told), dropped)
+        further = len(["listening", "started", "shutdown", "stopped"])
+        self.assertEqual(len(events) - len(told) + sum(told), count + further)
+
+    def test_a_server_outlives_whoever_reads_its_log(self):
+        reader, writer = self.pipe()
+        process = self.serve(stderr=writer)
+        os.close(writer)
+        os.close(reader)
+        for _ in range(3):
+            self.assertEqual(self.ask_there("GET", "/v1/models").status, 200)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(30), 0)
+
+    def test_systemd_hears_of_the_start_the_watchdog_and_the_end(self):
+        path = self.folder / "notify"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+            systemd.bind(str(path))
+            systemd.settimeout(60)
+            process = self.serve(environment={"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "200000"})
+            self.assertEqual(systemd.recv(100), b"READY=1")
+            self.assertEqual([systemd.recv(100) for _ in range(3)], [b"WATCHDOG=1"] * 3)
+            process.send_signal(signal.SIGTERM)
+            while systemd.recv(100) != b"STOPPING=1":
+                pass
+            self.assertEqual(process.wait(30), 0)
 
     def test_what_takes_longer_than_the_grace_is_stopped(self):
         process = self.serve("grace = 0.2\n" + self.slow_endpoint())

@@ -38,6 +38,9 @@ constexpr test::Plant kPlants[] = {
     {Fault::BudgetNotLent, "child's budget not its parent's", kWorlds},
     {Fault::GenerationNotChecked, "handle generation not checked", kWorlds},
     {Fault::PageKeptBehindEnd, "page kept after trap", kWorlds},
+    {Fault::LogUnbounded, "log unbounded", kWorlds},
+    {Fault::LogDropNotTold, "dropped line of the log not counted", kWorlds},
+    {Fault::LogRestLost, "rest of a line of the log lost", kWorlds},
 };
 static_assert(std::size(kPlants) == kWorldFaultCount, "all that are not of one part");
 

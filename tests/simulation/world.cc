@@ -29,7 +29,7 @@ lifecycle::AdmissionLimits admission_of(const Knobs& knobs) {
 
 // In the order in which they are looked at where several are due at once.
 struct World::Due {
-  enum class Kind : std::uint8_t { Device, Disk, Helper, Direct, Peers, Nothing };
+  enum class Kind : std::uint8_t { Device, Disk, Helper, Direct, Peers, Operator, Nothing };
   Kind kind = Kind::Nothing;
   std::size_t index = 0;
   std::uint64_t at_ns = 0;
@@ -63,13 +63,14 @@ World::World(const WorldOptions& options)
                .keep = std::chrono::milliseconds(300),
                .instance = knobs_.limits},
       link_(sockets_, service_, admission_of(knobs_).total(), wakeup_),
+      operator_(town_, link_, server::engine_turn_ns_max(service_), options.seed),
       gateway_({.manager = manager_,
                 .loop = loop_,
                 .control = control_,
                 .link = link_,
                 .clock = clock_,
                 .random = random_,
-                .tell = [](const server::LogEvent&) {}},
+                .tell = [this](const server::LogEvent& event) { operator_.told(event); }},
                sockets_, service_),
       peers_(town_, link_, seeds_.next()) {
   link_.wake_io = [] {};
@@ -185,6 +186,7 @@ std::optional<World::Due> World::next_due() {
     if (!direct_[index]->is_done()) look(Due::Kind::Direct, index, direct_[index]->next_ns());
   }
   if (!peers_.is_done()) look(Due::Kind::Peers, 0, peers_.next_ns());
+  if (!operator_.is_done()) look(Due::Kind::Operator, 0, operator_.next_ns());
   return first;
 }
 
@@ -207,6 +209,9 @@ void World::happen(const Due& due) {
       break;
     case Due::Kind::Peers:
       peers_.act();
+      break;
+    case Due::Kind::Operator:
+      operator_.act(gateway_);
       break;
     case Due::Kind::Nothing:
       break;
@@ -383,6 +388,7 @@ void World::check_budgets() {
 void World::check_over() {
   control_.check_over();
   peers_.check_over();
+  operator_.check_over(gateway_);
   const control::ControlStatistics statistics = control_.statistics();
   const auto differs = [&](const char* what, std::uint64_t is, std::uint64_t was) {
     if (is == was) return;

@@ -29,6 +29,7 @@
 #include "simulation/audited_control.h"
 #include "simulation/clients.h"
 #include "simulation/machine.h"
+#include "simulation/server_operator.h"
 #include "simulation/town.h"
 
 namespace quire::simulation {
@@ -120,6 +121,7 @@ class World {
   const server::SocketLimits sockets_;
   const server::ServiceLimits service_;
   server::Link link_;
+  ServerOperator operator_;
   server::Gateway gateway_;
   std::vector<std::unique_ptr<DirectClient>> direct_;
   Peers peers_;

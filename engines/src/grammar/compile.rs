@@ -39,6 +39,7 @@ const PEAK_BYTES_KEPT: isize = 16 << 20;
 pub struct Origin {
     pub vocabulary: Arc<Shared>,
     pub limits: Limits,
+    pub kind: GrammarKind,
     /// Nothing runs in this one; it is only copied, with its lexer.
     pub pristine: TokenParser,
 }
@@ -123,7 +124,7 @@ fn compile_here(
         })
         .map_err(|error| compile_failure(kind.name(), &error.to_string()))?;
     let parser = pristine.deep_clone();
-    let origin = Arc::new(Origin { vocabulary: vocabulary.clone(), limits: *limits, pristine });
+    let origin = Arc::new(Origin { vocabulary: vocabulary.clone(), limits: *limits, kind, pristine });
     let mut start = Matcher::begin(parser, origin.clone(), limits.compile_us_max)?;
     // A grammar that no text matches has no first mask: it is refused here, not in its first use.
     let mut words = vec![0; vocabulary.word_count()];

@@ -2,8 +2,9 @@
 
 use super::compile::Origin;
 use super::failure::compute_failure;
+use super::number::{is_of_number, Begun};
 use super::vocabulary::{Forcing, Shared};
-use super::Limits;
+use super::{GrammarKind, Limits};
 use crate::boundary::{Failure, Outcome, Status};
 use crate::memory::held_bytes;
 use llguidance::api::StopReason;
@@ -201,7 +202,33 @@ impl Matcher {
                 words[*id as usize / 32] |= 1 << (id % 32);
             }
         }
+        self.end_numbers(words);
         Ok(())
+    }
+
+    /// Leaves out tokens that would make a number too long, unless there are no others.
+    fn end_numbers(&self, words: &mut [u32]) {
+        let bytes = |id: &u32| self.vocabulary.bytes(*id);
+        let last = self.accepted.last().and_then(|id| bytes(id).last());
+        if self.origin.kind != GrammarKind::JsonSchema || !last.is_some_and(|b| is_of_number(*b)) {
+            return;
+        }
+        let Some(number) = Begun::at_end_of(self.accepted.iter().map(bytes)) else { return };
+        let is_set = |words: &[u32], id: u32| words[id as usize / 32] >> (id % 32) & 1 != 0;
+        let too_long: Vec<u32> = self
+            .vocabulary
+            .number_ids()
+            .iter()
+            .copied()
+            .filter(|id| is_set(words, *id) && !number.allows(bytes(id)))
+            .collect();
+        let all: u32 = words.iter().map(|word| word.count_ones()).sum();
+        if too_long.len() as u32 == all {
+            return;
+        }
+        for id in too_long {
+            words[id as usize / 32] &= !(1 << (id % 32));
+        }
     }
 
     fn refusal(token: u32, index: usize) -> Failure {

@@ -11,6 +11,7 @@ mod ecma;
 mod failure;
 mod lark;
 mod matcher;
+mod number;
 mod schema;
 mod source;
 mod vocabulary;

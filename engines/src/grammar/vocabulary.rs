@@ -1,6 +1,7 @@
 //! What grammars know of a model: the bytes of its tokens, as a trie, and how it encodes a text.
 
 use super::clock::Clock;
+use super::number::is_of_number;
 use super::{EncodeCallback, VocabularyParts};
 use crate::boundary::{Bytes, Failure, Outcome, Status};
 use llguidance::earley::SlicedBiasComputer;
@@ -126,6 +127,9 @@ pub struct Shared {
     /// By id: whether a text can spell the token, and so a grammar allow it.
     is_text: Vec<bool>,
     stop_ids: Vec<u32>,
+    environment: TokEnv,
+    /// Tokens whose first byte may stand in a number of JSON.
+    number_ids: Vec<u32>,
 }
 
 impl Shared {
@@ -143,6 +147,12 @@ impl Shared {
     }
     pub fn stop_ids(&self) -> &[u32] {
         &self.stop_ids
+    }
+    pub fn bytes(&self, id: u32) -> &[u8] {
+        self.environment.tok_trie().token(id)
+    }
+    pub fn number_ids(&self) -> &[u32] {
+        &self.number_ids
     }
 
     pub unsafe fn create(parts: &VocabularyParts) -> Outcome<Self> {
@@ -165,6 +175,9 @@ impl Shared {
             words[*id as usize].clear();
         }
         let is_text = words.iter().map(|word| !word.is_empty()).collect();
+        let begins_in_number =
+            |id: &u32| words[*id as usize].first().copied().is_some_and(is_of_number);
+        let number_ids = (0..words.len() as u32).filter(begins_in_number).collect();
         // The library never learns of a stop token: `Matcher` knows when one may follow.
         let information = TokRxInfo::new(tokens.len() as u32, INVALID_TOKEN);
         let sort = AssertUnwindSafe(|| Ok(TokTrie::from(&information, &words)));
@@ -182,7 +195,15 @@ impl Shared {
         factory.quiet();
         let clock = Clock::start()
             .map_err(|error| Failure::new(Status::Internal, format!("no thread: {error}")))?;
-        Ok(Shared { factory, clock, turns: Arc::default(), is_text, stop_ids })
+        Ok(Shared {
+            factory,
+            clock,
+            turns: Arc::default(),
+            is_text,
+            stop_ids,
+            environment,
+            number_ids,
+        })
     }
 }
 

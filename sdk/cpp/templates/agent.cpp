@@ -19,7 +19,7 @@ struct Options {
 };
 
 Task<std::string> fetch(Json arguments) {
-  const http::Response page = co_await http::get(arguments.text("url"));
+  const http::Response page = co_await http::get(std::string(arguments.text("url")));
   co_return page.body;
 }
 

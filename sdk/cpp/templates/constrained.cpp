@@ -39,8 +39,8 @@ Task<> program(Options options) {
                                              " tokens: give it more (--max-tokens)");
   }
   const Json person = co_await Json::parse(answer.text);
-  co_await session::send(person.text("name") + " is " + json_number(person.number("age")) +
-                         ", trade: " + person.text("trade") + "\n");
+  co_await session::send(std::string(person.text("name")) + " is " + person["age"].str() +
+                         ", trade: " + std::string(person.text("trade")) + "\n");
 }
 
 QUIRE_MAIN(program)

@@ -16,11 +16,12 @@ Task<> greet(serve::Request request, serve::Response response) {
   const Json body = co_await request.json();
   if (body.text("name").empty()) co_await request.refuse(422, "\"name\" is missing");
   JsonWriter answer;
-  answer.begin_object().key("text").text("hello, " + body.text("name")).end_object();
+  answer.begin_object().key("text").text("hello, " + std::string(body.text("name"))).end_object();
   co_await response.json(200, answer);
 }
 
 Task<> count(serve::Request, serve::Response response) {
+  response.add_header({"x-two", "2"});
   const serve::EventStream events = co_await response.events({{"x-one", "1"}});
   co_await events.send("one\ntwo", {.name = "numbers", .id = "7"});
   co_await events.comment("still here");
@@ -100,7 +101,7 @@ TEST_F(ServeTest, EventsAreLinesAndComeInTheirOrder) {
   EXPECT_EQ(run_with(count, {}), 0);
   EXPECT_EQ(host.response.status, 200u);
   EXPECT_EQ(host.response.headers,
-            "x-one: 1\ncontent-type: text/event-stream\ncache-control: no-store\n");
+            "x-one: 1\ncontent-type: text/event-stream\ncache-control: no-store\nx-two: 2\n");
   EXPECT_EQ(host.response.body(),
             "event: numbers\nid: 7\ndata: one\ndata: two\n\n: still here\n\ndata: \n\n");
   EXPECT_TRUE(host.response.is_finished) << "a handler that returns has finished";

@@ -201,6 +201,17 @@ TEST(ToolCallsTest, WhatIsShownOfPartsInAnyOrderIsTheBeginningOfTheText) {
   }
 }
 
+TEST(ToolCallsTest, AThoughtIsShownAsItGrowsAndNotItsMark) {
+  const AnswerReader reader = reader_of("hermes");
+  const auto parts = [&](const char* written) {
+    const WrittenAnswer out = reader.shown_parts(written);
+    return out.reasoning + "|" + out.text + (out.is_in_thought ? "|thinks" : "");
+  };
+  EXPECT_EQ(parts("<think>\nFirst"), "First||thinks");
+  EXPECT_EQ(parts("<think>\nFirst the sum.</thi"), "First the sum.||thinks");
+  EXPECT_EQ(parts("<think>\nFirst.</think>\n\nIt is"), "First.|It is");
+}
+
 TEST(ToolCallsTest, TextIsShownAsItComesBesidesCalls) {
   const AnswerReader reader = reader_of("hermes");
   EXPECT_EQ(reader.shown("The sum of 1 an"), "The sum of 1 an");

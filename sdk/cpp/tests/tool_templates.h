@@ -13,23 +13,24 @@ using Rendered = std::optional<std::string>;
 // Hermes, Qwen 2.5 and many others.
 inline Rendered render_hermes(const Json& request) {
   std::string out;
-  const Json& messages = request["messages"];
-  const bool has_system = messages[0].text("role") == "system";
+  const Json messages = request["messages"];
+  const bool has_system = std::string(messages[0].text("role")) == "system";
   if (has_system || request.has("tools")) {
-    out += "<|system|>" + (has_system ? messages[0].text("content") : "You help.");
+    out += "<|system|>" + (has_system ? std::string(messages[0].text("content")) : "You help.");
     if (request.has("tools")) out += "\n# Tools\n<tools>\n" + request["tools"].str() + "\n</tools>";
     out += "<|end|>\n";
   }
   for (const Json& each : messages.items()) {
-    if (each.text("role") == "system") continue;
-    if (each.text("role") == "tool") {
-      out += "<|user|><tool_response>\n" + each.text("content") + "\n</tool_response><|end|>\n";
+    if (std::string(each.text("role")) == "system") continue;
+    if (std::string(each.text("role")) == "tool") {
+      out += "<|user|><tool_response>\n" + std::string(each.text("content")) +
+             "\n</tool_response><|end|>\n";
       continue;
     }
-    out += "<|" + each.text("role") + "|>" + each.text("content");
+    out += "<|" + std::string(each.text("role")) + "|>" + std::string(each.text("content"));
     for (const Json& call : each["tool_calls"].items()) {
-      const Json& function = call["function"];
-      out += "\n<tool_call>\n{\"name\": \"" + function.text("name") +
+      const Json function = call["function"];
+      out += "\n<tool_call>\n{\"name\": \"" + std::string(function.text("name")) +
              "\", \"arguments\": " + function["arguments"].str() + "}\n</tool_call>";
     }
     out += "<|end|>\n";
@@ -42,20 +43,20 @@ inline Rendered render_hermes(const Json& request) {
 inline Rendered render_llama(const Json& request) {
   std::string out = "<|begin|>";
   for (const Json& each : request["messages"].items()) {
-    const std::string role = each.text("role") == "tool" ? "ipython" : each.text("role");
+    const std::string role(each.text("role") == "tool" ? "ipython" : each.text("role"));
     out += "<|start|>" + role + "<|header|>\n\n";
     if (role == "user" && request.has("tools")) {
       out +=
           "Given these functions, answer with JSON for a call.\n" + request["tools"].str() + "\n";
     }
-    const auto& calls = each["tool_calls"].items();
+    const auto calls = each["tool_calls"].items();
     if (calls.size() > 1) return std::nullopt;
     if (calls.size() == 1) {
-      const Json& function = calls[0]["function"];
-      out += "{\"name\": \"" + function.text("name") +
+      const Json function = each["tool_calls"][0]["function"];
+      out += "{\"name\": \"" + std::string(function.text("name")) +
              "\", \"parameters\": " + function["arguments"].str() + "}";
     } else {
-      out += each.text("content");
+      out += std::string(each.text("content"));
     }
     out += "<|end|>";
   }
@@ -67,29 +68,29 @@ inline Rendered render_llama(const Json& request) {
 inline Rendered render_mistral(const Json& request) {
   std::string out = "<s>";
   for (const Json& each : request["messages"].items()) {
-    const std::string& role = each.text("role");
-    const auto& calls = each["tool_calls"].items();
+    const std::string role(each.text("role"));
+    const auto calls = each["tool_calls"].items();
     if (role == "user") {
       if (request.has("tools")) {
         out += "[AVAILABLE_TOOLS] " + request["tools"].str() + "[/AVAILABLE_TOOLS]";
       }
-      out += "[INST] " + each.text("content") + "[/INST]";
+      out += "[INST] " + std::string(each.text("content")) + "[/INST]";
     } else if (role == "tool") {
-      if (each.text("tool_call_id").size() != 9) return std::nullopt;
-      out += "[TOOL_RESULTS] {\"content\": " + json_string(each.text("content")) +
-             ", \"call_id\": \"" + each.text("tool_call_id") + "\"}[/TOOL_RESULTS]";
+      if (std::string(each.text("tool_call_id")).size() != 9) return std::nullopt;
+      out += "[TOOL_RESULTS] {\"content\": " + json_string(std::string(each.text("content"))) +
+             ", \"call_id\": \"" + std::string(each.text("tool_call_id")) + "\"}[/TOOL_RESULTS]";
     } else if (!calls.empty()) {
       out += "[TOOL_CALLS] [";
       for (const Json& call : calls) {
-        if (call.text("id").size() != 9) return std::nullopt;
-        out += (&call == calls.data() ? "" : ", ") + std::string("{\"name\": \"") +
-               call["function"].text("name") +
+        if (std::string(call.text("id")).size() != 9) return std::nullopt;
+        out += (out.ends_with('[') ? "" : ", ") + std::string("{\"name\": \"") +
+               std::string(call["function"].text("name")) +
                "\", \"arguments\": " + call["function"]["arguments"].str() + ", \"id\": \"" +
-               call.text("id") + "\"}";
+               std::string(call.text("id")) + "\"}";
       }
       out += "]<|end|>";
     } else {
-      out += " " + each.text("content") + (role == "assistant" ? "<|end|>" : "");
+      out += " " + std::string(each.text("content")) + (role == "assistant" ? "<|end|>" : "");
     }
   }
   return out;
@@ -102,17 +103,17 @@ inline Rendered render_named(const Json& request) {
     out += "[AVAILABLE_TOOLS]" + request["tools"].str() + "[/AVAILABLE_TOOLS]";
   }
   for (const Json& each : request["messages"].items()) {
-    const std::string& role = each.text("role");
+    const std::string role(each.text("role"));
     if (role == "user") {
-      out += "[INST]" + each.text("content") + "[/INST]";
+      out += "[INST]" + std::string(each.text("content")) + "[/INST]";
     } else if (role == "tool") {
-      out += "[TOOL_RESULTS]" + each.text("tool_call_id") + "[TOOL_CONTENT]" +
-             each.text("content") + "[/TOOL_RESULTS]";
+      out += "[TOOL_RESULTS]" + std::string(each.text("tool_call_id")) + "[TOOL_CONTENT]" +
+             std::string(each.text("content")) + "[/TOOL_RESULTS]";
     } else {
-      out += each.text("content");
+      out += std::string(each.text("content"));
       for (const Json& call : each["tool_calls"].items()) {
-        out += "[TOOL_CALLS]" + call["function"].text("name") + "[CALL_ID]" + call.text("id") +
-               "[ARGS]" + call["function"]["arguments"].str();
+        out += "[TOOL_CALLS]" + std::string(call["function"].text("name")) + "[CALL_ID]" +
+               std::string(call.text("id")) + "[ARGS]" + call["function"]["arguments"].str();
       }
       out += "<|end|>";
     }
@@ -126,17 +127,18 @@ inline Rendered render_pairs(const Json& request) {
   if (request.has("tools")) out += "\n<tools>" + request["tools"].str() + "</tools>";
   out += "<|end|>\n";
   for (const Json& each : request["messages"].items()) {
-    if (each.text("role") == "tool") {
-      out += "<|im_start|>user\n<tool_response>\n" + each.text("content") +
+    if (std::string(each.text("role")) == "tool") {
+      out += "<|im_start|>user\n<tool_response>\n" + std::string(each.text("content")) +
              "\n</tool_response>\n<|end|>\n";
       continue;
     }
-    out += "<|im_start|>" + each.text("role") + "\n" + each.text("content");
+    out +=
+        "<|im_start|>" + std::string(each.text("role")) + "\n" + std::string(each.text("content"));
     for (const Json& call : each["tool_calls"].items()) {
-      out += "\n<tool_call>\n<function=" + call["function"].text("name") + ">\n";
+      out += "\n<tool_call>\n<function=" + std::string(call["function"].text("name")) + ">\n";
       for (const auto& [key, value] : call["function"]["arguments"].members()) {
-        out += "<parameter=" + key + ">\n" + (value.is_text() ? value.text() : value.str()) +
-               "\n</parameter>\n";
+        out += "<parameter=" + std::string(key) + ">\n" +
+               (value.is_text() ? std::string(value.text()) : value.str()) + "\n</parameter>\n";
       }
       out += "</function>\n</tool_call>";
     }
@@ -150,20 +152,20 @@ inline Rendered render_pairs(const Json& request) {
 inline Rendered render_fenced(const Json& request) {
   std::string out = request.has("tools") ? request["tools"].str() : "";
   for (const Json& each : request["messages"].items()) {
-    const std::string& role = each.text("role");
-    const auto& calls = each["tool_calls"].items();
+    const std::string role(each.text("role"));
+    const auto calls = each["tool_calls"].items();
     if (role == "user") {
-      out += "<|user|>" + each.text("content");
+      out += "<|user|>" + std::string(each.text("content"));
     } else if (role == "tool") {
-      out += "<|output|>" + each.text("content") + "<|/output|>";
+      out += "<|output|>" + std::string(each.text("content")) + "<|/output|>";
     } else {
-      out += "<|assistant|>" + each.text("content");
+      out += "<|assistant|>" + std::string(each.text("content"));
       if (!calls.empty()) out += "<|calls|>";
       for (const Json& call : calls) {
         if (!call["function"]["arguments"].is_text()) return std::nullopt;
-        out += (&call == calls.data() ? "" : "\n") + std::string("<|call|>function<|sep|>") +
-               call["function"].text("name") + "\n```json\n" + call["function"].text("arguments") +
-               "\n```<|/call|>";
+        out += (out.ends_with("<|calls|>") ? "" : "\n") + std::string("<|call|>function<|sep|>") +
+               std::string(call["function"].text("name")) + "\n```json\n" +
+               std::string(call["function"].text("arguments")) + "\n```<|/call|>";
       }
       if (!calls.empty()) out += "<|/calls|>";
       out += "<|end|>";
@@ -177,7 +179,8 @@ inline Rendered render_fenced(const Json& request) {
 inline Rendered render_plain(const Json& request) {
   std::string out;
   for (const Json& each : request["messages"].items()) {
-    out += "<|" + each.text("role") + "|>" + each.text("content") + "<|end|>\n";
+    out += "<|" + std::string(each.text("role")) + "|>" + std::string(each.text("content")) +
+           "<|end|>\n";
   }
   if (request["add_generation_prompt"].boolean()) out += "<|assistant|>";
   return out;

@@ -42,7 +42,7 @@ class ToolTest : public testing::Test {
     add.schema = kSchema;
     add.run = [this](Json arguments) -> Task<std::string> {
       asked.push_back(arguments.str());
-      co_return "sum " + json_number(arguments.number("a") + 1);
+      co_return "sum " + json_number(co_await arguments.number("a") + 1);
     };
   }
   void TearDown() override { EXPECT_TRUE(host.live_handles().empty()) << "handles were leaked"; }
@@ -106,7 +106,7 @@ TEST_F(ToolTest, AnAnswerWithoutACallIsTheWholeOfIt) {
 TEST_F(ToolTest, CallsOfATurnRunSideBySide) {
   add.run = [](Json arguments) -> Task<std::string> {
     co_await sleep(std::chrono::seconds(10));
-    co_return "after " + json_number(arguments.number("a"));
+    co_return "after " + json_number(co_await arguments.number("a"));
   };
   turns = {call("add", R"({"a": 1})") + "\n" + call("add", R"({"a": 2})"), "Done."};
   ASSERT_TRUE(answered().ok());

@@ -542,6 +542,10 @@ TEST_F(Endpoints, APageOfAnAllowedOriginMayUseEndpointsAndNoWebSocket) {
   const std::string answer = ask(post("/echo", "a", origin + kClose));
   EXPECT_NE(answer.find("Access-Control-Allow-Origin: https://page.example\r\n"), std::string::npos)
       << answer;
+  EXPECT_NE(
+      answer.find("Access-Control-Expose-Headers: X-Request-Id, Retry-After, X-Quire-Ignored"),
+      std::string::npos)
+      << answer;
   EXPECT_TRUE(ask(post("/echo", "a", "Origin: https://other.example\r\n" + kClose))
                   .starts_with("HTTP/1.1 403 "));
   EXPECT_FALSE(RawClient(server->port()).open(RawClient::handshake(origin)));

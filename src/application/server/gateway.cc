@@ -28,9 +28,11 @@ Gateway::Gateway(const GatewayParts& parts, const SocketLimits& sockets,
                  [this] { return metrics(); }) {}
 
 HttpAnswer Gateway::metrics() const {
+  ServerSnapshot snapshot = clients_.snapshot(0);
+  if (parts_.log_lines_dropped) snapshot.log_lines_dropped = parts_.log_lines_dropped();
   return {.status = 200,
-          .body = metrics_page(clients_.snapshot(0), endpoints_.figures(),
-                               parts_.manager.run_figures(), parts_.control.histograms()),
+          .body = metrics_page(snapshot, endpoints_.figures(), parts_.manager.run_figures(),
+                               parts_.control.histograms()),
           .content_type = kMetricsContentType};
 }
 
@@ -52,6 +54,7 @@ void Gateway::request_shutdown() {
 bool Gateway::take_requests() {
   bool any = turn_shutdown();
   const std::uint64_t start_ns = parts_.clock.now_ns();
+  parts_.link.engine_turn_ns.store(start_ns, std::memory_order_relaxed);
   int count = 0;
   while (std::optional<Inbound> inbound = parts_.link.requests.try_pop()) {
     if (endpoints_.takes(*inbound)) {

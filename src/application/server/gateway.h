@@ -43,6 +43,7 @@ class Gateway final : public lifecycle::FrontDoor {
   std::optional<std::uint64_t> next_timer_ns() const override;
 
   // For tests.
+  bool is_closed() const { return stage_ == Stage::Closed; }
   using Counts = ClientDesk::Counts;
   Counts counts() const { return clients_.counts(); }
   EndpointDesk::Counts endpoint_counts() const { return endpoints_.counts(); }

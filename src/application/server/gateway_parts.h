@@ -2,6 +2,7 @@
 // What the gateway and its desks stand on.
 #include <chrono>
 #include <cstdint>
+#include <functional>
 
 #include "application/lifecycle/engine_loop.h"
 #include "application/lifecycle/instance_manager.h"
@@ -23,6 +24,7 @@ struct GatewayParts {
   RandomSource& random;
   TellOperator tell;
   bool tells_requests = false;  // Also what has no text for people: the end of each request.
+  std::function<std::uint64_t()> log_lines_dropped = {};  // Empty: the log drops none.
 };
 
 // HTTP requests to endpoints, since the server began. The EndpointDesk counts, and a status reports.

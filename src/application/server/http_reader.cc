@@ -97,6 +97,39 @@ bool is_for_server(http::field name) {
   }
 }
 
+// Takes a target of the absolute form (RFC 9112, 3.2.2) apart: "http://localhost:80/x" is the authority
+// "localhost:80" and the path "/x". All other forms stay as they came.
+std::optional<HttpProblem> take_target(const std::string& target, HttpHead& into) {
+  into.target = target;
+  const std::size_t scheme_end = target.find("://");
+  // "://" after a / or ? is part of a path or query.
+  if (scheme_end == std::string::npos || scheme_end > target.find_first_of("/?#")) {
+    return std::nullopt;
+  }
+  const std::string scheme = lower(beast::string_view(target.data(), scheme_end));
+  if (scheme != "http" && scheme != "https") {
+    return problem(400, ErrorCode::InvalidArgument,
+                   "the target " + in_quotes(target) + " has the scheme " + in_quotes(scheme) +
+                       "; this server has http and https");
+  }
+  const std::size_t authority_at = scheme_end + 3;
+  const std::size_t path_at = std::min(target.find_first_of("/?#", authority_at), target.size());
+  into.authority = target.substr(authority_at, path_at - authority_at);
+  into.default_port = scheme == "https" ? 443 : 80;
+  if (into.authority.empty() || into.authority.find('@') != std::string::npos) {
+    return problem(400, ErrorCode::InvalidArgument,
+                   "the target " + in_quotes(target) +
+                       " does not name a host: a host and perhaps a port were expected after ://");
+  }
+  into.target = target.substr(path_at);
+  if (!into.target.starts_with('/')) {
+    // Without a path, OPTIONS is about the server, and all others are about its root.
+    const bool is_about_server = into.method == "OPTIONS" && into.target.empty();
+    into.target.insert(0, is_about_server ? "*" : "/");
+  }
+  return std::nullopt;
+}
+
 // Whether the header may hold a key of the server.
 bool take_credential(const std::string& name, const std::string& value, Credentials& into) {
   if (name == "authorization") {
@@ -110,11 +143,13 @@ bool take_credential(const std::string& name, const std::string& value, Credenti
 }
 
 // What the router and the program look at.
-HttpHead head_of(const Parser& parser) {
+std::variant<MoreNeeded, HttpHead, HttpProblem> head_of(const Parser& parser) {
   const auto& request = parser.get();
   HttpHead head;
   head.method = text_of(request.method_string());
-  head.target = text_of(request.target());
+  if (std::optional<HttpProblem> wrong = take_target(text_of(request.target()), head)) {
+    return *std::move(wrong);
+  }
   for (const auto& each : request) {
     const std::string value = text_of(each.value());
     switch (each.name()) {
@@ -149,6 +184,10 @@ HttpHead head_of(const Parser& parser) {
     } else if (!is_for_server(each.name())) {
       head.lines += name + ": " + value + "\n";
     }
+  }
+  // A program finds the host in one place, whichever form the target had.
+  if (head.hosts.empty() && !head.authority.empty()) {
+    head.lines.insert(0, "host: " + head.authority + "\n");
   }
   head.is_upgrade = beast::websocket::is_upgrade(request);
   head.is_http_1_0 = request.version() < 11;

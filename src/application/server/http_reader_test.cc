@@ -67,6 +67,34 @@ TEST(HttpReader, GivesTheProgramHeadersThatAreNotOfTheConnection) {
   EXPECT_TRUE(head.keeps_alive);
 }
 
+TEST(HttpReader, TakesTheHostOutOfATargetOfTheAbsoluteForm) {
+  struct Row {
+    const char* target;
+    const char* authority;
+    const char* path;
+  };
+  for (const Row& each :
+       std::initializer_list<Row>{{"http://localhost:80/x?y=/", "localhost:80", "/x?y=/"},
+                                  {"HTTPS://[::1]:7847/v1/models", "[::1]:7847", "/v1/models"},
+                                  {"http://localhost", "localhost", "/"},
+                                  {"http://localhost?y", "localhost", "/?y"},
+                                  {"/x?to=http://other/", "", "/x?to=http://other/"},
+                                  {"/http://other/", "", "/http://other/"},
+                                  {"//other/x", "", "//other/x"},
+                                  {"*", "", "*"}}) {
+    const HttpHead head = head_of(get(each.target));
+    EXPECT_EQ(head.authority, each.authority) << each.target;
+    EXPECT_EQ(head.target, each.path) << each.target;
+    EXPECT_EQ(head.lines, "host: localhost\n") << each.target;
+  }
+  EXPECT_EQ(head_of("OPTIONS http://a HTTP/1.1\r\n" + kHost + "\r\n").target, "*");
+  EXPECT_EQ(head_of("GET http://a:1/x HTTP/1.0\r\n\r\n").lines, "host: a:1\n");
+  for (const char* wrong : {"http:///x", "http://", "http://user@localhost/", "ftp://localhost/x",
+                            "ws://localhost/", "http://?x"}) {
+    EXPECT_EQ(read_requests(get(wrong), 7).text(), "problem 400") << wrong;
+  }
+}
+
 TEST(HttpReader, KnowsWhetherTheConnectionGoesOn) {
   EXPECT_TRUE(head_of(get("/")).keeps_alive);
   EXPECT_FALSE(head_of(get("/", "Connection: close\r\n")).keeps_alive);

@@ -17,13 +17,18 @@ constexpr const char* kIsLoading = "the server is loading its model";
 constexpr const char* kIsShuttingDown = "the server is shutting down";
 constexpr std::uint64_t kRetryMs = 1'000;
 
-// A host without its port, in lower case; "[::1]:80" is "::1". Empty for what is no host.
-std::string host_of(std::string_view text) {
+// A host in lower case and the digits of its port, which may be empty; "[::1]:80" is "::1" and "80". The host
+// is empty for a text that is not a host.
+struct HostAndPort {
+  std::string host;
+  std::string_view port;
+};
+HostAndPort split_host(std::string_view text) {
   std::string host;
   std::string_view rest;
   if (text.starts_with('[')) {
     const std::size_t end = text.find(']');
-    if (end == std::string_view::npos) return "";
+    if (end == std::string_view::npos) return {};
     host = text.substr(1, end - 1);
     rest = text.substr(end + 1);
   } else {
@@ -33,11 +38,32 @@ std::string host_of(std::string_view text) {
   }
   const bool has_port = rest.size() > 1 && rest[0] == ':' &&
                         rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
-  if (!rest.empty() && !has_port) return "";
+  if (!rest.empty() && !has_port) return {};
   std::transform(host.begin(), host.end(), host.begin(), [](unsigned char each) {
     return static_cast<char>(each >= 'A' && each <= 'Z' ? each - 'A' + 'a' : each);
   });
-  return host;
+  return {std::move(host), has_port ? rest.substr(1) : std::string_view()};
+}
+
+std::string host_of(std::string_view text) {
+  return split_host(text).host;
+}
+
+// Whether both name one host and port: a port that is not written is the scheme's own.
+bool is_same_authority(std::string_view left, std::string_view right, std::uint16_t default_port) {
+  const HostAndPort one = split_host(left);
+  const HostAndPort other = split_host(right);
+  const auto number_of = [default_port](std::string_view digits) {
+    digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+    return digits.empty() ? std::to_string(default_port) : std::string(digits);
+  };
+  return !one.host.empty() && one.host == other.host &&
+         number_of(one.port) == number_of(other.port);
+}
+
+// The host that the request is for. check_source() has found that there is one.
+const std::string& named_host(const HttpHead& head) {
+  return head.authority.empty() ? head.hosts.front() : head.authority;
 }
 
 // 127.0.0.0/8, written as four plain numbers.
@@ -80,8 +106,29 @@ HttpAnswer health_answer(Readiness readiness) {
                                 "places to wait for one (--launch-queue)"}});
     case Readiness::ShuttingDown:
       return json_answer(503, {{"status", "shutting-down"}, {"reason", kIsShuttingDown}});
+    case Readiness::Stalled:
+      return json_answer(503, {{"status", "stalled"},
+                               {"reason",
+                                "the engine has not turned for longer than a program may run "
+                                "(cpu_ns_between_waits_max) and ten seconds"}});
   }
   return {};
+}
+
+bool is_own_path(std::string_view path) {
+  return path == "/" || path == "/health" || path == "/health/live" || path == "/health/ready" ||
+         path == "/metrics";
+}
+
+// What a load balancer asks, which has no key.
+bool is_open_path(std::string_view path) {
+  return is_own_path(path) && (path == "/health" || path.starts_with("/health/"));
+}
+
+// A question about the server's health that comes from no web page. The answer needs no key and reveals nothing
+// of the server's work, so it does not matter by which name the probe knows the server.
+bool is_open_probe(const HttpHead& head) {
+  return !head.is_upgrade && head.origins.empty() && is_open_path(path_of(head));
 }
 
 // Why the server takes no work now.
@@ -96,6 +143,10 @@ std::optional<HttpAnswer> refusal_when(Readiness readiness) {
 }
 
 }  // namespace
+
+std::string_view path_of(const HttpHead& head) {
+  return std::string_view(head.target).substr(0, head.target.find('?'));
+}
 
 Result<void> check_origin(const std::string& origin) {
   const std::size_t scheme = origin.find("://");
@@ -171,16 +222,34 @@ bool HttpRouter::is_allowed_origin(std::string_view origin) const {
                      [&](const std::string& each) { return each == "*" || each == origin; });
 }
 
-// Why the request does not come from where it may come.
-std::optional<HttpAnswer> HttpRouter::check_source(const HttpHead& head) const {
-  if (head.hosts.size() != 1) {
+// Why it is in doubt for which host the request is.
+std::optional<HttpAnswer> HttpRouter::check_host_count(const HttpHead& head) {
+  // HTTP/1.0 has no Host; there the authority of the target alone names the host.
+  const bool is_named_by_target = head.is_http_1_0 && !head.authority.empty();
+  if (head.hosts.size() > 1 ||
+      (head.hosts.empty() && !is_named_by_target && !is_open_probe(head))) {
     return refusal(400, ErrorCode::InvalidArgument,
                    std::to_string(head.hosts.size()) + " Host headers; one was expected");
   }
-  const std::string& host = head.hosts.front();
+  if (!head.authority.empty() && !head.hosts.empty() &&
+      !is_same_authority(head.authority, head.hosts.front(), head.default_port)) {
+    return refusal(400, ErrorCode::InvalidArgument,
+                   "the target names the host " + in_quotes(head.authority) +
+                       " and the Host header names " + in_quotes(head.hosts.front()) +
+                       "; they must be the same");
+  }
+  return std::nullopt;
+}
+
+// Why the request does not come from where it may come.
+std::optional<HttpAnswer> HttpRouter::check_source(const HttpHead& head) const {
+  if (std::optional<HttpAnswer> refused = check_host_count(head)) return refused;
+  if (is_open_probe(head)) return std::nullopt;
+  const std::string& host = named_host(head);
   if (!is_own_host(host)) {
     return refusal(403, ErrorCode::PermissionDenied,
-                   "the Host header names " + in_quotes(host) +
+                   std::string(head.authority.empty() ? "the Host header" : "the target") +
+                       " names " + in_quotes(host) +
                        ", which is not this server: use 127.0.0.1 or localhost" +
                        (gate_.has_keys() ? " (quire serve --allow-host NAME allows another)" : ""));
   }
@@ -201,7 +270,7 @@ HttpHeaders HttpRouter::origin_headers(const HttpHead& head) const {
   if (head.origins.size() != 1 || !is_allowed_origin(head.origins.front())) return {};
   return {{"Access-Control-Allow-Origin", head.origins.front()},
           {"Vary", "Origin"},
-          {"Access-Control-Expose-Headers", "X-Request-Id, Retry-After"}};
+          {"Access-Control-Expose-Headers", "X-Request-Id, Retry-After, X-Quire-Ignored"}};
 }
 
 Route HttpRouter::decide_upgrade(const HttpHead& head, const service::PrincipalHandle& caller,
@@ -234,42 +303,32 @@ HttpAnswer wrong_method(const HttpHead& head, std::string_view path, const std::
   return answer;
 }
 
-bool is_own_path(std::string_view path) {
-  return path == "/" || path == "/health" || path == "/health/live" || path == "/health/ready" ||
-         path == "/metrics";
-}
-
-// What a load balancer asks, which has no key.
-bool is_open_path(std::string_view path) {
-  return is_own_path(path) && (path == "/health" || path.starts_with("/health/"));
-}
-
-std::string_view path_of(const HttpHead& head) {
-  return std::string_view(head.target).substr(0, head.target.find('?'));
-}
-
 }  // namespace
 
 Route HttpRouter::answer_own(const HttpHead& head, Readiness readiness) const {
+  const std::string_view path = path_of(head);
   if (head.method != "GET" && head.method != "HEAD") {
     HttpAnswer answer = refusal(405, ErrorCode::NotSupported,
-                                head.target + " takes GET, not " + in_quotes(head.method));
+                                std::string(path) + " takes GET, not " + in_quotes(head.method));
     answer.headers.emplace_back("Allow", "GET, HEAD");
     return answer;
   }
-  if (head.target == "/metrics") {
+  if (path == "/metrics") {
     if (readiness == Readiness::Loading) return *refusal_when(readiness);
     return ToMetrics{};
   }
-  if (head.target == "/health/live") return json_answer(200, {{"status", "ok"}});
-  if (head.target == "/health/ready") return health_answer(readiness);
-  if (head.target == "/health") {
+  if (path == "/health/live") {
+    const bool is_stalled = readiness == Readiness::Stalled;
+    return health_answer(is_stalled ? Readiness::Stalled : Readiness::Ready);
+  }
+  if (path == "/health/ready") return health_answer(readiness);
+  if (path == "/health") {
     return health_answer(readiness == Readiness::Full ? Readiness::Ready : readiness);
   }
   nlohmann::ordered_json about = {
       {"server", "quire"},
       {"version", QUIRE_VERSION},
-      {"websocket", (has_tls_ ? "wss://" : "ws://") + head.hosts.front() + "/"},
+      {"websocket", (has_tls_ ? "wss://" : "ws://") + named_host(head) + "/"},
       {"subprotocol", wire::kSubprotocol}};
   if (!endpoints_.rules().empty()) {
     about["endpoints"] = nlohmann::ordered_json::array();
@@ -302,7 +361,7 @@ Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHand
   const std::string allowed = endpoints_.methods_at(path);
   const bool is_there = is_own_path(path) || !allowed.empty();
   if (is_preflight(head) && is_there) return preflight(head, path);
-  if (is_own_path(head.target)) {
+  if (is_own_path(path)) {
     if (path == "/metrics") {
       if (const auto denied = denied_to(*caller, service::Right::Operate)) {
         return refusal(403, denied->code(), std::string(denied->message()));
@@ -339,7 +398,7 @@ Route HttpRouter::decide(const HttpHead& head, Readiness readiness) const {
   if (gate_.has_keys() && !head.is_upgrade) {
     // Neither has a key: a browser sends none with a preflight.
     if (is_preflight(head)) return preflight(head, path_of(head));
-    if (is_open_path(head.target)) return answer_own(head, readiness);
+    if (is_open_path(path_of(head))) return answer_own(head, readiness);
   }
   auto found = gate_.caller_of(head);
   if (auto* refused = std::get_if<HttpAnswer>(&found)) return std::move(*refused);

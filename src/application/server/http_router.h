@@ -5,6 +5,8 @@
 // of another origin too, unless the operator allowed it (--allow-origin). Without keys no origin but the
 // server's own gets a WebSocket. With keys, every route but /health and what is below it needs one.
 //
+// A probe knows the server by an address of its own, so /health and what is below it answer any Host, and none.
+//
 // Thread   any; nothing changes.
 #include <cstdint>
 #include <optional>
@@ -35,7 +37,7 @@ Result<void> check_host_name(const std::string& host);
 // The head of a request, as far as it matters here.
 struct HttpHead {
   std::string method;
-  std::string target;
+  std::string target;                // Without the scheme and authority of the absolute form.
   std::vector<std::string> hosts;    // Of each Host header.
   std::vector<std::string> origins;  // Of each Origin header.
   bool is_upgrade = false;           // To a WebSocket.
@@ -50,7 +52,13 @@ struct HttpHead {
   bool keeps_alive = true;
   bool is_http_1_0 = false;
   Credentials credentials = {};
+  // "localhost:80" of the target "http://localhost:80/x" (absolute form); empty: the target is a path alone.
+  std::string authority = {};
+  std::uint16_t default_port = 80;  // Of the scheme in front of the authority.
 };
+
+// The target without its query.
+std::string_view path_of(const HttpHead& head);
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
@@ -72,8 +80,13 @@ struct ToMetrics {};  // The engine knows the figures.
 
 using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint, ToMetrics>;
 
-// What a server can do at a moment.
-enum class Readiness : std::uint8_t { Ready, Loading, Full, ShuttingDown };
+// Where a server answers for its health.
+inline constexpr std::size_t kHealthPathCount = 3;
+inline constexpr std::string_view kHealthPaths[kHealthPathCount] = {"/health", "/health/live",
+                                                                    "/health/ready"};
+
+// What a server can do at a moment. Stalled: its engine stands.
+enum class Readiness : std::uint8_t { Ready, Loading, Full, ShuttingDown, Stalled };
 
 // Who may come, besides this machine's own clients.
 struct AccessRules {
@@ -105,6 +118,7 @@ class HttpRouter {
  private:
   bool is_own_host(std::string_view host) const;
   bool is_allowed_origin(std::string_view origin) const;
+  static std::optional<HttpAnswer> check_host_count(const HttpHead& head);
   std::optional<HttpAnswer> check_source(const HttpHead& head) const;
   bool is_preflight(const HttpHead& head) const;
   Route decide_upgrade(const HttpHead& head, const service::PrincipalHandle& caller,

@@ -48,6 +48,80 @@ TEST(HttpRouter, LetsInWhoNamesThisMachineAndNobodyElse) {
   EXPECT_EQ(status_of(two), 400u);
 }
 
+// The kubelet and load balancers know the server by an address of their own.
+TEST(HttpRouter, HealthAnswersAProbeByAnyNameAndByNone) {
+  for (const char* path : {"/health", "/health/live", "/health/ready", "/health?x=1",
+                           "/health/live?", "/health/ready?a=/b"}) {
+    for (const char* host : {"10.244.0.5:7847", "example.com", "", "localhost:", "[::1"}) {
+      EXPECT_EQ(status_of(head(host, path)), 200u) << host << path;
+    }
+    HttpHead probe = head("", path);
+    probe.hosts.clear();
+    EXPECT_EQ(status_of(probe), 200u) << path;
+    probe.is_http_1_0 = true;
+    EXPECT_EQ(status_of(probe), 200u) << path;
+    probe.method = "HEAD";
+    EXPECT_EQ(status_of(probe), 200u) << path;
+    probe.method = "POST";
+    EXPECT_EQ(status_of(probe), 405u) << path;
+    // Which of two hosts is meant is in doubt, and a page is not a probe.
+    HttpHead two = head("localhost", path);
+    two.hosts.push_back("localhost");
+    EXPECT_EQ(status_of(two), 400u) << path;
+    HttpHead page = head("example.com", path);
+    page.origins = {"http://example.com"};
+    EXPECT_EQ(status_of(page), 403u) << path;
+  }
+  for (const char* path : {"/", "/metrics", "/healthy", "/health/nothing", "/v1/models"}) {
+    HttpHead other = head("10.244.0.5:7847", path);
+    EXPECT_EQ(status_of(other), 403u) << path;
+    other.hosts.clear();
+    EXPECT_EQ(status_of(other), 400u) << path;
+  }
+  EXPECT_EQ(status_of(upgrade("10.244.0.5")), 403u);
+}
+
+TEST(HttpRouter, AQueryChangesNoneOfTheServersOwnPaths) {
+  EXPECT_EQ(status_of(head("localhost", "/?x")), 200u);
+  const Route route = kRouter.decide(head("localhost", "/metrics?x"), Readiness::Ready);
+  EXPECT_TRUE(std::holds_alternative<ToMetrics>(route));
+}
+
+TEST(HttpRouter, TheHostOfATargetTakesThePlaceOfTheHeaderAndMustEqualIt) {
+  const auto status = [](std::string authority, std::vector<std::string> hosts,
+                         bool is_http_1_0 = false) {
+    HttpHead asked = head();
+    asked.authority = std::move(authority);
+    asked.hosts = std::move(hosts);
+    asked.is_http_1_0 = is_http_1_0;
+    return status_of(asked);
+  };
+  EXPECT_EQ(status("localhost:7847", {"localhost:7847"}), 200u);
+  EXPECT_EQ(status("LOCALHOST", {"localhost:80"}), 200u);
+  EXPECT_EQ(status("[::1]:080", {"[::1]"}), 200u);
+  EXPECT_EQ(status("example.com", {"example.com"}), 403u);
+  EXPECT_EQ(status("example.com", {"localhost"}), 400u);
+  EXPECT_EQ(status("localhost", {"example.com"}), 400u);
+  EXPECT_EQ(status("localhost:1", {"localhost:2"}), 400u);
+  EXPECT_EQ(status("localhost:1", {"localhost"}), 400u);
+  EXPECT_EQ(status("localhost", {""}), 400u);
+  EXPECT_EQ(status("localhost", {"localhost", "localhost"}), 400u);
+  // HTTP/1.1 wants the header also where the target names the host.
+  EXPECT_EQ(status("localhost", {}), 400u);
+  EXPECT_EQ(status("localhost", {}, true), 200u);
+  EXPECT_EQ(status("example.com", {}, true), 403u);
+  HttpHead secure = head("localhost:443");
+  secure.authority = "localhost";
+  secure.default_port = 443;
+  EXPECT_EQ(status_of(secure), 200u);
+  HttpHead page = upgrade("localhost:7847");
+  page.authority = "localhost:7847";
+  page.origins = {"http://localhost:7847"};
+  EXPECT_EQ(status_of(page), 101u);
+  page.origins = {"http://example.com"};
+  EXPECT_EQ(status_of(page), 403u);
+}
+
 TEST(HttpRouter, RefusesPagesOfOtherOrigins) {
   HttpHead own = upgrade();
   own.origins = {"http://localhost:7847"};
@@ -100,6 +174,9 @@ TEST(HttpRouter, HealthTellsWhetherItLivesAndWhetherItIsReadyAndWhyNot) {
     EXPECT_EQ(status_of(head("localhost", "/health/ready"), each),
               each == Readiness::Ready ? 200u : 503u);
   }
+  for (const std::string_view each : kHealthPaths) {
+    EXPECT_EQ(status_of(head("localhost", std::string(each)), Readiness::Stalled), 503u) << each;
+  }
   EXPECT_EQ(body_of("/health/ready", Readiness::Ready), "{\"status\":\"ok\"}\n");
   EXPECT_NE(body_of("/health/ready", Readiness::Loading).find("loading its model"),
             std::string::npos);
@@ -132,7 +209,7 @@ TEST(HttpRouter, WhatOthersCanReachIsRefusedWithTheReason) {
 class KeyedRouter : public testing::Test {
  protected:
   static constexpr const char* kPaths[] = {"/",        "/v1/chat/completions", "/nothing",
-                                           "/healthy", "/health/nothing",      "/health?x"};
+                                           "/healthy", "/health/nothing",      "/healthy?x"};
 
   std::string add(std::string name, service::Rights rights) {
     SeededRandom random(next_seed_++);
@@ -236,10 +313,11 @@ TEST_F(KeyedRouter, AnEndpointNeedsTheRightToLaunch) {
 
 TEST_F(KeyedRouter, TheHostIsTheAddressOrANameThatIsAllowed) {
   for (const char* host : {"10.0.0.1:7847", "localhost", "models.example:443", "MODELS.EXAMPLE"}) {
-    EXPECT_EQ(status(head(host, "/health")), 200u) << host;
+    EXPECT_EQ(status(head(host)), 401u) << host;
   }
   for (const char* host : {"other.example", "models.example.com", "10.0.0.2", "0.0.0.0"}) {
-    EXPECT_EQ(status(head(host, "/health")), 403u) << host;
+    EXPECT_EQ(status(head(host)), 403u) << host;
+    EXPECT_EQ(status(head(host, "/health?from=balancer")), 200u) << host;
   }
 }
 

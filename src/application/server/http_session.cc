@@ -241,7 +241,7 @@ void HttpSession::route(HttpHead head) {
   // What follows a body that is not read, or an upgrade that is refused, could be taken for a request
   // that another client wrote.
   may_keep_ = head_.keeps_alive && !head_.has_body && !head_.is_upgrade && !is_refused_;
-  if (is_refused_ && head_.target != "/health/live") {
+  if (is_refused_ && path_of(head_) != "/health/live") {
     answer(HttpRouter::refusal(503, ErrorCode::Unavailable,
                                "connection_count_max: the server has " +
                                    std::to_string(host_.limits.connection_count_max) +
@@ -249,7 +249,7 @@ void HttpSession::route(HttpHead head) {
                                kFullRetryMs));
     return;
   }
-  const Route decision = host_.router->decide(head_, host_.readiness());
+  const Route decision = host_.router->decide(head_, host_.readiness(path_of(head_)));
   if (const auto* refusal = std::get_if<HttpAnswer>(&decision)) {
     answer(*refusal);
   } else if (const auto* endpoint = std::get_if<ToEndpoint>(&decision)) {

@@ -23,6 +23,7 @@
 #include "application/server/http_router.h"
 #include "application/server/server_limits.h"
 #include "base/bounded_queue.h"
+#include "base/clock.h"
 #include "base/wakeup.h"
 #include "service/principal.h"
 #include "wire/frames.h"
@@ -133,6 +134,8 @@ class Link {
   std::atomic<std::uint64_t> connection_count{0};  // Told by the io thread.
   std::atomic<bool> is_loading{false};             // There is no engine yet: all work is refused.
   std::atomic<bool> is_full{false};  // No launch would come in. Told by the engine thread.
+  std::atomic<std::uint64_t> engine_turn_ns{0};  // When its loop began its last turn, on `clock`.
+  const Clock* clock = nullptr;                  // Null: no engine is there yet.
 
  private:
   static constexpr std::size_t kControlCountMax = 8;  // Drain and Broadcasts.

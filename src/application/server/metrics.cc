@@ -65,6 +65,10 @@ void add_requests(MetricsText& page, const ServerSnapshot& snapshot,
                snapshot.refused_count);
   page.gauge("quire_programs", "Programs that the server knows.", snapshot.program_count);
   page.gauge("quire_connections", "Connections of clients now.", snapshot.connection_count);
+  page.counter("quire_log_lines_dropped_total",
+               "Lines of the operator's log that were dropped because standard error did not take "
+               "them.",
+               snapshot.log_lines_dropped);
 }
 
 void add_model_work(MetricsText& page, const control::ControlStatistics& control,

@@ -9,6 +9,7 @@ namespace quire::server {
 
 Server::Server(const ServerParts& parts, const ServerOptions& options)
     : loop_(parts.loop),
+      turn_ns_max_(engine_turn_ns_max(options.service)),
       link_(options.sockets, options.service, parts.manager.admission_limits().total(),
             parts.engine_wakeup),
       gateway_({.manager = parts.manager,
@@ -18,8 +19,10 @@ Server::Server(const ServerParts& parts, const ServerOptions& options)
                 .clock = parts.clock,
                 .random = parts.random,
                 .tell = parts.tell,
-                .tells_requests = parts.tells_requests},
+                .tells_requests = parts.tells_requests,
+                .log_lines_dropped = parts.log_lines_dropped},
                options.sockets, options.service) {
+  link_.clock = &parts.clock;
   if (options.keys) keys_ = std::make_unique<access::KeyHolder>(*options.keys);
 }
 
@@ -30,6 +33,8 @@ Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts, const Ser
   if (options.tls) server->tls_ = TRY(TlsContext::open(*options.tls));
   SocketLimits sockets = options.sockets;
   sockets.program_bytes_max = parts.manager.program_bytes_max();
+  sockets.engine_turn_ns_max = server->turn_ns_max_;
+  server->link_.engine_turn_ns = parts.clock.now_ns();
   server->link_.is_loading = early != nullptr;  // Until set_ready().
   Descriptor listener;
   Endpoint listen = options.listen;

@@ -6,6 +6,7 @@
 // Thread   built and destroyed on the engine thread, while the loop does not run.
 // Errors   PermissionDenied for an address that others can reach, without keys; Io for one that cannot be had;
 //          those of TlsContext.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "application/access/key_ring.h"
 #include "application/server/early_server.h"
+#include "application/server/engine_pulse.h"
 #include "application/server/gateway.h"
 #include "application/server/http_router.h"
 #include "application/server/log_event.h"
@@ -43,6 +45,7 @@ struct ServerParts {
   RandomSource& random;
   TellOperator tell;
   bool tells_requests = false;  // As of GatewayParts.
+  std::function<std::uint64_t()> log_lines_dropped = {};
 };
 
 class Server {
@@ -56,7 +59,15 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // The programs have names, and the engine's loop is about to run.
-  void set_ready() { link_.is_loading = false; }
+  void set_ready() {
+    link_.engine_turn_ns = link_.clock->now_ns();
+    link_.is_loading = false;
+  }
+  // Any thread. A series of probes of its own asks whether the engine turns.
+  bool is_live(EnginePulse& pulse) const {
+    return !pulse.finds_stalled(link_.engine_turn_ns.load(std::memory_order_relaxed),
+                                link_.clock->now_ns(), turn_ns_max_);
+  }
   const Endpoint& endpoint() const;  // With the port that was given for port 0.
   Gateway& gateway() { return gateway_; }
   // Any thread; requires that the server has keys. From here on these are the keys.
@@ -68,6 +79,7 @@ class Server {
   Server(const ServerParts& parts, const ServerOptions& options);
 
   lifecycle::EngineLoop& loop_;
+  const std::uint64_t turn_ns_max_;
   Link link_;
   Gateway gateway_;
   std::unique_ptr<access::KeyHolder> keys_;

@@ -20,6 +20,8 @@ struct SocketLimits {
   std::chrono::milliseconds idle_time_max{60'000};  // Without a word or a pong; pings at its half.
   // Of one that is not read, whose pongs nobody sees: it takes no replies, or the engine is behind.
   std::chrono::milliseconds stalled_time_max{600'000};
+  std::uint64_t engine_turn_ns_max =
+      20'000'000'000;  // Beyond which the engine stands (engine_pulse.h).
   std::uint32_t http_header_bytes_max = 8192;
   std::uint64_t request_body_bytes_max = 32u << 20;      // Of a request to an endpoint.
   std::chrono::milliseconds body_part_time_max{30'000};  // For each 64 KiB that a program wants.

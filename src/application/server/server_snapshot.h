@@ -25,6 +25,7 @@ struct ServerSnapshot {
   std::uint64_t launched_count = 0;
   std::uint64_t refused_count = 0;
   RequestCounts requests;
+  std::uint64_t log_lines_dropped = 0;
   control::ControlStatistics control;
   std::optional<lifecycle::Usage> usage;  // Where it was asked for: it walks all instances.
 };

@@ -8,9 +8,12 @@
 // <utility> goes first: Asio 1.18 uses std::exchange without including it.
 #include <utility>
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <string_view>
 
+#include "application/server/engine_pulse.h"
 #include "application/server/http_router.h"
 #include "application/server/link.h"
 #include "application/server/server_limits.h"
@@ -59,14 +62,26 @@ class SessionHost {
   // Ids of requests whose clients give none. Known to nobody before, so that no two are one.
   virtual std::string new_request_id() = 0;
 
-  Readiness readiness() const {
+  // What a request of this path, without a query, hears. One that asks for the health also asks the engine's pulse.
+  Readiness readiness(std::string_view path) {
     if (link.is_loading.load()) return Readiness::Loading;
+    if (is_stalled(path)) return Readiness::Stalled;
     if (is_shutting_down) return Readiness::ShuttingDown;
     return link.is_full.load() ? Readiness::Full : Readiness::Ready;
   }
 
-  std::optional<HttpRouter> router;          // Since the server listens.
-  boost::asio::ssl::context* tls = nullptr;  // Null: none.
+  bool is_stalled(std::string_view path) {
+    for (std::size_t i = 0; i < kHealthPathCount; ++i) {
+      if (path != kHealthPaths[i] || link.clock == nullptr) continue;
+      return pulses[i].finds_stalled(link.engine_turn_ns.load(std::memory_order_relaxed),
+                                     link.clock->now_ns(), limits.engine_turn_ns_max);
+    }
+    return false;
+  }
+
+  std::array<EnginePulse, kHealthPathCount> pulses;  // Of the probes of each path.
+  std::optional<HttpRouter> router;                  // Since the server listens.
+  boost::asio::ssl::context* tls = nullptr;          // Null: none.
   bool is_shutting_down = false;
   UploadBudget upload_budget;
   std::uint64_t partial_bytes = 0;  // Of large frames that are not complete.

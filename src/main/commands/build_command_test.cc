@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <quire_paths.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/blocked_signals.h"
 #include "base/file.h"
 #include "cli/exit_code.h"
 #include "main/commands/new_command.h"
@@ -181,6 +183,20 @@ TEST(Process, GivesTheExitCodeTheOutputAndTheSignal) {
   EXPECT_EQ(run_process({"sh", "-c", "kill -9 $$"}, ProcessOutput::Hide).value().exit_code, 137);
   EXPECT_EQ(run_process({"no-such-program"}, ProcessOutput::Show).error().code(),
             ErrorCode::NotFound);
+}
+
+TEST(Process, HasDefaultSignalsAndNoneBlockedWhateverThisOneHas) {
+  const auto ignored = signal(SIGPIPE, SIG_IGN);
+  ProcessEnd by_term;
+  ProcessEnd by_pipe;
+  {
+    const BlockedSignals blocked;
+    by_term = run_process({"sh", "-c", "kill -TERM $$"}, ProcessOutput::Hide).value();
+    by_pipe = run_process({"sh", "-c", "kill -PIPE $$"}, ProcessOutput::Hide).value();
+  }
+  signal(SIGPIPE, ignored);
+  EXPECT_EQ(by_term.exit_code, 128 + SIGTERM);
+  EXPECT_EQ(by_pipe.exit_code, 128 + SIGPIPE);
 }
 
 }  // namespace

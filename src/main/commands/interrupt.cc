@@ -39,12 +39,15 @@ bool Interrupt::take() {
   return taken;
 }
 
-Interrupt::Woken Interrupt::wait_for_input(int descriptor) {
+Interrupt::Woken Interrupt::wait_for_input(int descriptor,
+                                           std::optional<std::chrono::milliseconds> limit) {
   while (true) {
     pollfd polled[] = {{descriptor, POLLIN, 0}, {descriptor_, POLLIN, 0}};
-    if (poll(polled, 2, -1) < 0 && errno != EINTR) return Woken::Input;
+    const int ready = poll(polled, 2, limit ? static_cast<int>(limit->count()) : -1);
+    if (ready < 0 && errno != EINTR) return Woken::Input;
     if (take()) return Woken::Interrupted;
-    if (polled[0].revents != 0) return Woken::Input;
+    if (ready > 0 && polled[0].revents != 0) return Woken::Input;
+    if (ready == 0) return Woken::Late;
   }
 }
 

@@ -8,7 +8,9 @@
 // Errors   Io when the kernel refuses.
 #include <signal.h>
 
+#include <chrono>
 #include <initializer_list>
+#include <optional>
 
 #include "base/result.h"
 
@@ -23,9 +25,10 @@ class Interrupt {
 
   // Whether a signal came since the last call.
   bool take();
-  enum class Woken : unsigned char { Input, Interrupted };
-  // Until `descriptor` can be read (or has ended), or a signal comes, which is taken.
-  Woken wait_for_input(int descriptor);
+  enum class Woken : unsigned char { Input, Interrupted, Late };
+  // Until `descriptor` can be read (or has ended), a signal comes, which is taken, or, with a limit, so much
+  // time has passed.
+  Woken wait_for_input(int descriptor, std::optional<std::chrono::milliseconds> limit = {});
 
  private:
   explicit Interrupt(int descriptor) : descriptor_(descriptor) {}

@@ -42,15 +42,22 @@ Result<int> add(const cli::KeysOptions& options) {
       std::make_shared<const service::Principal>(service::Principal{
           TenantId{options.tenant}, options.name, rights.value(), access::digest_of_key(key)}),
       now_text()};
-  TRY(access::change_key_file(options.file, access::MissingFile::IsEmpty,
-                              [&](const access::KeyRing& ring) { return ring.with(entry); }));
+  std::string shown = key + "\n";
   if (options.output == cli::OutputStyle::Json) {
     nlohmann::json json = json_of(entry);
     json["key"] = key;
-    print(json_line(json));
-  } else {
-    print(key + "\n");
+    shown = json_line(json);
   }
+  // The key is shown once and kept nowhere, so one that could not be shown is not added.
+  const auto add_entry = [&](const access::KeyRing& ring) -> Result<access::KeyRing> {
+    access::KeyRing added = TRY(ring.with(entry));
+    Result<void> printed = try_print(shown);
+    if (!printed.ok()) return std::move(printed).take_error().while_("no key was added");
+    return added;
+  };
+  Result<void> changed =
+      access::change_key_file(options.file, access::MissingFile::IsEmpty, add_entry);
+  if (!changed.ok()) return std::move(changed).take_error();
   return cli::number(cli::ExitCode::Ok);
 }
 

@@ -152,7 +152,7 @@ int new_command(const cli::NewOptions& options) {
   if (!for_editors.ok()) {
     warn("no compile_flags.txt was written: " + std::string(for_editors.error().message()));
   }
-  std::printf("%s is ready. Next:\n  cd %s\n  make run\n", folder.c_str(), folder.c_str());
+  print(folder.string() + " is ready. Next:\n  cd " + folder.string() + "\n  make run\n");
   return cli::number(ExitCode::Ok);
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/json.h"
-#include "cli/terminal.h"
 
 namespace quire {
 namespace {
@@ -35,6 +34,26 @@ OrderedJson json_of(const LogEvent& event) {
   return json;
 }
 
+// JSON leaves DEL and the control characters from U+0080 on as they are, and a terminal obeys some of them.
+// They are in strings alone, where an escape means the same.
+std::string with_escaped_controls(const std::string& json) {
+  std::string out;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(json[at]);
+    const auto next = static_cast<unsigned char>(at + 1 < json.size() ? json[at + 1] : 0);
+    const bool is_c1 = byte == 0xc2 && next >= 0x80 && next < 0xa0;
+    if (!is_c1 && byte != 0x7f) {
+      out += json[at];
+      continue;
+    }
+    char escape[8];
+    std::snprintf(escape, sizeof escape, "\\u%04x", is_c1 ? next : byte);
+    out += escape;
+    at += is_c1 ? 1 : 0;
+  }
+  return out;
+}
+
 LogEvent repeats_event(std::uint64_t count) {
   return {
       "repeated",
@@ -61,11 +80,20 @@ OperatorLog::~OperatorLog() {
   tell_repeats(clock_.now_unix_ms());
 }
 
-std::string OperatorLog::line_of(const LogEvent& event, std::uint64_t now_ms) const {
-  if (is_for_people()) return event.text;
+std::string log_line(cli::LogFormat format, const LogEvent& event, std::uint64_t now_ms) {
+  if (format == cli::LogFormat::Text) return event.text;
   OrderedJson json = {{"time", utc_time(now_ms)}};
   json.update(json_of(event));
-  return dump_json(json);
+  return with_escaped_controls(dump_json(json));
+}
+
+LogEvent dropped_lines_event(std::uint64_t count) {
+  return {"lines_dropped",
+          Severity::Warning,
+          std::to_string(count) +
+              (count == 1 ? " line of this log was" : " lines of this log were") +
+              " dropped: standard error did not take them in time",
+          {{"count", count}}};
 }
 
 void OperatorLog::tell_repeats(std::uint64_t now_ms) {
@@ -86,11 +114,6 @@ void OperatorLog::tell(const LogEvent& event) {
   last_ = content;
   last_ms_ = now_ms;
   write_(line_of(event, now_ms));
-}
-
-void write_log_line(const std::string& line) {
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
 }
 
 }  // namespace quire

@@ -1,6 +1,6 @@
 #pragma once
-// OperatorLog writes what happens to a server on standard error: lines for people, or one JSON object a
-// line with the time, the level, the name of the event and its fields.
+// OperatorLog makes lines of what happens to a server: lines for people, or one JSON object a line with the
+// time, the level, the name of the event and its fields. LogWriter brings them to standard error.
 //
 // An event that is the same as the one before, within kRepeatMs, is counted and not written; the next
 // line, or the end, says how often.
@@ -19,6 +19,13 @@ namespace quire {
 
 inline constexpr std::uint64_t kRepeatMs = 10'000;
 
+// "2026-11-25T19:20:00.123Z".
+std::string utc_time(std::uint64_t unix_ms);
+// The event as a line without its end.
+std::string log_line(cli::LogFormat format, const server::LogEvent& event, std::uint64_t now_ms);
+// What stands in the log where `count` lines did not fit.
+server::LogEvent dropped_lines_event(std::uint64_t count);
+
 class OperatorLog {
  public:
   // `write` gets whole lines without their end. The clock outlives the log.
@@ -33,7 +40,9 @@ class OperatorLog {
   bool is_for_people() const { return format_ == cli::LogFormat::Text; }
 
  private:
-  std::string line_of(const server::LogEvent& event, std::uint64_t now_ms) const;
+  std::string line_of(const server::LogEvent& event, std::uint64_t now_ms) const {
+    return log_line(format_, event, now_ms);
+  }
   void tell_repeats(std::uint64_t now_ms);
 
   const cli::LogFormat format_;
@@ -45,11 +54,5 @@ class OperatorLog {
   std::uint64_t last_ms_ = 0;
   std::uint64_t repeat_count_ = 0;
 };
-
-// "2026-11-25T19:20:00.123Z".
-std::string utc_time(std::uint64_t unix_ms);
-
-// Lines on standard error, grey on a terminal.
-void write_log_line(const std::string& line);
 
 }  // namespace quire

@@ -1,7 +1,12 @@
 #include "main/commands/output.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 
 #include "cli/terminal.h"
 
@@ -12,15 +17,41 @@ constexpr std::size_t kInputBytesMax = std::size_t{64} << 20;
 
 }  // namespace
 
+void open_standard_files() {
+  for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(each, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest number that is free is this one, since those before it are open.
+    (void)!open("/dev/null", each == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  const bool is_first = std::ferror(stdout) == 0;
+  const Result<void> printed = try_print(text);
+  if (!printed.ok() && is_first) print_error(printed.error().message());
+}
+
+Result<void> try_print(std::string_view text) {
+  errno = 0;
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (is_written && std::fflush(stdout) == 0) return {};
+  return Error(ErrorCode::Io, std::string("standard output cannot be written: ") +
+                                  std::strerror(errno == 0 ? EIO : errno));
+}
+
+int exit_code_after_output(int code) {
+  const bool is_lost = std::ferror(stdout) != 0;
+  return is_lost && code == cli::number(cli::ExitCode::Ok) ? cli::number(cli::ExitCode::Failed)
+                                                           : code;
+}
+
+std::string error_text(std::string_view text) {
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  return terminal.paint("error:", cli::Colour::Red) + " " + std::string(text);
 }
 
 void print_error(std::string_view text) {
-  const cli::Terminal terminal = cli::Terminal::standard_error();
-  std::fprintf(stderr, "%s %.*s%s", terminal.paint("error:", cli::Colour::Red).c_str(),
-               static_cast<int>(text.size()), text.data(), text.ends_with('\n') ? "" : "\n");
+  std::fprintf(stderr, "%s%s", error_text(text).c_str(), text.ends_with('\n') ? "" : "\n");
 }
 
 void warn(const std::string& line) {

@@ -8,11 +8,22 @@
 
 namespace quire {
 
-// Writes to standard output at once; a reader that went away is not an error of ours.
+// Opens what the caller closed of standard input, output and error, so that no other file gets their numbers.
+// Reads and writes fail there. Before anything else is opened.
+void open_standard_files();
+
+// Writes to standard output at once. The first failure is reported on standard error, and makes the exit code
+// of the process that of a failure (exit_code_after_output). Without SIGPIPE's action, which ends the process, a
+// reader that went away is such a failure.
 void print(std::string_view text);
+// The same for text that must have arrived before the work goes on. Io says why it did not.
+Result<void> try_print(std::string_view text);
+// `code`, or Failed if something could not be printed and `code` says nothing of a failure.
+int exit_code_after_output(int code);
 
 // "error: ..." and "warning: ..." on standard error.
 void print_error(std::string_view text);
+std::string error_text(std::string_view text);
 void warn(const std::string& line);
 
 // The error on standard error, and the exit code for it.

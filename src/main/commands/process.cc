@@ -1,6 +1,7 @@
 #include "main/commands/process.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,27 @@ class FileActions {
 
  private:
   posix_spawn_file_actions_t actions_;
+};
+
+// Signals that this process blocks or ignores are the program's as any shell gives them to it.
+class DefaultSignals {
+ public:
+  DefaultSignals() {
+    posix_spawnattr_init(&attributes_);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    sigset_t signals;
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&attributes_, &signals);
+    sigfillset(&signals);
+    posix_spawnattr_setsigdefault(&attributes_, &signals);
+  }
+  ~DefaultSignals() { posix_spawnattr_destroy(&attributes_); }
+  DefaultSignals(const DefaultSignals&) = delete;
+  DefaultSignals& operator=(const DefaultSignals&) = delete;
+  const posix_spawnattr_t* get() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_;
 };
 
 // What the program writes, to its last byte; what exceeds the bound is read and thrown away.
@@ -68,8 +90,9 @@ Result<ProcessEnd> run_process(const std::vector<std::string>& arguments, Proces
     posix_spawn_file_actions_addopen(actions.get(), STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   }
   pid_t process = 0;
+  const DefaultSignals signals;
   const int refused =
-      posix_spawnp(&process, pointers[0], actions.get(), nullptr, pointers.data(), environ);
+      posix_spawnp(&process, pointers[0], actions.get(), signals.get(), pointers.data(), environ);
   if (ends[1] >= 0) close(ends[1]);
   ProcessEnd end;
   if (refused == 0 && ends[0] >= 0) end.output = read_all(ends[0]);

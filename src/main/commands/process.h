@@ -1,5 +1,5 @@
 #pragma once
-// Other programs, run to their end.
+// Other programs, run to their end, with the default action for each signal and none blocked.
 //
 // Thread   the caller waits. Errors: NotFound when there is no such program, Io when it cannot run.
 #include <string>

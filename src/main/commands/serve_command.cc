@@ -1,17 +1,22 @@
 #include "main/commands/serve_command.h"
 
 #include <malloc.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "application/server/server.h"
 #include "base/random.h"
+#include "cli/terminal.h"
+#include "main/commands/end_watch.h"
 #include "main/commands/endpoint_programs.h"
 #include "main/commands/instance_limits.h"
-#include "main/commands/interrupt.h"
 #include "main/commands/kv_text.h"
+#include "main/commands/log_writer.h"
 #include "main/commands/open_files.h"
 #include "main/commands/operator_log.h"
 #include "main/commands/output.h"
@@ -19,6 +24,7 @@
 #include "main/commands/scratch_folder.h"
 #include "main/commands/server_access.h"
 #include "main/commands/server_settings.h"
+#include "main/commands/service_notice.h"
 #include "main/commands/signal_watch.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
@@ -36,6 +42,11 @@ constexpr std::uint64_t kOtherFileCount = 768;
 constexpr int kOwnPagesBytes = 4 << 20;
 
 using server::Severity;
+
+// Grey on a terminal.
+std::string painted(const std::string& line) {
+  return cli::Terminal::standard_error().paint(line, cli::Colour::Grey);
+}
 
 // ---- The server.
 
@@ -75,9 +86,18 @@ std::string http_url(const std::string& server_url) {
   return "http" + server_url.substr(server_url.find(':'));
 }
 
+// A server serves on although nothing reads where it is.
+void print_line(const std::string& text, const server::TellOperator& tell) {
+  const Result<void> printed = try_print(text);
+  if (printed.ok()) return;
+  std::clearerr(stdout);
+  tell({"address_not_printed", Severity::Warning, std::string(printed.error().message())});
+}
+
 void print_ready(const cli::ServeOptions& options, const std::string& url,
                  const std::vector<control::ModelDescription>& models, const ProgramFiles& files,
-                 const std::vector<server::EndpointRule>& endpoints) {
+                 const std::vector<server::EndpointRule>& endpoints,
+                 const server::TellOperator& tell) {
   std::vector<std::string> model_names;
   for (const control::ModelDescription& each : models) model_names.push_back(each.name);
   std::vector<std::string> program_names;
@@ -90,7 +110,7 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
       text +=
           "  " + each.method + " " + http_url(url) + each.path + (each.is_prefix ? "*\n" : "\n");
     }
-    print(text);
+    print_line(text, tell);
     return;
   }
   nlohmann::json json = {{"url", url},
@@ -103,7 +123,7 @@ void print_ready(const cli::ServeOptions& options, const std::string& url,
                                  {"url", http_url(url) + each.path + (each.is_prefix ? "*" : "")},
                                  {"program", each.program}});
   }
-  print(json_line(json));
+  print_line(json_line(json), tell);
 }
 
 // "wss://..." of "ws://..." with TLS.
@@ -200,21 +220,19 @@ void share_pages(const cli::ServeOptions& options, Machine& machine,
   limits.control.page_count_max = shared_page_count_max(machine.control().models());
 }
 
-struct SignalWatches {
-  SignalWatch end;
-  std::optional<SignalWatch> reload;
+// What watches from outside over a server.
+struct Watches {
+  EndWatch& end;
+  const LogWriter& writer;
 };
 
-// `reload` may be null.
-Result<SignalWatches> watch_signals(Interrupt& interrupt, AccessReload* reload,
-                                    server::Server& server) {
-  SignalWatches watches{
-      TRY(SignalWatch::create(interrupt, [&server] { server.gateway().request_shutdown(); })), {}};
-  if (reload != nullptr) watches.reload.emplace(TRY(reload->watch(server)));
-  return watches;
+// A signal came before there was a server: nobody has work here.
+Result<int> stopped_early(const server::TellOperator& tell) {
+  tell({"stopped", Severity::Info, ""});
+  return cli::number(cli::ExitCode::Ok);
 }
 
-Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
+Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watches& watches) {
   const server::TellOperator tell = [&log](const server::LogEvent& event) { log.tell(event); };
   // What can be wrong in the user's words and files is told before a model is loaded.
   wire::Endpoint listen = TRY(listen_address(options));
@@ -224,17 +242,23 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
   if (!found.ok()) return fail_program(found.error());
   const ProgramFiles& files = found.value();
   std::optional<ScratchFolder> scratch;
-  if (EndpointPrograms::has_source(options.endpoints)) scratch.emplace();
+  if (EndpointPrograms::has_source(options.endpoints)) {
+    scratch.emplace();
+    watches.end.at_early_end([path = scratch->path()] {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    });
+  }
   EndpointPrograms endpoint_programs(files, scratch ? scratch->path() : std::filesystem::path());
   Result<server::EndpointTable> endpoints = endpoint_programs.find(
       options.endpoints,
       {.is_there = options.has_shipped_endpoints, .repairs_prompts = options.repairs_prompts});
+  if (watches.end.is_asked()) return stopped_early(tell);  // Ctrl-C ends the compiler, too.
   // The compiler has said why.
   if (endpoint_programs.build_exit_code() != 0) return endpoint_programs.build_exit_code();
   if (!endpoints.ok()) return std::move(endpoints).take_error();
   const std::vector<server::EndpointRule> rules = endpoints.value().rules();
   tell_missing(endpoint_programs, tell);
-  Interrupt interrupt = TRY(Interrupt::create({SIGINT, SIGTERM}));
   std::unique_ptr<AccessReload> reload;
   const std::optional<server::TlsFiles> tls = tls_files(options);
   if (keys || tls) reload = TRY(AccessReload::create({options.keys_file, tls}, tell));
@@ -246,31 +270,46 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
   SystemRandom random;
   const SystemWallClock wall_clock;
   const std::unique_ptr<UsageRecorder> usage = TRY(open_usage(options, wall_clock, tell));
-  const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
+  const std::unique_ptr<Machine> machine =
+      TRY(Machine::build(options.engine, clock, nullptr, [tell](const std::string& text) {
+        tell({"store_failed", Severity::Error, text, {{"error", text}}});
+      }));
+  if (watches.end.is_asked()) return stopped_early(tell);
   tell_store(*machine, tell);
   const std::unique_ptr<Application> application =
       TRY(build_application(options, limits, *machine, clock, usage.get()));
   share_pages(options, *machine, limits);
-  const std::unique_ptr<server::Server> server = TRY(
-      server::Server::open({.manager = application->manager(),
-                            .loop = application->loop(),
-                            .control = machine->control(),
-                            .engine_wakeup = machine->wakeup(),
-                            .clock = clock,
-                            .random = random,
-                            .tell = tell,
-                            .tells_requests = !log.is_for_people()},
-                           server_options(options, std::move(listen), sockets, std::move(limits),
-                                          std::move(endpoints).take(), std::move(keys)),
-                           std::move(early)));
+  const std::unique_ptr<server::Server> server = TRY(server::Server::open(
+      {.manager = application->manager(),
+       .loop = application->loop(),
+       .control = machine->control(),
+       .engine_wakeup = machine->wakeup(),
+       .clock = clock,
+       .random = random,
+       .tell = tell,
+       .tells_requests = !log.is_for_people(),
+       .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); }},
+      server_options(options, std::move(listen), sockets, std::move(limits),
+                     std::move(endpoints).take(), std::move(keys)),
+      std::move(early)));
   const Result<void> named =
       bring_programs(files, endpoint_programs.brought(), application->manager(), server->gateway());
   if (!named.ok()) return fail_program(named.error());
-  const SignalWatches watches = TRY(watch_signals(interrupt, reload.get(), *server));
+  if (watches.end.is_asked()) return stopped_early(tell);
+  std::optional<SignalWatch> reload_watch;
+  if (reload) reload_watch.emplace(TRY(reload->watch(*server)));
+  ServiceNotice notice(tell);
+  const EndWatch::Serving serving = watches.end.serve(grace_ns(options), [&] {
+    server->gateway().request_shutdown();
+    notice.stopping();
+  });
   server->set_ready();
   const std::string url = ready_url(options, server->endpoint());
   tell(started_event(url, *machine, rules.size(), clock.now_ns() - begun_ns));
-  print_ready(options, url, machine->control().models(), files, rules);
+  watches.writer.flush();  // So that the log has what preceded the address.
+  print_ready(options, url, machine->control().models(), files, rules, tell);
+  notice.ready(
+      [&server, pulse = server::EnginePulse()]() mutable { return server->is_live(pulse); });
   application->loop().run();
   tell({"stopped", Severity::Info, ""});
   return cli::number(cli::ExitCode::Ok);
@@ -281,12 +320,27 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log) {
 int serve_command(const cli::ServeOptions& options) {
   mallopt(M_MMAP_THRESHOLD, kOwnPagesBytes);
   mallopt(M_TRIM_THRESHOLD, kOwnPagesBytes);
+  // A reader of the log that goes must not end the server.
+  signal(SIGPIPE, SIG_IGN);
+  const Result<std::unique_ptr<EndWatch>> end = EndWatch::open();
+  if (!end.ok()) return fail(end.error());
   const SystemWallClock wall_clock;
-  OperatorLog log(options.log_format, wall_clock, write_log_line);
-  Result<int> code = serve(options, log);
+  const auto notice_of = [&](std::uint64_t count) {
+    return painted(
+        log_line(options.log_format, dropped_lines_event(count), wall_clock.now_unix_ms()));
+  };
+  const Result<std::unique_ptr<LogWriter>> opened = LogWriter::open(STDERR_FILENO, notice_of);
+  if (!opened.ok()) return fail(opened.error());
+  LogWriter& writer = *opened.value();
+  OperatorLog log(options.log_format, wall_clock,
+                  [&writer](const std::string& line) { writer.write(painted(line)); });
+  const Result<int> code = serve(options, log, {*end.value(), writer});
   if (code.ok()) return code.value();
-  if (log.is_for_people()) return fail(code.error());
-  log.tell({"failed", Severity::Error, std::string(code.error().message())});
+  if (log.is_for_people()) {
+    writer.write(error_text(code.error().message()));
+  } else {
+    log.tell({"failed", Severity::Error, std::string(code.error().message())});
+  }
   return cli::number(cli::exit_code_of(code.error()));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
 #include "main/commands/instance_limits.h"
 
 namespace quire {
@@ -36,6 +37,10 @@ access::TenantRateLimits tenant_rates(const std::vector<cli::TenantOptions>& ten
 }
 
 }  // namespace
+
+std::uint64_t grace_ns(const cli::ServeOptions& options) {
+  return static_cast<std::uint64_t>(milliseconds(options.grace_seconds).count()) * kMillisecond;
+}
 
 void name_tenants(const std::vector<cli::TenantOptions>& tenants,
                   lifecycle::InstanceManager& manager) {

@@ -16,6 +16,8 @@ namespace quire {
 // Where the server listens. Errors   InvalidArgument: no address, one that other machines reach without
 // keys, and names of hosts and origins that are none.
 Result<wire::Endpoint> listen_address(const cli::ServeOptions& options);
+// How long instances have to end after the server was told to.
+std::uint64_t grace_ns(const cli::ServeOptions& options);
 // None: connections are not encrypted.
 std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options);
 

@@ -57,17 +57,17 @@ inline std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// The object in `json` that is a call: it has both members, at any depth.
-inline const Json* call_in(const Json& json, std::string_view name_key,
-                           std::string_view arguments_key) {
-  if (json[name_key].is_text() && json.has(arguments_key)) return &json;
+// The object in `json` that is a call: it has both members, at any depth. Null if there is none.
+[[gnu::noinline]] inline Json call_in(const Json& json, std::string_view name_key,
+                                      std::string_view arguments_key) {
+  if (json[name_key].is_text() && json.has(arguments_key)) return json;
   for (const auto& [key, member] : json.members()) {
-    if (const Json* found = call_in(member, name_key, arguments_key)) return found;
+    if (Json found = call_in(member, name_key, arguments_key); !found.is_null()) return found;
   }
   for (const Json& each : json.items()) {
-    if (const Json* found = call_in(each, name_key, arguments_key)) return found;
+    if (Json found = call_in(each, name_key, arguments_key); !found.is_null()) return found;
   }
-  return nullptr;
+  return {};
 }
 
 // A call in the form, with words in angle brackets for its name and its arguments.
@@ -101,8 +101,11 @@ inline std::string written_call(const CallForm& form, const std::string& name,
   } else {
     call += name + form.name_end + '\n';
     for (const auto& [key, value] : arguments.members()) {
-      call += form.key_begin + key + form.key_end + (value.is_text() ? value.text() : value.str()) +
-              form.value_end + '\n';
+      call += form.key_begin;
+      call += key;
+      call += form.key_end;
+      call += value.is_text() ? std::string(value.text()) : value.str();
+      call += form.value_end + '\n';
     }
   }
   call += form.after;

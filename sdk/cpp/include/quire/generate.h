@@ -62,10 +62,11 @@ struct GenerateOptions {
   Grammar grammar = {};  // The answer is one of its texts, and ends with it.
   std::uint32_t top_logprobs =
       0;  // So many of the most probable tokens come with each, at most 64.
-  std::vector<std::string> stop = {};  // Texts that end it; they are not shown.
-  bool cut_stop_text = false;          // The context ends with what is shown.
-  bool ignore_stop_tokens = false;     // Go on past tokens that end a text or a turn.
-  bool keep_special = false;           // Special tokens are part of the text.
+  std::vector<std::string> stop = {};            // Texts that end it; they are not shown.
+  bool cut_stop_text = false;                    // The context ends with what is shown.
+  bool ignore_stop_tokens = false;               // Go on past tokens that end a text or a turn.
+  bool keep_special = false;                     // Special tokens are part of the text,
+  std::vector<std::uint32_t> kept_special = {};  // or these alone.
   // Changes the distribution (the top_k most probable tokens; under a grammar, those of it that may
   // come) before a token is drawn from it: sets
   // probabilities, drops tokens. They need not add up to 1, nor fall.
@@ -170,7 +171,7 @@ Generator {
       co_return given(co_await close(piece_of(last_)));  // The grammar is complete.
     Piece piece = piece_of(last_);
     if (!accepts(last_)) co_return given(co_await close(std::move(piece)));
-    Future<std::string> bytes = context_->model().detokenize({piece.token}, options_.keep_special);
+    Future<std::string> bytes = context_->model().detokenize({piece.token}, keeps(piece.token));
     // The device goes on while the text is made and shown, unless the text may be the end.
     if (!rules_.full() && !rules_.watches_text() && !draws_several()) co_await begin_step();
     piece.text = accept_bytes(co_await std::move(bytes));
@@ -254,7 +255,7 @@ Generator {
         last = piece_of(each);
         if (!accepts(each)) break;
         const std::vector<std::uint32_t> one(1, each.token);
-        last.text = accept_bytes(co_await context_->model().detokenize(one, options_.keep_special));
+        last.text = accept_bytes(co_await context_->model().detokenize(one, keeps(each.token)));
         if (rules_.ended()) break;
         answer_.text += last.text;
         co_await detail::show_text(show, last.text);
@@ -268,6 +269,11 @@ Generator {
     watch.end(rules_.reason() != FinishReason::StopText);
     last = co_await close(std::move(last));
     co_await detail::show_text(show, last.text);
+  }
+
+  bool keeps(std::uint32_t token) const {
+    return options_.keep_special ||
+           std::ranges::find(options_.kept_special, token) != options_.kept_special.end();
   }
 
   // What a grammar says of the end.

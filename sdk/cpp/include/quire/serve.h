@@ -80,6 +80,7 @@ struct Exchange {
   std::string method;
   std::string target;
   Headers headers;
+  Headers added;  // To the response.
   bool begun = false;
   bool finished = false;
   struct Refusal {
@@ -173,10 +174,15 @@ class Response {
   bool begun() const { return exchange_->begun; }
   bool finished() const { return exchange_->finished; }
 
+  // The response has it too, whatever begins it.
+  void add_header(Header header) const { exchange_->added.push_back(std::move(header)); }
+
   // The first bytes. Without a "content-length" the body ends with finish().
   Result<void> begin(std::uint32_t status, const Headers& headers = {},
                      AfterClient after = AfterClient::Stop) const {
-    const std::string lines = quire::detail::header_lines(headers);
+    Headers all = headers;
+    all.insert(all.end(), exchange_->added.begin(), exchange_->added.end());
+    const std::string lines = quire::detail::header_lines(all);
     TRY(checked(abi::serve::respond(status, quire::detail::bytes_of(lines),
                                     quire::detail::count_of(lines.size()),
                                     static_cast<std::uint32_t>(after))));
@@ -379,8 +385,7 @@ class Request {
     }
   }
   static Task<Json> json_body(Request request, std::size_t bytes_max) {
-    const std::string text = co_await request.body(bytes_max);
-    Result<Json> json = Json::parse(text);
+    Result<Json> json = Json::parse_in_place(co_await request.body(bytes_max));
     if (!json.ok()) co_await request.refuse(400, "the body: " + json.error().message);
     co_return std::move(json).take();
   }

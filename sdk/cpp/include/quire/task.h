@@ -126,10 +126,36 @@ inline constexpr bool is_attempt = false;
 template <typename T>
 inline constexpr bool is_attempt<Attempt<T>> = true;
 
+class TaskBase;
+
+struct PromiseBase : Resumable {
+  EventLoop* loop = nullptr;  // Null until the task is started.
+  Latch* latch = nullptr;
+  TaskBase* owner = nullptr;
+
+  // Ends the coroutine, which is suspended, and destroys it; what awaits its Task gets the Error.
+  void fail(Error error);
+
+  // The coroutine stays as it is until its Task destroys it; what waits goes on in a later round.
+  struct FinalAwaiter {
+    bool await_ready() const noexcept { return false; }
+    template <typename Promise>
+    void await_suspend(std::coroutine_handle<Promise> finished) const noexcept {
+      PromiseBase& promise = finished.promise();
+      if (promise.latch != nullptr) promise.latch->count_down(*promise.loop, false);
+    }
+    void await_resume() const noexcept {}
+  };
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  FinalAwaiter final_suspend() const noexcept { return {}; }
+  void unhandled_exception() const noexcept { panic("an exception left a task"); }
+};
+
 // Awaits what gives a Result<T>: gives the T, or ends the coroutine that awaits with the Error.
-template <typename Promise, typename Inner, typename T>
+// It names the promise by its base, so that the coroutines of all types share one copy of it.
+template <typename Inner, typename T>
 struct [[nodiscard]] Unwrapping {
-  Promise& promise;
+  PromiseBase& promise;
   Inner inner;
   std::optional<Result<T>> result = {};
 
@@ -139,6 +165,7 @@ struct [[nodiscard]] Unwrapping {
     return result->ok();
   }
   // Where the task fails, its frame, which holds this object, is gone when fail() returns.
+  template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> waiting) {
     if (result) {
       fail();
@@ -171,31 +198,6 @@ struct [[nodiscard]] Unwrapping {
     Error why = std::move(*result).take_error();
     promise.fail(std::move(why));
   }
-};
-
-class TaskBase;
-
-struct PromiseBase : Resumable {
-  EventLoop* loop = nullptr;  // Null until the task is started.
-  Latch* latch = nullptr;
-  TaskBase* owner = nullptr;
-
-  // Ends the coroutine, which is suspended, and destroys it; what awaits its Task gets the Error.
-  void fail(Error error);
-
-  // The coroutine stays as it is until its Task destroys it; what waits goes on in a later round.
-  struct FinalAwaiter {
-    bool await_ready() const noexcept { return false; }
-    template <typename Promise>
-    void await_suspend(std::coroutine_handle<Promise> finished) const noexcept {
-      PromiseBase& promise = finished.promise();
-      if (promise.latch != nullptr) promise.latch->count_down(*promise.loop, false);
-    }
-    void await_resume() const noexcept {}
-  };
-  std::suspend_always initial_suspend() const noexcept { return {}; }
-  FinalAwaiter final_suspend() const noexcept { return {}; }
-  void unhandled_exception() const noexcept { panic("an exception left a task"); }
 };
 
 // What a Task is, whatever it ends in: the owner of a coroutine, or of the Error that ended it.
@@ -279,8 +281,8 @@ struct PromiseOf : PromiseBase {
       return awaiter_of(std::move(awaitable.awaitable));
     } else if constexpr (is_result<Awaited<Awaitable>>) {
       using Inner = std::remove_cvref_t<decltype(awaiter_of(std::forward<Awaitable>(awaitable)))>;
-      return Unwrapping<Promise<T>, Inner, AwaitedValue<Awaitable>>{
-          static_cast<Promise<T>&>(*this), awaiter_of(std::forward<Awaitable>(awaitable))};
+      return Unwrapping<Inner, AwaitedValue<Awaitable>>{
+          *this, awaiter_of(std::forward<Awaitable>(awaitable))};
     } else {
       using Inner = std::remove_cvref_t<decltype(awaiter_of(std::forward<Awaitable>(awaitable)))>;
       return Inner(awaiter_of(std::forward<Awaitable>(awaitable)));

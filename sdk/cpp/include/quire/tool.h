@@ -88,15 +88,20 @@ namespace detail {
 
 // A value of the type that a schema names: forms without JSON bring every argument as text, and
 // models write "5" for 5.
-inline Json of_type(const Json& value, const std::string& type) {
+inline Json of_type(const Json& value, std::string_view type) {
   if (!value.is_text() || type.empty() || type == "string") return value;
   const Result<Json> parsed = Json::parse(value.text());
   return parsed.ok() ? parsed.value() : value;
 }
-inline bool has_type(const Json& value, const std::string& type) {
+inline bool has_type(const Json& value, std::string_view type) {
   if (type == "string") return value.is_text();
   if (type == "number") return value.is_number();
-  if (type == "integer") return value.is_number() && std::trunc(value.number()) == value.number();
+  if (type == "integer") {
+    const Result<double> number = value.number(0.5);
+    // A whole number may have more digits than a double; a fraction has a point or an exponent.
+    return number.ok() ? std::trunc(number.value()) == number.value()
+                       : value.digits().find_first_of(".eE") == std::string_view::npos;
+  }
   if (type == "boolean") return value.kind() == Json::Kind::Boolean;
   if (type == "array") return value.is_array();
   if (type == "object") return value.is_object();
@@ -107,8 +112,9 @@ inline bool has_type(const Json& value, const std::string& type) {
 // The arguments as their schema wants them: those required are there, and each has its type. The
 // rest of the schema is for the tool to check.
 inline Result<Json> fitted(const Json& arguments, const Json& schema) {
-  const auto wrong = [](const std::string& name, const std::string& why) {
-    return Error{ErrorCode::InvalidArgument, "the argument " + json_string(name) + " " + why};
+  const auto wrong = [](std::string_view name, std::string_view why) {
+    return Error{ErrorCode::InvalidArgument,
+                 "the argument " + json_string(name) + " " + std::string(why)};
   };
   for (const Json& each : schema["required"].items()) {
     if (!arguments.has(each.text())) return wrong(each.text(), "is missing");
@@ -116,12 +122,13 @@ inline Result<Json> fitted(const Json& arguments, const Json& schema) {
   JsonWriter json;
   json.begin_object();
   for (const auto& [name, given] : arguments.members()) {
-    const std::string& type = schema["properties"][name].text("type");
+    const Json property = schema["properties"][name];
+    const std::string_view type = property.text("type");
     const Json value = of_type(given, type);
-    if (!has_type(value, type)) return wrong(name, "must be of type " + type);
+    if (!has_type(value, type)) return wrong(name, "must be of type " + std::string(type));
     json.key(name).raw(value.str());
   }
-  return Json::parse(json.end_object().str());
+  return Json::parse_in_place(json.end_object().str());
 }
 
 }  // namespace detail
@@ -148,8 +155,9 @@ class Tools {
   // as it comes, without calls and thoughts: a function as for Generator::stream.
   template <typename Show>
   Task<ToolAnswer> answer(Context& context, GenerateOptions generate, Show show) const {
-    const Tools self = *this;      // Lives as long as the task.
-    generate.keep_special = true;  // What marks a call may be special tokens.
+    const Tools self = *this;  // Lives as long as the task.
+    // What marks a call may be special tokens.
+    generate.kept_special = co_await tokens_of_marks(context.model(), self.form_);
     ToolAnswer out;
     for (std::uint32_t round = 0; round < self.options_.rounds_max; ++round, ++generate.seed) {
       if (!out.text.empty()) co_await detail::show_text(show, "\n");

@@ -34,6 +34,7 @@ struct WrittenAnswer {
   std::vector<ToolCall> calls;
   bool is_in_form = true;  // No call is written in another way than the form of the model.
   std::string unread;  // As it was written: what looks like a call and cannot be read, to the end.
+  bool is_in_thought = false;  // It ends before the last thought does.
 };
 
 class AnswerReader {
@@ -64,6 +65,8 @@ class AnswerReader {
   bool has_call(std::string_view written) const {
     const WrittenAnswer out = read(written);
     if (out.calls.empty() || out.calls[0].name.empty()) return false;
+    // A name alone may be a call without arguments, or one whose arguments are still to come.
+    if (form_.kind == CallForm::Kind::NameThenJson && written.find('{') == kNowhere) return false;
     if (form_.kind != CallForm::Kind::NameThenPairs || form_.after.empty()) return true;
     for (std::size_t at = written.find(form_.after[0]); at != kNowhere;
          at = written.find(form_.after[0], at + 1)) {
@@ -73,12 +76,13 @@ class AnswerReader {
   }
 
   // What may be shown of a text that still grows: the beginning of what `read` will give as its
-  // text, however it goes on.
-  std::string shown(std::string_view written) const {
-    std::string text = read(written.substr(0, held_from(written))).text;
-    if (form_.answer_begin.starts_with(text)) text.clear();
-    return text;
+  // text and as its reasoning, however it goes on.
+  WrittenAnswer shown_parts(std::string_view written) const {
+    WrittenAnswer out = read(written.substr(0, held_from(written)));
+    if (form_.answer_begin.starts_with(out.text)) out.text.clear();
+    return out;
   }
+  std::string shown(std::string_view written) const { return shown_parts(written).text; }
 
  private:
   static constexpr std::size_t kNowhere = std::string_view::npos;
@@ -131,6 +135,7 @@ class AnswerReader {
     const std::size_t end = std::min(written.find(form_.think_end, at), written.size());
     if (!out.reasoning.empty()) out.reasoning += '\n';
     out.reasoning += detail::trimmed(written.substr(at, end - at));
+    out.is_in_thought = end == written.size();
     return std::min(end + form_.think_end.size(), written.size());
   }
 
@@ -179,17 +184,16 @@ class AnswerReader {
     if (!text.starts_with('{') || !may_become_call(text.substr(1))) return std::nullopt;
     const Result<Json> json = json_at(text, bytes);
     if (!json.ok()) return std::nullopt;
-    const Json* described = detail::call_in(json.value(), "name", "parameters");
-    if (described != nullptr && described->has("description") &&
-        names_tool(described->text("name"), 0)) {
+    const Json described = detail::call_in(json.value(), "name", "parameters");
+    if (described.has("description") && names_tool(described.text("name"), 0)) {
       return std::vector<ToolCall>();
     }
     for (const std::string_view key :
          {std::string_view(form_.arguments_key), std::string_view("arguments"),
           std::string_view("parameters")}) {
-      const Json* call = detail::call_in(json.value(), form_.name_key, key);
-      if (call == nullptr || !names_tool(call->text(form_.name_key), 0)) continue;
-      return std::vector<ToolCall>{called(call->text(form_.name_key), (*call)[key])};
+      const Json call = detail::call_in(json.value(), form_.name_key, key);
+      if (!names_tool(call.text(form_.name_key), 0)) continue;
+      return std::vector<ToolCall>{called(call.text(form_.name_key), call[key])};
     }
     return std::nullopt;
   }
@@ -206,15 +210,19 @@ class AnswerReader {
     return brace;
   }
 
-  static ToolCall called(std::string name, const Json& arguments) {
-    ToolCall call{std::move(name), arguments};
-    if (arguments.is_text()) {  // JSON in a text.
+  static ToolCall called(std::string_view name, const Json& arguments) {
+    ToolCall call{std::string(name), arguments};
+    const bool is_blank = arguments.is_text() && detail::trimmed(arguments.text()).empty();
+    if (arguments.is_null() || is_blank) {
+      call.arguments = no_arguments();
+    } else if (arguments.is_text()) {  // JSON in a text.
       Result<Json> parsed = Json::parse(arguments.text());
       if (parsed.ok()) call.arguments = std::move(parsed).take();
     }
     if (!call.arguments.is_object()) call.fault = "the arguments are not a JSON object";
     return call;
   }
+  static Json no_arguments() { return Json::parse("{}").take(); }
   static std::size_t broken(std::string fault, WrittenAnswer& out) {
     out.calls.push_back({"", {}, std::move(fault)});
     return kNowhere;
@@ -230,7 +238,10 @@ class AnswerReader {
     for (;;) {
       const std::size_t end = read_call(written, core, out);
       if (end == kNowhere) {
-        out.unread = written.substr(at);
+        // What closes a call that was read is not shown beside it.
+        const std::size_t closed =
+            out.calls.size() > 1 ? skip_all_of(written, at, form_.after) : at;
+        out.unread = written.substr(closed);
         return written.size();
       }
       at = end;
@@ -244,10 +255,18 @@ class AnswerReader {
         core = next;
         continue;
       }
-      const std::size_t after = skip(written, end, form_.after);
-      if (after == kCut) return written.size();
-      return after == kNowhere ? end : after;
+      return skip_all_of(written, end, form_.after);
     }
+  }
+  // Where `mark` ends that stands at `at`, once or more often; the end of the text if it is cut there.
+  static std::size_t skip_all_of(std::string_view written, std::size_t at, std::string_view mark) {
+    while (!mark.empty() && at < written.size()) {
+      const std::size_t after = skip(written, at, mark);
+      if (after == kCut) return written.size();
+      if (after == kNowhere) break;
+      at = after;
+    }
+    return at;
   }
 
   std::size_t read_bare(std::string_view written, std::size_t at, WrittenAnswer& out) const {
@@ -276,7 +295,7 @@ class AnswerReader {
       }
       const std::size_t next = written.find_first_not_of(" \t\r\n", end);
       if (next == kNowhere || written[next] != '{') return end;
-      brace = next;
+      at = brace = next;
     }
   }
 
@@ -291,8 +310,13 @@ class AnswerReader {
     if (form_.kind == CallForm::Kind::NameThenPairs) return read_pairs(written, next, name, out);
     std::size_t bytes = 0;
     const Result<Json> arguments = Json::parse_first(written.substr(next), bytes);
-    if (!arguments.ok()) return broken(arguments.error().message, out);
-    out.calls.push_back(called(std::string(name), arguments.value()));
+    if (!arguments.ok()) {
+      const bool has_none = next == written.size() || ends_mark(skip_mark(written, next));
+      if (!has_none || !names_tool(written, at)) return broken(arguments.error().message, out);
+      out.calls.push_back({std::string(name), no_arguments()});
+      return next;
+    }
+    out.calls.push_back(called(name, arguments.value()));
     return next + bytes;
   }
 
@@ -301,17 +325,36 @@ class AnswerReader {
     const Result<Json> json = json_at(written.substr(at), bytes);
     if (!json.ok()) return broken(json.error().message, out);
     out.is_in_form = out.is_in_form && !written.substr(at).starts_with("{{");
-    const std::vector<Json> one(1, json.value());
-    for (const Json& each : json.value().is_array() ? json.value().items() : one) {
-      const Json* call = detail::call_in(each, form_.name_key, form_.arguments_key);
-      if (call == nullptr) {
-        return broken("a call is a JSON object with \"" + form_.name_key + "\" and \"" +
-                          form_.arguments_key + "\"",
-                      out);
-      }
-      out.calls.push_back(called(call->text(form_.name_key), (*call)[form_.arguments_key]));
+    const bool is_list = json.value().is_array();
+    if (!is_list && !read_json_call(json.value(), out)) return kNowhere;
+    for (const Json& each : json.value().items()) {
+      if (!read_json_call(each, out)) return kNowhere;
     }
     return at + bytes;
+  }
+
+  // Where a mark ends that stands at `at` after a call: the one that closes it, or one of the next call.
+  std::size_t skip_mark(std::string_view written, std::size_t at) const {
+    for (const std::string* each : {&form_.after, &form_.between, &form_.before}) {
+      if (each->empty()) continue;
+      if (const std::size_t end = skip(written, at, *each); ends_mark(end)) return end;
+    }
+    return kNowhere;
+  }
+
+  bool read_json_call(const Json& json, WrittenAnswer& out) const {
+    Json call = detail::call_in(json, form_.name_key, form_.arguments_key);
+    // A call of a tool without parameters may leave them out.
+    const std::string_view name = json.text(form_.name_key);
+    if (call.is_null() && name_at(name, 0) == name && names_tool(name, 0)) call = json;
+    if (call.is_null()) {
+      broken("a call is a JSON object with \"" + form_.name_key + "\" and \"" +
+                 form_.arguments_key + "\"",
+             out);
+      return false;
+    }
+    out.calls.push_back(called(call.text(form_.name_key), call[form_.arguments_key]));
+    return true;
   }
 
   // Arguments one by one; all of them are texts, which the schema of the tool makes values.
@@ -362,6 +405,7 @@ class AnswerReader {
       }
     };
     hold_beginning(form_.think_begin);
+    hold_beginning(form_.think_end);
     hold_beginning(call_mark());
     // A fence, perhaps with blanks after it, may have a call in it.
     const std::size_t end = written.find_last_not_of(" \t\r\n") + 1;  // npos + 1 is 0.

@@ -104,9 +104,9 @@ inline std::optional<std::pair<std::size_t, std::size_t>> find_json_call(std::st
     if (!json.ok() || at + bytes < name) continue;
     for (const std::string_view name_key : {"name", "tool_name", "function", "tool"}) {
       for (const std::string_view arguments_key : {"arguments", "parameters", "args", "input"}) {
-        const Json* call = call_in(json.value(), name_key, arguments_key);
-        if (call == nullptr || call->text(name_key) != probe::kTools[0]) continue;
-        if ((*call)[arguments_key].text(probe::kKeys[0]) != probe::kValues[0]) continue;
+        const Json call = call_in(json.value(), name_key, arguments_key);
+        if (call.text(name_key) != probe::kTools[0]) continue;
+        if (call[arguments_key].text(probe::kKeys[0]) != probe::kValues[0]) continue;
         form.kind = CallForm::Kind::Json;
         form.name_key = name_key;
         form.arguments_key = arguments_key;
@@ -287,6 +287,19 @@ inline Task<std::string> rendered(Model model, std::vector<ChatMessage> messages
 }
 
 }  // namespace detail
+
+// The tokens of the marks by which an AnswerReader knows calls and thoughts: those of them that are special
+// must be part of the text that it reads, and no other special tokens.
+inline Task<std::vector<std::uint32_t>> tokens_of_marks(Model model, CallForm form) {
+  std::string marks = "<|python_tag|><tool_call></tool_call><tools></tools>";  // Of bare calls.
+  for (const std::string* each :
+       {&form.before, &form.between, &form.after, &form.name_end, &form.key_begin, &form.key_end,
+        &form.value_end, &form.think_begin, &form.think_end, &form.answer_begin}) {
+    marks += ' ';
+    marks += *each;
+  }
+  co_return co_await model.tokenize(marks, {.parse_special = true});
+}
 
 inline Task<CallForm> find_call_form(Model model) {
   namespace probe = detail::probe;

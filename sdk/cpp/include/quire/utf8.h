@@ -87,6 +87,30 @@ class Utf8Stream {
   std::uint8_t high_ = 0xBF;
 };
 
+// How many bytes at the start are whole characters of valid UTF-8.
+[[gnu::noinline]] inline std::size_t valid_utf8_bytes(std::string_view bytes) {
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const auto lead = static_cast<std::uint8_t>(bytes[at]);
+    if (lead < 0x80) {
+      ++at;
+      continue;
+    }
+    const std::size_t count = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    if (lead < 0xC2 || lead > 0xF4 || bytes.size() - at < count) break;
+    const auto second = static_cast<std::uint8_t>(bytes[at + 1]);
+    // The second byte: no overlong forms, surrogates or numbers above U+10FFFF.
+    const std::uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    const std::uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (second < low || second > high) break;
+    std::size_t more = 2;
+    while (more < count && (static_cast<std::uint8_t>(bytes[at + more]) & 0xC0) == 0x80) ++more;
+    if (more < count) break;
+    at += count;
+  }
+  return at;
+}
+
 // `bytes` as valid UTF-8, what is none replaced by U+FFFD.
 inline std::string valid_utf8(std::string_view bytes) {
   Utf8Stream stream;
