@@ -140,6 +140,7 @@ struct RunOptions {
   double deadline_seconds = 0.0;  // After the launch; 0: none.
   std::string program;            // A file; with a server also a name that the server knows.
   std::string source;             // The C++ file that `program` was made of for this run, if any.
+  bool watches = false;           // Runs the program again when one of its files changes.
   bool shows_options = false;     // PROGRAM --help: print the options of the program, run nothing.
   std::vector<std::string> further_programs;  // Files and folders, to be launched by name.
   std::vector<std::string> arguments;

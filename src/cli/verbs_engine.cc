@@ -14,9 +14,10 @@ namespace {
 // meant for this run.
 Result<void> check_remote_flags(const CLI::App& verb) {
   constexpr std::string_view kRemote[] = {
-      "PROGRAM",     "--server",     "--key-file", "--each",       "--json",
-      "--send-file", "--save-files", "--help",     "--memory-max", "--cpu-seconds-max",
-      "--pages-max", "--output-max", "--tenant",   "--deadline"};
+      "PROGRAM",      "--watch",      "--server",          "--key-file",
+      "--each",       "--json",       "--send-file",       "--save-files",
+      "--help",       "--memory-max", "--cpu-seconds-max", "--pages-max",
+      "--output-max", "--tenant",     "--deadline"};
   for (const CLI::Option* each : verb.get_options()) {
     const std::string name = each->get_name();
     const bool is_remote =
@@ -59,6 +60,10 @@ Verb add_run(CLI::App& app) {
           "arguments, or an object with \"args\". What follows \"--\" goes before those of each "
           "line")
       ->type_name("FILE");
+  verb->add_flag(
+      "--watch", state->options.watches,
+      "Run PROGRAM again each time that its file changes, or one that it includes; the run before "
+      "is ended");
   verb->add_option("--program", state->options.further_programs,
                    "A Wasm module, or a folder of them, that programs may launch by its name (the "
                    "file's, without .wasm); may be given again")
@@ -110,11 +115,13 @@ comes after them. A program has no other way to files: a long prompt reaches it 
 With --server the program runs there and all else is the same: it is uploaded unless the server has it,
 Ctrl-C stops it, and its limits are at most the server's. Flags of the engine are the server's then.
 
-A C++ file is compiled in a fraction of a second, without optimizing its own code; quire build optimizes.
+A C++ file is compiled in about a second, without optimizing its own code; quire build optimizes. The module is
+kept, and a run of the same source compiles nothing.
 
 Examples:
   quire run tree_of_thought --help
   quire run program.cpp -- --prompt "Once upon a time"
+  quire run --watch program.cpp -- --prompt "Once upon a time"
   quire run build/release/inferlets/text_completion.wasm -- --prompt "Once upon a time" --max-tokens 64
   quire run program.wasm --each arguments.jsonl --json
   quire run program.wasm --send-file table.csv --save-files results

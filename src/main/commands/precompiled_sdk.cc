@@ -1,18 +1,14 @@
 #include "main/commands/precompiled_sdk.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <span>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "base/file.h"
-#include "base/sha256.h"
+#include "main/commands/artifact_cache.h"
 #include "main/commands/process.h"
 
 namespace quire {
@@ -23,12 +19,9 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kHeaderBytesMax = 4u << 20;
 constexpr std::size_t kEntryCountMax = 6;  // Some 60 MB each.
 constexpr std::uint64_t kSourceBytesMax = 16u << 20;
-constexpr std::chrono::hours kTemporaryAgeMax{1};
 constexpr const char* kFolder = "precompiled";
 constexpr const char* kHeaderFile = "quire.pch";
 constexpr const char* kObjectFile = "quire.o";
-constexpr const char* kInputsFile = "inputs";
-constexpr const char* kTemporary = ".tmp-";
 
 // The program's own code is not optimized, so that it compiles in a fraction of a second; the code
 // of the SDK is, once.
@@ -69,7 +62,7 @@ std::vector<fs::path> headers_of(const SdkLocation& sdk) {
 
 Result<std::string> name_of_entry(const Recipe& recipe) {
   // The installed folder tells two builds of one version apart.
-  std::string text = "2\n" + recipe.compiler + "\n" +
+  std::string text = "3\n" + recipe.compiler + "\n" +
                      TRY(output_of({recipe.compiler, "--version"})) + kSdkLevel +
                      std::to_string(static_cast<int>(recipe.kind));
   for (const std::string& each : recipe.flags) text += "\n" + each;
@@ -77,66 +70,18 @@ Result<std::string> name_of_entry(const Recipe& recipe) {
     const std::string content = TRY(read_file(each.string(), kHeaderBytesMax));
     text += "\n" + each.string() + " " + std::to_string(content.size()) + "\n" + content;
   }
-  return hex(sha256(std::as_bytes(std::span(text)))).substr(0, 32);
+  return entry_name(text);
 }
 
-// A line for each file that the header was made of: its size, its time and its path.
-std::string stamp_of(const std::string& path) {
-  std::error_code failure;
-  const std::uint64_t bytes = fs::file_size(path, failure);
-  const auto time = fs::last_write_time(path, failure).time_since_epoch().count();
-  return failure ? "" : std::to_string(bytes) + " " + std::to_string(time) + " " + path + "\n";
-}
-
-// Of the dependencies that the compiler wrote for make: those outside of the SDK, whose bytes are in
-// the name of the entry.
-std::string stamps_of(const std::string& dependencies, const SdkLocation& sdk) {
-  std::istringstream words(dependencies);
-  std::string out;
-  for (std::string word; words >> word;) {
-    const bool is_path = word != "\\" && !word.ends_with(':');
-    if (is_path && !word.starts_with(sdk.include_folder)) out += stamp_of(word);
-  }
-  return out;
-}
-
-bool inputs_are_unchanged(const fs::path& entry) {
-  std::ifstream file(entry / kInputsFile);
-  if (!file) return false;
-  std::string line;
-  while (std::getline(file, line)) {
-    const std::size_t first = line.find(' ');
-    const std::size_t second = first == std::string::npos ? first : line.find(' ', first + 1);
-    if (second == std::string::npos || stamp_of(line.substr(second + 1)) != line + "\n") {
-      return false;
+// Of what the compiler read: all outside of the SDK, whose bytes are in the name of the entry.
+std::vector<Input> inputs_outside(const SdkLocation& sdk, const std::string& dependencies) {
+  std::vector<Input> inputs;
+  for (std::string& path : paths_of_dependencies(dependencies)) {
+    if (!path.starts_with(sdk.include_folder)) {
+      inputs.push_back({.path = std::move(path), .test = InputTest::Time});
     }
   }
-  return true;
-}
-
-// Under another name first, so that nobody finds half of it.
-void remove_entry(const fs::path& entry) {
-  std::error_code ignored;
-  std::string doomed = entry.string() + kTemporary + "XXXXXX";
-  if (mkdtemp(doomed.data()) == nullptr) return;
-  fs::rename(entry, fs::path(doomed), ignored);
-  fs::remove_all(doomed, ignored);
-}
-
-// What was not used for longest goes, and what processes left that were ended.
-void make_room(const fs::path& folder) {
-  std::error_code ignored;
-  std::vector<std::pair<fs::file_time_type, fs::path>> entries;
-  for (const auto& each : fs::directory_iterator(folder, ignored)) {
-    const fs::file_time_type time = fs::last_write_time(each.path(), ignored);
-    if (each.path().filename().string().find(kTemporary) == std::string::npos) {
-      entries.emplace_back(time, each.path());
-    } else if (fs::file_time_type::clock::now() - time > kTemporaryAgeMax) {
-      fs::remove_all(each.path(), ignored);
-    }
-  }
-  std::sort(entries.begin(), entries.end(), std::greater());
-  for (std::size_t i = kEntryCountMax; i < entries.size(); ++i) remove_entry(entries[i].second);
+  return inputs;
 }
 
 // In two steps: the header must be read with the program's level, and optimized with another.
@@ -154,8 +99,8 @@ Result<void> compile_object(const fs::path& folder, const Recipe& recipe) {
   return {};
 }
 
-// Compiles into `folder`, which no other process knows yet.
-Result<void> compile_into(const fs::path& folder, const Recipe& recipe) {
+// Compiles into `folder`.
+Result<std::vector<Input>> compile_into(const fs::path& folder, const Recipe& recipe) {
   const std::string dependencies = (folder / "dependencies").string();
   std::vector<std::string> line = {recipe.compiler};
   line.insert(line.end(), recipe.flags.begin(), recipe.flags.end());
@@ -167,46 +112,19 @@ Result<void> compile_into(const fs::path& folder, const Recipe& recipe) {
   TRY(run_quietly(line));
   if (recipe.kind == Kind::HeaderAndObject) TRY(compile_object(folder, recipe));
   const std::string inputs = TRY(read_file(dependencies, kHeaderBytesMax));
-  std::ofstream(folder / kInputsFile) << stamps_of(inputs, recipe.sdk);
   std::error_code ignored;
   fs::remove(dependencies, ignored);
-  return {};
+  return inputs_outside(recipe.sdk, inputs);
 }
 
-Result<void> make_entry(const fs::path& entry, const Recipe& recipe) {
-  std::string made = entry.string() + kTemporary + "XXXXXX";
-  if (mkdtemp(made.data()) == nullptr) return Error(ErrorCode::Io, made + " cannot be made");
-  std::error_code ignored;
-  Result<void> compiled = compile_into(made, recipe);
-  std::error_code failure;
-  if (compiled.ok()) fs::rename(made, entry, failure);
-  if (!compiled.ok() || failure) fs::remove_all(made, ignored);
-  if (!compiled.ok()) return compiled;
-  // If another process was faster, its entry is there and as good.
-  if (failure && !fs::exists(entry / kInputsFile, ignored)) {
-    return Error(ErrorCode::Io, entry.string() + ": " + failure.message());
-  }
-  return {};
-}
-
-// The folder of the entry, which is made if it is missing or if the system's headers have changed.
-Result<fs::path> find_or_make_entry(const Recipe& recipe, const std::string& cache_folder,
-                                    void (*notice)()) {
-  if (cache_folder.empty()) return Error(ErrorCode::NotFound, "there is no folder for caches");
-  const fs::path folder = fs::path(cache_folder) / kFolder;
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure) return Error(ErrorCode::Io, folder.string() + ": " + failure.message());
-  const fs::path entry = folder / TRY(name_of_entry(recipe));
-  if (inputs_are_unchanged(entry)) {
-    fs::last_write_time(entry, fs::file_time_type::clock::now(), failure);  // It was used.
-    return entry;
-  }
-  if (fs::exists(entry, failure)) remove_entry(entry);
-  notice();
-  TRY(make_entry(entry, recipe));
-  make_room(folder);
-  return entry;
+Result<fs::path> find_or_make(const Recipe& recipe, const std::string& cache_folder,
+                              void (*notice)()) {
+  const ArtifactCache cache(cache_folder, kFolder, kEntryCountMax);
+  const std::string name = TRY(name_of_entry(recipe));
+  return cache.find_or_make(name, [&](const fs::path& folder) {
+    notice();
+    return compile_into(folder, recipe);
+  });
 }
 
 // The flags of `quire build` for a source, without those for the linker.
@@ -241,14 +159,14 @@ Result<std::vector<std::string>> quick_compile_flags(const SdkLocation& sdk) {
 Result<PrecompiledSdk> precompiled_sdk(const std::string& compiler, const SdkLocation& sdk,
                                        const std::string& cache_folder, void (*notice)()) {
   const Recipe recipe{Kind::HeaderAndObject, compiler, sdk, TRY(quick_compile_flags(sdk))};
-  const fs::path entry = TRY(find_or_make_entry(recipe, cache_folder, notice));
+  const fs::path entry = TRY(find_or_make(recipe, cache_folder, notice));
   return PrecompiledSdk{(entry / kHeaderFile).string(), (entry / kObjectFile).string()};
 }
 
 Result<std::string> precompiled_header(const std::string& compiler, const SdkLocation& sdk,
                                        const std::string& cache_folder, void (*notice)()) {
   const Recipe recipe{Kind::Header, compiler, sdk, TRY(source_flags(sdk))};
-  return (TRY(find_or_make_entry(recipe, cache_folder, notice)) / kHeaderFile).string();
+  return (TRY(find_or_make(recipe, cache_folder, notice)) / kHeaderFile).string();
 }
 
 }  // namespace quire

@@ -3,10 +3,9 @@
 // flags, and makes the same module with it. `quire run FILE.cpp` reads another one, with an object that has the code of
 // the SDK's functions, so that an edited program costs its own lines only.
 //
-// Owns     folders in the cache, each made under a temporary name and then renamed, so that another
-//          process sees all of it or nothing. The name is a digest of everything that the content
-//          depends on: the compiler, the flags, and the bytes of the SDK. The system's headers are
-//          compared by size and time at each use, since a library can change under one compiler.
+// They are entries of an ArtifactCache, named by the compiler, the flags and the bytes of the SDK. The system's headers
+// are compared by size and time at each use, since a library can change under one compiler.
+//
 // Thread   one at a time; several processes may share a cache.
 // Errors   Io or NotFound where it cannot be made; the caller then compiles without it.
 #include <string>

@@ -14,7 +14,7 @@ extern "C" char** environ;
 namespace quire {
 namespace {
 
-constexpr std::size_t kOutputBytesMax = 64u << 10;
+constexpr std::size_t kOutputBytesMax = 1u << 20;
 
 class FileActions {
  public:
@@ -77,16 +77,18 @@ Result<ProcessEnd> run_process(const std::vector<std::string>& arguments, Proces
   for (const std::string& each : arguments) pointers.push_back(const_cast<char*>(each.c_str()));
   pointers.push_back(nullptr);
   int ends[2] = {-1, -1};
-  if (output == ProcessOutput::Return && pipe2(ends, O_CLOEXEC) != 0) {
+  const bool returns = output == ProcessOutput::Return || output == ProcessOutput::ReturnErrors;
+  if (returns && pipe2(ends, O_CLOEXEC) != 0) {
     return Error(ErrorCode::Io, std::string("pipe: ") + std::strerror(errno));
   }
   FileActions actions;
-  if (output == ProcessOutput::Return) {
-    posix_spawn_file_actions_adddup2(actions.get(), ends[1], STDOUT_FILENO);
+  if (returns) {
+    const int replaced = output == ProcessOutput::Return ? STDOUT_FILENO : STDERR_FILENO;
+    posix_spawn_file_actions_adddup2(actions.get(), ends[1], replaced);
   } else if (output == ProcessOutput::Hide) {
     posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   }
-  if (output != ProcessOutput::Show) {
+  if (output == ProcessOutput::Hide || output == ProcessOutput::Return) {
     posix_spawn_file_actions_addopen(actions.get(), STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   }
   pid_t process = 0;

@@ -10,9 +10,10 @@
 namespace quire {
 
 enum class ProcessOutput : std::uint8_t {
-  Show,    // Its standard output and error are ours.
-  Hide,    // Both are thrown away.
-  Return,  // Standard output comes back (at most 64 KiB), standard error is thrown away.
+  Show,          // Its standard output and error are ours.
+  Hide,          // Both are thrown away.
+  Return,        // Standard output comes back (at most 1 MiB), standard error is thrown away.
+  ReturnErrors,  // Standard error comes back (at most 1 MiB), standard output is ours.
 };
 
 struct ProcessEnd {

@@ -20,6 +20,7 @@
 #include "main/commands/run_client.h"
 #include "main/commands/run_programs.h"
 #include "main/commands/run_remote.h"
+#include "main/commands/run_watch.h"
 #include "main/commands/scratch_folder.h"
 #include "main/commands/sent_files.h"
 #include "main/commands/shipped_endpoints.h"
@@ -184,6 +185,10 @@ int run_module(const cli::RunOptions& options) {
   return code.ok() ? code.value() : fail(code.error());
 }
 
+int fail_without_scratch() {
+  return fail(cli::ExitCode::Failed, "no folder for temporary files could be made");
+}
+
 // `quire run NAME`: the program of that name that comes with quire, if no file here has the name. On a
 // server it is a name there.
 cli::RunOptions with_shipped_program(cli::RunOptions options) {
@@ -199,20 +204,51 @@ cli::RunOptions with_shipped_program(cli::RunOptions options) {
   return options;
 }
 
+// PROGRAM, a C++ source, as the module in the folder that build_for_run() makes of it.
+cli::RunOptions with_built_program(const cli::RunOptions& options, const ScratchFolder& scratch) {
+  cli::RunOptions built = options;
+  built.source = options.program;
+  built.program =
+      (scratch.path() / std::filesystem::path(options.program).stem()).string() + ".wasm";
+  return built;
+}
+
+int build_and_run(const cli::RunOptions& options) {
+  const ScratchFolder scratch;
+  if (scratch.path().empty()) return fail_without_scratch();
+  const cli::RunOptions built = with_built_program(options, scratch);
+  const int code = build_for_run(built.source, built.program);
+  return code == cli::number(cli::ExitCode::Ok) ? run_module(built) : code;
+}
+
+int watch_and_run(const cli::RunOptions& options) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(options.program, ignored)) {
+    return fail(cli::ExitCode::Missing,
+                "no file " + options.program + ", whose changes --watch could wait for");
+  }
+  const ScratchFolder scratch;
+  if (scratch.path().empty()) return fail_without_scratch();
+  WatchedRun watched{.name = options.program,
+                     .prepare = [] { return cli::number(cli::ExitCode::Ok); },
+                     .run = [options] { return run_module(options); },
+                     .files = [options] { return std::vector{options.program}; }};
+  if (is_cpp_source(options.program)) {
+    const cli::RunOptions built = with_built_program(options, scratch);
+    watched.prepare = [built] { return build_for_run(built.source, built.program); };
+    watched.run = [built] { return run_module(built); };
+    watched.files = [built] { return files_of_program(built.source); };
+  }
+  const Result<int> code = run_and_watch(watched);
+  return code.ok() ? code.value() : fail(code.error());
+}
+
 }  // namespace
 
 int run_command(const cli::RunOptions& options) {
-  if (!is_cpp_source(options.program)) return run_module(with_shipped_program(options));
-  const ScratchFolder scratch;
-  if (scratch.path().empty()) {
-    return fail(cli::ExitCode::Failed, "no folder for temporary files could be made");
-  }
-  cli::RunOptions compiled = options;
-  compiled.source = options.program;
-  compiled.program =
-      (scratch.path() / std::filesystem::path(options.program).stem()).string() + ".wasm";
-  const int code = build_for_run(compiled.source, compiled.program);
-  return code == cli::number(cli::ExitCode::Ok) ? run_module(compiled) : code;
+  if (options.watches && !options.shows_options) return watch_and_run(options);
+  if (is_cpp_source(options.program)) return build_and_run(options);
+  return run_module(with_shipped_program(options));
 }
 
 }  // namespace quire
