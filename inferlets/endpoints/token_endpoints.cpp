@@ -47,7 +47,7 @@ Task<std::string> tokenized(const Json& body, LeftOut& left_out) {
   const TokenizeRequest request = co_await TokenizeRequest::read(in);
   const std::vector<std::uint32_t> tokens = co_await model.tokenize(request.text, request.options);
   JsonWriter json;
-  json.begin_object().key("tokens").numbers(tokens).key("count").number(tokens.size());
+  json.begin_object().key("tokens").number_array(tokens).key("count").number(tokens.size());
   json.key("max_model_len").number(model.info().context_length);
   co_return json.end_object().str();
 }

@@ -53,7 +53,8 @@ Task<> parent() {
 // What another program says, launched by its name.
 Task<> relay(std::string name) {
   Child child = co_await Child::launch({.program = name});
-  co_await session::send(name + " says: " + co_await child.receive());
+  co_await session::print("{} says: ", name);
+  co_await child.forward(session::send);
   co_await child.wait();
 }
 

@@ -42,6 +42,13 @@ TEST_F(HttpTest, AResponseIsStatusHeadersAndBody) {
   EXPECT_EQ(posted.body, "POST http://a/none text");
 }
 
+TEST(Url, HasNothingInATextThatItWouldMeanOtherwise) {
+  EXPECT_EQ(http::encode_url("a-b._~Z9"), "a-b._~Z9");
+  EXPECT_EQ(http::encode_url("a b&c=d/%?#+\xc3\xa9"), "a%20b%26c%3Dd%2F%25%3F%23%2B%C3%A9");
+  EXPECT_EQ(http::encode_url(std::string("\0", 1)), "%00");
+  EXPECT_EQ(http::encode_url(""), "");
+}
+
 TEST_F(HttpTest, WithoutAGrantTheCallSaysSo) {
   host.serve = nullptr;
   EXPECT_EQ(run(task_of(http::get("http://a/"))).error().code, ErrorCode::PermissionDenied);

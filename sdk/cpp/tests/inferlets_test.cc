@@ -2,6 +2,7 @@
 // Where that is not to be had they skip and say so; what needs no text runs on a tiny model.
 #include <gtest/gtest.h>
 #include <quire_paths.h>
+#include <filesystem>
 
 #include <algorithm>
 #include <cstdio>
@@ -214,13 +215,15 @@ TEST(Inferlets, OneProgramUsesTwoModelsAtOnceAndEachGivesWhatItGivesAlone) {
 TEST(Inferlets, AProgramLaunchesAnotherByTheNameThatTheCommandLineGaveIt) {
   const Words words = {"run", QUIRE_BINARY_DIR "/sdk/cpp/tests/child_check.wasm", "--model",
                        kTinyModel, "--no-store"};
-  const Words launch = {"--", "launch", "hello"};
+  const test::TemporaryFolder folder;
+  std::filesystem::copy_file(QUIRE_BINARY_DIR "/inferlets/hello.wasm", folder.file("greeter.wasm"));
+  const Words launch = {"--", "launch", "greeter"};
   const ProcessResult without = test::run_quire(joined(words, launch));
   EXPECT_NE(without.err.find("not-found"), std::string::npos) << without.err;
-  const ProcessResult with = test::run_quire(
-      joined(joined(words, {"--program", QUIRE_BINARY_DIR "/inferlets/hello.wasm"}), launch));
+  const ProcessResult with =
+      test::run_quire(joined(joined(words, {"--program", folder.file("greeter.wasm")}), launch));
   EXPECT_EQ(with.exit_code, 0) << with.err;
-  EXPECT_EQ(with.out.substr(0, 12), "hello says: ") << with.out;
+  EXPECT_EQ(with.out.substr(0, 14), "greeter says: ") << with.out;
 }
 
 TEST(Inferlets, NotesOfOneRunAreReadByTheNext) {

@@ -36,6 +36,26 @@ TEST_F(Store, AWriteThatComesLateIsToldThatItIs) {
   EXPECT_TRUE(outcome.ok());
 }
 
+Task<> json_values() {
+  JsonWriter turns;
+  turns.begin_array().text("hello").number(std::uint64_t{12'345'678'901'234'567}).end_array();
+  const std::uint64_t version = co_await store::put_json("turns", turns, store::Expected::none());
+  const store::JsonValue read = co_await store::get_json("turns");
+  EXPECT_EQ(read.version, version);
+  EXPECT_EQ(read.json.str(), turns.str());
+  co_await store::put_json("copy", read.json);
+  EXPECT_EQ((co_await store::get("copy")).bytes, turns.str());
+  co_await store::put("torn", "[1,");
+  const Result<store::JsonValue> torn = co_await attempt(store::get_json("torn"));
+  EXPECT_EQ(torn.error().code, ErrorCode::InvalidArgument);
+  EXPECT_EQ(torn.error().message.find("the value of torn: "), 0u) << torn.error().message;
+  EXPECT_EQ((co_await attempt(store::get_json("none"))).error().code, ErrorCode::NotFound);
+}
+
+TEST_F(Store, ValuesMayBeJson) {
+  EXPECT_TRUE(run(json_values()).ok());
+}
+
 Task<> many_keys() {
   for (int i = 0; i < 2'500; ++i) {
     host.values["k/" + std::to_string(10'000 + i)] = {std::uint64_t(i) + 1, "value"};

@@ -306,6 +306,104 @@ TEST_F(TaskTest, TheFirstErrorOfAGatherDropsTheRestAtOnce) {
   }
 }
 
+TEST_F(TaskTest, TheFirstToEndOfWhenAnyEndsTheOthers) {
+  bool gone = false;
+  const auto endless = [&]() -> Task<int> {
+    Flag flag(gone);
+    co_await Future<std::string>(host.new_future());
+    co_return 1;
+  };
+  const auto parent = [&]() -> Task<> {
+    const auto event = co_await when_any(endless(), sleep(2ms), fails_after(5ms, "late"));
+    EXPECT_EQ(event.index(), 1u);
+    EXPECT_TRUE(gone);
+    EXPECT_EQ(host.clock_ns, 2'000'000);
+    std::vector<Task<int>> tasks;
+    tasks.push_back(endless());
+    tasks.push_back(fails_after(3ms, "second"));
+    const auto [index, result] = co_await when_any(std::move(tasks));
+    EXPECT_EQ(index, 1u);
+    EXPECT_EQ(result.error().message, "second") << "an Error is an end too";
+    const auto ready = co_await when_any(seven(), endless());
+    EXPECT_EQ(std::get<0>(ready).value(), 7);
+    const auto none = co_await attempt(when_any(std::vector<Task<int>>()));
+    EXPECT_EQ(none.error().code, ErrorCode::InvalidArgument);
+  };
+  EXPECT_TRUE(run(parent()).ok());
+  EXPECT_TRUE(host.live_handles().empty());
+}
+
+TEST_F(TaskTest, FirstOkGivesTheFirstValueAndAnErrorOnlyIfAllFail) {
+  const auto after = [](std::chrono::milliseconds time, int value) -> Task<int> {
+    co_await sleep(time);
+    co_return value;
+  };
+  const auto parent = [&]() -> Task<> {
+    std::vector<Task<int>> tasks;
+    tasks.push_back(fails_after(1ms, "first"));
+    tasks.push_back(after(9ms, 9));
+    tasks.push_back(after(4ms, 4));
+    EXPECT_EQ(co_await first_ok(std::move(tasks)), 4);
+    EXPECT_EQ(host.clock_ns, 4'000'000);
+    tasks.clear();
+    tasks.push_back(fails_after(3ms, "first of the list"));
+    tasks.push_back(fails_after(1ms, "first in time"));
+    const auto outcome = co_await attempt(first_ok(std::move(tasks)));
+    EXPECT_EQ(outcome.error().message, "first of the list");
+    const auto none = co_await attempt(first_ok(std::vector<Task<int>>()));
+    EXPECT_EQ(none.error().code, ErrorCode::InvalidArgument);
+  };
+  EXPECT_TRUE(run(parent()).ok());
+  EXPECT_TRUE(host.live_handles().empty());
+}
+
+TEST_F(TaskTest, AGatherWithALimitNeverHasMoreUnderWay) {
+  for (std::size_t at_once = 1; at_once < 12; ++at_once) {
+    host.reset();
+    std::size_t under_way = 0;
+    std::size_t most = 0;
+    const auto part = [&](int number) -> Task<int> {
+      most = std::max(most, ++under_way);
+      co_await sleep(std::chrono::milliseconds(1 + number % 3));
+      under_way -= 1;
+      co_return number;
+    };
+    const auto parent = [&]() -> Task<> {
+      std::vector<Task<int>> parts;
+      for (int i = 0; i < 10; ++i) parts.push_back(part(i));
+      const std::vector<int> values = co_await gather(std::move(parts), {.at_once = at_once});
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(values[static_cast<std::size_t>(i)], i);
+      std::vector<Task<>> nothings;
+      nothings.push_back([]() -> Task<> { co_await sleep(1ms); }());
+      co_await gather(std::move(nothings), {.at_once = at_once});
+      EXPECT_TRUE((co_await gather(std::vector<Task<int>>(), {.at_once = at_once})).empty());
+    };
+    EXPECT_TRUE(run(parent()).ok());
+    EXPECT_EQ(most, std::min<std::size_t>(at_once, 10));
+  }
+}
+
+TEST_F(TaskTest, AnErrorOfAGatherWithALimitDropsTheRest) {
+  bool has_begun = false;
+  const auto never = [&]() -> Task<int> {
+    has_begun = true;
+    co_return 1;
+  };
+  const auto parent = [&]() -> Task<> {
+    std::vector<Task<int>> parts;
+    parts.push_back(fails_after(1ms, "first"));
+    parts.push_back(never());
+    const auto outcome = co_await attempt(gather(std::move(parts), {.at_once = 1}));
+    EXPECT_EQ(outcome.error().text(), "io: first");
+    parts.clear();
+    const auto none = co_await attempt(gather(std::move(parts), {.at_once = 0}));
+    EXPECT_EQ(none.error().code, ErrorCode::InvalidArgument);
+  };
+  EXPECT_TRUE(run(parent()).ok());
+  EXPECT_FALSE(has_begun);
+  EXPECT_TRUE(host.live_handles().empty());
+}
+
 TEST_F(TaskTest, ATimeoutIsForWhateverCanBeAwaited) {
   const auto parent = []() -> Task<> {
     std::vector<Task<int>> tasks;

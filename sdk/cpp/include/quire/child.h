@@ -5,6 +5,7 @@
 //   Child child = co_await Child::launch({.arguments = {"--part", "2"}, .share_percent = 25});
 //   co_await child.send("go on");
 //   const std::string message = co_await child.receive();
+//   co_await child.forward(session::send);               // what else it says goes to the client
 //   const ChildEnd end = co_await child.wait();
 //
 // Errors   as interface/runtime.wit says; quota-exceeded where nothing is left to share.
@@ -21,6 +22,7 @@
 #include "quire/handle.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
+#include "quire/task.h"
 
 namespace quire {
 
@@ -79,10 +81,26 @@ class Child {
   Future<ChildEnd> wait() const {
     return Future<ChildEnd>(abi::runtime::wait_child(handle_.get()));
   }
+  // Gives each message of the child to `show` (session::send is one), until it has ended and all was received. An
+  // Error of `show` ends the task, and not the child.
+  template <typename Show>
+  Task<> forward(Show show) const {
+    return forward_from(*this, std::move(show));
+  }
   Result<void> kill() const { return checked_empty(abi::runtime::kill_child(handle_.get())); }
 
  private:
   explicit Child(std::int32_t handle) : handle_(handle) {}
+
+  template <typename Show>
+  static Task<> forward_from(Child child, Show show) {
+    for (;;) {
+      Result<std::string> message = co_await attempt(child.receive());
+      if (!message.ok() && message.error().code == ErrorCode::Unavailable) co_return;
+      co_await show(std::string_view(co_await std::move(message)));
+    }
+  }
+
   detail::SharedHandle handle_;
 };
 

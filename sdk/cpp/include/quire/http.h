@@ -122,6 +122,25 @@ struct FutureValue<http::Response> {
 
 namespace http {
 
+// `text` as a part of a URL, such as the value of a query: all but letters, digits, "-", ".", "_" and "~" become
+// %XX of their bytes (RFC 3986, 2.3).
+[[gnu::noinline]] inline std::string encode_url(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char each : text) {
+    const auto byte = static_cast<unsigned char>(each);
+    const bool is_letter = (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
+    const bool is_plain = is_letter || (byte >= '0' && byte <= '9') ||
+                          std::string_view("-._~").find(each) != std::string_view::npos;
+    if (is_plain) {
+      out += each;
+    } else {
+      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
 // The whole response, redirects followed.
 inline Future<Response> get(std::string_view url, const Headers& headers = {}) {
   const std::string lines = detail::header_lines(headers);

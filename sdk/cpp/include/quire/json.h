@@ -5,7 +5,7 @@
 //   if (action.text("tool") == "search") use(action["input"].text());
 //
 //   JsonWriter json;
-//   json.begin_object().key("ids").numbers(ids).key("text").text(text).end_object();
+//   json.begin_object().key("ids").number_array(ids).key("text").text(text).end_object();
 //   co_await runtime::set_result(json.str());
 //
 // A Json is a handle: a document, which all values of one text share and count, and the place of a
@@ -138,7 +138,7 @@ class JsonWriter {
   }
   JsonWriter& boolean(bool value) { return put(value ? "true" : "false"); }
   JsonWriter& null() { return put("null"); }
-  JsonWriter& numbers(std::span<const std::uint32_t> values) {
+  JsonWriter& number_array(std::span<const std::uint32_t> values) {
     begin_array();
     for (const std::uint32_t each : values) number(each);
     return end_array();

@@ -21,6 +21,7 @@
 #include "quire/options.h"
 #include "quire/outputs.h"
 #include "quire/pages.h"
+#include "quire/print.h"
 #include "quire/prompt.h"
 #include "quire/queue.h"
 #include "quire/result.h"

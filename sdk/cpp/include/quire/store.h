@@ -4,6 +4,7 @@
 //
 //   const store::Value count = co_await store::get("count");
 //   co_await store::put("count", "7", store::Expected::version(count.version));
+//   const Json turns = (co_await store::get_json("turns")).json;
 //
 // Errors   as interface/store.wit says; not-found for a key without a value, already-exists where
 //          another version is there than was expected: read again, and try again.
@@ -17,6 +18,7 @@
 
 #include "quire/bindings.h"
 #include "quire/future.h"
+#include "quire/json.h"
 #include "quire/result.h"
 #include "quire/runtime.h"
 #include "quire/task.h"
@@ -147,6 +149,29 @@ inline Task<std::vector<Key>> all_keys(std::string prefix) {
     for (Key& each : list.keys) keys.push_back(std::move(each));
   }
   co_return keys;
+}
+
+// A value that is JSON.
+struct JsonValue {
+  std::uint64_t version = 0;
+  Json json;
+};
+// invalid-argument: the value is no JSON.
+inline Task<JsonValue> get_json(std::string key) {
+  Value value = co_await get(key);
+  Result<Json> json = Json::parse_in_place(std::move(value.bytes));
+  if (!json.ok()) {
+    co_await fail(json.error().code, "the value of " + key + ": " + json.error().message);
+  }
+  co_return JsonValue{value.version, std::move(json).take()};
+}
+inline Future<std::uint64_t> put_json(std::string_view key, const Json& json,
+                                      Expected expected = Expected::any()) {
+  return put(key, json.str(), expected);
+}
+inline Future<std::uint64_t> put_json(std::string_view key, const JsonWriter& json,
+                                      Expected expected = Expected::any()) {
+  return put(key, json.str(), expected);
 }
 
 }  // namespace store

@@ -17,8 +17,13 @@
 // co_await gather(a, b)    runs all, gives a std::tuple of their values (Unit for void); the first
 //                          Error drops the rest and ends the task that awaits
 // co_await gather(list)    the same for a std::vector, gives a std::vector in the same order
+// co_await gather(list, {.at_once = 8})   the same, with at most 8 of them begun and not ended
 // co_await when_all(...)   runs all to their ends, gives their Results: a std::tuple, or a
 //                          std::vector for a std::vector
+// co_await when_any(a, b)  the Result of the first that ends, in a value or an Error, as a std::variant whose index
+//                          says which; the others are dropped
+// co_await when_any(list)  the same for a std::vector: its index in the list, and its Result
+// co_await first_ok(list)  the value of the first that ends in one; the others are dropped. An Error if all fail
 // co_await with_timeout(x, duration)   the value of x, or Error timeout and x is dropped
 // co_await yield()         lets the other tasks go first
 //
@@ -40,6 +45,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "quire/event_loop.h"
@@ -52,15 +58,18 @@ class Task;
 
 namespace detail {
 
-// Makes a waiting coroutine ready when `missing` tasks have finished, or the first has failed.
+// Makes a waiting coroutine ready when `missing` tasks have finished, or one of them as `ends_at` says.
+enum class EndsAt : std::uint8_t { Last, FirstError, FirstValue, First };
+
 struct Latch {
   std::size_t missing = 0;
   Resumable* waiter = nullptr;
-  bool ends_at_error = false;
+  EndsAt ends_at = EndsAt::Last;
 
   void count_down(EventLoop& loop, bool has_failed) {
     missing -= 1;
-    if (missing == 0 || (has_failed && ends_at_error)) loop.make_ready(*waiter);
+    const EndsAt reached = has_failed ? EndsAt::FirstError : EndsAt::FirstValue;
+    if (missing == 0 || ends_at == EndsAt::First || ends_at == reached) loop.make_ready(*waiter);
   }
 };
 
@@ -483,7 +492,7 @@ struct [[nodiscard("co_await it")]] GatherAwaiter {
   bool await_ready() const { return sizeof...(Ts) == 0 || failed() != nullptr; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> waiter) {
-    latch = {0, &waiter.promise(), true};
+    latch = {0, &waiter.promise(), EndsAt::FirstError};
     EventLoop& loop = *waiter.promise().loop;
     std::apply([&](auto&... each) { (begin(each, loop, latch), ...); }, tasks);
     return latch.missing > 0;
@@ -509,19 +518,21 @@ struct [[nodiscard("co_await it")]] GatherAwaiter {
 };
 
 template <typename T>
+using ListOf = std::conditional_t<std::is_void_v<T>, void, std::vector<Stored<T>>>;
+
+template <typename T>
 struct [[nodiscard("co_await it")]] GatherListAwaiter {
-  using Values = std::conditional_t<std::is_void_v<T>, void, std::vector<Stored<T>>>;
   std::vector<Task<T>> tasks;
   Latch latch = {};
 
   bool await_ready() const { return tasks.empty() || failed() != nullptr; }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> waiter) {
-    latch = {0, &waiter.promise(), true};
+    latch = {0, &waiter.promise(), EndsAt::FirstError};
     for (Task<T>& task : tasks) begin(task, *waiter.promise().loop, latch);
     return latch.missing > 0;
   }
-  Result<Values> await_resume() {
+  Result<ListOf<T>> await_resume() {
     if (failed() != nullptr) {
       Error error = *failed();
       tasks.clear();  // The rest is dropped too.
@@ -546,7 +557,142 @@ struct [[nodiscard("co_await it")]] GatherListAwaiter {
   }
 };
 
+// Of tasks of which the first counts: those that have ended and fail to be it are kept until all have.
+template <typename... Ts>
+struct [[nodiscard("co_await it")]] AnyAwaiter {
+  std::tuple<Task<Ts>...> tasks;
+  Latch latch = {};
+
+  bool await_ready() const { return any_done(); }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waiter) {
+    latch = {0, &waiter.promise(), EndsAt::First};
+    EventLoop& loop = *waiter.promise().loop;
+    std::apply([&](auto&... each) { (begin(each, loop, latch), ...); }, tasks);
+    return true;
+  }
+  std::variant<Result<Ts>...> await_resume() { return taken(std::index_sequence_for<Ts...>()); }
+
+ private:
+  bool any_done() const {
+    return std::apply([](const auto&... each) { return (each.done() || ...); }, tasks);
+  }
+  template <std::size_t... Is>
+  std::variant<Result<Ts>...> taken(std::index_sequence<Is...>) {
+    std::optional<std::variant<Result<Ts>...>> first;
+    const auto look = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+      auto& task = std::get<I>(tasks);
+      if (!first && task.done()) first.emplace(std::in_place_index<I>, task.take());
+      task.drop();
+    };
+    (look(std::integral_constant<std::size_t, Is>()), ...);
+    return std::move(*first);
+  }
+};
+
 }  // namespace detail
+
+// Which of a list ended first, and in what.
+template <typename T>
+struct FirstEnded {
+  std::size_t index = 0;
+  Result<T> result;
+};
+
+namespace detail {
+
+template <typename T>
+struct [[nodiscard("co_await it")]] AnyOfListAwaiter {
+  std::vector<Task<T>> tasks;
+  Latch latch = {};
+
+  bool await_ready() const { return tasks.empty() || first_done() < tasks.size(); }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waiter) {
+    latch = {0, &waiter.promise(), EndsAt::First};
+    for (Task<T>& task : tasks) begin(task, *waiter.promise().loop, latch);
+    return true;
+  }
+  Result<FirstEnded<T>> await_resume() {
+    if (tasks.empty()) return Error{ErrorCode::InvalidArgument, "when_any: the list is empty"};
+    const std::size_t index = first_done();
+    FirstEnded<T> first{index, tasks[index].take()};
+    tasks.clear();  // The others are dropped.
+    return first;
+  }
+
+ private:
+  std::size_t first_done() const {
+    std::size_t index = 0;
+    while (index < tasks.size() && !tasks[index].done()) ++index;
+    return index;
+  }
+};
+
+template <typename T>
+struct [[nodiscard("co_await it")]] FirstOkAwaiter {
+  std::vector<Task<T>> tasks;
+  Latch latch = {};
+
+  bool await_ready() const { return first_ok() < tasks.size() || all_failed(); }
+  template <typename Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waiter) {
+    latch = {0, &waiter.promise(), EndsAt::FirstValue};
+    for (Task<T>& task : tasks) begin(task, *waiter.promise().loop, latch);
+    return true;
+  }
+  Result<T> await_resume() {
+    if (tasks.empty()) return Error{ErrorCode::InvalidArgument, "first_ok: the list is empty"};
+    const std::size_t index = first_ok();
+    Result<T> result = tasks[index < tasks.size() ? index : 0].take();
+    tasks.clear();  // The others are dropped.
+    return result;
+  }
+
+ private:
+  std::size_t first_ok() const {
+    std::size_t index = 0;
+    while (index < tasks.size() && (!tasks[index].done() || tasks[index].failure() != nullptr)) {
+      ++index;
+    }
+    return index;
+  }
+  bool all_failed() const {
+    for (const Task<T>& each : tasks) {
+      if (each.failure() == nullptr) return false;
+    }
+    return true;
+  }
+};
+
+// Takes one task of the list after the other, beside others that do the same.
+template <typename T>
+struct SharedList {
+  std::vector<Task<T>> tasks;
+  std::vector<std::optional<Stored<T>>> values;
+  std::size_t next = 0;
+};
+template <typename T>
+Task<> take_from(SharedList<T>& list) {
+  while (list.next < list.tasks.size()) {
+    const std::size_t index = list.next++;
+    Task<T> task = std::move(list.tasks[index]);
+    if constexpr (std::is_void_v<T>) {
+      co_await std::move(task);
+    } else {
+      list.values[index].emplace(co_await std::move(task));
+    }
+  }
+}
+
+template <typename T>
+Task<ListOf<T>> gather_in_turn(std::vector<Task<T>> tasks, std::size_t at_once);
+
+}  // namespace detail
+
+struct GatherOptions {
+  std::size_t at_once;  // How many may have begun and not ended; at least one.
+};
 
 template <typename Awaitable>
 auto spawn(Awaitable awaitable) {
@@ -582,5 +728,61 @@ auto gather(std::vector<Awaitable> awaitables) {
   for (Awaitable& each : awaitables) all.tasks.push_back(task_of(std::move(each)));
   return all;
 }
+
+template <typename Awaitable>
+auto gather(std::vector<Awaitable> awaitables, GatherOptions options) {
+  std::vector<Task<detail::ValueOfTask<Awaitable>>> tasks;
+  tasks.reserve(awaitables.size());
+  for (Awaitable& each : awaitables) tasks.push_back(task_of(std::move(each)));
+  return detail::gather_in_turn(std::move(tasks), options.at_once);
+}
+
+template <typename... Awaitables>
+  requires(sizeof...(Awaitables) > 0)
+auto when_any(Awaitables... awaitables) {
+  return detail::AnyAwaiter<detail::ValueOfTask<Awaitables>...>{
+      std::tuple{task_of(std::move(awaitables))...}};
+}
+// invalid-argument: the list is empty. Of those that end in one turn of the loop, the first in the list counts.
+template <typename Awaitable>
+auto when_any(std::vector<Awaitable> awaitables) {
+  detail::AnyOfListAwaiter<detail::ValueOfTask<Awaitable>> any;
+  any.tasks.reserve(awaitables.size());
+  for (Awaitable& each : awaitables) any.tasks.push_back(task_of(std::move(each)));
+  return any;
+}
+
+// invalid-argument: the list is empty. If all fail, the Error of the first in the list.
+template <typename Awaitable>
+auto first_ok(std::vector<Awaitable> awaitables) {
+  detail::FirstOkAwaiter<detail::ValueOfTask<Awaitable>> first;
+  first.tasks.reserve(awaitables.size());
+  for (Awaitable& each : awaitables) first.tasks.push_back(task_of(std::move(each)));
+  return first;
+}
+
+namespace detail {
+
+template <typename T>
+Task<ListOf<T>> gather_in_turn(std::vector<Task<T>> tasks, std::size_t at_once) {
+  if (at_once == 0) {
+    co_await fail(ErrorCode::InvalidArgument, "gather: at_once is 0, and none could begin");
+  }
+  SharedList<T> list;
+  const std::size_t count = tasks.size();
+  list.values.resize(std::is_void_v<T> ? 0 : count);
+  list.tasks = std::move(tasks);
+  std::vector<Task<>> takers;
+  for (std::size_t i = 0; i < count && i < at_once; ++i) takers.push_back(take_from(list));
+  co_await gather(std::move(takers));
+  if constexpr (!std::is_void_v<T>) {
+    std::vector<T> values;
+    values.reserve(count);
+    for (std::optional<T>& each : list.values) values.push_back(std::move(*each));
+    co_return values;
+  }
+}
+
+}  // namespace detail
 
 }  // namespace quire
