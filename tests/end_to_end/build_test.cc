@@ -48,6 +48,22 @@ TEST_F(BuiltPrograms, MayUseFormatAndWideIntegers) {
   EXPECT_EQ(result.out.substr(0, 17), "1    2.500 text85") << result.out;
 }
 
+TEST_F(BuiltPrograms, LaunchProgramsThatComeWithQuire) {
+  const ProcessResult result =
+      run(coroutine("const Child child = co_await Child::launch({.program = \"text_completion\",\n"
+                    "    .arguments = {\"--prompt\", \"a\", \"--max-tokens\", \"2\"}});\n"
+                    "co_await child.forward(session::send);\n"
+                    "const ChildEnd end = co_await child.wait();\n"
+                    "co_await session::print(\"; exit code {}\", end.exit_code);\n"
+                    "const auto none = Child::launch({.program = \"nobody\"});\n"
+                    "co_await session::send(\"; \" + none.error().text());"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("; exit code 0"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("; not-found: no program \"nobody\" (there are 1 by name); --program"),
+            std::string::npos)
+      << result.out;
+}
+
 TEST_F(BuiltPrograms, TextWithoutALineEndReachesTheLogHoweverTheyEnd) {
   const ProcessResult built = build(coroutine(
       "const std::string end = arguments.at(0);\n"

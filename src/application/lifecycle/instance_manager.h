@@ -15,6 +15,7 @@
 //   M4  Admission counts those in the queue as waiting and all others as there.
 //   M5  The TenantMeter knows each tenant's instances, and what those that did not end may grow to.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -85,6 +86,11 @@ class InstanceManager {
   // one tenant goes before one for all.
   void name_program(const std::string& name, ProgramId program,
                     std::optional<control::TenantId> tenant = std::nullopt);
+
+  // Where the module of a name lies that no program was given; nothing: nowhere. It is loaded when it is launched
+  // first, on the engine's thread: for an engine that serves one user.
+  using ProgramPath = std::function<std::optional<std::string>(const std::string& name)>;
+  void look_for_programs(ProgramPath path_of);
 
   // It starts at once if there is a place and its program is compiled, else it waits its turn; to
   // its client it is there from here on. Errors: NotFound for an unknown program, TooLarge for

@@ -106,6 +106,7 @@ struct InstanceManager::Implementation final : ChildHost {
   // Programs that others may launch: of all tenants, and of one.
   std::map<std::string, ProgramId> names;
   std::map<std::pair<control::TenantId, std::string>, ProgramId> tenant_names;
+  InstanceManager::ProgramPath path_of;  // Of names that nothing has yet; may be empty.
   std::vector<InstanceId> undelivered;
 };
 

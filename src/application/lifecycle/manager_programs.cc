@@ -25,12 +25,20 @@ Result<ProgramId> InstanceManager::Implementation::find_program(const std::strin
   if (own != tenant_names.end()) return own->second;
   const auto found = names.find(name);
   if (found != names.end()) return found->second;
+  if (const std::optional<std::string> path = path_of ? path_of(name) : std::nullopt) {
+    const std::string wasm = TRY(read_file(*path, kProgramBytesMax));
+    Result<ProgramId> loaded = programs.load(std::as_bytes(std::span(wasm)));
+    if (!loaded.ok()) return std::move(loaded).take_error().while_(*path);
+    names[name] = loaded.value();
+    return loaded;
+  }
   const auto begin = tenant_names.lower_bound({tenant, ""});
   const auto end = std::find_if(begin, tenant_names.end(),
                                 [&](const auto& each) { return each.first.first != tenant; });
   const auto count = names.size() + static_cast<std::size_t>(std::distance(begin, end));
   return Error(ErrorCode::NotFound,
-               "no program \"" + name + "\" (there are " + std::to_string(count) + " by name)");
+               "no program \"" + name + "\" (there are " + std::to_string(count) +
+                   " by name); --program PATH of quire run, or PATH of quire serve, gives one");
 }
 
 Result<ProgramId> InstanceManager::load_program(std::span<const std::byte> wasm) {
@@ -87,6 +95,10 @@ void InstanceManager::name_program(const std::string& name, ProgramId program,
   } else {
     implementation_->names[name] = program;
   }
+}
+
+void InstanceManager::look_for_programs(ProgramPath path_of) {
+  implementation_->path_of = std::move(path_of);
 }
 
 bool InstanceManager::compiling() const {

@@ -142,6 +142,7 @@ Result<int> run(const cli::RunOptions& options) {
   for (const NamedProgram& each : named.value()) {
     application->manager().name_program(each.name, each.id);
   }
+  application->manager().look_for_programs(find_shipped_program);
 
   const bool several = !options.each_file.empty();
   RunClient client(options.output, several, std::move(received));
