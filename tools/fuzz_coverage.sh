@@ -42,9 +42,13 @@ parsers() {
   # URLs and headers of programs, heads and bodies of servers.
   echo "http transfer_fuzz
     src/application/net/url.cc src/application/net/http_message.cc
-    src/application/net/gzip_decoder.cc src/application/net/ip_address.cc"
+    src/application/net/zlib_decoder.cc src/application/net/ip_address.cc"
   # Requests of HTTP clients to the server's endpoints.
   echo "http_server http_reader_fuzz src/application/server/http_reader.cc"
+  # Their bodies, if these have a coding.
+  echo "http_bodies body_decoder_fuzz
+    src/application/server/body_decoder.cc src/application/server/zstd_decoder.cc
+    src/application/net/zlib_decoder.cc"
   # The options of rules for drawing tokens, as programs send them.
   echo "draw_options draw_options_fuzz src/base/draw_options.cc"
   # A program's words and the options that it declares.

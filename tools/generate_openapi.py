@@ -27,12 +27,13 @@ REFUSALS = {  # Of the server, at any path.
     403: "The key lacks the right, the Host header is not this server, or the origin of the page is not allowed.",
     405: "The path takes other methods.",
     408: "The body came too slowly.",
-    413: "The body is too large.",
+    413: "The body is too large, as it was sent or once it is decoded.",
+    415: "The body has another content coding than gzip, deflate or zstd, or two.",
     429: "The tenant of the caller has all instances or all memory that it may have.",
     431: "The head is too long.",
     503: "The server is full, or is shutting down.",
 }
-FORMED = (400, 401, 403, 413, 429, 503)  # They have the form of the interface at the path.
+FORMED = (400, 401, 403, 408, 413, 415, 429, 503)  # They have the form of the interface at the path.
 SECURITY = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A key of the server (docs/access.md)."},
     "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key",

@@ -114,7 +114,7 @@ bool Transfer::take_head(HttpHead head) {
   remove_header(head.headers, "transfer-encoding");
   // Who names a coding itself gets what the server sends.
   if (is_gzip(head) && find_header(hop().headers, "accept-encoding") == nullptr) {
-    decoder_.emplace();
+    decoder_.emplace(ZlibFormat::Gzip);
     remove_header(head.headers, "content-encoding");
     remove_header(head.headers, "content-length");
   }

@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "application/net/gzip_decoder.h"
 #include "application/net/http_client.h"
+#include "application/net/zlib_decoder.h"
 
 namespace quire::net {
 
@@ -117,7 +117,7 @@ class Transfer {
 
   HeadParser parser_;
   std::optional<HttpHead> head_;  // Until it is given.
-  std::optional<GzipDecoder> decoder_;
+  std::optional<ZlibDecoder> decoder_;
   std::uint64_t received_bytes_ = 0;
   std::uint64_t decoded_bytes_ = 0;
   std::string encoded_;   // Received, not yet decoded.

@@ -10,9 +10,9 @@
 namespace quire::net {
 namespace {
 
-std::string gzip(const std::string& text) {
+std::string deflated(const std::string& text, int window_bits) {
   z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, window_bits, 9, Z_DEFAULT_STRATEGY), Z_OK);
   std::string out(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<uInt>(text.size());
@@ -24,14 +24,18 @@ std::string gzip(const std::string& text) {
   return out;
 }
 
-TEST(GzipDecoder, GivesTheSameHoweverItIsFedAndHoweverLittleItMayGive) {
+std::string gzip(const std::string& text) {
+  return deflated(text, 15 + 16);
+}
+
+TEST(ZlibDecoder, GivesTheSameHoweverItIsFedAndHoweverLittleItMayGive) {
   SeededRandom random(1);
   std::string text;
   for (int i = 0; i < 3000; ++i)
     text += std::to_string(random.next() % 1000) + std::string(40, 'a');
   const std::string bytes = gzip(text.substr(0, 50'000)) + gzip("") + gzip(text.substr(50'000));
   for (int round = 0; round < 50; ++round) {
-    GzipDecoder decoder;
+    ZlibDecoder decoder(ZlibFormat::Gzip);
     std::string out;
     std::string_view rest = bytes;
     while (!rest.empty() || decoder.has_more()) {
@@ -45,12 +49,12 @@ TEST(GzipDecoder, GivesTheSameHoweverItIsFedAndHoweverLittleItMayGive) {
   }
 }
 
-TEST(GzipDecoder, SaysOfBrokenBytesThatTheyAre) {
+TEST(ZlibDecoder, SaysOfBrokenBytesThatTheyAre) {
   const std::string good = gzip(std::string(100'000, 'x') + "end");
   for (std::size_t at = 0; at < good.size(); ++at) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x55);
-    GzipDecoder decoder;
+    ZlibDecoder decoder(ZlibFormat::Gzip);
     std::string out;
     std::string_view rest = bad;
     const bool ok = decoder.decode(rest, out, 1 << 20).ok();
@@ -59,10 +63,35 @@ TEST(GzipDecoder, SaysOfBrokenBytesThatTheyAre) {
       EXPECT_FALSE(ok && decoder.whole()) << at;
     }
     std::string_view cut = std::string_view(good).substr(0, at);
-    GzipDecoder short_decoder;
+    ZlibDecoder short_decoder(ZlibFormat::Gzip);
     out.clear();
     EXPECT_TRUE(short_decoder.decode(cut, out, 1 << 20).ok());
     EXPECT_EQ(short_decoder.whole(), at == 0);
+  }
+}
+
+TEST(ZlibDecoder, NothingFollowsAStreamOfZlibAndMembersAloneFollowOneOfGzip) {
+  const std::string stream = deflated("text", 15);
+  std::string out;
+  ZlibDecoder decoder(ZlibFormat::Zlib);
+  std::string_view rest = stream;
+  ASSERT_TRUE(decoder.decode(rest, out, 100).ok());
+  EXPECT_EQ(out, "text");
+  EXPECT_TRUE(decoder.whole());
+  rest = stream;
+  Result<void> second = decoder.decode(rest, out, 100);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().message(), "the body is not zlib (RFC 1950): bytes follow its end");
+  const std::string more = gzip("text") + "x";
+  ZlibDecoder members(ZlibFormat::Gzip);
+  rest = more;
+  second = members.decode(rest, out, 100);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().message(), "the body is not gzip: bytes follow its end");
+  for (const std::string& other : {gzip("text"), deflated("text", -15)}) {
+    ZlibDecoder wrong(ZlibFormat::Zlib);
+    rest = other;
+    EXPECT_FALSE(wrong.decode(rest, out, 100).ok());
   }
 }
 

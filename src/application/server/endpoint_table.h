@@ -19,6 +19,8 @@ struct EndpointRule {
   bool is_prefix = false;
   std::string program;                 // A name, or a file.
   std::vector<std::string> arguments;  // Of each launch.
+  // The program gets bodies without their content coding (body_decoder.h), and not as they were sent.
+  bool decodes_bodies = false;
 
   std::string text() const { return method + " " + path + (is_prefix ? "*" : ""); }
 };

@@ -28,12 +28,17 @@ struct OpenAiForm {
 };
 OpenAiForm open_ai_form(std::uint32_t status) {
   switch (status) {
+    case 400:
+    case 408:
+      return {"invalid_request_error", nullptr};
     case 401:
       return {"invalid_request_error", "invalid_api_key"};
     case 403:
       return {"invalid_request_error", "permission_denied"};
     case 413:
       return {"invalid_request_error", "request_too_large"};
+    case 415:
+      return {"invalid_request_error", "unsupported_content_encoding"};
     case 429:
       return {"rate_limit_error", "rate_limit_exceeded"};
     case 503:
@@ -45,6 +50,10 @@ OpenAiForm open_ai_form(std::uint32_t status) {
 
 const char* anthropic_type(std::uint32_t status) {
   switch (status) {
+    case 400:
+    case 408:
+    case 415:
+      return "invalid_request_error";
     case 401:
       return "authentication_error";
     case 403:

@@ -173,6 +173,9 @@ std::variant<MoreNeeded, HttpHead, HttpProblem> head_of(const Parser& parser) {
       case http::field::expect:
         head.expectation = lower(each.value());
         break;
+      case http::field::content_encoding:
+        head.codings.push_back(value);
+        break;
       default:
         break;
     }

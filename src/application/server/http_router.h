@@ -48,6 +48,7 @@ struct HttpHead {
   std::string asked_method = {};   // Of a browser that asks what it may send (CORS),
   std::string asked_headers = {};  // with which headers.
   std::optional<std::uint64_t> content_bytes = {};
+  std::vector<std::string> codings = {};  // Of each Content-Encoding header.
   bool has_body = false;
   bool keeps_alive = true;
   bool is_http_1_0 = false;

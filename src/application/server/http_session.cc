@@ -9,10 +9,13 @@
 #include <chrono>
 #include <string>
 
+#include "application/server/body_decoder.h"
+#include "application/server/error_forms.h"
 #include "application/server/http_reader.h"
 #include "application/server/response_framing.h"
 #include "application/server/websocket_session.h"
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace quire::server {
 namespace {
@@ -27,6 +30,31 @@ constexpr std::size_t kTimedBytes = 64u << 10;  // Of a body or a response, with
 constexpr std::chrono::milliseconds kDiscardTimeMax{1'000};
 // The server drops so much of a body that it refused: many clients read the answer only when all is sent.
 constexpr std::size_t kDiscardBytesMax = 16u << 20;
+
+// The refusal of a body whose coding no decoder takes off, with those that are taken.
+HttpAnswer coding_refusal(const HttpHead& head) {
+  std::string given;
+  for (const std::string& each : head.codings) given += (given.empty() ? "" : ", ") + each;
+  HttpAnswer answer =
+      refusal_for({head.target, head.request_id}, 415, ErrorCode::NotSupported,
+                  "Content-Encoding " + in_quotes(given) +
+                      ": the body may have one of these codings, or none: " + kContentCodings);
+  answer.headers.emplace_back("Accept-Encoding", kContentCodings);
+  return answer;
+}
+
+// The lines of a head, but those that are no longer right once the body is decoded.
+std::string without_coding(std::string_view lines) {
+  std::string kept;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n') + 1);
+    lines.remove_prefix(line.size());
+    if (!line.starts_with("content-encoding:") && !line.starts_with("content-length:")) {
+      kept += line;
+    }
+  }
+  return kept;
+}
 
 class HttpSession final : public Session, public std::enable_shared_from_this<HttpSession> {
  public:
@@ -76,8 +104,9 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   bool begin_at_engine();
   void begin_endpoint(const ToEndpoint& endpoint);
   void begin_metrics();
-  bool has_slot_or_pause();
-  void send(std::variant<HttpRequest, HttpBodyPart> body, std::uint64_t bytes);
+  bool begin_decoding();
+  std::variant<MoreNeeded, BodyPart, HttpProblem> read_part();
+  bool is_body_whole() const { return reader_.is_body_whole() && decoder_ == nullptr; }
   void give_part();
   void count_part(const BodyPart& part);
   void fail(const HttpProblem& problem);
@@ -107,6 +136,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   HttpReader reader_;
   std::string received_;                     // What is being read from the socket.
   HttpHead head_;                            // Of the request that is answered.
+  std::unique_ptr<BodyDecoder> decoder_;     // Until the last part of a body that has a coding.
   std::optional<ResponseFraming> response_;  // Since the head of the response was queued.
   std::string queued_;                       // To be written after `current_`,
   std::string current_;                      // which is being written, from current_at_ on.
@@ -150,6 +180,7 @@ void HttpSession::start() {
 void HttpSession::await_head() {
   phase_ = Phase::Head;
   head_ = {};
+  decoder_.reset();
   is_idle_ = response_.has_value() && !reader_.has_bytes();
   response_.reset();
   expire_reading(is_idle_ ? host_.limits.keep_alive_time_max : host_.limits.handshake_time_max);
@@ -291,7 +322,41 @@ void HttpSession::begin_metrics() {
   host_.send({connection_, MetricsRequest{}, 0});
 }
 
+// The program gets the body without its coding, and a head that says nothing of it. False if the coding is not one
+// that can be taken off, and the request was refused.
+bool HttpSession::begin_decoding() {
+  const std::optional<ContentCoding> coding = content_coding_of(head_.codings);
+  if (!coding) {
+    answer(coding_refusal(head_));
+    return false;
+  }
+  if (*coding == ContentCoding::Identity) return true;
+  decoder_ = std::make_unique<BodyDecoder>(
+      *coding,
+      BodyDecoderLimits{host_.limits.request_body_bytes_max, host_.limits.decompression_ratio_max});
+  head_.lines = without_coding(head_.lines);
+  return true;
+}
+
+// The next part of the body as the program gets it.
+std::variant<MoreNeeded, BodyPart, HttpProblem> HttpSession::read_part() {
+  if (decoder_ == nullptr) return reader_.read_part();
+  while (true) {
+    auto decoded = decoder_->take();
+    if (!std::holds_alternative<MoreNeeded>(decoded)) {
+      const auto* part = std::get_if<BodyPart>(&decoded);
+      if (part != nullptr && part->is_last) decoder_.reset();  // A response may take minutes.
+      return decoded;
+    }
+    auto sent = reader_.read_part();
+    auto* part = std::get_if<BodyPart>(&sent);
+    if (part == nullptr) return sent;
+    decoder_->add(std::move(*part));
+  }
+}
+
 void HttpSession::begin_endpoint(const ToEndpoint& endpoint) {
+  if (endpoint.rule->decodes_bodies && head_.has_body && !begin_decoding()) return;
   if (!begin_at_engine()) return;
   may_keep_ = head_.keeps_alive;
   HttpRequest request;
@@ -304,7 +369,7 @@ void HttpSession::begin_endpoint(const ToEndpoint& endpoint) {
   request.is_body_whole = !head_.has_body;
   request.awaits_continue = head_.has_body && head_.expectation == "100-continue";
   if (head_.has_body && !request.awaits_continue && reader_.has_bytes()) {
-    auto read = reader_.read_part();
+    auto read = read_part();
     if (const auto* problem = std::get_if<HttpProblem>(&read)) {
       fail(*problem);
       return;
@@ -346,7 +411,7 @@ void HttpSession::give_part() {
     if (!std::exchange(is_listed_, true)) host_.pause(me());
     return;
   }
-  auto read = reader_.read_part();
+  auto read = read_part();
   if (const auto* problem = std::get_if<HttpProblem>(&read)) {
     fail(*problem);
   } else if (auto* part = std::get_if<BodyPart>(&read)) {
@@ -365,11 +430,13 @@ void HttpSession::fail(const HttpProblem& problem) {
     finish();
     return;
   }
-  answer(HttpRouter::refusal(problem.status, problem.code, problem.message), true);
+  answer(
+      refusal_for({head_.target, head_.request_id}, problem.status, problem.code, problem.message),
+      true);
 }
 
 bool HttpSession::keeps() const {
-  return may_keep_ && reader_.is_body_whole() && !host_.is_shutting_down && !is_closing_;
+  return may_keep_ && is_body_whole() && !host_.is_shutting_down && !is_closing_;
 }
 
 // An answer that is whole, of this thread or for a program that gave none.

@@ -23,7 +23,9 @@ struct SocketLimits {
   std::uint64_t engine_turn_ns_max =
       20'000'000'000;  // Beyond which the engine stands (engine_pulse.h).
   std::uint32_t http_header_bytes_max = 8192;
-  std::uint64_t request_body_bytes_max = 32u << 20;      // Of a request to an endpoint.
+  // Of a request to an endpoint, as it was sent and once it is decoded.
+  std::uint64_t request_body_bytes_max = 32u << 20;
+  std::uint32_t decompression_ratio_max = 100;           // Of such a body (body_decoder.h).
   std::chrono::milliseconds body_part_time_max{30'000};  // For each 64 KiB that a program wants.
   std::chrono::milliseconds response_part_time_max{30'000};  // For a client to take 64 KiB.
   // Requests that were read and not yet looked at by the engine.

@@ -34,6 +34,7 @@ Result<server::EndpointTable> EndpointPrograms::find(const std::vector<std::stri
     rules.push_back(std::move(rule));
   }
   if (shipped.is_there) TRY(add_shipped(rules, shipped.repairs_prompts));
+  for (server::EndpointRule& each : rules) each.decodes_bodies = is_shipped(each.program);
   Result<server::EndpointTable> table = server::EndpointTable::create(std::move(rules));
   if (!table.ok()) return std::move(table).take_error().while_("--endpoint");
   return table;
@@ -76,6 +77,16 @@ Result<std::string> EndpointPrograms::name_of(const server::EndpointRule& rule) 
   const auto& [name, path] = *files.value().begin();
   if (TRY(claim(name, path))) brought_.emplace(name, path);
   return name;
+}
+
+// Whether the module with that name is the one that comes with quire.
+bool EndpointPrograms::is_shipped(const std::string& name) const {
+  const std::optional<std::string> module = find_shipped_program(name);
+  if (!module) return false;
+  const auto named = named_.find(name);
+  const std::string& path = named != named_.end() ? named->second : brought_.at(name);
+  std::error_code ignored;
+  return std::filesystem::equivalent(path, *module, ignored);
 }
 
 Result<bool> EndpointPrograms::claim(const std::string& name, const std::string& path) {

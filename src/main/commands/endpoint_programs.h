@@ -33,7 +33,7 @@ class EndpointPrograms {
 
   // The endpoints, each with the name of its program; with those of quire where the user has none,
   // as `shipped` says. A program of the user with the name of a shipped one
-  // takes its place.
+  // takes its place. The rules of programs that come with quire decode bodies, whoever gave the rule.
   Result<server::EndpointTable> find(const std::vector<std::string>& endpoints,
                                      const ShippedUse& shipped);
   // Why endpoints of quire are left out, as in a program that was copied alone; empty if none are.
@@ -49,6 +49,7 @@ class EndpointPrograms {
   // Whether the file with that name is to be brought; AlreadyExists if the name is another file's.
   Result<bool> claim(const std::string& name, const std::string& path);
   Result<std::string> build(const std::string& source);
+  bool is_shipped(const std::string& name) const;
   Result<void> add_shipped(std::vector<server::EndpointRule>& rules, bool repairs_prompts);
 
   const ProgramFiles& named_;

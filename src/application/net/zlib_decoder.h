@@ -1,13 +1,14 @@
 #pragma once
-// GzipDecoder decompresses a gzip stream piece by piece, never more at once than it is asked for:
-// so that a few bytes cannot become more memory than somebody granted.
+// ZlibDecoder decompresses a stream of gzip (RFC 1952) or zlib (RFC 1950) piece by piece, never more at once than
+// it is asked for, so that a few bytes cannot become more memory than somebody granted.
 //
 // Owns     zlib's state, about 40 KiB.
 // Thread   one owner at a time.
-// Errors   Corrupted for bytes that are not gzip.
+// Errors   Corrupted for bytes that are not in the format.
 #include <zlib.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,16 +17,19 @@
 
 namespace quire::net {
 
-class GzipDecoder {
+// Gzip: members, one after another. Zlib: one stream, after which nothing may come.
+enum class ZlibFormat : std::uint8_t { Gzip, Zlib };
+
+class ZlibDecoder {
  public:
-  GzipDecoder();
+  explicit ZlibDecoder(ZlibFormat format);
 
   // Takes bytes off the front of `input` and appends what they decode to, until `out` has
   // `out_bytes_max` bytes or the input is used up.
   Result<void> decode(std::string_view& input, std::string& out, std::size_t out_bytes_max);
   // Whether there may be more output without more input.
   bool has_more() const { return has_more_; }
-  // Between members: the stream may end here.
+  // Before the first byte, or after the end of the stream or of a member: the input may end here.
   bool whole() const { return whole_ && !has_more_; }
 
  private:
@@ -35,7 +39,11 @@ class GzipDecoder {
       delete stream;
     }
   };
+  Error wrong(const char* why) const;
+
+  ZlibFormat format_;
   std::unique_ptr<z_stream, End> stream_;
+  bool has_begun_ = false;
   bool whole_ = true;
   bool has_more_ = false;
 };

@@ -1,4 +1,4 @@
-#include "application/net/gzip_decoder.h"
+#include "application/net/zlib_decoder.h"
 
 #include <algorithm>
 
@@ -7,21 +7,32 @@
 namespace quire::net {
 namespace {
 
-constexpr int kGzipWindowBits = 15 + 16;  // The largest window, in a gzip wrapper.
+constexpr int kWindowBits = 15;  // The largest window,
+constexpr char kGzipStart = 0x1f;
+constexpr int kGzipWindowBits = 16;  // and what zlib adds to it for the wrapper of gzip.
 constexpr std::size_t kPieceBytes = std::size_t{16}
                                     << 10;  // Of output, before the limit is looked at.
 
 }  // namespace
 
-GzipDecoder::GzipDecoder() : stream_(new z_stream{}) {
-  QUIRE_CHECK(inflateInit2(stream_.get(), kGzipWindowBits) == Z_OK, "memory for zlib's state");
+ZlibDecoder::ZlibDecoder(ZlibFormat format) : format_(format), stream_(new z_stream{}) {
+  const int bits = kWindowBits + (format == ZlibFormat::Gzip ? kGzipWindowBits : 0);
+  QUIRE_CHECK(inflateInit2(stream_.get(), bits) == Z_OK, "memory for zlib's state");
 }
 
-Result<void> GzipDecoder::decode(std::string_view& input, std::string& out,
+Error ZlibDecoder::wrong(const char* why) const {
+  const char* what = format_ == ZlibFormat::Gzip ? "gzip" : "zlib (RFC 1950)";
+  return Error(ErrorCode::Corrupted, std::string("the body is not ") + what + ": " + why);
+}
+
+Result<void> ZlibDecoder::decode(std::string_view& input, std::string& out,
                                  std::size_t out_bytes_max) {
   while ((!input.empty() || has_more_) && out.size() < out_bytes_max) {
-    if (whole_) {  // The first member, or one more.
+    if (whole_) {  // The first stream, or one more member.
+      const bool may_begin = format_ == ZlibFormat::Gzip && input.front() == kGzipStart;
+      if (has_begun_ && !may_begin) return wrong("bytes follow its end");
       QUIRE_CHECK(inflateReset(stream_.get()) == Z_OK, "the stream was made by inflateInit2");
+      has_begun_ = true;
       whole_ = false;
     }
     const std::size_t before = out.size();
@@ -40,9 +51,7 @@ Result<void> GzipDecoder::decode(std::string_view& input, std::string& out,
     if (code == Z_STREAM_END) {
       whole_ = true;
     } else if (is_stuck || (code != Z_OK && code != Z_BUF_ERROR)) {
-      return Error(ErrorCode::Corrupted,
-                   std::string("the body is not gzip: ") +
-                       (stream_->msg == nullptr ? "wrong bytes" : stream_->msg));
+      return wrong(stream_->msg == nullptr ? "wrong bytes" : stream_->msg);
     }
   }
   return {};
