@@ -97,7 +97,8 @@ struct GenerateOptions {
 
 struct EvalOptions {
   EngineOptions engine;
-  std::string text_file;  // Exactly one of text_file and ids_file.
+  std::optional<std::string> text;  // Exactly one of these three.
+  std::string text_file;
   std::string ids_file;
   std::string mask_file;
   std::string positions_file;

@@ -128,8 +128,10 @@ std::string missing_text(const CLI::App& verb, std::string message) {
   const std::size_t end = message.find(']');
   if (message.starts_with(kOneOf) && end != std::string::npos) {
     std::string names = message.substr(kOneOf.size(), end - kOneOf.size());
-    for (std::size_t at; (at = names.find(',')) != std::string::npos;)
-      names.replace(at, 1, " and ");
+    const std::size_t last = names.rfind(',');
+    for (std::size_t at = names.size(); at-- > 0;) {
+      if (names[at] == ',') names.replace(at, 1, at == last ? " and " : ", ");
+    }
     return full_name(verb) + " takes exactly one of " + names;
   }
   return message;

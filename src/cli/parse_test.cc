@@ -374,7 +374,7 @@ TEST(Parse, WrongUseExitsWithTwoAndSaysWhereHelpIs) {
            {"generate", "--prompt", "a", "--kv-pages", "4", "--kv-memory", "1GiB"},
            {"generate", "--prompt", "a", "--kv-memory", "much"},
            {"eval"},
-           {"eval", "--text", "a", "--ids", "b"},
+           {"eval", "--text-file", "a", "--ids", "b"},
            {"model"},
            {"help"},
            {"--no-such-flag"},
@@ -544,7 +544,7 @@ TEST(Parse, AMissingValueIsNamed) {
             "--max-tokens");
   EXPECT_EQ(parsed_as<GenerateOptions>({"generate", "--prompt", "-5 is"}).prompt.text, "-5 is");
   EXPECT_EQ(first_line_of_usage_error({"eval"}),
-            "quire eval takes exactly one of --text and --ids");
+            "quire eval takes exactly one of TEXT, --text-file and --ids");
   EXPECT_NE(first_line_of_usage_error({"run"}).find("quire run needs PROGRAM: "),
             std::string::npos);
 }
@@ -587,7 +587,7 @@ TEST(Parse, EveryFlagThatTakesANumberSaysWhichValueWasNone) {
                                              {"generate", "-p", "x", "--min-p"},
                                              {"generate", "-p", "x", "--seed"},
                                              {"chat", "--max-tokens"},
-                                             {"eval", "--text", "f", "--chunk"},
+                                             {"eval", "--text-file", "f", "--chunk"},
                                              {"kv", "list", "--tenant"},
                                              {"kv", "why", "r.json", "--instance"},
                                              {"bench", "kv", "--lengths"},

@@ -48,12 +48,12 @@ Terminal Terminal::standard_output() {
   return Terminal(is_terminal(STDOUT_FILENO));
 }
 
-bool are_one_terminal() {
-  if (isatty(STDOUT_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return false;
+bool are_read_together() {
   struct stat out{};
   struct stat err{};
-  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
-         out.st_rdev == err.st_rdev;
+  if (fstat(STDOUT_FILENO, &out) != 0 || fstat(STDERR_FILENO, &err) != 0) return false;
+  if (isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0) return out.st_rdev == err.st_rdev;
+  return out.st_dev == err.st_dev && out.st_ino == err.st_ino;  // As after 2>&1.
 }
 
 std::string Terminal::paint(std::string_view text, Colour colour) const {

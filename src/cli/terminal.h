@@ -27,9 +27,9 @@ class Terminal {
   bool interactive_;
 };
 
-// Standard output and standard error are the same terminal: lines of one stand among those of the
+// Standard output and standard error are the same terminal, file or pipe: lines of one stand among those of the
 // other.
-bool are_one_terminal();
+bool are_read_together();
 
 struct ProgressStyle {
   std::uint64_t first_ns = kSecond;  // What takes less time shows no progress.

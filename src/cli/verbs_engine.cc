@@ -266,7 +266,9 @@ Verb add_eval(CLI::App& app) {
   auto state = std::make_shared<State>();
   CLI::App* verb = app.add_subcommand("eval", "Score a text: mean_nll, perplexity, all logits");
   CLI::Option_group* input = verb->add_option_group("Input", "What to score");
-  input->add_option("--text", state->options.text_file, "A file of UTF-8 text")->type_name("FILE");
+  input->add_option("TEXT", state->options.text, "The text itself");
+  input->add_option("--text-file", state->options.text_file, "A file of UTF-8 text")
+      ->type_name("FILE");
   input->add_option("--ids", state->options.ids_file, "A JSON array of token ids")
       ->type_name("FILE.json");
   input->require_option(1);
@@ -285,7 +287,8 @@ Verb add_eval(CLI::App& app) {
   state->engine.add_all(*verb);
   add_json(*verb, state->options.output);
   verb->footer(R"(Examples:
-  quire eval --text README.md
+  quire eval "The capital of France is Paris."
+  quire eval --text-file README.md
   quire eval --model tests/golden/tiny_llama --ids ids.json --mask mask.npy --positions positions.npy \
     --logits logits.npy --backend scalar --kv-format f32 --json)");
   return {verb, [state]() -> Result<Request> {

@@ -12,7 +12,7 @@ void add_model(CLI::App& app, std::vector<Verb>& verbs) {
   model->require_subcommand(1);
   model->footer(R"(Examples:
   quire model list
-  quire model show smollm2-135m-instruct-q4_1
+  quire model show smollm2-135m-instruct
   quire model add ~/Downloads/model.gguf --name mine)");
 
   const auto add = [&](const char* name, const char* description, ModelAction action) {

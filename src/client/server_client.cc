@@ -179,9 +179,13 @@ Result<void> ClientConnection::upgrade(const wire::Endpoint& to, std::chrono::mi
   const bool is_in_time = came(outcome, time_max, stream->next_layer().socket());
   if (!is_in_time || *outcome) {
     const bool is_refusal = is_in_time && *outcome == websocket::error::upgrade_declined;
-    const std::string why = is_refusal   ? refusal_text(response.body())
-                            : is_in_time ? outcome->message() + (to.has_tls ? "" : hint_at_tls(to))
-                                         : "no answer in time";
+    const bool wants_key =
+        is_refusal && response.result() == beast::http::status::unauthorized && key.empty();
+    const std::string why =
+        wants_key ? refusal_text(response.body()) + "; give the key by --key-file FILE or QUIRE_KEY"
+        : is_refusal ? refusal_text(response.body())
+        : is_in_time ? outcome->message() + (to.has_tls ? "" : hint_at_tls(to))
+                     : "no answer in time";
     return Error(ErrorCode::Unavailable, url + " refused the connection: " + why);
   }
   if (response[beast::http::field::sec_websocket_protocol] != wire::kSubprotocol) {

@@ -94,7 +94,7 @@ TEST(EndToEndPrompt, EvalReadsAPipe) {
   TemporaryFolder folder;
   const auto eval = [](const std::string& path, const std::string& input) {
     const nlohmann::json json = output_json(
-        run_quire({"eval", "--model", kTiny, "--kv-pages", "64", "--text", path, "--json"},
+        run_quire({"eval", "--model", kTiny, "--kv-pages", "64", "--text-file", path, "--json"},
                   {.input = input}));
     return json["nll"].get<std::vector<double>>();
   };

@@ -196,6 +196,8 @@ class Client:
         A detached instance goes on when this client leaves. Lines of its log go to `on_log`, or to
         the logger "quire".
         """
+        if isinstance(arguments, (str, bytes)):
+            raise TypeError(f"arguments is a list of texts, not one text: {arguments!r}")
         head: dict[str, Any] = {
             "verb": "launch",
             "program": program,

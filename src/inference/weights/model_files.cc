@@ -189,7 +189,11 @@ Result<std::unique_ptr<ModelFiles>> open_model(const std::string& path) {
   Result<std::unique_ptr<ModelFiles>> opened =
       is_folder ? open_folder(path) : open_gguf_model(path, open_file);
   if (!opened.ok()) {
-    return std::move(opened).take_error().while_("cannot open the model " + in_quotes(path));
+    const Error error = std::move(opened).take_error();
+    std::string_view why = error.message();
+    if (why.starts_with(path + ": ")) why.remove_prefix(path.size() + 2);  // It is named once.
+    return Error(error.code(),
+                 "cannot open the model " + in_quotes(path) + ": " + std::string(why));
   }
   return opened;
 }

@@ -135,7 +135,8 @@ void Chat::tell_speed(std::uint64_t begin_ns, std::uint64_t first_ns, std::size_
                            std::to_string(generator_->counters().found_token_count - found_before) +
                            " found in cache; context " + std::to_string(generator_->token_count()) +
                            " of " + std::to_string(machine_.model().context_length) + "]";
-  std::fprintf(stderr, "\n%s\n", terminal_.paint(line, cli::Colour::Grey).c_str());
+  print("\n");  // Of the answer, wherever it goes.
+  std::fprintf(stderr, "%s\n", terminal_.paint(line, cli::Colour::Grey).c_str());
 }
 
 Result<void> Chat::turn(const std::string& message) {

@@ -204,7 +204,8 @@ Result<EvalInput> read_input(const cli::EvalOptions& options, HostLoop& loop,
                              const control::ModelDescription& model) {
   EvalInput input;
   if (options.ids_file.empty()) {
-    const std::string text = TRY(read_input_file(options.text_file, kTextBytesMax));
+    const std::string text =
+        options.text ? *options.text : TRY(read_input_file(options.text_file, kTextBytesMax));
     HostInstance instance(loop);
     control::Tokens tokens = TRY(instance.call<control::Tokens>(
         control::Tokenize{.text = text, .parse_special = true, .add_bos = model.add_bos}));

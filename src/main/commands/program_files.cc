@@ -1,5 +1,8 @@
 #include "main/commands/program_files.h"
 
+#include "cli/spelling.h"
+#include "main/commands/shipped_endpoints.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <span>
@@ -68,6 +71,7 @@ Result<void> check_module_file(const std::string& path) {
                            path.find('/') == std::string::npos && !path.ends_with(kModuleEnding);
   if (may_be_name) {
     return Error(ErrorCode::NotFound, std::string(opened.error().message()) +
+                                          cli::did_you_mean(path, shipped_program_names()) +
                                           "; a program is the file of a module, as in " + path +
                                           kModuleEnding +
                                           ", or the name of one that comes with quire (with "

@@ -105,9 +105,9 @@ void RunClient::drop_reason(std::size_t number, const std::string& reason) {
   if (std::equal(begin, lines.end(), wanted.begin())) lines.erase(begin, lines.end());
 }
 
-// Where both streams are one terminal, a line of the log would else go on behind the text.
+// Where both streams are read together, a line of the log would else go on behind the text.
 void RunClient::end_output_line() {
-  if (last_byte_ == '\n' || !is_one_terminal_) return;
+  if (last_byte_ == '\n' || !are_read_together_) return;
   print("\n");
   last_byte_ = '\n';
 }
@@ -171,7 +171,12 @@ int RunClient::exit_code() const {
 
 void RunClient::tell_failure(std::size_t number, const service::End& end) {
   std::string text;
-  if (end.kind != service::EndKind::Finished) {
+  if (end.kind == service::EndKind::LimitExceeded && !end.message.empty()) {
+    // The message begins with the name of the limit, which it says with its value.
+    const bool is_named = !end.limit.empty() && end.message.starts_with(end.limit + ": ");
+    text = "exceeded its limit " + end.limit + ": " +
+           (is_named ? end.message.substr(end.limit.size() + 2) : end.message);
+  } else if (end.kind != service::EndKind::Finished) {
     text = service::end_kind_name(end.kind);
     if (!end.limit.empty()) text += " (" + end.limit + ")";
     if (!end.message.empty()) text += ": " + end.message;

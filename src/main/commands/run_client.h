@@ -84,7 +84,7 @@ class RunClient final : public service::Listener {
   const bool several_;
   std::optional<ReceivedFiles> files_;
   const cli::Terminal terminal_ = cli::Terminal::standard_error();
-  const bool is_one_terminal_ = cli::are_one_terminal();
+  const bool are_read_together_ = cli::are_read_together();
   std::map<InstanceId, std::size_t> numbers_;
   std::map<std::size_t, std::string> unfinished_lines_;  // By number; only when several.
   char last_byte_ = '\n';                                // Of standard output.

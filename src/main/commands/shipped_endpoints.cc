@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -56,6 +57,27 @@ std::optional<std::string> find_shipped_program(const std::string& name) {
   std::error_code ignored;
   if (!fs::exists(module, ignored)) return std::nullopt;
   return module.string();
+}
+
+std::vector<std::string> shipped_program_names() {
+  std::vector<std::string> names;
+  const Result<std::string> executable = executable_path();
+  if (!executable.ok()) return names;
+  const Result<std::string> folder = find_shipped_programs(executable.value());
+  if (!folder.ok()) return names;
+  std::error_code failed;
+  for (const auto& each : fs::directory_iterator(folder.value(), failed)) {
+    const std::string name = each.path().stem().string();
+    const auto is_its_program = [&](const ShippedEndpoint& endpoint) {
+      return std::string_view(endpoint.rule).ends_with("=" + name);
+    };
+    if (each.path().extension() == ".wasm" &&
+        std::ranges::none_of(kShippedEndpoints, is_its_program)) {
+      names.push_back(name);
+    }
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace quire

@@ -44,4 +44,7 @@ Result<std::string> find_shipped_programs(const std::string& executable);
 // there.
 std::optional<std::string> find_shipped_program(const std::string& name);
 
+// The names of the programs in that folder that a user may run: those that are no endpoint's.
+std::vector<std::string> shipped_program_names();
+
 }  // namespace quire

@@ -79,13 +79,13 @@ Result<Compiled> compile_with(const PrecompiledSdk& precompiled, const Toolchain
   const std::vector<std::string> flags = TRY(quick_compile_flags(tools.sdk));
   line.insert(line.end(), flags.begin(), flags.end());
   const std::string object = module + ".o";
-  line.insert(line.end(), {"-include-pch", precompiled.header, "-MMD", "-MF", dependencies, "-c",
-                           source, "-o", object});
+  line.insert(line.end(), {"-gline-tables-only", "-include-pch", precompiled.header, "-MMD", "-MF",
+                           dependencies, "-c", source, "-o", object});
   Compiled compiled = TRY(run_compiler(line));
   if (compiled.exit_code != 0) return compiled;
   line = guest_command(tools.compiler, tools.sdk);
-  line.insert(line.end(),
-              {"-fno-lto", "-Wl,--strip-debug", object, precompiled.object, "-o", module});
+  // The lines of the program's own code stay, which a trap tells.
+  line.insert(line.end(), {"-fno-lto", object, precompiled.object, "-o", module});
   const Compiled linked = TRY(run_compiler(line));
   std::error_code ignored;
   fs::remove(object, ignored);
@@ -95,7 +95,7 @@ Result<Compiled> compile_with(const PrecompiledSdk& precompiled, const Toolchain
 Result<Compiled> compile_alone(const Toolchain& tools, const std::string& source,
                                const std::string& module, const std::string& dependencies) {
   std::vector<std::string> line = guest_command(tools.compiler, tools.sdk);
-  line.insert(line.end(), {"-O0", "-fno-lto", "-Wl,--strip-debug", "-MD", "-MF", dependencies,
+  line.insert(line.end(), {"-O0", "-fno-lto", "-gline-tables-only", "-MD", "-MF", dependencies,
                            source, "-o", module});
   return run_compiler(line);
 }
@@ -123,7 +123,7 @@ std::string stamp(const std::string& path) {
 
 // All that a module depends on and is known before it is compiled.
 Result<std::string> name_of_program(const Toolchain& tools, const std::string& source) {
-  std::string text = "1\n" + stamp(TRY(executable_path())) + tools.compiler + "\n";
+  std::string text = "2\n" + stamp(TRY(executable_path())) + tools.compiler + "\n";
   const ProcessEnd version = TRY(run_process({tools.compiler, "--version"}, ProcessOutput::Return));
   text += version.output;
   for (const std::string& each : TRY(quick_compile_flags(tools.sdk))) text += each + "\n";

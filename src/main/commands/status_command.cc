@@ -84,6 +84,12 @@ std::string status_text(const wire::StatusReply& status, const wire::StatusDetai
   }
   std::string text = "quire " + printable(status.version) + " serves " + models + ", up " +
                      decimal(static_cast<double>(status.uptime_ms) * 1e-3, 1) + " s\n";
+  // A key that may not operate hears of its own tenant alone.
+  if (status.instance_count_max == 0) {
+    return text + "what the server does as a whole is told to keys that may operate\n\n" +
+           tenants_text(detail.tenants) +
+           (detail.instances.empty() ? "" : "\n" + instances_text(detail));
+  }
   text += "instances: " + std::to_string(status.instance_count) + " of " +
           std::to_string(status.instance_count_max) + " (" + count("queued_count") + " queued, " +
           count("ready_count") + " ready, " + count("background_count") + " in the background, " +

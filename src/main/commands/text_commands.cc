@@ -100,6 +100,13 @@ Result<void> detokenize(const cli::DetokenizeOptions& options) {
   return {};
 }
 
+Result<std::string> read_messages(const std::string& path) {
+  Result<std::string> text = read_input_file(path, kMessagesBytesMax);
+  if (text.ok() || text.error().code() != ErrorCode::NotFound) return text;
+  return Error(ErrorCode::NotFound, std::string(text.error().message()) +
+                                        "; give a file of messages in JSON, or --user TEXT");
+}
+
 // The request of TextCodec::apply_chat_template out of what the user gave.
 Result<std::string> template_request(const cli::TemplateOptions& options) {
   const ChatRequestExtras extras{.system = options.system,
@@ -107,7 +114,7 @@ Result<std::string> template_request(const cli::TemplateOptions& options) {
   if (options.user.empty()) {
     const std::string text = options.messages_file.empty()
                                  ? TRY(read_standard_input())
-                                 : TRY(read_input_file(options.messages_file, kMessagesBytesMax));
+                                 : TRY(read_messages(options.messages_file));
     return chat_request(text, extras);
   }
   OrderedJson messages = OrderedJson::array();
