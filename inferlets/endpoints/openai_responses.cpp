@@ -68,7 +68,7 @@ Task<ReferencedItems> find_referenced(Json input, ResponseStore responses) {
   std::vector<std::string> wanted, ids;
   for (const Json& each : input.items()) {
     if (!is_reference(each)) continue;
-    wanted.push_back(each.text("id"));
+    wanted.emplace_back(each.text("id"));
     ids.push_back(ResponseStore::id_of_item(wanted.back()));
   }
   if (wanted.empty()) co_return out;

@@ -69,7 +69,7 @@ Task<> run(CallExample example) {
 Task<> program(std::vector<std::string> words) {
   if (words == std::vector<std::string>{"--child"}) {
     co_await session::send("hello");
-    co_return co_await sleep(std::chrono::milliseconds(100));
+    co_return co_await sleep(std::chrono::seconds(1));  // So that a slow machine finds it alive.
   }
   for (const CallExample& each : kCallExamples) {
     const Result<void> done = co_await attempt(run(each));

@@ -31,7 +31,7 @@ struct LogEvent {
   LogFields fields;
 };
 
-// Called on the engine's and on the io thread.
+// Called on any thread: the engine's, the io thread, and the disk's.
 using TellOperator = std::function<void(const LogEvent&)>;
 
 }  // namespace quire::server

@@ -12,11 +12,16 @@ Error no_room(const char* what) {
 }  // namespace
 
 DiskThread::DiskThread(FileSystem& files, std::unique_ptr<SnapshotStore> store,
-                       DiskAnswerSink& sink, const Clock& clock)
-    : files_(files), store_(std::move(store)), sink_(sink), clock_(clock) {
+                       DiskAnswerSink& sink, const Clock& clock, StoreFailures::Tell tell)
+    : files_(files),
+      store_(std::move(store)),
+      sink_(sink),
+      clock_(clock),
+      failures_(store_->folder(), std::move(tell), clock) {
   thread_ = std::thread([this] {
     while (std::optional<Accepted> accepted = jobs_.pop()) {
-      sink_.deliver(run_disk_job(*store_, files_, clock_, accepted->id, std::move(accepted->job)));
+      sink_.deliver(failures_.for_programs(
+          run_disk_job(*store_, files_, clock_, accepted->id, std::move(accepted->job))));
     }
   });
 }
@@ -49,7 +54,8 @@ bool InlineDisk::run_one() {
   if (jobs_.empty()) return false;
   Accepted accepted = std::move(jobs_.front());
   jobs_.pop_front();
-  sink_.deliver(run_disk_job(*store_, files_, clock_, accepted.id, std::move(accepted.job)));
+  sink_.deliver(failures_.for_programs(
+      run_disk_job(*store_, files_, clock_, accepted.id, std::move(accepted.job))));
   return true;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/bounded_queue.h"
 #include "control/store/disk_jobs.h"
+#include "control/store/store_failures.h"
 
 namespace quire::store {
 
@@ -41,8 +42,9 @@ class Disk {
 
 class DiskThread final : public Disk {
  public:
+  // `tell` hears of what fails with the store's files.
   DiskThread(FileSystem& files, std::unique_ptr<SnapshotStore> store, DiskAnswerSink& sink,
-             const Clock& clock);
+             const Clock& clock, StoreFailures::Tell tell = {});
   ~DiskThread() override;  // Does what was accepted.
   DiskThread(const DiskThread&) = delete;
   DiskThread& operator=(const DiskThread&) = delete;
@@ -59,6 +61,7 @@ class DiskThread final : public Disk {
   std::unique_ptr<SnapshotStore> store_;
   DiskAnswerSink& sink_;
   const Clock& clock_;
+  StoreFailures failures_;  // Of the disk's thread.
   BoundedQueue<Accepted> jobs_{kDiskJobCountMax};
   std::thread thread_;
 };
@@ -71,6 +74,7 @@ class InlineDisk final : public Disk {
         store_(std::move(store)),
         sink_(sink),
         clock_(clock),
+        failures_(store_->folder(), {}, clock),
         job_count_max_(job_count_max) {}
 
   using Disk::submit;
@@ -88,6 +92,7 @@ class InlineDisk final : public Disk {
   std::unique_ptr<SnapshotStore> store_;
   DiskAnswerSink& sink_;
   const Clock& clock_;
+  StoreFailures failures_;
   const std::size_t job_count_max_;
   std::deque<Accepted> jobs_;
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 
 #include "control/store/posix_file_system.h"
@@ -223,6 +224,35 @@ TEST(DiskThread, AJobThatIsRefusedKeepsWhatItHas) {
   Inbox no_answer(0);
   DiskThread disk(files, std::move(store).take(), no_answer, steady);
   refused_by(disk);
+}
+
+TEST(DiskThread, NoAnswerSaysWhereFilesLieWhicheverCallFails) {
+  const TestSnapshot snapshot = make_snapshot("a", "one", counting(1, 11));
+  std::uint64_t failure_count = 0;
+  for (std::uint64_t at = 1; at < 40; ++at) {
+    SimulatedStore simulated;
+    ASSERT_TRUE(simulated.open().ok());
+    const std::string folder = simulated.options.folder;
+    Inbox inbox(4);
+    InlineDisk disk(simulated.files, std::move(simulated.store), inbox, steady, 4);
+    const std::uint64_t before = simulated.files.call_count();
+    simulated.files.inject = [=](const SimulatedCall& call) {
+      return SimulatedFault{.error_number = call.number >= before + at ? ENOSPC : 0};
+    };
+    ASSERT_TRUE(disk.submit(DiskJobId{1}, PutValueJob{"a", "key", "value", {}}).ok());
+    ASSERT_TRUE(disk.submit(DiskJobId{2}, SaveJob{snapshot.record, snapshot.pages, {}}).ok());
+    for (int job = 0; job < 2; ++job) {
+      ASSERT_TRUE(disk.run_one());
+      const std::optional<DiskAnswer> answer = inbox.wait();
+      ASSERT_TRUE(answer.has_value());
+      if (answer->body.ok()) continue;
+      ++failure_count;
+      const std::string_view text = answer->body.error().message();
+      EXPECT_EQ(text.find(folder), std::string_view::npos) << text;
+      EXPECT_NE(text.find("disk is full"), std::string_view::npos) << text;
+    }
+  }
+  EXPECT_GT(failure_count, 40u);
 }
 
 TEST(DiskThread, EndsOnlyWhenWhatItAcceptedIsDone) {

@@ -75,6 +75,8 @@ class SnapshotStore final {
   SnapshotStore(const SnapshotStore&) = delete;
   SnapshotStore& operator=(const SnapshotStore&) = delete;
 
+  const std::string& folder() const { return options_.folder; }
+
   // --- Saving ---
   // Which of these pages a save would have to bring: those not stored for good.
   Result<std::vector<PageName>> missing(const PageSpace& space, std::span<const PageName> names);

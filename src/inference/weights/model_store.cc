@@ -316,8 +316,9 @@ Result<std::string> data_folder_from_environment() {
   if (const std::string own = variable("QUIRE_DATA"); !own.empty()) return own;
   if (const std::string data = variable("XDG_DATA_HOME"); !data.empty()) return data + "/quire";
   if (const std::string home = variable("HOME"); !home.empty()) return home + "/.local/share/quire";
-  return Error(ErrorCode::NotFound,
-               "no data folder: none of QUIRE_DATA, XDG_DATA_HOME and HOME is set");
+  return Error(
+      ErrorCode::NotFound,
+      "no data folder: none of QUIRE_DATA, XDG_DATA_HOME and HOME is set; set one of them");
 }
 
 Result<std::vector<StoredModel>> ModelStore::list() const {

@@ -34,6 +34,26 @@ OrderedJson json_of(const LogEvent& event) {
   return json;
 }
 
+// JSON leaves DEL and the control characters from U+0080 on as they are, and a terminal obeys some of them.
+// They are in strings alone, where an escape means the same.
+std::string with_escaped_controls(const std::string& json) {
+  std::string out;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(json[at]);
+    const auto next = static_cast<unsigned char>(at + 1 < json.size() ? json[at + 1] : 0);
+    const bool is_c1 = byte == 0xc2 && next >= 0x80 && next < 0xa0;
+    if (!is_c1 && byte != 0x7f) {
+      out += json[at];
+      continue;
+    }
+    char escape[8];
+    std::snprintf(escape, sizeof escape, "\\u%04x", is_c1 ? next : byte);
+    out += escape;
+    at += is_c1 ? 1 : 0;
+  }
+  return out;
+}
+
 LogEvent repeats_event(std::uint64_t count) {
   return {
       "repeated",
@@ -64,7 +84,7 @@ std::string log_line(cli::LogFormat format, const LogEvent& event, std::uint64_t
   if (format == cli::LogFormat::Text) return event.text;
   OrderedJson json = {{"time", utc_time(now_ms)}};
   json.update(json_of(event));
-  return dump_json(json);
+  return with_escaped_controls(dump_json(json));
 }
 
 LogEvent dropped_lines_event(std::uint64_t count) {

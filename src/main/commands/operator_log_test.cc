@@ -64,5 +64,21 @@ TEST_F(OperatorLogs, WhatRepeatsIsCounted) {
                                              "the last line came 1 more time"}));
 }
 
+TEST(OperatorLog, NoControlCharacterReachesALineOfJson) {
+  const std::string hostile =
+      "a\x7f \xc2\x9b"
+      "31m \x1b[2J \xc3\xa9 \xc2\xa0";
+  const std::string line =
+      log_line(cli::LogFormat::Json, {"program_log", Severity::Info, hostile}, 0);
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(line[at]);
+    EXPECT_TRUE(byte >= 0x20 && byte != 0x7f) << at;
+    if (byte == 0xc2 && at + 1 < line.size()) {
+      EXPECT_GE(static_cast<unsigned char>(line[at + 1]), 0xa0);
+    }
+  }
+  EXPECT_EQ(nlohmann::json::parse(line).at("message"), hostile) << "a reader gets what was said";
+}
+
 }  // namespace
 }  // namespace quire

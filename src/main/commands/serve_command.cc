@@ -270,7 +270,10 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   SystemRandom random;
   const SystemWallClock wall_clock;
   const std::unique_ptr<UsageRecorder> usage = TRY(open_usage(options, wall_clock, tell));
-  const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
+  const std::unique_ptr<Machine> machine =
+      TRY(Machine::build(options.engine, clock, nullptr, [tell](const std::string& text) {
+        tell({"store_failed", Severity::Error, text, {{"error", text}}});
+      }));
   if (watches.end.is_asked()) return stopped_early(tell);
   tell_store(*machine, tell);
   const std::unique_ptr<Application> application =

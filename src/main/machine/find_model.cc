@@ -1,4 +1,7 @@
 // What machine.h offers without an engine: finding a model, and its text codec.
+#include <filesystem>
+#include <system_error>
+
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/model_files.h"
 #include "inference/weights/model_store.h"
@@ -7,8 +10,13 @@
 namespace quire {
 
 Result<std::string> find_model(const std::string& model) {
-  const std::string folder = TRY(inference::data_folder_from_environment());
-  return inference::ModelStore(folder).resolve(model);
+  Result<std::string> folder = inference::data_folder_from_environment();
+  if (folder.ok()) return inference::ModelStore(folder.value()).resolve(model);
+  // Without a data folder there are no names, and a path is as good as ever.
+  std::error_code unknown;
+  if (!model.empty() && std::filesystem::exists(model, unknown)) return model;
+  const Error& error = folder.error();
+  return Error(error.code(), std::string(error.message()) + ", or give the path of a model");
 }
 
 Result<std::unique_ptr<inference::TextCodec>> open_text_codec(const std::string& model) {

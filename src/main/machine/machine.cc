@@ -204,8 +204,15 @@ struct Machine::Parts {
   std::unique_ptr<control::Controller> control;
 };
 
+void Machine::warn_of_store(const std::string& text) {
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  std::fprintf(stderr, "%s store: %s\n", terminal.paint("warning:", cli::Colour::Yellow).c_str(),
+               text.c_str());
+}
+
 Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& options,
-                                                const Clock& clock, WalkSink* walk) {
+                                                const Clock& clock, WalkSink* walk,
+                                                const TellStoreFailure& tell_store_failure) {
   const std::uint32_t threads = thread_count_of(options);
   auto parts = std::make_unique<Parts>(threads);
 
@@ -223,8 +230,8 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
     if (opened.ok()) {
       SnapshotFolder folder = std::move(opened).take();
       control.sharing_secret = folder.sharing_secret;
-      parts->disk = std::make_unique<store::DiskThread>(parts->files, std::move(folder.store),
-                                                        parts->completions, clock);
+      parts->disk = std::make_unique<store::DiskThread>(
+          parts->files, std::move(folder.store), parts->completions, clock, tell_store_failure);
       control.disk = parts->disk.get();
     } else if (options.store_use == cli::StoreUse::Required) {
       return std::move(opened).take_error();

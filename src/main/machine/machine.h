@@ -6,6 +6,7 @@
 // Thread   built and used on the main thread, which is the engine thread; the device has its own.
 // Errors   NotFound for a model that is not there (and how to get one); whatever its files say; of
 //          the store, where EngineOptions::store_use requires one.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,8 +29,14 @@ namespace quire {
 
 class Machine {
  public:
-  static Result<std::unique_ptr<Machine>> build(const cli::EngineOptions& options,
-                                                const Clock& clock, WalkSink* walk = nullptr);
+  // `tell_store_failure` hears of what fails with the files of the store, on the disk's thread; a program
+  // hears no place of a file.
+  using TellStoreFailure = std::function<void(const std::string& text)>;
+  static Result<std::unique_ptr<Machine>> build(
+      const cli::EngineOptions& options, const Clock& clock, WalkSink* walk = nullptr,
+      const TellStoreFailure& tell_store_failure = warn_of_store);
+  // The line on standard error of verbs without a log.
+  static void warn_of_store(const std::string& text);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;

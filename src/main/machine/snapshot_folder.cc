@@ -30,7 +30,11 @@ Error with_advice(Error error) {
 }  // namespace
 
 Result<std::string> store_folder(const std::string& given) {
-  if (!given.empty()) return given;
+  if (!given.empty()) {
+    std::string folder = std::filesystem::absolute(given).lexically_normal().string();
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+    return folder;
+  }
   return TRY(inference::data_folder_from_environment()) + "/store";
 }
 
