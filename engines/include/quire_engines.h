@@ -222,7 +222,9 @@ typedef struct {
   size_t grammar_bytes_max;  // Of a compiled grammar.
   size_t matcher_bytes_max;  // That one matcher adds, also to what it shares with others.
   uint64_t compile_us_max;
-  uint64_t mask_us_max;  // Of any call of a matcher; time that its thread computes.
+  uint64_t mask_us_max;   // Of any call of a matcher; time that its thread computes.
+  size_t text_bytes_max;  // Of a text that quire_grammar_fits is asked about,
+  uint64_t fits_us_max;   // and how long that may take; time that the thread computes.
 } quire_grammar_limits;
 
 // Compiles in a thread of its own and waits for it, at most `compile_us_max`. One source is compiled
@@ -233,6 +235,12 @@ quire_status quire_grammar_compile(const quire_grammar_vocabulary* vocabulary,
                                    quire_text* error);
 void quire_grammar_delete(quire_grammar* grammar);  // Its matchers go on.
 size_t quire_grammar_bytes(const quire_grammar* grammar);
+// Whether a text fits the grammar as a whole, whoever wrote it. Of a JSON schema: whether it is JSON and
+// an instance of the schema, in any order of members, with any blanks, escapes and spellings of
+// numbers. If a name comes twice in an object, each of its values must fit. QUIRE_LIMIT and
+// QUIRE_TIMEOUT name the limit.
+quire_status quire_grammar_fits(const quire_grammar* grammar, quire_bytes text, bool* out,
+                                quire_text* error);
 
 // A matcher has accepted nothing yet; a fork has accepted what its origin has. A call of a matcher
 // that fails with anything but QUIRE_INVALID ends it: all further calls fail alike.

@@ -541,31 +541,20 @@ class ChatTurn {
     co_return co_await context.generate(std::move(options)).stream(show);
   }
 
-  // Whether `text` is JSON that the schema of the grammar allows, with any blanks and in any order of members.
-  Task<bool> fits(Grammar grammar, std::string schema, std::string text) {
-    if (co_await is_text_of(grammar, text)) co_return true;
-    const Result<Json> value = Json::parse(text);
-    const Result<Json> wanted = Json::parse(schema);
-    if (!value.ok() || !wanted.ok()) co_return false;
-    std::string ordered;
-    write_in_order(value.value(), wanted.value(), wanted.value(), ordered);
-    co_return co_await is_text_of(grammar, std::move(ordered));
-  }
-  // Whether `text` is a whole text of the grammar.
-  Task<bool> is_text_of(Grammar grammar, std::string text) {
-    const Matcher matcher = co_await grammar.matcher();
-    std::vector<std::uint32_t> tokens =
-        co_await prompt_.model.tokenize(text, {.parse_special = false});
-    if (tokens.empty()) co_return false;
-    const Result<bool> is_whole = co_await attempt(matcher.accept(std::move(tokens)));
-    co_return is_whole.ok() && is_whole.value();
+  // Whether `text` is an instance of the schema of the grammar. What cannot be asked about does not fit.
+  Task<bool> fits(Grammar grammar, std::string text) {
+    const Result<bool> asked = co_await attempt(grammar.fits(text));
+    if (asked.ok()) co_return asked.value();
+    const ErrorCode code = asked.error().code;
+    if (code != ErrorCode::TooLarge && code != ErrorCode::Timeout) co_await fail(asked.error());
+    co_return false;
   }
 
   // `text` if the schema of the answer allows it; else an answer that the model writes under it, in
   // place of the first one.
   Task<std::string> fitting_text(std::string text, std::uint64_t seed,
                                  std::uint32_t token_count_max, ChatAnswer& out) {
-    if (co_await fits(schema_grammar_, prompt_.schema, text)) co_return text;
+    if (co_await fits(schema_grammar_, text)) co_return text;
     Context context = co_await context_.fork();
     GenerateOptions options = options_;
     options.grammar = schema_grammar_;
@@ -582,7 +571,7 @@ class ChatTurn {
   // `text` if the schema of the tool allows it; else arguments that the model writes under it.
   Task<std::string> strict_arguments(const OfferedTool& tool, std::string text, std::uint64_t seed,
                                      std::uint32_t token_count_max, ChatAnswer& out) {
-    if (co_await fits(grammar_of_tool(tool), tool.schema, text)) co_return text;
+    if (co_await fits(grammar_of_tool(tool), text)) co_return text;
     Context context = co_await context_.fork();
     co_await context.append_text(call_begin(form_));
     GenerateOptions options = options_;

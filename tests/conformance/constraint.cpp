@@ -30,6 +30,31 @@ void sources(Harness& t) {
   t.refused(compile, ErrorCode::TooLarge, t.model, 1, std::string((256u << 10) + 1, 'a'));
 }
 
+bool fits(Harness& t, std::int32_t grammar, const std::string& text) {
+  return number_at<std::uint32_t>(t.result("constraint.fits", grammar, text), 0) == 1;
+}
+
+void texts(Harness& t) {
+  const std::int32_t schema = compiled(
+      t, 0,
+      R"({"anyOf": [{"type": "null"}, {"properties": {"a": {"type": "integer"}, "b": true}, "required": ["a", "b"]}]})");
+  t.check(fits(t, schema, R"({"a":1,"b":2})"), "as the grammar writes it");
+  t.check(fits(t, schema, "{ \"b\": [], \"a\": 1.0 }"),
+          "in another order, with blanks and a point");
+  t.check(!fits(t, schema, R"({"a":1})") && !fits(t, schema, "{") && !fits(t, schema, "\xff"),
+          "neither is what lacks a member, nor what is not JSON");
+  const std::int32_t words = compiled(t, 1, "(one|two)");
+  t.check(fits(t, words, "two") && !fits(t, words, "tw") && !fits(t, words, "twoo"), "whole texts");
+  const char* call = "constraint.fits";
+  t.refused(call, ErrorCode::TooLarge, words, std::string((1u << 20) + 1, 'a'));
+  t.refused(call, ErrorCode::TooLarge, schema, std::string(129, '[') + std::string(129, ']'));
+  const std::int32_t matcher = t.ok("constraint.create-matcher", words);
+  for (const std::int32_t wrong : {0, t.queue, matcher}) {
+    t.refused(call, ErrorCode::NotFound, wrong, "one");
+  }
+  give_back(t, {matcher, words, schema});
+}
+
 void matchers(Harness& t) {
   const std::int32_t grammar = compiled(t, 1, "(one|two)");
   const std::int32_t matcher = t.ok("constraint.create-matcher", grammar);
@@ -87,6 +112,7 @@ void matchers(Harness& t) {
 
 void program(Harness& t) {
   sources(t);
+  texts(t);
   matchers(t);
 }
 

@@ -104,6 +104,12 @@ class FakeGrammar final : public inference::Grammar {
   Result<std::unique_ptr<inference::Matcher>> matcher() const override {
     return std::unique_ptr<inference::Matcher>(std::make_unique<FakeMatcher>(options_));
   }
+  // Each text is a token whose number is its length.
+  Result<bool> fits(std::string_view text) const override {
+    FakeMatcher matcher(options_);
+    const inference::TokenId token{static_cast<std::uint32_t>(text.size())};
+    return matcher.accept(std::span(&token, 1)).ok();
+  }
   std::size_t memory_bytes() const override { return sizeof(*this); }
 
  private:

@@ -116,12 +116,15 @@ class Helper final : public control::HelperExecutor {
 inline control::FakeMatcher fake_matcher(std::string_view source) {
   return control::FakeMatcher({.seed = std::hash<std::string_view>{}(source)});
 }
+inline control::FakeGrammar fake_grammar(std::string_view source) {
+  return control::FakeGrammar({.seed = std::hash<std::string_view>{}(source)});
+}
 class FakeGrammars final : public inference::GrammarCompiler {
  public:
   Result<std::shared_ptr<const inference::Grammar>> compile(inference::GrammarKind,
                                                             std::string_view source) override {
-    return std::shared_ptr<const inference::Grammar>(std::make_shared<control::FakeGrammar>(
-        control::FakeGrammarOptions{.seed = std::hash<std::string_view>{}(source)}));
+    return std::shared_ptr<const inference::Grammar>(
+        std::make_shared<control::FakeGrammar>(fake_grammar(source)));
   }
 };
 

@@ -87,10 +87,26 @@ void ScriptedGuest::compile_grammar() {
          Comes::Surely, [this, source](const Taken& taken) {
            if (compute_failed("compile-grammar", taken)) return;
            const auto grammar = value_at<std::int32_t>(taken.bytes, 0);
+           check_fits(grammar, source);
            match(grammar, source);
            check("future.drop", call("future.drop", {grammar}));
            stale_.push_back(grammar);
          });
+}
+
+// Texts, beside the same grammar of ours.
+void ScriptedGuest::check_fits(std::int32_t grammar, const std::string& source) {
+  for (const std::size_t length : {1, 30, 70}) {
+    const std::string text(length, 'x');
+    const std::int64_t list = put_bytes(text);
+    const bool wanted = fake_grammar(source).fits(text).value();
+    expect("fits", call("constraint.fits", {grammar, list, length_of(text)}), Comes::Surely,
+           [this, wanted](const Taken& taken) {
+             if (compute_failed("fits", taken)) return;
+             const bool fits = value_at<std::uint32_t>(taken.bytes, 0) == 1;
+             if (fits != wanted) find("fits gives something else");
+           });
+  }
 }
 
 // What matchers say, beside one of the same grammar that is ours.

@@ -242,6 +242,7 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   // scripted_draws.cc
   void verify_drafts();
   void compile_grammar();
+  void check_fits(std::int32_t grammar, const std::string& source);
   void match(std::int32_t grammar, const std::string& source);
   void look_at_token_kinds();
 

@@ -1,6 +1,7 @@
 //! From a source to a grammar that matchers begin at, within limits.
 
 use super::failure::compile_failure;
+use super::fits::fits;
 use super::matcher::{lexer_failed, Matcher};
 use super::source::read_source;
 use super::vocabulary::Shared;
@@ -9,7 +10,7 @@ use crate::boundary::{Failure, Outcome, Status};
 use crate::memory::{held_bytes, peak_bytes};
 use llguidance::api::{GrammarInit, ParserLimits};
 use llguidance::toktrie::InferenceCapabilities;
-use llguidance::{panic_utils, Logger, TokenParser};
+use llguidance::{panic_utils, CancellationHandle, Logger, TokenParser};
 use std::panic::AssertUnwindSafe;
 use std::sync::{mpsc, Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,6 +43,8 @@ pub struct Origin {
     pub kind: GrammarKind,
     /// Nothing runs in this one; it is only copied, with its lexer.
     pub pristine: TokenParser,
+    /// Of a JSON schema: what the library was given.
+    schema: Option<serde_json::Value>,
 }
 
 pub struct Grammar {
@@ -54,6 +57,32 @@ pub struct Grammar {
 impl Grammar {
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Whether `text` is an instance of the schema, or a whole text of the grammar, whoever wrote it.
+    pub fn fits(&self, text: &[u8]) -> Outcome<bool> {
+        let Origin { vocabulary, limits, kind, pristine, schema } = &*self.origin;
+        if text.len() > limits.text_bytes_max {
+            let (count, most) = (text.len(), limits.text_bytes_max);
+            let text = format!("the text has {count} bytes ({most} at most)");
+            return Err(Failure::new(Status::Limit, text));
+        }
+        if let Some(schema) = schema {
+            let stop = CancellationHandle::default();
+            let most = Duration::from_micros(limits.fits_us_max);
+            let _watch = vocabulary.clock.watch(&stop, most);
+            return fits(schema, text, &stop).map_err(|failure| match failure.status {
+                Status::Timeout if stop.is_cancelled() => Failure::new(
+                    Status::Timeout,
+                    format!("the {}: the text takes over {} ms", kind.name(), most.as_millis()),
+                ),
+                _ => failure,
+            });
+        }
+        // With a lexer of its own: no mask waits for it, and a long text leaves nothing behind.
+        let mut matcher =
+            Matcher::begin(pristine.deep_clone(), self.origin.clone(), limits.fits_us_max)?;
+        Ok(matcher.accept_text(text)? && matcher.may_end())
     }
 
     pub fn matcher(&self) -> Outcome<Matcher> {
@@ -110,10 +139,11 @@ fn compile_here(
     limits: &Limits,
 ) -> Outcome<Grammar> {
     let before = held_bytes();
+    let source = read_source(kind, source, limits)?;
     let pristine = vocabulary
         .factory
         .create_parser_from_init_ext(
-            GrammarInit::Serialized(read_source(kind, source, limits)?),
+            GrammarInit::Serialized(source.grammar),
             Logger::new(0, 0),
             InferenceCapabilities::default(),
             parser_limits(),
@@ -124,7 +154,13 @@ fn compile_here(
         })
         .map_err(|error| compile_failure(kind.name(), &error.to_string()))?;
     let parser = pristine.deep_clone();
-    let origin = Arc::new(Origin { vocabulary: vocabulary.clone(), limits: *limits, kind, pristine });
+    let origin = Arc::new(Origin {
+        vocabulary: vocabulary.clone(),
+        limits: *limits,
+        kind,
+        pristine,
+        schema: source.schema,
+    });
     let mut start = Matcher::begin(parser, origin.clone(), limits.compile_us_max)?;
     // A grammar that no text matches has no first mask: it is refused here, not in its first use.
     let mut words = vec![0; vocabulary.word_count()];

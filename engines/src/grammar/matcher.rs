@@ -18,6 +18,9 @@ use std::time::Duration;
 /// Accepting again what a matcher has accepted takes at most as long as so many masks.
 const REPLAY_MASKS_MAX: u32 = 5;
 
+/// Of a text that is accepted as tokens: those of one part are found at once.
+const TEXT_PART_BYTES: usize = 1_024;
+
 /// Whether the lexer of `parser`, which may be another matcher's too, has reached a limit or was left
 /// in the middle of a step.
 pub fn lexer_failed(parser: &TokenParser) -> bool {
@@ -253,6 +256,20 @@ impl Matcher {
         }
         self.is_ended |= stop.is_some();
         Ok(())
+    }
+
+    /// Whether `text` follows, however it is spelled. What does of its beginning is taken.
+    pub fn accept_text(&mut self, text: &[u8]) -> Outcome<bool> {
+        let vocabulary = self.vocabulary.clone();
+        self.compute("the text under the grammar", |matcher| {
+            for part in text.chunks(TEXT_PART_BYTES) {
+                let Some(tokens) = vocabulary.spelled(part) else { return Ok(false) };
+                if matcher.take(&tokens)? < tokens.len() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
     }
 
     /// How many of `tokens` follow, from the first; that many are taken.

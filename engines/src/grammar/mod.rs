@@ -4,11 +4,16 @@
 //! `vocabulary.rs` is made once for a model. `compile.rs` makes a `Grammar` of a source, and
 //! `matcher.rs` is a place in one. Sources come from programs that may mean harm, so every step has a
 //! limit: `source.rs` looks at a source before a parser does, `clock.rs` ends what takes too long.
+//! `fits.rs` asks a schema itself about a text.
 
 mod clock;
 mod compile;
+mod decimal;
 mod ecma;
 mod failure;
+mod fits;
+mod formats;
+mod json;
 mod lark;
 mod matcher;
 mod number;
@@ -58,6 +63,8 @@ pub struct Limits {
     pub matcher_bytes_max: usize,
     pub compile_us_max: u64,
     pub mask_us_max: u64,
+    pub text_bytes_max: usize,
+    pub fits_us_max: u64,
 }
 
 /// Encodes UTF-8 text inside a longer one as the model's tokenizer does; writes at most `capacity`
@@ -140,6 +147,19 @@ pub unsafe extern "C" fn quire_grammar_delete(grammar: *mut Grammar) {
 #[no_mangle]
 pub unsafe extern "C" fn quire_grammar_bytes(grammar: *const Grammar) -> usize {
     (*grammar).bytes()
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn quire_grammar_fits(
+    grammar: *const Grammar,
+    text: Bytes,
+    out: *mut bool,
+    error: *mut Text,
+) -> Status {
+    guard(error, || {
+        out.write((*grammar).fits(text.as_slice())?);
+        Ok(())
+    })
 }
 
 #[no_mangle]
@@ -228,5 +248,7 @@ pub unsafe extern "C" fn quire_matcher_bytes(matcher: *const Matcher) -> usize {
     (*matcher).grown_bytes()
 }
 
+#[cfg(test)]
+mod fits_test;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@
 //! describes is left out. So a text that the grammar ends is an instance of the schema.
 
 use super::ecma::{is_writable, to_rust_pattern};
+use super::formats::{DATE, NAMES, TIME};
 use crate::boundary::{Failure, Outcome, Status};
 use serde_json::{json, Map, Number, Value};
 use std::collections::HashMap;
@@ -32,23 +33,6 @@ const REFUSED: [&str; 11] = [
     "$recursiveRef",
     "x-guidance", // The library's own; it could switch checks off.
 ];
-
-/// A day that exists. The library's own takes February 29 of every year.
-const DATE: &str = concat!(
-    "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])",
-    "|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))",
-    "|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)",
-);
-/// A leap second is at the end of a day in UTC; only times in UTC can be seen to be one.
-const TIME: &str = concat!(
-    "(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]+)?",
-    "(?:[zZ]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])",
-    "|23:59:60(?:[.][0-9]+)?(?:[zZ]|[+-]00:00))",
-);
-
-/// Formats of strings that are enforced.
-const FORMATS: [&str; 10] =
-    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"];
 
 const DIALECTS: [&str; 5] = [
     "json-schema.org/draft/2020-12/schema",
@@ -579,10 +563,10 @@ fn format_of(object: &Map<String, Value>, value: &Value, place: &Place) -> Outco
     if !may_be_string {
         return Ok(None);
     }
-    if value.as_str().is_some_and(|name| FORMATS.contains(&name)) {
+    if value.as_str().is_some_and(|name| NAMES.contains(&name)) {
         return Ok(Some(value.clone()));
     }
-    let names = FORMATS.join(", ");
+    let names = NAMES.join(", ");
     Err(place.not_supported(format!("\"format\": {value} (of strings, there are {names})")))
 }
 
@@ -613,18 +597,20 @@ fn min_properties(object: &Map<String, Value>, value: &Value, place: &Place) -> 
 }
 
 /// "0.05" is (5, 2). The library finds the decimals by multiplying with ten, which for some numbers
-/// (0.07) never ends in a whole one.
-fn decimal(value: &Value, place: &Place) -> Outcome<(u32, u32)> {
+/// (0.07) never ends in a whole one: then there is nothing.
+pub fn decimal_of(value: &Value) -> Option<(u32, u32)> {
     let mut digits = value.as_f64().unwrap_or_default();
     let mut decimals = 0;
     while digits.fract() != 0.0 && digits <= f64::from(u32::MAX) {
         digits *= 10.0;
         decimals += 1;
     }
-    if digits > f64::from(u32::MAX) {
-        return Err(place.not_supported(format!("{value}, which has too many digits,")));
-    }
-    Ok((digits as u32, decimals))
+    (digits <= f64::from(u32::MAX)).then_some((digits as u32, decimals))
+}
+
+fn decimal(value: &Value, place: &Place) -> Outcome<(u32, u32)> {
+    decimal_of(value)
+        .ok_or_else(|| place.not_supported(format!("{value}, which has too many digits,")))
 }
 
 /// "2.0" is a count too.

@@ -11,8 +11,15 @@ use regex_syntax::ast::ErrorKind;
 /// Nesting of brackets. At this depth parsers that recurse take under 1 MiB of stack.
 pub const NESTING_MAX: usize = 128;
 
-/// The source as the library may read it.
-pub fn read_source(kind: GrammarKind, source: &str, limits: &Limits) -> Outcome<TopLevelGrammar> {
+/// A source that was looked at.
+pub struct Source {
+    /// As the library may read it.
+    pub grammar: TopLevelGrammar,
+    /// Of a JSON schema: what the library was given.
+    pub schema: Option<serde_json::Value>,
+}
+
+pub fn read_source(kind: GrammarKind, source: &str, limits: &Limits) -> Outcome<Source> {
     let name = kind.name();
     if source.trim().is_empty() && kind != GrammarKind::Regex || source.is_empty() {
         return Err(Failure::invalid(format!("the {name} is empty")));
@@ -23,16 +30,20 @@ pub fn read_source(kind: GrammarKind, source: &str, limits: &Limits) -> Outcome<
             format!("the {name} has {} bytes ({} at most)", source.len(), limits.source_bytes_max),
         ));
     }
-    Ok(match kind {
+    let mut schema = None;
+    let grammar = match kind {
         GrammarKind::Regex => {
             check_regex(source)?;
             TopLevelGrammar::from_regex(source)
         }
         GrammarKind::Lark => TopLevelGrammar::from_lark(lark::scan(source)?),
         GrammarKind::JsonSchema => {
-            TopLevelGrammar::from_json_schema(schema::prepare(&read_json(source)?)?)
+            let prepared = schema::prepare(&read_json(source)?)?;
+            schema = Some(prepared.clone());
+            TopLevelGrammar::from_json_schema(prepared)
         }
-    })
+    };
+    Ok(Source { grammar, schema })
 }
 
 /// The reader of JSON has the same limit of nesting.

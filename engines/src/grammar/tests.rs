@@ -6,7 +6,7 @@ use super::vocabulary::Shared;
 use super::*;
 use std::time::{Duration, Instant};
 
-const WORDS: [&str; 9] = ["12", "123", "true", "\": ", "{\"", "name", "ab", "null", "ab"];
+pub const WORDS: [&str; 9] = ["12", "123", "true", "\": ", "{\"", "name", "ab", "null", "ab"];
 const STOP: u32 = 265;
 const CONTROL: u32 = 266;
 pub const TOKEN_COUNT: u32 = 267;
@@ -41,13 +41,15 @@ pub const LIMITS: Limits = Limits {
     matcher_bytes_max: 64 << 20,
     compile_us_max: 1_000_000,
     mask_us_max: 20_000,
+    text_bytes_max: 1 << 20,
+    fits_us_max: 100_000,
 };
 
 pub fn compile(vocabulary: &Arc<Shared>, kind: GrammarKind, source: &str) -> Outcome<Grammar> {
     Grammar::compile(vocabulary, kind, source, &LIMITS)
 }
 
-fn grammar_of(vocabulary: &Arc<Shared>, kind: GrammarKind, source: &str) -> Grammar {
+pub fn grammar_of(vocabulary: &Arc<Shared>, kind: GrammarKind, source: &str) -> Grammar {
     compile(vocabulary, kind, source).unwrap_or_else(|failure| panic!("{source}: {failure:?}"))
 }
 
@@ -136,7 +138,7 @@ fn a_token_that_is_not_allowed_leaves_the_matcher_as_it_was() {
 }
 
 /// Each kind of grammar, small enough to walk at random.
-const SMALL: [(GrammarKind, &str); 8] = [
+pub const SMALL: [(GrammarKind, &str); 8] = [
     (GrammarKind::Regex, "(ab|a|b12)*[0-9]{0,5}"),
     (GrammarKind::Regex, "(true|null|[a-c]+)(,(true|null|[a-c]+)){0,3}"),
     (GrammarKind::Regex, "(é|€|😀|a){1,6}"),
@@ -474,7 +476,7 @@ fn sources_that_are_wrong_are_refused_with_what_is_wrong() {
     }
 }
 
-fn accepts(grammar: &Grammar, text: &str) -> bool {
+pub fn accepts(grammar: &Grammar, text: &str) -> bool {
     let mut matcher = grammar.matcher().unwrap();
     matcher.accept(&ids(text)).is_ok() && matcher.may_end()
 }
@@ -569,7 +571,7 @@ fn a_lark_grammar_matches_its_texts_and_no_others() {
     }
 }
 
-fn hostile() -> Vec<(&'static str, GrammarKind, String)> {
+pub fn hostile() -> Vec<(&'static str, GrammarKind, String)> {
     use GrammarKind::{JsonSchema, Lark, Regex};
     let list = |count: usize, separator: &str, each: &dyn Fn(usize) -> String| {
         (0..count).map(each).collect::<Vec<_>>().join(separator)

@@ -151,6 +151,12 @@ impl Shared {
     pub fn bytes(&self, id: u32) -> &[u8] {
         self.environment.tok_trie().token(id)
     }
+    /// Tokens that spell `text`; none: it has a byte that no token has.
+    pub fn spelled(&self, text: &[u8]) -> Option<Vec<u32>> {
+        let trie = self.environment.tok_trie();
+        let tokens = trie.greedy_tokenize(text);
+        (trie.decode_raw(&tokens) == text).then_some(tokens)
+    }
     pub fn number_ids(&self) -> &[u32] {
         &self.number_ids
     }

@@ -260,6 +260,13 @@ std::int32_t compile_grammar(std::int32_t, std::uint32_t, const std::uint8_t* so
   host.grammars[handle] = std::string(reinterpret_cast<const char*>(source), bytes);
   return host.ready_future(words_of({static_cast<std::uint32_t>(handle)}));
 }
+// A grammar of the fake has one whole text, which is its source.
+std::int32_t fits(std::int32_t grammar, const std::uint8_t* text, std::uint32_t bytes) {
+  if (!host.grammars.contains(grammar)) return unknown("grammar");
+  const std::string_view asked(reinterpret_cast<const char*>(text), bytes);
+  if (asked.size() > 100) return test::failed_future(ErrorCode::TooLarge, "over 100 bytes");
+  return host.ready_future(words_of({asked == host.grammars[grammar] ? 1u : 0u}));
+}
 std::int32_t create_matcher(std::int32_t grammar) {
   if (!host.grammars.contains(grammar)) return unknown("grammar");
   const std::int32_t handle = host.new_handle("matcher");

@@ -186,6 +186,25 @@ TEST_F(GenerateTest, DraftsUnderAGrammarAndForcedTokensGiveItsText) {
   }
 }
 
+TEST_F(GenerateTest, AGrammarSaysWhetherATextFitsAndErrorsLeaveItAsItWas) {
+  host.allowed = [](const std::string&, const std::vector<std::uint32_t>&) {
+    return std::vector<std::uint32_t>{};
+  };
+  const auto program = []() -> Task<> {
+    const Context context = co_await begun("q");
+    const Grammar grammar = co_await Grammar::regex(context.model(), "rst");
+    EXPECT_TRUE(co_await grammar.fits("rst"));
+    const Result<bool> asked = co_await attempt(grammar.fits(std::string(101, 'r')));
+    EXPECT_EQ(asked.error().code, ErrorCode::TooLarge);
+    EXPECT_FALSE(co_await grammar.fits(""));
+    Task<bool> held = Grammar(grammar).fits("rs");
+    EXPECT_FALSE(co_await std::move(held));
+    EXPECT_EQ((co_await attempt(Grammar().fits("rst"))).error().code, ErrorCode::NotFound);
+  };
+  const Result<void> done = run(program());
+  EXPECT_TRUE(done.ok()) << done.error().text();
+}
+
 TEST_F(GenerateTest, AProgramEndsAGenerationWhereItLikes) {
   const auto program = [](GenerateOptions options, bool has_drafts) -> Task<> {
     Context context = co_await begun("q");

@@ -236,6 +236,9 @@ std::string encode(control::AnswerBody body) {
   } else if (const auto* accepted = std::get_if<control::Accepted>(&body)) {
     const std::uint32_t is_complete = accepted->is_complete ? 1 : 0;
     append(out, &is_complete, 1);
+  } else if (const auto* checked = std::get_if<control::TextChecked>(&body)) {
+    const std::uint32_t fits = checked->fits ? 1 : 0;
+    append(out, &fits, 1);
   } else if (const auto* kinds = std::get_if<control::TokenKinds>(&body)) {
     append(out, kinds->all.data(), kinds->all.size());
   } else if (const auto* snapshots = std::get_if<control::Snapshots>(&body)) {

@@ -299,6 +299,7 @@ class WildGuest {
         {"constraint", "compile-grammar", {model_, 1, kText, 16}},
         {"future", "take", {grammar_future_, kGrammarRecord, 4}},
         {"constraint", "create-matcher", {read(kGrammarRecord)}},
+        {"constraint", "fits", {read(kGrammarRecord), kText, 16}},
         {"constraint", "fork-matcher", {matcher_}},
         {"constraint", "token-mask", {matcher_}},
         {"constraint", "accept-tokens", {matcher_, kTokens, 4}},
@@ -541,6 +542,8 @@ class WildGuest {
       body = control::AnswerBody(draws(many->draw, many->embeds.size()));
     } else if (std::holds_alternative<control::CompileGrammar>(command.body)) {
       body = control::AnswerBody(control::CompiledGrammar{some_grammar()});
+    } else if (std::holds_alternative<control::CheckText>(command.body)) {
+      body = control::AnswerBody(control::TextChecked{true});
     } else if (const auto* dists = std::get_if<control::GetNextDists>(&command.body)) {
       body = control::AnswerBody(control::NextDistributions{
           std::vector<control::NextDistribution>(dists->embeds.size(), {{7}, {0.5f}})});

@@ -14,6 +14,7 @@ constexpr std::uint32_t kGrammarKindCount = 3;
 constexpr std::uint32_t kSourceBytesMax = 256u << 10;
 constexpr std::uint32_t kAcceptCountMax = 65'536;  // Tokens of one accept-tokens.
 constexpr std::uint32_t kForcedCountMax = 4096;
+constexpr std::uint32_t kTextBytesMax = 1u << 20;  // Of fits.
 
 Result<std::string> read_source(const HostCall& call, GuestList<std::uint8_t> list) {
   if (list.count > kSourceBytesMax) {
@@ -53,6 +54,23 @@ Result<std::int32_t> constraint_compile_grammar(HostCall& call, GuestHandle hand
                    bytes);
   future.grammar = grammar;
   return static_cast<std::int32_t>(future.handle);
+}
+
+Result<std::int32_t> constraint_fits(HostCall& call, GuestHandle handle,
+                                     GuestList<std::uint8_t> list) {
+  GuestState& guest = call.guest;
+  const HandleTable::Entry entry = TRY(guest.handles.find(handle, HandleKind::Grammar));
+  if (list.count > kTextBytesMax) {
+    return Error(ErrorCode::TooLarge, "text: " + std::to_string(list.count) + " bytes; at most " +
+                                          std::to_string(kTextBytesMax) + " can be asked about");
+  }
+  std::string text = TRY(call.memory.read_bytes(list, "text"));
+  const std::uint64_t bytes = text.size();
+  return submit_unqueued(call,
+                         control::CheckText{.model = control::ModelIndex{entry.model},
+                                            .grammar = guest.draws.grammar(handle),
+                                            .text = std::move(text)},
+                         bytes);
 }
 
 Result<std::int32_t> constraint_create_matcher(HostCall& call, GuestHandle handle) {

@@ -97,6 +97,39 @@ TEST_F(ConstraintCalls, WhatIsNoGrammarIsRefusedAtOnce) {
   EXPECT_EQ(compile("a"), minus(ErrorCode::NotSupported));
 }
 
+TEST_F(ConstraintCalls, ATextIsAskedAboutWithTheGrammarAndTheVerdictIsANumber) {
+  const std::int64_t grammar = compiled();
+  const auto asked = [&](std::string_view text) {
+    host->put(kSource, text);
+    return call("constraint", "fits", {grammar, kSource, static_cast<std::int64_t>(text.size())});
+  };
+  for (const bool fits : {true, false}) {
+    const std::int64_t future = asked("a\xff");  // What is not UTF-8 is a text that does not fit.
+    EXPECT_EQ(last_command<control::CheckText>().text, "a\xff");
+    EXPECT_NE(last_command<control::CheckText>().grammar, nullptr);
+    answer(control::AnswerBody(control::TextChecked{fits}));
+    EXPECT_EQ(take(future), 4);
+    EXPECT_EQ(number_at(kBuffer), fits ? 1 : 0);
+  }
+  const std::int64_t late = asked("");
+  EXPECT_EQ(call("future", "drop", {grammar}), 0);  // The command has a share of its own.
+  answer(Error(ErrorCode::Timeout, "the text takes over 100 ms"));
+  EXPECT_EQ(take(late), minus(ErrorCode::Timeout));
+  EXPECT_EQ(asked("a"), minus(ErrorCode::NotFound));
+}
+
+TEST_F(ConstraintCalls, ATextOfTooManyBytesOrOfNoGrammarIsRefusedAtOnce) {
+  const std::int64_t grammar = compiled();
+  EXPECT_EQ(call("constraint", "fits", {grammar, kSource, (1 << 20) + 1}),
+            minus(ErrorCode::TooLarge));
+  EXPECT_NE(state->last_error.find("text: 1048577 bytes; at most 1048576"), std::string::npos)
+      << state->last_error;
+  const std::int64_t matcher = call("constraint", "create-matcher", {grammar});
+  for (const std::int64_t wrong : {std::int64_t{0}, matcher, std::int64_t{queue}}) {
+    EXPECT_EQ(call("constraint", "fits", {wrong, kSource, 1}), minus(ErrorCode::NotFound)) << wrong;
+  }
+}
+
 TEST_F(ConstraintCalls, EachCallOnAMatcherIsACommandInItsOrder) {
   const std::int64_t matcher = call("constraint", "create-matcher", {compiled()});
   const std::int64_t child = call("constraint", "fork-matcher", {matcher});

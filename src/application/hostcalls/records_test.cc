@@ -160,6 +160,7 @@ void Records::of_draws() {
   handle_record("constraint.compile-grammar",
                 result("constraint.compile-grammar", {model, 1, kName, 4},
                        Body(control::CompiledGrammar{some_grammar()})));
+  command("constraint.fits", {grammar, kName, 4}, Body(control::TextChecked{true}));
   command("constraint.token-mask", {matcher}, Body(control::TokenMaskWords{{1, 2, 3, 4}}));
   command("constraint.accept-tokens", {matcher, kTokens, 2}, Body(control::Accepted{true}));
   command("constraint.roll-back", {matcher, 1}, Body(control::Done{}));

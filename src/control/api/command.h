@@ -217,6 +217,12 @@ struct GetVocabulary { ModelIndex model{}; std::uint32_t first = 0; std::uint32_
 struct GetTokenKinds { ModelIndex model{}; std::uint32_t first = 0; std::uint32_t count = 0; };
 
 struct CompileGrammar { ModelIndex model{}; inference::GrammarKind kind{}; std::string source; };
+// Whether the text is one of the grammar's as a whole.
+struct CheckText {
+  ModelIndex model{};
+  std::shared_ptr<const inference::Grammar> grammar;
+  std::string text;
+};
 // Matchers: interface/constraint.wit. What acts on one takes effect in the order of issue, draws too.
 struct CreateMatcher {
   ObjectId matcher{};
@@ -251,7 +257,7 @@ using CommandVariant =
                  ContextFromPages, SnapshotDelete,
                  SnapshotList,
                  Tokenize, Detokenize, ApplyChatTemplate, GetVocabulary, GetTokenKinds,
-                 CompileGrammar, CreateMatcher, ForkMatcher, AcceptTokens, RollBackMatcher, GetTokenMask, GetForcedTokens,
+                 CompileGrammar, CheckText, CreateMatcher, ForkMatcher, AcceptTokens, RollBackMatcher, GetTokenMask, GetForcedTokens,
                  DropMatcher,
                  PutValue, GetValue, DeleteValue, ListKeys, DropFuture>;
 
@@ -303,6 +309,7 @@ struct CompiledGrammar {                          // CompileGrammar.
   std::shared_ptr<const inference::Grammar> grammar;
   std::uint64_t bytes = 0;                        // Of memory, without matchers.
 };
+struct TextChecked { bool fits = false; };                               // CheckText.
 struct TokenMaskWords { std::vector<std::uint32_t> words; };             // GetTokenMask.
 struct Accepted { bool is_complete = false; };                           // AcceptTokens.
 struct TokenKinds { std::vector<std::uint8_t> all; };                    // GetTokenKinds.
@@ -346,7 +353,7 @@ struct ListedKeys {
   bool has_more = false;
 };
 
-using AnswerVariant = std::variant<Done, NextDistribution, NextDistributions, Values, Draws, CompiledGrammar, TokenMaskWords, Accepted, TokenKinds, Tokens, Text, ContextState, Forked,
+using AnswerVariant = std::variant<Done, NextDistribution, NextDistributions, Values, Draws, CompiledGrammar, TextChecked, TokenMaskWords, Accepted, TokenKinds, Tokens, Text, ContextState, Forked,
                                    Snapshots, SharedPages, Exports, TokenBytes, ValueVersion, StoredValue,
                                    ListedKeys>;
 struct AnswerBody : AnswerVariant {               // As CommandBody.

@@ -157,6 +157,7 @@ class Controller final : public ControlPort {
   Result<void> issue(Instance& instance, Command& command, const GetVocabulary& body);
   Result<void> issue(Instance& instance, Command& command, const GetTokenKinds& body);
   Result<void> issue(Instance& instance, Command& command, const CompileGrammar& body);
+  Result<void> issue(Instance& instance, Command& command, const CheckText& body);
   // issue_draws.cc: matchers.
   Result<void> issue(Instance& instance, Command& command, const CreateMatcher& body);
   Result<void> issue(Instance& instance, Command& command, const ForkMatcher& body);

@@ -11,6 +11,9 @@ class SizedGrammar final : public inference::Grammar {
   Result<std::unique_ptr<inference::Matcher>> matcher() const override {
     return Error(ErrorCode::NotSupported, "not in this test");
   }
+  Result<bool> fits(std::string_view) const override {
+    return Error(ErrorCode::NotSupported, "not in this test");
+  }
   std::size_t memory_bytes() const override { return bytes_; }
 
  private:

@@ -486,6 +486,10 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Compi
   return start_text_job(instance, command, body.model);
 }
 
+Result<void> Controller::issue(Instance& instance, Command& command, const CheckText& body) {
+  return start_text_job(instance, command, body.model);
+}
+
 Result<void> Controller::issue(Instance& instance, Command& command, const PutValue& body) {
   store_jobs_.start(instance, command,
                     store::PutValueJob{.tenant = tenant_name(instance.tenant),

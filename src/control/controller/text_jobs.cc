@@ -78,6 +78,9 @@ Result<AnswerBody> TextJobs::run(const Work& work) {
   if (const auto* grammar = std::get_if<CompileGrammar>(&work.body)) {
     return answer_of(TRY(work.model.grammars->compile(grammar->kind, grammar->source)));
   }
+  if (const auto* check = std::get_if<CheckText>(&work.body)) {
+    return AnswerBody(TextChecked{.fits = TRY(check->grammar->fits(check->text))});
+  }
   return control::work(work.body, *work.model.codec);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// TextJobs runs tokenize, detokenize, apply_chat_template, get_vocabs, get_token_kinds and
-// compile_grammar: short ones at once, others on a helper.
+// TextJobs runs tokenize, detokenize, apply_chat_template, get_vocabs, get_token_kinds,
+// compile_grammar and fits: short ones at once, others on a helper.
 //
 // The helper has a few jobs at a time; the others wait here and tenants take turns (JobTurns), so
 // that whoever tokenises books in a loop delays no other tenant's chat template by more than those

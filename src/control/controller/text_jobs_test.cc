@@ -87,6 +87,38 @@ struct Fixture {
 
 constexpr std::uint32_t kOnHelper = TextJobs::kOnHelperCountMax;
 
+// Its one text is "a".
+class LetterGrammar final : public inference::Grammar {
+ public:
+  Result<std::unique_ptr<inference::Matcher>> matcher() const override {
+    return Error(ErrorCode::NotSupported, "not in this test");
+  }
+  Result<bool> fits(std::string_view text) const override {
+    if (text.size() > 5) return Error(ErrorCode::Timeout, "the text takes too long");
+    return text == "a";
+  }
+  std::size_t memory_bytes() const override { return 0; }
+};
+
+// However short it is: what it takes is up to the grammar.
+TEST(TextJobs, ATextIsComparedWithAGrammarOnTheHelper) {
+  Fixture fixture;
+  const auto grammar = std::make_shared<const LetterGrammar>();
+  std::uint32_t future = 0;
+  for (const char* text : {"a", "b", "too long"}) {
+    fixture.jobs.start(
+        fixture.instance,
+        {InstanceId{1}, FutureId{++future}, CheckText{.grammar = grammar, .text = text}},
+        {.codec = &fixture.codec});
+  }
+  EXPECT_TRUE(fixture.answers.by_future.empty());
+  fixture.help();
+  EXPECT_TRUE(std::get<TextChecked>(fixture.answers.by_future.at(FutureId{1}).value()).fits);
+  EXPECT_FALSE(std::get<TextChecked>(fixture.answers.by_future.at(FutureId{2}).value()).fits);
+  EXPECT_EQ(fixture.answers.by_future.at(FutureId{3}).error().code(), ErrorCode::Timeout);
+  EXPECT_TRUE(fixture.jobs.idle());
+}
+
 TEST(TextJobs, ShortOnesAreAnsweredAtOnce) {
   Fixture fixture;
   fixture.jobs.start(fixture.instance,

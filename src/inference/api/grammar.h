@@ -31,6 +31,10 @@ struct GrammarLimits {
   std::size_t matcher_bytes_max = std::size_t{64} << 20;
   std::uint64_t compile_us_max = 1'000'000;
   std::uint64_t mask_us_max = 20'000;  // Of any call of a matcher; time that its thread computes.
+  std::size_t text_bytes_max = std::size_t{1}
+                               << 20;  // Of a text that Grammar::fits is asked about,
+  std::uint64_t fits_us_max =
+      100'000;  // and how long that may take; time that the thread computes.
 };
 
 // A place in a grammar.
@@ -71,7 +75,12 @@ class Grammar {
  public:
   virtual ~Grammar() = default;
   virtual Result<std::unique_ptr<Matcher>> matcher() const = 0;  // It has accepted nothing.
-  virtual std::size_t memory_bytes() const = 0;                  // Once compiled, without matchers.
+  // Whether `text` is a whole text of the grammar, whoever wrote it. Of a JSON schema: whether it is an
+  // instance of the schema itself, with its members in any order, and any blanks, escapes and spellings of
+  // numbers. TooLarge, Timeout: beyond GrammarLimits, or nested too deep; the grammar stays as it was.
+  // Waits for no matcher, and no matcher waits for it.
+  virtual Result<bool> fits(std::string_view text) const = 0;
+  virtual std::size_t memory_bytes() const = 0;  // Once compiled, without matchers.
 };
 
 // For one model.

@@ -98,6 +98,13 @@ class EngineGrammar final : public Grammar {
         std::make_unique<EngineMatcher>(EngineMatcherHandle(made), std::uint32_t{0}));
   }
 
+  Result<bool> fits(std::string_view text) const override {
+    bool out = false;
+    quire_text error{};
+    TRY(engine_result(quire_grammar_fits(grammar_.get(), engine_bytes(text), &out, &error), error));
+    return out;
+  }
+
   std::size_t memory_bytes() const override { return quire_grammar_bytes(grammar_.get()); }
 
  private:
@@ -159,7 +166,9 @@ class EngineGrammarCompiler final : public GrammarCompiler {
                 .grammar_bytes_max = limits.grammar_bytes_max,
                 .matcher_bytes_max = limits.matcher_bytes_max,
                 .compile_us_max = limits.compile_us_max,
-                .mask_us_max = limits.mask_us_max} {}
+                .mask_us_max = limits.mask_us_max,
+                .text_bytes_max = limits.text_bytes_max,
+                .fits_us_max = limits.fits_us_max} {}
 
   Result<std::shared_ptr<const Grammar>> compile(GrammarKind kind,
                                                  std::string_view source) override {

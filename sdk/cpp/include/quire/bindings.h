@@ -139,6 +139,15 @@ namespace constraint {
 // s32 handle of the grammar.
 QUIRE_IMPORT("quire:core/constraint@1", "compile-grammar")
 std::int32_t compile_grammar(std::int32_t model, std::uint32_t kind, const std::uint8_t* source, std::uint32_t source_count);
+// Whether a text fits the grammar as a whole, whoever wrote it. Of a JSON Schema: whether the text is
+// JSON and an instance of the schema itself: members in any order, any white space and escapes,
+// `1.0` for an integer, numbers of any length. If a name comes twice in an object, each of its values
+// must fit. Of the other kinds: whether the grammar accepts the text from its beginning to its
+// end. What is not JSON, or not UTF-8, does not fit. Result: u32, 1 if the text fits, else 0.
+// `too-large`: the text has over 1 MiB, or arrays and objects nested deeper than 128. `timeout`: it takes over
+// 100 ms of processor time, or too many steps. The grammar can be used on after either.
+QUIRE_IMPORT("quire:core/constraint@1", "fits")
+std::int32_t fits(std::int32_t grammar, const std::uint8_t* text, std::uint32_t text_count);
 // A matcher at the beginning of the grammar. What is issued on one matcher takes effect in that
 // order. `quota-exceeded`: 256 matchers.
 QUIRE_IMPORT("quire:core/constraint@1", "create-matcher")

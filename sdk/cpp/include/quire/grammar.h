@@ -12,7 +12,8 @@
 //
 // Owns     handles of the host; copies share them. A fork of a Matcher is a second one.
 // Errors   json_schema and the like: invalid-argument with the place in the source and the reason;
-//          not-supported names what is not supported; too-large and timeout name the limit.
+//          not-supported names what is not supported; too-large and timeout name the limit. fits: a
+//          text that cannot be asked about, which leaves the grammar as it was.
 //          Matcher: unavailable while a draw uses it; timeout where a mask took too long, after
 //          which the matcher cannot be used any more.
 #include <cstdint>
@@ -85,6 +86,14 @@ class Grammar {
     return compile(model, Kind::Lark, source);
   }
 
+  // Whether `text` is one of its texts as a whole, whoever wrote it. Of a JSON Schema: whether it is JSON
+  // and an instance of the schema, with its members in any order, any blanks, and `1.0` for an
+  // integer. too-large: over 1 MiB, or nested deeper than 128; timeout: it takes too long.
+  Task<bool> fits(std::string_view text) const {
+    return fitting(*this, Future<std::vector<std::uint32_t>>(abi::constraint::fits(
+                              handle(), detail::bytes_of(text), detail::count_of(text.size()))));
+  }
+
   // At its beginning.
   Result<Matcher> matcher() const {
     return Matcher(TRY(checked(abi::constraint::create_matcher(handle_.get()))));
@@ -106,6 +115,12 @@ class Grammar {
     Grammar grammar;
     grammar.handle_ = detail::SharedHandle(made.value);
     co_return grammar;
+  }
+
+  // The grammar is held while it is asked.
+  static Task<bool> fitting(Grammar, Future<std::vector<std::uint32_t>> asked) {
+    const std::vector<std::uint32_t> fits = co_await std::move(asked);
+    co_return !fits.empty() && fits.front() != 0;
   }
 
   detail::SharedHandle handle_;
