@@ -48,6 +48,9 @@ const std::vector<Written>& answers() {
       // As models write it that saw little of the form.
       {"hermes", "```json\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```", "",
        R"(add{"a":1})"},
+      {"hermes", "I run it.\n```github\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```",
+       "I run it.", R"(add{"a":1})"},
+      {"hermes", "```python\nadd(1)\n```", "```python\nadd(1)\n```", ""},
       {"hermes",
        "[{\"name\": \"add\", \"arguments\": {}}, {\"name\": \"look_up\", \"arguments\": {}}]", "",
        "add{}; look_up{}"},

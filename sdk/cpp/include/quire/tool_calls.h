@@ -86,11 +86,11 @@ class AnswerReader {
 
  private:
   static constexpr std::size_t kNowhere = std::string_view::npos;
-  static constexpr std::size_t kCut = kNowhere - 1;  // The text ends within the mark.
-  static constexpr std::size_t kNameBytesMax = 64;   // Of an argument's name in a message.
+  static constexpr std::size_t kCut = kNowhere - 1;      // The text ends within the mark.
+  static constexpr std::size_t kNameBytesMax = 64;       // Of an argument's name in a message.
+  static constexpr std::string_view kCodeFence = "```";  // The name of a language may follow it.
   // What models put before a call that they write without the marks of the form.
-  static constexpr std::string_view kFences[] = {"```json", "```", "<tools>", "<|python_tag|>",
-                                                 "["};
+  static constexpr std::string_view kFences[] = {kCodeFence, "<tools>", "<|python_tag|>", "["};
   // And after it.
   static constexpr std::string_view kClosers[] = {"]", "```", "</tools>", "</tool_call>", ",", ";"};
 
@@ -200,12 +200,13 @@ class AnswerReader {
 
   // A fence for code, or a mark, in which a bare call stands alone belongs to it.
   static std::size_t fence_before(std::string_view written, std::size_t at, std::size_t brace) {
+    std::string_view before = written.substr(at, brace - at);
+    before = before.substr(0, before.find_last_not_of(" \t\r\n") + 1);  // npos + 1 is 0.
+    std::size_t language = before.size();
+    while (language > 0 && is_name(before[language - 1])) --language;
+    if (before.substr(0, language).ends_with(kCodeFence)) return at + language - kCodeFence.size();
     for (const std::string_view fence : kFences) {
-      const std::string_view before = written.substr(at, brace - at);
-      const std::size_t end = before.find_last_not_of(" \t\r\n");
-      if (end != kNowhere && before.substr(0, end + 1).ends_with(fence)) {
-        return at + end + 1 - fence.size();
-      }
+      if (before.ends_with(fence)) return at + before.size() - fence.size();
     }
     return brace;
   }
