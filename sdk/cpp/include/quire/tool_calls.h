@@ -2,10 +2,11 @@
 // AnswerReader: takes what a model wrote apart into answer, thoughts and calls of tools.
 //
 // It reads the form that find_call_form (tool_form.h) found, and is lenient with blanks. Models that
-// saw little of a form often write the call as JSON alone, in a fence for code, or in doubled braces
-// (which some templates show them by mistake); that counts as a call if it names a tool that there is.
-// A description of a tool, which weak models repeat before a call, counts as nothing. What looks like a call and cannot be read is a call with a
-// `fault`, so that the model can be told.
+// saw little of a form often write the call as JSON alone, in a fence for code of any language, or in
+// doubled braces (which some templates show them by mistake); that counts as a call if it names a tool
+// that there is. They copy tabs and ends of lines into the texts of a call as they are; that is read as
+// if escaped. A description of a tool, which weak models repeat before a call, counts as nothing. What
+// looks like a call and cannot be read is a call with a `fault`, so that the model can be told.
 //
 // Thread   any; it holds no handle and waits for nothing.
 #include <algorithm>
@@ -169,10 +170,48 @@ class AnswerReader {
   // JSON that cannot be read up to this far from the end may be cut in a word or an escape.
   static constexpr std::size_t kJsonCutBytesMax = 13;
 
+  static bool is_control(char each) { return static_cast<unsigned char>(each) < ' '; }
+
+  // `text` with escapes for the control characters that stand in its strings; `added` gets the place
+  // behind each escape and how many bytes it has more than what it stands for.
+  static std::string with_escapes(std::string_view text,
+                                  std::vector<std::pair<std::size_t, std::size_t>>& added) {
+    std::string out;
+    bool is_in_string = false;
+    bool is_escaped = false;
+    for (const char each : text) {
+      if (is_in_string && !is_escaped && is_control(each)) {
+        const std::string quoted = json_string(std::string_view(&each, 1));
+        out += std::string_view(quoted).substr(1, quoted.size() - 2);
+        added.emplace_back(out.size(), quoted.size() - 3);
+      } else {
+        out += each;
+        if (each == '"' && !is_escaped) is_in_string = !is_in_string;
+      }
+      is_escaped = is_in_string && each == '\\' && !is_escaped;
+    }
+    return out;
+  }
+
+  // Json::parse_first, which also takes control characters in strings as they are.
+  static Result<Json> first_json(std::string_view text, std::size_t& bytes) {
+    Result<Json> json = Json::parse_first(text, bytes);
+    if (json.ok() || bytes >= text.size() || !is_control(text[bytes])) return json;
+    std::vector<std::pair<std::size_t, std::size_t>> added;
+    const std::string escaped = with_escapes(text, added);
+    std::size_t end = 0;
+    json = Json::parse_first(escaped, end);
+    bytes = end;
+    for (const auto& [place, more] : added) {
+      if (place <= end) bytes -= more;
+    }
+    return json;
+  }
+
   // The JSON value that `text` begins with; an object may have doubled braces.
   static Result<Json> json_at(std::string_view text, std::size_t& bytes) {
     const std::size_t more = text.starts_with("{{") ? 1 : 0;
-    Result<Json> json = Json::parse_first(text.substr(more), bytes);
+    Result<Json> json = first_json(text.substr(more), bytes);
     bytes += more;
     if (more == 1 && text.substr(bytes).starts_with('}')) ++bytes;
     return json;
@@ -217,8 +256,10 @@ class AnswerReader {
     if (arguments.is_null() || is_blank) {
       call.arguments = no_arguments();
     } else if (arguments.is_text()) {  // JSON in a text.
-      Result<Json> parsed = Json::parse(arguments.text());
-      if (parsed.ok()) call.arguments = std::move(parsed).take();
+      std::size_t bytes = 0;
+      Result<Json> parsed = first_json(arguments.text(), bytes);
+      const bool is_all = parsed.ok() && detail::trimmed(arguments.text().substr(bytes)).empty();
+      if (is_all) call.arguments = std::move(parsed).take();
     }
     if (!call.arguments.is_object()) call.fault = "the arguments are not a JSON object";
     return call;
@@ -310,7 +351,7 @@ class AnswerReader {
     }
     if (form_.kind == CallForm::Kind::NameThenPairs) return read_pairs(written, next, name, out);
     std::size_t bytes = 0;
-    const Result<Json> arguments = Json::parse_first(written.substr(next), bytes);
+    const Result<Json> arguments = first_json(written.substr(next), bytes);
     if (!arguments.ok()) {
       const bool has_none = next == written.size() || ends_mark(skip_mark(written, next));
       if (!has_none || !names_tool(written, at)) return broken(arguments.error().message, out);
