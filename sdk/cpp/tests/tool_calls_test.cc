@@ -48,6 +48,9 @@ const std::vector<Written>& answers() {
       // As models write it that saw little of the form.
       {"hermes", "```json\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```", "",
        R"(add{"a":1})"},
+      {"hermes", "I run it.\n```github\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```",
+       "I run it.", R"(add{"a":1})"},
+      {"hermes", "```python\nadd(1)\n```", "```python\nadd(1)\n```", ""},
       {"hermes",
        "[{\"name\": \"add\", \"arguments\": {}}, {\"name\": \"look_up\", \"arguments\": {}}]", "",
        "add{}; look_up{}"},
@@ -141,6 +144,32 @@ void expect_shown_grows(const AnswerReader& reader, const std::string& answer) {
   }
 }
 
+// Models copy the lines of files so.
+TEST(ToolCallsTest, ControlCharactersInTextsOfACallAreReadAsTheyAre) {
+  const std::string call = "{\"name\": \"add\", \"arguments\": {\"t\": \"1\tx\r\n2\ty\\n\x01\"}}";
+  const std::string given = R"(add{"t":"1\tx\r\n2\ty\n\u0001"})";
+  for (const std::string& answer : {"<tool_call>\n" + call + "\n</tool_call>",
+                                    "So:\n```json\n" + call + "\n```", "{" + call + "}"}) {
+    SCOPED_TRACE(answer);
+    const AnswerReader reader = reader_of("hermes");
+    EXPECT_EQ(text_of(reader.read(answer).calls), given);
+    EXPECT_EQ(reader.read(answer).text, answer.starts_with("So") ? "So:" : "");
+    expect_shown_grows(reader, answer);
+  }
+  // In a form whose name stands before the arguments, and in arguments that are a text.
+  EXPECT_EQ(
+      text_of(reader_of("named").read("[TOOL_CALLS]add[CALL_ID]7[ARGS]{\"t\": \"a\nb\"}").calls),
+      R"(add{"t":"a\nb"})");
+  const std::string inner = R"({"name": "add", "arguments": "{\"t\": \"a\nb\"}"})";
+  EXPECT_EQ(text_of(reader_of("hermes").read(inner).calls), R"(add{"t":"a\nb"})");
+  // Elsewhere, and after a backslash, they are no JSON.
+  for (const char* answer : {"{\"name\":\x01 \"add\", \"arguments\": {}}",
+                             "{\"name\": \"add\", \"arguments\": {\"t\": \"a \\\n b\"}}"}) {
+    EXPECT_EQ(reader_of("hermes").read(answer).calls.size(), 0u);
+    EXPECT_EQ(reader_of("hermes").read(answer).text, answer);
+  }
+}
+
 TEST(ToolCallsTest, WhatIsShownWhileItGrowsIsTheBeginningOfTheText) {
   for (const Written& each : answers()) {
     SCOPED_TRACE(each.form + (": " + each.answer));
@@ -159,6 +188,8 @@ TEST(ToolCallsTest, WhatIsShownOfPartsInAnyOrderIsTheBeginningOfTheText) {
                                           "</function>",
                                           "```json",
                                           "```",
+                                          "```sh",
+                                          "\t",
                                           "\n",
                                           " ",
                                           "{\"name\": \"add\", \"arguments\": {\"a\": 1}}",

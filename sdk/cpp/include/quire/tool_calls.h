@@ -2,10 +2,11 @@
 // AnswerReader: takes what a model wrote apart into answer, thoughts and calls of tools.
 //
 // It reads the form that find_call_form (tool_form.h) found, and is lenient with blanks. Models that
-// saw little of a form often write the call as JSON alone, in a fence for code, or in doubled braces
-// (which some templates show them by mistake); that counts as a call if it names a tool that there is.
-// A description of a tool, which weak models repeat before a call, counts as nothing. What looks like a call and cannot be read is a call with a
-// `fault`, so that the model can be told.
+// saw little of a form often write the call as JSON alone, in a fence for code of any language, or in
+// doubled braces (which some templates show them by mistake); that counts as a call if it names a tool
+// that there is. They copy tabs and ends of lines into the texts of a call as they are; that is read as
+// if escaped. A description of a tool, which weak models repeat before a call, counts as nothing. What
+// looks like a call and cannot be read is a call with a `fault`, so that the model can be told.
 //
 // Thread   any; it holds no handle and waits for nothing.
 #include <algorithm>
@@ -86,11 +87,11 @@ class AnswerReader {
 
  private:
   static constexpr std::size_t kNowhere = std::string_view::npos;
-  static constexpr std::size_t kCut = kNowhere - 1;  // The text ends within the mark.
-  static constexpr std::size_t kNameBytesMax = 64;   // Of an argument's name in a message.
+  static constexpr std::size_t kCut = kNowhere - 1;      // The text ends within the mark.
+  static constexpr std::size_t kNameBytesMax = 64;       // Of an argument's name in a message.
+  static constexpr std::string_view kCodeFence = "```";  // The name of a language may follow it.
   // What models put before a call that they write without the marks of the form.
-  static constexpr std::string_view kFences[] = {"```json", "```", "<tools>", "<|python_tag|>",
-                                                 "["};
+  static constexpr std::string_view kFences[] = {kCodeFence, "<tools>", "<|python_tag|>", "["};
   // And after it.
   static constexpr std::string_view kClosers[] = {"]", "```", "</tools>", "</tool_call>", ",", ";"};
 
@@ -169,10 +170,48 @@ class AnswerReader {
   // JSON that cannot be read up to this far from the end may be cut in a word or an escape.
   static constexpr std::size_t kJsonCutBytesMax = 13;
 
+  static bool is_control(char each) { return static_cast<unsigned char>(each) < ' '; }
+
+  // `text` with escapes for the control characters that stand in its strings; `added` gets the place
+  // behind each escape and how many bytes it has more than what it stands for.
+  static std::string with_escapes(std::string_view text,
+                                  std::vector<std::pair<std::size_t, std::size_t>>& added) {
+    std::string out;
+    bool is_in_string = false;
+    bool is_escaped = false;
+    for (const char each : text) {
+      if (is_in_string && !is_escaped && is_control(each)) {
+        const std::string quoted = json_string(std::string_view(&each, 1));
+        out += std::string_view(quoted).substr(1, quoted.size() - 2);
+        added.emplace_back(out.size(), quoted.size() - 3);
+      } else {
+        out += each;
+        if (each == '"' && !is_escaped) is_in_string = !is_in_string;
+      }
+      is_escaped = is_in_string && each == '\\' && !is_escaped;
+    }
+    return out;
+  }
+
+  // Json::parse_first, which also takes control characters in strings as they are.
+  static Result<Json> first_json(std::string_view text, std::size_t& bytes) {
+    Result<Json> json = Json::parse_first(text, bytes);
+    if (json.ok() || bytes >= text.size() || !is_control(text[bytes])) return json;
+    std::vector<std::pair<std::size_t, std::size_t>> added;
+    const std::string escaped = with_escapes(text, added);
+    std::size_t end = 0;
+    json = Json::parse_first(escaped, end);
+    bytes = end;
+    for (const auto& [place, more] : added) {
+      if (place <= end) bytes -= more;
+    }
+    return json;
+  }
+
   // The JSON value that `text` begins with; an object may have doubled braces.
   static Result<Json> json_at(std::string_view text, std::size_t& bytes) {
     const std::size_t more = text.starts_with("{{") ? 1 : 0;
-    Result<Json> json = Json::parse_first(text.substr(more), bytes);
+    Result<Json> json = first_json(text.substr(more), bytes);
     bytes += more;
     if (more == 1 && text.substr(bytes).starts_with('}')) ++bytes;
     return json;
@@ -200,12 +239,13 @@ class AnswerReader {
 
   // A fence for code, or a mark, in which a bare call stands alone belongs to it.
   static std::size_t fence_before(std::string_view written, std::size_t at, std::size_t brace) {
+    std::string_view before = written.substr(at, brace - at);
+    before = before.substr(0, before.find_last_not_of(" \t\r\n") + 1);  // npos + 1 is 0.
+    std::size_t language = before.size();
+    while (language > 0 && is_name(before[language - 1])) --language;
+    if (before.substr(0, language).ends_with(kCodeFence)) return at + language - kCodeFence.size();
     for (const std::string_view fence : kFences) {
-      const std::string_view before = written.substr(at, brace - at);
-      const std::size_t end = before.find_last_not_of(" \t\r\n");
-      if (end != kNowhere && before.substr(0, end + 1).ends_with(fence)) {
-        return at + end + 1 - fence.size();
-      }
+      if (before.ends_with(fence)) return at + before.size() - fence.size();
     }
     return brace;
   }
@@ -216,8 +256,10 @@ class AnswerReader {
     if (arguments.is_null() || is_blank) {
       call.arguments = no_arguments();
     } else if (arguments.is_text()) {  // JSON in a text.
-      Result<Json> parsed = Json::parse(arguments.text());
-      if (parsed.ok()) call.arguments = std::move(parsed).take();
+      std::size_t bytes = 0;
+      Result<Json> parsed = first_json(arguments.text(), bytes);
+      const bool is_all = parsed.ok() && detail::trimmed(arguments.text().substr(bytes)).empty();
+      if (is_all) call.arguments = std::move(parsed).take();
     }
     if (!call.arguments.is_object()) call.fault = "the arguments are not a JSON object";
     return call;
@@ -309,7 +351,7 @@ class AnswerReader {
     }
     if (form_.kind == CallForm::Kind::NameThenPairs) return read_pairs(written, next, name, out);
     std::size_t bytes = 0;
-    const Result<Json> arguments = Json::parse_first(written.substr(next), bytes);
+    const Result<Json> arguments = first_json(written.substr(next), bytes);
     if (!arguments.ok()) {
       const bool has_none = next == written.size() || ends_mark(skip_mark(written, next));
       if (!has_none || !names_tool(written, at)) return broken(arguments.error().message, out);
