@@ -188,7 +188,9 @@ TEST(Engines, GrammarAllowsTheTokensThatContinueItsText) {
                                     .grammar_bytes_max = std::size_t{1} << 20,
                                     .matcher_bytes_max = std::size_t{1} << 20,
                                     .compile_us_max = 1'000'000,
-                                    .mask_us_max = 20'000};
+                                    .mask_us_max = 20'000,
+                                    .text_bytes_max = 1u << 20,
+                                    .fits_us_max = 100'000};
   quire_grammar* grammar = nullptr;
   EXPECT_EQ(quire_grammar_compile(vocabulary, QUIRE_GRAMMAR_REGEX, bytes_of("a("), &limits,
                                   &grammar, &error),
