@@ -344,10 +344,13 @@ class Context {
     return {};
   }
 
-  // Keeps the context as it is now, queued tokens too, under `name`; ready when it is on disk. It
-  // may be used meanwhile. already-exists unless it overwrites.
+  // Computes what is queued and keeps the context under `name`; ready when it is on disk. The context
+  // may be used meanwhile. The last token of a context that is full stays a token, and so does all
+  // that is queued without SaveOptions::compute. already-exists unless it overwrites.
   Task<> save(std::string name, SaveOptions options = {}) {
     co_await queue_turns(false);
+    // While a loop of the host runs, the tokens that are queued are those that it draws.
+    if (options.compute && !is_looping_) co_await compute_before_save();
     const std::uint32_t seconds = co_await detail::seconds_of(options.time_to_live);
     co_return co_await Future<void>(abi::context::save(handle(), detail::bytes_of(name),
                                                        detail::count_of(name.size()),
@@ -482,6 +485,17 @@ class Context {
   Task<ContextCounters> computed(bool answer_next) {
     co_await queue_turns(answer_next);
     co_return co_await Future<ContextCounters>(abi::context::flush(handle()));
+  }
+
+  // Whoever opens the snapshot finds the pages of all that was computed. A generation that filled
+  // the context left a token that does not fit any more (out-of-range): the host saves it as a
+  // token, and refuses more of them.
+  Task<> compute_before_save() {
+    const Result<ContextCounters> computed =
+        co_await attempt(Future<ContextCounters>(abi::context::flush(handle())));
+    if (!computed.ok() && computed.error().code != ErrorCode::OutOfRange) {
+      co_await fail(computed.error());
+    }
   }
 
   // Turns the queued turns into queued tokens. With `answer_next` they end where the model's answer
