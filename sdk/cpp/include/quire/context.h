@@ -39,6 +39,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/bindings.h"
 #include "quire/context_results.h"
 #include "quire/drawing.h"
@@ -238,7 +239,8 @@ class Context {
     return {};
   }
   void unconstrain() { matcher_ = Matcher(); }
-  const Matcher& matcher() const { return matcher_; }  // False: everything may come.
+  // False: everything may come.
+  const Matcher& matcher() const QUIRE_LIFETIME_BOUND { return matcher_; }
 
   // Goes back to `length` tokens, over committed pages too; what is queued behind them goes.
   // out-of-range when there are fewer.
@@ -421,15 +423,15 @@ class Context {
     return counter(abi::context::found_token_count);
   }
 
-  const std::vector<std::uint32_t>& tokens() const { return tokens_; }
+  const std::vector<std::uint32_t>& tokens() const QUIRE_LIFETIME_BOUND { return tokens_; }
   std::uint32_t unknown_token_count() const { return unknown_token_count_; }
   // All of them, queued and dropped ones too.
   std::uint32_t token_count() const {
     return unknown_token_count_ + static_cast<std::uint32_t>(tokens_.size());
   }
-  const std::vector<ChatMessage>& messages() const { return messages_; }
-  const Model& model() const { return model_; }
-  const Queue& queue() const { return queue_; }
+  const std::vector<ChatMessage>& messages() const QUIRE_LIFETIME_BOUND { return messages_; }
+  const Model& model() const QUIRE_LIFETIME_BOUND { return model_; }
+  const Queue& queue() const QUIRE_LIFETIME_BOUND { return queue_; }
   std::int32_t handle() const { return handle_.get(); }
 
  private:

@@ -32,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/context.h"
 #include "quire/draw_arithmetic.h"
 #include "quire/drawing.h"
@@ -207,7 +208,7 @@ Generator {
   }
 
   // What was generated so far.
-  const Generation& answer() const { return answer_; }
+  const Generation& answer() const QUIRE_LIFETIME_BOUND { return answer_; }
 
  private:
   template <typename Show>

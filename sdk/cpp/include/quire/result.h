@@ -14,6 +14,7 @@
 #include <utility>
 #include <variant>
 
+#include "quire/annotations.h"
 #include "quire/bindings.h"
 
 namespace quire {
@@ -66,10 +67,14 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  Value& value() & { return *checked<0>(); }
-  const Value& value() const& { return *const_cast<Result*>(this)->template checked<0>(); }
+  Value& value() & QUIRE_LIFETIME_BOUND { return *checked<0>(); }
+  const Value& value() const& QUIRE_LIFETIME_BOUND {
+    return *const_cast<Result*>(this)->template checked<0>();
+  }
   Value take() && { return std::move(*checked<0>()); }
-  const Error& error() const { return *const_cast<Result*>(this)->template checked<1>(); }
+  const Error& error() const QUIRE_LIFETIME_BOUND {
+    return *const_cast<Result*>(this)->template checked<1>();
+  }
   Error take_error() && { return std::move(*checked<1>()); }
 
  private:

@@ -1,0 +1,51 @@
+// Programs that are wrong, each with what the compiler says of the line above. A test compiles this
+// file with the flags of guests and clang's -verify, which fails if a message is missing, differs,
+// or is one too many.
+#include "quire/quire.h"
+
+using namespace quire;
+
+// Uses a value, so that no message is about that.
+template <typename... T>
+void use(const T&...) {}
+
+// ---- A view of what is gone.
+
+Task<Json> parsed(std::string text) {
+  co_return co_await Json::parse(text);
+}
+
+Task<> keeps_views_too_long() {
+  for (const std::uint32_t each : (co_await Context::create()).tokens()) use(each);
+  // expected-error@-1 {{temporary implicitly bound to local reference will be destroyed}}
+  for (const ChatMessage& each : (co_await Context::create()).messages()) use(each);
+  // expected-error@-1 {{temporary implicitly bound to local reference will be destroyed}}
+  const std::string_view text = (co_await parsed("{}")).text("name");
+  // expected-error@-1 {{temporary whose address is used as value of local variable 'text' will be}}
+  const ModelInfo& info = (co_await Model::open()).info();
+  // expected-error@-1 {{temporary bound to local reference 'info' will be destroyed}}
+  const std::string& json = JsonWriter().begin_array().end_array().str();
+  // expected-error@-1 {{temporary bound to local reference 'json' will be destroyed}}
+  const Json& value = Json::parse("1").value();
+  // expected-error@-1 {{temporary bound to local reference 'value' will be destroyed}}
+  const Error& error = Json::parse("x").error();
+  // expected-error@-1 {{temporary bound to local reference 'error' will be destroyed}}
+  use(text, info, json, value, error);
+}
+
+std::string_view name_in(const std::string& text) {
+  const Result<Json> json = Json::parse(text);
+  return json.value().text("name");
+  // expected-error@-1 {{address of stack memory associated with local variable 'json' returned}}
+}
+
+// It looks alike, and is right.
+Task<> keeps_values() {
+  const std::vector<std::uint32_t> tokens = (co_await Context::create()).tokens();
+  const std::string text((co_await parsed("{}")).text("name"));
+  const std::string json = JsonWriter().begin_array().end_array().str();
+  const Json value = Json::parse("1").take();
+  const std::string why = Json::parse("x").error().message;
+  for (const Json& each : (co_await parsed("[1]")).items()) use(each);
+  use(tokens, text, json, value, why, (co_await Model::open()).info().page_size);
+}
