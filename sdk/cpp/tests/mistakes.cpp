@@ -49,3 +49,25 @@ Task<> keeps_values() {
   for (const Json& each : (co_await parsed("[1]")).items()) use(each);
   use(tokens, text, json, value, why, (co_await Model::open()).info().page_size);
 }
+
+// ---- A parameter that is gone when the coroutine begins.
+
+Task<> shows_text(const std::string& text) {
+  co_await session::send(text);
+}
+// expected-warning@*:* 1 {{this coroutine has a parameter that refers to a std::string or}}
+struct Speaker {
+  Task<> shows_list(std::vector<std::string>&& texts, int) const {
+    for (const std::string& each : texts) co_await session::send(each);
+  }
+  // expected-warning@*:* 1 {{this coroutine has a parameter that refers to a std::string or}}
+
+  // What is not a temporary, and what is no coroutine.
+  Task<> adds(std::string& to, std::vector<std::string>* from, Context& context) const {
+    to += from->front();
+    context.user(to);
+    co_return;
+  }
+  Task<> shows_later(const std::string& text) const { return shows_value(text); }
+  Task<> shows_value(std::string text) const { co_await session::send(text); }
+};
