@@ -71,3 +71,51 @@ struct Speaker {
   Task<> shows_later(const std::string& text) const { return shows_value(text); }
   Task<> shows_value(std::string text) const { co_await session::send(text); }
 };
+
+// ---- A value that is not there yet.
+
+Task<std::string> said() {
+  co_return "text";
+}
+void takes_model(const Model& model) {
+  use(model.info().page_size);
+}
+Task<> forgets_to_await(Context context) {
+  Context other = Context::create();
+  // expected-error@-1 {{invokes a deleted function: co_await the Result, or TRY it in a function}}
+  std::uint32_t length = context.seq_len();
+  // expected-error@-1 {{invokes a deleted function: co_await the Result, or TRY it in a function}}
+  takes_model(Model::open());
+  // expected-error@-1 {{invokes a deleted function: co_await the Result, or TRY it in a function}}
+  const std::string text = said();
+  // expected-error@-1 {{invokes a deleted function: co_await the Task: that runs it and gives its}}
+  const Context fork = context.fork();
+  // expected-error@-1 {{invokes a deleted function: co_await the Task: that runs it and gives its}}
+  const SnapshotList list = Context::list();
+  // expected-error@-1 {{invokes a deleted function: co_await the Future: that waits for its value}}
+  const Generation answer = context.generate({.max_tokens = 4});
+  // expected-error@-1 {{invokes a deleted function: co_await the Generator: that generates the}}
+  length = context.page_size() + 1;
+  // expected-error@-1 {{deleted function: co_await the Result, or TRY it in a function that is no}}
+  use(other, length, text, fork, list, answer);
+  co_return;
+}
+
+// Whether there is one may be asked.
+Task<> asks_first(Context context) {
+  const Result<std::uint32_t> length = context.seq_len();
+  if (length) use(length.value());
+  const Result<bool> is_so = true;
+  if (is_so && co_await is_so) use(1);
+}
+
+// ---- Options that declare nothing.
+
+struct Forgetful {
+  std::string prompt;
+};
+Task<> has_no_options(Forgetful options) {
+  co_await session::send(options.prompt);
+}
+QUIRE_MAIN(has_no_options)
+// expected-error@*:* 1 {{the options of a program are a struct with default values that declares}}

@@ -7,6 +7,8 @@
 //
 // QUIRE_WARN_IF(condition, message) stands after the parameters of a function, of whose template
 // parameters the condition is: the compiler warns of each call of which it is true.
+//
+// QUIRE_DELETE(why) stands for a body: whoever calls that function is told why not.
 #if defined(__clang__)
 #define QUIRE_LIFETIME_BOUND [[clang::lifetimebound]]
 #define QUIRE_WARN_IF(condition, message) \
@@ -14,4 +16,17 @@
 #else
 #define QUIRE_LIFETIME_BOUND
 #define QUIRE_WARN_IF(condition, message)
+#endif
+
+#if defined(__clang__) && __clang_major__ >= 19
+// The reason is of C++26. clang takes it in C++20, and would say that it is early.
+// clang-format off
+#define QUIRE_DELETE(why)                                    \
+  _Pragma("clang diagnostic push")                           \
+  _Pragma("clang diagnostic ignored \"-Wc++26-extensions\"") \
+  = delete(why)                                              \
+  _Pragma("clang diagnostic pop")
+// clang-format on
+#else
+#define QUIRE_DELETE(why) = delete
 #endif

@@ -199,6 +199,7 @@ Generator {
   Task<Generation>::Awaiter operator co_await() && {
     return std::move(*this).collect().operator co_await();
   }
+  operator Generation() const QUIRE_DELETE("co_await the Generator: that generates the text");
 
   // All of it, while each text that may be shown is given to `show` as it comes: a function that
   // takes a std::string_view and returns nothing or what can be awaited, such as session::send.

@@ -66,6 +66,11 @@ class [[nodiscard]] Result {
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
+  // A Result is no T: something may have failed.
+  template <typename U>
+    requires(std::is_same_v<U, T> && !std::is_same_v<U, bool>)
+  operator U() const
+      QUIRE_DELETE("co_await the Result, or TRY it in a function that is no coroutine");
 
   Value& value() & QUIRE_LIFETIME_BOUND { return *checked<0>(); }
   const Value& value() const& QUIRE_LIFETIME_BOUND {

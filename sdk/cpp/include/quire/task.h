@@ -389,6 +389,10 @@ class [[nodiscard("a Task does nothing until it is awaited: co_await it")]] Task
     Result<T> await_resume() { return task.take(); }
   };
   Awaiter operator co_await() && { return Awaiter{std::move(*this)}; }
+
+  template <typename U>
+    requires(std::is_same_v<U, T>)
+  operator U() const QUIRE_DELETE("co_await the Task: that runs it and gives its value");
 };
 
 namespace detail {
