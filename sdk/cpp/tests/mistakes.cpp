@@ -39,7 +39,15 @@ std::string_view name_in(const std::string& text) {
   // expected-error@-1 {{address of stack memory associated with local variable 'json' returned}}
 }
 
+Generator generator_of(Context context) {
+  return context.generate();
+  // expected-error@-1 {{address of stack memory associated with parameter 'context' returned}}
+}
+
 // It looks alike, and is right.
+Generator generator_that_owns(Context context) {
+  return std::move(context).generate();
+}
 Task<> keeps_values() {
   const std::vector<std::uint32_t> tokens = (co_await Context::create()).tokens();
   const std::string text((co_await parsed("{}")).text("name"));

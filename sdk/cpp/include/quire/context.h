@@ -49,6 +49,7 @@
 #include "quire/model.h"
 #include "quire/outputs.h"
 #include "quire/pages.h"
+#include "quire/placed.h"
 #include "quire/queue.h"
 #include "quire/result.h"
 #include "quire/task.h"
@@ -67,7 +68,7 @@ struct ContextOutputs {
   Future<ContextCounters> passed;  // Dropping it cancels the pass.
 };
 
-class Context {
+class Context : private detail::Placed<Context> {
  public:
   // An empty context of the server's first model, or of the one given. Contexts on one queue take
   // turns; each gets a queue of its own unless given.
@@ -383,9 +384,12 @@ class Context {
   // The snapshots of this program's tenant.
   static Future<SnapshotList> list() { return Future<SnapshotList>(abi::context::list()); }
 
-  // Lets the model go on; see generate.h. The context outlives the generator.
-  Generator generate();
-  Generator generate(GenerateOptions options);
+  // Lets the model go on; see generate.h. The context outlives the generator, or the generator owns
+  // it: std::move(context).generate(options).
+  Generator generate() & QUIRE_LIFETIME_BOUND;
+  Generator generate(GenerateOptions options) & QUIRE_LIFETIME_BOUND;
+  Generator generate() &&;
+  Generator generate(GenerateOptions options) &&;
   // `count` ways to go on, side by side: forks that share all that is here, each with what it
   // generated; seeds count up from that of the options. See branch.h.
   Task<std::vector<Branch>> sample(std::uint32_t count, GenerateOptions options);
@@ -438,25 +442,27 @@ class Context {
   static constexpr std::size_t kAppendCountMax = 262'144;  // Of one call.
 
   friend class Generator;
+  friend class detail::Placed<Context>;
   Context() = default;
 
   // While the host queues tokens that it draws: says that the context is out of step if whoever
   // waits for them goes before every one is known.
   class LoopWatch {
    public:
-    explicit LoopWatch(Context& context) : context_(&context) { context.is_looping_ = true; }
+    explicit LoopWatch(Context& context) : place_(context.place()) { context.is_looping_ = true; }
     LoopWatch(const LoopWatch&) = delete;
     LoopWatch& operator=(const LoopWatch&) = delete;
     ~LoopWatch() { end(false); }
     void end(bool all_known) {
-      Context* context = std::exchange(context_, nullptr);
-      if (context == nullptr) return;
+      const Place place = std::exchange(place_, nullptr);
+      if (place == nullptr || *place == nullptr) return;  // The context may go first.
+      Context* context = *place;
       context->is_looping_ = false;
       if (!all_known) context->note_dropped_loop();
     }
 
    private:
-    Context* context_;
+    Place place_;
   };
 
   // The two commands of one step of the device, under way: the pass, and what may follow its last
