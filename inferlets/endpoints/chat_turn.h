@@ -425,7 +425,7 @@ class ChatTurn {
     co_return all;
   }
   // Fills in what the sink does not have yet: the rest of the text, thoughts and calls.
-  Task<> take_apart(ChatAnswer& out, const std::string& raw, std::uint64_t seed,
+  Task<> take_apart(ChatAnswer& out, std::string raw, std::uint64_t seed,
                     std::uint32_t token_count_max, AnswerSink& sink) {
     if (!reader_) co_return;
     WrittenAnswer written = reader_->read(raw);

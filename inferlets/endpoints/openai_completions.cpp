@@ -162,9 +162,9 @@ class Completion {
     identity_ = co_await Identity::make("cmpl-", request_.model);
     std::vector<Task<Answer>> choices;
     for (Prompt& prompt : request_.prompts) co_await begin(prompt, choices);
-    const std::vector<Answer> answers = co_await gather(std::move(choices));
+    std::vector<Answer> answers = co_await gather(std::move(choices));
     for (const Answer& each : answers) usage_.answer_count += each.token_count;
-    request_.stream.is_on ? co_await end_stream() : co_await respond(answers);
+    request_.stream.is_on ? co_await end_stream() : co_await respond(std::move(answers));
   }
 
  private:
@@ -309,7 +309,7 @@ class Completion {
     co_await events_->send("[DONE]");
     co_await events_->finish();
   }
-  Task<> respond(const std::vector<Answer>& answers) {
+  Task<> respond(std::vector<Answer> answers) {
     JsonWriter json;
     identity_.write(json, "text_completion");
     json.key("choices").begin_array();

@@ -146,7 +146,7 @@ Task<bool> is_kept(ResponseStore responses, const ResponsesRequest& request) {
 // The conversation with the answer, as the next turn will read it. Empty if no turn can go on with
 // it: a call that the answer is cut in is not whole.
 Task<std::vector<std::uint32_t>> conversation_tokens(const Work& work,
-                                                     const std::vector<std::string>& output) {
+                                                     std::vector<std::string> output) {
   LeftOut left_out;  // What is left out of the items was told when they came.
   Conversation conversation(0, left_out);
   if (!work.instructions.empty()) conversation.instruct(work.instructions);
@@ -165,8 +165,8 @@ Task<std::vector<std::uint32_t>> conversation_tokens(const Work& work,
 }
 
 // Saves the context. Without it the next turn computes all of its prompt.
-Task<std::uint32_t> save_context(Work& work, const std::vector<std::string>& output) {
-  SavedContext context{work.head.id, co_await conversation_tokens(work, output)};
+Task<std::uint32_t> save_context(Work& work, std::vector<std::string> output) {
+  SavedContext context{work.head.id, co_await conversation_tokens(work, std::move(output))};
   if (context.tokens.empty()) co_return 0;
   std::string bytes(context.tokens.size() * sizeof(std::uint32_t), '\0');
   std::memcpy(bytes.data(), context.tokens.data(), bytes.size());

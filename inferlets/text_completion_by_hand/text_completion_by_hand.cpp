@@ -91,8 +91,7 @@ Result<Step> begin_step(Sequence& sequence, std::span<const std::uint32_t> token
 }
 
 // All of the prompt; its last chunk is the first step.
-Task<Step> prefill(Sequence& sequence, const std::vector<std::uint32_t>& prompt,
-                   const Sampler& sampler) {
+Task<Step> prefill(Sequence& sequence, std::vector<std::uint32_t> prompt, const Sampler& sampler) {
   std::span<const std::uint32_t> rest = prompt;
   for (; rest.size() > kChunkTokenCount; rest = rest.subspan(kChunkTokenCount)) {
     Future<void> passed = co_await pass(sequence, rest.first(kChunkTokenCount), false);

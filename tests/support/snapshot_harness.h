@@ -116,6 +116,7 @@ inline std::string record_difference(const SnapshotRecord& is, const SnapshotRec
   if (is.queued_tokens != want.queued_tokens) return "queued tokens";
   if (is.queued_positions != want.queued_positions) return "queued positions";
   if (is.context_state != want.context_state) return "state";
+  if (is.note != want.note) return "note";
   if (is.tail.size() != want.tail.size()) return "tail count";
   for (std::size_t index = 0; index < is.tail.size(); ++index) {
     const auto& one = is.tail[index];

@@ -73,6 +73,10 @@ class StoreProgram {
     TestSnapshot made =
         make_snapshot(below(3) == 0 ? "b" : "a", std::string(1, "xyz"[below(3)]), tokens);
     if (below(6) == 0) made.record.expires_unix_ms = simulated_.clock.now_unix_ms() + 1 + below(50);
+    if (below(3) == 0) {
+      ++done_["a note"];
+      made.record.note.assign(1 + below(3000), static_cast<char>('a' + below(26)));
+    }
     return made;
   }
 

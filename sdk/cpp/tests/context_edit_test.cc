@@ -161,10 +161,13 @@ TEST_F(ContextEdit, AConversationThatWasCutIsWrittenAnewBehindWhatWasBeforeIt) {
 TEST_F(ContextEdit, ASnapshotIsOpenedTakenListedAndRemoved) {
   with_context("abcd", [](Context& context) -> Task<> {
     co_await context.append_text("ef");
-    co_await context.save("one", {.time_to_live = 1h});
+    const SaveOptions as_tokens = {.overwrite = true, .time_to_live = 2h, .compute = false};
+    co_await context.save("one", {.time_to_live = 1h, .compute = false});
     EXPECT_EQ((co_await attempt(context.save("one"))).error().code, ErrorCode::AlreadyExists);
-    co_await context.save("one", {.overwrite = true, .time_to_live = 2h});
-    co_await context.save("two");
+    co_await context.rewind(4);
+    co_await context.append_text("ef");
+    co_await context.save("one", as_tokens);
+    co_await context.save("two", {.compute = false});
     const SnapshotList list = co_await Context::list();
     EXPECT_EQ(list.bytes, 200u);
     EXPECT_EQ(list.snapshots.size(), 2u);
@@ -189,12 +192,58 @@ TEST_F(ContextEdit, ASnapshotIsOpenedTakenListedAndRemoved) {
   });
 }
 
-TEST_F(ContextEdit, TurnsNotYetWrittenAreSavedAsTokens) {
-  with_context("", [](Context& context) -> Task<> {
+TEST_F(ContextEdit, SaveComputesTheTextAndTheTurnsThatAreQueued) {
+  with_context("ab", [](Context& context) -> Task<> {
+    co_await context.append_text("cd");
     context.user("one");
     co_await context.save("chat");
+    EXPECT_EQ(held_by(context), "abcd\1uone\2\n|");
+    EXPECT_EQ(text_of(host.snapshots["chat"].context.computed), "abcd\1uone\2\n");
+    EXPECT_TRUE(host.snapshots["chat"].context.queued.empty());
+  });
+}
+
+TEST_F(ContextEdit, SaveWithoutComputingKeepsWhatIsQueuedAsTokens) {
+  with_context("", [](Context& context) -> Task<> {
+    context.user("one");
+    co_await context.save("chat", {.compute = false});
     EXPECT_EQ(text_of(host.snapshots["chat"].context.queued), "\1uone\2\n");
+    EXPECT_TRUE(host.snapshots["chat"].context.computed.empty());
     co_return;
+  });
+}
+
+TEST_F(ContextEdit, AFullContextIsSavedWithTheTokensThatDoNotFit) {
+  host.context_length = 6;
+  with_context("abcdef", [](Context& context) -> Task<> {
+    co_await context.append_text("g");
+    co_await context.save("full");
+    EXPECT_EQ(text_of(host.snapshots["full"].context.computed), "abcdef");
+    EXPECT_EQ(text_of(host.snapshots["full"].context.queued), "g");
+  });
+}
+
+TEST_F(ContextEdit, SaveOfAContextThatCannotBeComputedIsAnErrorAndSavesNothing) {
+  with_context("ab", [](Context& context) -> Task<> {
+    host.compute_error = ErrorCode::QuotaExceeded;
+    co_await context.append_text("c");
+    EXPECT_EQ((co_await attempt(context.save("s"))).error().code, ErrorCode::QuotaExceeded);
+    EXPECT_TRUE(host.snapshots.empty());
+    host.compute_error.reset();
+    co_await context.save("s");
+    EXPECT_EQ(text_of(host.snapshots["s"].context.computed), "abc");
+  });
+}
+
+// Until the loop is done the context may be read, and a save reads it.
+TEST_F(ContextEdit, SaveWhileALoopOfTheHostRunsKeepsWhatThereIs) {
+  with_context("ab", [](Context& context) -> Task<> {
+    bool is_saved = false;
+    const auto show = [&](std::string_view) -> Task<> {
+      if (!std::exchange(is_saved, true)) co_await context.save("s");
+    };
+    co_await context.generate({.max_tokens = 3}).stream(show);
+    EXPECT_EQ(text_of(host.snapshots["s"].context.computed).substr(0, 2), "ab");
   });
 }
 

@@ -16,6 +16,7 @@ std::int32_t failed_future(abi::ErrorCode code, std::string message) {
 
 // Computes what is queued; a failed future if it does not fit.
 std::optional<std::int32_t> compute(FakeHost::Context& held) {
+  if (host.compute_error) return failed_future(*host.compute_error, "no pass succeeds");
   const std::size_t length = held.computed.size() + held.queued.size();
   if (length > host.context_length && !held.beyond_context) {
     return failed_future(abi::ErrorCode::OutOfRange,
@@ -604,6 +605,11 @@ std::int32_t append(std::int32_t context, const std::uint32_t* tokens, std::uint
   return 0;
 }
 std::int32_t flush(std::int32_t context) {
+  for (const auto& [handle, loop] : host.loops) {
+    if (loop.context == context && loop.end == 0) {
+      return failed_future(ErrorCode::Unavailable, "a generation runs on the context");
+    }
+  }
   return forward(context, nullptr, 0);
 }
 std::int32_t forward(std::int32_t context, const std::int32_t* oemb, std::uint32_t count) {

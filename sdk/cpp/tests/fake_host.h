@@ -148,6 +148,7 @@ class FakeHost {
       next;
   std::vector<std::uint32_t> stop_tokens = {2};
   std::uint32_t context_length = 2048;
+  std::optional<abi::ErrorCode> compute_error;       // Of every pass; none: passes succeed.
   std::map<std::uint32_t, std::string> token_texts;  // Of tokens that are not one byte.
   // The chat template: the text of a request, in which texts of token_texts are those tokens; nothing
   // where it refuses the request. Without it a template of the fake's own renders the turns.

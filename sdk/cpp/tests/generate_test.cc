@@ -68,11 +68,13 @@ TEST_F(GenerateTest, TheHostsLoopTheProgramsOwnAndReshapingGiveTheSame) {
     Context first = co_await begun("q");
     Context second = co_await begun("q");
     Context third = co_await begun("q");
+    Context fourth = co_await begun("q");
     std::string shown;
     const Generation whole =
         co_await first.generate(options).stream([&](std::string_view text) { shown += text; });
     EXPECT_EQ(shown, whole.text);
     expect_same(whole, co_await stepwise(second, options));
+    expect_same(whole, co_await std::move(fourth).generate(options));
     options.reshape = [](Distribution& next) {
       // The order of the distribution does not matter, nor the sum.
       std::reverse(next.tokens.begin(), next.tokens.end());
@@ -354,6 +356,81 @@ TEST_F(GenerateTest, AForkTakenWhileTheHostsLoopRunsHoldsWhatIsKnown) {
     co_await forks[0].flush();
     EXPECT_EQ(held(forks[0]), "ab");
     EXPECT_EQ(held(context), "abcdefg");
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(GenerateTest, AGeneratorThatOwnsItsContextOutlivesTheScopeThatMadeIt) {
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("a");
+    std::vector<Task<Generation>> tasks;
+    for (int i = 0; i < 3; ++i) {
+      Context fork = co_await context.fork();
+      tasks.push_back(std::move(fork).generate({.max_tokens = 4}).collect());
+    }
+    for (const Generation& each : co_await gather(std::move(tasks))) EXPECT_EQ(each.text, "bcde");
+    EXPECT_EQ(host.contexts.size(), 1u) << "the forks ended with their generators";
+    EXPECT_EQ((co_await (co_await begun("x")).generate({.max_tokens = 2})).text, "yz");
+    Generator generator = (co_await begun("m")).generate({.max_tokens = 2});
+    EXPECT_EQ((co_await generator.next())->text, "n");
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(GenerateTest, AGeneratorFollowsItsContextToWhereItIsMoved) {
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("a");
+    Generator generator = context.generate({.max_tokens = 4});
+    EXPECT_EQ((co_await generator.next())->text, "b");
+    std::vector<Context> moved;
+    moved.push_back(std::move(context));
+    EXPECT_EQ((co_await generator.next())->text, "c");
+    moved.reserve(100);  // Moves it once more.
+    Generator other = std::move(generator);
+    EXPECT_EQ((co_await other.next())->text, "d");
+    EXPECT_EQ(known(moved[0]), "abcd");
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+TEST_F(GenerateTest, AGeneratorSaysThatItsContextIsGone) {
+  const char* kGone =
+      "invalid-argument: the context of a generator is gone: it must live as long as the generator "
+      "and its task, or belong to it, as in std::move(context).generate(options)";
+  const auto program = [kGone]() -> Task<> {
+    std::vector<Task<Generation>> tasks;
+    std::optional<Generator> stepping;
+    {
+      Context fork = co_await begun("a");
+      tasks.push_back(fork.generate({.max_tokens = 4}).collect());
+      tasks.push_back(fork.generate({.max_tokens = 4}).stream([](std::string_view) {}));
+      stepping.emplace(fork.generate({.max_tokens = 4}));
+      co_await stepping->next();
+    }
+    for (Task<Generation>& each : tasks) {
+      EXPECT_EQ((co_await attempt(std::move(each))).error().text(), kGone);
+    }
+    EXPECT_EQ((co_await attempt(stepping->end())).error().text(), kGone);
+    EXPECT_EQ((co_await attempt(stepping->next())).error().text(), kGone);
+    Context context = co_await begun("a");
+    Task<Generation> task = context.generate().collect();
+    context = co_await begun("b");
+    EXPECT_EQ((co_await attempt(std::move(task))).error().text(), kGone) << "it was replaced";
+  };
+  EXPECT_TRUE(run(program()).ok());
+}
+
+// As where both are locals and the task was declared first.
+TEST_F(GenerateTest, ATaskThatIsDroppedAfterItsContextTouchesNothing) {
+  const auto program = []() -> Task<> {
+    std::optional<Context> context(co_await begun("a"));
+    Task<Generation> task;
+    const auto wait = [](std::string_view) { return yield(); };
+    task = co_await spawn(context->generate({.max_tokens = 20}).stream(wait));
+    co_await yield();
+    co_await yield();
+    context.reset();
+    task.drop();
   };
   EXPECT_TRUE(run(program()).ok());
 }

@@ -42,7 +42,7 @@ Task<Distribution> behind(Queue queue, std::vector<std::int32_t> pages, std::uin
 }
 
 // The tokens' keys and values, written without a context.
-Task<> write(const Queue& queue, const KvPages& pages, const std::vector<std::uint32_t>& tokens) {
+Task<> write(const Queue& queue, const KvPages& pages, std::vector<std::uint32_t> tokens) {
   const Embeds input = co_await Embeds::allocate(queue, kTokenCount);
   std::vector<std::uint32_t> positions(kTokenCount);
   for (std::uint32_t i = 0; i < kTokenCount; ++i) positions[i] = i;

@@ -85,6 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const Result<OpenedSnapshot> opened =
       store.open_snapshot("a", imported.value().name, &options.space);
   QUIRE_CHECK(opened.ok(), "what was imported can be opened");
+  QUIRE_CHECK(opened.value().record.note.size() <= kNoteBytesMax, "a note has a limit");
   for (const PageName& name : opened.value().chain) {
     QUIRE_CHECK(store.read_page(options.space, name).ok(), "what was imported can be read");
   }

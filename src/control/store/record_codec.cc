@@ -11,7 +11,9 @@
 namespace quire::store {
 namespace {
 
+// A record without a note is of version 1, as every record was before there were notes.
 constexpr std::uint32_t kRecordVersion = 1;
+constexpr std::uint32_t kNotedRecordVersion = 2;
 
 Result<void> check_at_most(std::uint64_t count, std::uint64_t count_max, const char* what) {
   if (count <= count_max) return {};
@@ -37,6 +39,7 @@ Result<void> check_record(const SnapshotRecord& record) {
                     "pages"));
   TRY(check_at_most(record.queued_tokens.size(), kQueuedTokenCountMax, "queued tokens"));
   TRY(check_at_most(record.context_state.size(), kContextStateBytesMax, "bytes of state"));
+  TRY(check_at_most(record.note.size(), kNoteBytesMax, "bytes in its note"));
   const auto invalid = [](const char* what) { return Error(ErrorCode::InvalidArgument, what); };
   if (!record.queued_positions.empty() &&
       record.queued_positions.size() != record.queued_tokens.size()) {
@@ -57,7 +60,7 @@ Result<void> check_record(const SnapshotRecord& record) {
 
 std::vector<std::byte> encode_record(const SnapshotRecord& record) {
   ByteWriter writer;
-  writer.u32(kRecordVersion);
+  writer.u32(record.note.empty() ? kRecordVersion : kNotedRecordVersion);
   writer.raw(record.space.names.sharing_domain);
   writer.raw(record.root);
   writer.raw(record.head);
@@ -68,6 +71,7 @@ std::vector<std::byte> encode_record(const SnapshotRecord& record) {
   writer.words(record.queued_tokens);
   writer.words(record.queued_positions);
   writer.block(record.context_state);
+  if (!record.note.empty()) writer.block(record.note);
   return std::move(writer).take();
 }
 
@@ -76,10 +80,11 @@ Result<DecodedRecord> decode_record(std::span<const std::byte> bytes) {
   DecodedRecord decoded;
   SnapshotRecord& record = decoded.record;
   const std::uint32_t version = reader.u32();
-  if (reader.ok() && version != kRecordVersion) {
+  if (reader.ok() && version != kRecordVersion && version != kNotedRecordVersion) {
     return Error(ErrorCode::NotSupported, "a snapshot of format version " +
                                               std::to_string(version) + "; this build reads " +
-                                              std::to_string(kRecordVersion));
+                                              std::to_string(kRecordVersion) + " and " +
+                                              std::to_string(kNotedRecordVersion));
   }
   record.space.names.sharing_domain = reader.raw_array<32>();
   record.root = reader.raw_array<32>();
@@ -91,8 +96,10 @@ Result<DecodedRecord> decode_record(std::span<const std::byte> bytes) {
   record.queued_tokens = reader.words<TokenId>();
   record.queued_positions = reader.words<std::uint32_t>();
   record.context_state = reader.block();
-  if (!reader.at_end() || decoded.tail_count > kTailPageCountMax ||
-      record.page_count > kSnapshotPageCountMax ||
+  if (version == kNotedRecordVersion) record.note = reader.text();
+  const bool has_note = !record.note.empty() && record.note.size() <= kNoteBytesMax;
+  if (!reader.at_end() || has_note != (version == kNotedRecordVersion) ||
+      decoded.tail_count > kTailPageCountMax || record.page_count > kSnapshotPageCountMax ||
       !are_indexes(record.dropped_pages, record.page_count)) {
     return Error(ErrorCode::Corrupted, "the record of a snapshot is damaged");
   }

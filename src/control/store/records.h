@@ -23,6 +23,7 @@ inline constexpr std::uint32_t kSnapshotPageCountMax = 1u << 22;  // Tail pages 
 inline constexpr std::uint32_t kTailPageCountMax = 4096;
 inline constexpr std::uint32_t kQueuedTokenCountMax = 1u << 20;
 inline constexpr std::uint32_t kContextStateBytesMax = 1u << 20;
+inline constexpr std::uint32_t kNoteBytesMax = 1u << 20;
 inline constexpr std::uint64_t kNever = 0;  // As a time of expiry.
 
 // What pages must have in common to share a page file. `names.sharing_domain` is no part of it: it
@@ -68,6 +69,7 @@ struct SnapshotRecord {
   std::vector<TokenId> queued_tokens;           // Appended, not computed yet.
   std::vector<std::uint32_t> queued_positions;  // Empty, or one for each queued token.
   std::vector<std::byte> context_state;         // Opaque: dropped ranges and the like.
+  std::string note;                             // Opaque: what the program kept with the context.
 };
 
 // What list() says of a snapshot.

@@ -35,6 +35,7 @@ std::vector<TestSnapshot> snapshots() {
       make_snapshot("a", "other", counting(1, 5), small_space(2, 100)),
       make_snapshot("b", "holed", counting(50, 14)),
   };
+  made[0].record.note = "the turns of a conversation";
   made[4].record.dropped_pages = {1};
   made[4].pages[1].kv.clear();
   return made;

@@ -46,6 +46,7 @@ TEST(Model, RandomOperationsCrashesAndFaultsLeaveWhatTheModelSays) {
                            "crash within an operation",
                            "ticket ends",
                            "open all",
+                           "a note",
                            "damage refused"}) {
     EXPECT_GT(coverage[what], 0u) << what;
   }

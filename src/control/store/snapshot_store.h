@@ -249,6 +249,7 @@ class SnapshotStore final {
   Result<void> blank_free_slots(Space& space);
 
   // snapshot_store_verify.cc
+  Result<void> check_snapshots(std::vector<Damage>& damages);
   Result<void> check_slots(const std::map<std::int64_t, PageRow>& pages);
 
   FileSystem& files_;

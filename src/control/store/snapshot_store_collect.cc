@@ -9,11 +9,11 @@
 namespace quire::store {
 
 Result<std::uint64_t> SnapshotStore::forget_expired() {
-  const std::vector<SnapshotRow> expired = TRY(index_->expired(now()));
+  const std::vector<std::int64_t> expired = TRY(index_->expired(now()));
   if (expired.empty()) return std::uint64_t{0};
   const auto remove_all = [&]() -> Result<void> {
     TRY(index_->begin());
-    for (const SnapshotRow& row : expired) TRY(index_->delete_snapshot(row.id));
+    for (const std::int64_t id : expired) TRY(index_->delete_snapshot(id));
     return index_->commit();
   };
   Result<void> removed = remove_all();
@@ -21,7 +21,7 @@ Result<std::uint64_t> SnapshotStore::forget_expired() {
     index_->roll_back();
     return std::move(removed).take_error();
   }
-  for (const SnapshotRow& row : expired) claims_.erase(row.id);
+  for (const std::int64_t id : expired) claims_.erase(id);
   return std::uint64_t{expired.size()};
 }
 
@@ -39,7 +39,7 @@ void SnapshotStore::drop_all_cached(GcReport& report) {
 Result<std::set<std::int64_t>> SnapshotStore::reachable_pages(
     const std::map<std::int64_t, PageRow>& pages) {
   std::set<std::int64_t> reached;
-  for (const SnapshotRow& row : TRY(index_->snapshots())) reached.insert(row.last_page);
+  for (const SnapshotEnd& end : TRY(index_->snapshot_ends())) reached.insert(end.last_page);
   for (const auto& [id, row] : pages) {
     if (is_planted(Fault::CollectsReusedPage)) break;
     const Space* space = find_space(row.space);
@@ -80,8 +80,8 @@ Result<GcReport> SnapshotStore::gc() {
     if (space.id != kNoRow && !left_in_space.contains(space.id)) empty_spaces.push_back(&space);
   }
   // Snapshots without any page keep their space.
-  for (const SnapshotRow& row : TRY(index_->snapshots())) {
-    std::erase_if(empty_spaces, [&row](const Space* space) { return space->id == row.space; });
+  for (const SnapshotEnd& end : TRY(index_->snapshot_ends())) {
+    std::erase_if(empty_spaces, [&end](const Space* space) { return space->id == end.space; });
   }
 
   const auto delete_all = [&]() -> Result<void> {

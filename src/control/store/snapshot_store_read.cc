@@ -201,8 +201,8 @@ Result<void> SnapshotStore::remove(const std::string& tenant, const std::string&
 Result<std::vector<SnapshotInfo>> SnapshotStore::list(const std::string& tenant) {
   TRY(ready());
   std::vector<SnapshotInfo> infos;
-  for (SnapshotRow& row : TRY(index_->snapshots(tenant))) {
-    if (!is_expired(row.info, now())) infos.push_back(std::move(row.info));
+  for (SnapshotInfo& info : TRY(index_->snapshot_infos(tenant))) {
+    if (!is_expired(info, now())) infos.push_back(std::move(info));
   }
   return infos;
 }

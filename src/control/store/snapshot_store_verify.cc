@@ -102,9 +102,18 @@ Result<std::vector<Damage>> SnapshotStore::verify() {
     }
   }
 
-  for (const SnapshotRow& row : TRY(index_->snapshots())) {
+  TRY(check_snapshots(damages));
+  TRY(check_values(damages));
+  return damages;
+}
+
+Result<void> SnapshotStore::check_snapshots(std::vector<Damage>& damages) {
+  for (const SnapshotKey& key : TRY(index_->snapshot_keys())) {
+    TRY(ready());  // Reading a page may have closed the index.
+    const std::optional<SnapshotRow> row = TRY(index_->find_snapshot(key.tenant, key.name));
+    if (!row.has_value()) continue;
     std::vector<PageRow> chain;
-    Result<OpenedSnapshot> opened = read_snapshot(row, nullptr, chain);
+    Result<OpenedSnapshot> opened = read_snapshot(*row, nullptr, chain);
     if (opened.ok() && !chain.empty()) {
       const Result<PageRecord> first = read_page(opened.value().record.space, chain.front().name);
       if (first.ok() && first.value().parent != opened.value().record.root) {
@@ -112,13 +121,12 @@ Result<std::vector<Damage>> SnapshotStore::verify() {
       }
     }
     if (!opened.ok()) {
-      damages.push_back({"snapshot \"" + printable(row.info.name) + "\" of tenant \"" +
-                             printable(row.tenant) + "\"",
-                         "S3: " + std::string(opened.error().message())});
+      damages.push_back(
+          {"snapshot \"" + printable(key.name) + "\" of tenant \"" + printable(key.tenant) + "\"",
+           "S3: " + std::string(opened.error().message())});
     }
   }
-  TRY(check_values(damages));
-  return damages;
+  return {};
 }
 
 }  // namespace quire::store

@@ -50,6 +50,17 @@ struct SnapshotRow {
   std::vector<std::byte> checksum;  // record_codec.h
 };
 
+struct SnapshotKey {
+  std::string tenant;
+  std::string name;
+};
+
+// Where a snapshot's pages lie.
+struct SnapshotEnd {
+  std::int64_t space = kNoRow;
+  std::int64_t last_page = kNoRow;
+};
+
 struct ValueRow {
   std::int64_t id = kNoRow;
   std::uint64_t version = 0;
@@ -97,11 +108,14 @@ class StoreIndex final {
 
   Result<std::optional<SnapshotRow>> find_snapshot(const std::string& tenant,
                                                    const std::string& name);
-  Result<std::vector<SnapshotRow>> snapshots();                           // By tenant and name.
-  Result<std::vector<SnapshotRow>> snapshots(const std::string& tenant);  // By name.
+  // A record may have megabytes, so the lists come without. By tenant and name:
+  Result<std::vector<SnapshotKey>> snapshot_keys();
+  // By name:
+  Result<std::vector<SnapshotInfo>> snapshot_infos(const std::string& tenant);
+  Result<std::vector<SnapshotEnd>> snapshot_ends();
   Result<void> insert_snapshot(const SnapshotRow& row);
   Result<void> delete_snapshot(std::int64_t id);
-  Result<std::vector<SnapshotRow>> expired(std::uint64_t now_unix_ms);
+  Result<std::vector<std::int64_t>> expired(std::uint64_t now_unix_ms);  // Their ids.
 
   // store_index_values.cc
   Result<std::optional<ValueRow>> find_value(const std::string& tenant, const std::string& key);

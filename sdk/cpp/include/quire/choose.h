@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/context.h"
 #include "quire/outputs.h"
 #include "quire/sampling.h"
@@ -39,7 +40,7 @@ struct Choice {
   std::vector<Score> scores;               // Of each text.
   std::vector<double> probabilities = {};  // Of each text, among these: they add up to 1.
 
-  const std::string& text() const { return texts[index]; }
+  const std::string& text() const QUIRE_LIFETIME_BOUND { return texts[index]; }
 };
 
 namespace detail {

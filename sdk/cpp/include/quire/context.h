@@ -39,6 +39,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/bindings.h"
 #include "quire/context_results.h"
 #include "quire/drawing.h"
@@ -48,6 +49,7 @@
 #include "quire/model.h"
 #include "quire/outputs.h"
 #include "quire/pages.h"
+#include "quire/placed.h"
 #include "quire/queue.h"
 #include "quire/result.h"
 #include "quire/task.h"
@@ -66,7 +68,7 @@ struct ContextOutputs {
   Future<ContextCounters> passed;  // Dropping it cancels the pass.
 };
 
-class Context {
+class Context : private detail::Placed<Context> {
  public:
   // An empty context of the server's first model, or of the one given. Contexts on one queue take
   // turns; each gets a queue of its own unless given.
@@ -238,7 +240,8 @@ class Context {
     return {};
   }
   void unconstrain() { matcher_ = Matcher(); }
-  const Matcher& matcher() const { return matcher_; }  // False: everything may come.
+  // False: everything may come.
+  const Matcher& matcher() const QUIRE_LIFETIME_BOUND { return matcher_; }
 
   // Goes back to `length` tokens, over committed pages too; what is queued behind them goes.
   // out-of-range when there are fewer.
@@ -344,10 +347,13 @@ class Context {
     return {};
   }
 
-  // Keeps the context as it is now, queued tokens too, under `name`; ready when it is on disk. It
-  // may be used meanwhile. already-exists unless it overwrites.
+  // Computes what is queued and keeps the context under `name`; ready when it is on disk. The context
+  // may be used meanwhile. The last token of a context that is full stays a token, and so does all
+  // that is queued without SaveOptions::compute. already-exists unless it overwrites.
   Task<> save(std::string name, SaveOptions options = {}) {
     co_await queue_turns(false);
+    // While a loop of the host runs, the tokens that are queued are those that it draws.
+    if (options.compute && !is_looping_) co_await compute_before_save();
     const std::uint32_t seconds = co_await detail::seconds_of(options.time_to_live);
     co_return co_await Future<void>(abi::context::save(handle(), detail::bytes_of(name),
                                                        detail::count_of(name.size()),
@@ -378,9 +384,12 @@ class Context {
   // The snapshots of this program's tenant.
   static Future<SnapshotList> list() { return Future<SnapshotList>(abi::context::list()); }
 
-  // Lets the model go on; see generate.h. The context outlives the generator.
-  Generator generate();
-  Generator generate(GenerateOptions options);
+  // Lets the model go on; see generate.h. The context outlives the generator, or the generator owns
+  // it: std::move(context).generate(options).
+  Generator generate() & QUIRE_LIFETIME_BOUND;
+  Generator generate(GenerateOptions options) & QUIRE_LIFETIME_BOUND;
+  Generator generate() &&;
+  Generator generate(GenerateOptions options) &&;
   // `count` ways to go on, side by side: forks that share all that is here, each with what it
   // generated; seeds count up from that of the options. See branch.h.
   Task<std::vector<Branch>> sample(std::uint32_t count, GenerateOptions options);
@@ -418,40 +427,42 @@ class Context {
     return counter(abi::context::found_token_count);
   }
 
-  const std::vector<std::uint32_t>& tokens() const { return tokens_; }
+  const std::vector<std::uint32_t>& tokens() const QUIRE_LIFETIME_BOUND { return tokens_; }
   std::uint32_t unknown_token_count() const { return unknown_token_count_; }
   // All of them, queued and dropped ones too.
   std::uint32_t token_count() const {
     return unknown_token_count_ + static_cast<std::uint32_t>(tokens_.size());
   }
-  const std::vector<ChatMessage>& messages() const { return messages_; }
-  const Model& model() const { return model_; }
-  const Queue& queue() const { return queue_; }
+  const std::vector<ChatMessage>& messages() const QUIRE_LIFETIME_BOUND { return messages_; }
+  const Model& model() const QUIRE_LIFETIME_BOUND { return model_; }
+  const Queue& queue() const QUIRE_LIFETIME_BOUND { return queue_; }
   std::int32_t handle() const { return handle_.get(); }
 
  private:
   static constexpr std::size_t kAppendCountMax = 262'144;  // Of one call.
 
   friend class Generator;
+  friend class detail::Placed<Context>;
   Context() = default;
 
   // While the host queues tokens that it draws: says that the context is out of step if whoever
   // waits for them goes before every one is known.
   class LoopWatch {
    public:
-    explicit LoopWatch(Context& context) : context_(&context) { context.is_looping_ = true; }
+    explicit LoopWatch(Context& context) : place_(context.place()) { context.is_looping_ = true; }
     LoopWatch(const LoopWatch&) = delete;
     LoopWatch& operator=(const LoopWatch&) = delete;
     ~LoopWatch() { end(false); }
     void end(bool all_known) {
-      Context* context = std::exchange(context_, nullptr);
-      if (context == nullptr) return;
+      const Place place = std::exchange(place_, nullptr);
+      if (place == nullptr || *place == nullptr) return;  // The context may go first.
+      Context* context = *place;
       context->is_looping_ = false;
       if (!all_known) context->note_dropped_loop();
     }
 
    private:
-    Context* context_;
+    Place place_;
   };
 
   // The two commands of one step of the device, under way: the pass, and what may follow its last
@@ -482,6 +493,17 @@ class Context {
   Task<ContextCounters> computed(bool answer_next) {
     co_await queue_turns(answer_next);
     co_return co_await Future<ContextCounters>(abi::context::flush(handle()));
+  }
+
+  // Whoever opens the snapshot finds the pages of all that was computed. A generation that filled
+  // the context left a token that does not fit any more (out-of-range): the host saves it as a
+  // token, and refuses more of them.
+  Task<> compute_before_save() {
+    const Result<ContextCounters> computed =
+        co_await attempt(Future<ContextCounters>(abi::context::flush(handle())));
+    if (!computed.ok() && computed.error().code != ErrorCode::OutOfRange) {
+      co_await fail(computed.error());
+    }
   }
 
   // Turns the queued turns into queued tokens. With `answer_next` they end where the model's answer

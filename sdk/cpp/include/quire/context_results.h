@@ -28,7 +28,8 @@ enum class ContextHint : std::uint32_t { None, WillResume, Done, Keep, SharedPre
 
 struct SaveOptions {
   bool overwrite = false;
-  std::chrono::seconds time_to_live{0};  // By the time of day; 0: for ever.
+  std::chrono::seconds time_to_live{0};  // By the time of day; 0: forever.
+  bool compute = true;                   // False: what is queued is saved as tokens alone.
 };
 
 struct SnapshotInfo {

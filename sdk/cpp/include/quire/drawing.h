@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/bindings.h"
 #include "quire/draw_rule.h"
 #include "quire/forward.h"
@@ -101,30 +102,30 @@ class Drawer {
       : rule_(std::move(rule)), seed_(seed), random_(seed) {}
 
   // Only tokens that every one of these allows; they advance by the tokens that are queued.
-  Drawer& constrain(Matcher matcher) {
+  Drawer& constrain(Matcher matcher) QUIRE_LIFETIME_BOUND {
     matchers_.push_back(std::move(matcher));
     return *this;
   }
   // Only tokens whose bit is set, as of Matcher::token_mask.
-  Drawer& allow(std::vector<std::uint32_t> mask) {
+  Drawer& allow(std::vector<std::uint32_t> mask) QUIRE_LIFETIME_BOUND {
     mask_ = std::move(mask);
     return *this;
   }
   // The `count` most probable tokens come with each token.
-  Drawer& report_top(std::uint32_t count) {
+  Drawer& report_top(std::uint32_t count) QUIRE_LIFETIME_BOUND {
     top_count_ = count;
     return *this;
   }
   // Every token is drawn, also where a grammar leaves no choice.
-  Drawer& force_nothing() {
+  Drawer& force_nothing() QUIRE_LIFETIME_BOUND {
     forces_ = false;
     return *this;
   }
 
-  const DrawRule& rule() const { return rule_; }
+  const DrawRule& rule() const QUIRE_LIFETIME_BOUND { return rule_; }
   std::uint64_t seed() const { return seed_; }
-  const std::vector<Matcher>& matchers() const { return matchers_; }
-  const std::vector<std::uint32_t>& mask() const { return mask_; }
+  const std::vector<Matcher>& matchers() const QUIRE_LIFETIME_BOUND { return matchers_; }
+  const std::vector<std::uint32_t>& mask() const QUIRE_LIFETIME_BOUND { return mask_; }
   std::uint32_t top_count() const { return top_count_; }
   std::uint32_t flags(bool queues_token) const {
     return (queues_token ? 1u : 0u) | (forces_ ? 0u : 2u);

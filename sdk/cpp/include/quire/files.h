@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "quire/annotations.h"
 #include "quire/bindings.h"
 #include "quire/future.h"
 #include "quire/handle.h"
@@ -50,8 +51,8 @@ class OutgoingFile {
 // A file that the client sends.
 class IncomingFile {
  public:
-  const std::string& name() const { return name_; }
-  const std::string& media_type() const { return media_type_; }
+  const std::string& name() const QUIRE_LIFETIME_BOUND { return name_; }
+  const std::string& media_type() const QUIRE_LIFETIME_BOUND { return media_type_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
 
   // The next part; nothing at the end.

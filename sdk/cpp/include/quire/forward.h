@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/bindings.h"
 #include "quire/future.h"
 #include "quire/queue.h"
@@ -146,7 +147,7 @@ class HandleList {
     handles_.resize(count);
   }
 
-  const std::vector<std::int32_t>& handles() const { return handles_; }
+  const std::vector<std::int32_t>& handles() const QUIRE_LIFETIME_BOUND { return handles_; }
   std::uint32_t count() const { return static_cast<std::uint32_t>(handles_.size()); }
   std::int32_t operator[](std::size_t index) const { return handles_[index]; }
 

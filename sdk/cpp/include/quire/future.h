@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/event_loop.h"
 #include "quire/result.h"
 #include "quire/task.h"
@@ -150,6 +151,10 @@ class [[nodiscard("a Future that is dropped cancels its work: co_await it")]] Fu
     Result<T> await_resume() { return std::move(future).take(); }
   };
   Awaiter operator co_await() && { return Awaiter{std::move(*this)}; }
+
+  template <typename U>
+    requires(std::is_same_v<U, T>)
+  operator U() const QUIRE_DELETE("co_await the Future: that waits for its value");
 
  private:
   static constexpr std::int32_t kNone = -1;

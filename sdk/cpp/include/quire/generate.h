@@ -8,6 +8,11 @@
 //   Generator generator = context.generate(options);
 //   while (std::optional<Piece> piece = co_await generator.next()) use(piece->text);
 //
+// A generator refers to its context, wherever that is moved to; the context outlives it and its task.
+// Of a context that is for the generation alone the generator is the owner:
+//
+//   tasks.push_back(std::move(fork).generate(options).collect());
+//
 // collect() and stream() let the loop of the host run where it can: it draws the next token while
 // the program shows the last one. Until they are done the context may be read and forked, not
 // changed. next() and `reshape` give the context and the distribution to the program between two
@@ -21,17 +26,19 @@
 // token drawn last is queued, but cannot be computed before the program drops or rewinds others.
 //
 // Errors   those of the calls; after one the generator is ended. invalid-argument: a number of the
-//          options that is out of its range.
+//          options that is out of its range; or the context is gone.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/context.h"
 #include "quire/draw_arithmetic.h"
 #include "quire/drawing.h"
@@ -145,10 +152,13 @@ class [[nodiscard("a Generator does nothing until it is awaited or asked for its
 Generator {
  public:
   Generator(Context& context, GenerateOptions options)
-      : context_(&context),
+      : place_(context.place()),
         options_(std::move(options)),
         drawer_(options_.rule(), options_.seed),
         rules_(options_.stop_options(context.model().info())) {}
+  // It owns the context, which ends with it.
+  Generator(Context&& context, GenerateOptions options)
+      : Generator(std::make_unique<Context>(std::move(context)), std::move(options)) {}
 
   // The next token; nothing when the generation has ended. The token that ends it is given only
   // when text was still held back. If the context was full, that piece repeats the last token.
@@ -171,7 +181,7 @@ Generator {
       co_return given(co_await close(piece_of(last_)));  // The grammar is complete.
     Piece piece = piece_of(last_);
     if (!accepts(last_)) co_return given(co_await close(std::move(piece)));
-    Future<std::string> bytes = context_->model().detokenize({piece.token}, keeps(piece.token));
+    Future<std::string> bytes = context().model().detokenize({piece.token}, keeps(piece.token));
     // The device goes on while the text is made and shown, unless the text may be the end.
     if (!rules_.full() && !rules_.watches_text() && !draws_several()) co_await begin_step();
     piece.text = accept_bytes(co_await std::move(bytes));
@@ -184,6 +194,7 @@ Generator {
   // Ends it before its end: the context ends with the last token that was given.
   Task<> end() {
     if (closed_) co_return;
+    co_await check_context();
     drawing_.reset();
     reshaping_.reset();
     co_await forget_pending();
@@ -198,6 +209,7 @@ Generator {
   Task<Generation>::Awaiter operator co_await() && {
     return std::move(*this).collect().operator co_await();
   }
+  operator Generation() const QUIRE_DELETE("co_await the Generator: that generates the text");
 
   // All of it, while each text that may be shown is given to `show` as it comes: a function that
   // takes a std::string_view and returns nothing or what can be awaited, such as session::send.
@@ -207,15 +219,35 @@ Generator {
   }
 
   // What was generated so far.
-  const Generation& answer() const { return answer_; }
+  const Generation& answer() const QUIRE_LIFETIME_BOUND { return answer_; }
 
  private:
+  Generator(std::unique_ptr<Context> owned, GenerateOptions options)
+      : Generator(*owned, std::move(options)) {
+    owned_ = std::move(owned);
+  }
+
+  // A task of it may begin when the context has ended, and stay when it ends.
+  static constexpr const char* kContextIsGone =
+      "the context of a generator is gone: it must live as long as the generator and its task, or "
+      "belong to it, as in std::move(context).generate(options)";
+  bool has_context() const { return place_ != nullptr && *place_ != nullptr; }
+  Result<void> check_context() const {
+    if (has_context()) return {};
+    return Error{ErrorCode::InvalidArgument, kContextIsGone};
+  }
+  Context& context() const {
+    if (!has_context()) panic(kContextIsGone);
+    return **place_;
+  }
+
   template <typename Show>
   static Task<Generation> whole(Generator self, Show show) {
+    co_await self.check_context();
     if (self.uses_host_loop()) {
       co_await self.begin();
       Result<detail::HostLoop> loop =
-          detail::HostLoop::start(self.context_->model(), self.context_->handle(), self.drawer_,
+          detail::HostLoop::start(self.context().model(), self.context().handle(), self.drawer_,
                                   self.options_.max_tokens, self.stop_tokens());
       if (loop.ok()) {
         co_await self.follow(std::move(loop).take(), show);
@@ -237,25 +269,25 @@ Generator {
   }
   std::vector<std::uint32_t> stop_tokens() const {
     return options_.ignore_stop_tokens ? std::vector<std::uint32_t>{}
-                                       : context_->model().info().stop_tokens;
+                                       : context().model().info().stop_tokens;
   }
 
   // The loop of the host, to its end or that of the text.
   template <typename Show>
   Task<> follow(detail::HostLoop loop, Show& show) {
     closed_ = true;
-    Context::LoopWatch watch(*context_);
+    Context::LoopWatch watch(context());
     Piece last;
     DrawEnd end = DrawEnd::None;
     while (end == DrawEnd::None && !rules_.ended()) {
       const Draws more = co_await loop.next();
       end = more.end;
       for (const DrawnToken& each : more.tokens) {
-        context_->note_drawn(each.token);
+        context().note_drawn(each.token);
         last = piece_of(each);
         if (!accepts(each)) break;
         const std::vector<std::uint32_t> one(1, each.token);
-        last.text = accept_bytes(co_await context_->model().detokenize(one, keeps(each.token)));
+        last.text = accept_bytes(co_await context().model().detokenize(one, keeps(each.token)));
         if (rules_.ended()) break;
         answer_.text += last.text;
         co_await detail::show_text(show, last.text);
@@ -286,7 +318,8 @@ Generator {
 
   // The turns are tokens, and the numbers of the options are in their range.
   Task<> begin() {
-    co_await drawer_.rule_handle(context_->model());
+    co_await check_context();
+    co_await drawer_.rule_handle(context().model());
     if (options_.reshape && adjusts_logits(drawer_.rule())) {
       co_await fail(ErrorCode::InvalidArgument,
                     "reshape works on probabilities; penalties, logit_bias, top_n_sigma and DRY "
@@ -300,11 +333,11 @@ Generator {
     if (!is_prepared_) {
       is_prepared_ = true;
       drawer_.report_top(options_.top_logprobs);
-      if (context_->matcher()) drawer_.constrain(context_->matcher());
+      if (context().matcher()) drawer_.constrain(context().matcher());
       if (options_.grammar) drawer_.constrain(co_await options_.grammar.matcher());
     }
     // While the host holds tokens that are not given yet, nothing is queued.
-    if (pending_.empty()) co_await context_->queue_turns(true);
+    if (pending_.empty()) co_await context().queue_turns(true);
   }
 
   bool is_constrained() const { return !drawer_.matchers().empty(); }
@@ -314,10 +347,10 @@ Generator {
   Task<> begin_step() {
     if (!options_.reshape) {
       drawing_.emplace(
-          co_await detail::forward_draw(context_->model(), context_->handle(), drawer_, false));
+          co_await detail::forward_draw(context().model(), context().handle(), drawer_, false));
     } else {
       reshaping_.emplace(
-          context_->begin_step(options_.top_k == 0 ? Sampler::kWholeVocabulary : options_.top_k));
+          context().begin_step(options_.top_k == 0 ? Sampler::kWholeVocabulary : options_.top_k));
     }
   }
 
@@ -334,32 +367,32 @@ Generator {
     } else {
       drawn = co_await reshaped(co_await *std::exchange(reshaping_, std::nullopt));
     }
-    co_await context_->append(drawn.token);
+    co_await context().append(drawn.token);
     co_return drawn;
   }
 
   // A pass may bring several tokens: drafts that stand, and forced ones. The context is told of each
   // when it is given to the program, and is out of step until the last of them is.
   Task<DrawnToken> drawn_of_several() {
-    const bool is_untouched = context_->is_out_of_step_ && context_->token_count() == pending_from_;
+    const bool is_untouched = context().is_out_of_step_ && context().token_count() == pending_from_;
     if (!pending_.empty() && !is_untouched) {
       co_await forget_pending();  // The program used the context in between.
     }
     if (pending_.empty()) {
       std::vector<std::uint32_t> drafts;
-      if (options_.draft) drafts = co_await options_.draft(*context_);
-      Draws draws = co_await context_->verify(std::move(drafts), drawer_);
+      if (options_.draft) drafts = co_await options_.draft(context());
+      Draws draws = co_await context().verify(std::move(drafts), drawer_);
       if (draws.tokens.empty()) {
         co_await note_end(draws.end);
         co_return last_;
       }
       pending_.assign(draws.tokens.begin(), draws.tokens.end());
-      context_->take_back(static_cast<std::uint32_t>(pending_.size()));
+      context().take_back(static_cast<std::uint32_t>(pending_.size()));
     }
     DrawnToken drawn = std::move(pending_.front());
     pending_.pop_front();
-    context_->give_drawn(drawn.token, pending_.empty());
-    pending_from_ = context_->token_count();
+    context().give_drawn(drawn.token, pending_.empty());
+    pending_from_ = context().token_count();
     co_return drawn;
   }
 
@@ -383,12 +416,12 @@ Generator {
     if (std::ranges::all_of(mask, [](std::uint32_t word) { return word == 0; })) {
       co_await note_end(DrawEnd::NoTokenAllowed);
     }
-    const Distribution full = co_await context_->begin_step(Sampler::kWholeVocabulary);
+    const Distribution full = co_await context().begin_step(Sampler::kWholeVocabulary);
     Distribution allowed = full;
     allowed.keep_if(
         [&](std::uint32_t token, float) { return (mask[token / 32] >> (token % 32) & 1) != 0; });
     const DrawnToken drawn = co_await reshaped(std::move(allowed));
-    co_await context_->append(drawn.token);
+    co_await context().append(drawn.token);
     bool is_complete = false;
     for (const Matcher& each : drawer_.matchers()) {
       std::vector<std::uint32_t> came(1,
@@ -435,7 +468,7 @@ Generator {
   // emptied meanwhile is out-of-range too.)
   bool is_full(const Result<DrawnToken>& drawn) const {
     return !drawn.ok() && drawn.error().code == ErrorCode::OutOfRange && !answer_.tokens.empty() &&
-           context_->token_count() > 0;
+           context().token_count() > 0;
   }
   // The last piece, if it brings any text.
   static std::optional<Piece> given(Piece last) {
@@ -464,7 +497,7 @@ Generator {
     answer_.text += piece.text;
     answer_.finish_reason = rules_.reason();
     if (options_.cut_stop_text && rules_.reason() == FinishReason::StopText) co_await cut();
-    context_->note_answer(answer_.text);
+    context().note_answer(answer_.text);
     co_return piece;
   }
 
@@ -477,16 +510,17 @@ Generator {
       rest.remove_prefix(bytes_[kept++].size());
     }
     const auto count = static_cast<std::uint32_t>(answer_.tokens.size() - kept);
-    co_await context_->rewind(context_->token_count() - count);
+    co_await context().rewind(context().token_count() - count);
     answer_.tokens.resize(kept);
     if (rest.empty()) co_return;
     const std::vector<std::uint32_t> tokens =
-        co_await context_->model().tokenize(rest, {.parse_special = false});
-    co_await context_->append(tokens);
+        co_await context().model().tokenize(rest, {.parse_special = false});
+    co_await context().append(tokens);
     answer_.tokens.insert(answer_.tokens.end(), tokens.begin(), tokens.end());
   }
 
-  Context* context_;
+  std::unique_ptr<Context> owned_;  // None: the program owns it.
+  detail::Placed<Context>::Place place_;
   GenerateOptions options_;
   Drawer drawer_;
   StopRules rules_;
@@ -503,11 +537,17 @@ Generator {
   bool closed_ = false;
 };
 
-inline Generator Context::generate(GenerateOptions options) {
+inline Generator Context::generate(GenerateOptions options) & {
   return Generator(*this, std::move(options));
 }
-inline Generator Context::generate() {
+inline Generator Context::generate() & {
   return generate(GenerateOptions{});
+}
+inline Generator Context::generate(GenerateOptions options) && {
+  return Generator(std::move(*this), std::move(options));
+}
+inline Generator Context::generate() && {
+  return std::move(*this).generate(GenerateOptions{});
 }
 
 }  // namespace quire

@@ -39,15 +39,9 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/result.h"
 #include "quire/utf8.h"
-
-// The compiler of guests warns of a view into a value that is gone.
-#if defined(__clang__)
-#define QUIRE_LIFETIME_BOUND [[clang::lifetimebound]]
-#else
-#define QUIRE_LIFETIME_BOUND
-#endif
 
 namespace quire {
 
@@ -115,38 +109,38 @@ std::string json_number(T value) {
 
 class JsonWriter {
  public:
-  JsonWriter& begin_object() { return open('{'); }
-  JsonWriter& end_object() { return close('}'); }
-  JsonWriter& begin_array() { return open('['); }
-  JsonWriter& end_array() { return close(']'); }
+  JsonWriter& begin_object() QUIRE_LIFETIME_BOUND { return open('{'); }
+  JsonWriter& end_object() QUIRE_LIFETIME_BOUND { return close('}'); }
+  JsonWriter& begin_array() QUIRE_LIFETIME_BOUND { return open('['); }
+  JsonWriter& end_array() QUIRE_LIFETIME_BOUND { return close(']'); }
 
-  JsonWriter& key(std::string_view name) {
+  JsonWriter& key(std::string_view name) QUIRE_LIFETIME_BOUND {
     separate();
     detail::append_any_json_string(out_, name);
     out_ += ':';
     first_ = true;  // The value follows without a comma.
     return *this;
   }
-  JsonWriter& text(std::string_view value) {
+  JsonWriter& text(std::string_view value) QUIRE_LIFETIME_BOUND {
     separate();
     detail::append_any_json_string(out_, value);
     return *this;
   }
   template <typename T>
-  JsonWriter& number(T value) {
+  JsonWriter& number(T value) QUIRE_LIFETIME_BOUND {
     return put(json_number(value));
   }
-  JsonWriter& boolean(bool value) { return put(value ? "true" : "false"); }
-  JsonWriter& null() { return put("null"); }
-  JsonWriter& number_array(std::span<const std::uint32_t> values) {
+  JsonWriter& boolean(bool value) QUIRE_LIFETIME_BOUND { return put(value ? "true" : "false"); }
+  JsonWriter& null() QUIRE_LIFETIME_BOUND { return put("null"); }
+  JsonWriter& number_array(std::span<const std::uint32_t> values) QUIRE_LIFETIME_BOUND {
     begin_array();
     for (const std::uint32_t each : values) number(each);
     return end_array();
   }
   // Text that is JSON already.
-  JsonWriter& raw(std::string_view json) { return put(json); }
+  JsonWriter& raw(std::string_view json) QUIRE_LIFETIME_BOUND { return put(json); }
 
-  const std::string& str() const& { return out_; }
+  const std::string& str() const& QUIRE_LIFETIME_BOUND { return out_; }
   std::string str() && { return std::move(out_); }
 
  private:
@@ -154,18 +148,18 @@ class JsonWriter {
     if (!first_) out_ += ',';
     first_ = false;
   }
-  JsonWriter& put(std::string_view value) {
+  JsonWriter& put(std::string_view value) QUIRE_LIFETIME_BOUND {
     separate();
     out_ += value;
     return *this;
   }
-  JsonWriter& open(char bracket) {
+  JsonWriter& open(char bracket) QUIRE_LIFETIME_BOUND {
     separate();
     out_ += bracket;
     first_ = true;
     return *this;
   }
-  JsonWriter& close(char bracket) {
+  JsonWriter& close(char bracket) QUIRE_LIFETIME_BOUND {
     out_ += bracket;
     first_ = false;
     return *this;

@@ -39,14 +39,30 @@ namespace detail {
 
 using Words = std::vector<std::string>;
 
+template <typename Options>
+constexpr bool declares_options() {
+  constexpr bool kDeclares = requires(Options options, OptionReader reader) {
+    Options();
+    options.read(reader);
+  };
+  static_assert(kDeclares,
+                "the options of a program are a struct with default values that declares them in "
+                "void read(OptionReader& in); or take the words, a std::vector<std::string>");
+  return kDeclares;
+}
+
 // The options of a program, read from its command line.
 template <typename Options>
 Result<Options> options_of(const Words& words) {
-  Options options;
-  OptionReader reader;
-  options.read(reader);
-  TRY(reader.parse(words));
-  return options;
+  if constexpr (declares_options<Options>()) {
+    Options options;
+    OptionReader reader;
+    options.read(reader);
+    TRY(reader.parse(words));
+    return options;
+  } else {
+    return Error{ErrorCode::Internal, "does not compile"};
+  }
 }
 
 template <typename T>
@@ -76,9 +92,11 @@ inline const char* schema_of_none() {
 template <typename Options>
 const char* schema_of_options() {
   static const std::string schema = [] {
-    Options options;
     OptionReader reader;
-    options.read(reader);
+    if constexpr (declares_options<Options>()) {
+      Options options;
+      options.read(reader);
+    }
     return reader.schema();
   }();
   return schema.c_str();

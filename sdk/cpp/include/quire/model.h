@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/bindings.h"
 #include "quire/future.h"
 #include "quire/handle.h"
@@ -76,7 +77,7 @@ class Model {
         handle(), detail::bytes_of(trait), detail::count_of(trait.size())))));
   }
 
-  const ModelInfo& info() const { return *info_; }
+  const ModelInfo& info() const QUIRE_LIFETIME_BOUND { return *info_; }
   std::int32_t handle() const { return handle_.get(); }
 
   struct TokenizeOptions {

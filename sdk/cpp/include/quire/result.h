@@ -14,6 +14,7 @@
 #include <utility>
 #include <variant>
 
+#include "quire/annotations.h"
 #include "quire/bindings.h"
 
 namespace quire {
@@ -65,11 +66,20 @@ class [[nodiscard]] Result {
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
+  // A Result is no T: something may have failed.
+  template <typename U>
+    requires(std::is_same_v<U, T> && !std::is_same_v<U, bool>)
+  operator U() const
+      QUIRE_DELETE("co_await the Result, or TRY it in a function that is no coroutine");
 
-  Value& value() & { return *checked<0>(); }
-  const Value& value() const& { return *const_cast<Result*>(this)->template checked<0>(); }
+  Value& value() & QUIRE_LIFETIME_BOUND { return *checked<0>(); }
+  const Value& value() const& QUIRE_LIFETIME_BOUND {
+    return *const_cast<Result*>(this)->template checked<0>();
+  }
   Value take() && { return std::move(*checked<0>()); }
-  const Error& error() const { return *const_cast<Result*>(this)->template checked<1>(); }
+  const Error& error() const QUIRE_LIFETIME_BOUND {
+    return *const_cast<Result*>(this)->template checked<1>();
+  }
   Error take_error() && { return std::move(*checked<1>()); }
 
  private:

@@ -24,6 +24,8 @@
 #define QUIRE_UNROLLED
 #endif
 
+#include "quire/annotations.h"
+
 namespace quire {
 
 // Numbers out of their range are an error where the host draws, and sampler_arguments() says so to
@@ -274,7 +276,7 @@ class Sampler {
     return options_.top_k == 0 ? kWholeVocabulary : options_.top_k;
   }
   static constexpr std::uint32_t kWholeVocabulary = 0xffff'ffffu;
-  const SamplerOptions& options() const { return options_; }
+  const SamplerOptions& options() const QUIRE_LIFETIME_BOUND { return options_; }
 
  private:
   SamplerOptions options_;

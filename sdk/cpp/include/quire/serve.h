@@ -2,7 +2,8 @@
 // quire::serve: programs that answer HTTP requests. A server launches the program once for each
 // request to its endpoint (`quire serve --endpoint "POST /greet=greet.wasm"`).
 //
-//   #include "quire/quire.h"
+//   #include "quire/annotations.h"
+#include "quire/quire.h"
 //   using namespace quire;
 //   Task<> greet(serve::Request request, serve::Response response) {
 //     const Json body = co_await request.json();      // Status 400 if it is not JSON.
@@ -299,10 +300,14 @@ class Request {
     return Request(std::make_shared<detail::Exchange>(TRY(detail::decode_request(bytes))));
   }
 
-  const std::string& method() const { return exchange_->method; }
-  const std::string& target() const { return exchange_->target; }  // With its query.
-  std::string_view path() const { return std::string_view(target()).substr(0, query_at()); }
-  std::string_view query() const {
+  const std::string& method() const QUIRE_LIFETIME_BOUND { return exchange_->method; }
+  const std::string& target() const QUIRE_LIFETIME_BOUND {
+    return exchange_->target;
+  }  // With its query.
+  std::string_view path() const QUIRE_LIFETIME_BOUND {
+    return std::string_view(target()).substr(0, query_at());
+  }
+  std::string_view query() const QUIRE_LIFETIME_BOUND {
     return std::string_view(target()).substr(std::min(query_at() + 1, target().size()));
   }
   // The part of the path after `prefix`, decoded: the name in "/models/NAME". Empty if it has none.
@@ -331,7 +336,7 @@ class Request {
     }
     return std::nullopt;
   }
-  const Headers& headers() const { return exchange_->headers; }
+  const Headers& headers() const QUIRE_LIFETIME_BOUND { return exchange_->headers; }
   // The first of that name, in lower case.
   std::optional<std::string> header(std::string_view name) const {
     for (const Header& each : headers()) {
@@ -361,7 +366,7 @@ class Request {
   }
 
   Response response() const { return Response(exchange_); }
-  const detail::ExchangeHandle& exchange() const { return exchange_; }
+  const detail::ExchangeHandle& exchange() const QUIRE_LIFETIME_BOUND { return exchange_; }
 
  private:
   explicit Request(detail::ExchangeHandle exchange) : exchange_(std::move(exchange)) {}

@@ -29,8 +29,11 @@
 //
 // Dropping a Task ends it where it stands: its locals are destroyed, and with them its futures (the
 // host cancels their work or lets it finish unseen), its handles and the tasks it awaits. An Error
-// does the same at the place where it arrives. Arguments of a coroutine that live shorter than it
-// must be taken by value.
+// does the same at the place where it arrives.
+//
+// Arguments of a coroutine that live shorter than it must be taken by value: a Task that is kept
+// begins after the call. The compiler warns where a parameter refers to a std::string or std::vector
+// and takes temporaries.
 //
 // Thread   a program has one.
 //
@@ -48,6 +51,7 @@
 #include <variant>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/event_loop.h"
 #include "quire/result.h"
 
@@ -57,6 +61,28 @@ template <typename T = void>
 class Task;
 
 namespace detail {
+
+// What is often made for one call, and gone after it.
+template <typename T>
+inline constexpr bool is_text_or_list = false;
+template <typename... Of>
+inline constexpr bool is_text_or_list<std::basic_string<Of...>> = true;
+template <typename... Of>
+inline constexpr bool is_text_or_list<std::vector<Of...>> = true;
+
+template <typename Parameter>
+inline constexpr bool refers_to_temporary = is_text_or_list<std::remove_cvref_t<Parameter>> &&
+                                            (std::is_rvalue_reference_v<Parameter> ||
+                                             (std::is_lvalue_reference_v<Parameter> &&
+                                              std::is_const_v<std::remove_reference_t<Parameter>>));
+
+template <bool kRefersToTemporary>
+constexpr bool has_safe_parameters()
+    QUIRE_WARN_IF(kRefersToTemporary,
+                  "this coroutine has a parameter that refers to a std::string or std::vector; one "
+                  "that is gone when a kept Task begins is read all the same: take it by value") {
+  return true;
+}
 
 // Makes a waiting coroutine ready when `missing` tasks have finished, or one of them as `ends_at` says.
 enum class EndsAt : std::uint8_t { Last, FirstError, FirstValue, First };
@@ -372,6 +398,10 @@ class [[nodiscard("a Task does nothing until it is awaited: co_await it")]] Task
     Result<T> await_resume() { return task.take(); }
   };
   Awaiter operator co_await() && { return Awaiter{std::move(*this)}; }
+
+  template <typename U>
+    requires(std::is_same_v<U, T>)
+  operator U() const QUIRE_DELETE("co_await the Task: that runs it and gives its value");
 };
 
 namespace detail {
@@ -786,3 +816,11 @@ Task<ListOf<T>> gather_in_turn(std::vector<Task<T>> tasks, std::size_t at_once) 
 }  // namespace detail
 
 }  // namespace quire
+
+// Every coroutine that gives a Task is known here with the types of its parameters.
+template <typename T, typename... Parameters>
+struct std::coroutine_traits<quire::Task<T>, Parameters...> {
+  static_assert(quire::detail::has_safe_parameters<
+                (quire::detail::refers_to_temporary<Parameters> || ...)>());
+  using promise_type = quire::detail::Promise<T>;
+};

@@ -41,6 +41,7 @@
 #include <utility>
 #include <vector>
 
+#include "quire/annotations.h"
 #include "quire/call_form.h"
 #include "quire/context.h"
 #include "quire/future.h"
@@ -206,7 +207,7 @@ class Tools {
     self.add_results(context, {&run, 1}, number);
   }
 
-  const CallForm& form() const { return form_; }
+  const CallForm& form() const QUIRE_LIFETIME_BOUND { return form_; }
 
  private:
   Tools(std::vector<Tool> tools, ToolOptions options, CallForm form, AnswerReader reader)

@@ -1,0 +1,32 @@
+#pragma once
+// What the SDK tells the compiler of guests beyond types. Other compilers read past it.
+//
+// QUIRE_LIFETIME_BOUND stands after the parameters of a member function whose result is a view of
+// its object. A view that outlives the object is then an error (-Werror=dangling in
+// guest_flags.rsp).
+//
+// QUIRE_WARN_IF(condition, message) stands after the parameters of a function, of whose template
+// parameters the condition is: the compiler warns of each call of which it is true.
+//
+// QUIRE_DELETE(why) stands for a body: whoever calls that function is told why not.
+#if defined(__clang__)
+#define QUIRE_LIFETIME_BOUND [[clang::lifetimebound]]
+#define QUIRE_WARN_IF(condition, message) \
+  __attribute__((diagnose_if(condition, message, "warning")))
+#else
+#define QUIRE_LIFETIME_BOUND
+#define QUIRE_WARN_IF(condition, message)
+#endif
+
+#if defined(__clang__) && __clang_major__ >= 19
+// The reason is of C++26. clang takes it in C++20, and would say that it is early.
+// clang-format off
+#define QUIRE_DELETE(why)                                    \
+  _Pragma("clang diagnostic push")                           \
+  _Pragma("clang diagnostic ignored \"-Wc++26-extensions\"") \
+  = delete(why)                                              \
+  _Pragma("clang diagnostic pop")
+// clang-format on
+#else
+#define QUIRE_DELETE(why) = delete
+#endif
