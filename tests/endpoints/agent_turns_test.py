@@ -20,6 +20,10 @@ def call_of(name, arguments):
     return f'<tool_call>\n{{"name": "{name}", "arguments": {json.dumps(arguments)}}}\n</tool_call>'
 
 
+# As Qwen2.5-Coder answers what the tool Read of claude-cli gives: the tab of a line is not escaped.
+COPIED_CALL = '{"name": "Read", "arguments": {"file_path": "1\tx\\n2\ty"}}'
+
+
 # Each piece is one token of the parrot.
 def said(name, arguments):
     return [["<think>\n", "The folder", " first.", "\n</think>\n\n", call_of(name, arguments)], ["It has", " two files."]]
@@ -53,6 +57,7 @@ class AgentTurnsTest(harness.EndpointTest):
         return [parrot(folder / "shell", said("exec_command", {"cmd": "ls"})),
                 parrot(folder / "spaced", said("agents__close_agent", {"target": "b"})),
                 parrot(folder / "reader", said("Read", {"file_path": "a.py"})),
+                parrot(folder / "copier", [["Now.\n", "```github\n", COPIED_CALL, "\n```"]]),
                 parrot(folder / "thinker", [["<think>", *(f"w{number} " for number in range(40)), "</think>", "Yes."]])]
 
     # ---- /v1/responses, as codex ------------------------------------------------------------------
@@ -187,6 +192,17 @@ class AgentTurnsTest(harness.EndpointTest):
         first, second = message["usage"], more["usage"]
         self.assertGreater(second["cache_read_input_tokens"],
                            0.9 * (first["input_tokens"] + first["cache_read_input_tokens"]))
+
+    def test_a_call_in_a_fence_with_copied_tabs_is_a_call(self):
+        for body in (self.claude("copier", self.ASKED), self.claude("copier", self.ASKED, thinking={"type": "disabled"})):
+            _, message = self.message_of(body)
+            text, call = message["content"]
+            self.assertEqual((text["text"], call["input"]), ("Now.", {"file_path": "1\tx\n2\ty"}))
+            self.assertEqual(message["stop_reason"], "tool_use")
+        output = self.ok("/v1/responses", {
+            "model": "copier", "input": "Go on", "temperature": 0,
+            "tools": [function("Read", {"file_path": {"type": "string"}}, strict=False)]}).json["output"]
+        self.assertEqual(json.loads(output[-1]["arguments"]), {"file_path": "1\tx\n2\ty"})
 
     def test_thinking_is_taken_in_every_form(self):
         for thinking, has_block in (({"type": "enabled", "budget_tokens": 1024}, True), ({"type": "adaptive"}, True),
