@@ -203,6 +203,32 @@ TEST_F(ContextEdit, SaveComputesTheTextAndTheTurnsThatAreQueued) {
   });
 }
 
+TEST_F(ContextEdit, AnAnswerBeginsAfterATurnThatWasFlushedOrSavedBefore) {
+  with_context("ab", [](Context& context) -> Task<> {
+    context.user("one");
+    co_await context.flush();
+    co_await context.save("s");
+    co_await context.prefill();
+    EXPECT_EQ(held_by(context), "ab\1uone\2\n\1a|");
+    co_await context.prefill();
+    EXPECT_EQ(held_by(context), "ab\1uone\2\n\1a|") << "it has begun";
+  });
+  with_context("ab", [](Context& context) -> Task<> {
+    context.user("one");
+    co_await context.flush();
+    co_await context.append_text("text that the program appends itself");
+    co_await context.prefill();
+    EXPECT_EQ(held_by(context), "ab\1uone\2\ntext that the program appends itself|");
+  });
+  with_context("ab", [](Context& context) -> Task<> {
+    context.user("one");
+    context.assistant("two");
+    co_await context.flush();
+    co_await context.prefill();
+    EXPECT_EQ(held_by(context), "ab\1uone\2\n\1atwo\2\n|") << "it is answered";
+  });
+}
+
 TEST_F(ContextEdit, SaveWithoutComputingKeepsWhatIsQueuedAsTokens) {
   with_context("", [](Context& context) -> Task<> {
     context.user("one");

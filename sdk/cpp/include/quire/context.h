@@ -144,7 +144,7 @@ class Context : private detail::Placed<Context> {
   // Computes what is queued, up to where the model's answer begins where a turn is to be answered.
   // Pages that exist already, in this context or any other that may be shared, are found instead.
   Task<ContextCounters> prefill() { return computed(true); }
-  // The same, but a conversation ends behind its last turn: more turns can follow.
+  // The same, but a conversation ends after its last turn: more turns can follow, or its answer.
   Task<ContextCounters> flush() { return computed(false); }
 
   // Computes what is queued, and gives what may follow: the `top_k` most probable tokens (0: 256).
@@ -209,6 +209,7 @@ class Context : private detail::Placed<Context> {
     out.tools_ = tools_;
     out.rendered_message_count_ = rendered_message_count_;
     out.chat_first_ = chat_first_;
+    out.turns_end_ = turns_end_;
     out.answer_open_ = answer_open_;
     out.chat_cut_ = chat_cut_;
     out.beyond_context_ = beyond_context_;
@@ -510,7 +511,7 @@ class Context : private detail::Placed<Context> {
   // begins.
   Task<> queue_turns(bool answer_next) {
     co_await settle();
-    if (messages_.size() == rendered_message_count_) co_return;
+    if (messages_.size() == rendered_message_count_ && !(answer_next && awaits_answer())) co_return;
     const std::vector<std::uint32_t> whole =
         co_await model_.tokenize_chat(messages_, answer_next, tools_);
     std::size_t known = 0;
@@ -530,8 +531,16 @@ class Context : private detail::Placed<Context> {
       co_await append(std::span(whole).subspan(known));
     }
     rendered_message_count_ = messages_.size();
+    turns_end_ = token_count();
     answer_open_ = answer_next;
     chat_cut_ = false;
+  }
+
+  // The context ends with a turn that is to be answered: it was written without the beginning of an
+  // answer, and nothing came after it.
+  bool awaits_answer() const {
+    return !messages_.empty() && messages_.back().role != "assistant" && !answer_open_ &&
+           token_count() == turns_end_;
   }
 
   // A loop of the host drew and queued `token`.
@@ -680,7 +689,8 @@ class Context : private detail::Placed<Context> {
   std::vector<ChatMessage> messages_;
   std::string tools_;                       // A JSON array, or nothing.
   std::size_t rendered_message_count_ = 0;  // Those whose tokens are in tokens_.
-  std::uint32_t chat_first_ = 0;            // Where the conversation begins, in tokens.
+  std::uint32_t chat_first_ = 0;            // Where the conversation begins, in tokens,
+  std::uint32_t turns_end_ = 0;             // and where it ended when turns were written last.
   bool answer_open_ = false;                // It ends where an answer begins.
   bool chat_cut_ = false;                   // Tokens of the conversation are gone.
   bool is_looping_ = false;                 // A loop of the host runs on it.
