@@ -370,8 +370,9 @@ TEST_F(InferletsTest, OneBeamIsGreedyDecodingAndMoreFindAMoreProbableText) {
   const std::string prompt = "Streams";
   const test::TemporaryFolder folder;
   const auto nats = [&](const std::string& text) {
-    const ProcessResult result = test::run_quire(
-        {"eval", "--model", model, "--text-file", folder.write("text.txt", prompt + text), "--json"});
+    const ProcessResult result =
+        test::run_quire({"eval", "--model", model, "--text-file",
+                         folder.write("text.txt", prompt + text), "--json"});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     const json scored = json::parse(result.out, nullptr, false);
     double sum = 0.0;
