@@ -1,4 +1,4 @@
-#include "inference/weights/download.h"
+#include "inference/model_store/download.h"
 
 #include <curl/curl.h>
 #include <fcntl.h>

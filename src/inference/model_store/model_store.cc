@@ -1,4 +1,4 @@
-#include "inference/weights/model_store.h"
+#include "inference/model_store/model_store.h"
 
 #include <fcntl.h>
 #include <unistd.h>
