@@ -5,15 +5,12 @@
 // Errors   TooLarge beyond the limit; Timeout when the other side stalls; Cancelled when `progress`
 //          says so; NotFound for 404; Unavailable for anything else that the network does.
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "base/result.h"
+#include "inference/model_store/progress.h"
 
 namespace quire::inference {
-
-// Told how far a long copy or transfer is; bytes_expected is 0 while unknown. False stops it.
-using Progress = std::function<bool(std::uint64_t bytes_done, std::uint64_t bytes_expected)>;
 
 struct DownloadOptions {
   std::uint64_t bytes_max = std::uint64_t{256} << 30;

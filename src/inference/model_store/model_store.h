@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "inference/model_store/download.h"
+#include "inference/model_store/progress.h"
 
 namespace quire::inference {
 
