@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "inference/model_store/download.h"
 #include "inference/model_store/stored_files.h"
+#include "inference/model_store/web_url.h"
 #include "inference/weights/gguf_shards.h"
 #include "inference/weights/model_files.h"
 
@@ -154,10 +155,6 @@ std::string name_from(const std::string& source) {
     return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
   });
   return name;
-}
-
-bool is_web_url(const std::string& source) {
-  return source.starts_with("http://") || source.starts_with("https://");
 }
 
 }  // namespace
