@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "inference/model_store/lower_case.h"
+
 namespace quire::inference {
 namespace {
 
@@ -26,14 +28,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& each : lower) {
-    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
-  }
-  return lower;
 }
 
 bool is_redirect(const HttpHead& head) {

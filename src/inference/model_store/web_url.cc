@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/utf8.h"
+#include "inference/model_store/lower_case.h"
 
 namespace quire::inference {
 namespace {
@@ -48,16 +49,13 @@ Result<WebUrl> WebUrl::parse(const std::string& text) {
   WebUrl parsed;
   parsed.text_ = part_of(url.get(), CURLUPART_URL);
   parsed.scheme_ = part_of(url.get(), CURLUPART_SCHEME);
-  parsed.host_ = part_of(url.get(), CURLUPART_HOST);
+  parsed.host_ = in_lower_case(part_of(url.get(), CURLUPART_HOST));
   parsed.port_ = part_of(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
   parsed.path_ = part_of(url.get(), CURLUPART_PATH);
   parsed.has_user_ = !part_of(url.get(), CURLUPART_USER).empty() ||
                      !part_of(url.get(), CURLUPART_PASSWORD).empty();
   parsed.has_query_ = !part_of(url.get(), CURLUPART_QUERY).empty() ||
                       !part_of(url.get(), CURLUPART_FRAGMENT).empty();
-  for (char& each : parsed.host_) {
-    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
-  }
   if (parsed.scheme_ != "http" && parsed.scheme_ != "https") {
     return Error(ErrorCode::InvalidArgument,
                  in_quotes(text) + " does not begin with http:// or https://");
@@ -98,8 +96,8 @@ bool WebUrl::is_loopback() const {
 
 std::string WebUrl::shown() const {
   const std::string address = text_.substr(0, text_.find_first_of("?#"));
-  const std::string whole = printable(address);
-  return whole.size() <= kShownBytesMax ? whole : whole.substr(0, kShownBytesMax) + "...";
+  const bool is_long = address.size() > kShownBytesMax;
+  return printable(address.substr(0, kShownBytesMax)) + (is_long ? "..." : "");
 }
 
 std::string url_segment(std::string_view text) {
