@@ -36,6 +36,10 @@ parsers() {
   echo "page_store export_file_fuzz,page_file_fuzz
     src/control/store/page_image.cc src/control/store/page_space.cc
     src/control/store/record_codec.cc"
+  # What users and hubs write of models: references, lists of files, heads of answers.
+  echo "hub hub_fuzz
+    src/inference/model_store/model_reference.cc src/inference/model_store/hub_listing.cc
+    src/inference/model_store/hub_choice.cc src/inference/model_store/hub_answer.cc"
   # Frames of the server's protocol.
   echo "wire frame_codec_fuzz
     src/wire/fields.cc src/wire/request_codec.cc src/wire/server_frame_codec.cc"

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "cli/terminal.h"
-#include "inference/weights/model_store.h"
+#include "inference/model_store/model_store.h"
 #include "main/commands/output.h"
 #include "main/machine/machine.h"
 #include "main/machine/model_facts.h"

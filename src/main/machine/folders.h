@@ -1,5 +1,5 @@
 #pragma once
-// Where what can be made again lies. Models lie in the data folder (inference/weights/model_store).
+// Where what can be made again lies. Models lie in the data folder (inference/model_store).
 #include <cstdlib>
 #include <string>
 

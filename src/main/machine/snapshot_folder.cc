@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "control/store/store_index.h"
-#include "inference/weights/model_store.h"
+#include "inference/model_store/model_store.h"
 #include "main/machine/sharing_secret.h"
 
 namespace quire {

@@ -1,4 +1,4 @@
-#include "inference/weights/model_store.h"
+#include "inference/model_store/model_store.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,8 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "inference/model_store/download.h"
+#include "inference/weights/model_files.h"
 #include "support/tiny_gguf.h"
 
 namespace quire::inference {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "inference/weights/download.h"
+#include "inference/model_store/progress.h"
 
 namespace quire::inference {
 

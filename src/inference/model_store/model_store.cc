@@ -1,21 +1,17 @@
-#include "inference/weights/model_store.h"
-
-#include <fcntl.h>
-#include <unistd.h>
+#include "inference/model_store/model_store.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <sstream>
 
 #include "base/file.h"
-#include "base/sha256.h"
 #include "base/utf8.h"
-#include "inference/weights/byte_source.h"
+#include "inference/model_store/download.h"
+#include "inference/model_store/stored_files.h"
+#include "inference/model_store/web_url.h"
 #include "inference/weights/gguf_shards.h"
 #include "inference/weights/model_files.h"
 
@@ -23,13 +19,8 @@ namespace quire::inference {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kChunkBytes = 4 << 20;
 constexpr std::size_t kNameBytesMax = 128;
 constexpr std::uint64_t kRecordBytesMax = 1 << 20;
-
-Error io_error(const std::string& doing, const std::error_code& code) {
-  return Error(ErrorCode::Io, "cannot " + doing + ": " + code.message());
-}
 
 bool is_model_name(std::string_view name) {
   const auto allowed = [](char each) {
@@ -38,121 +29,6 @@ bool is_model_name(std::string_view name) {
   };
   return !name.empty() && name.size() <= kNameBytesMax && name.front() != '.' &&
          std::ranges::all_of(name, allowed);
-}
-
-// A folder that goes with its content when the work is over, however it ends.
-class WorkFolder {
- public:
-  static Result<WorkFolder> create(const std::string& beside) {
-    std::string path = beside + "/.work.XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) {
-      return Error(ErrorCode::Io,
-                   "cannot make a folder in " + beside + ": " + std::strerror(errno));
-    }
-    return WorkFolder(std::move(path));
-  }
-  WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  WorkFolder& operator=(WorkFolder&&) = delete;
-  ~WorkFolder() {
-    std::error_code ignored;  // A leftover is hidden from list() and harmless.
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit WorkFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
-// The files of a model, relative to what holds it, ascending. A GGUF model is one file.
-Result<std::vector<std::string>> files_of(const fs::path& model) {
-  std::vector<std::string> files;
-  std::error_code code;
-  if (!fs::is_directory(model, code)) return std::vector<std::string>{std::string()};
-  for (fs::directory_iterator each(model, code), end; !code && each != end; each.increment(code)) {
-    std::error_code status;
-    if (each->is_regular_file(status)) files.push_back(each->path().filename().string());
-  }
-  if (code) return io_error("list " + model.string(), code);
-  std::ranges::sort(files);
-  return files;
-}
-
-fs::path file_in(const fs::path& model, const std::string& file) {
-  return file.empty() ? model : model / file;
-}
-
-Result<std::uint64_t> bytes_of(const fs::path& model) {
-  std::uint64_t sum = 0;
-  for (const std::string& file : TRY(files_of(model))) {
-    std::error_code code;
-    sum += fs::file_size(file_in(model, file), code);
-    if (code) return io_error("size " + model.string(), code);
-  }
-  return sum;
-}
-
-// What a copy or a check of several files has done so far.
-struct Watched {
-  const Progress& progress;
-  std::uint64_t bytes_expected = 0;
-  std::uint64_t bytes_done = 0;
-
-  Result<void> advance(std::uint64_t bytes) {
-    bytes_done += bytes;
-    if (!progress || progress(bytes_done, bytes_expected)) return {};
-    return Error(ErrorCode::Cancelled, "stopped after " + std::to_string(bytes_done) + " of " +
-                                           std::to_string(bytes_expected) + " bytes");
-  }
-};
-
-template <typename Consume>
-Result<void> for_each_chunk(const std::string& path, Watched& watched, Consume consume) {
-  const File file = TRY(File::open(path));
-  std::vector<std::byte> chunk;
-  for (std::uint64_t offset = 0; offset < file.bytes(); offset += chunk.size()) {
-    chunk.resize(std::min<std::uint64_t>(kChunkBytes, file.bytes() - offset));
-    TRY(file.read(offset, chunk));
-    TRY(consume(std::span<const std::byte>(chunk)));
-    TRY(watched.advance(chunk.size()));
-  }
-  return {};
-}
-
-Result<std::string> digest_file(const std::string& path, Watched& watched) {
-  Sha256 hash;
-  TRY(for_each_chunk(path, watched, [&](std::span<const std::byte> bytes) -> Result<void> {
-    hash.add(bytes);
-    return {};
-  }));
-  return hex(hash.finish());
-}
-
-Result<void> write_all(int descriptor, std::span<const std::byte> bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      return Error(ErrorCode::Io, "cannot write " + path + ": " + std::strerror(errno));
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return {};
-}
-
-// A new file, on disk when `fill` is done.
-template <typename Fill>
-Result<void> store_file(const std::string& path, Fill fill) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (descriptor < 0) {
-    return Error(ErrorCode::Io, "cannot create " + path + ": " + std::strerror(errno));
-  }
-  Result<void> filled = fill(descriptor);
-  const bool stored = ::fsync(descriptor) == 0;
-  const int number = errno;
-  ::close(descriptor);
-  if (!filled.ok() || stored) return filled;
-  return Error(ErrorCode::Io, "cannot store " + path + ": " + std::strerror(number));
 }
 
 // A file of a model and its name in the model's folder; empty where the model is this one file.
@@ -188,13 +64,6 @@ bool is_one_file(const std::vector<SourceFile>& sources) {
   return sources.size() == 1 && sources.front().name.empty();
 }
 
-Result<void> make_folder(const fs::path& path) {
-  std::error_code code;
-  fs::create_directory(path, code);
-  if (code) return io_error("make " + path.string(), code);
-  return {};
-}
-
 Result<void> copy_files(const std::vector<SourceFile>& sources, const fs::path& to,
                         const Progress& progress) {
   Watched watched{progress};
@@ -215,16 +84,9 @@ Result<void> copy_files(const std::vector<SourceFile>& sources, const fs::path& 
   return {};
 }
 
-Result<void> link(const fs::path& to, const fs::path& at) {
-  std::error_code code;
-  fs::create_symlink(to, at, code);
-  if (code) return io_error("link " + at.string(), code);
-  return {};
-}
-
 Result<void> link_files(const std::vector<SourceFile>& sources, const fs::path& folder) {
   TRY(make_folder(folder));
-  for (const SourceFile& source : sources) TRY(link(source.path, folder / source.name));
+  for (const SourceFile& source : sources) TRY(link_to(source.path, folder / source.name));
   return {};
 }
 
@@ -286,13 +148,6 @@ Result<std::string> make_record(const fs::path& model, const std::string& stored
   return record;
 }
 
-Result<void> move(const fs::path& from, const fs::path& to) {
-  std::error_code code;
-  fs::rename(from, to, code);
-  if (code) return io_error("move " + from.string() + " to " + to.string(), code);
-  return {};
-}
-
 // The last part of a path or URL, without query and ending, as a model's name.
 std::string name_from(const std::string& source) {
   std::string name = model_name_of(source.substr(0, source.find_first_of("?#")));
@@ -300,10 +155,6 @@ std::string name_from(const std::string& source) {
     return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
   });
   return name;
-}
-
-bool is_web_url(const std::string& source) {
-  return source.starts_with("http://") || source.starts_with("https://");
 }
 
 }  // namespace
@@ -413,7 +264,7 @@ Result<std::string> ModelStore::fetch(const std::string& source, const std::stri
   } else if (find_shard(absolute)) {
     TRY(link_files(sources, target));
   } else {
-    TRY(link(canonical, target));
+    TRY(link_to(canonical, target));
   }
   return target;
 }
@@ -445,15 +296,15 @@ Result<StoredModel> ModelStore::add(const std::string& source, const AddOptions&
   TRY(store_file(record_path, [&](int descriptor) {
     return write_all(descriptor, std::as_bytes(std::span(record)), record_path);
   }));
-  TRY(move(record_path, folder_ + "/" + name + ".sha256"));
-  TRY(move(fetched, folder_ + "/" + stored_name));
+  TRY(move_to(record_path, folder_ + "/" + name + ".sha256"));
+  TRY(move_to(fetched, folder_ + "/" + stored_name));
   return find(name);
 }
 
 Result<void> ModelStore::remove(const std::string& name) const {
   const std::string entry = TRY(entry_of(name));
   const WorkFolder work = TRY(WorkFolder::create(folder_));
-  TRY(move(entry, work.path() + "/removed"));
+  TRY(move_to(entry, work.path() + "/removed"));
   std::error_code code;
   fs::remove(folder_ + "/" + name + ".sha256", code);
   if (code) return io_error("remove the record of " + name, code);
