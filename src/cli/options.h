@@ -157,9 +157,10 @@ struct RunOptions {
 enum class ModelAction : std::uint8_t { List, Show, Add, Remove, Verify };
 struct ModelOptions {
   ModelAction action = ModelAction::List;
-  std::string model;     // A name, a path or, for Add, a URL.
-  std::string name;      // Add: what to call it.
-  EngineOptions engine;  // Show: the pool that tokens must fit.
+  std::string model;       // A name, a path or, for Add, a URL or a model of a hub.
+  std::string name;        // Add: what to call it.
+  bool available = false;  // List: what `add` knows by name, and not what is here.
+  EngineOptions engine;    // Show: the pool that tokens must fit.
   OutputStyle output = OutputStyle::Text;
 };
 

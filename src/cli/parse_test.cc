@@ -682,6 +682,8 @@ TEST(Parse, BenchAndModelHaveVerbsOfTheirOwn) {
   EXPECT_EQ(pages.from, 0.5);
   EXPECT_EQ(parsed_as<ModelOptions>({"model", "show", "tiny"}).action, ModelAction::Show);
   EXPECT_EQ(parsed_as<ModelOptions>({"model", "add", "a.gguf", "--name", "b"}).name, "b");
+  EXPECT_EQ(parsed_as<ModelOptions>({"model", "add", "hf:a/b:Q4_K_M"}).model, "hf:a/b:Q4_K_M");
+  EXPECT_TRUE(parsed_as<ModelOptions>({"model", "list", "--available"}).available);
 }
 
 TEST(Parse, PagesThatThePoolHasNoRoomForGoWhereOneSays) {

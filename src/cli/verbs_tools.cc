@@ -2,6 +2,28 @@
 #include "cli/verb.h"
 
 namespace quire::cli {
+namespace {
+
+constexpr const char* kModelSources =
+    R"(From a repository, quire takes the GGUF file with the quantization QUANT (without one Q4_K_M, else the
+only file that there is), and all shards of a model as one. A repository without GGUF files gives
+config.json, the texts of its tokenizer and its safetensors. hf:USER/REPO@REVISION names a branch, tag
+or commit. After a fetch that broke off, the same command goes on where it ended; `quire model remove`
+forgets what has come. Every file is checked by the digest that the hub, or the list of names, has
+for it.
+
+  HF_TOKEN     A token for private and gated repositories. It goes to the hub alone, and to no other
+               host that the hub redirects to; to another machine only by https.
+  HF_ENDPOINT  Another hub with the same routes, as https://hub.example.com; http is taken as well.
+
+Examples:
+  quire model add smollm2-135m-instruct
+  quire model add hf:Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q8_0 --name qwen
+  quire model add https://huggingface.co/Qwen/Qwen2.5-0.5B-Instruct
+  quire model add model.gguf
+  quire model add ./checkpoint --name mine)";
+
+}  // namespace
 
 void add_model(CLI::App& app, std::vector<Verb>& verbs) {
   struct State {
@@ -12,22 +34,30 @@ void add_model(CLI::App& app, std::vector<Verb>& verbs) {
   model->require_subcommand(1);
   model->footer(R"(Examples:
   quire model list
-  quire model show smollm2-135m-instruct
-  quire model add ~/Downloads/model.gguf --name mine)");
+  quire model add smollm2-135m-instruct
+  quire model add hf:Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q4_K_M
+  quire model add ~/Downloads/model.gguf --name mine
+  quire model show smollm2-135m-instruct)");
 
   const auto add = [&](const char* name, const char* description, ModelAction action) {
     auto state = std::make_shared<State>();
     state->options.action = action;
     CLI::App* verb = model->add_subcommand(name, description);
     if (action == ModelAction::Add) {
-      verb->add_option("SOURCE", state->options.model,
-                       "A GGUF file (of a model in shards: any shard), a folder or a URL")
+      verb->add_option(
+              "SOURCE", state->options.model,
+              "A name that `quire model list --available` prints; a model of Hugging Face, as "
+              "hf:USER/REPO, hf:USER/REPO:QUANT or hf:USER/REPO/FILE (hf.co/... means the "
+              "same); a GGUF file (of a model in shards: any shard), a folder or a URL")
           ->required();
       verb->add_option("--name", state->options.name, "What to call it")->type_name("NAME");
     } else if (action == ModelAction::Show) {
       verb->add_option("MODEL", state->options.model, "A name, a GGUF file or a folder");
       state->engine.add_all(*verb);
-    } else if (action != ModelAction::List) {
+    } else if (action == ModelAction::List) {
+      verb->add_flag("--available", state->options.available,
+                     "The names that `quire model add` knows, with sizes and licenses");
+    } else {
       CLI::Option* which = verb->add_option("MODEL", state->options.model, "A name");
       if (action == ModelAction::Remove) which->required();
     }
@@ -42,13 +72,13 @@ void add_model(CLI::App& app, std::vector<Verb>& verbs) {
     return verb;
   };
   add("list", "Names, formats and sizes", ModelAction::List)
-      ->footer("Examples:\n  quire model list\n  quire model list --json");
+      ->footer(
+          "Examples:\n  quire model list\n  quire model list --available\n  quire model list "
+          "--json");
   add("show", "Shape, formats, KV bytes per token, tokens that fit the pool", ModelAction::Show)
       ->footer(
           "Examples:\n  quire model show\n  quire model show model.gguf --kv-memory 2GiB --json");
-  add("add", "Check a model and take it in under a name", ModelAction::Add)
-      ->footer(
-          "Examples:\n  quire model add model.gguf\n  quire model add ./checkpoint --name mine");
+  add("add", "Check a model and take it in under a name", ModelAction::Add)->footer(kModelSources);
   add("remove", "Forget a model and delete its copy", ModelAction::Remove)
       ->footer("Examples:\n  quire model remove mine");
   add("verify", "Read every byte again and compare checksums", ModelAction::Verify)

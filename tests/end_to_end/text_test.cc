@@ -71,7 +71,8 @@ TEST(EndToEndDoctor, SaysWhatIsMissingAndWhatToDo) {
   EXPECT_FALSE(json["ok"].get<bool>());
   bool advised = false;
   for (const nlohmann::json& finding : json["findings"]) {
-    if (finding["what"] == "model") advised = finding["advice"] == "make model";
+    if (finding["what"] == "model")
+      advised = finding["advice"] == "quire model add smollm2-135m-instruct";
   }
   EXPECT_TRUE(advised) << result.out;
   EXPECT_FALSE(json.contains("tiers"));

@@ -1,6 +1,8 @@
 #include "inference/model_store/http_exchange.h"
 
 #include <curl/curl.h>
+#include <signal.h>
+#include <time.h>
 
 #include <algorithm>
 #include <memory>
@@ -23,6 +25,30 @@ struct ListCleanup {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 using FieldList = std::unique_ptr<curl_slist, ListCleanup>;
+
+// A connection that breaks while OpenSSL writes to it is an error of the exchange, and does not end the
+// process by SIGPIPE. Other threads notice nothing.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    if (sigismember(&before_, SIGPIPE) == 1) return;
+    const timespec at_once{};
+    while (sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+};
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
@@ -183,6 +209,7 @@ void add_head_line(HttpHead& head, std::string_view line) {
 }
 
 Result<void> http_get(const HttpRequest& request, HttpReceiver& receiver) {
+  const NoPipeSignal no_signal;
   const WebUrl first = TRY(WebUrl::parse(request.url));
   WebUrl url = first;
   std::vector<HttpHead> heads;

@@ -105,7 +105,7 @@ Result<void> FileFetch::receive_all(PartFile& part) {
     if (!is_passing(error.code()) || silent_count == kSilentAttemptCountMax) {
       return kept(std::move(error), part);
     }
-    std::this_thread::sleep_for(options_.pause * (1 << silent_count));
+    std::this_thread::sleep_for(options_.pause * std::max(1, silent_count));
   }
   return {};
 }

@@ -23,7 +23,7 @@ namespace quire::inference {
 
 struct HubFetchOptions {
   Progress progress;
-  // Before the second attempt without a new byte; twice as long before the third.
+  // Before another attempt; twice as long after two that brought no byte. A third is the last.
   std::chrono::milliseconds pause{1000};
   // Called when a file has come whole, with its path on the disk: an error ends the work. It sees
   // config.json before gigabytes follow.

@@ -10,6 +10,9 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "inference/model_store/download.h"
+#include "inference/model_store/hub_choice.h"
+#include "inference/model_store/known_models.h"
+#include "inference/model_store/part_files.h"
 #include "inference/model_store/stored_files.h"
 #include "inference/model_store/web_url.h"
 #include "inference/weights/gguf_shards.h"
@@ -137,24 +140,25 @@ std::string path_to_open(const fs::path& entry) {
   return entry;
 }
 
-// The digests of a model's files as sha256sum writes them, with the names they will have.
+// The digests of a model's files as sha256sum writes them, with the names they will have. Those that
+// are not in `known` are computed.
 Result<std::string> make_record(const fs::path& model, const std::string& stored_name,
-                                Watched& watched) {
+                                const std::map<std::string, std::string>& known) {
+  const Progress silent;
+  Watched watched{silent};
   std::string record;
   for (const std::string& file : TRY(files_of(model))) {
-    record += TRY(digest_file(file_in(model, file).string(), watched)) + "  ";
-    record += (file.empty() ? stored_name : stored_name + "/" + file) + "\n";
+    const auto found = known.find(file);
+    record += found != known.end() ? found->second
+                                   : TRY(digest_file(file_in(model, file).string(), watched));
+    record += "  " + (file.empty() ? stored_name : stored_name + "/" + file) + "\n";
   }
   return record;
 }
 
 // The last part of a path or URL, without query and ending, as a model's name.
 std::string name_from(const std::string& source) {
-  std::string name = model_name_of(source.substr(0, source.find_first_of("?#")));
-  std::ranges::transform(name, name.begin(), [](char each) {
-    return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
-  });
-  return name;
+  return stored_model_name(source.substr(0, source.find_first_of("?#")));
 }
 
 }  // namespace
@@ -202,10 +206,11 @@ Error ModelStore::no_such_model(const std::string& name) const {
     for (const StoredModel& each : models.value()) text += " " + each.name;
     text += ")";
   }
-  return Error(ErrorCode::NotFound, text + "; get the default model, " +
-                                        std::string(kDefaultModel) +
-                                        ", with `make model` or tools/fetch_model.sh, another with "
-                                        "`quire model add PATH-or-URL`");
+  const std::string fetched = find_known_model(name) != nullptr ? name : std::string(kDefaultModel);
+  text +=
+      "; `quire model add " + fetched + "` fetches " + (fetched == name ? "it" : "the default one");
+  if (fetched == kDefaultModel) text += " (in a clone, `make model` does too)";
+  return Error(ErrorCode::NotFound, text + ", and `quire model add --help` tells of others");
 }
 
 // The file or folder that holds the model.
@@ -231,6 +236,11 @@ Result<std::string> ModelStore::resolve(const std::string& name_or_path) const {
   if (stored.ok()) return stored.value().path;
   std::error_code code;
   if (fs::exists(wanted, code)) return wanted;
+  if (ModelReference::names_hub(wanted)) {
+    return Error(ErrorCode::NotFound,
+                 in_quotes(wanted) + " is a model of a hub: `quire model add " + printable(wanted) +
+                     "` fetches it, and says the name that it has here");
+  }
   if (wanted.find('/') != std::string::npos) {
     return Error(ErrorCode::NotFound, "there is no model file or folder " + in_quotes(wanted) +
                                           "; `quire model list` prints the models by name");
@@ -253,7 +263,11 @@ Result<std::string> ModelStore::fetch(const std::string& source, const std::stri
   std::error_code code;
   const fs::path canonical = fs::canonical(path, code);
   if (code) {
-    return Error(ErrorCode::NotFound, "cannot add " + in_quotes(path) + ": " + code.message());
+    std::string text = "cannot add " + in_quotes(path) + ": " + code.message();
+    if (path.find('/') == std::string::npos) {
+      text += ", and it is not a name of the list (" + known_model_names() + ")";
+    }
+    return Error(ErrorCode::NotFound, text);
   }
   // Shards are found by name, which a symbolic link may have and its target not.
   const fs::path absolute = fs::absolute(path, code).lexically_normal();
@@ -269,8 +283,7 @@ Result<std::string> ModelStore::fetch(const std::string& source, const std::stri
   return target;
 }
 
-Result<StoredModel> ModelStore::add(const std::string& source, const AddOptions& options) const {
-  const std::string name = options.name.empty() ? name_from(source) : options.name;
+Result<void> ModelStore::check_free(const std::string& name) const {
   if (!is_model_name(name)) {
     return Error(ErrorCode::InvalidArgument,
                  in_quotes(name) +
@@ -281,30 +294,50 @@ Result<StoredModel> ModelStore::add(const std::string& source, const AddOptions&
     return Error(ErrorCode::AlreadyExists, "there is a model " + in_quotes(name) + " already in " +
                                                folder_ + "; remove it first, or give a --name");
   }
+  return {};
+}
+
+Result<StoredModel> ModelStore::keep(const std::string& path, const std::string& name,
+                                     const WorkFolder& work, const Digests& digests) const {
+  TRY(open_model(path_to_open(path)));
   std::error_code code;
-  fs::create_directories(folder_, code);
-  if (code) return io_error("make " + folder_, code);
-  const WorkFolder work = TRY(WorkFolder::create(folder_));
-  const std::string fetched = TRY(fetch(source, name, work.path(), options));
-  TRY(open_model(path_to_open(fetched)));
-  const bool is_folder = fs::is_directory(fetched, code);
+  const bool is_folder = fs::is_directory(path, code);
   const std::string stored_name = is_folder ? name : name + ".gguf";
-  const Progress silent;
-  Watched watched{silent};
-  const std::string record = TRY(make_record(fetched, stored_name, watched));
+  const std::string record = TRY(make_record(path, stored_name, digests));
   const std::string record_path = work.path() + "/record";
   TRY(store_file(record_path, [&](int descriptor) {
     return write_all(descriptor, std::as_bytes(std::span(record)), record_path);
   }));
   TRY(move_to(record_path, folder_ + "/" + name + ".sha256"));
-  TRY(move_to(fetched, folder_ + "/" + stored_name));
+  TRY(move_to(path, folder_ + "/" + stored_name));
   return find(name);
 }
 
-Result<void> ModelStore::remove(const std::string& name) const {
-  const std::string entry = TRY(entry_of(name));
+Result<StoredModel> ModelStore::add(const std::string& source, const AddOptions& options) const {
+  if (find_known_model(source) != nullptr || ModelReference::names_hub(source)) {
+    return add_from_hub(source, options);
+  }
+  const std::string name = options.name.empty() ? name_from(source) : options.name;
+  TRY(check_free(name));
+  std::error_code code;
+  fs::create_directories(folder_, code);
+  if (code) return io_error("make " + folder_, code);
   const WorkFolder work = TRY(WorkFolder::create(folder_));
-  TRY(move_to(entry, work.path() + "/removed"));
+  const std::string fetched = TRY(fetch(source, name, work.path(), options));
+  return keep(fetched, name, work, {});
+}
+
+Result<void> ModelStore::remove(const std::string& name) const {
+  const bool has_parts = is_model_name(name) && PartFolder::exists(folder_, name);
+  if (has_parts) {
+    const PartFolder parts = TRY(PartFolder::open(folder_, name));
+    TRY(parts.remove());
+  }
+  Result<std::string> entry = entry_of(name);
+  if (!entry.ok() && has_parts) return {};
+  const std::string stored = TRY(std::move(entry));
+  const WorkFolder work = TRY(WorkFolder::create(folder_));
+  TRY(move_to(stored, work.path() + "/removed"));
   std::error_code code;
   fs::remove(folder_ + "/" + name + ".sha256", code);
   if (code) return io_error("remove the record of " + name, code);

@@ -164,6 +164,11 @@ TEST_F(ModelStoreTest, LeavesNothingBehindWhenAddingFails) {
   EXPECT_EQ(store_.add(gguf_, stopped).error().code(), ErrorCode::Cancelled);
   EXPECT_EQ(entry_count(), 0u);
   EXPECT_EQ(store_.add(data_ + "/none.gguf", {}).error().code(), ErrorCode::NotFound);
+  const Result<StoredModel> unknown = store_.add("smollm2-135m", {});
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message().find("not a name of the list (smollm2-135m-instruct, "),
+            std::string::npos)
+      << unknown.error().message();
   for (const char* name : {"../escape", ".hidden", "a/b", "a b", "\xff"}) {
     AddOptions options;
     options.name = name;
@@ -174,7 +179,13 @@ TEST_F(ModelStoreTest, LeavesNothingBehindWhenAddingFails) {
 TEST_F(ModelStoreTest, SaysHowToGetAMissingModel) {
   const std::string message = message_of(store_.resolve(""));
   EXPECT_NE(message.find("smollm2-135m-instruct"), std::string::npos) << message;
+  EXPECT_NE(message.find("quire model add smollm2-135m-instruct"), std::string::npos) << message;
   EXPECT_NE(message.find("make model"), std::string::npos) << message;
+  EXPECT_NE(message_of(store_.resolve("qwen2.5-coder-0.5b-instruct"))
+                .find("`quire model add qwen2.5-coder-0.5b-instruct` fetches it"),
+            std::string::npos);
+  EXPECT_NE(message_of(store_.resolve("hf:a/b:Q4_0")).find("quire model add hf:a/b:Q4_0"),
+            std::string::npos);
   ASSERT_TRUE(store_.add(gguf_, {}).ok());
   EXPECT_NE(message_of(store_.resolve("other")).find("there are: tiny-qwen2"), std::string::npos);
   EXPECT_NE(message_of(store_.resolve("./none.gguf")).find("no model file or folder"),

@@ -81,6 +81,11 @@ Result<void> PartFolder::remove() const {
   return {};
 }
 
+Result<void> PartFolder::remove_if_empty() const {
+  const std::uint64_t bytes = TRY(bytes_of(path_));
+  return bytes == 0 ? remove() : Result<void>();
+}
+
 bool PartFolder::is_whole(const std::string& digest) const {
   std::error_code code;
   return fs::exists(whole_path(digest), code);

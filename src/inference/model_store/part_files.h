@@ -30,6 +30,8 @@ class PartFolder final {
   Result<void> keep_only(const std::vector<std::string>& digests) const;
   // All of it.
   Result<void> remove() const;
+  // All of it, unless there are bytes that another attempt can use.
+  Result<void> remove_if_empty() const;
 
   const std::string& path() const { return path_; }
   std::string part_path(const std::string& digest) const { return path_ + "/" + digest + ".part"; }

@@ -76,6 +76,16 @@ TEST_F(PartFilesTest, PartsOfAnOlderVersionGo) {
   EXPECT_FALSE(PartFolder::exists(models_, "m"));
 }
 
+TEST_F(PartFilesTest, AFolderWithoutAByteIsNotKept) {
+  const PartFolder folder = PartFolder::open(models_, "m").take();
+  std::ofstream(folder.part_path("digest")) << "bytes";
+  EXPECT_TRUE(folder.remove_if_empty().ok());
+  EXPECT_EQ(folder.bytes_of_file("digest"), 5u);
+  std::ofstream(folder.part_path("digest"), std::ios::trunc);
+  EXPECT_TRUE(folder.remove_if_empty().ok());
+  EXPECT_FALSE(PartFolder::exists(models_, "m"));
+}
+
 TEST_F(PartFilesTest, OneProcessAtATimeFetchesAModel) {
   {
     const PartFolder first = PartFolder::open(models_, "m").take();

@@ -282,12 +282,15 @@ Result<void> check(const GgufFile& file, const ModelSpec& spec) {
 
 }  // namespace
 
+bool supports_gguf_architecture(std::string_view architecture) {
+  return architecture == "llama" || architecture == "qwen2" || architecture == "qwen3";
+}
+
 Result<ModelSpec> gguf_model_spec(const GgufFile& file) {
   const GgufMetadata& metadata = *file.metadata;
   ModelSpec spec;
   spec.architecture = TRY(metadata.text("general.architecture"));
-  if (spec.architecture != "llama" && spec.architecture != "qwen2" &&
-      spec.architecture != "qwen3") {
+  if (!supports_gguf_architecture(spec.architecture)) {
     return in_file(file, ErrorCode::NotSupported,
                    "general.architecture is " + in_quotes(spec.architecture) +
                        "; llama, qwen2 and qwen3 are supported");

@@ -1,5 +1,6 @@
 #pragma once
 // What a parsed GGUF file says of a model: its spec and its tensors.
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -8,6 +9,9 @@
 #include "inference/weights/tensor_binding.h"
 
 namespace quire::inference {
+
+// Whether a GGUF file with this general.architecture can be a model here.
+bool supports_gguf_architecture(std::string_view architecture);
 
 // Validated, except that the tensors are not bound yet.
 Result<ModelSpec> gguf_model_spec(const GgufFile& file);

@@ -7,6 +7,7 @@
 
 #include "cli/terminal.h"
 #include "main/commands/conversation.h"
+#include "main/commands/fetch_model.h"
 #include "main/commands/grammar_flags.h"
 #include "main/commands/interrupt.h"
 #include "main/commands/output.h"
@@ -204,6 +205,8 @@ Result<void> run(const cli::ChatOptions& options) {
   if (!is_conversation && message.empty()) {
     return Error(ErrorCode::InvalidArgument, "the message is empty: there is nothing to answer");
   }
+  // Before Ctrl-C becomes a value: it ends a fetch as it ends any command.
+  TRY(offer_model(options.engine.model, clock));
   Interrupt interrupt = TRY(Interrupt::create());
   const std::unique_ptr<Machine> machine = TRY(Machine::build(options.engine, clock));
   if (!machine->model().has_chat_template) {

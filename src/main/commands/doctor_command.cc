@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "cli/terminal.h"
 #include "inference/kernels/kernels.h"
+#include "inference/model_store/known_models.h"
 #include "inference/model_store/model_store.h"
 #include "inference/weights/model_files.h"
 #include "main/commands/guest_toolchain.h"
@@ -97,12 +98,14 @@ Finding memory() {
 Finding model(const std::string& name) {
   const Result<std::string> path = find_model(name);
   if (!path.ok()) {
-    return {"model", Health::Bad, std::string(path.error().message()), "make model"};
+    const bool is_known = inference::find_known_model(name) != nullptr;
+    return {"model", Health::Bad, std::string(path.error().message()),
+            "quire model add " + (is_known ? name : std::string(inference::kDefaultModel))};
   }
   const Result<std::unique_ptr<inference::ModelFiles>> files = inference::open_model(path.value());
   if (!files.ok()) {
     return {"model", Health::Bad, std::string(files.error().message()),
-            "remove the file and fetch it again: make model"};
+            "remove it and add it again: quire model remove, quire model add"};
   }
   return {"model", Health::Good, path.value(), ""};
 }

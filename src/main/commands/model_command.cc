@@ -6,7 +6,9 @@
 
 #include "base/json.h"
 #include "cli/terminal.h"
+#include "inference/model_store/known_models.h"
 #include "inference/model_store/model_store.h"
+#include "main/commands/fetch_model.h"
 #include "main/commands/output.h"
 #include "main/machine/machine.h"
 #include "main/machine/model_facts.h"
@@ -14,6 +16,7 @@
 namespace quire {
 namespace {
 
+using inference::KnownModel;
 using inference::ModelStore;
 using inference::StoredModel;
 
@@ -34,7 +37,36 @@ nlohmann::json stored_json(const StoredModel& model) {
   return {{"name", model.name}, {"path", model.path}, {"bytes", model.bytes}};
 }
 
+nlohmann::json known_json(const KnownModel& model, bool is_here) {
+  return {{"name", model.name},         {"bytes", model.bytes}, {"repository", model.repository},
+          {"revision", model.revision}, {"file", model.file},   {"sha256", model.sha256},
+          {"license", model.license},   {"here", is_here}};
+}
+
+// The names that `quire model add` knows.
+Result<void> list_available(const cli::ModelOptions& options) {
+  const ModelStore store = TRY(open_store());
+  nlohmann::json json = nlohmann::json::array();
+  std::size_t widest = 0;
+  for (const KnownModel& model : inference::known_models()) {
+    widest = std::max(widest, model.name.size());
+  }
+  std::string text;
+  for (const KnownModel& model : inference::known_models()) {
+    const std::string name(model.name);
+    const bool is_here = store.has(name);
+    json.push_back(known_json(model, is_here));
+    char line[256];
+    std::snprintf(line, sizeof line, "%-*s  %9s  %-10s  ", static_cast<int>(widest), name.c_str(),
+                  cli::bytes_text(model.bytes).c_str(), std::string(model.license).c_str());
+    text += line + std::string(model.note) + (is_here ? "  (here)" : "") + "\n";
+  }
+  print(options.output == cli::OutputStyle::Json ? dump_json(json) + "\n" : text);
+  return {};
+}
+
 Result<void> list(const cli::ModelOptions& options) {
+  if (options.available) return list_available(options);
   const ModelStore store = TRY(open_store());
   const std::vector<StoredModel> models = TRY(store.list());
   if (options.output == cli::OutputStyle::Json) {
@@ -51,8 +83,8 @@ Result<void> list(const cli::ModelOptions& options) {
           (model.name == inference::kDefaultModel ? "  (default)" : "") + "\n");
   }
   if (models.empty()) {
-    std::fprintf(stderr, "no model in %s; `make model` fetches the default one\n",
-                 store.folder().c_str());
+    std::fprintf(stderr, "no model in %s; `quire model add %s` fetches the default one\n",
+                 store.folder().c_str(), std::string(inference::kDefaultModel).c_str());
   }
   return {};
 }
@@ -128,12 +160,8 @@ void print_stored(const cli::ModelOptions& options, const char* what, const Stor
 
 Result<void> add(const cli::ModelOptions& options) {
   const SteadyClock clock;
-  const cli::Terminal terminal = cli::Terminal::standard_error();
   const ModelStore store = TRY(open_store());
-  cli::Progress progress(terminal, clock, "bytes");
-  const StoredModel model =
-      TRY(store.add(options.model, {.name = options.name, .progress = report_to(progress)}));
-  progress.finish();
+  const StoredModel model = TRY(add_model(store, options.model, options.name, clock));
   print_stored(options, "added", model);
   return {};
 }
@@ -153,7 +181,7 @@ Result<void> verify(const cli::ModelOptions& options) {
   const ModelStore store = TRY(open_store());
   const std::string name =
       options.model.empty() ? std::string(inference::kDefaultModel) : options.model;
-  cli::Progress progress(terminal, clock, "bytes");
+  cli::Progress progress(terminal, clock, "read", {.counts_bytes = true});
   TRY(store.verify(name, report_to(progress)));
   progress.finish();
   print(options.output == cli::OutputStyle::Json
