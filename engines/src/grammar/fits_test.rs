@@ -284,6 +284,92 @@ fn near(first: &str, letters: &[char], random: &mut Random) -> String {
     text.into_iter().collect()
 }
 
+/// A schema of a few keywords, whose objects have their names in the order of the alphabet.
+fn random_schema(random: &mut Random, depth: usize) -> Value {
+    let number = |random: &mut Random| {
+        [json!(-2), json!(0), json!(0.5), json!(1), json!(2.5), json!(7)][random.below(6)].clone()
+    };
+    let deeper = |random: &mut Random| random_schema(random, depth + 1);
+    let kinds = if depth < 3 { 16 } else { 9 };
+    match random.below(kinds) {
+        0 => json!({"type": "integer", "minimum": number(random), "maximum": 9}),
+        1 => json!({"type": "number", "exclusiveMaximum": number(random)}),
+        2 => {
+            json!({"multipleOf": ([0.5, 2.0, 3.0])[random.below(3)], "maxLength": 1, "maxItems": 1})
+        }
+        3 => json!({"type": "string", "minLength": random.below(3)}),
+        4 => {
+            json!({"type": ["string", "null"], "pattern": (["^a", "b$", "^(a|\u{e9})*$"])[random.below(3)]})
+        }
+        5 => json!({"enum": [1, "ab", null, 2.5, [0], {"a": 1, "b": [true]}]}),
+        6 => json!({"const": random_value(random, 1)}),
+        7 => {
+            [json!({}), json!(true), json!({"type": ["null", "boolean"]})][random.below(3)].clone()
+        }
+        8 => json!({"$ref": "#/$defs/list"}),
+        9 => {
+            json!({"type": "array", "items": deeper(random), "minItems": random.below(2), "maxItems": 1 + random.below(3)})
+        }
+        10 => {
+            json!({"prefixItems": [deeper(random)], "items": deeper(random), "type": ["array", "integer"]})
+        }
+        11 | 12 => {
+            let required =
+                [json!([]), json!(["a"]), json!(["b"]), json!(["a", "b"])][random.below(4)].clone();
+            let others = [json!(false), json!(true), deeper(random)][random.below(3)].clone();
+            json!({"type": "object", "properties": {"a": deeper(random), "b": deeper(random)},
+                "required": required, "additionalProperties": others})
+        }
+        13 => {
+            json!({"patternProperties": {"^[ab]$": deeper(random)}, "type": "object", "additionalProperties": deeper(random)})
+        }
+        14 => json!({"anyOf": [deeper(random), deeper(random)]}),
+        _ => json!({"allOf": [deeper(random), deeper(random)]}),
+    }
+}
+
+fn random_value(random: &mut Random, depth: usize) -> Value {
+    match random.below(if depth < 3 { 9 } else { 6 }) {
+        0 => json!(random.below(12) as i64 - 3),
+        1 => json!([0.5, 2.5, -1.5][random.below(3)]),
+        2 | 3 => json!(["", "a", "ab", "b", "\u{e9}a"][random.below(5)]),
+        4 => json!(null),
+        5 => json!(random.below(2) == 0),
+        6 | 7 => (0..random.below(4)).map(|_| random_value(random, depth + 1)).collect(),
+        _ => {
+            let names =
+                ["a", "b", "c"].into_iter().filter(|_| random.below(3) > 0).collect::<Vec<_>>();
+            names.into_iter().map(|name| (name, random_value(random, depth + 1))).collect()
+        }
+    }
+}
+
+#[test]
+fn random_schemas_and_their_grammars_agree() {
+    let vocabulary = vocabulary();
+    let (mut compiled, mut fitting, mut others) = (0, 0, 0);
+    for seed in 0..1_500 {
+        let mut random = Random(seed);
+        let mut schema = random_schema(&mut random, 0);
+        let Some(keywords) = schema.as_object_mut() else { continue };
+        let list = json!({"list": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/list"}, {"type": "integer"}]}}});
+        keywords.insert("$defs".to_owned(), list);
+        let source = schema.to_string();
+        let Ok(grammar) = Grammar::compile(&vocabulary, GrammarKind::JsonSchema, &source, &LIMITS)
+        else {
+            continue;
+        };
+        compiled += 1;
+        for _ in 0..60 {
+            let text = random_value(&mut random, 0).to_string();
+            let fits = grammar.fits(text.as_bytes()).unwrap();
+            assert_eq!(fits, accepts(&grammar, &text), "seed {seed}, {source}: {text}");
+            *(if fits { &mut fitting } else { &mut others }) += 1;
+        }
+    }
+    assert!(compiled > 800 && fitting > 5_000 && others > 5_000, "{compiled}: {fitting}, {others}");
+}
+
 #[test]
 fn formats_are_those_of_the_grammar() {
     let vocabulary = vocabulary();
