@@ -100,6 +100,38 @@ TEST_F(GuestSnapshots, AreOverwrittenOnlyWhenAskedListedTakenAndDeleted) {
   EXPECT_EQ(guest.context("list", {}), 16);
 }
 
+TEST_F(GuestSnapshots, ANoteComesBackInAnotherInstanceAfterAStartAndIsReplacedWithItsSnapshot) {
+  {
+    Guest author(*harness, TenantId{1});
+    const std::int64_t context = author.new_context(40);
+    EXPECT_EQ(author.save_with_note(context, "chat", "turns"), 0) << author.error();
+    EXPECT_EQ(author.note_of(context), "") << "of a snapshot that was opened alone";
+  }
+  harness->run();
+  start();
+  Guest guest(*harness, TenantId{1});
+  const std::int64_t opened = guest.open("chat");
+  ASSERT_GT(opened, 0) << guest.error();
+  EXPECT_EQ(guest.note_of(opened), "turns");
+  EXPECT_EQ(guest.note_of(opened), "") << "it is given once";
+  EXPECT_EQ(guest.save_with_note(opened, "chat", "more turns", kOverwrite), 0) << guest.error();
+  EXPECT_EQ(guest.save_with_note(opened, "chat", "lost"), minus(ErrorCode::AlreadyExists));
+  EXPECT_EQ(guest.note_of(guest.open("chat")), "more turns");
+  EXPECT_EQ(guest.save(opened, "chat", kOverwrite), 0) << guest.error();
+  EXPECT_EQ(guest.note_of(guest.open("chat")), "");
+}
+
+TEST_F(GuestSnapshots, ANoteIsTakenWithItsSnapshotAndGoesWithIt) {
+  Guest guest(*harness, TenantId{1});
+  const std::int64_t context = guest.new_context(20);
+  ASSERT_EQ(guest.save_with_note(context, "chat", "turns"), 0) << guest.error();
+  const std::int64_t taken = guest.open("chat", "take");
+  ASSERT_GT(taken, 0) << guest.error();
+  EXPECT_EQ(guest.note_of(taken), "turns");
+  EXPECT_EQ(guest.save(context, "chat"), 0) << guest.error();
+  EXPECT_EQ(guest.note_of(guest.open("chat")), "");
+}
+
 TEST_F(GuestSnapshots, AreForgottenWhenTheirTimeIsOver) {
   Guest guest(*harness, TenantId{1});
   const std::int64_t context = guest.new_context(20);

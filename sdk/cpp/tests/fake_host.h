@@ -38,10 +38,12 @@ class FakeHost {
     std::uint32_t hint = 0;
     std::uint32_t hint_seconds = 0;
     bool beyond_context = false;
+    std::string note = {};  // Of its snapshot, until it is given.
   };
   struct Snapshot {
     Context context;
     std::uint32_t ttl_seconds = 0;
+    std::string note = {};
   };
 
   struct StoredValue {
