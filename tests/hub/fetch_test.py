@@ -79,6 +79,12 @@ class Fetches(harness.HubTest):
     def test_what_this_build_cannot_run_is_refused_before_its_weights_come(self):
         self.hub.add("user/gemma", {SMALL: self.files[SMALL]}, architecture="gemma3")
         self.assert_says(self.refused("hf:user/gemma"), 'architecture "gemma3"', "llama, qwen2 and qwen3")
+        # What the hub read may be the part for pictures that lies beside the model.
+        self.hub.add("user/seeing", {SMALL: self.files[SMALL], "mmproj-F16.gguf": b"GGUF"}, architecture="clip")
+        self.add("hf:user/seeing", "--name", "seeing")
+        self.assert_stored("seeing", {"seeing.gguf": self.files[SMALL]})
+        self.assertEqual(self.quire("model", "remove", "seeing").returncode, 0)
+        self.hub.forget()
         config = b'{"model_type": "gemma3", "architectures": ["Gemma3ForCausalLM"]}'
         self.hub.add("user/folder", {"config.json": config, "model.safetensors": self.files[LARGE]})
         self.assert_says(self.refused("hf:user/folder"), "config.json")
@@ -168,7 +174,7 @@ class Refusals(harness.HubTest):
                 self.assert_none_is_stored()
         # A page of another server is not the file.
         self.hub.faults.location = f"{self.hub.cdn_url}/repos/nothing?{hubs.SIGNATURE}"
-        self.assert_says(self.refused("hf:user/tiny", HF_TOKEN=hubs.TOKEN), "the hub answered 403")
+        self.assert_says(self.refused("hf:user/tiny", HF_TOKEN=hubs.TOKEN), "the server that the hub leads to answered 403")
         self.assertEqual([each for each in self.hub.of("cdn") if each.header("Authorization")], [])
 
     def test_a_list_that_goes_on_at_another_server_is_an_error(self):
@@ -233,8 +239,10 @@ class BrokenTransfers(harness.HubTest):
         self.assert_fetched()
 
     def test_a_server_that_fails_for_a_moment_is_asked_again(self):
-        self.hub.faults.cdn_answers = [(503, [])]
+        # A signature that is too old is 403; the hub signs anew.
+        self.hub.faults.cdn_answers = [(503, []), (403, [])]
         self.add("hf:user/tiny")
+        self.assertEqual(len(self.hub.of("hub", "/resolve/")), 3)
         self.assert_fetched()
 
     def test_a_run_that_is_killed_or_interrupted_leaves_its_part(self):
@@ -282,7 +290,7 @@ class BrokenTransfers(harness.HubTest):
 
     def stop_after_files(self, count):
         """A run of hf:user/shards that gets so many files and then no more."""
-        self.hub.faults.cdn_answers = [None] * count + [(403, [])]
+        self.hub.faults.cdn_answers = [None] * count + [(400, [])]
         self.refused("hf:user/shards")
 
     def test_bytes_that_are_wrong_are_not_kept(self):

@@ -113,6 +113,13 @@ Result<void> PartReceiver::begin_anew() {
 
 Result<bool> PartReceiver::begin(const std::vector<HttpHead>& heads) {
   const HttpHead& head = heads.back();
+  const bool is_denied = head.status == 401 || head.status == 403 || head.status == 404;
+  if (is_denied && heads.size() > 1) {
+    // The address there is signed for a while only; the hub gives another one.
+    return Error(ErrorCode::Unavailable, printable(file_.path) +
+                                             ": the server that the hub leads to answered " +
+                                             std::to_string(head.status));
+  }
   if (head.status != 200 && head.status != 206 && head.status != 416) {
     return refusal_of(head, printable(file_.path), has_token_);
   }

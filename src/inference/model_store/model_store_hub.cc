@@ -18,7 +18,9 @@ constexpr std::uint64_t kConfigBytesMax = 16 << 20;
 // What the hub knows of the architecture saves fetching what this build cannot run.
 Result<void> check_architecture(const HubRevision& revision, const ChosenModel& model,
                                 const ModelReference& reference) {
-  const bool is_known = model.form != ModelForm::Folder && !revision.architecture.empty();
+  // "clip" is that of a part that reads pictures, which lies beside the model.
+  const bool is_known = model.form != ModelForm::Folder && !revision.architecture.empty() &&
+                        revision.architecture != "clip";
   if (!is_known || supports_gguf_architecture(revision.architecture)) return {};
   return Error(ErrorCode::NotSupported, reference.repository + " has the architecture " +
                                             in_quotes(revision.architecture) +
@@ -98,7 +100,11 @@ Result<StoredModel> ModelStore::add_chosen(const HubClient& hub, const ModelRefe
   fs::create_directories(folder_, code);
   if (code) return io_error("make " + folder_, code);
   const PartFolder parts = TRY(PartFolder::open(folder_, name));
-  TRY(check_free(name));  // Another process may have had the lock until now.
+  // Another process may have had the lock until now.
+  if (Result<void> is_free = check_free(name); !is_free.ok()) {
+    (void)parts.remove_if_empty();
+    return std::move(is_free).take_error();
+  }
   if (options.on_plan) {
     HubPlan plan{name, reference.repository + " of " + hub.access().endpoint, model.bytes(), 0};
     for (const HubFile& each : model.files) plan.bytes_here += parts.bytes_of_file(each.digest());

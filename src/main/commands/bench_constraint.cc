@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "inference/api/grammar.h"
 #include "main/commands/bench_scheduling.h"
 #include "main/commands/bench_streams.h"
 #include "main/commands/output.h"
