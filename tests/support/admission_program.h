@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,7 +18,12 @@ class AdmissionProgram {
   explicit AdmissionProgram(std::uint64_t seed)
       : random_(seed),
         admission_(limits_of(random_)),
-        tenant_count_(1 + static_cast<std::uint32_t>(random_() % 3)) {}
+        tenant_count_(1 + static_cast<std::uint32_t>(random_() % 3)) {
+    admission_.set_several(tenant_count_ > 1);
+    if (random_() % 4 != 0) return;
+    given_share_ = random_() % 6;
+    admission_.set_share(TenantId{0}, *given_share_);
+  }
 
   void run() {
     for (int step = 0; step < 300 && !testing::Test::HasFailure(); ++step) {
@@ -36,9 +42,10 @@ class AdmissionProgram {
       }
       admission_.verify();
       EXPECT_EQ(admission_.waiting_count(), waiting_.size());
-      EXPECT_EQ(admission_.instance_count(), there_count_);
+      EXPECT_EQ(admission_.instance_count(), there_.size());
       for (std::uint32_t each = 0; each < tenant_count_; ++each) {
-        EXPECT_EQ(admission_.waiting_count(TenantId{each}), waiting_count(TenantId{each}));
+        EXPECT_EQ(admission_.waiting_count(TenantId{each}), count_of(waiting_, TenantId{each}));
+        EXPECT_EQ(admission_.instance_count(TenantId{each}), count_of(there_, TenantId{each}));
       }
     }
   }
@@ -51,24 +58,42 @@ class AdmissionProgram {
     return {.instance_count_max = 1 + static_cast<std::uint32_t>(random() % 5),
             .waiting_launch_count_max = static_cast<std::uint32_t>(random() % 12)};
   }
-  std::size_t waiting_count(TenantId tenant) const {
-    return static_cast<std::size_t>(std::count(waiting_.begin(), waiting_.end(), tenant));
+  static std::size_t count_of(const std::vector<TenantId>& list, TenantId tenant) {
+    return static_cast<std::size_t>(std::count(list.begin(), list.end(), tenant));
+  }
+  // Of what the others leave, half where there are others; one at least.
+  std::size_t share(std::size_t left) const {
+    return std::max<std::size_t>(tenant_count_ > 1 ? left / 2 : left, 1);
+  }
+  // How many places the tenant may hold.
+  std::size_t place_share(TenantId tenant) const {
+    const std::size_t others = there_.size() - count_of(there_, tenant);
+    const std::size_t places = admission_.limits().instance_count_max;
+    const std::size_t left = places - std::min(places, others);
+    if (tenant == TenantId{0} && given_share_) {
+      return std::max<std::size_t>(std::min<std::size_t>(*given_share_, left), 1);
+    }
+    return share(left);
   }
 
   void launch() {
     const lifecycle::AdmissionLimits& limits = admission_.limits();
     const Wait wait = random_() % 4 == 0 ? Wait::MustNot : Wait::May;
     const TenantId tenant{static_cast<std::uint32_t>(random_() % tenant_count_)};
-    const std::size_t count = waiting_.size() + there_count_;
-    const std::size_t room =
-        limits.instance_count_max + (wait == Wait::May ? limits.waiting_launch_count_max : 0);
-    // Beyond the places each has at most as many as it leaves, and may have one.
-    const std::size_t own = waiting_count(tenant);
-    const bool has_share = tenant_count_ == 1 || count < limits.instance_count_max || own == 0 ||
-                           2 * (own + 1) <= limits.total() - count + own;
-    const Result<void> admitted =
-        admission_.admit({tenant, wait, /*is_only_tenant=*/tenant_count_ == 1}, now_ns_);
-    ASSERT_EQ(admitted.ok(), count < room && has_share);
+    const std::size_t count = waiting_.size() + there_.size();
+    const std::size_t own = count_of(waiting_, tenant);
+    std::size_t taken = there_.size();
+    for (std::uint32_t each = 0; each < tenant_count_; ++each) {
+      const std::size_t its_share = place_share(TenantId{each});
+      const std::size_t has = count_of(there_, TenantId{each});
+      taken += std::min(count_of(waiting_, TenantId{each}), its_share - std::min(its_share, has));
+    }
+    const bool finds_place = count < limits.total() && taken < limits.instance_count_max &&
+                             count_of(there_, tenant) + own < place_share(tenant);
+    const bool may_wait = wait == Wait::May && limits.waiting_launch_count_max > 0 &&
+                          count < limits.total() && own < share(limits.total() - count + own);
+    const Result<void> admitted = admission_.admit({tenant, wait}, now_ns_);
+    ASSERT_EQ(admitted.ok(), finds_place || may_wait);
     if (admitted.ok()) {
       waiting_.push_back(tenant);
       return;
@@ -79,26 +104,33 @@ class AdmissionProgram {
               std::string::npos)
         << text;
     const std::string whose = "tenant " + std::to_string(static_cast<std::uint32_t>(tenant)) + ": ";
-    EXPECT_EQ(text.starts_with(whose), count < room) << text;
+    EXPECT_EQ(text.starts_with(whose), tenant_count_ > 1) << text;
   }
   void begin() {
-    EXPECT_EQ(admission_.has_place(), there_count_ < admission_.limits().instance_count_max);
-    if (waiting_.empty() || !admission_.has_place()) return;
-    admission_.begin(waiting_.front());
-    ++there_count_;
-    waiting_.erase(waiting_.begin());
+    if (waiting_.empty()) return;
+    const TenantId tenant = waiting_.front();
+    const bool has_place = there_.size() < admission_.limits().instance_count_max &&
+                           count_of(there_, tenant) < place_share(tenant);
+    EXPECT_EQ(admission_.has_place(tenant), has_place);
+    std::rotate(waiting_.begin(), waiting_.begin() + 1, waiting_.end());
+    if (!has_place) return;
+    admission_.begin(tenant);
+    there_.push_back(tenant);
+    waiting_.pop_back();
   }
   void leave() {
-    if (there_count_ == 0) return;
-    admission_.leave(now_ns_);
-    --there_count_;
+    if (there_.empty()) return;
+    std::swap(there_[random_() % there_.size()], there_.back());
+    admission_.leave(there_.back(), now_ns_);
+    there_.pop_back();
   }
 
   std::mt19937_64 random_;
   lifecycle::Admission admission_;
   const std::uint32_t tenant_count_;
   std::vector<TenantId> waiting_;
-  std::size_t there_count_ = 0;
+  std::vector<TenantId> there_;
+  std::optional<std::uint64_t> given_share_;  // The operator's word on tenant 0.
   std::uint64_t now_ns_ = 0;
 };
 

@@ -183,6 +183,12 @@ PrincipalHandle KeyRing::find(std::string_view key) const {
   return found;
 }
 
+bool KeyRing::has_several_tenants() const {
+  return std::ranges::any_of(entries_, [this](const KeyEntry& each) {
+    return each.principal->tenant != entries_.front().principal->tenant;
+  });
+}
+
 bool KeyRing::holds(const Principal& principal) const {
   return std::any_of(entries_.begin(), entries_.end(),
                      [&](const KeyEntry& each) { return *each.principal == principal; });

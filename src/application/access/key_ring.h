@@ -51,6 +51,8 @@ class KeyRing {
   bool holds(const service::Principal& principal) const;
 
   const std::vector<KeyEntry>& entries() const { return entries_; }
+  // Whether they are of more than one tenant.
+  bool has_several_tenants() const;
   // AlreadyExists for a name that is taken; QuotaExceeded beyond kKeyCountMax.
   Result<KeyRing> with(KeyEntry entry) const;
   // NotFound lists the names.

@@ -58,6 +58,7 @@ Result<GuestHandle> HttpTable::start(net::HttpRequest request) {
   exchange.takes_body = request.is_body_streamed;
   exchange.body_bytes = request.body_bytes;
   request.owner = {static_cast<std::uint64_t>(instance_), number(handle)};
+  if (gauge_ != nullptr) request.tenant = gauge_->tenant;
   request.grants = limits_.http_grants;
   request.limits = limits_.http;
   Result<net::ExchangeId> id = client_->start(std::move(request));

@@ -20,26 +20,55 @@ std::string used(std::uint64_t count, std::uint64_t limit) {
 
 }  // namespace
 
-std::uint64_t Admission::share_of(control::TenantId tenant) const {
-  return std::max<std::uint64_t>(waiting_.share_of(tenant, instance_count_), 1);
+void Admission::set_several(bool are_several) {
+  are_several_ = are_several;
+  waiting_.set_several(are_several);
+  there_.set_several(are_several);
+}
+
+void Admission::set_share(control::TenantId tenant, std::uint64_t instance_count) {
+  there_.set_share(tenant, instance_count);
+}
+
+std::uint64_t Admission::waiting_share_of(control::TenantId tenant) const {
+  return std::max<std::uint64_t>(waiting_.share_of(tenant, instance_count()), 1);
+}
+
+std::uint64_t Admission::place_share_of(control::TenantId tenant) const {
+  return std::max<std::uint64_t>(there_.share_of(tenant, limits_.waiting_launch_count_max), 1);
+}
+
+// Those who wait take places up to their shares.
+bool Admission::will_have_place(control::TenantId tenant) const {
+  if (instance_count(tenant) + waiting_count(tenant) >= place_share_of(tenant)) return false;
+  std::uint64_t taken = instance_count();
+  for (const auto& [each, count] : waiting_.counts()) {
+    const std::uint64_t share = place_share_of(each);
+    taken += std::min(count, share - std::min(share, instance_count(each)));
+  }
+  return taken < limits_.instance_count_max;
 }
 
 std::optional<std::string> Admission::refusal(const Launch& launch) const {
-  const std::uint64_t count = instance_count_ + waiting_count();
-  if (count < limits_.instance_count_max) return std::nullopt;  // There will be a place for all.
+  const std::uint64_t count = instance_count() + waiting_count();
+  const std::uint64_t own_waiting = waiting_count(launch.tenant);
+  if (count < limits_.total() && will_have_place(launch.tenant)) return std::nullopt;
   const bool may_wait = launch.wait == Wait::May && limits_.waiting_launch_count_max > 0;
-  if (may_wait && count < limits_.total()) {
-    const std::uint64_t own = waiting_count(launch.tenant);
-    if (launch.is_only_tenant || own < share_of(launch.tenant)) return std::nullopt;
-    return "tenant " + std::to_string(static_cast<std::uint32_t>(launch.tenant)) +
-           ": waiting_launch_count_max: its share is full: " + std::to_string(own) +
-           " of its launches wait for an instance to go, " +
-           used(share_of(launch.tenant), limits_.waiting_launch_count_max) +
-           " are what it may have beside other tenants";
+  const bool is_full =
+      may_wait ? count >= limits_.total() : instance_count() >= limits_.instance_count_max;
+  if (may_wait && !is_full && own_waiting < waiting_share_of(launch.tenant)) return std::nullopt;
+  const char* limit = may_wait ? "waiting_launch_count_max: " : "instance_count_max: ";
+  std::string text;
+  if (are_several_) {
+    text = "tenant " + std::to_string(static_cast<std::uint32_t>(launch.tenant)) + ": " + limit +
+           (is_full ? "the server is full: " : "its share is full: ") +
+           used(instance_count(launch.tenant), place_share_of(launch.tenant)) +
+           " of its instances are there, " + used(own_waiting, waiting_share_of(launch.tenant)) +
+           " of its launches wait for one to go";
+  } else {
+    text = limit + used(instance_count(), limits_.instance_count_max) + " instances are there, " +
+           used(waiting_count(), limits_.waiting_launch_count_max) + " launches wait for one to go";
   }
-  std::string text = may_wait ? "waiting_launch_count_max: " : "instance_count_max: ";
-  text += used(instance_count_, limits_.instance_count_max) + " instances are there, " +
-          used(waiting_count(), limits_.waiting_launch_count_max) + " launches wait for one to go";
   if (launch.wait == Wait::MustNot) text += ", and a child does not wait";
   return text;
 }
@@ -55,13 +84,13 @@ Result<void> Admission::admit(const Launch& launch, std::uint64_t now_ns) {
 
 void Admission::begin(control::TenantId tenant) {
   waiting_.give(tenant, 1);
-  ++instance_count_;
+  there_.take(tenant, 1);
 }
 
-void Admission::leave(std::uint64_t now_ns) {
+void Admission::leave(control::TenantId tenant, std::uint64_t now_ns) {
   if (is_planted(Fault::AdmissionForgets)) return;
-  QUIRE_CHECK(instance_count_ > 0, "nobody is there");
-  --instance_count_;
+  QUIRE_CHECK(instance_count(tenant) > 0, "nobody is there");
+  there_.give(tenant, 1);
   left_ns_.push_back(now_ns);
   if (left_ns_.size() > kLeftCountMax) left_ns_.pop_front();
 }
@@ -75,7 +104,7 @@ std::uint64_t Admission::retry_after_ms(std::uint64_t now_ns) const {
 }
 
 void Admission::verify() const {
-  QUIRE_CHECK(instance_count_ + waiting_count() <= limits_.total(), "A1");
+  QUIRE_CHECK(instance_count() + waiting_count() <= limits_.total(), "A1");
 }
 
 }  // namespace quire::lifecycle

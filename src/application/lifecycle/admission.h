@@ -5,13 +5,16 @@
 // word was taken. Places and those who wait for one are bounded. A child does not wait: its parent
 // may be what holds the place, and a server full of parents would wait for ever.
 //
-// Where not all who wait have a place, a tenant may have as many waiting as it leaves for the
-// others (control/api/tenant_shares.h), one at least: first come, first served would let one tenant
-// keep all others from waiting at all. The only tenant there is may have the whole queue.
+// Of the places, and of those who wait where not all of them have a place, a tenant may have as many
+// as it leaves for the others (control/api/tenant_shares.h), one at least: first come, first served
+// would let one tenant keep all others out. The only tenant that is known may have all places and
+// the whole queue, and an operator may give a tenant another share of the places.
 //
 // Thread   that of its owner. Reads no clock.
 // Errors   Unavailable, with the bounds, how much of each is used, and when to try again; and whose
 //          share is full, where that is why.
+//
+// A text speaks of the tenant's own launches: the sums of all would tell it of the others.
 //
 // Invariants, checked by verify():
 //   A1  At most instance_count_max + waiting_launch_count_max are in.
@@ -40,41 +43,55 @@ struct AdmissionLimits {
 
 class Admission {
  public:
-  explicit Admission(const AdmissionLimits& limits) : limits_(limits), waiting_(limits.total()) {}
+  explicit Admission(const AdmissionLimits& limits)
+      : limits_(limits), waiting_(limits.total()), there_(limits.total()) {
+    set_several(false);
+  }
 
   enum class Wait : std::uint8_t { May, MustNot };
   struct Launch {
     control::TenantId tenant{};
     Wait wait = Wait::May;
-    bool is_only_tenant = true;  // The server knows of no other.
   };
+  // Whether the server knows more than one tenant.
+  void set_several(bool are_several);
+  // The operator's word: so many of the tenant's may be there at once, if the others leave the places.
+  void set_share(control::TenantId tenant, std::uint64_t instance_count);
   // A launch comes in, and waits from here on.
   Result<void> admit(const Launch& launch, std::uint64_t now_ns);
-  // Whether one that waits may start.
-  bool has_place() const { return instance_count_ < limits_.instance_count_max; }
+  // Whether one of the tenant's that waits may start.
+  bool has_place(control::TenantId tenant) const {
+    return instance_count() < limits_.instance_count_max &&
+           instance_count(tenant) < place_share_of(tenant);
+  }
   // One of the tenant's that waited does no more: it starts, or it ended before it could.
   void begin(control::TenantId tenant);
-  // The last word of one that had begun was taken.
-  void leave(std::uint64_t now_ns);
+  // The last word of one of the tenant's that had begun was taken.
+  void leave(control::TenantId tenant, std::uint64_t now_ns);
 
   // The same launch may succeed then: a guess from how often one left of late.
   std::uint64_t retry_after_ms(std::uint64_t now_ns) const;
 
   const AdmissionLimits& limits() const { return limits_; }
-  std::uint64_t instance_count() const { return instance_count_; }
+  std::uint64_t instance_count() const { return there_.count(); }
+  std::uint64_t instance_count(control::TenantId tenant) const { return there_.count_of(tenant); }
   std::uint64_t waiting_count() const { return waiting_.count(); }
   std::uint64_t waiting_count(control::TenantId tenant) const { return waiting_.count_of(tenant); }
-  // How many of the tenant's may wait while there are others, as things are.
-  std::uint64_t share_of(control::TenantId tenant) const;
+  // How many of the tenant's may wait, and be there, as things are.
+  std::uint64_t waiting_share_of(control::TenantId tenant) const;
+  std::uint64_t place_share_of(control::TenantId tenant) const;
   void verify() const;
 
  private:
   // Why it does not come in.
   std::optional<std::string> refusal(const Launch& launch) const;
+  // One more of the tenant's will find a place at once, though others wait.
+  bool will_have_place(control::TenantId tenant) const;
 
   const AdmissionLimits limits_;
-  std::uint64_t instance_count_ = 0;
-  control::TenantShares waiting_;      // Of all that may be in, where instances have theirs.
+  bool are_several_ = false;           // Tenants.
+  control::TenantShares waiting_;      // Of all that may be in, where instances have theirs,
+  control::TenantShares there_;        // and these, where places to wait have theirs.
   std::deque<std::uint64_t> left_ns_;  // When the latest left.
 };
 

@@ -19,7 +19,7 @@ TEST(Admission, SaysWhenToTryAgainFromHowOftenOneLeft) {
     ASSERT_TRUE(admission.admit({}, now_ns).ok());
     admission.begin({});
     now_ns += 40 * kMillisecond;
-    admission.leave(now_ns);
+    admission.leave({}, now_ns);
   }
   EXPECT_NEAR(static_cast<double>(admission.retry_after_ms(now_ns)), 40, 2);
   EXPECT_GT(admission.retry_after_ms(now_ns + 2000 * kMillisecond), 90u) << "it has become slower";
@@ -126,19 +126,22 @@ TEST(AdmissionOfLaunches, AThousandLaunchesOneAfterTheOtherAllFindAPlace) {
 
 // ---- Of several tenants.
 
+std::uint64_t started_count(const Limited& test) {
+  return test.engine.manager.live_count() - test.engine.manager.waiting_count();
+}
+
 TEST(AdmissionOfTenants, OneWhoLaunchesWithoutEndLeavesRoomInTheQueueForWhoeverComes) {
   Limited test({.instance_count_max = 2, .waiting_launch_count_max = 16});
   for (std::uint32_t tenant = 1; tenant <= 3; ++tenant) {
     test.engine.manager.name_tenant(control::TenantId{tenant}, 1, {});
   }
-  EXPECT_EQ(test.launch_all(1, test.engine.client), 2 + 8);
+  EXPECT_EQ(test.launch_all(1, test.engine.client), 1 + 8);
   test.engine.settle();
   EXPECT_EQ(test.launch(1).error().code(), ErrorCode::Unavailable);
   EXPECT_EQ(test.launch(1).error().message(),
-            "tenant 1: waiting_launch_count_max: its share is full: 8 of its launches wait for an "
-            "instance to go, 8 of 16 are what it may have beside other tenants; try again in 1000 "
-            "ms");
-  EXPECT_EQ(test.launch_all(2, test.engine.client), 4);
+            "tenant 1: waiting_launch_count_max: its share is full: 1 of 1 of its instances are "
+            "there, 8 of 8 of its launches wait for one to go; try again in 1000 ms");
+  EXPECT_EQ(test.launch_all(2, test.engine.client), 4) << "of which one finds the other place";
   EXPECT_EQ(test.launch_all(3, test.engine.client), 2);
   test.engine.manager.verify();
 }
@@ -149,6 +152,56 @@ TEST(AdmissionOfTenants, WhoIsTheOnlyOneHasTheWholeQueue) {
     if (is_named) test.engine.manager.name_tenant(control::TenantId{5}, 3, {});
     EXPECT_EQ(test.launch_all(is_named ? 5 : 0, test.engine.client), 2 + 16);
   }
+}
+
+TEST(AdmissionOfTenants, OneWhoLaunchesWithoutEndLeavesPlacesForWhoeverComes) {
+  Limited test({.instance_count_max = 8, .waiting_launch_count_max = 64});
+  test.engine.manager.set_several_tenants(true);  // The other has a key, and did nothing yet.
+  test.launch_all(1, test.engine.client);
+  test.engine.settle();
+  EXPECT_EQ(started_count(test), 4u);
+  RecordingClient other;
+  const InstanceId id = test.launch(2, other).value();
+  ASSERT_TRUE(test.engine.manager.close_input(id).ok());
+  test.engine.settle();
+  EXPECT_EQ(other.ends.size(), 1u) << "it had a place at once";
+  test.engine.manager.verify();
+}
+
+TEST(Admission, AChildHasAPlaceThoughAnotherTenantsLaunchesWait) {
+  Admission admission({.instance_count_max = 8, .waiting_launch_count_max = 64});
+  admission.set_several(true);
+  const Admission::Launch flood{control::TenantId{1}, Admission::Wait::May};
+  while (admission.admit(flood, 0).ok()) {
+  }
+  while (admission.has_place(control::TenantId{1})) admission.begin(control::TenantId{1});
+  EXPECT_GT(admission.waiting_count(), 8u);
+  EXPECT_TRUE(admission.admit({control::TenantId{2}, Admission::Wait::MustNot}, 0).ok());
+  EXPECT_FALSE(admission.admit({control::TenantId{1}, Admission::Wait::MustNot}, 0).ok());
+}
+
+TEST(AdmissionOfTenants, AnOperatorGivesATenantAnotherShareOfThePlaces) {
+  Limited test({.instance_count_max = 8, .waiting_launch_count_max = 64});
+  test.engine.manager.name_tenant(control::TenantId{1}, 1, {.instance_count_max = 7});
+  test.engine.manager.name_tenant(control::TenantId{2}, 1, {});
+  test.launch_all(1, test.engine.client);
+  test.engine.settle();
+  EXPECT_EQ(started_count(test), 7u);
+  EXPECT_TRUE(test.launch(2).ok());
+}
+
+TEST(AdmissionOfTenants, TheServerIsFullWhenOneBelowItsShareWaitsForFiveSeconds) {
+  Limited test({.instance_count_max = 4, .waiting_launch_count_max = 64});
+  for (int each = 0; each < 4; ++each) ASSERT_TRUE(test.launch(1).ok());  // The only one there is.
+  ASSERT_TRUE(test.launch(1).ok());
+  test.engine.settle();
+  test.clock.advance_ns(2 * kPlaceWaitNsMax);
+  EXPECT_FALSE(test.engine.manager.is_full()) << "it waits for itself";
+  ASSERT_TRUE(test.launch(2).ok());
+  test.engine.settle();
+  EXPECT_FALSE(test.engine.manager.is_full());
+  test.clock.advance_ns(kPlaceWaitNsMax + 1);
+  EXPECT_TRUE(test.engine.manager.is_full());
 }
 
 TEST(AdmissionOfTenants, AQueueOfOneIsForWhoeverComesFirst) {

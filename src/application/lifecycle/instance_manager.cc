@@ -80,13 +80,12 @@ Result<void> InstanceManager::Implementation::check_launch(const LaunchRequest& 
   }
   const std::uint64_t now_ns = parts.clock.now_ns();
   Result<void> may = tenants.check(request.tenant, request.limits.memory_bytes_max);
+  share_among_tenants();  // It may be one that nobody knew.
   if (!may.ok()) {
     return Error(may.error().code(), std::string(may.error().message()) + "; try again in " +
                                          std::to_string(admission.retry_after_ms(now_ns)) + " ms");
   }
-  return admission.admit(
-      {.tenant = request.tenant, .wait = wait, .is_only_tenant = tenants.tenants().size() == 1},
-      now_ns);
+  return admission.admit({.tenant = request.tenant, .wait = wait}, now_ns);
 }
 
 Result<void> InstanceManager::send_to(InstanceId id, std::string message) {
@@ -176,6 +175,21 @@ Result<void> InstanceManager::kill(InstanceId id, std::string reason) {
 bool InstanceManager::has_tenant_room(control::TenantId tenant,
                                       std::uint64_t memory_bytes_max) const {
   return implementation_->tenants.has_room(tenant, memory_bytes_max);
+}
+
+void InstanceManager::set_several_tenants(bool are_several) {
+  implementation_->knows_several = are_several;
+  implementation_->share_among_tenants();
+}
+
+bool InstanceManager::knows_several_tenants() const {
+  return implementation_->knows_several || implementation_->tenants.tenants().size() > 1;
+}
+
+void InstanceManager::Implementation::share_among_tenants() {
+  const bool are_several = knows_several || tenants.tenants().size() > 1;
+  admission.set_several(are_several);
+  if (parts.http != nullptr) parts.http->slots().set_several(are_several);
 }
 
 std::uint64_t InstanceManager::retry_after_ms() const {

@@ -41,6 +41,9 @@
 
 namespace quire::lifecycle {
 
+// A launch of a tenant that has less than its share finds a place sooner, or the server is full.
+inline constexpr std::uint64_t kPlaceWaitNsMax = 5'000'000'000;
+
 // What main() builds and passes in; all of it outlives the manager.
 struct ManagerParts {
   sandbox::WasmRuntime& runtime;
@@ -100,6 +103,10 @@ class InstanceManager {
   bool has_tenant_room(control::TenantId tenant, std::uint64_t memory_bytes_max) const;
   // Tokens that its instances asked for, ever, those that live included.
   std::uint64_t tenant_token_count(control::TenantId tenant) const;
+  // Whether the server knows more than one tenant, those included that did nothing yet. Else the only one that
+  // launched or was named may have all.
+  void set_several_tenants(bool are_several);
+  bool knows_several_tenants() const;
   // After which a launch that was Unavailable may succeed.
   std::uint64_t retry_after_ms() const;
   const AdmissionLimits& admission_limits() const;
@@ -153,7 +160,8 @@ class InstanceManager {
   bool is_named(control::TenantId tenant) const;
   // Of all instances that ever were.
   const RunFigures& run_figures() const;
-  // Whether a launch of a new tenant would be refused: neither a place is free nor one to wait for it.
+  // Whether the server has no room: a launch would be refused because neither a place is free nor one to wait
+  // for it, or one of a tenant that has less than its share has waited for a place for kPlaceWaitNsMax.
   bool is_full() const;
   // What one tenant uses; without a tenant, what all use, which only the operator may see. It lists at most
   // `instance_count_max` instances.

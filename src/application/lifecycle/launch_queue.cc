@@ -25,13 +25,13 @@ void LaunchQueue::push(TenantId tenant, InstanceId id) {
   ++count_;
 }
 
-InstanceId LaunchQueue::pop() {
-  QUIRE_CHECK(!empty(), "nobody waits for a place");
+std::optional<InstanceId> LaunchQueue::pop(const std::function<bool(TenantId)>& may_start) {
   Line* next = nullptr;
   for (auto& [tenant, line] : lines_) {
-    if (line.ids.empty()) continue;
-    if (next == nullptr || line.time < next->time) next = &line;
+    if (line.ids.empty() || (next != nullptr && line.time >= next->time)) continue;
+    if (may_start(tenant)) next = &line;
   }
+  if (next == nullptr) return std::nullopt;
   const InstanceId id = next->ids.front();
   next->ids.pop_front();
   --count_;
@@ -62,6 +62,14 @@ void LaunchQueue::remove(TenantId tenant, InstanceId id) {
 std::size_t LaunchQueue::size_of(TenantId tenant) const {
   const auto found = lines_.find(tenant);
   return found == lines_.end() ? 0 : found->second.ids.size();
+}
+
+std::vector<LaunchQueue::Waiter> LaunchQueue::firsts() const {
+  std::vector<Waiter> firsts;
+  for (const auto& [tenant, line] : lines_) {
+    if (!line.ids.empty()) firsts.push_back({.tenant = tenant, .id = line.ids.front()});
+  }
+  return firsts;
 }
 
 std::vector<InstanceId> LaunchQueue::ids() const {

@@ -14,7 +14,9 @@
 //   L2  No weight is 0.
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "control/api/types.h"
@@ -29,8 +31,9 @@ class LaunchQueue {
   void set_weight(control::TenantId tenant, std::uint32_t weight);
 
   void push(control::TenantId tenant, control::InstanceId id);
-  // The next one. It costs its tenant nothing unless it is started. Requires: not empty.
-  control::InstanceId pop();
+  // The next one of a tenant for which `may_start`, if there is any. It costs its tenant nothing
+  // unless it is started.
+  std::optional<control::InstanceId> pop(const std::function<bool(control::TenantId)>& may_start);
   void started(control::TenantId tenant);
   // Those that were taken and could not be started wait again, where they were.
   struct Waiter {
@@ -43,6 +46,8 @@ class LaunchQueue {
   bool empty() const { return count_ == 0; }
   std::size_t size() const { return count_; }
   std::size_t size_of(control::TenantId tenant) const;
+  // Of each tenant that has any, the one that came first.
+  std::vector<Waiter> firsts() const;
   std::vector<control::InstanceId> ids() const;
   void verify() const;
 

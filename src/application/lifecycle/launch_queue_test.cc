@@ -24,8 +24,11 @@ InstanceId id_of(TenantId tenant, std::uint64_t number) {
 TenantId tenant_of(InstanceId id) {
   return TenantId{static_cast<std::uint32_t>(static_cast<std::uint64_t>(id) / 1'000'000)};
 }
+bool anyone(TenantId) {
+  return true;
+}
 TenantId start_next(LaunchQueue& queue) {
-  const TenantId tenant = tenant_of(queue.pop());
+  const TenantId tenant = tenant_of(queue.pop(anyone).value());
   queue.started(tenant);
   return tenant;
 }
@@ -69,13 +72,24 @@ TEST(LaunchQueue, WhatCouldNotStartWaitsWhereItWasAndCostNothing) {
   for (std::uint64_t each = 0; each < 4; ++each) queue.push(kFirst, id_of(kFirst, each));
   queue.push(kSecond, id_of(kSecond, 0));
   std::vector<LaunchQueue::Waiter> taken;
-  for (int each = 0; each < 3; ++each) taken.push_back({kFirst, queue.pop()});
+  for (int each = 0; each < 3; ++each) taken.push_back({kFirst, queue.pop(anyone).value()});
   EXPECT_EQ(taken.back().id, id_of(kFirst, 2)) << "they cost nothing, so it is its turn still";
   queue.put_back(taken);
   queue.verify();
   for (std::uint64_t each = 0; each < 2; ++each) {
-    EXPECT_EQ(queue.pop(), id_of(kFirst, each)) << "in the order in which they came";
+    EXPECT_EQ(queue.pop(anyone).value(), id_of(kFirst, each)) << "in the order in which they came";
   }
+}
+
+TEST(LaunchQueue, ATenantThatMayNotStartKeepsNobodyBehindIt) {
+  LaunchQueue queue;
+  queue.push(kFirst, id_of(kFirst, 0));
+  queue.push(kSecond, id_of(kSecond, 0));
+  EXPECT_EQ(queue.firsts().size(), 2u);
+  EXPECT_EQ(queue.pop([](TenantId tenant) { return tenant == kSecond; }), id_of(kSecond, 0));
+  EXPECT_EQ(queue.pop([](TenantId tenant) { return tenant == kSecond; }), std::nullopt);
+  EXPECT_EQ(queue.size(), 1u);
+  EXPECT_EQ(queue.firsts().front().id, id_of(kFirst, 0));
 }
 
 // Seeded pushes, starts, put-backs and removals against lists that are searched: each tenant's come
@@ -102,12 +116,12 @@ TEST(LaunchQueuePrograms, KeepTheOrderOfEachTenantAndLeaveNobodyBehind) {
       } else if (choice == 5) {
         std::vector<LaunchQueue::Waiter> taken;
         while (!queue.empty() && random() % 4 != 0) {
-          const InstanceId id = queue.pop();
+          const InstanceId id = queue.pop(anyone).value();
           taken.push_back({tenant_of(id), id});
         }
         queue.put_back(taken);
       } else if (!queue.empty()) {
-        const InstanceId id = queue.pop();
+        const InstanceId id = queue.pop(anyone).value();
         const TenantId next = tenant_of(id);
         queue.started(next);
         ASSERT_EQ(id, model[next].front());

@@ -124,7 +124,7 @@ bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
   const control::TenantId tenant = record.tenant;
   records.erase(record.id);
   tenants.leave(tenant);
-  admission.leave(parts.clock.now_ns());
+  admission.leave(tenant, parts.clock.now_ns());
   return true;
 }
 

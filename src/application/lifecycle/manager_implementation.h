@@ -59,6 +59,8 @@ struct InstanceManager::Implementation final : ChildHost {
   Result<InstanceId> launch(LaunchRequest request, Listener& client, Admission::Wait wait);
   // QuotaExceeded, TooLarge, Unavailable: why it may not come in.
   Result<void> check_launch(const LaunchRequest& request, Admission::Wait wait);
+  // Tells what all share whether there is more than one tenant.
+  void share_among_tenants();
   void start(InstanceRecord& record);
   void start_queued();
   void make_ready(InstanceRecord& record);
@@ -90,7 +92,8 @@ struct InstanceManager::Implementation final : ChildHost {
   const hostcalls::HostParts host;
   ProgramStore programs;
   Admission admission;
-  TenantMeter tenants;  // Before the records, whose tables count there.
+  bool knows_several = false;  // Tenants that have a key, or will have.
+  TenantMeter tenants;         // Before the records, whose tables count there.
   std::map<control::TenantId, std::uint32_t> weights;
   std::unordered_map<InstanceId, std::unique_ptr<InstanceRecord>> records;
   RunFigures figures;

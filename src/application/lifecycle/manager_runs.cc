@@ -86,8 +86,9 @@ void InstanceManager::Implementation::make_ready(InstanceRecord& record) {
 // In turn, but a launch whose program still compiles lets later ones pass.
 void InstanceManager::Implementation::start_queued() {
   std::vector<LaunchQueue::Waiter> compiling;
-  while (!queued.empty() && admission.has_place()) {
-    InstanceRecord& record = *find(queued.pop());
+  const auto may_start = [this](control::TenantId tenant) { return admission.has_place(tenant); };
+  while (const std::optional<InstanceId> next = queued.pop(may_start)) {
+    InstanceRecord& record = *find(*next);
     const ProgramStore::Entry* program = programs.find(record.program);
     if (program != nullptr && program->compiling()) {
       compiling.push_back({.tenant = record.tenant, .id = record.id});

@@ -137,6 +137,13 @@ void InstanceManager::name_tenant(control::TenantId tenant, std::uint32_t weight
   self.tenants.name(tenant, limits);
   self.weights[tenant] = weight;
   self.queued.set_weight(tenant, weight);
+  if (limits.instance_count_max != kNoLimit) {
+    self.admission.set_share(tenant, limits.instance_count_max);
+  }
+  if (self.parts.http != nullptr && limits.http_exchange_count_max != kNoLimit) {
+    self.parts.http->slots().set_share(tenant, limits.http_exchange_count_max);
+  }
+  self.share_among_tenants();
   self.parts.control.set_tenant(
       tenant, {.weight = weight,
                .page_count_max = static_cast<std::uint32_t>(
@@ -148,8 +155,18 @@ const RunFigures& InstanceManager::run_figures() const {
 }
 
 bool InstanceManager::is_full() const {
-  const Admission& admission = implementation_->admission;
-  return admission.instance_count() + admission.waiting_count() >= admission.limits().total();
+  const Implementation& self = *implementation_;
+  const Admission& admission = self.admission;
+  if (admission.instance_count() + admission.waiting_count() >= admission.limits().total()) {
+    return true;
+  }
+  const std::uint64_t now_ns = self.parts.clock.now_ns();
+  return std::ranges::any_of(self.queued.firsts(), [&](const LaunchQueue::Waiter& each) {
+    const InstanceRecord& record = *self.records.at(each.id);
+    return now_ns - record.launched_ns > kPlaceWaitNsMax &&
+           admission.instance_count(each.tenant) < admission.place_share_of(each.tenant) &&
+           admission.instance_count() >= admission.limits().instance_count_max;
+  });
 }
 
 std::uint64_t InstanceManager::tenant_token_count(control::TenantId tenant) const {

@@ -292,7 +292,6 @@ struct CurlHttpClient::Implementation {
 
   // Engine thread only.
   std::uint64_t last_id = 0;
-  std::size_t slot_count = 0;
   std::set<ExchangeId> open;
 
   // Net thread only.
@@ -530,16 +529,12 @@ CurlHttpClient::~CurlHttpClient() {
 
 Result<ExchangeId> CurlHttpClient::start(HttpRequest request) {
   Implementation& self = *implementation_;
-  if (self.slot_count == kExchangeCountMax) {
-    return Error(ErrorCode::Unavailable, "all " + std::to_string(kExchangeCountMax) +
-                                             " HTTP exchanges of the server are in use; try again "
-                                             "later");
-  }
   if (!self.thread.joinable()) {
     self.thread = TRY(start_thread("HTTP to the outside", [&self] { self.run(); }));
   }
-  const ExchangeId id{++self.last_id};
-  ++self.slot_count;
+  const ExchangeId id{self.last_id + 1};
+  TRY(slots_.take(id, request.tenant));
+  ++self.last_id;
   self.open.insert(id);
   self.send({CommandKind::Start, id, std::make_unique<HttpRequest>(std::move(request)), {}});
   return id;
@@ -568,19 +563,15 @@ void CurlHttpClient::close(ExchangeId id) {
 std::vector<HttpEvent> CurlHttpClient::take_events() {
   Implementation& self = *implementation_;
   std::vector<HttpEvent> events;
-  if (self.slot_count == 0) return events;
+  if (slots_.count() == 0) return events;
   while (std::optional<std::unique_ptr<Report>> report = self.reports.try_pop()) {
     if (!(*report)->event) {
-      --self.slot_count;
+      slots_.give((*report)->id);
     } else if (self.open.contains((*report)->id)) {
       events.push_back(*std::move((*report)->event));
     }
   }
   return events;
-}
-
-std::size_t CurlHttpClient::live_count() const {
-  return implementation_->slot_count;
 }
 
 }  // namespace quire::net

@@ -40,7 +40,6 @@ class CurlHttpClient final : public HttpClient {
   void finish(ExchangeId id) override;
   void close(ExchangeId id) override;
   std::vector<HttpEvent> take_events() override;
-  std::size_t live_count() const override;
 
  private:
   struct Implementation;

@@ -16,10 +16,9 @@ void FakeHttpClient::set_addresses(const std::string& name, std::vector<IpAddres
 }
 
 Result<ExchangeId> FakeHttpClient::start(HttpRequest request) {
-  if (exchanges_.size() == kExchangeCountMax) {
-    return Error(ErrorCode::Unavailable, "all HTTP exchanges of the server are in use");
-  }
-  const ExchangeId id{++last_id_};
+  const ExchangeId id{last_id_ + 1};
+  TRY(slots_.take(id, request.tenant));
+  ++last_id_;
   Exchange& exchange =
       exchanges_.emplace(id, Transfer(std::move(request), classify, clock_.now_ns())).first->second;
   begin_hop(exchange);
@@ -132,6 +131,7 @@ void FakeHttpClient::finish(ExchangeId id) {
 
 void FakeHttpClient::close(ExchangeId id) {
   QUIRE_CHECK(exchanges_.erase(id) == 1, "an open exchange");
+  slots_.give(id);
 }
 
 std::vector<HttpEvent> FakeHttpClient::take_events() {

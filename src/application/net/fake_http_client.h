@@ -47,7 +47,6 @@ class FakeHttpClient final : public HttpClient {
   void finish(ExchangeId id) override;
   void close(ExchangeId id) override;
   std::vector<HttpEvent> take_events() override;
-  std::size_t live_count() const override { return exchanges_.size(); }
 
   struct Sent {
     Hop hop;

@@ -8,14 +8,16 @@
 // every request has the slot for its answer, and nobody blocks on a push.
 //
 // Thread   engine thread only. Whoever waits for events is told by the Wakeup.
-// Errors   start(): Unavailable when all kExchangeCountMax exchanges are in use. Everything else is
-//          an event with an error; after one, every event of that exchange has it.
+// Errors   start(): Unavailable when all kExchangeCountMax exchanges are in use, or those that the
+//          tenant may have (exchange_slots.h). Everything else is an event with an error; after one,
+//          every event of that exchange has it.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "application/net/exchange_slots.h"
 #include "application/net/http_grant.h"
 #include "application/net/http_limits.h"
 #include "application/net/http_message.h"
@@ -26,8 +28,6 @@ namespace quire::net {
 // Exchanges of all programs together; each may hold a socket and about 200 KiB.
 inline constexpr std::size_t kExchangeCountMax = 256;
 
-enum class ExchangeId : std::uint64_t {};  // None is given out twice.
-
 // Whose an exchange is. The client only repeats it.
 struct HttpOwner {
   std::uint64_t instance = 0;
@@ -36,6 +36,7 @@ struct HttpOwner {
 
 struct HttpRequest {
   HttpOwner owner;
+  control::TenantId tenant{};
   Hop hop;
   std::string body;                         // Sent again where a redirect wants it.
   bool is_streamed = false;                 // The response comes in pieces.
@@ -69,7 +70,12 @@ class HttpClient {
 
   virtual std::vector<HttpEvent> take_events() = 0;
   // Exchanges that hold a slot; 0 when nothing is left of any.
-  virtual std::size_t live_count() const = 0;
+  std::size_t live_count() const { return slots_.count(); }
+  // Of what all tenants share.
+  ExchangeSlots& slots() { return slots_; }
+
+ protected:
+  ExchangeSlots slots_{kExchangeCountMax};
 };
 
 }  // namespace quire::net

@@ -17,6 +17,7 @@ ClientDesk::ClientDesk(const GatewayParts& parts, Outlet& outlet, ProgramNames& 
       names_of_programs_(programs),
       sockets_(sockets),
       limits_(limits),
+      parked_(limits),
       requests_(requests),
       rates_(rates),
       begun_ns_(parts.clock.now_ns()),
@@ -72,7 +73,7 @@ ClientDesk::Client& ClientDesk::client_of(const ConnectionHandle& connection) {
 }
 
 void ClientDesk::client_gone(const ConnectionHandle& connection) {
-  std::erase_if(waiting_, [&](const Waiting& each) { return each.connection == connection->id; });
+  parked_.drop_of(connection->id);
   const auto found = clients_.find(connection->id);
   if (found != clients_.end()) {
     for (const lifecycle::InstanceId id : std::exchange(found->second->instances, {})) {
@@ -279,11 +280,12 @@ void ClientDesk::discard_all() {
 // ---- For tests.
 
 ClientDesk::Counts ClientDesk::counts() const {
-  return {clients_.size(), instances_.size(), waiting_.size(), deadlines_.size(),
+  return {clients_.size(), instances_.size(), parked_.size(), deadlines_.size(),
           file_replies_.size()};
 }
 
 void ClientDesk::verify() const {
+  parked_.verify();
   std::size_t attached = 0;
   std::size_t deadlines = 0;
   for (const auto& [id, instance] : instances_) {

@@ -14,7 +14,6 @@
 //   W4  Every deadline is that of one instance.
 //   W5  Only an instance with a client has a reply that waits for room.
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 #include <set>
@@ -24,6 +23,7 @@
 
 #include "application/server/gateway_parts.h"
 #include "application/server/outlet.h"
+#include "application/server/parked_requests.h"
 #include "application/server/program_names.h"
 #include "application/server/server_limits.h"
 #include "application/server/server_snapshot.h"
@@ -66,7 +66,6 @@ class ClientDesk final : public service::Listener {
  private:
   struct Client;
   struct Instance;
-  struct Waiting;
   // A reply, or none if it comes later.
   using Outcome = std::optional<wire::ReplyBody>;
 
@@ -85,7 +84,7 @@ class ClientDesk final : public service::Listener {
   Outcome status_of_tenant(const service::Principal& caller, bool has_detail);
   Outcome program_arrived(Client& client, ProgramBytes& program);
 
-  Outcome park(Waiting waiting);
+  Outcome park(ParkedRequest request);
   wire::InstanceReply reply_about(const Instance& instance) const;
   wire::ReplyBody launch(Client& client, lifecycle::ProgramId program, const Digest& digest,
                          wire::Launch& request);
@@ -122,6 +121,7 @@ class ClientDesk final : public service::Listener {
   ProgramNames& names_of_programs_;
   const SocketLimits sockets_;
   const ServiceLimits limits_;
+  ParkedRequests parked_;
   const RequestCounts& requests_;  // To endpoints; a status reports them.
   access::TenantRates& rates_;
   const std::uint64_t begun_ns_;
@@ -129,7 +129,6 @@ class ClientDesk final : public service::Listener {
   std::unordered_map<lifecycle::InstanceId, std::unique_ptr<Instance>> instances_;
   std::unordered_map<std::string, lifecycle::InstanceId> names_;
   std::set<std::pair<std::uint64_t, lifecycle::InstanceId>> deadlines_;
-  std::list<Waiting> waiting_;  // In the order in which they came.
   // How many compilations the manager had done when all that wait were last looked at.
   std::uint64_t served_compilations_ = 0;
   // The reply to a part of a file, until its program has room for another; at most one an instance.

@@ -32,21 +32,6 @@ struct ClientDesk::Instance {
 };
 
 // A request that waits for a program to be compiled.
-struct ClientDesk::Waiting {
-  ConnectionId connection{};
-  std::uint64_t id = 0;
-  lifecycle::ProgramId program{};
-  Digest digest{};
-  std::optional<wire::Launch> launch;  // None: the program's own upload.
-
-  std::uint64_t argument_bytes() const {
-    if (!launch) return 0;
-    std::uint64_t bytes = 0;
-    for (const std::string& each : launch->arguments) bytes += sizeof each + each.size();
-    return bytes;
-  }
-};
-
 inline wire::ReplyBody failure(const Error& error,
                                std::optional<std::uint64_t> retry_after_ms = std::nullopt) {
   return service::failure_of(error, retry_after_ms);

@@ -91,7 +91,12 @@ ClientDesk::Outcome ClientDesk::program_arrived(Client& client, ProgramBytes& pr
   if (!state.ok()) return failure(state.error());
   names_of_programs_.arrived(client.caller(), id.value(), program.digest);
   if (state.value() == lifecycle::ProgramState::Compiling) {
-    return park({client.peer.connection->id, program.id, id.value(), program.digest, {}});
+    return park({client.peer.connection->id,
+                 client.caller().tenant,
+                 program.id,
+                 id.value(),
+                 program.digest,
+                 {}});
   }
   return wire::ProgramReply{program.digest, wire::ProgramState::Ready, 0};
 }
@@ -107,24 +112,10 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::Name
       names_of_programs_.name_by_client(caller, request.name, *program, request.program));
 }
 
-ClientDesk::Outcome ClientDesk::park(Waiting waiting) {
-  if (waiting_.size() >= limits_.waiting_request_count_max) {
-    return failure(Error(ErrorCode::Unavailable,
-                         "waiting_request_count_max: " + std::to_string(waiting_.size()) +
-                             " requests wait for programs to be compiled"),
-                   kCompiledRetryMs);
-  }
-  std::uint64_t bytes = waiting.argument_bytes();
-  for (const Waiting& each : waiting_) bytes += each.argument_bytes();
-  if (bytes > limits_.waiting_request_bytes_max) {
-    return failure(Error(ErrorCode::Unavailable,
-                         "waiting_request_bytes_max: the arguments of launches that wait for "
-                         "programs to be compiled would have " +
-                             std::to_string(bytes) + " bytes of " +
-                             std::to_string(limits_.waiting_request_bytes_max)),
-                   kCompiledRetryMs);
-  }
-  waiting_.push_back(std::move(waiting));
+ClientDesk::Outcome ClientDesk::park(ParkedRequest request) {
+  const Result<void> parked =
+      parked_.add(std::move(request), parts_.manager.knows_several_tenants());
+  if (!parked.ok()) return failure(parked.error(), kCompiledRetryMs);
   return std::nullopt;
 }
 
@@ -134,15 +125,14 @@ bool ClientDesk::serve_waiting() {
   if (compilations == served_compilations_) return false;
   const std::uint64_t start_ns = parts_.clock.now_ns();
   bool any = false;
-  for (auto at = waiting_.begin(); at != waiting_.end();) {
+  for (auto at = parked_.begin(); at != parked_.end();) {
     if (parts_.clock.now_ns() - start_ns > kTakeNsMax) return true;
     const Result<lifecycle::ProgramState> state = parts_.manager.program_state(at->program);
     if (state.ok() && state.value() == lifecycle::ProgramState::Compiling) {
       ++at;
       continue;
     }
-    Waiting waiting = std::move(*at);
-    at = waiting_.erase(at);
+    ParkedRequest waiting = parked_.take(at);
     any = true;
     Client& client = *clients_.at(waiting.connection);
     wire::ReplyBody reply = wire::ProgramReply{waiting.digest, wire::ProgramState::Ready, 0};
@@ -168,7 +158,8 @@ ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t id, wire::L
   }
   const Result<lifecycle::ProgramState> state = parts_.manager.program_state(*program);
   if (state.ok() && state.value() == lifecycle::ProgramState::Compiling) {
-    return park({client.peer.connection->id, id, *program, digest.value(), std::move(request)});
+    return park({client.peer.connection->id, caller.tenant, id, *program, digest.value(),
+                 std::move(request)});
   }
   return launch(client, *program, digest.value(), request);
 }

@@ -53,6 +53,8 @@ void Gateway::request_shutdown() {
 
 bool Gateway::take_requests() {
   bool any = turn_shutdown();
+  parts_.manager.set_several_tenants(
+      parts_.link.have_keys_several_tenants.load(std::memory_order_relaxed));
   const std::uint64_t start_ns = parts_.clock.now_ns();
   parts_.link.engine_turn_ns.store(start_ns, std::memory_order_relaxed);
   int count = 0;
@@ -65,6 +67,8 @@ bool Gateway::take_requests() {
     any = true;
     if (++count % kTakeCountPerLook == 0 && parts_.clock.now_ns() - start_ns > kTakeNsMax) break;
   }
+  parts_.link.are_several_tenants.store(parts_.manager.knows_several_tenants(),
+                                        std::memory_order_relaxed);
   parts_.link.is_full.store(parts_.manager.is_full(), std::memory_order_relaxed);
   any |= clients_.turn();
   any |= endpoints_.turn();

@@ -284,6 +284,7 @@ void HttpSession::route(HttpHead head) {
   if (const auto* refusal = std::get_if<HttpAnswer>(&decision)) {
     answer(*refusal);
   } else if (const auto* endpoint = std::get_if<ToEndpoint>(&decision)) {
+    connection_->tenant = endpoint->caller->tenant;
     begin_endpoint(*endpoint);
   } else if (std::holds_alternative<ToMetrics>(decision)) {
     begin_metrics();
@@ -296,6 +297,7 @@ void HttpSession::route(HttpHead head) {
                                "to endpoints"));
   } else {
     connection_->caller = std::get<Upgrade>(decision).caller;
+    connection_->tenant = connection_->caller->tenant;
     upgrade();
   }
 }
@@ -304,7 +306,7 @@ void HttpSession::route(HttpHead head) {
 
 // The engine answers. False if it has too much to look at, and the request was refused.
 bool HttpSession::begin_at_engine() {
-  if (!host_.has_slot()) {
+  if (!host_.has_slot(connection_->tenant)) {
     answer(HttpRouter::refusal(503, ErrorCode::Unavailable,
                                "pending_request_count_total_max: the server has too many requests "
                                "that it has not looked at",
@@ -407,7 +409,7 @@ void HttpSession::count_part(const BodyPart& part) {
 }
 
 void HttpSession::give_part() {
-  if (!host_.has_slot()) {
+  if (!host_.has_slot(connection_->tenant)) {
     if (!std::exchange(is_listed_, true)) host_.pause(me());
     return;
   }

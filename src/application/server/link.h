@@ -43,6 +43,12 @@ struct Connection {
   std::atomic<std::uint64_t> written_bytes{0};
   // Set by the engine when it wants to be woken once the socket takes more; reset by the io thread.
   std::atomic<bool> engine_waits{false};
+
+  // Of the io thread: for which tenant requests come, how many the engine has not answered yet, and whose they count
+  // as, which may be the tenant of the request before.
+  control::TenantId tenant{};
+  std::uint64_t pending_count = 0;
+  control::TenantId pending_tenant{};
 };
 using ConnectionHandle = std::shared_ptr<Connection>;
 
@@ -134,6 +140,10 @@ class Link {
   std::atomic<std::uint64_t> connection_count{0};  // Told by the io thread.
   std::atomic<bool> is_loading{false};             // There is no engine yet: all work is refused.
   std::atomic<bool> is_full{false};  // No launch would come in. Told by the engine thread.
+  // The keys of the server are of more than one tenant. Told by whoever replaces them.
+  std::atomic<bool> have_keys_several_tenants{false};
+  // The server knows more than one tenant, by keys or otherwise. Told by the engine thread.
+  std::atomic<bool> are_several_tenants{false};
   std::atomic<std::uint64_t> engine_turn_ns{0};  // When its loop began its last turn, on `clock`.
   const Clock* clock = nullptr;                  // Null: no engine is there yet.
 

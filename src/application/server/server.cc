@@ -23,7 +23,10 @@ Server::Server(const ServerParts& parts, const ServerOptions& options)
                 .log_lines_dropped = parts.log_lines_dropped},
                options.sockets, options.service) {
   link_.clock = &parts.clock;
-  if (options.keys) keys_ = std::make_unique<access::KeyHolder>(*options.keys);
+  if (options.keys) {
+    keys_ = std::make_unique<access::KeyHolder>(*options.keys);
+    link_.have_keys_several_tenants = options.keys->has_several_tenants();
+  }
 }
 
 Result<std::unique_ptr<Server>> Server::open(const ServerParts& parts, const ServerOptions& options,
@@ -60,6 +63,7 @@ Server::~Server() {
 
 void Server::replace_keys(access::KeyRing keys) {
   QUIRE_CHECK(keys_ != nullptr, "a server without keys gets none later");
+  link_.have_keys_several_tenants = keys.has_several_tenants();
   keys_->replace(std::move(keys));
   sockets_->keys_changed();
 }

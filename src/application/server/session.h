@@ -36,11 +36,12 @@ class SessionHost {
   SessionHost(const SocketLimits& given, Link& to)
       : limits(given),
         link(to),
-        upload_budget{given.program_bytes_max,
-                      given.upload_bytes_total_max,
-                      given.upload_idle_time_max,
-                      0,
-                      {}} {}
+        uploads({given.upload_bytes_total_max, given.upload_idle_time_max}),
+        partial_frames({given.partial_frame_bytes_total_max, {}}),
+        pending_counts(given.pending_request_count_total_max + kBeyond),
+        pending_bytes(given.pending_request_bytes_total_max + kBeyond) {
+    share_among_tenants();
+  }
   virtual ~SessionHost() = default;
 
   // There is a slot for it, which has_slot() and the session's own limits said.
@@ -52,9 +53,19 @@ class SessionHost {
   // Nothing more comes of the session.
   virtual void closed(const Session& session) = 0;
 
-  bool has_slot() const {
-    return pending_count < limits.pending_request_count_total_max &&
-           pending_bytes < limits.pending_request_bytes_total_max;
+  // Whether the tenant may have another request that the engine has not looked at yet.
+  bool has_slot(control::TenantId tenant) const {
+    return pending_counts.count_of(tenant) < pending_counts.share_of(tenant, kBeyond) &&
+           pending_bytes.count_of(tenant) < pending_bytes.share_of(tenant, kBeyond);
+  }
+  // What all connections share is divided if the server knows more than one tenant. To be called before the answer
+  // matters: tenants come with keys, and by programs that were launched.
+  void share_among_tenants() {
+    const bool are_several = link.are_several_tenants.load(std::memory_order_relaxed);
+    uploads.set_several(are_several);
+    partial_frames.set_several(are_several);
+    pending_counts.set_several(are_several);
+    pending_bytes.set_several(are_several);
   }
 
   const SocketLimits limits;
@@ -83,10 +94,15 @@ class SessionHost {
   std::optional<HttpRouter> router;                  // Since the server listens.
   boost::asio::ssl::context* tls = nullptr;          // Null: none.
   bool is_shutting_down = false;
-  UploadBudget upload_budget;
-  std::uint64_t partial_bytes = 0;  // Of large frames that are not complete.
-  std::uint64_t pending_count = 0;  // Requests whose answers have not come back, and their bytes.
-  std::uint64_t pending_bytes = 0;
+  // Of what all connections share.
+  SharedBytes uploads;
+  SharedBytes partial_frames;            // Large ones that are not complete.
+  control::TenantShares pending_counts;  // Requests whose answers have not come back,
+  control::TenantShares pending_bytes;   // and their bytes.
+
+ private:
+  // A connection that reads when its tenant has no slot any more brings one more request.
+  static constexpr std::uint64_t kBeyond = std::uint64_t{1} << 40;
 };
 
 class Session {

@@ -253,8 +253,10 @@ std::string SocketServer::Implementation::new_request_id() {
 
 void SocketServer::Implementation::send(Inbound inbound) {
   if (!std::holds_alternative<Gone>(inbound.body)) {
-    pending_count += 1;
-    pending_bytes += inbound.bytes;
+    Connection& connection = *inbound.connection;
+    if (connection.pending_count++ == 0) connection.pending_tenant = connection.tenant;
+    pending_counts.take(connection.pending_tenant, 1);
+    pending_bytes.take(connection.pending_tenant, inbound.bytes);
   }
   QUIRE_CHECK(link.requests.try_push(std::move(inbound)), "link.h: who pushes has a slot");
   link.engine_wakeup.notify();
@@ -262,6 +264,7 @@ void SocketServer::Implementation::send(Inbound inbound) {
 
 void SocketServer::Implementation::take_frames() {
   is_woken_.store(false);
+  share_among_tenants();
   while (std::optional<Outbound> outbound = link.frames.try_pop()) take(*outbound);
   for (const std::weak_ptr<Session>& each : std::exchange(paused_, {})) {
     if (const SessionHandle session = each.lock()) session->resume();
@@ -286,8 +289,10 @@ void SocketServer::Implementation::take(Outbound& outbound) {
   const auto found = sessions_.find(outbound.connection->id);
   Session* session = found == sessions_.end() ? nullptr : found->second.get();
   if (outbound.request_bytes) {
-    pending_count -= 1;
-    pending_bytes -= *outbound.request_bytes;
+    Connection& connection = *outbound.connection;
+    connection.pending_count -= 1;
+    pending_counts.give(connection.pending_tenant, 1);
+    pending_bytes.give(connection.pending_tenant, *outbound.request_bytes);
     if (session != nullptr) session->answered(*outbound.request_bytes);
   }
   auto* frame = std::get_if<wire::ServerFrame>(&outbound.body);

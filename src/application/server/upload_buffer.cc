@@ -7,50 +7,59 @@
 namespace quire::server {
 
 void UploadBuffer::drop() {
-  budget_.used_bytes -= program_bytes_;
-  budget_.users.erase(this);
+  give_all();
   program_bytes_ = 0;
   bytes_ = {};
   hash_ = Sha256();
 }
 
-// The whole size is charged at once, so that uploads that were begun can end.
-Result<void> UploadBuffer::begin(const wire::Upload& part, Time now) {
-  if (part.program_bytes > budget_.program_bytes_max) {
+void UploadBuffer::give_way() {
+  drop();
+  gave_way_ = true;
+}
+
+Result<void> UploadBuffer::begin(const wire::Upload& part) {
+  drop();
+  gave_way_ = false;
+  if (part.program_bytes > program_bytes_max_) {
     return Error(ErrorCode::TooLarge,
                  "program_bytes_max: a program of " + std::to_string(part.program_bytes) +
-                     " bytes, the limit is " + std::to_string(budget_.program_bytes_max));
-  }
-  const auto has_room = [&] {
-    return part.program_bytes <= budget_.total_bytes_max - budget_.used_bytes;
-  };
-  if (!has_room()) {
-    const std::set<UploadBuffer*> users = budget_.users;
-    for (UploadBuffer* each : users) {
-      if (now - each->part_at_ > budget_.idle_time_max) each->drop();
-    }
-  }
-  if (!has_room()) {
-    return Error(ErrorCode::QuotaExceeded,
-                 "upload_bytes_total_max: " + std::to_string(part.program_bytes) +
-                     " bytes wanted, " + std::to_string(budget_.used_bytes) + " of " +
-                     std::to_string(budget_.total_bytes_max) + " are used by uploads under way");
+                     " bytes, the limit is " + std::to_string(program_bytes_max_));
   }
   digest_ = part.program;
   program_bytes_ = part.program_bytes;
-  budget_.used_bytes += program_bytes_;
-  if (program_bytes_ != 0) budget_.users.insert(this);
-  bytes_.reserve(program_bytes_);
+  return {};
+}
+
+// Grows with what has come, so that what was only announced takes no memory.
+Result<void> UploadBuffer::append(std::span<const std::byte> bytes, Time now) {
+  if (!take(bytes.size(), now)) {
+    return Error(ErrorCode::QuotaExceeded,
+                 "upload_bytes_total_max: " + std::to_string(bytes.size()) +
+                     " bytes more, and the uploads under way of the tenant have " +
+                     std::to_string(tenant_bytes()) + " of " + std::to_string(share()) +
+                     " that it may have");
+  }
+  const std::size_t wanted = bytes_.size() + bytes.size();
+  if (wanted > bytes_.capacity()) {
+    bytes_.reserve(std::min<std::size_t>(program_bytes_, std::max(wanted, 2 * bytes_.capacity())));
+  }
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   return {};
 }
 
 // Of a part that does not continue.
 Error UploadBuffer::refusal(const wire::Upload& part) const {
+  if (gave_way_ && part.offset != 0) {
+    return Error(ErrorCode::InvalidArgument,
+                 "upload_bytes_total_max: the upload got no part for longest and gave way to "
+                 "another, because "
+                 "the tenant had more than its share or no part came for a while; begin it anew at "
+                 "offset 0");
+  }
   if (program_bytes_ == 0 && part.offset != 0) {
     return Error(ErrorCode::InvalidArgument,
-                 "no upload is under way: it was never begun, or sent no part for " +
-                     std::to_string(budget_.idle_time_max.count()) +
-                     " ms and gave way to others; begin it anew at offset 0");
+                 "no upload is under way: it was never begun; begin it at offset 0");
   }
   return Error(ErrorCode::InvalidArgument,
                "a part of " + std::to_string(part.bytes.size()) + " bytes at " +
@@ -61,11 +70,7 @@ Error UploadBuffer::refusal(const wire::Upload& part) const {
 
 Result<std::optional<std::vector<std::byte>>> UploadBuffer::add(const wire::Upload& part,
                                                                 Time now) {
-  if (part.offset == 0) {
-    drop();
-    TRY(begin(part, now));
-  }
-  part_at_ = now;
+  if (part.offset == 0) TRY(begin(part));
   const bool continues = program_bytes_ != 0 && part.program == digest_ &&
                          part.program_bytes == program_bytes_ && part.offset == bytes_.size() &&
                          part.bytes.size() <= program_bytes_ - bytes_.size();
@@ -75,7 +80,11 @@ Result<std::optional<std::vector<std::byte>>> UploadBuffer::add(const wire::Uplo
     return error;
   }
   const auto bytes = std::as_bytes(std::span(part.bytes));
-  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  Result<void> appended = append(bytes, now);
+  if (!appended.ok()) {
+    drop();
+    return std::move(appended).take_error();
+  }
   hash_.add(bytes);
   if (bytes_.size() < program_bytes_) return std::optional<std::vector<std::byte>>();
   const Digest digest = hash_.finish();

@@ -2,55 +2,45 @@
 // UploadBuffer puts one program together from the parts that a connection sends, in order, and
 // hashes them as they come.
 //
-// Owns     the bytes that have come, charged to a budget that all connections share. Who sends no
-//          part for a while gives way to another that finds no room.
+// Owns     the bytes that have come, charged to the tenant's share of what all connections may hold (shared_bytes.h).
+//          It may have to give way to others.
 // Thread   io thread only.
 // Errors   InvalidArgument for a part that does not continue, or bytes of another digest; TooLarge
-//          for a program over the limit; QuotaExceeded when the budget is used up.
-#include <chrono>
+//          for a program over the limit; QuotaExceeded when the tenant's share is used up.
 #include <cstdint>
 #include <optional>
-#include <set>
+#include <span>
 #include <vector>
 
+#include "application/server/shared_bytes.h"
 #include "base/result.h"
 #include "base/sha256.h"
 #include "wire/frames.h"
 
 namespace quire::server {
 
-class UploadBuffer;
-
-struct UploadBudget {
-  std::uint64_t program_bytes_max = 0;
-  std::uint64_t total_bytes_max = 0;
-  std::chrono::milliseconds idle_time_max{};
-  std::uint64_t used_bytes = 0;        // By programs that are not complete.
-  std::set<UploadBuffer*> users = {};  // Those with such a program.
-};
-
-class UploadBuffer {
+class UploadBuffer final : private SharedBytes::Holder {
  public:
-  using Time = std::chrono::steady_clock::time_point;
+  using Time = SharedBytes::Time;
 
-  explicit UploadBuffer(UploadBudget& budget) : budget_(budget) {}
-  ~UploadBuffer() { drop(); }
-  UploadBuffer(const UploadBuffer&) = delete;
-  UploadBuffer& operator=(const UploadBuffer&) = delete;
+  UploadBuffer(SharedBytes& all, control::TenantId tenant, std::uint64_t program_bytes_max)
+      : Holder(all, tenant), program_bytes_max_(program_bytes_max) {}
 
   // The program once its last part is here; a part at offset 0 begins anew. What fails is dropped.
   Result<std::optional<std::vector<std::byte>>> add(const wire::Upload& part, Time now);
   std::uint64_t received_bytes() const { return bytes_.size(); }
 
  private:
-  Result<void> begin(const wire::Upload& part, Time now);
+  Result<void> begin(const wire::Upload& part);
+  Result<void> append(std::span<const std::byte> bytes, Time now);
   Error refusal(const wire::Upload& part) const;
   void drop();
+  void give_way() override;
 
-  UploadBudget& budget_;
+  const std::uint64_t program_bytes_max_;
   Digest digest_{};
   std::uint64_t program_bytes_ = 0;  // In all; 0: none is under way.
-  Time part_at_{};                   // When the last part came.
+  bool gave_way_ = false;            // Since the last one began.
   std::vector<std::byte> bytes_;
   Sha256 hash_;
 };

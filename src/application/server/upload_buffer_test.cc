@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 namespace quire::server {
 namespace {
 
@@ -16,21 +19,24 @@ class Uploads : public testing::Test {
     return added.ok() ? ErrorCode{} : added.error().code();
   }
 
-  UploadBudget budget{100, 150, std::chrono::milliseconds(60'000), 0, {}};
+  static constexpr control::TenantId kTenant{7};
+  static constexpr std::uint64_t kProgramBytesMax = 100;
+
+  SharedBytes all{{150, std::chrono::milliseconds(60'000)}};
   UploadBuffer::Time now{};
-  UploadBuffer buffer{budget};
+  UploadBuffer buffer{all, kTenant, kProgramBytesMax};
   const std::string whole = "0123456789";
 };
 
 TEST_F(Uploads, PartsInOrderGiveTheProgram) {
   EXPECT_FALSE(buffer.add(part(whole, 0, 4), now).value().has_value());
   EXPECT_EQ(buffer.received_bytes(), 4u);
-  EXPECT_EQ(budget.used_bytes, 10u);
+  EXPECT_EQ(all.held_bytes(), 4u);
   EXPECT_FALSE(buffer.add(part(whole, 4, 0), now).value().has_value());
   const auto program = buffer.add(part(whole, 4, 6), now).value();
   ASSERT_TRUE(program.has_value());
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(program->data()), program->size()), whole);
-  EXPECT_EQ(budget.used_bytes, 0u);
+  EXPECT_EQ(all.held_bytes(), 0u);
 }
 
 TEST_F(Uploads, APartThatDoesNotContinueDropsAll) {
@@ -39,7 +45,7 @@ TEST_F(Uploads, APartThatDoesNotContinueDropsAll) {
        {part(whole, 5, 2), part("abcdefghij", 4, 2), part("012345678", 4, 2)}) {
     ASSERT_TRUE(buffer.add(part(whole, 0, 4), now).ok());
     EXPECT_EQ(refusal(wrong), ErrorCode::InvalidArgument);
-    EXPECT_EQ(budget.used_bytes, 0u);
+    EXPECT_EQ(all.held_bytes(), 0u);
     EXPECT_EQ(refusal(part(whole, 4, 2)), ErrorCode::InvalidArgument);
   }
   wire::Upload over = part(whole, 0, 4);
@@ -54,48 +60,66 @@ TEST_F(Uploads, BytesOfAnotherDigestAreRefusedWithBoth) {
   ASSERT_FALSE(added.ok());
   EXPECT_EQ(added.error().code(), ErrorCode::InvalidArgument);
   EXPECT_NE(added.error().message().find(hex(wrong.program)), std::string_view::npos);
-  EXPECT_EQ(budget.used_bytes, 0u);
+  EXPECT_EQ(all.held_bytes(), 0u);
   EXPECT_TRUE(buffer.add(part(whole, 0, 10), now).value().has_value());
 }
 
 TEST_F(Uploads, SizesAreBoundedAloneAndTogether) {
   EXPECT_EQ(refusal(part(std::string(101, 'x'), 0, 1)), ErrorCode::TooLarge);
-  UploadBuffer other(budget);
-  ASSERT_TRUE(other.add(part(std::string(100, 'x'), 0, 1), now).ok());
-  EXPECT_EQ(refusal(part(std::string(51, 'y'), 0, 1)), ErrorCode::QuotaExceeded);
-  ASSERT_TRUE(buffer.add(part(std::string(50, 'y'), 0, 1), now).ok());
-  EXPECT_EQ(budget.used_bytes, 150u);
+  UploadBuffer other(all, kTenant, kProgramBytesMax);
+  ASSERT_TRUE(other.add(part(std::string(100, 'x'), 0, 99), now).ok());
+  ASSERT_TRUE(buffer.add(part(std::string(60, 'y'), 0, 50), now).ok())
+      << "what was announced is not charged";
+  const auto more = buffer.add(part(std::string(60, 'y'), 50, 2), now);
+  ASSERT_FALSE(more.ok());
+  EXPECT_EQ(more.error().code(), ErrorCode::QuotaExceeded);
+  EXPECT_EQ(more.error().message(),
+            "upload_bytes_total_max: 2 bytes more, and the uploads under way of the tenant have "
+            "149 of 150 that it "
+            "may have");
+  EXPECT_EQ(all.held_bytes(), 99u) << "what fails is dropped";
   // Beginning anew gives the old one back first.
   ASSERT_TRUE(other.add(part(std::string(90, 'z'), 0, 1), now).ok());
-  EXPECT_EQ(budget.used_bytes, 140u);
+  EXPECT_EQ(all.held_bytes(), 1u);
 }
 
-TEST_F(Uploads, WhoSendsNoMorePartsGivesWayToOthersAndToNobodyElse) {
-  UploadBuffer idle(budget);
-  UploadBuffer busy(budget);
-  ASSERT_TRUE(idle.add(part(std::string(80, 'i'), 0, 1), now).ok());
-  ASSERT_TRUE(busy.add(part(std::string(70, 'b'), 0, 1), now).ok());
+TEST_F(Uploads, WhoSendsNoMorePartsGivesWayToOthersOfItsTenantAndIsToldSo) {
+  UploadBuffer idle(all, kTenant, kProgramBytesMax);
+  UploadBuffer busy(all, kTenant, kProgramBytesMax);
+  ASSERT_TRUE(idle.add(part(std::string(80, 'i'), 0, 79), now).ok());
+  ASSERT_TRUE(busy.add(part(std::string(80, 'b'), 0, 70), now).ok());
   now += std::chrono::milliseconds(50'000);
-  ASSERT_TRUE(busy.add(part(std::string(70, 'b'), 1, 1), now).ok());
+  ASSERT_TRUE(busy.add(part(std::string(80, 'b'), 70, 1), now).ok());
   EXPECT_EQ(refusal(part(whole, 0, 1)), ErrorCode::QuotaExceeded);
   now += std::chrono::milliseconds(10'001);
-  EXPECT_EQ(budget.used_bytes, 150u) << "nobody needs the room";
+  EXPECT_EQ(all.held_bytes(), 150u) << "nobody needs the room";
   ASSERT_TRUE(buffer.add(part(whole, 0, 1), now).ok());
-  EXPECT_EQ(budget.used_bytes, 80u);
-  ASSERT_TRUE(busy.add(part(std::string(70, 'b'), 2, 1), now).ok());
-  const auto late = idle.add(part(std::string(80, 'i'), 1, 1), now);
+  EXPECT_EQ(all.held_bytes(), 72u);
+  ASSERT_TRUE(busy.add(part(std::string(80, 'b'), 71, 1), now).ok());
+  const auto late = idle.add(part(std::string(80, 'i'), 79, 1), now);
   ASSERT_FALSE(late.ok());
-  EXPECT_NE(late.error().message().find("60000 ms"), std::string_view::npos)
+  EXPECT_NE(late.error().message().find("gave way"), std::string_view::npos)
       << late.error().message();
+}
+
+TEST_F(Uploads, OneThatAnnouncedMuchTakesNothingFromAnotherTenant) {
+  all.set_several(true);
+  std::vector<std::unique_ptr<UploadBuffer>> announced;
+  for (int each = 0; each < 20; ++each) {
+    announced.push_back(std::make_unique<UploadBuffer>(all, kTenant, kProgramBytesMax));
+    ASSERT_TRUE(announced.back()->add(part(std::string(100, 'x'), 0, 3), now).ok());
+  }
+  UploadBuffer other(all, control::TenantId{8}, kProgramBytesMax);
+  EXPECT_TRUE(other.add(part(std::string(40, 'y'), 0, 40), now).value().has_value());
 }
 
 TEST_F(Uploads, AConnectionThatEndsGivesItsBudgetBack) {
   {
-    UploadBuffer other(budget);
+    UploadBuffer other(all, kTenant, kProgramBytesMax);
     ASSERT_TRUE(other.add(part(whole, 0, 4), now).ok());
-    EXPECT_EQ(budget.used_bytes, 10u);
+    EXPECT_EQ(all.held_bytes(), 4u);
   }
-  EXPECT_EQ(budget.used_bytes, 0u);
+  EXPECT_EQ(all.held_bytes(), 0u);
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ class WebSocketSession final : public Session,
         connection_(std::move(connection)),
         stream_(std::move(stream)),
         request_(std::move(request)),
-        upload_(host.upload_budget) {}
+        upload_(host.uploads, connection_->tenant, host.limits.program_bytes_max),
+        partial_frame_(*this) {}
 
   void start() override;
   void resume() override {
@@ -103,6 +104,26 @@ class WebSocketSession final : public Session,
   void close();
   bool must_pause() const;
 
+  // A frame of which the end is missing.
+  class PartialFrame final : public SharedBytes::Holder {
+   public:
+    explicit PartialFrame(WebSocketSession& session)
+        : Holder(session.host_.partial_frames, session.connection_->tenant), session_(session) {}
+    void set(std::uint64_t bytes) {
+      if (bytes < held_bytes()) give_all();
+      if (!take(bytes - held_bytes(), std::chrono::steady_clock::now())) give_way();
+    }
+    void end() { give_all(); }
+
+   private:
+    void give_way() override {
+      session_.close_after_writes(
+          websocket::close_code::try_again_later,
+          "partial_frame_bytes_total_max: the tenant has too many frames half sent");
+    }
+    WebSocketSession& session_;
+  };
+
   SessionHost& host_;
   const ConnectionHandle connection_;
   // Messages are small: none is compressed, and what could do so is not compiled.
@@ -110,13 +131,13 @@ class WebSocketSession final : public Session,
   std::optional<UpgradeRequest> request_;  // Until it was answered.
   beast::flat_buffer buffer_;
   UploadBuffer upload_;
+  PartialFrame partial_frame_;
   std::deque<Item> queue_;
   std::uint64_t charged_bytes_ = 0;  // Of the frames in the queue, by the engine.
   std::uint64_t reply_bytes_ = 0;    // Of the replies in the queue.
   wire::Message current_;            // Is being written.
   std::uint64_t pending_count_ = 0;
   std::uint64_t pending_bytes_ = 0;
-  std::uint64_t partial_bytes_ = 0;
   std::uint32_t held_back_count_ = 0;  // Frames since `is_held_back_`.
   Phase phase_ = Phase::Opening;
   bool is_paused_ = false;
@@ -159,7 +180,7 @@ bool WebSocketSession::must_pause() const {
   const SocketLimits& limits = host_.limits;
   return pending_count_ >= limits.pending_request_count_max ||
          pending_bytes_ >= limits.pending_request_bytes_max ||
-         reply_bytes_ >= limits.unwritten_bytes_max || !host_.has_slot();
+         reply_bytes_ >= limits.unwritten_bytes_max || !host_.has_slot(connection_->tenant);
 }
 
 void WebSocketSession::read() {
@@ -196,20 +217,15 @@ void WebSocketSession::part_read(ErrorCodeOf error) {
     return;
   }
   if (phase_ != Phase::Open) return;
-  host_.partial_bytes -= std::exchange(partial_bytes_, 0);
   if (stream_.is_message_done()) {
+    partial_frame_.end();
     take_message();
     buffer_.clear();
     if (buffer_.capacity() > kReadBytes) buffer_.shrink_to_fit();
   } else if (buffer_.size() > kReadBytes) {
-    partial_bytes_ = buffer_.size();
-    host_.partial_bytes += partial_bytes_;
+    partial_frame_.set(buffer_.size());
     // Room for the rest of the frame at once: growing step by step copies it as often again.
     buffer_.reserve(buffer_.size() + stream_.read_size_hint(kReadBytes));
-    if (host_.partial_bytes > host_.limits.partial_frame_bytes_total_max) {
-      close_after_writes(websocket::close_code::try_again_later,
-                         "partial_frame_bytes_total_max: too many frames are half sent");
-    }
   }
   if (phase_ == Phase::Open) read();
 }
@@ -339,7 +355,7 @@ void WebSocketSession::close() {
 void WebSocketSession::finish() {
   if (phase_ == Phase::Finished) return;
   phase_ = Phase::Finished;
-  host_.partial_bytes -= std::exchange(partial_bytes_, 0);
+  partial_frame_.end();
   if (!is_writing_) queue_.clear();
   beast::get_lowest_layer(stream_).close();
   host_.closed(*this);

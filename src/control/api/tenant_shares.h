@@ -2,9 +2,11 @@
 // TenantShares divides what there is a bounded number of among tenants, who are not told of one
 // another: each may have as much as it leaves for the others. So one tenant alone gets half of it,
 // two that want all of it a third each, and whoever comes next finds some. A part that was fixed
-// beforehand would be too small for one, or too large for many.
+// beforehand would be too small for one, or too large for many. Where no other tenant is known
+// (set_several), the one may have all; an operator may give a tenant another share (set_share).
 //
 // Thread   engine thread only.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -20,9 +22,16 @@ class TenantShares {
   // How much the tenant may have in all, as things are. `gone`: what is no tenant's and not there
   // to be taken either, at most what nobody took.
   std::uint64_t share_of(TenantId tenant, std::uint64_t gone = 0) const {
-    const std::uint64_t left_by_others = count_max_ - gone - (count_ - count_of(tenant));
-    return left_by_others / 2;
+    const std::uint64_t taken = gone + (count_ - count_of(tenant));
+    const std::uint64_t left_by_others = count_max_ - std::min(count_max_, taken);
+    const auto given = shares_.find(tenant);
+    if (given != shares_.end()) return std::min(given->second, left_by_others);
+    return are_several_ ? left_by_others / 2 : left_by_others;
   }
+  // Whether more than one tenant is known, which is taken for granted where nobody says.
+  void set_several(bool are_several) { are_several_ = are_several; }
+  // The operator's word: the tenant may have so much, if the others leave it.
+  void set_share(TenantId tenant, std::uint64_t count) { shares_[tenant] = count; }
   // Nothing, it always may: others may have made its share less than what it has.
   bool may_take(TenantId tenant, std::uint64_t count) const {
     return count == 0 || count_of(tenant) + count <= share_of(tenant);
@@ -31,6 +40,8 @@ class TenantShares {
     const auto found = counts_.find(tenant);
     return found == counts_.end() ? 0 : found->second;
   }
+  // Of each tenant that has any.
+  const std::map<TenantId, std::uint64_t>& counts() const { return counts_; }
   std::uint64_t count() const { return count_; }
   std::uint64_t count_max() const { return count_max_; }
   bool operator==(const TenantShares&) const = default;
@@ -53,7 +64,9 @@ class TenantShares {
  private:
   std::uint64_t count_max_;
   std::uint64_t count_ = 0;
+  bool are_several_ = true;
   std::map<TenantId, std::uint64_t> counts_;
+  std::map<TenantId, std::uint64_t> shares_;  // Of those that the operator gave one.
 };
 
 }  // namespace quire::control

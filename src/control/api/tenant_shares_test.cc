@@ -45,6 +45,27 @@ TEST(TenantShares, WhatWasTakenStaysThoughTheShareShrinksAndNothingMayAlwaysBeTa
   EXPECT_TRUE(shares.may_take(TenantId{1}, 0));
 }
 
+TEST(TenantShares, TheOnlyOneMayHaveAllAndLosesNothingWhenAnotherIsKnown) {
+  TenantShares shares(100);
+  shares.set_several(false);
+  EXPECT_EQ(take_all(shares, TenantId{1}), 100u);
+  shares.set_several(true);
+  EXPECT_EQ(shares.share_of(TenantId{1}), 50u);
+  EXPECT_EQ(shares.share_of(TenantId{2}), 0u);
+  shares.give(TenantId{1}, 60);
+  EXPECT_EQ(shares.share_of(TenantId{2}), 30u);
+}
+
+TEST(TenantShares, AnOperatorGivesAnotherShareOfWhatTheOthersLeave) {
+  TenantShares shares(100);
+  shares.set_share(TenantId{1}, 90);
+  shares.set_share(TenantId{2}, 5);
+  EXPECT_EQ(take_all(shares, TenantId{2}), 5u);
+  EXPECT_EQ(take_all(shares, TenantId{3}), 47u);
+  EXPECT_EQ(take_all(shares, TenantId{1}), 48u) << "the rest";
+  EXPECT_EQ(shares.count(), 100u);
+}
+
 TEST(TenantShares, TakeAndGiveAreChecked) {
   TenantShares shares(10);
   shares.take(TenantId{1}, 5);

@@ -1,0 +1,90 @@
+#pragma once
+// SharedBytes bounds what the server keeps of things that have come only in part: programs that are uploaded, frames
+// of which the end is missing. All connections share the bound, and each tenant has its share of it
+// (control/api/tenant_shares.h). Bytes are charged as they come, so that what was only announced takes nothing from
+// anybody.
+//
+// Where more do not fit, a holder gives way: of the tenant that holds the most, if that is another one that would
+// still hold more than this one will; else of the own tenant, if it has got nothing for a while. It is the holder that
+// has got nothing for longest.
+//
+// Thread   io thread only. Reads no clock.
+//
+// Invariants, checked by verify():
+//   B1  The sums of the tenants are those of their holders.
+//   B2  A holder is in the order of its tenant while it holds bytes, and in no other.
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <map>
+
+#include "control/api/tenant_shares.h"
+#include "control/api/types.h"
+
+namespace quire::server {
+
+class SharedBytes {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  struct Limits {
+    std::uint64_t bytes_max = 0;
+    // A holder that has got nothing for so long gives way to another one of its own tenant.
+    std::chrono::milliseconds own_idle_time_max{};
+  };
+
+  // What one connection holds. It gives its bytes back when it ends.
+  class Holder {
+   public:
+    Holder(SharedBytes& all, control::TenantId tenant) : all_(all), tenant_(tenant) {}
+    virtual ~Holder() { give_all(); }
+    Holder(const Holder&) = delete;
+    Holder& operator=(const Holder&) = delete;
+
+    std::uint64_t held_bytes() const { return bytes_; }
+
+   protected:
+    // False: they do not fit, though all gave way who must. What is held stays.
+    bool take(std::uint64_t bytes, Time now) { return all_.take(*this, bytes, now); }
+    void give_all() { all_.give_all(*this); }
+    // So many the tenant may hold in all, as things are; and it holds so many.
+    std::uint64_t share() const { return all_.shares_.share_of(tenant_); }
+    std::uint64_t tenant_bytes() const { return all_.shares_.count_of(tenant_); }
+
+   private:
+    friend class SharedBytes;
+    // Drops all that is held, and says so when it is asked for more.
+    virtual void give_way() = 0;
+
+    SharedBytes& all_;
+    const control::TenantId tenant_;
+    std::uint64_t bytes_ = 0;
+    Time taken_at_{};
+    std::list<Holder*>::iterator place_;  // In the order of its tenant, while it holds bytes.
+  };
+
+  explicit SharedBytes(const Limits& limits) : limits_(limits), shares_(limits.bytes_max) {
+    shares_.set_several(false);
+  }
+
+  // Whether the server knows more than one tenant; else the one may have all.
+  void set_several(bool are_several) { shares_.set_several(are_several); }
+  const Limits& limits() const { return limits_; }
+  std::uint64_t held_bytes() const { return shares_.count(); }
+  std::uint64_t held_bytes(control::TenantId tenant) const { return shares_.count_of(tenant); }
+  void verify() const;
+
+ private:
+  using Order = std::list<Holder*>;  // Who has got nothing for longest comes first.
+
+  bool take(Holder& holder, std::uint64_t bytes, Time now);
+  void give_all(Holder& holder);
+  // Who gives way so that the holder's tenant may have `wanted` in all; null: nobody.
+  Holder* who_gives_way(const Holder& holder, std::uint64_t wanted, Time now) const;
+
+  const Limits limits_;
+  control::TenantShares shares_;
+  std::map<control::TenantId, Order> orders_;
+};
+
+}  // namespace quire::server
