@@ -221,7 +221,9 @@ Verb add_serve_flags(CLI::App* verb) {
       ->type_name("N")
       ->transform(whole_within(0, 65536))
       ->capture_default_str();
-  verb->add_option("--connections", options.connection_count_max, "Clients at once")
+  verb->add_option(
+          "--connections", options.connection_count_max,
+          "Clients at once; beyond, a new one gets the place of an idle one (docs/operate.md)")
       ->envname("QUIRE_CONNECTIONS")
       ->type_name("N")
       ->transform(whole_within(1, 65536))

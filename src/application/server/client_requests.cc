@@ -361,6 +361,9 @@ ServerSnapshot ClientDesk::snapshot(std::optional<std::size_t> instance_count) c
   }
   snapshot.uptime_ns = parts_.clock.now_ns() - begun_ns_;
   snapshot.connection_count = parts_.link.connection_count.load();
+  for (std::size_t i = 0; i < kShedReasonCount; ++i) {
+    snapshot.shed_counts[i] = parts_.link.shed_counts[i].load(std::memory_order_relaxed);
+  }
   snapshot.instance_count = parts_.manager.live_count();
   snapshot.instance_count_max = parts_.manager.admission_limits().instance_count_max;
   snapshot.waiting_count = parts_.manager.waiting_count();

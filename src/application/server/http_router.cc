@@ -393,22 +393,27 @@ Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHand
                  "nothing is at " + in_quotes(head.target) + "; there are " + known);
 }
 
-Route HttpRouter::decide(const HttpHead& head, Readiness readiness) const {
-  if (std::optional<HttpAnswer> refused = check_source(head)) return *std::move(refused);
-  if (gate_.has_keys() && !head.is_upgrade) {
-    // Neither has a key: a browser sends none with a preflight.
-    if (is_preflight(head)) return preflight(head, path_of(head));
-    if (is_open_path(path_of(head))) return answer_own(head, readiness);
-  }
-  auto found = gate_.caller_of(head);
-  if (auto* refused = std::get_if<HttpAnswer>(&found)) return std::move(*refused);
-  const auto caller = std::get<service::PrincipalHandle>(std::move(found));
+Route HttpRouter::decide_for(const HttpHead& head, const service::PrincipalHandle& caller,
+                             Readiness readiness) const {
   if (head.is_upgrade) return decide_upgrade(head, caller, readiness);
   if (!head.expectation.empty() && head.expectation != "100-continue") {
     return refusal(417, ErrorCode::NotSupported,
                    "Expect " + in_quotes(head.expectation) + ": 100-continue is all there is");
   }
   return decide_path(head, caller, readiness);
+}
+
+Decision HttpRouter::decide(const HttpHead& head, Readiness readiness) const {
+  if (std::optional<HttpAnswer> refused = check_source(head)) return {*std::move(refused)};
+  if (gate_.has_keys() && !head.is_upgrade) {
+    // Neither has a key: a browser sends none with a preflight.
+    if (is_preflight(head)) return {preflight(head, path_of(head))};
+    if (is_open_path(path_of(head))) return {answer_own(head, readiness)};
+  }
+  auto found = gate_.caller_of(head);
+  if (auto* refused = std::get_if<HttpAnswer>(&found)) return {std::move(*refused)};
+  const auto caller = std::get<service::PrincipalHandle>(std::move(found));
+  return {decide_for(head, caller, readiness), gate_.has_keys() ? caller : nullptr};
 }
 
 }  // namespace quire::server

@@ -81,6 +81,11 @@ struct ToMetrics {};  // The engine knows the figures.
 
 using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint, ToMetrics>;
 
+struct Decision {
+  Route route;
+  service::PrincipalHandle key_holder = {};  // Null: the request has shown no known key.
+};
+
 // Where a server answers for its health.
 inline constexpr std::size_t kHealthPathCount = 3;
 inline constexpr std::string_view kHealthPaths[kHealthPathCount] = {"/health", "/health/live",
@@ -109,7 +114,7 @@ class HttpRouter {
 
   // A server that loads its model or shuts down refuses all but questions about itself. A full one
   // takes requests, because a place may be free when the request gets to the engine.
-  Route decide(const HttpHead& head, Readiness readiness) const;
+  Decision decide(const HttpHead& head, Readiness readiness) const;
   bool has_keys() const { return gate_.has_keys(); }
   // What the response to a page of an allowed origin has besides; empty for all others.
   HttpHeaders origin_headers(const HttpHead& head) const;
@@ -126,6 +131,8 @@ class HttpRouter {
                        Readiness readiness) const;
   Route answer_own(const HttpHead& head, Readiness readiness) const;
   HttpAnswer preflight(const HttpHead& head, std::string_view path) const;
+  Route decide_for(const HttpHead& head, const service::PrincipalHandle& caller,
+                   Readiness readiness) const;
   Route decide_path(const HttpHead& head, const service::PrincipalHandle& caller,
                     Readiness readiness) const;
 

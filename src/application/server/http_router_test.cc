@@ -23,7 +23,7 @@ const HttpRouter kRouter({"127.0.0.1", 7847});
 
 // 101: a WebSocket.
 std::uint32_t status_of(const HttpHead& request, Readiness readiness = Readiness::Ready) {
-  const auto decision = kRouter.decide(request, readiness);
+  const auto decision = kRouter.decide(request, readiness).route;
   const auto* answer = std::get_if<HttpAnswer>(&decision);
   return answer == nullptr ? 101 : answer->status;
 }
@@ -83,7 +83,7 @@ TEST(HttpRouter, HealthAnswersAProbeByAnyNameAndByNone) {
 
 TEST(HttpRouter, AQueryChangesNoneOfTheServersOwnPaths) {
   EXPECT_EQ(status_of(head("localhost", "/?x")), 200u);
-  const Route route = kRouter.decide(head("localhost", "/metrics?x"), Readiness::Ready);
+  const Route route = kRouter.decide(head("localhost", "/metrics?x"), Readiness::Ready).route;
   EXPECT_TRUE(std::holds_alternative<ToMetrics>(route));
 }
 
@@ -157,7 +157,7 @@ TEST(HttpRouter, AnswersWhoLooksAround) {
   HttpHead post = head();
   post.method = "POST";
   EXPECT_EQ(status_of(post), 405u);
-  const auto decision = kRouter.decide(head("localhost:99"), Readiness::Ready);
+  const auto decision = kRouter.decide(head("localhost:99"), Readiness::Ready).route;
   const auto& answer = std::get<HttpAnswer>(decision);
   EXPECT_NE(answer.body.find(R"("websocket":"ws://localhost:99/")"), std::string::npos)
       << answer.body;
@@ -166,7 +166,7 @@ TEST(HttpRouter, AnswersWhoLooksAround) {
 
 TEST(HttpRouter, HealthTellsWhetherItLivesAndWhetherItIsReadyAndWhyNot) {
   const auto body_of = [](const char* target, Readiness readiness) {
-    return std::get<HttpAnswer>(kRouter.decide(head("localhost", target), readiness)).body;
+    return std::get<HttpAnswer>(kRouter.decide(head("localhost", target), readiness).route).body;
   };
   for (const Readiness each :
        {Readiness::Ready, Readiness::Loading, Readiness::Full, Readiness::ShuttingDown}) {
@@ -223,7 +223,7 @@ class KeyedRouter : public testing::Test {
     head.credentials.authorizations = {"Bearer " + key};
     return head;
   }
-  Route decide(const HttpHead& head) const { return router_.decide(head, Readiness::Ready); }
+  Route decide(const HttpHead& head) const { return router_.decide(head, Readiness::Ready).route; }
   std::uint32_t status(const HttpHead& head) const {
     const Route route = decide(head);
     const auto* answer = std::get_if<HttpAnswer>(&route);
