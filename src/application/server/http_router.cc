@@ -128,7 +128,8 @@ bool is_open_path(std::string_view path) {
 // A question about the server's health that comes from no web page. The answer needs no key and reveals nothing
 // of the server's work, so it does not matter by which name the probe knows the server.
 bool is_open_probe(const HttpHead& head) {
-  return !head.is_upgrade && head.origins.empty() && is_open_path(path_of(head));
+  return !head.is_upgrade && head.origins.empty() && !head.is_cross_site &&
+         is_open_path(path_of(head));
 }
 
 // Why the server takes no work now.
@@ -263,7 +264,18 @@ std::optional<HttpAnswer> HttpRouter::check_source(const HttpHead& head) const {
                    "a page of " + in_quotes(origin) + " may not use this server" +
                        (may_be_other ? " (quire serve --allow-origin ORIGIN allows one)" : ""));
   }
-  return std::nullopt;
+  return check_site(head);
+}
+
+// Why a page of another site may not have this asked for, if the browser does not name the page's origin.
+std::optional<HttpAnswer> HttpRouter::check_site(const HttpHead& head) const {
+  if (!head.is_cross_site || !head.origins.empty() || is_allowed_origin("")) return std::nullopt;
+  const bool is_link = head.is_navigation && head.method == "GET" && path_of(head) == "/";
+  if (is_link && !head.is_upgrade) return std::nullopt;
+  return refusal(
+      403, ErrorCode::PermissionDenied,
+      "a page of another site may not use this server (Sec-Fetch-Site: cross-site without "
+      "an Origin)");
 }
 
 HttpHeaders HttpRouter::origin_headers(const HttpHead& head) const {

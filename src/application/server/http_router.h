@@ -5,6 +5,9 @@
 // of another origin too, unless the operator allowed it (--allow-origin). Without keys no origin but the
 // server's own gets a WebSocket. With keys, every route but /health and what is below it needs one.
 //
+// A page elsewhere can also send a GET without an Origin, as for an image. A browser says so in Sec-Fetch-Site, and the server
+// refuses it; the user may still follow a link to /.
+//
 // A probe knows the server by an address of its own, so /health and what is below it answer any Host, and none.
 //
 // Thread   any; nothing changes.
@@ -56,6 +59,9 @@ struct HttpHead {
   // "localhost:80" of the target "http://localhost:80/x" (absolute form); empty: the target is a path alone.
   std::string authority = {};
   std::uint16_t default_port = 80;  // Of the scheme in front of the authority.
+  // What a browser says of a request that has no Origin: a page of another site asked for it (Sec-Fetch-Site),
+  bool is_cross_site = false;
+  bool is_navigation = false;  // and the user follows a link (Sec-Fetch-Mode).
 };
 
 // The target without its query.
@@ -124,6 +130,7 @@ class HttpRouter {
  private:
   bool is_own_host(std::string_view host) const;
   bool is_allowed_origin(std::string_view origin) const;
+  std::optional<HttpAnswer> check_site(const HttpHead& head) const;
   static std::optional<HttpAnswer> check_host_count(const HttpHead& head);
   std::optional<HttpAnswer> check_source(const HttpHead& head) const;
   bool is_preflight(const HttpHead& head) const;
