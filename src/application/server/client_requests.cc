@@ -54,8 +54,7 @@ wire::ReplyBody reply_of(Result<void> result) {
 }  // namespace
 
 wire::InstanceReply ClientDesk::reply_about(const Instance& instance) const {
-  return {static_cast<std::uint64_t>(instance.id), instance.name, instance.program,
-          instance.is_detached};
+  return {instance.number, instance.name, instance.program, instance.is_detached};
 }
 
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::FindProgram& request) {
@@ -228,6 +227,7 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
   ++launched_count_;
   auto instance = std::make_unique<Instance>();
   instance->id = id.value();
+  instance->number = parts_.manager.numbers().of(id.value());
   instance->name = instance_name(parts_.random);
   instance->tenant = tenant.value();
   instance->program = digest;

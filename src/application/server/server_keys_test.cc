@@ -304,5 +304,35 @@ TEST(ServerWithKeys, OnlyAnOperatorGetsInAboveTheLimit) {
   EXPECT_GE(as<wire::StatusReply>(reply)->connection_count, 4u);
 }
 
+// Else each launch tells how many others there were since the last one.
+TEST(ServerWithKeys, NumbersOfInstancesTellNothingOfLaunchesOfOtherTenants) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string bobs = keys.add("bob", 4, kClient);
+  RunningServer server(options_with(keys));
+  RawClient alice = connect_with(server, alices);
+  RawClient bob = connect_with(server, bobs);
+  std::vector<std::uint64_t> numbers;
+  for (int i = 0; i < 8; ++i) {
+    numbers.push_back(launch(alice, "echo").instance);
+    if (i % 2 == 0) launch(bob, "echo");
+  }
+  const auto ordered = std::is_sorted(numbers.begin(), numbers.end());
+  EXPECT_FALSE(ordered);
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    const std::uint64_t gap =
+        std::max(numbers[i], numbers[i - 1]) - std::min(numbers[i], numbers[i - 1]);
+    EXPECT_GT(gap, 1'000'000u);
+    EXPECT_LE(numbers[i], kInstanceNumberMax);
+  }
+  for (const std::uint64_t each : numbers) {
+    ASSERT_TRUE(is_done(alice.ask(wire::Send{each, "hi"})));
+    const auto said = alice.event<wire::MessageEvent>();
+    ASSERT_TRUE(said);
+    EXPECT_EQ(said->instance, each);
+  }
+  EXPECT_EQ(refusal(bob.ask(wire::Send{numbers.front(), "hi"})).substr(0, 10), "not-found:");
+}
+
 }  // namespace
 }  // namespace quire::server

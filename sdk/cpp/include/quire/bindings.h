@@ -608,7 +608,9 @@ std::int32_t get_arg(std::uint32_t index, void* buffer, std::uint32_t capacity);
 // The server's version as UTF-8, such as "0.1.0".
 QUIRE_IMPORT("quire:core/runtime@1", "get-version")
 std::int32_t get_version(void* buffer, std::uint32_t capacity);
-// A number that no other instance of this server has had.
+// A number that no other instance of this server has had, from 1 to 2^53 - 1. A server's numbers
+// are in no order, so that they do not count the launches of other tenants; clients and the
+// operator's log have the same one.
 QUIRE_IMPORT("quire:core/runtime@1", "get-instance-id")
 std::int64_t get_instance_id();
 // The tenant that this program belongs to, as UTF-8.
