@@ -38,8 +38,17 @@ std::optional<std::string> Admission::refusal(const Launch& launch) const {
            " are what it may have beside other tenants";
   }
   std::string text = may_wait ? "waiting_launch_count_max: " : "instance_count_max: ";
-  text += used(instance_count_, limits_.instance_count_max) + " instances are there, " +
-          used(waiting_count(), limits_.waiting_launch_count_max) + " launches wait for one to go";
+  if (launch.is_only_tenant) {
+    text += used(instance_count_, limits_.instance_count_max) + " instances are there, " +
+            used(waiting_count(), limits_.waiting_launch_count_max) +
+            " launches wait for one to go";
+  } else {
+    // What others have is not this tenant's to know.
+    text += "the server is full (" + std::to_string(limits_.instance_count_max) +
+            " instances, and " + std::to_string(limits_.waiting_launch_count_max) +
+            " launches that wait for one to go); of this tenant " +
+            std::to_string(waiting_count(launch.tenant)) + " launches wait";
+  }
   if (launch.wait == Wait::MustNot) text += ", and a child does not wait";
   return text;
 }

@@ -99,6 +99,18 @@ TEST(AdmissionOfLaunches, WhoFindsNoPlaceWaitsItsTurnAndTheNextIsRefused) {
   EXPECT_TRUE(test.launch().ok());
 }
 
+TEST(AdmissionOfLaunches, ARefusalTellsATenantItsOwnCountAlone) {
+  Limited test({.instance_count_max = 2, .waiting_launch_count_max = 2});
+  for (const std::uint32_t tenant : {1u, 2u, 1u, 2u})
+    ASSERT_TRUE(test.launch(tenant).ok()) << tenant;
+  const Result<InstanceId> refused = test.launch(3);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message(),
+            "waiting_launch_count_max: the server is full (2 instances, and 2 launches that wait "
+            "for one to "
+            "go); of this tenant 0 launches wait; try again in 1000 ms");
+}
+
 TEST(AdmissionOfLaunches, OneThatEndsWhileItWaitsLeavesNothingBehind) {
   Limited test({.instance_count_max = 1, .waiting_launch_count_max = 1});
   const InstanceId first = test.launch().value();

@@ -33,8 +33,8 @@ Result<void> UploadBuffer::begin(const wire::Upload& part, Time now) {
   if (!has_room()) {
     return Error(ErrorCode::QuotaExceeded,
                  "upload_bytes_total_max: " + std::to_string(part.program_bytes) +
-                     " bytes wanted, " + std::to_string(budget_.used_bytes) + " of " +
-                     std::to_string(budget_.total_bytes_max) + " are used by uploads under way");
+                     " bytes wanted, and uploads under way leave less of the " +
+                     std::to_string(budget_.total_bytes_max) + " that all have together");
   }
   digest_ = part.program;
   program_bytes_ = part.program_bytes;
