@@ -22,6 +22,7 @@ struct TenantOptions {
   std::optional<std::uint64_t> launches_per_minute = {};
   std::optional<std::uint64_t> tokens_per_minute = {};
   std::vector<InstanceLimitValue> limits = {};  // Of each of them, in place of --limit.
+  std::vector<std::string> allow_http = {};  // Likewise in place of --allow-http, if there are any.
   bool operator==(const TenantOptions&) const = default;
 };
 

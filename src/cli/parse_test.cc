@@ -222,14 +222,23 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
             "--tenant: \"memory:lots\" has no count of bytes, as in memory:4GiB");
   EXPECT_EQ(error("7=cpu:1,pages:1"),
             "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
-            "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
+            "allow-http:PATTERN, requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N "
+            "and the limits of "
             "--limit, as in "
             "token_count_max:1000000");
   EXPECT_EQ(error("7="),
             "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
-            "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
+            "allow-http:PATTERN, requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N "
+            "and the limits of "
             "--limit, as in "
             "token_count_max:1000000");
+  EXPECT_EQ(error("7=allow-http:"),
+            "--tenant: \"allow-http:\" names no host, as in allow-http:api.example.com");
+  EXPECT_EQ(
+      parsed_as<ServeOptions>(
+          {"serve", "--tenant", "7=allow-http:[::1]:80,weight:2,allow-http:*.example.com:*"})
+          .tenants.front(),
+      (TenantOptions{.tenant = 7, .weight = 2, .allow_http = {"[::1]:80", "*.example.com:*"}}));
   EXPECT_EQ(first_line_of_usage_error({"serve", "--tenant", "7=pages:1", "--tenant", "7=http:1"}),
             "--tenant: 7 is given twice");
 }

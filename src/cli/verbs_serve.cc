@@ -51,6 +51,11 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
     tenant.limits.push_back(parsed.value());
     return {};
   }
+  if (name == "allow-http") {
+    if (value.empty()) return wrong("names no host, as in allow-http:api.example.com");
+    tenant.allow_http.emplace_back(value);
+    return {};
+  }
   std::optional<std::uint64_t>* rate = name == "requests_per_minute"   ? &tenant.requests_per_minute
                                        : name == "launches_per_minute" ? &tenant.launches_per_minute
                                        : name == "tokens_per_minute"   ? &tenant.tokens_per_minute
@@ -66,8 +71,9 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
                                                             : nullptr;
   if (bound == nullptr) {
     return wrong(
-        "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, requests_per_minute:N, "
-        "launches_per_minute:N, tokens_per_minute:N and the limits of --limit, "
+        "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, allow-http:PATTERN, "
+        "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
+        "--limit, "
         "as in token_count_max:1000000");
   }
   *bound = whole(value, kCountMax);
@@ -221,7 +227,9 @@ Verb add_serve_flags(CLI::App* verb) {
       ->type_name("N")
       ->transform(whole_within(0, 65536))
       ->capture_default_str();
-  verb->add_option("--connections", options.connection_count_max, "Clients at once")
+  verb->add_option(
+          "--connections", options.connection_count_max,
+          "Clients at once; beyond, a new one gets the place of an idle one (docs/operate.md)")
       ->envname("QUIRE_CONNECTIONS")
       ->type_name("N")
       ->transform(whole_within(1, 65536))
@@ -244,11 +252,14 @@ Verb add_serve_flags(CLI::App* verb) {
           "What all programs of tenant N may have at once, and its share of the device and of the "
           "pool of pages: weight, instances, pages, memory (what they may grow to), http "
           "(exchanges); what it may use in a minute: requests_per_minute (to endpoints), "
-          "launches_per_minute, tokens_per_minute; and each limit of --limit, for every one of "
-          "them, as token_count_max:1000000. Each may be left out. "
+          "launches_per_minute, tokens_per_minute; each limit of --limit, for every one of "
+          "them, as token_count_max:1000000; and allow-http, once or more, in place of "
+          "--allow-http. "
+          "Each may be left out. "
           "May be given again; without it there is tenant 0 alone, which has what is there")
       ->type_name(
-          "N=weight:W,instances:N,pages:N,memory:BYTES,http:N,requests_per_minute:N,NAME:VALUE")
+          "N=weight:W,instances:N,pages:N,memory:BYTES,http:N,allow-http:PATTERN,"
+          "requests_per_minute:N,NAME:VALUE")
       ->allow_extra_args(false);
   verb->add_option("--compile-memory-max", state->compile_memory,
                    "Memory of the process that compiles a module which a client uploaded (64MiB at "

@@ -265,10 +265,6 @@ void Peers::abort_all() {
   }
 }
 
-void Peers::take_frames() {
-  while (std::optional<server::Outbound> outbound = link_.frames.try_pop()) see(*outbound);
-}
-
 void Peers::see(server::Outbound& outbound) {
   if (outbound.connection == nullptr) return;
   const server::ConnectionId id = outbound.connection->id;

@@ -75,7 +75,7 @@ class Peers {
   void close();
   void abort_all();
 
-  void take_frames();  // What the engine put out, into the sockets.
+  void see(server::Outbound& outbound);  // What the engine put out, into the sockets.
   // Everybody is gone.
   void check_over() const;
 
@@ -93,7 +93,6 @@ class Peers {
   void ask(Peer& peer, wire::RequestBody body);
   void leave(Peer& peer);
   void take(Peer& peer);
-  void see(server::Outbound& outbound);
   void see_reply(Peer& peer, const wire::Reply& reply);
 
   Town& town_;

@@ -29,7 +29,7 @@ lifecycle::AdmissionLimits admission_of(const Knobs& knobs) {
 
 // In the order in which they are looked at where several are due at once.
 struct World::Due {
-  enum class Kind : std::uint8_t { Device, Disk, Helper, Direct, Peers, Operator, Nothing };
+  enum class Kind : std::uint8_t { Device, Disk, Helper, Direct, Peers, Operator, Flood, Nothing };
   Kind kind = Kind::Nothing;
   std::size_t index = 0;
   std::uint64_t at_ns = 0;
@@ -64,6 +64,7 @@ World::World(const WorldOptions& options)
                .instance = knobs_.limits},
       link_(sockets_, service_, admission_of(knobs_).total(), wakeup_),
       operator_(town_, link_, server::engine_turn_ns_max(service_), options.seed),
+      flood_(town_, link_, options.seed),
       gateway_({.manager = manager_,
                 .loop = loop_,
                 .control = control_,
@@ -159,7 +160,7 @@ void World::run() {
   while (stage_ != Stage::Over && !findings_.any()) {
     const bool has_worked = loop_.step();
     if (has_worked) idle_count_ = 0;
-    peers_.take_frames();
+    take_frames();
     if (std::exchange(has_changed_, false) || has_worked) verify();
     if (trace_.event_count() > kNoteCountMax) findings_.add("it never ends");
     const std::optional<Due> due = next_due();
@@ -170,6 +171,13 @@ void World::run() {
     }
   }
   if (!findings_.any()) check_over();
+}
+
+// What the engine put out, into the sockets.
+void World::take_frames() {
+  while (std::optional<server::Outbound> outbound = link_.frames.try_pop()) {
+    if (!flood_.takes(*outbound)) peers_.see(*outbound);
+  }
 }
 
 std::optional<World::Due> World::next_due() {
@@ -187,6 +195,7 @@ std::optional<World::Due> World::next_due() {
   }
   if (!peers_.is_done()) look(Due::Kind::Peers, 0, peers_.next_ns());
   if (!operator_.is_done()) look(Due::Kind::Operator, 0, operator_.next_ns());
+  if (!flood_.is_done()) look(Due::Kind::Flood, 0, flood_.next_ns());
   return first;
 }
 
@@ -212,6 +221,9 @@ void World::happen(const Due& due) {
       break;
     case Due::Kind::Operator:
       operator_.act(gateway_);
+      break;
+    case Due::Kind::Flood:
+      flood_.act();
       break;
     case Due::Kind::Nothing:
       break;
@@ -309,6 +321,7 @@ void World::close() {
   town_.is_closing = true;
   for (const auto& each : direct_) each->close();
   peers_.close();
+  flood_.close();
   // The operator may shut the server down, and lose patience.
   for (std::uint32_t count = dice_.below(3); count > 0; --count) gateway_.request_shutdown();
 }
@@ -337,6 +350,7 @@ void World::verify() {
   controller_->verify();
   manager_.verify();
   gateway_.verify();
+  flood_.verify();
   check_budgets();
 }
 
@@ -388,6 +402,7 @@ void World::check_budgets() {
 void World::check_over() {
   control_.check_over();
   peers_.check_over();
+  flood_.check_over();
   operator_.check_over(gateway_);
   const control::ControlStatistics statistics = control_.statistics();
   const auto differs = [&](const char* what, std::uint64_t is, std::uint64_t was) {

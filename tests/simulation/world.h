@@ -28,6 +28,7 @@
 #include "control/controller/controller.h"
 #include "simulation/audited_control.h"
 #include "simulation/clients.h"
+#include "simulation/connection_flood.h"
 #include "simulation/machine.h"
 #include "simulation/server_operator.h"
 #include "simulation/town.h"
@@ -84,6 +85,7 @@ class World {
   void misfortune();
   void cancel();
   void stop(bool stops_all);
+  void take_frames();
   bool rest();  // Nothing is due now. False: it is over.
   void close();
   void clean();
@@ -122,6 +124,7 @@ class World {
   const server::ServiceLimits service_;
   server::Link link_;
   ServerOperator operator_;
+  ConnectionFlood flood_;
   server::Gateway gateway_;
   std::vector<std::unique_ptr<DirectClient>> direct_;
   Peers peers_;

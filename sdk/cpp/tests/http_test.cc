@@ -42,6 +42,33 @@ TEST_F(HttpTest, AResponseIsStatusHeadersAndBody) {
   EXPECT_EQ(posted.body, "POST http://a/none text");
 }
 
+// Else what a program takes for a value could add a header, such as an authorization.
+TEST_F(HttpTest, AHeaderThatWouldBeTwoOrNoneIsRefusedBeforeItIsSent) {
+  const http::Headers wrong[] = {{{"x", "a\nauthorization: Bearer injected"}},
+                                 {{"x", "a\r\nb: c"}},
+                                 {{"x", "a\r"}},
+                                 {{"x", std::string("a\0", 2)}},
+                                 {{"x", "\x7f"}},
+                                 {{"x\nb", "a"}},
+                                 {{"x: a\nb", "c"}},
+                                 {{"", "a"}},
+                                 {{"x y", "a"}},
+                                 {{"ok", "a"}, {"x:", "a"}}};
+  for (const http::Headers& each : wrong) {
+    EXPECT_EQ(run(task_of(http::get("http://a/", each))).error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(run(task_of(http::post("http://a/", "", each))).error().code,
+              ErrorCode::InvalidArgument);
+    EXPECT_EQ(http::Exchange::open({.url = "http://a/", .headers = each}).error().code,
+              ErrorCode::InvalidArgument);
+  }
+  const std::string said =
+      run(task_of(http::get("http://a/", {{"ok", "a"}, {"x y", ""}}))).error().message;
+  EXPECT_TRUE(said.starts_with("header 2 of 2: ")) << said;
+  const http::Headers right = {{"X-User_1", "tab\t and \xc3\xa9: fine"}};
+  EXPECT_EQ(run(task_of(http::get("http://a/", right))).value().body,
+            "GET http://a/ X-User_1: tab\t and \xc3\xa9: fine\n");
+}
+
 TEST(Url, HasNothingInATextThatItWouldMeanOtherwise) {
   EXPECT_EQ(http::encode_url("a-b._~Z9"), "a-b._~Z9");
   EXPECT_EQ(http::encode_url("a b&c=d/%?#+\xc3\xa9"), "a%20b%26c%3Dd%2F%25%3F%23%2B%C3%A9");

@@ -61,6 +61,16 @@ Task<> go_on(serve::Request, serve::Response response) {
   co_await runtime::set_result("done");
 }
 
+// What the client sent, in a header of the response.
+Task<> send_back(serve::Request request, serve::Response response) {
+  co_await response.send(200, "hello", {{"x-user", co_await request.body()}});
+}
+Task<> add_back(serve::Request request, serve::Response response) {
+  response.add_header({"x-user", co_await request.body()});
+  response.add_header({"x-right", "1"});
+  co_await response.send(200, "hello");
+}
+
 class ServeTest : public testing::Test {
  protected:
   void SetUp() override { host.reset(); }
@@ -105,6 +115,20 @@ TEST_F(ServeTest, EventsAreLinesAndComeInTheirOrder) {
   EXPECT_EQ(host.response.body(),
             "event: numbers\nid: 7\ndata: one\ndata: two\n\n: still here\n\ndata: \n\n");
   EXPECT_TRUE(host.response.is_finished) << "a handler that returns has finished";
+}
+
+TEST_F(ServeTest, AValueWithALineEndIsAnErrorAndNoFurtherHeader) {
+  for (auto* handler : {send_back, add_back}) {
+    host.reset();
+    EXPECT_EQ(run_with(handler, {.parts = {"alice\nset-cookie: session=attacker"}}),
+              static_cast<int>(ErrorCode::InvalidArgument));
+    EXPECT_EQ(host.response.status, 500u);
+    EXPECT_EQ(host.response.headers.find("cookie"), std::string::npos) << host.response.headers;
+    EXPECT_NE(host.response.body().find("x-user"), std::string::npos) << host.response.body();
+    host.reset();
+    EXPECT_EQ(run_with(handler, {.parts = {"alice"}}), 0);
+    EXPECT_NE(host.response.headers.find("x-user: alice\n"), std::string::npos);
+  }
 }
 
 TEST_F(ServeTest, AnErrorBeforeTheResponseBecomesOne) {

@@ -35,6 +35,7 @@
 #include "application/hostcalls/session_box.h"
 #include "application/hostcalls/tenant_gauge.h"
 #include "base/clock.h"
+#include "base/instance_numbers.h"
 #include "base/lazy_deque.h"
 #include "base/random.h"
 #include "base/walk.h"
@@ -53,6 +54,7 @@ struct HostParts {
   std::int64_t wall_offset_ns = 0;  // Wall clock minus `clock`.
   WalkSink* walk = nullptr;
   net::HttpClient* http = nullptr;  // Null: no program reaches anybody.
+  InstanceNumbers numbers = {};
 };
 
 struct GuestIdentity {

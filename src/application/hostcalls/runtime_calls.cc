@@ -54,7 +54,8 @@ Result<std::int32_t> runtime_misses(HostCall& call, GuestAddress buffer, std::ui
 }
 
 Result<std::int64_t> runtime_get_instance_id(HostCall& call) {
-  return static_cast<std::int64_t>(call.guest.identity.instance);
+  const GuestState& guest = call.guest;
+  return static_cast<std::int64_t>(guest.host.numbers.of(guest.identity.instance));
 }
 
 Result<std::int32_t> runtime_log(HostCall& call, std::uint32_t level,

@@ -62,9 +62,8 @@ std::optional<std::string> Admission::refusal(const Launch& launch) const {
   if (are_several_) {
     text = "tenant " + std::to_string(static_cast<std::uint32_t>(launch.tenant)) + ": " + limit +
            (is_full ? "the server is full: " : "its share is full: ") +
-           used(instance_count(launch.tenant), place_share_of(launch.tenant)) +
-           " of its instances are there, " + used(own_waiting, waiting_share_of(launch.tenant)) +
-           " of its launches wait for one to go";
+           std::to_string(instance_count(launch.tenant)) + " of its instances are there, " +
+           std::to_string(own_waiting) + " of its launches wait for one to go";
   } else {
     text = limit + used(instance_count(), limits_.instance_count_max) + " instances are there, " +
            used(waiting_count(), limits_.waiting_launch_count_max) + " launches wait for one to go";

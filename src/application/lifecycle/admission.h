@@ -14,7 +14,8 @@
 // Errors   Unavailable, with the bounds, how much of each is used, and when to try again; and whose
 //          share is full, where that is why.
 //
-// A text speaks of the tenant's own launches: the sums of all would tell it of the others.
+// A text speaks of the tenant's own launches: sums of all, and what a share is just now, would tell
+// it of the others.
 //
 // Invariants, checked by verify():
 //   A1  At most instance_count_max + waiting_launch_count_max are in.

@@ -99,6 +99,20 @@ TEST(AdmissionOfLaunches, WhoFindsNoPlaceWaitsItsTurnAndTheNextIsRefused) {
   EXPECT_TRUE(test.launch().ok());
 }
 
+TEST(AdmissionOfLaunches, ARefusalTellsATenantItsOwnCountAlone) {
+  Limited test({.instance_count_max = 2, .waiting_launch_count_max = 2});
+  for (const std::uint32_t tenant : {1u, 2u, 1u, 2u})
+    ASSERT_TRUE(test.launch(tenant).ok()) << tenant;
+  const Result<InstanceId> refused = test.launch(3);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message(),
+            "tenant 3: waiting_launch_count_max: the server is full: 0 of its instances are there, "
+            "0 of its launches wait "
+            "for one to go; try again in 1000 ms");
+  of this tenant 0 launches wait;
+  try again in 1000 ms ");
+}
+
 TEST(AdmissionOfLaunches, OneThatEndsWhileItWaitsLeavesNothingBehind) {
   Limited test({.instance_count_max = 1, .waiting_launch_count_max = 1});
   const InstanceId first = test.launch().value();
@@ -139,8 +153,8 @@ TEST(AdmissionOfTenants, OneWhoLaunchesWithoutEndLeavesRoomInTheQueueForWhoeverC
   test.engine.settle();
   EXPECT_EQ(test.launch(1).error().code(), ErrorCode::Unavailable);
   EXPECT_EQ(test.launch(1).error().message(),
-            "tenant 1: waiting_launch_count_max: its share is full: 1 of 1 of its instances are "
-            "there, 8 of 8 of its launches wait for one to go; try again in 1000 ms");
+            "tenant 1: waiting_launch_count_max: its share is full: 1 of its instances are "
+            "there, 8 of its launches wait for one to go; try again in 1000 ms");
   EXPECT_EQ(test.launch_all(2, test.engine.client), 4) << "of which one finds the other place";
   EXPECT_EQ(test.launch_all(3, test.engine.client), 2);
   test.engine.manager.verify();

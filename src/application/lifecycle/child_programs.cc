@@ -225,7 +225,7 @@ bool ChildPrograms::hear(const Child& child, InstanceRecord& parent, InstanceId,
 // The line goes into the log of the parent, and counts as part of what that may be.
 bool ChildPrograms::hear(const Child&, InstanceRecord& parent, InstanceId id,
                          const service::LogLine& said) {
-  const std::string text = "child " + std::to_string(static_cast<std::uint64_t>(id)) + ": ";
+  const std::string text = "child " + std::to_string(parent.state->host.numbers.of(id)) + ": ";
   // Beyond the parent's log_bytes_max nothing is kept, as of its own lines.
   (void)parent.state->session.log(said.level, text + std::string(said.text)).ok();
   host_.client_ready(parent);

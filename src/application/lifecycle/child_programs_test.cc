@@ -107,7 +107,8 @@ TEST_F(Children, ParentIsTheClientOfItsChildAndHearsHowItEnded) {
   EXPECT_EQ(end.substr(sizeof head), "the result");
   EXPECT_EQ(engine.manager.live_count(), 0u);
   ASSERT_EQ(engine.client.ends.size(), 1u);
-  EXPECT_EQ(engine.client.lines, (std::vector<std::string>{"child 2: a line"}));
+  const std::string number = std::to_string(engine.manager.numbers().of(InstanceId{2}));
+  EXPECT_EQ(engine.client.lines, (std::vector<std::string>{"child " + number + ": a line"}));
 }
 
 TEST_F(Children, EndWithTheirParentHoweverItEnds) {

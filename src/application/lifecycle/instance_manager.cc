@@ -8,9 +8,9 @@
 namespace quire::lifecycle {
 namespace {
 
-Error no_instance(InstanceId id) {
-  return Error(ErrorCode::NotFound, "instance " + std::to_string(static_cast<std::uint64_t>(id)) +
-                                        " has ended or never was");
+Error no_instance(const InstanceNumbers& numbers, InstanceId id) {
+  return Error(ErrorCode::NotFound,
+               "instance " + std::to_string(numbers.of(id)) + " has ended or never was");
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ Result<void> InstanceManager::Implementation::check_launch(const LaunchRequest& 
 Result<void> InstanceManager::send_to(InstanceId id, std::string message) {
   report(implementation_->parts.walk, WalkStop::Lifecycle);
   InstanceRecord* record = implementation_->find(id);
-  if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
+  if (record == nullptr || record->stage == Stage::Ended) return no_instance(numbers(), id);
   TRY(record->state->push_message(std::move(message)));
   implementation_->wake_if_over(*record);
   return {};
@@ -99,7 +99,7 @@ Result<void> InstanceManager::send_to(InstanceId id, std::string message) {
 
 Result<void> InstanceManager::send_file_to(InstanceId id, service::FilePart part) {
   InstanceRecord* record = implementation_->find(id);
-  if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
+  if (record == nullptr || record->stage == Stage::Ended) return no_instance(numbers(), id);
   TRY(record->state->files.push(std::move(part)));
   implementation_->wake_if_over(*record);
   return {};
@@ -138,7 +138,7 @@ bool InstanceManager::request_client_gone(InstanceId id) {
 
 Result<void> InstanceManager::close_input(InstanceId id) {
   InstanceRecord* record = implementation_->find(id);
-  if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
+  if (record == nullptr || record->stage == Stage::Ended) return no_instance(numbers(), id);
   record->state->close_input();
   implementation_->wake_if_over(*record);
   return {};
@@ -146,7 +146,7 @@ Result<void> InstanceManager::close_input(InstanceId id) {
 
 Result<void> InstanceManager::client_left(InstanceId id, std::string why) {
   InstanceRecord* record = implementation_->find(id);
-  if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
+  if (record == nullptr || record->stage == Stage::Ended) return no_instance(numbers(), id);
   record->state->client_left(std::move(why));
   implementation_->wake_if_over(*record);
   return {};
@@ -154,7 +154,7 @@ Result<void> InstanceManager::client_left(InstanceId id, std::string why) {
 
 Result<void> InstanceManager::client_back(InstanceId id) {
   InstanceRecord* record = implementation_->find(id);
-  if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
+  if (record == nullptr || record->stage == Stage::Ended) return no_instance(numbers(), id);
   record->state->client_back();
   return {};
 }
@@ -167,7 +167,7 @@ void InstanceManager::client_ready(InstanceId id) {
 Result<void> InstanceManager::kill(InstanceId id, std::string reason) {
   Implementation& self = *implementation_;
   InstanceRecord* record = self.find(id);
-  if (record == nullptr || record->stage == Stage::Ended) return no_instance(id);
+  if (record == nullptr || record->stage == Stage::Ended) return no_instance(numbers(), id);
   self.kill(*record, std::move(reason));
   return {};
 }
@@ -202,6 +202,10 @@ const AdmissionLimits& InstanceManager::admission_limits() const {
 
 std::uint64_t InstanceManager::waiting_count() const {
   return implementation_->admission.waiting_count();
+}
+
+const InstanceNumbers& InstanceManager::numbers() const {
+  return implementation_->parts.numbers;
 }
 
 std::size_t InstanceManager::live_count() const {

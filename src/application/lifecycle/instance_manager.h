@@ -33,6 +33,7 @@
 #include "application/net/http_client.h"
 #include "application/sandbox/wasm_runtime.h"
 #include "base/clock.h"
+#include "base/instance_numbers.h"
 #include "base/random.h"
 #include "base/result.h"
 #include "base/wakeup.h"
@@ -58,6 +59,7 @@ struct ManagerParts {
   net::HttpClient* http = nullptr;  // Null: no outbound HTTP.
   AdmissionLimits admission = {};
   UsageSink* usage = nullptr;  // Null: the server keeps no accounts.
+  InstanceNumbers numbers = {};
 };
 
 class InstanceManager {
@@ -147,6 +149,8 @@ class InstanceManager {
   bool background_ready() const;
   // When the next sleep or wait ends, on `clock`.
   std::optional<std::uint64_t> next_timer_ns() const;
+  // By which clients and programs know instances.
+  const InstanceNumbers& numbers() const;
   std::size_t live_count() const;  // Launched, and the End not yet taken.
   // Its last output may still have to be taken; also true of one that is forgotten.
   bool has_ended(InstanceId instance) const;

@@ -74,9 +74,16 @@ struct TestEngine {
                  .random = random,
                  .wakeup = wakeup,
                  .http = &http,
-                 .admission = limits}),
+                 .admission = limits,
+                 .numbers = keyed_numbers()}),
         loop(manager, control, clock, wakeup) {
     client.manager = &manager;
+  }
+
+  // As a server has them, so that no test takes a count for a number.
+  static InstanceNumbers keyed_numbers() {
+    SeededRandom of_the_key(53);
+    return InstanceNumbers(of_the_key);
   }
 
   InstanceId launch(ProgramId program, std::vector<std::string> arguments = {},

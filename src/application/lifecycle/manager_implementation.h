@@ -34,7 +34,7 @@ struct InstanceManager::Implementation final : ChildHost {
       : parts(given),
         children(*this, given.control, given.clock),
         host{given.control, given.clock,          given.wall_clock, given.random, broker,
-             children,      given.wall_offset_ns, given.walk,       given.http},
+             children,      given.wall_offset_ns, given.walk,       given.http,   given.numbers},
         programs(given.runtime, given.wakeup),
         admission(bounded(given.admission, given.runtime)) {}
 

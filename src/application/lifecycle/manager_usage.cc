@@ -111,8 +111,8 @@ std::vector<LimitUse> InstanceManager::Implementation::tenant_limits(const Insta
 
 InstanceUsage InstanceManager::Implementation::usage_of(const InstanceRecord& record) const {
   InstanceUsage usage;
-  usage.id = record.id;
-  usage.parent = children.parent_of(record.id).value_or(InstanceId{});
+  usage.number = parts.numbers.of(record.id);
+  usage.parent = parts.numbers.of(children.parent_of(record.id).value_or(InstanceId{}));
   usage.tenant = record.tenant;
   usage.stage = record.stage;
   if (const ProgramStore::Entry* program = programs.find(record.program)) {

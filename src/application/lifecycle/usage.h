@@ -19,8 +19,8 @@ struct TenantUsage {
 };
 
 struct InstanceUsage {
-  InstanceId id{};
-  InstanceId parent{};  // 0: a client launched it.
+  std::uint64_t number = 0;
+  std::uint64_t parent = 0;  // Its number; 0: a client launched it.
   control::TenantId tenant{};
   Digest program{};
   Stage stage = Stage::Queued;

@@ -17,8 +17,7 @@ Result<void> ExchangeSlots::take(ExchangeId id, control::TenantId tenant) {
                                  " HTTP exchanges of the server are in use, " +
                                  std::to_string(own) + " of them by this tenant; try again later"
                            : "the tenant's share of the HTTP exchanges of the server is in use, " +
-                                 std::to_string(own) + " of " + std::to_string(share) +
-                                 "; try again when one has ended");
+                                 std::to_string(own) + " exchanges; try again when one has ended");
   }
   shares_.take(tenant, 1);
   QUIRE_CHECK(owners_.emplace(id, tenant).second, "an exchange has one slot");

@@ -34,9 +34,8 @@ TEST(ExchangeSlots, OneOfSeveralLeavesHalfToWhoeverComes) {
   test.slots.set_several(true);
   EXPECT_EQ(test.take_all(1), 4);
   EXPECT_EQ(test.take(1).error().message(),
-            "the tenant's share of the HTTP exchanges of the server is in use, 4 of 4; try again "
-            "when one "
-            "has ended");
+            "the tenant's share of the HTTP exchanges of the server is in use, 4 exchanges; try "
+            "again when one has ended");
   EXPECT_EQ(test.take_all(2), 2);
   EXPECT_EQ(test.take_all(3), 1);
   EXPECT_EQ(test.take_all(4), 1) << "one at least";

@@ -23,20 +23,28 @@ std::optional<std::string_view> bearer_of(std::string_view authorization) {
   return authorization;
 }
 
-// The first of these places that has a key is the one that counts. Two headers of one name are none: a
-// proxy may have looked at the other one.
+// The key, if all places that have a credential have the same one. A proxy in front may have looked at another place, and
+// may have let the request through for what it found there. So two headers of one name are no key, and neither is a
+// credential of another scheme beside one.
 std::optional<std::string_view> key_of(const HttpHead& head) {
   const Credentials& given = head.credentials;
   if (given.authorizations.size() > 1 || given.api_keys.size() > 1) return std::nullopt;
+  std::vector<std::string_view> keys;
   if (!given.authorizations.empty()) {
-    if (const auto key = bearer_of(given.authorizations.front())) return key;
+    const auto key = bearer_of(given.authorizations.front());
+    if (!key) return std::nullopt;
+    keys.push_back(*key);
   }
-  if (!given.api_keys.empty()) return given.api_keys.front();
-  if (!head.is_upgrade) return std::nullopt;
+  if (!given.api_keys.empty()) keys.push_back(given.api_keys.front());
   for (const std::string_view each : head.subprotocols) {
-    if (each.starts_with(kKeySubprotocol)) return each.substr(kKeySubprotocol.size());
+    const bool counts = head.is_upgrade && each.starts_with(kKeySubprotocol);
+    if (counts) keys.push_back(each.substr(kKeySubprotocol.size()));
   }
-  return std::nullopt;
+  const bool is_one =
+      !keys.empty() && std::all_of(keys.begin(), keys.end(), [&](const std::string_view each) {
+        return each == keys.front();
+      });
+  return is_one ? std::optional(keys.front()) : std::nullopt;
 }
 
 }  // namespace
@@ -55,10 +63,10 @@ std::variant<service::PrincipalHandle, HttpAnswer> CallerGate::caller_of(
   if (key && access::is_key(*key)) {
     if (service::PrincipalHandle found = keys_->ring()->find(*key)) return found;
   }
-  HttpAnswer answer =
-      refusal_for({head.target, head.request_id}, 401, ErrorCode::PermissionDenied,
-                  "this server wants a key that it knows, as Authorization: Bearer KEY or "
-                  "x-api-key: KEY; its operator makes one with quire keys add");
+  HttpAnswer answer = refusal_for(
+      {head.target, head.request_id}, 401, ErrorCode::PermissionDenied,
+      "this server wants a key that it knows, as Authorization: Bearer KEY or "
+      "x-api-key: KEY, and no second one that differs; its operator makes one with quire keys add");
   answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
 }

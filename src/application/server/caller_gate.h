@@ -3,7 +3,7 @@
 // without keys takes each client that reaches it for its operator.
 //
 // Thread   any.
-// Errors   401 for no key and for a wrong one, in one text: a refusal does not say which keys exist.
+// Errors   401 for no key, for a wrong one and for two that differ, in one text: a refusal does not say which keys exist.
 #include <optional>
 #include <string>
 #include <string_view>

@@ -108,7 +108,7 @@ ClientDesk::Instance& ClientDesk::instance_of(lifecycle::InstanceId id) {
 }
 
 Result<ClientDesk::Instance*> ClientDesk::find(const Client& client, std::uint64_t number) {
-  const lifecycle::InstanceId id{number};
+  const lifecycle::InstanceId id = parts_.manager.numbers().id_of(number);
   if (client.instances.contains(id)) return &instance_of(id);
   return Error(ErrorCode::NotFound, "instance " + std::to_string(number) +
                                         " is not attached to this connection, or has ended");
@@ -198,7 +198,7 @@ void ClientDesk::tell_operator(const Instance& instance, const service::End& end
   parts_.tell({"instance_failed",
                Severity::Warning,
                "",
-               {{"instance", instance.number()},
+               {{"instance", instance.number},
                 {"program", "sha256:" + hex(instance.program)},
                 {"end", end_kind_name(end.kind)},
                 {"exit_code", std::int64_t{end.exit_code}},
@@ -207,25 +207,24 @@ void ClientDesk::tell_operator(const Instance& instance, const service::End& end
 }
 
 void ClientDesk::tell(Instance& instance, const service::Message& said) {
-  outlet_.push(instance.client->peer,
-               wire::MessageEvent{instance.number(), std::string(said.bytes)});
+  outlet_.push(instance.client->peer, wire::MessageEvent{instance.number, std::string(said.bytes)});
 }
 
 void ClientDesk::tell(Instance& instance, const service::LogLine& said) {
   outlet_.push(instance.client->peer,
-               wire::LogEvent{instance.number(), said.source, said.level, std::string(said.text)});
+               wire::LogEvent{instance.number, said.source, said.level, std::string(said.text)});
 }
 
 void ClientDesk::tell(Instance& instance, const service::SentPart& said) {
   outlet_.push(
       instance.client->peer,
-      wire::FileEvent{instance.number(), said.file,
+      wire::FileEvent{instance.number, said.file,
                       wire::FilePart{std::string(said.name), std::string(said.media_type),
                                      said.file_bytes, said.offset, std::string(said.bytes)}});
 }
 
 void ClientDesk::tell(Instance& instance, const service::DroppedFile& said) {
-  outlet_.push(instance.client->peer, wire::FileDroppedEvent{instance.number(), said.file});
+  outlet_.push(instance.client->peer, wire::FileDroppedEvent{instance.number, said.file});
 }
 
 namespace {
@@ -243,7 +242,7 @@ std::string beginning_of(const std::string& message) {
 
 void ClientDesk::tell(Instance& instance, const service::Ended& said) {
   reply_to_file(instance.id, has_ended());
-  wire::EndedEvent event{instance.number(), said.end};
+  wire::EndedEvent event{instance.number, said.end};
   event.end.message = beginning_of(said.end.message);
   outlet_.push(instance.client->peer, std::move(event));
 }

@@ -19,6 +19,7 @@ struct ClientDesk::Client {
 
 struct ClientDesk::Instance {
   lifecycle::InstanceId id{};
+  std::uint64_t number = 0;  // By which its client knows it.
   std::string name;
   control::TenantId tenant{};
   Digest program{};
@@ -27,8 +28,6 @@ struct ClientDesk::Instance {
   bool is_refused = false;    // Among the client's `refused`.
   bool is_discarded = false;  // No client will take its output.
   std::optional<std::uint64_t> deadline_ns;
-
-  std::uint64_t number() const { return static_cast<std::uint64_t>(id); }
 };
 
 // A request that waits for a program to be compiled.

@@ -54,8 +54,7 @@ wire::ReplyBody reply_of(Result<void> result) {
 }  // namespace
 
 wire::InstanceReply ClientDesk::reply_about(const Instance& instance) const {
-  return {static_cast<std::uint64_t>(instance.id), instance.name, instance.program,
-          instance.is_detached};
+  return {instance.number, instance.name, instance.program, instance.is_detached};
 }
 
 ClientDesk::Outcome ClientDesk::answer(Client& client, std::uint64_t, wire::FindProgram& request) {
@@ -219,6 +218,7 @@ wire::ReplyBody ClientDesk::launch(Client& client, lifecycle::ProgramId program,
   ++launched_count_;
   auto instance = std::make_unique<Instance>();
   instance->id = id.value();
+  instance->number = parts_.manager.numbers().of(id.value());
   instance->name = instance_name(parts_.random);
   instance->tenant = tenant.value();
   instance->program = digest;
@@ -352,6 +352,9 @@ ServerSnapshot ClientDesk::snapshot(std::optional<std::size_t> instance_count) c
   }
   snapshot.uptime_ns = parts_.clock.now_ns() - begun_ns_;
   snapshot.connection_count = parts_.link.connection_count.load();
+  for (std::size_t i = 0; i < kShedReasonCount; ++i) {
+    snapshot.shed_counts[i] = parts_.link.shed_counts[i].load(std::memory_order_relaxed);
+  }
   snapshot.instance_count = parts_.manager.live_count();
   snapshot.instance_count_max = parts_.manager.admission_limits().instance_count_max;
   snapshot.waiting_count = parts_.manager.waiting_count();

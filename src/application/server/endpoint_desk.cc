@@ -68,6 +68,7 @@ struct EndpointDesk::Caller {
 // A request's instance, until its end was heard.
 struct EndpointDesk::Exchange {
   lifecycle::InstanceId id{};
+  std::uint64_t number = 0;              // By which its program and the log know it.
   std::string method, path, request_id;  // For the operator. The path is without its query.
   control::TenantId tenant{};
   const EndpointRule* rule = nullptr;
@@ -85,10 +86,7 @@ struct EndpointDesk::Exchange {
   // "POST /x req_1".
   std::string label() const { return method + " " + printable(path) + " " + request_id; }
   LogFields place() const {
-    return {{"request_id", request_id},
-            {"method", method},
-            {"path", path},
-            {"instance", static_cast<std::uint64_t>(id)}};
+    return {{"request_id", request_id}, {"method", method}, {"path", path}, {"instance", number}};
   }
 };
 
@@ -228,6 +226,7 @@ void EndpointDesk::request(Caller& caller, HttpRequest& request, std::uint64_t b
   ++counts_.open;
   auto exchange = std::make_unique<Exchange>();
   exchange->id = id.value();
+  exchange->number = parts_.manager.numbers().of(id.value());
   exchange->method = method;
   exchange->path = path;
   exchange->request_id = request.request_id;

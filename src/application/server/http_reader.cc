@@ -180,6 +180,8 @@ std::variant<MoreNeeded, HttpHead, HttpProblem> head_of(const Parser& parser) {
         break;
     }
     const std::string name = lower(each.name_string());
+    if (name == "sec-fetch-site") head.is_cross_site |= value == "cross-site";
+    if (name == "sec-fetch-mode") head.is_navigation = value == "navigate";
     if (name == "x-request-id") {
       head.request_id = value;
     } else if (take_credential(name, value, head.credentials)) {

@@ -128,7 +128,8 @@ bool is_own_path(std::string_view path) {
 // A question about the server's health that comes from no web page. The answer needs no key and reveals nothing
 // of the server's work, so it does not matter by which name the probe knows the server.
 bool is_open_probe(const HttpHead& head) {
-  return !head.is_upgrade && head.origins.empty() && is_open_path(path_of(head));
+  return !head.is_upgrade && head.origins.empty() && !head.is_cross_site &&
+         is_open_path(path_of(head));
 }
 
 // Why the server takes no work now.
@@ -263,7 +264,18 @@ std::optional<HttpAnswer> HttpRouter::check_source(const HttpHead& head) const {
                    "a page of " + in_quotes(origin) + " may not use this server" +
                        (may_be_other ? " (quire serve --allow-origin ORIGIN allows one)" : ""));
   }
-  return std::nullopt;
+  return check_site(head);
+}
+
+// Why a page of another site may not have this asked for, if the browser does not name the page's origin.
+std::optional<HttpAnswer> HttpRouter::check_site(const HttpHead& head) const {
+  if (!head.is_cross_site || !head.origins.empty() || is_allowed_origin("")) return std::nullopt;
+  const bool is_link = head.is_navigation && head.method == "GET" && path_of(head) == "/";
+  if (is_link && !head.is_upgrade) return std::nullopt;
+  return refusal(
+      403, ErrorCode::PermissionDenied,
+      "a page of another site may not use this server (Sec-Fetch-Site: cross-site without "
+      "an Origin)");
 }
 
 HttpHeaders HttpRouter::origin_headers(const HttpHead& head) const {
@@ -393,22 +405,27 @@ Route HttpRouter::decide_path(const HttpHead& head, const service::PrincipalHand
                  "nothing is at " + in_quotes(head.target) + "; there are " + known);
 }
 
-Route HttpRouter::decide(const HttpHead& head, Readiness readiness) const {
-  if (std::optional<HttpAnswer> refused = check_source(head)) return *std::move(refused);
-  if (gate_.has_keys() && !head.is_upgrade) {
-    // Neither has a key: a browser sends none with a preflight.
-    if (is_preflight(head)) return preflight(head, path_of(head));
-    if (is_open_path(path_of(head))) return answer_own(head, readiness);
-  }
-  auto found = gate_.caller_of(head);
-  if (auto* refused = std::get_if<HttpAnswer>(&found)) return std::move(*refused);
-  const auto caller = std::get<service::PrincipalHandle>(std::move(found));
+Route HttpRouter::decide_for(const HttpHead& head, const service::PrincipalHandle& caller,
+                             Readiness readiness) const {
   if (head.is_upgrade) return decide_upgrade(head, caller, readiness);
   if (!head.expectation.empty() && head.expectation != "100-continue") {
     return refusal(417, ErrorCode::NotSupported,
                    "Expect " + in_quotes(head.expectation) + ": 100-continue is all there is");
   }
   return decide_path(head, caller, readiness);
+}
+
+Decision HttpRouter::decide(const HttpHead& head, Readiness readiness) const {
+  if (std::optional<HttpAnswer> refused = check_source(head)) return {*std::move(refused)};
+  if (gate_.has_keys() && !head.is_upgrade) {
+    // Neither has a key: a browser sends none with a preflight.
+    if (is_preflight(head)) return {preflight(head, path_of(head))};
+    if (is_open_path(path_of(head))) return {answer_own(head, readiness)};
+  }
+  auto found = gate_.caller_of(head);
+  if (auto* refused = std::get_if<HttpAnswer>(&found)) return {std::move(*refused)};
+  const auto caller = std::get<service::PrincipalHandle>(std::move(found));
+  return {decide_for(head, caller, readiness), gate_.has_keys() ? caller : nullptr};
 }
 
 }  // namespace quire::server

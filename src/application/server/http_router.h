@@ -5,6 +5,9 @@
 // of another origin too, unless the operator allowed it (--allow-origin). Without keys no origin but the
 // server's own gets a WebSocket. With keys, every route but /health and what is below it needs one.
 //
+// A page elsewhere can also send a GET without an Origin, as for an image. A browser says so in Sec-Fetch-Site, and the server
+// refuses it; the user may still follow a link to /.
+//
 // A probe knows the server by an address of its own, so /health and what is below it answer any Host, and none.
 //
 // Thread   any; nothing changes.
@@ -56,6 +59,9 @@ struct HttpHead {
   // "localhost:80" of the target "http://localhost:80/x" (absolute form); empty: the target is a path alone.
   std::string authority = {};
   std::uint16_t default_port = 80;  // Of the scheme in front of the authority.
+  // What a browser says of a request that has no Origin: a page of another site asked for it (Sec-Fetch-Site),
+  bool is_cross_site = false;
+  bool is_navigation = false;  // and the user follows a link (Sec-Fetch-Mode).
 };
 
 // The target without its query.
@@ -80,6 +86,11 @@ struct ToEndpoint {
 struct ToMetrics {};  // The engine knows the figures.
 
 using Route = std::variant<Upgrade, HttpAnswer, ToEndpoint, ToMetrics>;
+
+struct Decision {
+  Route route;
+  service::PrincipalHandle key_holder = {};  // Null: the request has shown no known key.
+};
 
 // Where a server answers for its health.
 inline constexpr std::size_t kHealthPathCount = 3;
@@ -109,7 +120,7 @@ class HttpRouter {
 
   // A server that loads its model or shuts down refuses all but questions about itself. A full one
   // takes requests, because a place may be free when the request gets to the engine.
-  Route decide(const HttpHead& head, Readiness readiness) const;
+  Decision decide(const HttpHead& head, Readiness readiness) const;
   bool has_keys() const { return gate_.has_keys(); }
   // What the response to a page of an allowed origin has besides; empty for all others.
   HttpHeaders origin_headers(const HttpHead& head) const;
@@ -119,6 +130,7 @@ class HttpRouter {
  private:
   bool is_own_host(std::string_view host) const;
   bool is_allowed_origin(std::string_view origin) const;
+  std::optional<HttpAnswer> check_site(const HttpHead& head) const;
   static std::optional<HttpAnswer> check_host_count(const HttpHead& head);
   std::optional<HttpAnswer> check_source(const HttpHead& head) const;
   bool is_preflight(const HttpHead& head) const;
@@ -126,6 +138,8 @@ class HttpRouter {
                        Readiness readiness) const;
   Route answer_own(const HttpHead& head, Readiness readiness) const;
   HttpAnswer preflight(const HttpHead& head, std::string_view path) const;
+  Route decide_for(const HttpHead& head, const service::PrincipalHandle& caller,
+                   Readiness readiness) const;
   Route decide_path(const HttpHead& head, const service::PrincipalHandle& caller,
                     Readiness readiness) const;
 

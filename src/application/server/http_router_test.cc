@@ -23,7 +23,7 @@ const HttpRouter kRouter({"127.0.0.1", 7847});
 
 // 101: a WebSocket.
 std::uint32_t status_of(const HttpHead& request, Readiness readiness = Readiness::Ready) {
-  const auto decision = kRouter.decide(request, readiness);
+  const auto decision = kRouter.decide(request, readiness).route;
   const auto* answer = std::get_if<HttpAnswer>(&decision);
   return answer == nullptr ? 101 : answer->status;
 }
@@ -83,7 +83,7 @@ TEST(HttpRouter, HealthAnswersAProbeByAnyNameAndByNone) {
 
 TEST(HttpRouter, AQueryChangesNoneOfTheServersOwnPaths) {
   EXPECT_EQ(status_of(head("localhost", "/?x")), 200u);
-  const Route route = kRouter.decide(head("localhost", "/metrics?x"), Readiness::Ready);
+  const Route route = kRouter.decide(head("localhost", "/metrics?x"), Readiness::Ready).route;
   EXPECT_TRUE(std::holds_alternative<ToMetrics>(route));
 }
 
@@ -157,7 +157,7 @@ TEST(HttpRouter, AnswersWhoLooksAround) {
   HttpHead post = head();
   post.method = "POST";
   EXPECT_EQ(status_of(post), 405u);
-  const auto decision = kRouter.decide(head("localhost:99"), Readiness::Ready);
+  const auto decision = kRouter.decide(head("localhost:99"), Readiness::Ready).route;
   const auto& answer = std::get<HttpAnswer>(decision);
   EXPECT_NE(answer.body.find(R"("websocket":"ws://localhost:99/")"), std::string::npos)
       << answer.body;
@@ -166,7 +166,7 @@ TEST(HttpRouter, AnswersWhoLooksAround) {
 
 TEST(HttpRouter, HealthTellsWhetherItLivesAndWhetherItIsReadyAndWhyNot) {
   const auto body_of = [](const char* target, Readiness readiness) {
-    return std::get<HttpAnswer>(kRouter.decide(head("localhost", target), readiness)).body;
+    return std::get<HttpAnswer>(kRouter.decide(head("localhost", target), readiness).route).body;
   };
   for (const Readiness each :
        {Readiness::Ready, Readiness::Loading, Readiness::Full, Readiness::ShuttingDown}) {
@@ -223,7 +223,7 @@ class KeyedRouter : public testing::Test {
     head.credentials.authorizations = {"Bearer " + key};
     return head;
   }
-  Route decide(const HttpHead& head) const { return router_.decide(head, Readiness::Ready); }
+  Route decide(const HttpHead& head) const { return router_.decide(head, Readiness::Ready).route; }
   std::uint32_t status(const HttpHead& head) const {
     const Route route = decide(head);
     const auto* answer = std::get_if<HttpAnswer>(&route);
@@ -275,8 +275,45 @@ TEST_F(KeyedRouter, AKeyComesInAnyOfThreePlacesAndOnceInEach) {
   EXPECT_EQ(status(basic), 200u);
   basic.credentials.authorizations = {"Bearer " + key, "Bearer " + key};
   EXPECT_EQ(status(basic), 401u);
-  const Route route = decide(by_subprotocol = with_bearer(upgrade(), key));
+  const Route route = decide(with_bearer(upgrade(), key));
   EXPECT_EQ(std::get<Upgrade>(route).caller->key_name, "alice");
+}
+
+// A proxy in front may have looked at the other one.
+TEST_F(KeyedRouter, TwoCredentialsThatDifferAreNone) {
+  const std::string alices = add("alice", {service::Right::Launch});
+  const std::string bobs = add("bob", {service::Right::Launch});
+  HttpHead both = with_bearer(head(), alices);
+  both.credentials.api_keys = {alices};
+  EXPECT_EQ(status(both), 200u);
+  both.credentials.api_keys = {bobs};
+  EXPECT_EQ(status(both), 401u);
+  both.credentials.api_keys = {""};
+  EXPECT_EQ(status(both), 401u);
+  both.credentials.api_keys = {alices};
+  for (const char* other : {"", "Basic xyz", "Bearer ", "Bearer"}) {
+    both.credentials.authorizations = {other};
+    EXPECT_EQ(status(both), 401u) << other;
+  }
+  HttpHead socket = with_bearer(upgrade(), alices);
+  socket.subprotocols = {"quire.1", "quire.key." + alices};
+  EXPECT_EQ(status(socket), 101u);
+  socket.subprotocols.push_back("quire.key." + bobs);
+  EXPECT_EQ(status(socket), 401u);
+  socket.subprotocols = {"quire.1", "quire.key." + bobs};
+  EXPECT_EQ(status(socket), 401u);
+}
+
+TEST_F(KeyedRouter, ADecisionSaysWhoseKnownKeyWasShown) {
+  const std::string key = add("alice", {service::Right::Launch});
+  const auto holder = [&](const HttpHead& asked) {
+    return router_.decide(asked, Readiness::Ready).key_holder;
+  };
+  ASSERT_NE(holder(with_bearer(head("localhost", "/nothing"), key)), nullptr);
+  EXPECT_EQ(holder(with_bearer(head("localhost", "/nothing"), key))->key_name, "alice");
+  EXPECT_EQ(holder(with_bearer(head(), key + "x")), nullptr);
+  EXPECT_EQ(holder(head()), nullptr);
+  EXPECT_EQ(kRouter.decide(head(), Readiness::Ready).key_holder, nullptr) << "it needs none";
 }
 
 TEST_F(KeyedRouter, ARefusalHasTheFormOfThePathAndNoKey) {
@@ -338,6 +375,30 @@ TEST_F(KeyedRouter, APreflightHasNoKeyAndHearsNothingOfThePath) {
   HttpHead page = with_bearer(upgrade(), add("alice", {service::Right::Launch}));
   page.origins = {"https://page.example"};
   EXPECT_EQ(status(page), 101u);
+}
+
+// As the image of a page elsewhere: a GET without an Origin. Programs must not be launched by it.
+TEST(HttpRouter, APageOfAnotherSiteOnlyLinksToTheServer) {
+  for (const char* path : {"/", "/v1/models", "/health", "/metrics"}) {
+    HttpHead image = head("localhost", path);
+    image.is_cross_site = true;
+    EXPECT_EQ(status_of(image), 403u) << path;
+    image.is_navigation = true;
+    EXPECT_EQ(status_of(image), path == std::string_view("/") ? 200u : 403u) << path;
+    image.method = "POST";
+    EXPECT_EQ(status_of(image), 403u) << path;
+  }
+  const HttpRouter allows({"127.0.0.1", 7847}, {}, {"https://page.example"});
+  HttpHead script = head();
+  script.is_cross_site = true;
+  script.origins = {"https://page.example"};
+  const auto status = [&](const HttpRouter& router) {
+    return std::get<HttpAnswer>(router.decide(script, Readiness::Ready).route).status;
+  };
+  EXPECT_EQ(status(allows), 200u);
+  script.origins = {};
+  EXPECT_EQ(status(allows), 403u);
+  EXPECT_EQ(status(HttpRouter({"127.0.0.1", 7847}, {}, {"*"})), 200u) << "any page may";
 }
 
 TEST(HttpRouter, AHostThatIsAllowedIsANameOrAnAddress) {

@@ -56,16 +56,30 @@ std::string without_coding(std::string_view lines) {
   return kept;
 }
 
+HttpAnswer full_refusal(const SocketLimits& limits) {
+  return HttpRouter::refusal(503, ErrorCode::Unavailable,
+                             "connection_count_max: the server has " +
+                                 std::to_string(limits.connection_count_max) + " connections",
+                             kFullRetryMs);
+}
+
+// Without keys nobody has shown one.
+ConnectionTable::Key key_shown(const service::PrincipalHandle& holder) {
+  if (holder == nullptr) return ConnectionTable::Key::None;
+  return service::may(*holder, service::Right::Operate) ? ConnectionTable::Key::Operates
+                                                        : ConnectionTable::Key::Known;
+}
+
 class HttpSession final : public Session, public std::enable_shared_from_this<HttpSession> {
  public:
-  HttpSession(SessionHost& host, Socket socket, ConnectionId id, bool is_refused)
+  HttpSession(SessionHost& host, Socket socket, ConnectionId id, bool is_reserve)
       : host_(host),
         connection_(std::make_shared<Connection>(id)),
         stream_(std::move(socket), host.tls),
         read_timer_(stream_.get_executor()),
         write_timer_(stream_.get_executor()),
         reader_({host.limits.http_header_bytes_max, host.limits.request_body_bytes_max}),
-        is_refused_(is_refused) {}
+        is_on_trial_(is_reserve) {}
 
   void start() override;
   void resume() override {
@@ -82,7 +96,6 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   void revoke() override {}  // Each request is checked by itself.
   const ConnectionHandle& connection() const override { return connection_; }
   bool is_open() const override { return false; }
-  bool is_refused() const override { return is_refused_; }
   bool is_known_to_engine() const override { return is_known_to_engine_; }
 
  private:
@@ -95,12 +108,13 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   };
 
   auto me() { return shared_from_this(); }
-  void await_head();
+  void await_next_head();
   void advance();
   void read_more();
   void have_read(ErrorCodeOf error, std::size_t bytes);
   void take_head();
   void route(HttpHead head);
+  void follow(const Route& route);
   bool begin_at_engine();
   void begin_endpoint(const ToEndpoint& endpoint);
   void begin_metrics();
@@ -158,31 +172,34 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   bool is_idle_ = false;        // A response was written, and nothing of the next request came.
   bool is_known_to_engine_ = false;
   bool is_closing_ = false;  // The server goes.
-  const bool is_refused_;
+  bool is_on_trial_;         // Of the reserve, and has shown no key that may operate.
 };
 
 // ---- Reading.
 
 void HttpSession::start() {
-  if (!stream_.has_tls()) return await_head();
-  expire_reading(host_.limits.handshake_time_max);
+  expire_reading(is_on_trial_ ? host_.limits.reserve_time_max : host_.limits.handshake_time_max);
+  if (!stream_.has_tls()) return advance();
   stream_.async_handshake(asio::ssl::stream_base::server, [self = me()](ErrorCodeOf error) {
     if (self->phase_ == Phase::Over) return;
     if (error) {
       self->finish();
     } else {
-      self->await_head();
+      if (!self->is_on_trial_) self->expire_reading(self->host_.limits.handshake_time_max);
+      self->advance();
     }
   });
 }
 
 // A connection that had a request may be idle for longer than one that never had any.
-void HttpSession::await_head() {
+void HttpSession::await_next_head() {
   phase_ = Phase::Head;
   head_ = {};
   decoder_.reset();
-  is_idle_ = response_.has_value() && !reader_.has_bytes();
   response_.reset();
+  is_idle_ = !reader_.has_bytes();
+  host_.connections->request_over(connection_->id);
+  if (!is_idle_) host_.connections->head_begun(connection_->id);
   expire_reading(is_idle_ ? host_.limits.keep_alive_time_max : host_.limits.handshake_time_max);
   advance();
 }
@@ -197,6 +214,7 @@ void HttpSession::expire_reading(std::chrono::nanoseconds time) {
 void HttpSession::reading_expired() {
   // A timer that ran out as it was set anew.
   if (read_timer_.expiry() > std::chrono::steady_clock::now()) return;
+  if (is_on_trial_ && phase_ == Phase::Head) host_.connections->head_expired(connection_->id);
   const bool may_answer = phase_ == Phase::Endpoint && is_part_wanted_ && !response_;
   if (phase_ == Phase::Endpoint && !is_part_wanted_) return;
   if (!may_answer) {
@@ -245,7 +263,10 @@ void HttpSession::have_read(ErrorCodeOf error, std::size_t bytes) {
     return;
   }
   reader_.add(std::string_view(received_).substr(0, bytes));
-  if (std::exchange(is_idle_, false)) expire_reading(host_.limits.handshake_time_max);
+  if (std::exchange(is_idle_, false)) {
+    host_.connections->head_begun(connection_->id);
+    expire_reading(host_.limits.handshake_time_max);
+  }
   advance();
 }
 
@@ -271,22 +292,24 @@ void HttpSession::route(HttpHead head) {
   body_time_left_ = host_.limits.body_part_time_max;
   // What follows a body that is not read, or an upgrade that is refused, could be taken for a request
   // that another client wrote.
-  may_keep_ = head_.keeps_alive && !head_.has_body && !head_.is_upgrade && !is_refused_;
-  if (is_refused_ && path_of(head_) != "/health/live") {
-    answer(HttpRouter::refusal(503, ErrorCode::Unavailable,
-                               "connection_count_max: the server has " +
-                                   std::to_string(host_.limits.connection_count_max) +
-                                   " connections",
-                               kFullRetryMs));
-    return;
+  may_keep_ = head_.keeps_alive && !head_.has_body && !head_.is_upgrade;
+  const Decision decision = host_.router->decide(head_, host_.readiness(path_of(head_)));
+  is_on_trial_ = !host_.connections->head_read(connection_->id, key_shown(decision.key_holder));
+  if (is_on_trial_ && path_of(head_) != "/health/live") {
+    answer(full_refusal(host_.limits), true);
+  } else {
+    follow(decision.route);
   }
-  const Route decision = host_.router->decide(head_, host_.readiness(path_of(head_)));
-  if (const auto* refusal = std::get_if<HttpAnswer>(&decision)) {
-    answer(*refusal);
-  } else if (const auto* endpoint = std::get_if<ToEndpoint>(&decision)) {
+}
+
+void HttpSession::follow(const Route& route) {
+  if (const auto* given = std::get_if<HttpAnswer>(&route)) {
+    // A client without a known key keeps no place: the next one has to ask for it anew.
+    answer(*given, is_on_trial_ || given->status == 401);
+  } else if (const auto* endpoint = std::get_if<ToEndpoint>(&route)) {
     connection_->tenant = endpoint->caller->tenant;
     begin_endpoint(*endpoint);
-  } else if (std::holds_alternative<ToMetrics>(decision)) {
+  } else if (std::holds_alternative<ToMetrics>(route)) {
     begin_metrics();
   } else if (reader_.has_bytes()) {
     answer(HttpRouter::refusal(400, ErrorCode::InvalidArgument,
@@ -296,7 +319,7 @@ void HttpSession::route(HttpHead head) {
                                "a WebSocket needs a connection of its own: this one had requests "
                                "to endpoints"));
   } else {
-    connection_->caller = std::get<Upgrade>(decision).caller;
+    connection_->caller = std::get<Upgrade>(route).caller;
     connection_->tenant = connection_->caller->tenant;
     upgrade();
   }
@@ -314,6 +337,7 @@ bool HttpSession::begin_at_engine() {
     return false;
   }
   phase_ = Phase::Endpoint;
+  host_.connections->request_begun(connection_->id);
   read_timer_.cancel();
   return true;
 }
@@ -447,6 +471,8 @@ void HttpSession::answer(const HttpAnswer& answer, bool is_last) {
   for (const auto& [name, value] : answer.headers) lines += name + ": " + value + "\n";
   if (answer.status != 204) lines += std::string("Content-Type: ") + answer.content_type + "\n";
   lines += "Cache-Control: no-store\ncontent-length: " + std::to_string(answer.body.size()) + "\n";
+  // What this thread answers is over for the server at once, also if the client does not read the answer.
+  if (phase_ == Phase::Head) host_.connections->request_over(connection_->id);
   phase_ = Phase::Answered;
   read_timer_.cancel();
   may_keep_ = may_keep_ && !is_last;
@@ -550,9 +576,10 @@ void HttpSession::all_written() {
   if (is_closing_ || (response_ && response_->is_broken_off())) {
     finish();
   } else if (may_keep_ && !host_.is_shutting_down) {
-    await_head();
+    await_next_head();
   } else {
     phase_ = Phase::Discard;
+    host_.connections->request_over(connection_->id);
     stream_.async_end_writing([self = me()](ErrorCodeOf) {});  // What follows is not read.
     expire_reading(kDiscardTimeMax);
     discard_rest();
@@ -596,8 +623,8 @@ void HttpSession::finish() {
 }  // namespace
 
 SessionHandle make_http_session(SessionHost& host, Socket socket, ConnectionId id,
-                                bool is_refused) {
-  return std::make_shared<HttpSession>(host, std::move(socket), id, is_refused);
+                                bool is_reserve) {
+  return std::make_shared<HttpSession>(host, std::move(socket), id, is_reserve);
 }
 
 }  // namespace quire::server

@@ -7,8 +7,8 @@
 
 namespace quire::server {
 
-// `is_refused`: the server has too many connections, and the session only says so to its client. The
-// host outlives the session.
-SessionHandle make_http_session(SessionHost& host, Socket socket, ConnectionId id, bool is_refused);
+// `is_reserve`: the connection has a place of the reserve (connection_table.h), whose entry is there already. The host
+// outlives the session.
+SessionHandle make_http_session(SessionHost& host, Socket socket, ConnectionId id, bool is_reserve);
 
 }  // namespace quire::server

@@ -11,6 +11,7 @@
 //              one of its instance. An event is pushed only while its connection has less than
 //              unwritten_bytes_max not taken, and is charged at least kFrameOverheadBytes. An HttpAsk
 //              has the slot of its connection, which answers it before there is another.
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,7 @@
 #include <variant>
 #include <vector>
 
+#include "application/server/connection_table.h"
 #include "application/server/http_router.h"
 #include "application/server/server_limits.h"
 #include "base/bounded_queue.h"
@@ -29,8 +31,6 @@
 #include "wire/frames.h"
 
 namespace quire::server {
-
-enum class ConnectionId : std::uint64_t {};  // Never reused.
 
 // What both threads know of one connection.
 struct Connection {
@@ -126,9 +126,11 @@ class Link {
   Link(const SocketLimits& limits, const ServiceLimits& service, std::uint64_t instance_count_max,
        Wakeup& engine)
       : engine_wakeup(engine),
-        requests(limits.pending_request_count_total_max + 2 * connections(limits)),
+        requests(limits.pending_request_count_total_max + 2 * connections(limits) +
+                 limits.connection_count_max),
         frames(limits.pending_request_count_total_max + 3 * connections(limits) +
-               service.waiting_request_count_max + instance_count_max +
+               limits.connection_count_max + service.waiting_request_count_max +
+               instance_count_max +
                connections(limits) * (limits.unwritten_bytes_max / kFrameOverheadBytes + 1) +
                kControlCountMax) {}
 
@@ -137,9 +139,11 @@ class Link {
   BoundedQueue<Outbound> frames;
   // Lets the io thread look at `frames`. Called by the engine thread; set before both run.
   std::function<void()> wake_io;
-  std::atomic<std::uint64_t> connection_count{0};  // Told by the io thread.
-  std::atomic<bool> is_loading{false};             // There is no engine yet: all work is refused.
-  std::atomic<bool> is_full{false};  // No launch would come in. Told by the engine thread.
+  std::atomic<std::uint64_t> connection_count{0};  // Told by the io thread, as are
+  std::array<std::atomic<std::uint64_t>, kShedReasonCount>
+      shed_counts{};                    // those closed for others.
+  std::atomic<bool> is_loading{false};  // There is no engine yet: all work is refused.
+  std::atomic<bool> is_full{false};     // No launch would come in. Told by the engine thread.
   // The keys of the server are of more than one tenant. Told by whoever replaces them.
   std::atomic<bool> have_keys_several_tenants{false};
   // The server knows more than one tenant, by keys or otherwise. Told by the engine thread.
@@ -149,7 +153,11 @@ class Link {
 
  private:
   static constexpr std::size_t kControlCountMax = 8;  // Drain and Broadcasts.
-  static std::size_t connections(const SocketLimits& limits) { return limits.connection_count_max; }
+  // Those with a place. As many as there are places were closed for these, and the engine has not forgotten them yet:
+  // they have a Gone and a Forget each, and no frames.
+  static std::size_t connections(const SocketLimits& limits) {
+    return limits.connection_count_max + limits.reserve_count_max;
+  }
 };
 
 }  // namespace quire::server

@@ -65,6 +65,15 @@ void add_requests(MetricsText& page, const ServerSnapshot& snapshot,
                snapshot.refused_count);
   page.gauge("quire_programs", "Programs that the server knows.", snapshot.program_count);
   page.gauge("quire_connections", "Connections of clients now.", snapshot.connection_count);
+  page.family(
+      "quire_connections_shed_total", "counter",
+      "Connections that lost their place to others, or got none, by why: stranger_idle and "
+      "stranger_head (no known key, between requests and in a head), keyed_idle (a known "
+      "key, between requests), address (more without a known key than an address may have), "
+      "reserve (above --connections, without a key that may operate), full.");
+  for (std::size_t i = 0; i < kShedReasonCount; ++i) {
+    page.sample({{"reason", kShedReasonNames[i]}}, snapshot.shed_counts[i]);
+  }
   page.counter("quire_log_lines_dropped_total",
                "Lines of the operator's log that were dropped because standard error did not take "
                "them.",

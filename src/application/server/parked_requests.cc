@@ -9,8 +9,8 @@ namespace {
 
 std::string figures(const control::TenantShares& shares, control::TenantId tenant,
                     std::uint64_t more) {
-  return std::to_string(shares.count_of(tenant)) + " and " + std::to_string(more) +
-         " more, of the " + std::to_string(shares.share_of(tenant)) + " that the tenant may have";
+  return std::to_string(more) + " more, beside " + std::to_string(shares.count_of(tenant)) +
+         ", are more than the tenant's share";
 }
 
 }  // namespace

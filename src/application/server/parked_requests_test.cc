@@ -34,9 +34,8 @@ TEST(ParkedRequests, TheOnlyTenantMayHaveAllAndOneOfSeveralLeavesHalf) {
   ParkedRequests parked(limits_of(8, 1000));
   EXPECT_EQ(add_all(parked, 1, true), 4);
   EXPECT_EQ(parked.add(request_of(1), true).error().message(),
-            "waiting_request_count_max: requests that wait for programs to be compiled: 4 and 1 "
-            "more, of the 4 that "
-            "the tenant may have");
+            "waiting_request_count_max: requests that wait for programs to be compiled: 1 more, "
+            "beside 4, are more than the tenant's share");
   EXPECT_EQ(add_all(parked, 2, true), 2);
   parked.verify();
 }
@@ -46,8 +45,8 @@ TEST(ParkedRequests, BytesAreSharedToo) {
   ASSERT_TRUE(parked.add(request_of(1, 500), true).ok());
   EXPECT_EQ(parked.add(request_of(1, 100), true).error().message(),
             "waiting_request_bytes_max: bytes of arguments of launches that wait for programs to "
-            "be compiled: 500 and "
-            "100 more, of the 500 that the tenant may have");
+            "be compiled: 100 "
+            "more, beside 500, are more than the tenant's share");
   EXPECT_TRUE(parked.add(request_of(2, 250), true).ok());
   parked.verify();
 }

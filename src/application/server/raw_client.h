@@ -104,6 +104,15 @@ class RawClient {
     return true;
   }
 
+  // The next bytes, or fewer if the server closes before.
+  std::string take(std::size_t count) {
+    while (input_.size() < count && read_more()) {
+    }
+    const std::string taken = input_.substr(0, count);
+    input_.erase(0, count);
+    return taken;
+  }
+
   static std::string handshake(std::string_view extra = "", std::string_view host = "localhost",
                                std::string_view protocol = "quire.1") {
     return "GET / HTTP/1.1\r\nHost: " + std::string(host) +

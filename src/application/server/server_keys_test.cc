@@ -235,5 +235,104 @@ TEST(ServerWithKeys, NoLineForTheOperatorHasAKey) {
   }
 }
 
+// A request on a connection that stays open, if the server keeps it.
+std::string ask(RawClient& client, const std::string& path, const std::string& key = "") {
+  client.write("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" +
+               (key.empty() ? "" : "Authorization: Bearer " + key + "\r\n") + "\r\n");
+  if (!client.read_until("HTTP/1.1 ")) return "closed";
+  return client.take(3);
+}
+
+TEST(ServerWithKeys, StrangersKeepNobodyOutAndTheOnesOfAnAddressCloseOneAnother) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string admins = keys.add("admin", 0, {Right::Operate});
+  ServerOptions options = options_with(keys);
+  options.sockets.connection_count_max = 16;
+  RunningServer server(options);
+  std::vector<RawClient> strangers;
+  for (int i = 0; i < 40; ++i) {
+    strangers.emplace_back(server.port());
+    if (i % 2 == 0) {
+      EXPECT_EQ(ask(strangers.back(), "/health"), "200");
+    }
+  }
+  RawClient alice(server.port());
+  EXPECT_EQ(ask(alice, "/nothing", alices), "404");
+  for (int i = 0; i < 8; ++i) strangers.emplace_back(server.port());
+  RawClient admin(server.port());
+  EXPECT_EQ(ask(admin, "/metrics", admins), "200");
+  EXPECT_EQ(ask(alice, "/nothing", alices), "404") << "a connection with a known key stays";
+  EXPECT_TRUE(
+      admin.read_until("quire_connections 5\n"));  // Three of strangers: the operator came as one.
+  EXPECT_TRUE(admin.read_until("quire_connections_shed_total{reason=\"address\"} "));
+}
+
+TEST(ServerWithKeys, AConnectionIsNotKeptAfter401) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  RunningServer server(options_with(keys));
+  const std::string request = "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n";
+  const std::string answers =
+      RawClient(server.port())
+          .http(request + "\r\n" + request + "Authorization: Bearer " + alices + "\r\n\r\n");
+  EXPECT_TRUE(answers.starts_with("HTTP/1.1 401 ")) << answers;
+  EXPECT_EQ(answers.find("HTTP/1.1", 1), std::string::npos) << answers;
+  EXPECT_NE(answers.find("Connection: close\r\n"), std::string::npos) << answers;
+}
+
+TEST(ServerWithKeys, OnlyAnOperatorGetsInAboveTheLimit) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string admins = keys.add("admin", 0, {Right::Operate});
+  ServerOptions options = options_with(keys);
+  options.sockets.connection_count_max = 2;
+  options.sockets.reserve_time_max = std::chrono::milliseconds(300);
+  RunningServer server(options);
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 2; ++i) clients.push_back(connect_with(server, alices));
+  RawClient alice(server.port());
+  EXPECT_EQ(ask(alice, "/nothing", alices), "503");
+  RawClient admin(server.port());
+  EXPECT_EQ(ask(admin, "/metrics", admins), "200");
+  EXPECT_TRUE(admin.read_until("quire_connections_shed_total{reason=\"reserve\"} 1\n"));
+  EXPECT_EQ(ask(admin, "/health/ready", admins), "200") << "it stays";
+  EXPECT_EQ(RawClient(server.port()).http("GET /metrics HTTP/1.1\r\n"), "") << "its time is over";
+  RawClient operating = connect_with(server, admins);
+  const auto reply = operating.ask(wire::Status{});
+  ASSERT_NE(as<wire::StatusReply>(reply), nullptr);
+  EXPECT_GE(as<wire::StatusReply>(reply)->connection_count, 4u);
+}
+
+// Else each launch tells how many others there were since the last one.
+TEST(ServerWithKeys, NumbersOfInstancesTellNothingOfLaunchesOfOtherTenants) {
+  Keys keys;
+  const std::string alices = keys.add("alice", 3, kClient);
+  const std::string bobs = keys.add("bob", 4, kClient);
+  RunningServer server(options_with(keys));
+  RawClient alice = connect_with(server, alices);
+  RawClient bob = connect_with(server, bobs);
+  std::vector<std::uint64_t> numbers;
+  for (int i = 0; i < 8; ++i) {
+    numbers.push_back(launch(alice, "echo").instance);
+    if (i % 2 == 0) launch(bob, "echo");
+  }
+  const auto ordered = std::is_sorted(numbers.begin(), numbers.end());
+  EXPECT_FALSE(ordered);
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    const std::uint64_t gap =
+        std::max(numbers[i], numbers[i - 1]) - std::min(numbers[i], numbers[i - 1]);
+    EXPECT_GT(gap, 1'000'000u);
+    EXPECT_LE(numbers[i], kInstanceNumberMax);
+  }
+  for (const std::uint64_t each : numbers) {
+    ASSERT_TRUE(is_done(alice.ask(wire::Send{each, "hi"})));
+    const auto said = alice.event<wire::MessageEvent>();
+    ASSERT_TRUE(said);
+    EXPECT_EQ(said->instance, each);
+  }
+  EXPECT_EQ(refusal(bob.ask(wire::Send{numbers.front(), "hi"})).substr(0, 10), "not-found:");
+}
+
 }  // namespace
 }  // namespace quire::server

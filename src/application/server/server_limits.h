@@ -12,7 +12,10 @@ namespace quire::server {
 
 // Of sockets and what waits between them and the engine.
 struct SocketLimits {
-  std::uint32_t connection_count_max = 1024;
+  std::uint32_t connection_count_max = 1024;  // connection_table.h says what happens at it.
+  // Places above that, for clients whose key may operate; for their one head they have reserve_time_max.
+  std::uint32_t reserve_count_max = 64;
+  std::chrono::milliseconds reserve_time_max{1'000};
   // From the connection, or the first byte of a further request, to the end of the HTTP head; to close.
   std::chrono::milliseconds handshake_time_max{10'000};
   // From a response to the first byte of the next request. Clients keep connections for 5 to 60 s.

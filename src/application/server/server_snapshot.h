@@ -17,6 +17,7 @@ struct ServerSnapshot {
   std::vector<std::string> models;
   std::uint64_t uptime_ns = 0;
   std::uint64_t connection_count = 0;
+  ShedCounts shed_counts{};  // Connections, by why.
   std::uint64_t instance_count = 0;
   std::uint64_t instance_count_max = 0;
   std::uint64_t waiting_count = 0;

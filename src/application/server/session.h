@@ -13,6 +13,7 @@
 #include <optional>
 #include <string_view>
 
+#include "application/server/connection_table.h"
 #include "application/server/engine_pulse.h"
 #include "application/server/http_router.h"
 #include "application/server/link.h"
@@ -92,7 +93,8 @@ class SessionHost {
 
   std::array<EnginePulse, kHealthPathCount> pulses;  // Of the probes of each path.
   std::optional<HttpRouter> router;                  // Since the server listens.
-  boost::asio::ssl::context* tls = nullptr;          // Null: none.
+  std::optional<ConnectionTable> connections;  // Likewise. Sessions report to it what they do.
+  boost::asio::ssl::context* tls = nullptr;    // Null: none.
   bool is_shutting_down = false;
   // Of what all connections share.
   SharedBytes uploads;
@@ -125,8 +127,7 @@ class Session {
   virtual void revoke() = 0;
 
   virtual const ConnectionHandle& connection() const = 0;
-  virtual bool is_open() const = 0;     // It is a WebSocket, and frames can be written.
-  virtual bool is_refused() const = 0;  // There are too many connections.
+  virtual bool is_open() const = 0;  // It is a WebSocket, and frames can be written.
   virtual bool is_known_to_engine() const = 0;
 };
 

@@ -47,8 +47,7 @@ class SharedBytes {
     // False: they do not fit, though all gave way who must. What is held stays.
     bool take(std::uint64_t bytes, Time now) { return all_.take(*this, bytes, now); }
     void give_all() { all_.give_all(*this); }
-    // So many the tenant may hold in all, as things are; and it holds so many.
-    std::uint64_t share() const { return all_.shares_.share_of(tenant_); }
+    // So many the tenant holds in all.
     std::uint64_t tenant_bytes() const { return all_.shares_.count_of(tenant_); }
 
    private:

@@ -4,6 +4,7 @@
 
 #include <utility>  // Before Asio.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
@@ -29,10 +30,25 @@ namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
 using ErrorCodeOf = boost::system::error_code;
 
-constexpr std::uint32_t kRefusedCountMax = 64;  // Connections over the limit that are told so.
 constexpr std::chrono::milliseconds kAcceptPause{100};  // After an error such as too many files.
 constexpr std::chrono::milliseconds kCloseTimeMax{1'000};
 constexpr std::size_t kRequestIdBytes = 12;  // Random ones.
+constexpr std::size_t kNetworkBytes = 8;     // Of an address of IPv6: what its owner has whole.
+
+ClientAddress client_address(const Socket& socket) {
+  ErrorCodeOf error;
+  const tcp::endpoint peer = socket.remote_endpoint(error);
+  ClientAddress address{};
+  if (error) return address;  // It is gone already, and the session will find that.
+  const bool is_ipv4 = peer.address().is_v4() || peer.address().to_v6().is_v4_mapped();
+  const asio::ip::address_v6 whole =
+      peer.address().is_v4()
+          ? asio::ip::make_address_v6(asio::ip::v4_mapped, peer.address().to_v4())
+          : peer.address().to_v6();
+  const auto bytes = whole.to_bytes();
+  std::copy_n(bytes.begin(), is_ipv4 ? address.size() : kNetworkBytes, address.begin());
+  return address;
+}
 
 }  // namespace
 
@@ -56,7 +72,11 @@ class SocketServer::Implementation final : public SessionHost {
 
   void send(Inbound inbound) override;
   void pause(const SessionHandle& session) override { paused_.push_back(session); }
-  void upgraded(const SessionHandle& next) override { sessions_.at(next->connection()->id) = next; }
+  void upgraded(const SessionHandle& next) override {
+    const ConnectionId id = next->connection()->id;
+    connections->upgraded(id);
+    sessions_.at(id) = next;
+  }
   void closed(const Session& session) override;
   std::string new_request_id() override;
 
@@ -67,10 +87,7 @@ class SocketServer::Implementation final : public SessionHost {
   void take(Outbound& outbound);
   void stop_accepting();
   void close_all();
-  void set_connection_count(std::size_t count) {
-    connection_count_ = count;
-    link.connection_count.store(count);
-  }
+  void report_connections();
 
   const TellOperator tell_;
   Endpoint endpoint_;
@@ -82,8 +99,6 @@ class SocketServer::Implementation final : public SessionHost {
   SystemRandom random_;
   const access::KeyHolder* keys_ = nullptr;
   std::unordered_map<ConnectionId, SessionHandle> sessions_;  // Until they are closed.
-  std::size_t connection_count_ = 0;  // Until they are forgotten on both sides.
-  std::size_t refused_count_ = 0;     // Connections over the limit.
   std::uint64_t next_id_ = 1;
   std::deque<std::weak_ptr<Session>> paused_;
   bool is_closing_ = false;
@@ -119,6 +134,8 @@ Result<void> SocketServer::Implementation::listen(const Endpoint& wanted, HttpRo
   }
   if (error) return failed(error);
   keys_ = routes.access.keys;
+  connections.emplace(
+      ConnectionRules{limits.connection_count_max, limits.reserve_count_max, keys_ != nullptr});
   if (routes.tls != nullptr) tls = &routes.tls->context();
   router.emplace(endpoint_, std::move(routes.endpoints), std::move(routes.allowed_origins),
                  std::move(routes.access));
@@ -210,31 +227,34 @@ void SocketServer::Implementation::accept() {
 }
 
 void SocketServer::Implementation::accepted(Socket socket) {
-  const bool is_refused = connection_count_ >= limits.connection_count_max;
-  if (is_refused && refused_count_ >= kRefusedCountMax) return;  // Closed without a word.
+  const ConnectionId id{next_id_++};
+  const ConnectionTable::Arrival arrival = connections->arrive(id, client_address(socket));
+  if (arrival.closed) {
+    const SessionHandle closed = sessions_.at(*arrival.closed);
+    closed->finish();
+  }
+  report_connections();
+  if (arrival.place == ConnectionTable::Place::None) return;  // Closed without a word.
   ErrorCodeOf ignored;
   socket.set_option(tcp::no_delay(true), ignored);
-  const ConnectionId id{next_id_++};
-  const SessionHandle session = make_http_session(*this, std::move(socket), id, is_refused);
+  const SessionHandle session = make_http_session(*this, std::move(socket), id,
+                                                  arrival.place == ConnectionTable::Place::Reserve);
   sessions_.emplace(id, session);
-  if (is_refused) {
-    ++refused_count_;
-  } else {
-    set_connection_count(connection_count_ + 1);
-  }
   session->start();
 }
 
-// One that the engine knows keeps its slot until the engine has forgotten it.
+void SocketServer::Implementation::report_connections() {
+  link.connection_count.store(connections->count(), std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kShedReasonCount; ++i) {
+    link.shed_counts[i].store(connections->shed_counts()[i], std::memory_order_relaxed);
+  }
+}
+
 void SocketServer::Implementation::closed(const Session& session) {
   const ConnectionHandle connection = session.connection();
-  if (session.is_refused()) {
-    --refused_count_;
-  } else if (session.is_known_to_engine()) {
-    send({connection, Gone{}, 0});
-  } else {
-    set_connection_count(connection_count_ - 1);
-  }
+  connections->gone(connection->id, session.is_known_to_engine());
+  report_connections();
+  if (session.is_known_to_engine()) send({connection, Gone{}, 0});
   sessions_.erase(connection->id);
   if (is_closing_ && sessions_.empty()) close_timer_.cancel();
 }
@@ -283,7 +303,8 @@ void SocketServer::Implementation::take(Outbound& outbound) {
     return;
   }
   if (std::holds_alternative<Forget>(outbound.body)) {
-    set_connection_count(connection_count_ - 1);
+    connections->forgotten(outbound.connection->id);
+    report_connections();
     return;
   }
   const auto found = sessions_.find(outbound.connection->id);

@@ -201,6 +201,42 @@ TEST(Sockets, TooManyConnectionsAreToldSo) {
   server.status_when([](const wire::StatusReply&) { return true; });
 }
 
+// Without keys all clients come from one address, perhaps.
+TEST(Sockets, AtTheLimitTheConnectionThatIsLongestBetweenRequestsGivesItsPlaceAway) {
+  ServerOptions options;
+  options.sockets.connection_count_max = 3;
+  RunningServer server(options);
+  RawClient socket = server.connect();
+  const std::string health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back(server.port());
+    clients.back().write(health);
+    ASSERT_TRUE(clients.back().read_until("{\"status\":\"ok\"}\n")) << i;
+  }
+  EXPECT_FALSE(clients[5].read_more()) << "closed";
+  clients[7].write(health);
+  EXPECT_TRUE(clients[7].read_until("{\"status\":\"ok\"}\n"));
+  EXPECT_NE(as<wire::StatusReply>(socket.ask(wire::Status{})), nullptr) << "a WebSocket stays";
+}
+
+// A client that reads no answers keeps no place by that.
+TEST(Sockets, AnAnswerThatIsNotReadKeepsNoPlace) {
+  ServerOptions options;
+  options.sockets.connection_count_max = 3;
+  RunningServer server(options);
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back(server.port(), 4096);
+    std::string many;
+    for (int j = 0; j < 100; ++j) many += "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    clients.back().set_write_patience({0, 50'000});
+    for (int j = 0; j < 200 && clients.back().write(many); ++j) {
+    }
+  }
+  EXPECT_TRUE(get(server.port(), "/health/ready").starts_with("HTTP/1.1 200 "));
+}
+
 TEST(Sockets, WhoDoesNotAnswerPingsIsGone) {
   ServerOptions options;
   options.sockets.idle_time_max = std::chrono::milliseconds(200);

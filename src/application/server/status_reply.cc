@@ -41,10 +41,9 @@ service::StatusDetail detail_of(const lifecycle::Usage& usage) {
         {static_cast<std::uint32_t>(each.tenant), each.weight, figures_of(each.figures)});
   }
   for (const lifecycle::InstanceUsage& each : usage.instances) {
-    detail.instances.push_back(
-        {static_cast<std::uint64_t>(each.id), static_cast<std::uint32_t>(each.tenant),
-         static_cast<std::uint64_t>(each.parent), each.program,
-         kStages[static_cast<std::size_t>(each.stage)], figures_of(each.figures)});
+    detail.instances.push_back({each.number, static_cast<std::uint32_t>(each.tenant), each.parent,
+                                each.program, kStages[static_cast<std::size_t>(each.stage)],
+                                figures_of(each.figures)});
   }
   detail.left_out_count = usage.left_out_count;
   return detail;

@@ -10,6 +10,9 @@ namespace quire::server {
 namespace {
 
 namespace ssl = boost::asio::ssl;
+
+// Of TLS 1.2: with forward secrecy, and authenticated (RFC 9325, 4.2). TLS 1.3 has no others.
+constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 using ErrorCodeOf = boost::system::error_code;
 
 // HTTP/1.1 is all there is. A client that offers none of it goes on without an agreement.
@@ -49,6 +52,9 @@ Result<void> TlsContext::load(const TlsFiles& files) {
   // Some systems forbid 1.2 and all below; none may allow more than this server does.
   if (SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION) != 1) {
     return Error(ErrorCode::NotSupported, "this OpenSSL does not speak TLS 1.2");
+  }
+  if (SSL_CTX_set_cipher_list(native, kCiphers) != 1) {
+    return Error(ErrorCode::NotSupported, std::string("this OpenSSL has none of ") + kCiphers);
   }
   SSL_CTX_set_options(
       native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);

@@ -36,9 +36,8 @@ Result<void> UploadBuffer::append(std::span<const std::byte> bytes, Time now) {
   if (!take(bytes.size(), now)) {
     return Error(ErrorCode::QuotaExceeded,
                  "upload_bytes_total_max: " + std::to_string(bytes.size()) +
-                     " bytes more, and the uploads under way of the tenant have " +
-                     std::to_string(tenant_bytes()) + " of " + std::to_string(share()) +
-                     " that it may have");
+                     " bytes more, beside " + std::to_string(tenant_bytes()) +
+                     " of uploads under way, are more than the tenant's share");
   }
   const std::size_t wanted = bytes_.size() + bytes.size();
   if (wanted > bytes_.capacity()) {

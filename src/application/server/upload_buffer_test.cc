@@ -74,9 +74,8 @@ TEST_F(Uploads, SizesAreBoundedAloneAndTogether) {
   ASSERT_FALSE(more.ok());
   EXPECT_EQ(more.error().code(), ErrorCode::QuotaExceeded);
   EXPECT_EQ(more.error().message(),
-            "upload_bytes_total_max: 2 bytes more, and the uploads under way of the tenant have "
-            "149 of 150 that it "
-            "may have");
+            "upload_bytes_total_max: 2 bytes more, beside 149 of uploads under way, are more than "
+            "the tenant's share");
   EXPECT_EQ(all.held_bytes(), 99u) << "what fails is dropped";
   // Beginning anew gives the old one back first.
   ASSERT_TRUE(other.add(part(std::string(90, 'z'), 0, 1), now).ok());

@@ -66,7 +66,6 @@ class WebSocketSession final : public Session,
   }
   const ConnectionHandle& connection() const override { return connection_; }
   bool is_open() const override { return phase_ != Phase::Opening && phase_ != Phase::Finished; }
-  bool is_refused() const override { return false; }
   bool is_known_to_engine() const override { return is_known_to_engine_; }
 
  private:

@@ -11,6 +11,7 @@
 
 #include "application/server/server.h"
 #include "base/random.h"
+#include "base/readable.h"
 #include "cli/terminal.h"
 #include "main/commands/end_watch.h"
 #include "main/commands/endpoint_programs.h"
@@ -29,6 +30,7 @@
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
 #include "main/machine/machine.h"
+#include "main/machine/machine_facts.h"
 #include "main/machine/usage_recorder.h"
 
 namespace quire {
@@ -160,16 +162,17 @@ Result<std::unique_ptr<UsageRecorder>> open_usage(const cli::ServeOptions& optio
 }
 
 Result<std::unique_ptr<Application>> build_application(const cli::ServeOptions& options,
-                                                       const lifecycle::InstanceLimits& limits,
+                                                       std::uint64_t memory_bytes_max,
                                                        Machine& machine, const Clock& clock,
                                                        UsageRecorder* usage) {
   std::unique_ptr<Application> application = TRY(Application::build(
       machine, clock,
       {.instance_count_max = options.instance_count_max,
        .waiting_launch_count_max = options.waiting_launch_count_max,
-       .memory_bytes_max = memory_bytes_max(options, limits),
+       .memory_bytes_max = memory_bytes_max,
        .compile = compile_limits(options),
        .has_quick_compiler = !options.has_cranelift_only && options.keys_file.empty(),
+       .has_keyed_numbers = true,
        .usage = usage}));
   name_tenants(options.tenants, application->manager());
   return application;
@@ -178,6 +181,21 @@ Result<std::unique_ptr<Application>> build_application(const cli::ServeOptions& 
 void tell_store(const Machine& machine, const server::TellOperator& tell) {
   const std::string error = store_error_text(machine);
   if (!error.empty()) tell({"store_missing", Severity::Warning, error});
+}
+
+// A pool takes memory only as its pages are used, so one that is too large ends the process hours later.
+void tell_memory(const Machine& machine, const server::TellOperator& tell) {
+  const std::optional<std::uint64_t> most = memory_group_bytes_max();
+  const std::uint64_t used = memory_bytes_resident();
+  const std::uint64_t growth = machine.growth_bytes_max();
+  if (!most || used + growth <= *most) return;
+  tell({"memory_short",
+        Severity::Warning,
+        "the pools of pages may grow to " + readable_bytes(growth) + " beyond the " +
+            readable_bytes(used) + " that the process has, and its control group allows " +
+            readable_bytes(*most) +
+            " (memory.max): the kernel will end it then; give a smaller --kv-memory or --kv-host",
+        {{"pool_bytes", growth}, {"used_bytes", used}, {"allowed_bytes", *most}}});
 }
 
 server::LogEvent started_event(const std::string& url, Machine& machine, std::size_t endpoint_count,
@@ -238,6 +256,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   wire::Endpoint listen = TRY(listen_address(options));
   std::optional<access::KeyRing> keys = TRY(read_keys(options, listen, tell));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
+  server::TenantInstances tenants = TRY(tenant_instances(options.tenants, limits));
   const Result<ProgramFiles> found = find_programs(options.programs);
   if (!found.ok()) return fail_program(found.error());
   const ProgramFiles& files = found.value();
@@ -276,9 +295,11 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
       }));
   if (watches.end.is_asked()) return stopped_early(tell);
   tell_store(*machine, tell);
-  const std::unique_ptr<Application> application =
-      TRY(build_application(options, limits, *machine, clock, usage.get()));
+  const std::unique_ptr<Application> application = TRY(
+      build_application(options, memory_bytes_max(tenants, limits), *machine, clock, usage.get()));
   share_pages(options, *machine, limits);
+  tenants = TRY(tenant_instances(options.tenants, limits));  // With their share of the pages.
+  tell_memory(*machine, tell);
   const std::unique_ptr<server::Server> server = TRY(server::Server::open(
       {.manager = application->manager(),
        .loop = application->loop(),
@@ -289,7 +310,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
        .tell = tell,
        .tells_requests = !log.is_for_people(),
        .log_lines_dropped = [&watches] { return watches.writer.dropped_count(); }},
-      server_options(options, std::move(listen), sockets, std::move(limits),
+      server_options(options, std::move(listen), sockets, std::move(limits), std::move(tenants),
                      std::move(endpoints).take(), std::move(keys)),
       std::move(early)));
   const Result<void> named =

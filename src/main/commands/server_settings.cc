@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "application/net/http_grant.h"
 #include "base/clock.h"
 #include "main/commands/instance_limits.h"
 
@@ -11,19 +12,6 @@ namespace {
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
-}
-
-// What programs of tenants may have that have limits of their own.
-server::TenantInstances tenant_instances(const std::vector<cli::TenantOptions>& tenants,
-                                         const lifecycle::InstanceLimits& others) {
-  server::TenantInstances own;
-  for (const cli::TenantOptions& each : tenants) {
-    if (each.limits.empty()) continue;
-    lifecycle::InstanceLimits limits = others;
-    set_limits(limits, each.limits);
-    own.emplace(control::TenantId{each.tenant}, std::move(limits));
-  }
-  return own;
 }
 
 access::TenantRateLimits tenant_rates(const std::vector<cli::TenantOptions>& tenants) {
@@ -54,9 +42,28 @@ void name_tenants(const std::vector<cli::TenantOptions>& tenants,
   }
 }
 
-std::uint64_t memory_bytes_max(const cli::ServeOptions& options,
+Result<server::TenantInstances> tenant_instances(const std::vector<cli::TenantOptions>& tenants,
+                                                 const lifecycle::InstanceLimits& others) {
+  server::TenantInstances own;
+  for (const cli::TenantOptions& each : tenants) {
+    if (each.limits.empty() && each.allow_http.empty()) continue;
+    lifecycle::InstanceLimits limits = others;
+    set_limits(limits, each.limits);
+    if (!each.allow_http.empty()) {
+      Result<std::vector<net::HttpGrant>> grants = net::parse_http_grants(each.allow_http);
+      if (!grants.ok()) {
+        return std::move(grants).take_error().while_("--tenant " + std::to_string(each.tenant) +
+                                                     "=allow-http");
+      }
+      limits.guest.http_grants = std::move(grants).take();
+    }
+    own.emplace(control::TenantId{each.tenant}, std::move(limits));
+  }
+  return own;
+}
+
+std::uint64_t memory_bytes_max(const server::TenantInstances& tenants,
                                const lifecycle::InstanceLimits& others) {
-  const server::TenantInstances tenants = tenant_instances(options.tenants, others);
   std::uint64_t most = others.memory_bytes_max;
   for (const auto& [tenant, limits] : tenants) most = std::max(most, limits.memory_bytes_max);
   return most;
@@ -65,6 +72,7 @@ std::uint64_t memory_bytes_max(const cli::ServeOptions& options,
 server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
                                      const server::SocketLimits& sockets,
                                      lifecycle::InstanceLimits limits,
+                                     server::TenantInstances tenants,
                                      server::EndpointTable endpoints,
                                      std::optional<access::KeyRing> keys) {
   server::ServerOptions server;
@@ -72,7 +80,7 @@ server::ServerOptions server_options(const cli::ServeOptions& options, wire::End
   server.sockets = sockets;
   server.service.grace = milliseconds(options.grace_seconds);
   server.service.keep = milliseconds(options.keep_seconds);
-  server.service.tenant_instances = tenant_instances(options.tenants, limits);
+  server.service.tenant_instances = std::move(tenants);
   server.service.tenant_rates = tenant_rates(options.tenants);
   server.service.instance = std::move(limits);
   server.endpoints = std::move(endpoints);

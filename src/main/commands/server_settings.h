@@ -24,16 +24,20 @@ std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options);
 // Weights and limits of the tenants that have their own.
 void name_tenants(const std::vector<cli::TenantOptions>& tenants,
                   lifecycle::InstanceManager& manager);
+// What programs of tenants may have that have limits or grants of their own. InvalidArgument: a grant that is none.
+Result<server::TenantInstances> tenant_instances(const std::vector<cli::TenantOptions>& tenants,
+                                                 const lifecycle::InstanceLimits& others);
 // The most memory that a program of any tenant may have, in bytes: the runtime keeps so much address
 // space for each.
-std::uint64_t memory_bytes_max(const cli::ServeOptions& options,
+std::uint64_t memory_bytes_max(const server::TenantInstances& tenants,
                                const lifecycle::InstanceLimits& others);
 sandbox::CompileLimits compile_limits(const cli::ServeOptions& options);
 
-// `limits` are of programs whose tenant has none of its own.
+// `limits` are of programs whose tenant has none of its own in `tenants`.
 server::ServerOptions server_options(const cli::ServeOptions& options, wire::Endpoint listen,
                                      const server::SocketLimits& sockets,
                                      lifecycle::InstanceLimits limits,
+                                     server::TenantInstances tenants,
                                      server::EndpointTable endpoints,
                                      std::optional<access::KeyRing> keys);
 

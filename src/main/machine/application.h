@@ -26,6 +26,7 @@ struct SandboxOptions {
   std::optional<sandbox::CompileLimits> compile = {};
   bool traps_tell_lines = false;          // Of modules built with --debug; for the user's own.
   bool has_quick_compiler = true;         // Winch, for the first launches of what clients upload.
+  bool has_keyed_numbers = false;         // Of instances: for clients that are not one user's.
   lifecycle::UsageSink* usage = nullptr;  // Outlives the application. Null: no accounts.
 };
 

@@ -199,6 +199,7 @@ struct Machine::Parts {
   std::unique_ptr<store::DiskThread> disk;  // Snapshots; null: none are kept.
   std::optional<Error> store_error;
   std::vector<LoadedModel> models;
+  std::uint64_t host_tier_bytes = 0;
   control::HelperThread helper;                      // Long text jobs,
   control::HelperThread matchers{kMatcherNiceness};  // and the steps of matchers.
   std::unique_ptr<control::Controller> control;
@@ -273,6 +274,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
                       .add_bos = model.add_bos});
   }
   set_tiers(options, page_bytes, control);
+  parts->host_tier_bytes = control.host_tier_bytes;
   parts->control = control::make_controller(std::move(served), control, parts->completions,
                                             parts->answers, parts->wakeup, clock);
   return std::unique_ptr<Machine>(new Machine(std::move(parts)));
@@ -315,6 +317,14 @@ const std::optional<Error>& Machine::store_error() const {
 }
 control::TierStatistics Machine::tiers() const {
   return parts_->control->tier_statistics();
+}
+std::uint64_t Machine::growth_bytes_max() const {
+  std::uint64_t bytes = parts_->host_tier_bytes;
+  for (const LoadedModel& each : parts_->models) {
+    const inference::BackendCapabilities& device = each.backend->capabilities();
+    bytes += std::uint64_t{device.page_count} * device.page_bytes;
+  }
+  return bytes;
 }
 const control::PageCache& Machine::pages() const {
   return parts_->control->pages(control::ModelIndex{0});

@@ -58,6 +58,8 @@ class Machine {
   // Why tokens were computed and not found; empty unless the options want it explained.
   const control::MissLog& misses() const;
   control::TierStatistics tiers() const;
+  // What the pages of all models and the tier of the host's memory take once they are all used.
+  std::uint64_t growth_bytes_max() const;
 
  private:
   struct Parts;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace quire {
 namespace {
@@ -22,13 +23,56 @@ std::uint64_t kib_field(const char* path, const std::string& name) {
   return 0;
 }
 
-std::uint64_t number_in(const char* path, std::uint64_t otherwise) {
+std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
   std::ifstream file(path);
   std::uint64_t number = 0;
   return file >> number ? number : otherwise;  // "max" is no number.
 }
 
+// The least number in the files of this name in `folder` + `path` and in all folders above that, down to `folder`.
+std::uint64_t least_above(const std::string& folder, std::string path, const char* file) {
+  std::uint64_t least = UINT64_MAX;
+  while (true) {
+    while (!path.empty() && path.back() == '/') path.pop_back();
+    least = std::min(least, number_in(folder + path + "/" + file, UINT64_MAX));
+    if (path.empty()) return least;
+    path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+  }
+}
+
+bool has_memory_controller(std::string_view controllers) {
+  while (!controllers.empty()) {
+    const std::size_t comma = std::min(controllers.find(','), controllers.size());
+    if (controllers.substr(0, comma) == "memory") return true;
+    controllers.remove_prefix(std::min(comma + 1, controllers.size()));
+  }
+  return false;
+}
+
 }  // namespace
+
+// A line of the file is "ID:CONTROLLERS:PATH", without controllers for version 2. In a container the folder of the path
+// may not be there, and the limit is that of the root.
+std::optional<std::uint64_t> memory_group_bytes_max(const std::string& groups_file,
+                                                    const std::string& root) {
+  std::ifstream groups(groups_file);
+  std::uint64_t least = UINT64_MAX;
+  std::string line;
+  while (std::getline(groups, line)) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string path = line.substr(second + 1);
+    if (controllers.empty()) {
+      least = std::min(least, least_above(root, path, "memory.max"));
+    } else if (has_memory_controller(controllers)) {
+      least = std::min(least, least_above(root + "/memory", path, "memory.limit_in_bytes"));
+    }
+  }
+  const std::uint64_t machine = kib_field("/proc/meminfo", "MemTotal") * 1024;
+  return least < machine ? std::optional(least) : std::nullopt;
+}
 
 std::uint32_t physical_core_count() {
   cpu_set_t allowed;

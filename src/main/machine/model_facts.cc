@@ -58,7 +58,9 @@ Result<void> check_pool(const std::string& model, const inference::ModelSpec& sp
 
 std::uint64_t kv_memory_bytes(const cli::EngineOptions& engine) {
   if (engine.kv_memory_bytes) return *engine.kv_memory_bytes;
-  return std::min(memory_bytes_total() / kPoolShareDefault, kPoolBytesMaxDefault);
+  const std::uint64_t bytes =
+      std::min(memory_bytes_total(), memory_group_bytes_max().value_or(UINT64_MAX));
+  return std::min(bytes / kPoolShareDefault, kPoolBytesMaxDefault);
 }
 
 Result<ModelFacts> read_model_facts(const std::string& model, const cli::EngineOptions& engine) {

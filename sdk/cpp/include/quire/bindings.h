@@ -608,7 +608,9 @@ std::int32_t get_arg(std::uint32_t index, void* buffer, std::uint32_t capacity);
 // The server's version as UTF-8, such as "0.1.0".
 QUIRE_IMPORT("quire:core/runtime@1", "get-version")
 std::int32_t get_version(void* buffer, std::uint32_t capacity);
-// A number that no other instance of this server has had.
+// A number that no other instance of this server has had, from 1 to 2^53 - 1. A server's numbers
+// are in no order, so that they do not count the launches of other tenants; clients and the
+// operator's log have the same one.
 QUIRE_IMPORT("quire:core/runtime@1", "get-instance-id")
 std::int64_t get_instance_id();
 // The tenant that this program belongs to, as UTF-8.
@@ -696,7 +698,9 @@ std::int32_t request_head(void* buffer, std::uint32_t capacity);
 QUIRE_IMPORT("quire:core/serve@1", "read-request")
 std::int32_t read_request();
 // Begins the response. Status 200 to 599. Headers are lines as in the head of the request; at most
-// 64 KiB (`too-large`). A `content-length` says how many bytes will be written, and without one the
+// 64 KiB (`too-large`). A line feed within a value begins another header, which the host cannot
+// tell from one that was meant: a library that takes names and values must refuse line ends in
+// them, as the SDK does. A `content-length` says how many bytes will be written, and without one the
 // body is as long as what is written. `invalid-argument`: the status, a header, a header that the
 // server writes itself (connection, transfer-encoding, x-request-id and the like), or an unknown
 // flag. `already-exists`: the program has responded. Flag 1 (bit 0): the program goes on when the

@@ -14,7 +14,9 @@
 //
 // Owns     an Exchange its transfer: the last copy that goes cancels it. A Future that goes cancels
 //          what it waits for; a read that goes loses nothing.
-// Errors   as interface/net.wit says: permission-denied names the flag that would grant the URL.
+// Errors   as interface/net.wit says: permission-denied names the flag that would grant the URL. A header whose name is no
+//          token, or whose value has a line end or another control character but a tab, is invalid-argument.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -73,9 +75,41 @@ struct Request {
 
 namespace detail {
 
-inline std::string header_lines(const http::Headers& headers) {
+// A token of RFC 9110.
+inline bool is_header_name(std::string_view name) {
+  const auto is_token = [](char each) {
+    const bool is_letter = (each >= 'A' && each <= 'Z') || (each >= 'a' && each <= 'z');
+    return is_letter || (each >= '0' && each <= '9') ||
+           std::string_view("!#$%&'*+-.^_`|~").find(each) != std::string_view::npos;
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), is_token);
+}
+
+inline bool is_header_value(std::string_view value) {
+  return std::none_of(value.begin(), value.end(), [](char each) {
+    const auto byte = static_cast<unsigned char>(each);
+    return (byte < 0x20 && byte != '\t') || byte == 0x7f;
+  });
+}
+
+// As the interface takes them. The interface has lines, so a line end in a value would begin another header, which
+// somebody else may have chosen: that is invalid-argument, as is a name that is no token.
+[[gnu::noinline]] inline Result<std::string> header_lines(const http::Headers& headers) {
   std::string lines;
-  for (const http::Header& each : headers) lines += each.name + ": " + each.value + "\n";
+  for (const http::Header& each : headers) {
+    if (!is_header_name(each.name)) {
+      const auto number = &each - headers.data() + 1;
+      return Error{ErrorCode::InvalidArgument,
+                   "header " + std::to_string(number) + " of " + std::to_string(headers.size()) +
+                       ": a name is one or more letters, digits and some of !#$%&'*+-.^_`|~"};
+    }
+    if (!is_header_value(each.value)) {
+      return Error{ErrorCode::InvalidArgument,
+                   "the value of the header \"" + each.name +
+                       "\" has a control character, such as a line end; only tabs may be in one"};
+    }
+    lines += each.name + ": " + each.value + "\n";
+  }
   return lines;
 }
 
@@ -143,24 +177,27 @@ namespace http {
 
 // The whole response, redirects followed.
 inline Future<Response> get(std::string_view url, const Headers& headers = {}) {
-  const std::string lines = detail::header_lines(headers);
+  Result<std::string> lines = detail::header_lines(headers);
+  if (!lines.ok()) return Future<Response>(std::move(lines).take_error());
   return Future<Response>(abi::net::http_get(detail::bytes_of(url), detail::count_of(url.size()),
-                                             detail::bytes_of(lines),
-                                             detail::count_of(lines.size())));
+                                             detail::bytes_of(lines.value()),
+                                             detail::count_of(lines.value().size())));
 }
 inline Future<Response> post(std::string_view url, std::string_view body,
                              const Headers& headers = {}) {
-  const std::string lines = detail::header_lines(headers);
-  return Future<Response>(abi::net::http_post(
-      detail::bytes_of(url), detail::count_of(url.size()), detail::bytes_of(lines),
-      detail::count_of(lines.size()), detail::bytes_of(body), detail::count_of(body.size())));
+  Result<std::string> lines = detail::header_lines(headers);
+  if (!lines.ok()) return Future<Response>(std::move(lines).take_error());
+  return Future<Response>(
+      abi::net::http_post(detail::bytes_of(url), detail::count_of(url.size()),
+                          detail::bytes_of(lines.value()), detail::count_of(lines.value().size()),
+                          detail::bytes_of(body), detail::count_of(body.size())));
 }
 
 // A request and its response, piece by piece.
 class Exchange {
  public:
   static Result<Exchange> open(const Request& request) {
-    const std::string lines = detail::header_lines(request.headers);
+    const std::string lines = TRY(detail::header_lines(request.headers));
     Exchange exchange;
     exchange.handle_ = detail::SharedHandle(TRY(checked(abi::net::http_request(
         detail::bytes_of(request.method), detail::count_of(request.method.size()),

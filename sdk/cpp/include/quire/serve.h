@@ -178,12 +178,13 @@ class Response {
   // The response has it too, whatever begins it.
   void add_header(Header header) const { exchange_->added.push_back(std::move(header)); }
 
-  // The first bytes. Without a "content-length" the body ends with finish().
+  // The first bytes. Without a "content-length" the body ends with finish(). invalid-argument: a name of a header that is
+  // no token, or a value with a line end or another control character but a tab.
   Result<void> begin(std::uint32_t status, const Headers& headers = {},
                      AfterClient after = AfterClient::Stop) const {
     Headers all = headers;
     all.insert(all.end(), exchange_->added.begin(), exchange_->added.end());
-    const std::string lines = quire::detail::header_lines(all);
+    const std::string lines = TRY(quire::detail::header_lines(all));
     TRY(checked(abi::serve::respond(status, quire::detail::bytes_of(lines),
                                     quire::detail::count_of(lines.size()),
                                     static_cast<std::uint32_t>(after))));
@@ -413,6 +414,9 @@ inline Task<> answer(Request request, Task<> handling) {
   const bool is_refusal =
       refusal && refusal->error.code == error.code && refusal->error.message == error.message;
   if (!response.begun()) {
+    // A header that cannot be sent must not keep the error about it from the client.
+    std::erase_if(request.exchange()->added,
+                  [](const Header& each) { return !quire::detail::header_lines({each}).ok(); });
     const std::uint32_t status = is_refusal ? refusal->status : status_of(error.code);
     Headers headers;
     if (status == 503) headers.push_back({"retry-after", "1"});
