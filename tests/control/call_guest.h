@@ -135,6 +135,9 @@ class Guest {
     std::memcpy(&value, host_.memory().data() + address, sizeof value);
     return value;
   }
+  control::InstanceStatistics statistics() const {
+    return harness_.controller->statistics(state_.identity.instance);
+  }
   const std::string& error() const { return state_.last_error; }
 
   std::int64_t queue = 0;

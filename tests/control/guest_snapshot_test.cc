@@ -131,6 +131,18 @@ TEST_F(GuestSnapshots, ATenantReadsTheNotesOfItsOwnSnapshotsAlone) {
   EXPECT_EQ(two.note_of(two.open("chat")), "turns of two");
 }
 
+TEST_F(GuestSnapshots, TokensThatAnOpenBroughtAreCountedAndAreNoneOfThoseAskedFor) {
+  Guest guest(*harness, TenantId{1});
+  ASSERT_EQ(guest.save(guest.new_context(40), "kept"), 0) << guest.error();
+  const InstanceStatistics before = guest.statistics();
+  EXPECT_EQ(before.opened_token_count, 0u);
+  ASSERT_GT(guest.open("kept"), 0) << guest.error();
+  ASSERT_GT(guest.open("kept"), 0) << guest.error();
+  EXPECT_EQ(guest.statistics().opened_token_count, 80u);
+  EXPECT_EQ(guest.statistics().asked_token_count, before.asked_token_count);
+  EXPECT_EQ(guest.statistics().found_token_count, before.found_token_count);
+}
+
 TEST_F(GuestSnapshots, AForkOfAnOpenedContextHasNoNote) {
   Guest guest(*harness, TenantId{1});
   ASSERT_EQ(guest.save_with_note(guest.new_context(20), "chat", "turns"), 0) << guest.error();

@@ -380,6 +380,9 @@ std::string SnapshotOpens::finish_tail(Open& open, Operation& operation) {
     context.tokens = record.tail.front().tokens;
     context.written_count = record.tail.front().written_count;
   }
+  // The pages count as found by the context, which held none before.
+  operation.instance->statistics.opened_token_count +=
+      context.found_token_count + context.written_count;
   context.tokens.insert(context.tokens.end(), record.queued_tokens.begin(),
                         record.queued_tokens.end());
   const bool takes = std::get<ContextOpen>(operation.body).takes;
