@@ -387,7 +387,14 @@ class Context : private detail::Placed<Context> {
   static Task<Context> open(Model model, Queue queue, std::string name) {
     return opened(abi::context::open, std::move(model), std::move(queue), std::move(name));
   }
-  // open, or an empty context if no snapshot has that name: a conversation that goes on, or begins.
+  static Task<Context> take(Model model, std::string name) {
+    Queue queue = co_await Queue::create(model);
+    co_return co_await take(std::move(model), std::move(queue), std::move(name));
+  }
+  static Task<Context> take(Model model, Queue queue, std::string name) {
+    return opened(abi::context::take, std::move(model), std::move(queue), std::move(name));
+  }
+  // open, or an empty context if no snapshot has that name: a conversation goes on, or begins.
   static Task<Context> open_or_create(Model model, std::string name) {
     const Queue queue = co_await Queue::create(model);
     Result<Context> opened = co_await attempt(open(model, queue, std::move(name)));
@@ -395,13 +402,6 @@ class Context : private detail::Placed<Context> {
       co_return co_await std::move(opened);
     }
     co_return co_await create(model, queue);
-  }
-  static Task<Context> take(Model model, std::string name) {
-    Queue queue = co_await Queue::create(model);
-    co_return co_await take(std::move(model), std::move(queue), std::move(name));
-  }
-  static Task<Context> take(Model model, Queue queue, std::string name) {
-    return opened(abi::context::take, std::move(model), std::move(queue), std::move(name));
   }
   // Deletes a snapshot; contexts that were opened from it stay. not-found where there is none.
   static Future<void> remove(std::string_view name) {
