@@ -16,7 +16,7 @@ HEADERS = ROOT / "sdk" / "cpp" / "include" / "quire"
 FOLDER = ROOT / "docs" / "reference" / "sdk"
 NOTE = "<!-- Written by tools/generate_sdk_reference.py from sdk/cpp/include/quire/{name}. Do not edit. -->\n\n"
 # What other headers are made of: calls, which have pages of their own, and words to the compiler.
-INNER = {"annotations.h", "bindings.h", "handle.h", "placed.h", "quire.h", "support.h"}
+INNER = {"annotations.h", "bindings.h", "conversation_note.h", "handle.h", "placed.h", "quire.h", "support.h"}
 LABEL = re.compile(r"^(Owns|Thread|Threads|Errors|Invariants?|Source)\s{2,}(.*)$")
 TYPE = re.compile(r"\b(?:class|struct|union|enum)\b")
 DROPPED = ("friend ", "static_assert", "template <>", "extern ")

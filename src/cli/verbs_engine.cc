@@ -108,7 +108,8 @@ Verb add_run(CLI::App& app) {
   verb->footer(
       R"(What the program sends goes to standard output, lines of standard input reach its receive(), its log
 and a closing line go to standard error: tokens computed, tokens/s, time to the first token, the most
-pages held at once, tokens found in the cache of those asked for. Arguments of the program follow after
+pages held at once, tokens found in the cache of those asked for. Tokens of programs that it launched (its
+children) and tokens opened from a snapshot are counted apart. Arguments of the program follow after
 "--", at most 1 MiB of them. Its receive_file() gets the files of --send-file; the end of standard input
 comes after them. A program has no other way to files: a long prompt reaches it by one of these two.
 

@@ -237,6 +237,19 @@ TEST(FrameCodec, AClientPassesOverWhatALaterServerAdds) {
                    .ok());
 }
 
+TEST(FrameCodec, AnEndOfAnEarlierServerIsWithoutTheCountsThatCameLater) {
+  const std::string earlier =
+      R"({"event":"ended","instance":7,"end":"finished","exit_code":0,"message":"","limit":"",)"
+      R"("duration_ns":1,"first_message_ns":2,"cpu_ns":3,"asked_token_count":4,)"
+      R"("computed_token_count":5,"found_token_count":6,"page_count_max":7})";
+  const Message message = binary(earlier);
+  const Result<ServerFrame> decoded = decode_server_frame(message.is_binary, message.bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message();
+  const service::End& end = std::get<EndedEvent>(decoded.value()).end;
+  EXPECT_EQ(end.page_count_max, 7u);
+  EXPECT_EQ(end.first_token_ns + end.opened_token_count + end.children_computed_token_count, 0u);
+}
+
 TEST(FrameCodec, TextThatIsNoUtf8IsWrittenAsTextThatIs) {
   const Message message = encode(ServerFrame(ErrorEvent{ErrorCode::Io, "bad \xff byte"}));
   const Result<ServerFrame> frame = decode_server_frame(false, message.bytes);

@@ -149,7 +149,7 @@ class RandomFrames {
             id(),
             {static_cast<EndKind>(below(5)), static_cast<std::int32_t>(random_.next()), text(),
              text(), bytes(), number(), number(), number(), number(), number(), number(), number(),
-             number()}};
+             number(), number(), number(), number(), number(), number()}};
       case 6:
         return ShutdownEvent{number()};
       default:

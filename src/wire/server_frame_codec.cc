@@ -1,6 +1,7 @@
 // Replies and events: a writer and a reader for each.
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include "base/utf8.h"
@@ -53,6 +54,20 @@ constexpr EndCount kEndCounts[] = {
     {"computed_token_count", &service::End::computed_token_count},
     {"found_token_count", &service::End::found_token_count},
     {"page_count_max", &service::End::page_count_max},
+    {"opened_token_count", &service::End::opened_token_count},
+    {"children_asked_token_count", &service::End::children_asked_token_count},
+    {"children_computed_token_count", &service::End::children_computed_token_count},
+    {"children_found_token_count", &service::End::children_found_token_count},
+    {"children_opened_token_count", &service::End::children_opened_token_count},
+};
+// Ends of older servers are without these.
+constexpr std::string_view kLaterEndCounts[] = {
+    "first_token_ns",
+    "opened_token_count",
+    "children_asked_token_count",
+    "children_computed_token_count",
+    "children_found_token_count",
+    "children_opened_token_count",
 };
 
 template <typename Enum, std::size_t kCount>
@@ -387,8 +402,8 @@ Result<ServerFrame> read_ended(Fields& fields, std::string_view payload) {
   end.limit = TRY(fields.text("limit", kNameBytesMax));
   end.result = payload;
   for (const EndCount& each : kEndCounts) {
-    const bool is_optional = each.value == &service::End::first_token_ns;
-    if (is_optional && !fields.has(each.name)) continue;  // From an older server.
+    const bool is_optional = std::ranges::count(kLaterEndCounts, each.name) > 0;
+    if (is_optional && !fields.has(each.name)) continue;
     end.*each.value = TRY(fields.number(each.name));
   }
   return ServerFrame(std::move(event));

@@ -169,6 +169,28 @@ void becomes_pages(Harness& t) {
   give_back(t, never);
 }
 
+void note_is_kept(Harness& t, std::int32_t context) {
+  t.result("context.save-with-note", context, "noted", 0, 0, "turns");
+  t.refused("context.save-with-note", ErrorCode::AlreadyExists, context, "noted", 0, 0, "turns");
+  t.refused("context.save-with-note", ErrorCode::TooLarge, context, "noted", 1, 0,
+            std::string((1u << 20) + 1, 'n'));
+  const auto opened = number_at<std::int32_t>(t.result("context.open", t.queue, "noted"), 0);
+  char note[6] = {};
+  t.check(t.ok("context.note-of", opened, static_cast<void*>(note), 0) == 5, "it has five bytes");
+  t.check(t.ok("context.note-of", opened, static_cast<void*>(note), 6) == 5, "it has as many");
+  t.check(std::string(note) == "turns", "it is the note");
+  t.check(t.ok("context.note-of", opened, static_cast<void*>(note), 6) == 0, "it is given once");
+  t.check(t.ok("context.note-of", context, static_cast<void*>(note), 6) == 0, "it has none");
+  t.result("context.save-with-note", context, "noted", 1, 0, "");
+  const auto bare = number_at<std::int32_t>(t.result("context.take", t.queue, "noted"), 0);
+  t.check(t.ok("context.note-of", bare, static_cast<void*>(note), 6) == 0, "an empty note is none");
+  t.mistakes("context.save-with-note", context, "noted", 0, 0, "turns");
+  t.edges("context.save-with-note", context, "noted", 1, 0, "turns");
+  t.mistakes("context.note-of", context, static_cast<void*>(note), 6);
+  t.result("context.delete", "noted");
+  give_back(t, {opened, bare});
+}
+
 void is_kept(Harness& t) {
   const std::int32_t context = computed_context(t, 20);
   if (Harness::argument() != "store") {
@@ -176,6 +198,7 @@ void is_kept(Harness& t) {
       t.refused(call, ErrorCode::NotSupported, t.queue, "book");
     }
     t.refused("context.save", ErrorCode::NotSupported, context, "book", 0, 0);
+    t.refused("context.save-with-note", ErrorCode::NotSupported, context, "book", 0, 0, "turns");
     t.refused("context.delete", ErrorCode::NotSupported, "book");
     t.refused("context.list", ErrorCode::NotSupported);
     return t.drop(context);
@@ -186,6 +209,7 @@ void is_kept(Harness& t) {
   t.check(number_at<std::uint32_t>(t.result("context.list"), 0) == 1, "one is listed");
   const auto opened = number_at<std::int32_t>(t.result("context.open", t.queue, "book"), 0);
   t.check(t.ok("context.seq-len", opened) == 20, "it is all there");
+  note_is_kept(t, context);
   // Until it is taken or dropped nobody else can take it.
   const std::int32_t taken = t.ok("context.take", t.queue, "book");
   t.wait(taken);
@@ -203,6 +227,7 @@ void is_kept(Harness& t) {
   t.mistakes("context.delete", "book");
   for (const std::string& name : names_that_are_none()) {
     t.refused("context.save", ErrorCode::InvalidArgument, context, name, 0, 0);
+    t.refused("context.save-with-note", ErrorCode::InvalidArgument, context, name, 0, 0, "turns");
     t.refused("context.open", ErrorCode::InvalidArgument, t.queue, name);
     t.refused("context.take", ErrorCode::InvalidArgument, t.queue, name);
     t.refused("context.delete", ErrorCode::InvalidArgument, name);

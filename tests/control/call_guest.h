@@ -18,6 +18,7 @@ namespace quire::control {
 
 inline constexpr std::uint32_t kTokens = 1024;
 inline constexpr std::uint32_t kName = 4096;
+inline constexpr std::uint32_t kNote = 6144;
 inline constexpr std::uint32_t kEmbed = 8192;
 inline constexpr std::uint32_t kBuffer = 16384;
 inline constexpr std::int64_t kOverwrite = 1;
@@ -91,6 +92,17 @@ class Guest {
     const auto bytes = static_cast<std::int64_t>(name.size());
     return context("save", {of, host_.put(kName, name), bytes, flags, ttl_seconds});
   }
+  std::int64_t save_with_note(std::int64_t of, std::string_view name, std::string_view note,
+                              std::int64_t flags = 0) {
+    const auto bytes = static_cast<std::int64_t>(name.size());
+    return context("save-with-note",
+                   {of, host_.put(kName, name), bytes, flags, 0, host_.put(kNote, note),
+                    static_cast<std::int64_t>(note.size())});
+  }
+  std::string note_of(std::int64_t context) {
+    const std::int64_t bytes = call("context", "note-of", {context, kBuffer, 16384});
+    return host_.get(kBuffer, static_cast<std::uint32_t>(std::max<std::int64_t>(bytes, 0)));
+  }
   std::int64_t begin_open(std::string_view name, std::string_view how = "open") {
     const auto bytes = static_cast<std::int64_t>(name.size());
     return call("context", how, {queue, host_.put(kName, name), bytes});
@@ -122,6 +134,9 @@ class Guest {
     std::int32_t value = 0;
     std::memcpy(&value, host_.memory().data() + address, sizeof value);
     return value;
+  }
+  control::InstanceStatistics statistics() const {
+    return harness_.controller->statistics(state_.identity.instance);
   }
   const std::string& error() const { return state_.last_error; }
 

@@ -100,6 +100,69 @@ TEST_F(GuestSnapshots, AreOverwrittenOnlyWhenAskedListedTakenAndDeleted) {
   EXPECT_EQ(guest.context("list", {}), 16);
 }
 
+TEST_F(GuestSnapshots, ANoteComesBackInAnotherInstanceAfterAStartAndIsReplacedWithItsSnapshot) {
+  {
+    Guest author(*harness, TenantId{1});
+    const std::int64_t context = author.new_context(40);
+    EXPECT_EQ(author.save_with_note(context, "chat", "turns"), 0) << author.error();
+    EXPECT_EQ(author.note_of(context), "") << "of a snapshot that was opened alone";
+  }
+  harness->run();
+  start();
+  Guest guest(*harness, TenantId{1});
+  const std::int64_t opened = guest.open("chat");
+  ASSERT_GT(opened, 0) << guest.error();
+  EXPECT_EQ(guest.note_of(opened), "turns");
+  EXPECT_EQ(guest.note_of(opened), "") << "it is given once";
+  EXPECT_EQ(guest.save_with_note(opened, "chat", "more turns", kOverwrite), 0) << guest.error();
+  EXPECT_EQ(guest.save_with_note(opened, "chat", "lost"), minus(ErrorCode::AlreadyExists));
+  EXPECT_EQ(guest.note_of(guest.open("chat")), "more turns");
+  EXPECT_EQ(guest.save(opened, "chat", kOverwrite), 0) << guest.error();
+  EXPECT_EQ(guest.note_of(guest.open("chat")), "");
+}
+
+TEST_F(GuestSnapshots, ATenantReadsTheNotesOfItsOwnSnapshotsAlone) {
+  Guest one(*harness, TenantId{1});
+  Guest two(*harness, TenantId{2});
+  ASSERT_EQ(one.save_with_note(one.new_context(20), "chat", "turns of one"), 0) << one.error();
+  EXPECT_EQ(two.open("chat"), minus(ErrorCode::NotFound));
+  ASSERT_EQ(two.save_with_note(two.new_context(20), "chat", "turns of two"), 0) << two.error();
+  EXPECT_EQ(one.note_of(one.open("chat")), "turns of one");
+  EXPECT_EQ(two.note_of(two.open("chat")), "turns of two");
+}
+
+TEST_F(GuestSnapshots, TokensThatAnOpenBroughtAreCountedAndAreNoneOfThoseAskedFor) {
+  Guest guest(*harness, TenantId{1});
+  ASSERT_EQ(guest.save(guest.new_context(40), "kept"), 0) << guest.error();
+  const InstanceStatistics before = guest.statistics();
+  EXPECT_EQ(before.opened_token_count, 0u);
+  ASSERT_GT(guest.open("kept"), 0) << guest.error();
+  ASSERT_GT(guest.open("kept"), 0) << guest.error();
+  EXPECT_EQ(guest.statistics().opened_token_count, 80u);
+  EXPECT_EQ(guest.statistics().asked_token_count, before.asked_token_count);
+  EXPECT_EQ(guest.statistics().found_token_count, before.found_token_count);
+}
+
+TEST_F(GuestSnapshots, AForkOfAnOpenedContextHasNoNote) {
+  Guest guest(*harness, TenantId{1});
+  ASSERT_EQ(guest.save_with_note(guest.new_context(20), "chat", "turns"), 0) << guest.error();
+  const std::int64_t opened = guest.open("chat");
+  ASSERT_EQ(guest.context("fork", {opened}), 4) << guest.error();
+  EXPECT_EQ(guest.note_of(guest.number_at(kBuffer)), "");
+  EXPECT_EQ(guest.note_of(opened), "turns");
+}
+
+TEST_F(GuestSnapshots, ANoteIsTakenWithItsSnapshotAndGoesWithIt) {
+  Guest guest(*harness, TenantId{1});
+  const std::int64_t context = guest.new_context(20);
+  ASSERT_EQ(guest.save_with_note(context, "chat", "turns"), 0) << guest.error();
+  const std::int64_t taken = guest.open("chat", "take");
+  ASSERT_GT(taken, 0) << guest.error();
+  EXPECT_EQ(guest.note_of(taken), "turns");
+  EXPECT_EQ(guest.save(context, "chat"), 0) << guest.error();
+  EXPECT_EQ(guest.note_of(guest.open("chat")), "");
+}
+
 TEST_F(GuestSnapshots, AreForgottenWhenTheirTimeIsOver) {
   Guest guest(*harness, TenantId{1});
   const std::int64_t context = guest.new_context(20);

@@ -615,7 +615,7 @@ TEST(Limits, ASnapshotWhosePagesAreStillThereIsOfTheQuotaToo) {
   const FutureId again =
       harness.send(guest.id, ContextOpen{harness.new_object(), guest.queue, "kept"});
   harness.run();
-  EXPECT_EQ(harness.get<ContextState>(guest.id, again).counters.seq_len, 48u);
+  EXPECT_EQ(harness.get<Opened>(guest.id, again).counters.seq_len, 48u);
 }
 
 }  // namespace

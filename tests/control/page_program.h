@@ -114,6 +114,7 @@ class PageProgram {
   struct Saved {
     Chain chain;
     std::uint64_t expires_unix_ms = 0;
+    std::string note = {};
   };
   struct Operation {
     const char* name;

@@ -54,11 +54,13 @@ void PageProgram::save(Guest& guest) {
   const bool overwrites = below(2) == 0;
   Saved saved{.chain = chain};
   if (below(4) == 0) saved.expires_unix_ms = wall_ms_ + 1 + below(50);
+  if (below(3) == 0) saved.note.assign(1 + below(100), static_cast<char>('a' + below(26)));
   const FutureId future =
       machine_->send(guest.id, ContextSave{.context = chain.id,
                                            .name = name,
                                            .overwrites = overwrites,
-                                           .expires_unix_ms = saved.expires_unix_ms});
+                                           .expires_unix_ms = saved.expires_unix_ms,
+                                           .note = saved.note});
   if (below(3) == 0) rewind(guest, chain);  // What happens to the context afterwards is not saved.
   settle_with(guest.id, future);
   expire();
@@ -93,11 +95,13 @@ void PageProgram::open(Guest& guest) {
     return note("no such snapshot");
   }
   Chain opened = found->second.chain;
+  const std::string note_of = found->second.note;
   if (error) {
     ASSERT_TRUE(is_fallible()) << machine_->message(guest.id, future);
     return;
   }
   note("a snapshot opened");
+  if (!note_of.empty()) note("a note opened");
   if (takes && below(2) == 0) {
     // Whoever ends before it has what it took leaves the snapshot.
     machine_->send(guest.id, ContextDrop{id}, false);
@@ -108,7 +112,9 @@ void PageProgram::open(Guest& guest) {
     snapshots_.erase(found);
   }
   opened.id = id;
-  ASSERT_EQ(machine_->get<ContextState>(guest.id, future).counters.seq_len, opened.written());
+  const Opened answer = machine_->get<Opened>(guest.id, future);
+  ASSERT_EQ(answer.counters.seq_len, opened.written());
+  ASSERT_EQ(answer.note, note_of);
   guest.chains.push_back(std::move(opened));
 }
 

@@ -9,6 +9,7 @@ namespace {
 constexpr const char* kOutcomes[] = {"a token found",
                                      "a context suspended",
                                      "a snapshot opened",
+                                     "a note opened",
                                      "a take given up",
                                      "a batch under way",
                                      "a name taken",

@@ -95,7 +95,8 @@ TimedDisk::TimedDisk(const Knobs& knobs, std::uint64_t seed, const Clock& clock,
 std::unique_ptr<store::SnapshotStore> TimedDisk::open_store(const WallClock& wall_clock) {
   store::StoreOptions options;
   options.folder = "store";
-  options.cached_slot_count_max = knobs_.disk_tier_page_count;
+  // As the tiers of all models together have (World).
+  options.cached_slot_count_max = knobs_.disk_tier_page_count * knobs_.model_count;
   auto opened = store::SnapshotStore::open(files_, wall_clock, options);
   if (!opened.ok()) {
     std::fprintf(stderr, "store: %s\n", std::string(opened.error().message()).c_str());

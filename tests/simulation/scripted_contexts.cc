@@ -465,6 +465,10 @@ void ScriptedGuest::hint() {
 
 namespace {
 
+std::string note_of_name(const std::string& name) {
+  return "the note of " + name;
+}
+
 constexpr std::initializer_list<ErrorCode> kDiskErrors = {
     ErrorCode::Io, ErrorCode::Unavailable, ErrorCode::Corrupted, ErrorCode::NotFound};
 
@@ -487,10 +491,16 @@ void ScriptedGuest::save() {
   if (context == nullptr || !context->is_known || context->content.length() == 0) return;
   const std::string name = name_of_content("c", context->content, context->model);
   const std::int64_t at = put_bytes(name);
-  const bool made =
-      expect("save", call("context.save", {context->handle, at, length_of(name), kOverwrites, 0}),
-             Comes::Surely, [this](const Taken& taken) { disk_failed("save", taken, {}); }, {},
-             {ErrorCode::NotSupported});
+  // Others save the same content under this name, with the same note or without one.
+  const std::string note = note_of_name(name);
+  const std::int64_t note_at = put_bytes(note);
+  const bool made = expect(
+      "save",
+      dice_.one_in(2) ? call("context.save", {context->handle, at, length_of(name), kOverwrites, 0})
+                      : call("context.save-with-note", {context->handle, at, length_of(name),
+                                                        kOverwrites, 0, note_at, length_of(note)}),
+      Comes::Surely, [this](const Taken& taken) { disk_failed("save", taken, {}); }, {},
+      {ErrorCode::NotSupported});
   if (made) town_.saved[name] = {context->content, context->model};
 }
 
@@ -512,19 +522,31 @@ void ScriptedGuest::open() {
   const char* import = dice_.one_in(4) ? "context.take" : "context.open";
   expect("open", call(import, {queue->handle, address, length_of(name)}), Comes::Surely,
          [this, content = kept.content, is_other_model, handle = queue->handle,
-          model = queue->model](const Taken& taken) {
+          model = queue->model, note = note_of_name(name)](const Taken& taken) {
            if (is_other_model && taken.error == ErrorCode::NotSupported) return;
            if (disk_failed("open", taken, {ErrorCode::NotFound, ErrorCode::Unavailable})) return;
            if (taken.bytes.size() != 8 || is_other_model ||
                value_at<std::uint32_t>(taken.bytes, 4) > content.length()) {
              find("open gives other than the context that was saved");
            }
+           read_note(value_at<std::int32_t>(taken.bytes, 0), note);
            add_context({.handle = value_at<std::int32_t>(taken.bytes, 0),
                         .queue = handle,
                         .model = model,
                         .content = content});
          },
          {}, {ErrorCode::NotSupported});
+}
+
+void ScriptedGuest::read_note(std::int32_t context, const std::string& wanted) {
+  const std::int64_t bytes = call("context.note-of", {context, kTakenBytes, kTakenBytesMax});
+  if (!check("context.note-of", bytes) || bytes == 0) return;
+  if (host_->get(kTakenBytes, static_cast<std::uint32_t>(bytes)) != wanted) {
+    find("the note of a snapshot is another's");
+  }
+  if (call("context.note-of", {context, kTakenBytes, kTakenBytesMax}) != 0) {
+    find("a note is given twice");
+  }
 }
 
 void ScriptedGuest::list_snapshots() {

@@ -187,6 +187,7 @@ class ScriptedGuest final : public sandbox::FakeGuest {
   void drop_context();
   void hint();
   void save();
+  void read_note(std::int32_t context, const std::string& wanted);
   void open();
   void list_snapshots();
   void generate();

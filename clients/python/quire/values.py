@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import Any, Iterable
 
 from .errors import InstanceFailed
@@ -71,6 +71,11 @@ class End:
     found_token_count: int
     page_count_max: int
     first_token_ns: int = 0  # After the launch; 0: it drew none, or the server is older.
+    opened_token_count: int = 0  # Of snapshots that it opened. An older server says 0, also below.
+    children_asked_token_count: int = 0  # Of the programs that it launched, and of theirs.
+    children_computed_token_count: int = 0
+    children_found_token_count: int = 0
+    children_opened_token_count: int = 0
 
     @property
     def ok(self) -> bool:
@@ -90,8 +95,8 @@ class End:
     @classmethod
     def of(cls, head: dict[str, Any], payload: bytes) -> "End":
         counts = {
-            name: int(head.get(name, 0) if name == "first_token_ns" else head[name])
-            for name in cls.__dataclass_fields__
+            name: int(head[name] if field.default is MISSING else head.get(name, field.default))
+            for name, field in cls.__dataclass_fields__.items()
             if name not in ("kind", "result", "message", "limit")
         }
         return cls(

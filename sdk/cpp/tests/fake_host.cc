@@ -103,12 +103,14 @@ std::string name_of(const std::uint8_t* name, std::uint32_t count) {
 
 std::int32_t open_snapshot(std::int32_t queue, const std::string& name, bool takes) {
   if (!host.knows(queue)) return unknown("queue");
+  if (host.open_error) return failed_future(*host.open_error, "the snapshot \"" + name + "\"");
   const auto found = host.snapshots.find(name);
   if (found == host.snapshots.end()) {
     return failed_future(ErrorCode::NotFound, "no snapshot \"" + name + "\"");
   }
   const std::int32_t handle = host.new_handle("context");
   host.contexts[handle] = found->second.context;
+  host.contexts[handle].note = found->second.note;
   const auto queued = static_cast<std::int32_t>(found->second.context.queued.size());
   if (takes) host.snapshots.erase(found);
   return host.ready_future(bytes_of(std::vector<std::int32_t>{handle, queued}));
@@ -635,6 +637,7 @@ std::int32_t fork(std::int32_t context) {
   if (!host.contexts.contains(context)) return unknown("context");
   const std::int32_t child = host.new_handle("context");
   host.contexts[child] = host.contexts[context];
+  host.contexts[child].note.clear();
   return host.ready_future(bytes_of(std::vector<std::int32_t>{child}));
 }
 std::int32_t truncate(std::int32_t context, std::uint32_t count) {
@@ -718,14 +721,33 @@ std::int32_t allow_beyond_context(std::int32_t context, std::uint32_t allowed) {
 }
 std::int32_t save(std::int32_t context, const std::uint8_t* name, std::uint32_t count,
                   std::uint32_t flags, std::uint32_t ttl_seconds) {
+  return save_with_note(context, name, count, flags, ttl_seconds, nullptr, 0);
+}
+std::int32_t save_with_note(std::int32_t context, const std::uint8_t* name, std::uint32_t count,
+                            std::uint32_t flags, std::uint32_t ttl_seconds,
+                            const std::uint8_t* note, std::uint32_t note_bytes) {
   const auto* held = find_context(context);
   if (held == nullptr) return unknown("context");
   const std::string wanted = name_of(name, count);
+  if (note_bytes > 1u << 20) {
+    return host.refuse(ErrorCode::TooLarge, "note: " + std::to_string(note_bytes) + " bytes");
+  }
   if (host.snapshots.contains(wanted) && (flags & 1) == 0) {
     return failed_future(ErrorCode::AlreadyExists, "the snapshot \"" + wanted + "\" exists");
   }
-  host.snapshots[wanted] = {*held, ttl_seconds};
+  auto& kept = host.snapshots[wanted] = {*held, ttl_seconds};
+  kept.context.note.clear();
+  if (note_bytes > 0) kept.note = name_of(note, note_bytes);
   return host.ready_future("");
+}
+std::int32_t note_of(std::int32_t context, void* note, std::uint32_t capacity) {
+  auto* held = find_context(context);
+  if (held == nullptr) return unknown("context");
+  const auto bytes = static_cast<std::uint32_t>(held->note.size());
+  if (bytes == 0) return 0;
+  std::memcpy(note, held->note.data(), std::min(bytes, capacity));
+  if (bytes <= capacity) held->note.clear();
+  return static_cast<std::int32_t>(bytes);
 }
 std::int32_t open(std::int32_t queue, const std::uint8_t* name, std::uint32_t count) {
   return open_snapshot(queue, name_of(name, count), false);

@@ -38,10 +38,12 @@ class FakeHost {
     std::uint32_t hint = 0;
     std::uint32_t hint_seconds = 0;
     bool beyond_context = false;
+    std::string note = {};  // Of its snapshot, until it is given.
   };
   struct Snapshot {
     Context context;
     std::uint32_t ttl_seconds = 0;
+    std::string note = {};
   };
 
   struct StoredValue {
@@ -193,6 +195,7 @@ class FakeHost {
   bool refuses_exports = false;
   std::map<std::int32_t, Context> contexts;
   std::map<std::string, Snapshot> snapshots;
+  std::optional<abi::ErrorCode> open_error;   // What opens of snapshots end with.
   std::map<std::string, StoredValue> values;  // The tenant's, by key.
   std::uint64_t last_version = 0;
   std::map<std::int32_t, std::vector<std::uint32_t>> embed_texts;  // What an output has seen.

@@ -142,6 +142,19 @@ TEST_F(ProgramsTest, ChatAnswersEachLineUntilTheClientEnds) {
   EXPECT_EQ(sent_by(&run_chat, {"--max-tokens", "3", "--system", "be"}), "bcd\nbcd\n");
 }
 
+TEST_F(ProgramsTest, AChatWithANameGoesOnInItsNextRun) {
+  host.inbox = {"first"};
+  sent_by(&run_chat, {"--max-tokens", "3", "--system", "be", "--name", "ann"});
+  const std::size_t first = host.snapshots.at("ann").context.computed.size();
+  host.inbox = {"second"};
+  EXPECT_EQ(sent_by(&run_chat, {"--max-tokens", "3", "--system", "be", "--name", "ann"}), "bcd\n");
+  const auto& both = host.snapshots.at("ann").context.computed;
+  const std::string text(both.begin(), both.end());
+  ASSERT_GT(text.size(), first);
+  EXPECT_EQ(text.find("be"), text.rfind("be")) << "the instructions are there once: " << text;
+  EXPECT_LT(text.find("first"), text.find("second"));
+}
+
 TEST_F(ProgramsTest, HelloNamesItsModels) {
   host.arguments = {"--name", "you"};
   EXPECT_EQ(run_hello(), 3);  // The fake lists a model that it does not serve.

@@ -169,6 +169,7 @@ class WildGuest {
     kText = 4096,
     kMask = 5120,
     kFutures = 6144,
+    kNote = 6400,
     kUrl = 7168,
     kHeaders = 7424,
     kMediaType = 7680,
@@ -254,6 +255,8 @@ class WildGuest {
         {"context", "hint", {context_, 3, 60}},
         {"context", "allow-beyond-context", {context_, 1}},
         {"context", "save", {context_, kText, 16, 1, 60}},
+        {"context", "save-with-note", {context_, kText, 16, 1, 60, kTokens, 16}},
+        {"context", "note-of", {opened_, kNote, 16}},
         {"context", "open", {queue_, kText, 16}},
         {"context", "take", {queue_, kText, 16}},
         {"context", "delete", {kText, 16}},
@@ -290,6 +293,7 @@ class WildGuest {
         {"draw",
          "draw-tokens",
          {queue_, kEmbedTwice, 2, rule_, kMatchers, 1, kTokenMask, 4, kRandoms, 2, 3}},
+        {"draw", "draw-tokens", {queue_, kEmbedTwice, 1, rule_, 0, 0, 0, 0, kRandoms, 1, 0}},
         {"draw", "verify", {context_, rule_, kMatchers, 1, 0, 0, kTokens, 4, kRandoms, 5, 2, 3}},
         {"draw", "verify", {context_, rule_, 0, 0, 0, 0, kTokens, 1, kRandoms, 2, 0, 0}},
         {"draw", "generate", {context_, rule_, 0, 0, 7, 3, kTokens, 1, 2, 0}},
@@ -393,11 +397,11 @@ class WildGuest {
                                                        "append",     "create-rule",    "generate",
                                                        "next-draws", "stop-generation"};
     static constexpr std::string_view kDraws[] = {
-        "get-model",      "create-queue",  "create",       "append",     "create-rule",
-        "generate",       "next-draws",    "alloc-emb",    "embed-txt",  "create-matcher",
-        "token-mask",     "accept-tokens", "fork-matcher", "roll-back",  "forced-tokens",
-        "get-next-dists", "draw-tokens",   "generate",     "next-draws", "stop-generation",
-        "compile-grammar"};
+        "get-model", "create-queue", "compile-grammar", "answer",         "take",
+        "create",    "append",       "create-rule",     "generate",       "next-draws",
+        "alloc-emb", "embed-txt",    "create-matcher",  "token-mask",     "accept-tokens",
+        "roll-back", "fork-matcher", "forced-tokens",   "get-next-dists", "draw-tokens",
+        "generate",  "next-draws",   "stop-generation"};
     static constexpr std::string_view kForward[] = {
         "get-model", "create-queue",  "alloc-kvpage", "alloc-emb",   "embed-txt",
         "forward",   "get-next-dist", "get-logits",   "get-logprobs"};
@@ -405,9 +409,16 @@ class WildGuest {
                                                      "write-response", "finish-response"};
     const std::span<const std::string_view> stories[] = {kGeneration, kForward, kDraws, kResponse};
     for (const std::string_view name : stories[random_.next() % std::size(stories)]) {
+      if (name == "answer") {
+        answer();
+        continue;
+      }
       const std::vector<Tame> calls = tame_calls();
-      const auto tame = std::find_if(calls.begin(), calls.end(),
-                                     [&](const Tame& each) { return each.name == name; });
+      const auto tame = std::find_if(calls.begin(), calls.end(), [&](const Tame& each) {
+        // Of the calls of that name, the one that takes a grammar.
+        const bool is_other = name == "take" && each.interface != std::string_view("future");
+        return each.name == name && !is_other;
+      });
       ASSERT_NE(tame, calls.end()) << name;
       remember(tame->name, call_named(tame->interface, tame->name, tame->arguments));
     }
@@ -435,6 +446,7 @@ class WildGuest {
                                                             "splice",
                                                             "rewind",
                                                             "save",
+                                                            "save-with-note",
                                                             "open",
                                                             "take",
                                                             "list",
@@ -533,9 +545,13 @@ class WildGuest {
     } else if (std::holds_alternative<control::ContextFlush>(command.body) ||
                std::holds_alternative<control::ContextEdit>(command.body) ||
                std::holds_alternative<control::ContextDropRange>(command.body) ||
-               std::holds_alternative<control::ContextSplice>(command.body) ||
-               std::holds_alternative<control::ContextOpen>(command.body)) {
+               std::holds_alternative<control::ContextSplice>(command.body)) {
       body = control::AnswerBody(control::ContextState{.context = {}, .counters = counters()});
+    } else if (const auto* open = std::get_if<control::ContextOpen>(&command.body)) {
+      opened_ = static_cast<std::int64_t>(open->context);
+      const std::size_t note_bytes = random_.next() % 3 * 5000;
+      body = control::AnswerBody(
+          control::Opened{open->context, counters(), std::string(note_bytes, 'n')});
     } else if (const auto* draw = std::get_if<control::ContextDraw>(&command.body)) {
       body = control::AnswerBody(draws(draw->draw, 1));
     } else if (const auto* many = std::get_if<control::DrawTokens>(&command.body)) {
@@ -617,7 +633,7 @@ class WildGuest {
   std::vector<std::byte> memory_;
   std::vector<std::int64_t> handles_;  // Every one that was given out.
   std::int64_t model_ = 0, queue_ = 0, context_ = 0, future_ = 0, generation_ = 0, exchange_ = 0,
-               subscription_ = 0, child_ = 0;
+               subscription_ = 0, child_ = 0, opened_ = 0;
   std::int64_t file_ = 0, file_future_ = 0;
   std::int64_t rule_ = 0, matcher_ = 0, grammar_future_ = 0, option_bytes_ = 0;
   std::uint64_t file_offset_ = 0;

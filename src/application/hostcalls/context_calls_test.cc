@@ -31,6 +31,12 @@ class ContextCalls : public HostCalls {
     answer(control::AnswerBody(control::ContextState{
         .context = {}, .counters = {.seq_len = seq_len, .queued_token_count = queued_count}}));
   }
+  void answer_opened(std::uint32_t seq_len, std::uint32_t queued_count, std::string note = "") {
+    answer(control::AnswerBody(
+        control::Opened{.context = last_command<control::ContextOpen>().context,
+                        .counters = {.seq_len = seq_len, .queued_token_count = queued_count},
+                        .note = std::move(note)}));
+  }
   std::int64_t put_name(std::string_view name) { return host->put(64, name); }
   std::int64_t open(std::string_view name, const char* how = "open") {
     put_name(name);
@@ -119,6 +125,8 @@ TEST_F(ContextCalls, StaleForeignAndForgedHandlesAreNotFound) {
     refused("hint", {each, 1, 0});
     refused("allow-beyond-context", {each, 1});
     refused("save", {each, 64, 1, 0, 0});
+    refused("save-with-note", {each, 64, 1, 0, 0, 64, 1});
+    refused("note-of", {each, 64, 1});
     if (each == queue) continue;
     refused("open", {each, 64, 1});
     refused("take", {each, 64, 1});
@@ -180,11 +188,93 @@ TEST_F(ContextCalls, TimeToLiveIsCountedFromTheTimeOfDay) {
   EXPECT_EQ(take(future), 0);
 }
 
+TEST_F(ContextCalls, ANoteGoesWithItsSaveAndItsBytesPend) {
+  GuestLimits few;
+  few.pending_bytes_max = 100;
+  limit(few);
+  put_name("name");
+  host->put(128, "turns");
+  ASSERT_GT(call("context", "save-with-note", {context, 64, 4, 1, 0, 128, 5}), 0);
+  EXPECT_EQ(last_command<control::ContextSave>().name, "name");
+  EXPECT_EQ(last_command<control::ContextSave>().note, "turns");
+  EXPECT_TRUE(last_command<control::ContextSave>().overwrites);
+  ASSERT_GT(call("context", "save-with-note", {context, 64, 4, 0, 0, 0, 0}), 0);
+  EXPECT_EQ(last_command<control::ContextSave>().note, "");
+  EXPECT_EQ(call("context", "save-with-note", {context, 64, 4, 0, 0, 128, 97}),
+            minus(ErrorCode::QuotaExceeded));
+  constexpr std::int64_t kMost = 1 << 20;
+  EXPECT_EQ(call("context", "save-with-note", {context, 64, 4, 0, 0, 128, kMost + 1}),
+            minus(ErrorCode::TooLarge));
+  EXPECT_EQ(state->last_error, "note: 1048577 bytes; 1048576 at most");
+  EXPECT_EQ(call("context", "save-with-note", {context, 64, 4, 0, 0, 65535, 2}),
+            minus(ErrorCode::OutOfRange));
+  EXPECT_EQ(call("context", "save-with-note", {context, 64, 4, 2, 0, 128, 5}),
+            minus(ErrorCode::InvalidArgument));
+}
+
+TEST_F(ContextCalls, TheNoteOfAnOpenedContextIsGivenOnce) {
+  const std::int64_t future = open("name");
+  answer_opened(18, 0, "the turns");
+  ASSERT_EQ(take(future), 8);
+  const std::int64_t opened = number_at(kBuffer);
+  EXPECT_EQ(state->futures.held_bytes(), 9u);
+  EXPECT_EQ(call("context", "note-of", {opened, 128, 0}), 9);
+  EXPECT_EQ(call("context", "note-of", {opened, 128, 3}), 9) << "it does not fit, and stays";
+  EXPECT_EQ(call("context", "note-of", {opened, 65535, 9}), minus(ErrorCode::OutOfRange));
+  EXPECT_EQ(call("context", "note-of", {opened, 128, 9}), 9);
+  EXPECT_EQ(host->get(128, 9), "the turns");
+  EXPECT_EQ(state->futures.held_bytes(), 0u);
+  EXPECT_EQ(call("context", "note-of", {opened, 128, 9}), 0);
+  EXPECT_EQ(call("context", "note-of", {context, 128, 9}), 0) << "it was opened from nothing";
+  state->verify();
+}
+
+TEST_F(ContextCalls, ANoteThatNobodyReadsGoesWithItsContextItsFutureOrItsProgram) {
+  const std::string note(5000, 'n');
+  const std::int64_t dropped = open("name");
+  answer_opened(18, 0, note);
+  EXPECT_EQ(state->futures.held_bytes(), note.size() + 8);
+  EXPECT_EQ(call("future", "drop", {dropped}), 0);
+  EXPECT_EQ(state->futures.held_bytes(), 0u);
+  const std::int64_t taken = open("name");
+  answer_opened(18, 0, note);
+  ASSERT_EQ(take(taken), 8);
+  EXPECT_EQ(call("future", "drop", {number_at(kBuffer)}), 0);
+  EXPECT_EQ(state->futures.held_bytes(), 0u);
+  open("name");
+  answer_opened(18, 0, note);
+  state->drop_untaken();
+  EXPECT_EQ(state->futures.held_bytes(), 0u);
+  state->verify();
+}
+
+TEST_F(ContextCalls, AnOpenFailsWhereItsNoteFindsNoRoomAmongTheResults) {
+  GuestLimits few;
+  few.held_result_bytes_max = 9000;
+  limit(few);
+  const std::int64_t first = open("one");
+  answer_opened(18, 0, std::string(5000, 'n'));
+  ASSERT_EQ(take(first), 8);
+  const std::int64_t opened = number_at(kBuffer);
+  const std::int64_t second = open("two");
+  const control::ObjectId child = last_command<control::ContextOpen>().context;
+  answer_opened(18, 0, std::string(5000, 'n'));
+  EXPECT_EQ(take(second), minus(ErrorCode::QuotaExceeded));
+  EXPECT_NE(state->last_error.find("held_result_bytes_max"), std::string::npos);
+  const auto* drop = std::get_if<control::ContextDrop>(&control.commands.back().body);
+  EXPECT_TRUE(drop != nullptr && drop->context == child);
+  EXPECT_EQ(call("context", "note-of", {opened, 8192, 5000}), 5000);
+  const std::int64_t third = open("two");
+  answer_opened(18, 0, std::string(5000, 'n'));
+  EXPECT_EQ(take(third), 8);
+  state->verify();
+}
+
 TEST_F(ContextCalls, OpenedContextIsUnknownUntilItIsOpenAndBringsItsQueue) {
   const std::int64_t future = open("name");
   const auto handle = static_cast<std::int64_t>(last_command<control::ContextOpen>().context);
   EXPECT_EQ(call("context", "flush", {handle}), minus(ErrorCode::NotFound));
-  answer_state(18, 5);
+  answer_opened(18, 5);
   EXPECT_EQ(take(future), 8);
   EXPECT_EQ(number_at(kBuffer), handle);
   EXPECT_EQ(number_at(kBuffer + 4), 5);
@@ -229,7 +319,7 @@ TEST_F(ContextCalls, OpenNeedsRoomForAContextAFutureAndAToken) {
   short_queue.queued_token_count_max = 8;
   limit(short_queue);
   const std::int64_t future = open("one");
-  answer_state(16, 100);  // More than may be queued: nothing more is, until it is computed.
+  answer_opened(16, 100);  // More than may be queued: nothing more is, until it is computed.
   ASSERT_EQ(take(future), 8);
   EXPECT_FALSE(append(context, 1));
   EXPECT_EQ(open("two"), minus(ErrorCode::QuotaExceeded));

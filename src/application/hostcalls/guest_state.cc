@@ -93,8 +93,11 @@ void GuestState::apply(FutureRecord& record, control::AnswerBody body) {
   std::string bytes;
   if (const auto* state = std::get_if<control::ContextState>(&body)) {
     note_counters(record.context, state->counters);
-    bytes = record.child == GuestHandle{} ? encode(state->counters)
-                                          : note_child(record, state->counters);
+    bytes = encode(state->counters);
+  } else if (auto* opened = std::get_if<control::Opened>(&body)) {
+    Result<std::string> noted = note_opened(record, std::move(*opened));
+    if (!noted.ok()) return fail_answered(record, noted.error());
+    bytes = std::move(noted).take();
   } else if (const auto* drawn = std::get_if<control::Draws>(&body)) {
     note_counters(record.context, drawn->counters);
     bytes = encode(*drawn);
@@ -123,6 +126,20 @@ Result<std::string> GuestState::note_grammar(const FutureRecord& record,
   }
   draws.set_grammar(record.grammar, std::move(compiled.grammar), compiled.bytes);
   return encode(record.grammar);
+}
+
+// The result of open and take. The note waits for note-of.
+Result<std::string> GuestState::note_opened(const FutureRecord& record, control::Opened opened) {
+  TRY(futures.check_held(opened.note.size()));
+  std::string bytes = note_child(record, opened.counters);
+  futures.hold(opened.note.size());
+  contexts.at(number(record.child)).note = std::move(opened.note);
+  return bytes;
+}
+
+void GuestState::forget_note(ContextRecord& context) {
+  futures.release(context.note.size());
+  context.note = std::string();  // Not clear(), which keeps the bytes.
 }
 
 // The result of fork, from_pages, open and take. The child stays reserved until the guest takes it.
@@ -277,6 +294,7 @@ void GuestState::forget_context(GuestHandle context) {
   generations.drop_of(context);
   if (const auto found = contexts.find(number(context)); found != contexts.end()) {
     unqueue_tokens(found->second, UINT64_MAX);
+    forget_note(found->second);
   }
   contexts.erase(number(context));
   handles.remove(context);
@@ -338,6 +356,7 @@ void GuestState::drop_untaken() {
   http.close_all();
   mailbox.leave();  // Gives back what it pulled, which are results.
   futures.drop_results();
+  for (auto& [handle, context] : contexts) forget_note(context);
   session.drop_inbox();
   files.drop_inbox();
   served.drop_inbox();

@@ -11,6 +11,7 @@
 //   G1  Every context handle (reserved ones too) has a record.
 //   G2  Its queued tokens are the sum over contexts, each at least what the control layer has
 //       queued once all is answered.
+//   G3  The bytes of all notes are counted as held results.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -75,6 +76,7 @@ class GuestState {
     control::ContextCounters counters;  // As of the last answer.
     std::uint64_t issued_tokens = 0;    // Ever queued.
     std::uint64_t settled_tokens = 0;   // Of those, known to be queued no more.
+    std::string note = {};  // Of its snapshot, until the guest has it; held as results are.
     std::uint64_t queued_tokens() const { return issued_tokens - settled_tokens; }
   };
 
@@ -122,6 +124,7 @@ class GuestState {
   // What `user` used them for has ended. Those that were dropped meanwhile go.
   void release_matchers(const control::DrawExtras& extras, GuestHandle user);
   void forget_context(GuestHandle context);
+  void forget_note(ContextRecord& context);  // The guest has it, or nobody will.
   void serve_receivers();
   void end_future(FutureRecord& record);  // Undoes what nobody will take any more.
 
@@ -159,6 +162,7 @@ class GuestState {
   void apply(FutureRecord& record, control::AnswerBody body);
   Result<std::string> note_grammar(const FutureRecord& record, control::CompiledGrammar compiled);
   std::string note_child(const FutureRecord& record, const control::ContextCounters& counters);
+  Result<std::string> note_opened(const FutureRecord& record, control::Opened opened);
   void fail_answered(FutureRecord& record, const Error& error);
 
   std::uint64_t queued_tokens_ = 0;

@@ -135,10 +135,12 @@ void Records::of_contexts() {
                 result("context.fork", {context}, Body(control::Forked{{}, counters})));
   handle_record("context.from-pages", result("context.from-pages", {queue, kPages, 2, kTokens, 2},
                                              Body(control::Forked{{}, counters})));
-  handle_record("context.open", result("context.open", {queue, kName, 4}, state_of()));
-  handle_record("context.take", result("context.take", {queue, kName, 4}, state_of()));
+  const auto opened = [&] { return Body(control::Opened{{}, counters, "a note"}); };
+  handle_record("context.open", result("context.open", {queue, kName, 4}, opened()));
+  handle_record("context.take", result("context.take", {queue, kName, 4}, opened()));
   command("context.pages", {context, 0, 2, kPages}, Body(control::SharedPages{{{0, 1}, {1, 255}}}));
   command("context.save", {context, kName, 4, 0, 0}, Body(control::Done{}));
+  command("context.save-with-note", {context, kName, 4, 0, 0, kName, 4}, Body(control::Done{}));
   command("context.delete", {kName, 4}, Body(control::Done{}));
   command("context.list", {}, Body(control::Snapshots{{{"name", 1, 2, 3, 4}}, 5}));
 }

@@ -15,6 +15,16 @@ namespace {
 // Of a child that has ended and was not heard to its end.
 constexpr Budget kOwnPlace{.child_count = 1};
 
+// What a child and its children used is its parent's children's.
+void add_tokens(service::End& parent, const service::End& child) {
+  parent.children_asked_token_count += child.asked_token_count + child.children_asked_token_count;
+  parent.children_computed_token_count +=
+      child.computed_token_count + child.children_computed_token_count;
+  parent.children_found_token_count += child.found_token_count + child.children_found_token_count;
+  parent.children_opened_token_count +=
+      child.opened_token_count + child.children_opened_token_count;
+}
+
 }  // namespace
 
 // Processor time that children used counts as this one's own, and so do pages that its contexts are
@@ -195,6 +205,7 @@ void ChildPrograms::instance_ended(InstanceRecord& record) {
       record.figures.statistics.metered_token_count + record.spent_by_children.token_count;
   parent.spent_by_children.http_call_count +=
       record.state->http.call_count() + record.spent_by_children.http_call_count;
+  add_tokens(parent.end, record.end);
   tell_limits(parent);
 }
 

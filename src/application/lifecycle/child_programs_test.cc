@@ -135,6 +135,43 @@ TEST_F(Children, EndWithTheirParentHoweverItEnds) {
   }
 }
 
+TEST_F(Children, TokensOfAChildAndOfItsOwnAreInTheEndOfItsParentApartFromThoseOfTheParent) {
+  program("leaf", [](FakeHost& host, int, std::int64_t&) { return sleep_for_ever(host); });
+  program("middle", [](FakeHost& host, int, std::int64_t&) -> FakeAction {
+    launch(host, "leaf", 50);  // It ends with this one.
+    return wait_for(host, host.call("runtime", "sleep", {1000}).value);
+  });
+  const ProgramId root = program("root", [](FakeHost& host, int turn, std::int64_t&) -> FakeAction {
+    if (turn > 0) return {};
+    launch(host, "middle", 50);
+    launch(host, "leaf", 50);
+    return wait_for(host, host.call("runtime", "sleep", {2000}).value);
+  });
+  std::uint64_t digit =
+      1;  // Of the root, of the two that it launched, of the one that one of them did.
+  for (std::uint64_t id = 1; id <= 4; ++id, digit *= 10) {
+    engine.control.used[InstanceId{id}] = {.asked_token_count = 2 * digit,
+                                           .computed_token_count = digit,
+                                           .found_token_count = 3 * digit,
+                                           .opened_token_count = 4 * digit};
+  }
+  engine.launch(root);
+  engine.settle();
+  EXPECT_EQ(engine.manager.live_count(), 4u);
+  for (int turn = 0; turn < 2; ++turn) {
+    clock.advance_ns(1000);
+    engine.settle();
+  }
+  ASSERT_EQ(engine.client.ends.size(), 1u);
+  const End& end = engine.client.ends.front();
+  EXPECT_EQ(end.computed_token_count, 1u);
+  EXPECT_EQ(end.opened_token_count, 4u);
+  EXPECT_EQ(end.children_asked_token_count, 2220u);
+  EXPECT_EQ(end.children_computed_token_count, 1110u);
+  EXPECT_EQ(end.children_found_token_count, 3330u);
+  EXPECT_EQ(end.children_opened_token_count, 4440u);
+}
+
 TEST_F(Children, TreeNeverHasMoreThanItsRoot) {
   std::vector<std::string> seen;
   program("child", [&](FakeHost& host, int, std::int64_t&) {

@@ -76,6 +76,7 @@ void InstanceManager::Implementation::end(InstanceRecord& record, EndKind kind, 
     record.end.asked_token_count = used.asked_token_count;
     record.end.computed_token_count = used.computed_token_count;
     record.end.found_token_count = used.found_token_count;
+    record.end.opened_token_count = used.opened_token_count;
     record.end.page_count_max = used.page_count_max;
   }
   tenants.end(record.tenant, record.limits.memory_bytes_max, use_of(record));

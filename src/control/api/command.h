@@ -182,6 +182,7 @@ struct ContextSave {
   std::string name;                               // See control/store/snapshot_name.h.
   bool overwrites = false;
   std::uint64_t expires_unix_ms = 0;              // 0: never.
+  std::string note = {};                          // Kept with it, at most kNoteBytesMax; empty: none.
 };
 // A new context with what was saved. `takes`: nobody else can take the snapshot, which is deleted with
 // ContextKeep, and stays where the context ends without.
@@ -317,6 +318,7 @@ struct Tokens { std::vector<std::uint32_t> ids; };
 struct Text { std::string bytes; };
 struct ContextState { ObjectId context{}; ContextCounters counters; };   // flush, forward, edits.
 struct Forked { ObjectId child{}; ContextCounters counters; };           // fork, from_pages.
+struct Opened { ObjectId context{}; ContextCounters counters; std::string note; };  // open, take.
 // What new handles stand for: of ImportPages and ContextPages, in the order of their objects.
 struct SharedPages {
   struct Page {
@@ -353,7 +355,7 @@ struct ListedKeys {
   bool has_more = false;
 };
 
-using AnswerVariant = std::variant<Done, NextDistribution, NextDistributions, Values, Draws, CompiledGrammar, TextChecked, TokenMaskWords, Accepted, TokenKinds, Tokens, Text, ContextState, Forked,
+using AnswerVariant = std::variant<Done, NextDistribution, NextDistributions, Values, Draws, CompiledGrammar, TextChecked, TokenMaskWords, Accepted, TokenKinds, Tokens, Text, ContextState, Forked, Opened,
                                    Snapshots, SharedPages, Exports, TokenBytes, ValueVersion, StoredValue,
                                    ListedKeys>;
 struct AnswerBody : AnswerVariant {               // As CommandBody.

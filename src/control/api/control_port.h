@@ -70,7 +70,9 @@ struct InstanceStatistics {
   // Those that were not found, once more where only the logits of a token are missing or a
   // suspension cost its page.
   std::uint64_t computed_token_count = 0;
-  std::uint64_t found_token_count = 0;   // Found instead of computed: saved.
+  std::uint64_t found_token_count = 0;  // Found instead of computed: saved.
+  // Computed by an earlier context, and brought from its snapshot by opens. No token that was asked for.
+  std::uint64_t opened_token_count = 0;
   std::uint64_t drawn_token_count = 0;   // Drawn by the host, and answered to the program.
   std::uint64_t waited_token_count = 0;  // Of those, computed by another while this one waited.
   std::uint32_t page_count_max = 0;      // Most pages held at once.

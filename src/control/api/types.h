@@ -49,6 +49,7 @@ struct ContextCounters {
 };
 
 inline constexpr std::uint32_t kSnapshotNameBytesMax = 255;
+inline constexpr std::uint32_t kNoteBytesMax = 1u << 20;  // Of a snapshot.
 // Of a tenant's values (interface/store.wit); the store has the same.
 inline constexpr std::uint32_t kKeyBytesMax = 255;
 inline constexpr std::uint32_t kValueBytesMax = 65'536;

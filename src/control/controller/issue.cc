@@ -18,6 +18,7 @@ namespace quire::control {
 namespace {
 
 static_assert(kSnapshotNameBytesMax == store::kSnapshotNameBytesMax);
+static_assert(kNoteBytesMax == store::kNoteBytesMax);
 static_assert(kKeyBytesMax == store::kKeyBytesMax && kValueBytesMax == store::kValueBytesMax &&
               kListedKeyCountMax == store::kListedKeyCountMax);
 
@@ -402,6 +403,10 @@ Result<void> Controller::issue(Instance& instance, Command& command, const Conte
   Context* context = TRY(find<Context>(instance, body.context, ObjectKind::Context));
   TRY(check_is_paged(*context->model, "save"));
   TRY(store::check_snapshot_name(body.name));
+  if (body.note.size() > kNoteBytesMax) {
+    return Error(ErrorCode::TooLarge, "a note of " + std::to_string(body.note.size()) +
+                                          " bytes; at most " + std::to_string(kNoteBytesMax));
+  }
   return issue_alone(instance, command, *context);
 }
 

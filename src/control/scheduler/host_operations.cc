@@ -326,7 +326,12 @@ Scheduler::Attempt Scheduler::open(Operation& operation) {
     case SnapshotOpens::StepEnd::Done:
       break;
   }
-  return finish_context(operation);
+  table_.finish(
+      operation,
+      AnswerBody(Opened{.context = context_id(operation),
+                        .counters = counters_of(*operation.context, resources_.cache.page_size()),
+                        .note = std::move(step.value().note)}));
+  return Attempt::Done;
 }
 
 void Scheduler::abandon(Operation& operation) {

@@ -291,8 +291,7 @@ Result<SnapshotOpens::Step> SnapshotOpens::look(Operation& operation, const MayH
     return Step{.end = StepEnd::WantsPages, .wanted_page_count = static_cast<std::uint32_t>(count)};
   }
   if (open.has_tail) return Step{.end = StepEnd::WantsPages, .wanted_page_count = 1};
-  finish_tail(open, operation);
-  return Step{.end = StepEnd::Done};
+  return Step{.end = StepEnd::Done, .note = finish_tail(open, operation)};
 }
 
 void SnapshotOpens::load(Operation& operation, inference::Batch& batch, std::uint32_t count) {
@@ -372,21 +371,26 @@ void SnapshotOpens::commit_loaded(Open& open, Operation& operation, std::size_t 
   }
 }
 
-void SnapshotOpens::finish_tail(Open& open, Operation& operation) {
+std::string SnapshotOpens::finish_tail(Open& open, Operation& operation) {
   Context& context = *operation.context;
-  const store::SnapshotRecord& record = open.opened.record;
+  store::SnapshotRecord& record = open.opened.record;
   context.reserved_count = 0;
   context.is_opening = false;
   if (!record.tail.empty()) {
     context.tokens = record.tail.front().tokens;
     context.written_count = record.tail.front().written_count;
   }
+  // The pages count as found by the context, which held none before.
+  operation.instance->statistics.opened_token_count +=
+      context.found_token_count + context.written_count;
   context.tokens.insert(context.tokens.end(), record.queued_tokens.begin(),
                         record.queued_tokens.end());
   const bool takes = std::get<ContextOpen>(operation.body).takes;
   if (takes) context.taken_ticket = open.opened.ticket;
   disk_.release(open.opened.ticket, takes ? store::TicketEnd::Reading : store::TicketEnd::Release);
+  std::string note = std::move(record.note);
   opens_.erase(open.key);
+  return note;
 }
 
 }  // namespace quire::control

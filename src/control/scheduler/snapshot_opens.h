@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -46,6 +47,7 @@ class SnapshotOpens {
   struct Step {
     StepEnd end = StepEnd::Waits;
     std::uint32_t wanted_page_count = 0;
+    std::string note = {};  // Of the snapshot; when it is Done.
   };
   // Whether the instance may hold that page, which is resident.
   using MayHold = std::function<Result<void>(NodeId)>;
@@ -99,7 +101,7 @@ class SnapshotOpens {
   void commit_loaded(Open& open, Operation& operation, std::size_t count);
   Result<void> read_more(Open& open, const Operation& operation);
   void load(Operation& operation, inference::Batch& batch, std::uint32_t count);
-  void finish_tail(Open& open, Operation& operation);
+  std::string finish_tail(Open& open, Operation& operation);  // Gives the note.
   Result<void> submit(Open& open, const Operation& operation, store::DiskJob job);
   Open& open_of(Operation& operation);
   PageLedger& ledger(Operation& operation) const;

@@ -25,7 +25,7 @@ std::vector<std::byte> bytes_of(const PageBytes& page) {
 }  // namespace
 
 void SnapshotSaves::start(Operation& operation) {
-  const ContextSave& body = std::get<ContextSave>(operation.body);
+  ContextSave& body = std::get<ContextSave>(operation.body);
   const Context& shadow = *operation.child;
   const PageCache& cache = resources_.cache;
   const std::uint32_t page_size = cache.page_size();
@@ -52,6 +52,7 @@ void SnapshotSaves::start(Operation& operation) {
   record.page_count = shadow.committed_count;
   record.token_count = seq_len(shadow, page_size);
   record.context_state = encode_context_state(shadow);
+  record.note = std::move(body.note);
   std::vector<PageName> names;
   std::size_t next_kept = 0;
   for (std::uint32_t index = 0; index < shadow.committed_count; ++index) {

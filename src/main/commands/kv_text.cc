@@ -119,6 +119,7 @@ std::string snapshot_text(const SnapshotInfo& snapshot, const SnapshotRecord& re
       {"numerics", printable(names.numerics_id)},
       {"KV format", format_name(names.kv_format)},
       {"bytes of a page", std::to_string(record.space.page_bytes)}};
+  if (!record.note.empty()) rows.push_back({"note", cli::bytes_text(record.note.size())});
   if (!names.rope.empty()) rows.push_back({"RoPE", printable(names.rope)});
   if (has_adapter(record)) rows.push_back({"adapter", hex(names.adapter)});
   return table_text(rows, {false, false});
@@ -131,6 +132,7 @@ nlohmann::json snapshot_json(const SnapshotInfo& snapshot, const SnapshotRecord&
   json["committed_pages"] = record.page_count;
   json["dropped_pages"] = record.dropped_pages.size();
   json["tail_pages"] = record.tail.size();
+  json["note_bytes"] = record.note.size();
   json["page_size"] = names.page_size;
   json["page_bytes"] = record.space.page_bytes;
   json["model_digest"] = hex(names.model);

@@ -225,7 +225,12 @@ void RunClient::hear(std::size_t number, const service::Ended& said) {
               {"asked_tokens", end.asked_token_count},
               {"computed_tokens", end.computed_token_count},
               {"found_tokens", end.found_token_count},
-              {"page_count_max", end.page_count_max}}));
+              {"opened_tokens", end.opened_token_count},
+              {"page_count_max", end.page_count_max},
+              {"children_asked_tokens", end.children_asked_token_count},
+              {"children_computed_tokens", end.children_computed_token_count},
+              {"children_found_tokens", end.children_found_token_count},
+              {"children_opened_tokens", end.children_opened_token_count}}));
 }
 
 void RunClient::add_to_totals(const service::End& end) {
@@ -233,22 +238,35 @@ void RunClient::add_to_totals(const service::End& end) {
   totals_.asked_token_count += end.asked_token_count;
   totals_.computed_token_count += end.computed_token_count;
   totals_.found_token_count += end.found_token_count;
+  totals_.opened_token_count += end.opened_token_count;
+  totals_.children_asked_token_count += end.children_asked_token_count;
+  totals_.children_computed_token_count += end.children_computed_token_count;
+  totals_.children_found_token_count += end.children_found_token_count;
+  totals_.children_opened_token_count += end.children_opened_token_count;
   totals_.page_count_max = std::max(totals_.page_count_max, end.page_count_max);
   note_first(end.first_message_ns, totals_.first_message_ns, totals_.first_message_ns_max);
   note_first(end.first_token_ns, totals_.first_token_ns, totals_.first_token_ns_max);
 }
 
 std::string totals_text(const RunClient::Totals& totals, double duration_s) {
-  const bool has_model = totals.computed_token_count > 0 || totals.found_token_count > 0;
+  const std::uint64_t children_count = totals.children_computed_token_count;
+  const std::uint64_t opened_count = totals.opened_token_count + totals.children_opened_token_count;
+  const bool has_model = totals.computed_token_count + totals.found_token_count + children_count +
+                             totals.children_found_token_count + opened_count >
+                         0;
   const std::string instances =
       totals.instance_count > 1 ? "; " + counted(totals.instance_count, "instance") : "";
   if (!has_model) {
     return "done in " + decimal(duration_s * 1e3, duration_s < 0.01 ? 1 : 0) +
            " ms, no token computed" + instances;
   }
-  const auto tokens = static_cast<double>(totals.computed_token_count);
-  std::string text = counted(totals.computed_token_count, "token") + " computed, " +
-                     decimal(duration_s > 0 ? tokens / duration_s : 0.0, 1) + " tokens/s";
+  // The rate is that of a program together with its children.
+  const auto tokens = static_cast<double>(totals.computed_token_count + children_count);
+  const std::string of_children = totals.instance_count > 1 ? "their children" : "its children";
+  std::string text = counted(totals.computed_token_count, "token") + " computed, ";
+  if (children_count > 0)
+    text += "and " + std::to_string(children_count) + " by " + of_children + ", ";
+  text += decimal(duration_s > 0 ? tokens / duration_s : 0.0, 1) + " tokens/s";
   if (totals.first_token_ns > 0) {
     text += ", first token after " + decimal(static_cast<double>(totals.first_token_ns) * 1e-6, 0) +
             " ms";
@@ -260,6 +278,11 @@ std::string totals_text(const RunClient::Totals& totals, double duration_s) {
           (is_of_all ? " held" : " held by one instance");
   text += ", " + std::to_string(totals.found_token_count) + " of " +
           counted(totals.asked_token_count, "token") + " found in cache";
+  if (totals.children_asked_token_count > 0) {
+    text += ", and " + std::to_string(totals.children_found_token_count) + " of " +
+            std::to_string(totals.children_asked_token_count) + " of " + of_children;
+  }
+  if (opened_count > 0) text += "; " + std::to_string(opened_count) + " opened from a snapshot";
   return text + instances;
 }
 
@@ -268,6 +291,11 @@ nlohmann::json totals_json(const RunClient::Totals& totals, double duration_s) {
           {"asked_tokens", totals.asked_token_count},
           {"computed_tokens", totals.computed_token_count},
           {"found_tokens", totals.found_token_count},
+          {"opened_tokens", totals.opened_token_count},
+          {"children_asked_tokens", totals.children_asked_token_count},
+          {"children_computed_tokens", totals.children_computed_token_count},
+          {"children_found_tokens", totals.children_found_token_count},
+          {"children_opened_tokens", totals.children_opened_token_count},
           {"page_count_max", totals.pool_page_count_max.value_or(totals.page_count_max)},
           {"first_token_s", static_cast<double>(totals.first_token_ns) * 1e-9},
           {"first_token_s_max", static_cast<double>(totals.first_token_ns_max) * 1e-9},

@@ -53,6 +53,11 @@ class RunClient final : public service::Listener {
     std::uint64_t asked_token_count = 0;
     std::uint64_t computed_token_count = 0;
     std::uint64_t found_token_count = 0;
+    std::uint64_t opened_token_count = 0;
+    std::uint64_t children_asked_token_count = 0;
+    std::uint64_t children_computed_token_count = 0;
+    std::uint64_t children_found_token_count = 0;
+    std::uint64_t children_opened_token_count = 0;
     std::uint64_t page_count_max = 0;  // What one instance held at most.
     // What all held at once at most, where the engine is here to say so.
     std::optional<std::uint64_t> pool_page_count_max = {};

@@ -123,6 +123,7 @@ nlohmann::json why_json(const WhyReport& report) {
                          {"found_tokens", each.statistics.found_token_count},
                          {"waited_tokens", each.statistics.waited_token_count},
                          {"computed_tokens", each.statistics.computed_token_count},
+                         {"opened_tokens", each.statistics.opened_token_count},
                          {"misses", std::move(misses)}});
   }
   return {{"page_size", report.page_size},
@@ -141,6 +142,9 @@ Result<WhyReport> read_why_report(const nlohmann::json& json) {
     instance.statistics.found_token_count = reader.number(each, "found_tokens");
     instance.statistics.waited_token_count = reader.number(each, "waited_tokens");
     instance.statistics.computed_token_count = reader.number(each, "computed_tokens");
+    if (each.contains("opened_tokens")) {  // Earlier reports do not have it.
+      instance.statistics.opened_token_count = reader.number(each, "opened_tokens");
+    }
     for (const nlohmann::json& miss : reader.list(each, "misses")) {
       instance.misses.push_back(read_miss(reader, miss));
     }

@@ -93,7 +93,11 @@ std::string totals_text(const control::InstanceStatistics& statistics) {
     text += ", " + std::to_string(statistics.waited_token_count) +
             " of them while another computed them";
   }
-  return text + ", " + std::to_string(statistics.computed_token_count) + " computed";
+  text += ", " + std::to_string(statistics.computed_token_count) + " computed";
+  if (statistics.opened_token_count > 0) {
+    text += "; " + std::to_string(statistics.opened_token_count) + " opened from a snapshot";
+  }
+  return text;
 }
 
 std::string instance_text(const WhyInstance& instance, bool knows_all) {
@@ -127,6 +131,7 @@ std::string why_text(const WhyReport& report) {
     sum.found_token_count += each.statistics.found_token_count;
     sum.waited_token_count += each.statistics.waited_token_count;
     sum.computed_token_count += each.statistics.computed_token_count;
+    sum.opened_token_count += each.statistics.opened_token_count;
     text += instance_text(each, report.forgotten_count == 0);
   }
   if (report.instances.size() > 1) {

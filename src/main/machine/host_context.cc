@@ -31,10 +31,10 @@ Result<ContextCounters> HostContext::counters(control::CommandBody body) {
 }
 
 Result<ContextCounters> HostContext::open(const std::string& snapshot, bool takes) {
-  const ContextCounters opened = TRY(counters(control::ContextOpen{
+  const control::Opened opened = TRY(instance_->call<control::Opened>(control::ContextOpen{
       .context = context_, .queue = queue_, .name = snapshot, .takes = takes}));
   if (takes) instance_->tell(control::ContextKeep{context_});
-  return opened;
+  return opened.counters;
 }
 
 std::unique_ptr<HostContext> HostContext::fork() {

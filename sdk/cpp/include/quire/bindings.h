@@ -279,9 +279,23 @@ std::int32_t allow_beyond_context(std::int32_t context, std::uint32_t allowed);
 // on disk. Result: empty.
 QUIRE_IMPORT("quire:core/context@1", "save")
 std::int32_t save(std::int32_t context, const std::uint8_t* name, std::uint32_t name_count, std::uint32_t flags, std::uint32_t ttl_seconds);
+// As save, with its errors (`already-exists`), and keeps `note` with the context: bytes that mean
+// something to the program alone, such as the turns of a conversation. The note counts in the
+// tenant's quota, and is overwritten, exported, expired and deleted with its snapshot. If `note` is
+// empty, the snapshot has no note, as with save. `too-large`: more than 1,048,576 bytes.
+QUIRE_IMPORT("quire:core/context@1", "save-with-note")
+std::int32_t save_with_note(std::int32_t context, const std::uint8_t* name, std::uint32_t name_count, std::uint32_t flags, std::uint32_t ttl_seconds, const std::uint8_t* note, std::uint32_t note_count);
+// The note of the snapshot that this context was opened from (open, take): returns how many bytes
+// it has (0: no note), and writes them if they fit. The host gives a note once: after it was
+// written whole, the call returns 0. A fork has no note. Until the program has the note, it counts
+// among the results that the program has not taken (held_result_bytes_max).
+QUIRE_IMPORT("quire:core/context@1", "note-of")
+std::int32_t note_of(std::int32_t context, void* note, std::uint32_t capacity);
 // A new context in `queue` with what was saved; the snapshot stays. `not-found`; `not-supported`
 // with the reason when it is of another model or format; `corrupted` when its bytes are not what
-// was written. Result: record of s32 handle of the context, u32 tokens that are queued in it.
+// was written; `quota-exceeded` when its note (note-of) finds no room among the results that the
+// program has not taken. Result: record of s32 handle of the context, u32 tokens that are queued in
+// it.
 QUIRE_IMPORT("quire:core/context@1", "open")
 std::int32_t open(std::int32_t queue, const std::uint8_t* name, std::uint32_t name_count);
 // As open, and deletes the snapshot when the program takes the result; until then nobody else can

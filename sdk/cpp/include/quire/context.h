@@ -14,8 +14,8 @@
 // is begun anew and finds the pages that both versions share.
 //
 // rewind, drop_range and splice edit what is there; save keeps it under a name, past the end of the
-// program and of the server, and open brings it back. A conversation's turns are not part of what
-// is saved, only their tokens: the first turn behind an open begins a conversation of its own.
+// program and of the server, and open brings it back. A conversation comes back with its turns: the
+// next turn costs its own tokens, and its prompt is the same as without the break.
 // Where an edit cuts into a conversation, messages() stay and are written anew when another turn
 // follows.
 //
@@ -33,6 +33,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,7 @@
 #include "quire/annotations.h"
 #include "quire/bindings.h"
 #include "quire/context_results.h"
+#include "quire/conversation_note.h"
 #include "quire/drawing.h"
 #include "quire/forward.h"
 #include "quire/future.h"
@@ -52,6 +54,7 @@
 #include "quire/placed.h"
 #include "quire/queue.h"
 #include "quire/result.h"
+#include "quire/runtime.h"
 #include "quire/task.h"
 
 namespace quire {
@@ -358,18 +361,25 @@ class Context : private detail::Placed<Context> {
   // Computes what is queued and keeps the context under `name`; ready when it is on disk. The context
   // may be used meanwhile. The last token of a context that is full stays a token, and so does all
   // that is queued without SaveOptions::compute. already-exists unless it overwrites.
+  //
+  // A conversation is saved with its turns and with the tokens that this program knows, as a note of
+  // at most 1 MiB (too-large if it takes more), unless SaveOptions::turns is false. A grammar that
+  // constrains the context is not saved.
   Task<> save(std::string name, SaveOptions options = {}) {
     co_await queue_turns(false);
     // While a loop of the host runs, the tokens that are queued are those that it draws.
     if (options.compute && !is_looping_) co_await compute_before_save();
     const std::uint32_t seconds = co_await detail::seconds_of(options.time_to_live);
-    co_return co_await Future<void>(abi::context::save(handle(), detail::bytes_of(name),
-                                                       detail::count_of(name.size()),
-                                                       options.overwrite ? 1 : 0, seconds));
+    const std::string note = options.turns ? co_await conversation_note() : std::string();
+    const std::uint32_t flags = options.overwrite ? 1 : 0;
+    co_return co_await Future<void>(abi::context::save_with_note(
+        handle(), detail::bytes_of(name), detail::count_of(name.size()), flags, seconds,
+        detail::bytes_of(note), detail::count_of(note.size())));
   }
   // A new context with what was saved; the snapshot stays, or goes with take as soon as the program
-  // has the context. Errors: not-found; not-supported with the reason when it is of another model
-  // or format; corrupted; unavailable where another program takes it.
+  // has the context. If turns were saved, messages() and tokens() are what they were. Errors:
+  // not-found; not-supported with the reason when it is of another model or format; corrupted;
+  // unavailable where another program takes it.
   static Task<Context> open(Model model, std::string name) {
     Queue queue = co_await Queue::create(model);
     co_return co_await open(std::move(model), std::move(queue), std::move(name));
@@ -383,6 +393,15 @@ class Context : private detail::Placed<Context> {
   }
   static Task<Context> take(Model model, Queue queue, std::string name) {
     return opened(abi::context::take, std::move(model), std::move(queue), std::move(name));
+  }
+  // open, or an empty context if no snapshot has that name: a conversation goes on, or begins.
+  static Task<Context> open_or_create(Model model, std::string name) {
+    const Queue queue = co_await Queue::create(model);
+    Result<Context> opened = co_await attempt(open(model, queue, std::move(name)));
+    if (opened.ok() || opened.error().code != ErrorCode::NotFound) {
+      co_return co_await std::move(opened);
+    }
+    co_return co_await create(model, queue);
   }
   // Deletes a snapshot; contexts that were opened from it stay. not-found where there is none.
   static Future<void> remove(std::string_view name) {
@@ -612,7 +631,66 @@ class Context : private detail::Placed<Context> {
     out.model_ = std::move(model);
     out.queue_ = std::move(queue);
     out.unknown_token_count_ = co_await out.seq_len() + snapshot.queued_token_count;
+    out.restore_conversation(name,
+                             co_await detail::text_from([&out](void* note, std::uint32_t capacity) {
+                               return abi::context::note_of(out.handle(), note, capacity);
+                             }));
     co_return out;
+  }
+
+  // Empty where there is no conversation.
+  Result<std::string> conversation_note() const {
+    if (messages_.empty() && tools_.empty()) return std::string();
+    const std::string note =
+        detail::note_of({.messages = messages_,
+                         .tools = tools_,
+                         .written_count = static_cast<std::uint32_t>(rendered_message_count_),
+                         .first = chat_first_,
+                         .end = turns_end_,
+                         .unknown_token_count = unknown_token_count_,
+                         .answer_open = answer_open_,
+                         .is_cut = chat_cut_,
+                         .beyond_context = beyond_context_,
+                         .hint = static_cast<std::uint32_t>(hint_),
+                         .hint_seconds = static_cast<std::uint32_t>(hint_keep_.count()),
+                         .tokens = tokens_});
+    if (note.size() <= detail::ConversationNote::kBytesMax) return note;
+    return Error{ErrorCode::TooLarge,
+                 "the turns of the conversation and its tokens take " +
+                     std::to_string(note.size()) + " bytes; a snapshot holds " +
+                     std::to_string(detail::ConversationNote::kBytesMax) +
+                     ": save with {.turns = false}, and open has no messages()"};
+  }
+
+  // The conversation of the snapshot `name`, whose context this is. Without one, and where its note
+  // cannot be read, the tokens are not known, and the next turn begins another conversation.
+  void restore_conversation(const std::string& name, const std::string& note) {
+    Result<std::optional<detail::ConversationNote>> read = detail::read_conversation_note(note);
+    if (read.ok() && !read.value()) return;
+    const auto fits = [this](const detail::ConversationNote& each) {
+      return each.unknown_token_count + std::uint64_t{each.tokens.size()} <= unknown_token_count_ &&
+             each.hint <= static_cast<std::uint32_t>(ContextHint::SharedPrefix);
+    };
+    if (!read.ok() || !fits(*read.value())) {
+      runtime::log(LogLevel::Warning,
+                   "the turns of the snapshot \"" + name + "\" cannot be read, and are left out");
+      return;
+    }
+    detail::ConversationNote& is = *read.value();
+    // A loop of the host had drawn more than its program knew when it saved.
+    const std::uint32_t held_count = std::exchange(unknown_token_count_, is.unknown_token_count);
+    tokens_ = std::move(is.tokens);
+    if (token_count() < held_count) note_dropped_loop();
+    messages_ = std::move(is.messages);
+    tools_ = std::move(is.tools);
+    rendered_message_count_ = is.written_count;
+    chat_first_ = is.first;
+    turns_end_ = is.end;
+    answer_open_ = is.answer_open;
+    chat_cut_ = is.is_cut;
+    beyond_context_ = is.beyond_context;
+    hint_ = ContextHint{is.hint};
+    hint_keep_ = std::chrono::seconds(is.hint_seconds);
   }
 
   // Those that are known of the tokens [begin, end).

@@ -30,6 +30,7 @@ struct SaveOptions {
   bool overwrite = false;
   std::chrono::seconds time_to_live{0};  // By the time of day; 0: forever.
   bool compute = true;                   // False: what is queued is saved as tokens alone.
+  bool turns = true;                     // False: a conversation's turns are left out.
 };
 
 struct SnapshotInfo {

@@ -15,6 +15,7 @@
 
 #include "quire/annotations.h"
 #include "quire/bindings.h"
+#include "quire/chat_message.h"
 #include "quire/future.h"
 #include "quire/handle.h"
 #include "quire/json.h"
@@ -32,14 +33,6 @@ struct ModelInfo {
   std::int32_t begin_of_text = -1;  // -1: the model has none.
   std::int32_t end_of_text = -1;
   std::vector<std::uint32_t> stop_tokens;  // End of text, of turn, of message.
-};
-
-// One turn of a conversation. Roles are those of the model's template: "system", "user",
-// "assistant", often "tool".
-struct ChatMessage {
-  std::string role;
-  std::string content;
-  std::string more = {};  // Further members, as JSON without braces: "name":"add".
 };
 
 class Model {
