@@ -331,7 +331,7 @@ Result<InstanceOptions> InstanceFlags::finish(const CLI::App& app) const {
   return finished;
 }
 
-void SamplingFlags::add_all(CLI::App& app) {
+void add_sampling(CLI::App& app, SamplingOptions& options) {
   app.add_option("--temperature", options.temperature, "0: the most probable token, always")
       ->type_name("X")
       ->check(real_within(0.0, 100.0))
@@ -375,6 +375,15 @@ void SamplingFlags::add_all(CLI::App& app) {
       "Taken from the logit of each token that occurred");
   add("--frequency-penalty", options.frequency_penalty, -100.0, 100.0,
       "Taken from the logit of a token for each time it occurred");
+}
+
+void add_chat_settings(CLI::App& app, ChatSettings& settings) {
+  app.add_option("--system", settings.system, "The system message")->type_name("TEXT");
+  app.add_option("-n,--max-tokens", settings.max_tokens, "At most so many tokens a reply")
+      ->type_name("N")
+      ->transform(whole_within(1, 1 << 24))
+      ->capture_default_str();
+  add_sampling(app, settings.sampling);
 }
 
 void GrammarFlags::add_all(CLI::App& app) {

@@ -85,13 +85,6 @@ std::string with_variable(std::string message, const CheckedWords& checked) {
   return message;
 }
 
-// CLI11 puts "--flag: " before what a validator says.
-std::string with_subject(std::string message) {
-  const std::size_t colon = message.find(": must be ");
-  if (colon != std::string::npos) message.erase(colon, 1);
-  return message;
-}
-
 // A flag wins over a variable that excludes it.
 void prefer_flags(const std::vector<Verb>& verbs, const CheckedWords& checked) {
   for (const Verb& verb : verbs) {

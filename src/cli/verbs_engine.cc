@@ -168,7 +168,6 @@ Verb add_generate(CLI::App& app) {
   struct State {
     GenerateOptions options;
     EngineFlags engine;
-    SamplingFlags sampling;
     GrammarFlags grammar;
     std::string words;  // The prompt without its flag.
   };
@@ -193,7 +192,7 @@ Verb add_generate(CLI::App& app) {
       ->transform(whole_within(1, 1 << 24))
       ->capture_default_str();
   verb->add_flag("--ignore-eos", state->options.ignore_eos, "Go on past the end-of-text token");
-  state->sampling.add_all(*verb);
+  add_sampling(*verb, state->options.sampling);
   state->grammar.add_all(*verb);
   state->engine.add_all(*verb);
   add_json(*verb, state->options.output);
@@ -209,7 +208,6 @@ Examples:
   quire generate "My phone number is" --regex "[0-9]{3}-[0-9]{4}")");
   return {verb, [state, words]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
-            state->options.sampling = state->sampling.options;
             state->options.grammar = state->grammar.finish();
             if (words->count() > 0) state->options.prompt.text = state->words;
             return Request(state->options);
@@ -220,7 +218,6 @@ Verb add_chat(CLI::App& app) {
   struct State {
     ChatOptions options;
     EngineFlags engine;
-    SamplingFlags sampling;
     GrammarFlags grammar;
   };
   auto state = std::make_shared<State>();
@@ -233,17 +230,16 @@ Verb add_chat(CLI::App& app) {
                    "A file or a pipe with the message, at most 64 MiB; - is standard input")
       ->type_name("FILE")
       ->excludes(message);
-  verb->add_option("--system", state->options.system, "The system message")->type_name("TEXT");
-  verb->add_option("-n,--max-tokens", state->options.max_tokens, "At most so many tokens a reply")
-      ->type_name("N")
-      ->transform(whole_within(1, 1 << 24))
-      ->capture_default_str();
-  state->sampling.add_all(*verb);
+  add_chat_settings(*verb, state->options.settings);
+  verb->add_flag_callback(
+      "--no-history", [state] { state->options.keeps_history = false; },
+      "Neither read nor keep the lines that you type (docs/guide/chat.md)");
   state->grammar.add_all(*verb);
   state->engine.add_all(*verb);
   verb->footer(
-      R"(Ctrl-C stops a reply, not the chat; Ctrl-D or /quit ends it; /clear forgets the history; /help
-names these.
+      R"(Ctrl-C stops a reply, not the chat; Ctrl-D or /quit ends it; /clear forgets the conversation. On a
+terminal lines are edited, """ begins and ends a message of several, and there are /set, /save and /load;
+/help lists all.
 
 Examples:
   quire chat
@@ -252,7 +248,6 @@ Examples:
   quire chat --json-schema person.json "Invent a person.")");
   return {verb, [state]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
-            state->options.sampling = state->sampling.options;
             state->options.grammar = state->grammar.finish();
             return Request(state->options);
           }};
