@@ -16,6 +16,7 @@
 #include "main/commands/local_chat.h"
 #include "main/commands/output.h"
 #include "main/commands/prompt_input.h"
+#include "main/commands/remote_chat.h"
 
 namespace quire {
 namespace {
@@ -99,6 +100,16 @@ Result<void> talk_here(const ChatSetup& setup, const std::optional<std::string>&
   return message ? chat.turn(*message) : talk(chat, setup);
 }
 
+Result<void> talk_to_server(const ChatSetup& setup, const std::optional<std::string>& message) {
+  const std::unique_ptr<RemoteChat> chat =
+      TRY(RemoteChat::connect(setup.options, setup.settings, setup.clock, setup.interrupt));
+  if (message) return chat->turn(*message);
+  const cli::Terminal terminal = cli::Terminal::standard_error();
+  const std::string line = chat->model() + " on " + setup.options.server;
+  std::fprintf(stderr, "%s\n", terminal.paint(line, cli::Colour::Grey).c_str());
+  return talk(*chat, setup);
+}
+
 Result<void> run(const cli::ChatOptions& options) {
   const SteadyClock clock;
   std::optional<std::string> message;
@@ -109,15 +120,15 @@ Result<void> run(const cli::ChatOptions& options) {
     return Error(ErrorCode::InvalidArgument, "the message is empty: there is nothing to answer");
   }
   // Before Ctrl-C becomes a value: it ends a fetch as it ends any command.
-  TRY(offer_model(options.engine.model, clock));
+  if (options.server.empty()) TRY(offer_model(options.engine.model, clock));
   Interrupt interrupt = TRY(Interrupt::create());
   cli::ChatSettings settings = options.settings;
-  return talk_here({.options = options,
-                    .settings = settings,
-                    .clock = clock,
-                    .interrupt = interrupt,
-                    .is_terminal = isatty(STDIN_FILENO) != 0},
-                   message);
+  const ChatSetup setup{.options = options,
+                        .settings = settings,
+                        .clock = clock,
+                        .interrupt = interrupt,
+                        .is_terminal = isatty(STDIN_FILENO) != 0};
+  return options.server.empty() ? talk_here(setup, message) : talk_to_server(setup, message);
 }
 
 }  // namespace
