@@ -98,6 +98,9 @@ Result<TenantOptions> parse_tenant(const std::string& text);
 // "adaptive", "eager", "k-only:32", "t-only:2.5": when a batch is built.
 Result<BatchingChoice> parse_batching(const std::string& text);
 
+// All of them, and the name and the help of the program itself.
+std::vector<Verb> add_verbs(CLI::App& app);
+
 Verb add_run(CLI::App& app);
 Verb add_serve(CLI::App& app);
 Verb add_serve_flags(CLI::App* verb);  // The same flags for a verb that is there.
@@ -118,5 +121,6 @@ void add_keys(CLI::App& app, std::vector<Verb>& verbs);
 void add_kv(CLI::App& app, std::vector<Verb>& verbs);
 void add_bench(CLI::App& app, std::vector<Verb>& verbs);
 Verb add_bench_pages(CLI::App& bench);
+Verb add_completion(CLI::App& app);
 
 }  // namespace quire::cli

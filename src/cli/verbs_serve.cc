@@ -273,7 +273,7 @@ Verb add_serve_flags(CLI::App* verb) {
           "How the server reports what happens, on standard error: text for people, or json, "
           "one object a line, with a line for each request (docs/operate.md)")
       ->envname("QUIRE_LOG_FORMAT")
-      ->type_name("FORMAT")
+      ->type_name("text|json")
       ->capture_default_str();
   state->instance.add_all(*verb, 3600.0,
                           "a quarter of the pool, or what holds 2,048 tokens where that is more");
