@@ -82,9 +82,11 @@ Verb add_run(CLI::App& app) {
       "--watch", state->options.watches,
       "Run PROGRAM again each time that its file changes, or one that it includes; the run before "
       "is ended");
-  verb->add_option("--program", state->options.further_programs,
-                   "A Wasm module, or a folder of them, that programs may launch by its name (the "
-                   "file's, without .wasm); may be given again")
+  verb->add_option(
+          "--program", state->options.further_programs,
+          "A Wasm module, a folder of them, or a C++ file that is compiled for this run, which "
+          "programs may launch by its name (the file's, without its ending); may be given "
+          "again")
       ->type_name("PATH")
       ->allow_extra_args(false);
   verb->add_option("--send-file", state->options.sent_files,
