@@ -18,6 +18,7 @@
 #include "main/commands/doctor_command.h"
 #include "main/commands/eval_command.h"
 #include "main/commands/generate_command.h"
+#include "main/commands/installed_files.h"
 #include "main/commands/keys_command.h"
 #include "main/commands/kv_command.h"
 #include "main/commands/model_command.h"
@@ -68,6 +69,9 @@ struct Commands {
 int run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == kCompleteVerb) {
     return complete_words_command(std::vector<std::string>(argv + 2, argv + argc));
+  }
+  if (argc == 3 && std::string_view(argv[1]) == kInstalledFilesVerb) {
+    return write_installed_files_command(argv[2]);
   }
   const cli::Parsed parsed = cli::parse(std::vector<std::string>(argv + 1, argv + argc));
   for (const std::string& each : parsed.warnings) warn(each);

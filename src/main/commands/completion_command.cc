@@ -78,10 +78,20 @@ std::vector<std::string> model_names() {
 
 }  // namespace
 
+const char* completion_script(cli::Shell shell) {
+  switch (shell) {
+    case cli::Shell::Bash:
+      return kBash;
+    case cli::Shell::Zsh:
+      return kZsh;
+    case cli::Shell::Fish:
+      break;
+  }
+  return kFish;
+}
+
 int completion_command(const cli::CompletionOptions& options) {
-  print(options.shell == cli::Shell::Bash  ? kBash
-        : options.shell == cli::Shell::Zsh ? kZsh
-                                           : kFish);
+  print(completion_script(options.shell));
   return cli::number(cli::ExitCode::Ok);
 }
 

@@ -7,6 +7,7 @@
 
 namespace quire {
 
+const char* completion_script(cli::Shell shell);
 // Prints the script. Returns an exit code of cli/exit_code.h.
 int completion_command(const cli::CompletionOptions& options);
 

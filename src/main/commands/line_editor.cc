@@ -98,7 +98,7 @@ sigset_t edited_signals() {
 }
 
 void write_out(std::string_view text) {
-  (void)!write(STDERR_FILENO, text.data(), text.size());
+  (void)!::write(STDERR_FILENO, text.data(), text.size());
 }
 
 struct EndEditor {
