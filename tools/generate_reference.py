@@ -205,7 +205,7 @@ def page(name, text, tested, codes):
 
 def index(pages):
     out = NOTE.format(name="*") + "# Calls of programs\n\nWhat a program can ask of the server. C++ programs"
-    out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call that a model has.\n"
+    out += " use the [SDK](../../sdk/cpp/README.md), which wraps every call that a model has ([its headers](sdk/README.md)).\n"
     out += f"[What is tested of each]({TESTED}) is a table of its own.\n\n"
     out += "What clients can ask of the server by HTTP is elsewhere: the interfaces of "
     out += " and ".join(f"[{name}]({path})" for path, name in BY_HAND.items())

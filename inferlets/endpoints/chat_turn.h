@@ -562,7 +562,7 @@ class ChatTurn {
     options.seed = seed;
     options.max_tokens = token_count_max;
     Generation written = co_await context.generate(std::move(options));
-    // Those of the first answer were computed too, and count.
+    // The tokens of the first answer were computed too, so they count.
     out.tokens.insert(out.tokens.end(), written.tokens.begin(), written.tokens.end());
     out.finish_reason = written.finish_reason;
     co_return written.text;

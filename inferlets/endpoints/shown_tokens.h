@@ -29,7 +29,7 @@ class ShownTokens {
   }
   // Bytes of a token that is not asked for.
   void pass(std::string_view bytes) { bytes_ += bytes; }
-  // Those that are shown now that `more` is shown, too.
+  // `more` is shown: gives the tokens that are shown with it.
   std::vector<Token> show(std::string_view more) {
     shown_count_ += more.size();
     return before(shown_count_);

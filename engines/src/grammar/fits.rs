@@ -31,7 +31,7 @@ const PATTERN_STATE_COUNT_MAX: usize = 20_000;
 /// Between two looks at the clock.
 const STEPS_PER_LOOK: usize = 256;
 
-/// `schema` is of `schema::prepare`. Text that is not JSON is no instance. `stop` ends it, with a timeout.
+/// `schema` comes from `schema::prepare`. Text that is not JSON is no instance. `stop` ends the work with a timeout.
 pub fn fits(schema: &Value, text: &[u8], stop: &CancellationHandle) -> Outcome<bool> {
     let Ok(text) = std::str::from_utf8(text) else { return Ok(false) };
     let value = match read(text) {

@@ -52,7 +52,7 @@ struct Drawn {
 
 Drawn drawn_after(const Tokens& tokens, const DrawRule& rule,
                   std::span<const std::int32_t> matchers, double random, bool forces,
-                  std::uint32_t top_count) {
+                  std::uint32_t top_count, std::span<const std::uint32_t> mask = {}) {
   const auto pairs = host.next(tokens);
   Drawn drawn;
   for (const std::int32_t each : matchers) {
@@ -69,6 +69,7 @@ Drawn drawn_after(const Tokens& tokens, const DrawRule& rule,
       return is_allowed(host.matchers.at(each), token);
     });
     if (!may_come) continue;
+    if (!mask.empty() && (mask[token / 32] >> (token % 32) & 1) == 0) continue;
     candidates.push_back(token);
     probabilities.push_back(probability);
   }
@@ -143,9 +144,10 @@ std::int32_t create_rule(std::int32_t, const std::uint8_t* options, std::uint32_
 }
 
 std::int32_t verify(std::int32_t context, std::int32_t rule, const std::int32_t* matcher_list,
-                    std::uint32_t matcher_count, const std::uint32_t*, std::uint32_t,
-                    const std::uint32_t* drafts, std::uint32_t draft_count, const double* randoms,
-                    std::uint32_t, std::uint32_t top_count, std::uint32_t flags) {
+                    std::uint32_t matcher_count, const std::uint32_t* mask,
+                    std::uint32_t mask_words, const std::uint32_t* drafts,
+                    std::uint32_t draft_count, const double* randoms, std::uint32_t,
+                    std::uint32_t top_count, std::uint32_t flags) {
   if (!host.contexts.contains(context)) return unknown("context");
   if (!host.rules.contains(rule)) return unknown("rule");
   const std::span matchers(matcher_list, matcher_count);
@@ -158,7 +160,7 @@ std::int32_t verify(std::int32_t context, std::int32_t rule, const std::int32_t*
   std::uint32_t used = 0;
   for (std::uint32_t place = 0; place <= draft_count; ++place) {
     const Drawn drawn = drawn_after(held.computed, host.rules[rule], matchers, randoms[used],
-                                    (flags & 2) == 0, top_count);
+                                    (flags & 2) == 0, top_count, {mask, mask_words});
     if (drawn.end != 0) return host.ready_future(record_of(drawn.end, count, draws));
     draws += drawn.record;
     ++count;

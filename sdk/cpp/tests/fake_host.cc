@@ -403,9 +403,12 @@ std::int32_t detokenize(std::int32_t, const std::uint32_t* tokens, std::uint32_t
 std::int32_t get_vocabs(std::int32_t, std::uint32_t first, std::uint32_t count) {
   std::string out;
   for (std::uint32_t id = first; id < first + count; ++id) {
-    const std::uint32_t one = 1;
-    out.append(reinterpret_cast<const char*>(&one), sizeof one);
-    out.push_back(static_cast<char>(id));
+    const auto known = host.token_texts.find(id);
+    const std::string text =
+        known != host.token_texts.end() ? known->second : std::string(1, static_cast<char>(id));
+    const auto bytes = static_cast<std::uint32_t>(text.size());
+    out.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+    out += text;
   }
   return host.ready_future(out);
 }
@@ -515,8 +518,15 @@ std::int32_t ready_numbers(const std::vector<float>& values) {
 
 }  // namespace
 
-std::int32_t get_logits(std::int32_t, std::int32_t) {
-  return ready_numbers({0.25f, 0.75f});
+// Natural logarithms of the probabilities, which are logits of them.
+std::int32_t get_logits(std::int32_t, std::int32_t embed) {
+  const auto seen = host.embed_texts.find(embed);
+  if (seen == host.embed_texts.end()) return unknown("output");
+  std::vector<float> logits(256, -100.0f);
+  for (const auto& [token, probability] : host.next(seen->second)) {
+    logits.at(token) = std::log(probability);
+  }
+  return ready_numbers(logits);
 }
 std::int32_t get_next_dists(std::int32_t queue, const std::int32_t* embeds, std::uint32_t count,
                             const std::uint32_t*, std::uint32_t, std::uint32_t top_k) {

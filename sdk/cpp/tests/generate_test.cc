@@ -63,6 +63,14 @@ void expect_same(const Generation& a, const Generation& b) {
   EXPECT_EQ(a.drawn_count, b.drawn_count);
 }
 
+// Probabilities are made of logits, and so rounded.
+void expect_close(const Generation& a, const Generation& b) {
+  EXPECT_EQ(a.tokens, b.tokens);
+  EXPECT_EQ(a.text, b.text);
+  EXPECT_EQ(a.finish_reason, b.finish_reason);
+  EXPECT_NEAR(a.log_probability, b.log_probability, 1e-4);
+}
+
 TEST_F(GenerateTest, TheHostsLoopTheProgramsOwnAndReshapingGiveTheSame) {
   const auto program = [](GenerateOptions options) -> Task<> {
     Context first = co_await begun("q");
@@ -82,6 +90,18 @@ TEST_F(GenerateTest, TheHostsLoopTheProgramsOwnAndReshapingGiveTheSame) {
       for (float& each : next.probabilities) each *= 2;
     };
     expect_same(whole, co_await third.generate(options).collect());
+    options.reshape = {};
+    Context fifth = co_await begun("q");
+    std::vector<std::uint32_t> told;
+    options.on_token = [&](std::uint32_t token) { told.push_back(token); };
+    expect_same(whole, co_await fifth.generate(options).collect());
+    const std::vector<std::uint32_t> by_loop = std::exchange(told, {});
+    Context sixth = co_await begun("q");
+    options.logits = [](std::span<float> logits) {
+      for (float& each : logits) each += 3.0f;  // The same distribution.
+    };
+    expect_close(whole, co_await sixth.generate(options).collect());
+    EXPECT_EQ(told, by_loop);
     co_await first.flush();  // Takes back what was drawn after a stop text.
     co_await second.flush();
     EXPECT_EQ(known(first), known(second));
@@ -290,6 +310,183 @@ TEST_F(GenerateTest, ReshapeSeesTheDistributionAndDecides) {
               "invalid-argument: reshape left no token with a probability above 0");
   };
   EXPECT_TRUE(run(program()).ok());
+}
+
+// A context goes away from what a second one says, which follows it.
+TEST_F(GenerateTest, AHookOfLogitsMayWaitForAnotherContext) {
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("a");
+    Context other = co_await begun("q");
+    GenerateOptions options{.max_tokens = 4, .top_logprobs = 2};
+    options.logits = [&](std::span<float> logits) -> Task<> {
+      const std::vector<float> without = co_await other.next_logits();
+      logits[std::ranges::max_element(without) - without.begin()] = -200.0f;
+    };
+    options.on_token = [&](std::uint32_t token) { return other.append(token); };
+    Generator generator = context.generate(options);
+    std::string text;
+    while (const std::optional<Piece> piece = co_await generator.next()) {
+      text += piece->text;
+      EXPECT_EQ(piece->top.size(), 2u);
+      EXPECT_NEAR(piece->top[0].probability, 0.5, 1e-5) << "what the model says is reported";
+    }
+    EXPECT_EQ(text, "bdfh");
+    EXPECT_EQ(known(other), "q" + text);
+  };
+  const Result<void> done = run(program());
+  EXPECT_TRUE(done.ok()) << done.error().text();
+}
+
+TEST_F(GenerateTest, AnErrorOfAHookEndsTheGenerationWithIt) {
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("a");
+    const auto error_of = [&](GenerateOptions options) -> Task<std::string> {
+      const Result<Generation> done = co_await attempt(context.generate(options).collect());
+      co_return done.ok() ? "" : done.error().text();
+    };
+    const Error error{ErrorCode::Io, "no"};
+    EXPECT_EQ(
+        co_await error_of({.logits = [&](std::span<float>) -> Task<> { co_await fail(error); }}),
+        "io: no");
+    EXPECT_EQ(co_await error_of({.on_token = [&](std::uint32_t) -> Result<void> { return error; }}),
+              "io: no");
+    EXPECT_EQ(co_await error_of({.logits =
+                                     [](std::span<float> logits) {
+                                       for (float& each : logits) each = NAN;
+                                     }}),
+              "invalid-argument: none of 256 logits is a finite number");
+  };
+  const Result<void> done = run(program());
+  EXPECT_TRUE(done.ok()) << done.error().text();
+}
+
+TEST_F(GenerateTest, OptionsThatExcludeEachOtherAreNamed) {
+  host.allowed = [](const std::string&, const std::vector<std::uint32_t>&) {
+    return std::vector<std::uint32_t>{'b'};
+  };
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("a");
+    const auto error_of = [&](GenerateOptions options) -> Task<std::string> {
+      co_return (co_await attempt(context.generate(options).collect())).error().text();
+    };
+    const auto reshape = [](Distribution&) {};
+    const auto logits = [](std::span<float>) {};
+    const auto draft = [](const Context&) -> Task<std::vector<std::uint32_t>> {
+      co_return std::vector<std::uint32_t>{};
+    };
+    EXPECT_EQ(co_await error_of({.reshape = reshape, .logits = logits}),
+              "invalid-argument: reshape works on probabilities, and logits on what they are made "
+              "of: use one or the other");
+    EXPECT_EQ(
+        co_await error_of({.logits = logits, .draft = draft}),
+        "invalid-argument: logits changes each draw, and draft needs several in one pass: use "
+        "one or the other");
+    EXPECT_EQ(
+        co_await error_of({.grammar = co_await Grammar::regex(context.model(), "b"), .heal = true}),
+        "invalid-argument: heal changes the last token of the prompt, which no grammar knows: "
+        "use one or the other");
+    EXPECT_EQ(known(context), "a");
+  };
+  const Result<void> done = run(program());
+  EXPECT_TRUE(done.ok()) << done.error().text();
+}
+
+TEST_F(GenerateTest, AGrammarThatAllowsNoTokenIsNoFullContext) {
+  host.allowed = [](const std::string&, const std::vector<std::uint32_t>& accepted) {
+    return accepted.empty() ? std::vector<std::uint32_t>{'b'} : std::vector<std::uint32_t>{'!'};
+  };
+  const auto program = [](GenerateOptions options) -> Task<> {
+    Context context = co_await begun("a");
+    options.grammar = co_await Grammar::regex(context.model(), "b!");
+    Generator generator = context.generate(options);
+    EXPECT_EQ((co_await generator.next())->text, "b");
+    const Result<std::optional<Piece>> stuck = co_await attempt(generator.next());
+    EXPECT_EQ(stuck.ok() ? "" : stuck.error().text(),
+              "out-of-range: no token can go on with this text under the grammar");
+  };
+  const Result<void> done = run(program({}));
+  EXPECT_TRUE(done.ok()) << done.error().text();
+}
+
+// Tokens of several bytes: "http" ":" goes on with "://" where the colon is healed.
+TEST_F(GenerateTest, HealingLetsTheFirstTokenBeginWithTheLastBytesOfThePrompt) {
+  host.token_texts = {{200, "://"}, {201, ":!"}};
+  host.next = [](const std::vector<std::uint32_t>& seen) {
+    using Pairs = std::vector<std::pair<std::uint32_t, float>>;
+    if (seen.back() == 'p') return Pairs{{'s', 0.6f}, {200, 0.3f}, {':', 0.1f}};
+    return Pairs{{'w', 0.7f}, {'x', 0.3f}};
+  };
+  const auto program = [](GenerateOptions options, std::string prompt, std::string text) -> Task<> {
+    options.max_tokens = 3;
+    Context context = co_await begun(prompt);
+    Context stepped = co_await context.fork();
+    const Generation answer = co_await context.generate(options).collect();
+    EXPECT_EQ(answer.text, text) << prompt;
+    expect_close(answer, co_await stepwise(stepped, options));
+    const std::vector<std::uint32_t> held = context.tokens();
+    EXPECT_TRUE(std::equal(answer.tokens.rbegin(), answer.tokens.rend(), held.rbegin()));
+  };
+  const std::vector<GenerateOptions> ways = {
+      {.heal = true},
+      {.temperature = 0.8, .logits = [](std::span<float>) {}, .heal = true},
+      {.reshape = [](Distribution&) {}, .heal = true},
+      {.draft = [](const Context&) -> Task<std::vector<std::uint32_t>> {
+         std::vector<std::uint32_t> drafts(2, 'w');
+         co_return drafts;
+       },
+       .heal = true}};
+  for (const GenerateOptions& each : ways) {
+    if (each.temperature == 0) EXPECT_TRUE(run(program(each, "http:", "//ww")).ok());
+    EXPECT_TRUE(run(program(each, "p:", each.temperature == 0 ? "//ww" : "//xw")).ok());
+  }
+  EXPECT_TRUE(run(program({.heal = true}, "http", "sww")).ok()) << "no other token begins with p";
+  EXPECT_TRUE(run(program({.heal = true}, "p", "sww")).ok()) << "nothing is left to go on with";
+  EXPECT_TRUE(run(program({.heal = true}, "p\x02", "www")).ok()) << "a special token";
+}
+
+TEST_F(GenerateTest, AStopTextWithinAHealedTokenLeavesThePromptAsItWas) {
+  host.token_texts = {{200, "://x"}};
+  host.next = [](const std::vector<std::uint32_t>&) {
+    return std::vector<std::pair<std::uint32_t, float>>{{200, 0.6f}, {':', 0.4f}};
+  };
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("http:");
+    const Generation answer =
+        co_await context.generate({.stop = {"/x"}, .cut_stop_text = true, .heal = true});
+    EXPECT_EQ(answer.text, "/");
+    EXPECT_EQ(held(context), "http:/");
+  };
+  const Result<void> done = run(program());
+  EXPECT_TRUE(done.ok()) << done.error().text();
+}
+
+TEST_F(GenerateTest, ADrawerDrawsFromLogitsThatTheProgramMade) {
+  const auto program = []() -> Task<> {
+    Context context = co_await begun("ab");
+    Drawer drawer(DrawRule{.frequency_penalty = 1.0});
+    drawer.report_top(2);
+    std::vector<float> logits(256, -50.0f);
+    logits['a'] = 1.5f;
+    logits['b'] = 1.0f;
+    logits['c'] = 0.9f;
+    const DrawnToken drawn = co_await drawer.draw(logits, context.tokens());
+    EXPECT_EQ(drawn.token, std::uint32_t{'c'}) << "the others occurred";
+    const double sum = std::exp(1.5) + std::exp(1.0) + std::exp(0.9);
+    EXPECT_NEAR(drawn.probability, std::exp(0.9) / sum, 1e-6);
+    EXPECT_EQ(drawn.top.at(0).token, std::uint32_t{'a'});
+    EXPECT_NEAR(drawn.top.at(0).probability, std::exp(1.5) / sum, 1e-6);
+    std::vector<std::uint32_t> mask(8);
+    mask['d' / 32] = 1u << ('d' % 32);
+    drawer.allow(mask);
+    EXPECT_EQ((co_await drawer.draw(logits)).token, std::uint32_t{'d'});
+    drawer.allow(std::vector<std::uint32_t>(8));
+    EXPECT_EQ((co_await attempt(drawer.draw(logits))).error().text(),
+              "out-of-range: no token may follow");
+    EXPECT_EQ((co_await attempt(Drawer(DrawRule{.top_p = 7}).draw(logits))).error().text(),
+              "invalid-argument: top_p must be from 0 to 1");
+  };
+  const Result<void> done = run(program());
+  EXPECT_TRUE(done.ok()) << done.error().text();
 }
 
 TEST_F(GenerateTest, CuttingTheStopTextEndsTheContextWithWhatIsShown) {

@@ -270,13 +270,14 @@ TEST(Inferlets, ProgramDeviceAndHostDrawTheSameTokens) {
       expected +=
           "the device draws the same: yes\nthe context knows its tokens: yes\n"
           "the host draws the same: yes\nthe context knows its tokens: yes\n"
-          "drafts give the same: yes\n";
+          "drafts give the same: yes\na second context follows: yes\nlogits give the same: yes\n";
     }
     expected +=
         "logprobs agree: yes\nentropy is positive: yes\n"
         "the embedding is as wide as the model: yes\nall logits: yes\n"
         "a score is the sum over its tokens: yes\nthe choice is red: yes\n"
-        "a stop text is cut: yes\nthe text is complete: yes\nstep by step the same: yes\n"
+        "a stop text is cut: yes\na healed prompt stays: yes\nthe text is complete: yes\nstep by "
+        "step the same: yes\n"
         "drawn by the program the same: yes\nrewound and forked the same: yes\n"
         "a wrong expression is refused: yes\n";
     EXPECT_EQ(result.out, expected);

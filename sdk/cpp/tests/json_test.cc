@@ -189,6 +189,27 @@ std::string random_json(sampling::Random& random, int depth) {
   }
 }
 
+TEST(JsonTest, AnObjectIsWrittenFromItsMembers) {
+  const std::vector<std::uint32_t> ids = {1, 2};
+  const std::vector<std::string> names = {"a\"", "b"};
+  EXPECT_EQ(json({{"tokens", 3},
+                  {"share", 0.25},
+                  {"found", true},
+                  {"none", nullptr},
+                  {"text", "line\n"},
+                  {"name", std::string("ann")},
+                  {"view", std::string_view("x\xff")},
+                  {"ids", ids},
+                  {"names", names},
+                  {"by", json({{"n", std::uint64_t{1} << 60}})},
+                  {"all", std::vector<JsonWriter>{json({{"a", 'b' == 'b'}}), json({})}}})
+                .str(),
+            R"({"tokens":3,"share":0.25,"found":true,"none":null,"text":"line\n","name":"ann",)"
+            "\"view\":\"x\uFFFD\","
+            R"("ids":[1,2],"names":["a\"","b"],"by":{"n":1152921504606846976},)"
+            R"("all":[{"a":true},{}]})");
+}
+
 TEST(JsonTest, WhatWasWrittenIsReadAndWrittenTheSameWay) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     sampling::Random random(seed);

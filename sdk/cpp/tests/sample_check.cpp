@@ -1,5 +1,6 @@
 // A program for inferlets_test.cc: tokens drawn by the program, by the device, and by the loop in
 // the host are the same; the other forms of a distribution agree with it.
+#include <algorithm>
 #include <cmath>
 
 #include "quire/quire.h"
@@ -33,6 +34,39 @@ Drawer drawer_of(const SamplerOptions& options) {
   rule.top_p = options.top_p;
   rule.min_p = options.min_p;
   return Drawer(rule, options.seed);
+}
+
+// From logits, which a hook changes so that they mean the same; a second context follows.
+Task<std::vector<std::uint32_t>> by_logits(Context& prompt, SamplerOptions options) {
+  Context context = co_await prompt.fork();
+  Context other = co_await prompt.fork();
+  GenerateOptions generate{.temperature = options.temperature,
+                           .top_k = options.top_k,
+                           .top_p = options.top_p,
+                           .min_p = options.min_p,
+                           .seed = options.seed,
+                           .max_tokens = kTokenCount,
+                           .ignore_stop_tokens = true};
+  bool are_equal = true;
+  generate.logits = [&](std::span<float> logits) -> Task<> {
+    const std::vector<float> same = co_await other.next_logits();
+    are_equal = are_equal && std::ranges::equal(logits, same);
+    for (float& each : logits) each += 1.0f;
+  };
+  generate.on_token = [&](std::uint32_t token) { return other.append(token); };
+  const Generation answer = co_await context.generate(generate).collect();
+  co_await say("a second context follows", are_equal && context.tokens() == other.tokens());
+  co_return answer.tokens;
+}
+
+Task<> healing(Context& prompt) {
+  Context context = co_await Context::create(prompt.model());
+  co_await context.append_text("The page of the project is at https:");
+  const std::string before = co_await context.model().detokenize(context.tokens(), true);
+  const Generation answer =
+      co_await context.generate({.max_tokens = 4, .ignore_stop_tokens = true, .heal = true});
+  const std::string after = co_await context.model().detokenize(context.tokens(), true);
+  co_await say("a healed prompt stays", after == before + answer.text);
 }
 
 Task<std::vector<std::uint32_t>> by_device(Context& prompt, SamplerOptions options) {
@@ -176,9 +210,11 @@ Task<> program(std::vector<std::string>) {
     co_await say("the device draws the same", tokens == co_await by_device(prompt, options));
     co_await say("the host draws the same", tokens == co_await by_host(prompt, options));
     co_await say("drafts give the same", tokens == co_await by_drafts(prompt, options, tokens));
+    co_await say("logits give the same", tokens == co_await by_logits(prompt, options));
   }
   co_await forms(prompt);
   co_await texts(prompt);
+  co_await healing(prompt);
   co_await grammars(prompt);
 }
 

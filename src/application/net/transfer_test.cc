@@ -1,31 +1,16 @@
 // What one exchange may do to whoever carries it, without a socket.
 #include "application/net/transfer.h"
 
-#include <zlib.h>
-
 #include "application/net/net_test_support.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "support/deflated.h"
 
 namespace quire::net {
 namespace {
 
-std::string deflated(const std::string& text, int window_bits) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, window_bits, 9, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 std::string gzip(const std::string& text) {
-  return deflated(text, 15 + 16);
+  return deflated(text, 15 + 16, 9);
 }
 
 TEST(ZlibDecoder, GivesTheSameHoweverItIsFedAndHoweverLittleItMayGive) {
@@ -71,7 +56,7 @@ TEST(ZlibDecoder, SaysOfBrokenBytesThatTheyAre) {
 }
 
 TEST(ZlibDecoder, NothingFollowsAStreamOfZlibAndMembersAloneFollowOneOfGzip) {
-  const std::string stream = deflated("text", 15);
+  const std::string stream = deflated("text", 15, 9);
   std::string out;
   ZlibDecoder decoder(ZlibFormat::Zlib);
   std::string_view rest = stream;
@@ -88,7 +73,7 @@ TEST(ZlibDecoder, NothingFollowsAStreamOfZlibAndMembersAloneFollowOneOfGzip) {
   second = members.decode(rest, out, 100);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().message(), "the body is not gzip: bytes follow its end");
-  for (const std::string& other : {gzip("text"), deflated("text", -15)}) {
+  for (const std::string& other : {gzip("text"), deflated("text", -15, 9)}) {
     ZlibDecoder wrong(ZlibFormat::Zlib);
     rest = other;
     EXPECT_FALSE(wrong.decode(rest, out, 100).ok());

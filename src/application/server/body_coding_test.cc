@@ -1,10 +1,10 @@
 // Requests whose bodies have a content coding, over real sockets on loopback.
 #include <gtest/gtest.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include "application/server/server_test_support.h"
 #include "base/random.h"
+#include "support/deflated.h"
 
 namespace quire::server {
 namespace body_coding_test {
@@ -62,27 +62,11 @@ class BodyGuest final : public TalkingGuest {
 };
 
 std::string gzip(std::string_view text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
+  return deflated(text, 15 + 16, 9);
 }
 
 std::string zlib(std::string_view text) {
-  uLongf bytes = compressBound(text.size());
-  std::string out(bytes, '\0');
-  EXPECT_EQ(compress(reinterpret_cast<Bytef*>(out.data()), &bytes,
-                     reinterpret_cast<const Bytef*>(text.data()), text.size()),
-            Z_OK);
-  out.resize(bytes);
-  return out;
+  return deflated(text, 15, 6);
 }
 
 std::string zstd(std::string_view text) {

@@ -1,7 +1,6 @@
 #include "application/server/body_decoder.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include <vector>
@@ -9,6 +8,7 @@
 #include "application/server/body_decoder_test_support.h"
 #include "base/random.h"
 #include "base/seeds.h"
+#include "support/deflated.h"
 
 namespace quire::server {
 namespace body_decoder_test {
@@ -17,20 +17,6 @@ namespace {
 constexpr ContentCoding kCodings[] = {ContentCoding::Gzip, ContentCoding::Deflate,
                                       ContentCoding::Zstd};
 constexpr std::size_t kMebibyte = std::size_t{1} << 20;
-
-std::string deflated(std::string_view text, int window_bits, int level) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string out(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 // A frame with a checksum, and without the size of its content, as a client that streams makes it.
 std::string zstd(std::string_view text, int level, int window_log = 0) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -115,14 +116,13 @@ HttpAnswer health_answer(Readiness readiness) {
   return {};
 }
 
-bool is_own_path(std::string_view path) {
-  return path == "/" || path == "/health" || path == "/health/live" || path == "/health/ready" ||
-         path == "/metrics";
-}
-
 // What a load balancer asks, which has no key.
 bool is_open_path(std::string_view path) {
-  return is_own_path(path) && (path == "/health" || path.starts_with("/health/"));
+  return std::ranges::find(kHealthPaths, path) != std::end(kHealthPaths);
+}
+
+bool is_own_path(std::string_view path) {
+  return path == "/" || path == "/metrics" || is_open_path(path);
 }
 
 // A question about the server's health that comes from no web page. The answer needs no key and reveals nothing

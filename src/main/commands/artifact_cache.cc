@@ -30,11 +30,7 @@ std::optional<std::string> state_of(const Input& input) {
     if (!content.ok()) return std::nullopt;
     return hex(sha256(std::as_bytes(std::span(content.value()))));
   }
-  std::error_code failure;
-  const std::uint64_t bytes = fs::file_size(input.path, failure);
-  const auto time = fs::last_write_time(input.path, failure).time_since_epoch().count();
-  if (failure) return std::nullopt;
-  return std::to_string(bytes) + "," + std::to_string(time);
+  return file_stamp(input.path);
 }
 
 // "content STATE PATH" or "time STATE PATH".
@@ -167,6 +163,15 @@ std::vector<std::string> inputs_of(const fs::path& folder) {
     if (auto recorded = recorded_input(line)) paths.push_back(std::move(recorded->input.path));
   }
   return paths;
+}
+
+std::optional<std::string> file_stamp(const std::string& path) {
+  std::error_code failure;
+  const std::uint64_t bytes = fs::file_size(path, failure);
+  if (failure) return std::nullopt;
+  const auto time = fs::last_write_time(path, failure).time_since_epoch().count();
+  if (failure) return std::nullopt;
+  return std::to_string(bytes) + "," + std::to_string(time);
 }
 
 std::string entry_name(const std::string& text) {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ class ArtifactCache {
 
 // Of the entry in `folder`: the paths that it was made of.
 std::vector<std::string> inputs_of(const std::filesystem::path& folder);
+
+// A word of its size and time, which change with the file; nothing if it is not there.
+std::optional<std::string> file_stamp(const std::string& path);
 
 // The name of an entry: a digest of `text`.
 std::string entry_name(const std::string& text);

@@ -10,19 +10,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
+#include "main/commands/artifact_cache.h"
 #include "main/commands/output.h"
 
 namespace quire {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr timespec kLookPeriod = {.tv_sec = 0, .tv_nsec = 200'000'000};
 constexpr std::chrono::seconds kEndTimeMax{5};  // From SIGINT to SIGKILL.
@@ -57,12 +54,7 @@ class FileStates {
   }
 
  private:
-  static std::string state_of(const std::string& path) {
-    std::error_code failure;
-    const std::uint64_t bytes = fs::file_size(path, failure);
-    const auto time = fs::last_write_time(path, failure).time_since_epoch().count();
-    return failure ? "gone" : std::to_string(bytes) + " " + std::to_string(time);
-  }
+  static std::string state_of(const std::string& path) { return file_stamp(path).value_or("gone"); }
 
   std::vector<std::string> paths_;
   std::map<std::string, std::string> states_;

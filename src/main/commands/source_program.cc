@@ -114,21 +114,19 @@ Result<Compiled> compile(const Toolchain& tools, const std::string& source,
   return compiled;
 }
 
-// A size and a time, which change with the file.
-std::string stamp(const std::string& path) {
-  std::error_code ignored;
-  return path + " " + std::to_string(fs::file_size(path, ignored)) + " " +
-         std::to_string(fs::last_write_time(path, ignored).time_since_epoch().count()) + "\n";
+std::string stamp_line(const std::string& path) {
+  return path + " " + file_stamp(path).value_or("") + "\n";
 }
 
 // All that a module depends on and is known before it is compiled.
 Result<std::string> name_of_program(const Toolchain& tools, const std::string& source) {
-  std::string text = "2\n" + stamp(TRY(executable_path())) + tools.compiler + "\n";
-  const ProcessEnd version = TRY(run_process({tools.compiler, "--version"}, ProcessOutput::Return));
-  text += version.output;
+  std::string text = "3\n" + stamp_line(TRY(executable_path())) + tools.compiler + "\n";
+  if (tools.precompiled) {  // The name of its entry stands for the compiler's version.
+    text += stamp_line(tools.precompiled->header) + stamp_line(tools.precompiled->object);
+  } else {
+    text += TRY(run_process({tools.compiler, "--version"}, ProcessOutput::Return)).output;
+  }
   for (const std::string& each : TRY(quick_compile_flags(tools.sdk))) text += each + "\n";
-  if (tools.precompiled)
-    text += stamp(tools.precompiled->header) + stamp(tools.precompiled->object);
   for (const char* each : {"CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"}) {
     const char* value = std::getenv(each);
     text += std::string(each) + "=" + (value == nullptr ? "" : value) + "\n";
@@ -178,13 +176,13 @@ class ProgramBuild {
 
   // An exit code.
   Result<int> make(const std::string& module) {
-    const std::string name = TRY(name_of_program(tools_, source_));
-    const Result<fs::path> kept = cache_.find(name);
-    if (kept.ok() && take(kept.value(), module)) return cli::number(ExitCode::Ok);
-    const Result<fs::path> made = cache_.find_or_make(
-        name, [&](const fs::path& folder) { return compile_into(folder, module); });
-    if (has_module_) return cli::number(ExitCode::Ok);
+    const Result<fs::path> entry =
+        cache_.find_or_make(TRY(name_of_program(tools_, source_)),
+                            [&](const fs::path& folder) { return compile_into(folder, module); });
     if (failed_ != 0) return fail_build(tools_.compiler, failed_, source_ + " was not compiled");
+    if (has_module_ || (entry.ok() && take(entry.value(), module))) {
+      return cli::number(ExitCode::Ok);
+    }
     // The cache cannot be used; the program can.
     TRY(compile_to(module, module + ".d"));
     if (failed_ != 0) return fail_build(tools_.compiler, failed_, source_ + " was not compiled");

@@ -154,6 +154,13 @@ class Context : private detail::Placed<Context> {
     co_return co_await begin_step(top_k);
   }
 
+  // The same, as the logits of the whole vocabulary, in the order of ids.
+  Task<std::vector<float>> next_logits() {
+    co_await queue_turns(true);
+    Numbers logits = co_await begin_logits();
+    co_return std::move(logits.values);
+  }
+
   // Computes what is queued, for a program that reads more than one distribution: what may follow
   // each of the last `count` queued tokens. With nothing queued and a count of 1 it is what may
   // follow the last token. The pass is under way when this is ready, so that what is read of the
@@ -468,27 +475,35 @@ class Context : private detail::Placed<Context> {
 
   // The two commands of one step of the device, under way: the pass, and what may follow its last
   // token.
+  template <typename Next>
   class Step {
    public:
-    Step(Future<ContextCounters> computed, Future<Distribution> next)
+    Step(Future<ContextCounters> computed, Future<Next> next)
         : computed_(std::move(computed)), next_(std::move(next)) {}
 
-    Task<Distribution>::Awaiter operator co_await() && {
+    typename Task<Next>::Awaiter operator co_await() && {
       return both(std::move(computed_), std::move(next_)).operator co_await();
     }
 
    private:
-    // The error of the pass says more than that of the distribution behind it.
-    static Task<Distribution> both(Future<ContextCounters> computed, Future<Distribution> next) {
+    // The error of the pass says more than that of what is read behind it.
+    static Task<Next> both(Future<ContextCounters> computed, Future<Next> next) {
       co_await std::move(computed);
       co_return co_await std::move(next);
     }
     Future<ContextCounters> computed_;
-    Future<Distribution> next_;
+    Future<Next> next_;
   };
-  Step begin_step(std::uint32_t top_k) {
-    Future<ContextCounters> computed(abi::context::forward(handle(), output_.handles().data(), 1));
-    return Step(std::move(computed), get_next_dist(queue_, output_[0], top_k));
+  Future<ContextCounters> begin_pass() {
+    return Future<ContextCounters>(abi::context::forward(handle(), output_.handles().data(), 1));
+  }
+  Step<Distribution> begin_step(std::uint32_t top_k) {
+    Future<ContextCounters> computed = begin_pass();
+    return {std::move(computed), get_next_dist(queue_, output_[0], top_k)};
+  }
+  Step<Numbers> begin_logits() {
+    Future<ContextCounters> computed = begin_pass();
+    return {std::move(computed), get_logits(queue_, output_[0])};
   }
 
   Task<ContextCounters> computed(bool answer_next) {

@@ -7,15 +7,22 @@
 //
 //   const Draws draws = co_await context.verify(guess, drawer);  // See context.h.
 //
+//   std::vector<float> logits = co_await context.next_logits();  // A program may draw from its own.
+//   const DrawnToken drawn = co_await drawer.draw(std::move(logits), context.tokens());
+//
 // A Drawer has the random numbers of its seed in their order: a draw uses one unless it is greedy or
 // the token is forced by a grammar. So equal seeds give equal tokens, whether a program draws token
 // by token, verifies drafts, or lets the host's loop run.
 //
 // Errors   as interface/draw.wit says; invalid-argument names a number of the rule that is out of
 //          its range.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +31,7 @@
 
 #include "quire/annotations.h"
 #include "quire/bindings.h"
+#include "quire/draw_arithmetic.h"
 #include "quire/draw_rule.h"
 #include "quire/forward.h"
 #include "quire/future.h"
@@ -33,6 +41,7 @@
 #include "quire/queue.h"
 #include "quire/result.h"
 #include "quire/sampling.h"
+#include "quire/task.h"
 
 namespace quire {
 
@@ -169,13 +178,37 @@ class Drawer {
     skip(used);
   }
 
+  // Draws from logits of the whole vocabulary, which the program made or changed, as the rule and
+  // the seed say, among the tokens that the mask and the matchers allow. Nothing is forced, and no
+  // matcher advances. The penalties of the rule look at `history`, the tokens of the context, of
+  // which the first has the place `history_first`. Probabilities are those of the softmax of
+  // `logits`. Of the logits of a model it draws what the host draws, but for tokens that are as
+  // probable as each other to six digits: the host rounds in its own way.
+  // out-of-range: no token is allowed. invalid-argument: no logit is a finite number.
+  Task<DrawnToken> draw(std::vector<float> logits, std::vector<std::uint32_t> history = {},
+                        std::uint64_t history_first = 0);
+
+  // The tokens that the mask and the matchers allow, as the bits of a mask; empty: every token.
+  Task<std::vector<std::uint32_t>> allowed() const {
+    std::vector<std::uint32_t> words = mask_;
+    for (const Matcher& each : matchers_) {
+      const std::vector<std::uint32_t> more = co_await each.token_mask();
+      if (words.empty()) words.assign(more.size(), 0xffff'ffffu);
+      for (std::size_t i = 0; i < words.size() && i < more.size(); ++i) words[i] &= more[i];
+    }
+    co_return words;
+  }
+
+  // The numbers of the rule are in their ranges.
+  Result<void> check_rule() const {
+    const std::optional<sampling::OutOfRange> wrong = sampling::out_of_range(rule_);
+    if (!wrong) return {};
+    return Error{ErrorCode::InvalidArgument, std::string(wrong->name) + " must be " + wrong->range};
+  }
   // The rule as the host has it: made when it is first needed.
   Result<std::int32_t> rule_handle(const Model& model) {
     if (host_rule_.get() >= 0) return host_rule_.get();
-    if (const auto wrong = sampling::out_of_range(rule_)) {
-      return Error{ErrorCode::InvalidArgument,
-                   std::string(wrong->name) + " must be " + wrong->range};
-    }
+    TRY(check_rule());
     const std::vector<std::uint8_t> options = draw_options(rule_);
     host_rule_ = detail::SharedHandle(TRY(checked(
         abi::draw::create_rule(model.handle(), options.data(), detail::count_of(options.size())))));
@@ -194,6 +227,48 @@ class Drawer {
   bool forces_ = true;
   detail::SharedHandle host_rule_;
 };
+
+namespace detail {
+
+// The probability of `token`, and the `top_count` most probable tokens, of the softmax of `logits`.
+inline DrawnToken drawn_from(std::vector<float> logits, std::uint32_t token,
+                             std::uint32_t top_count) {
+  for (float& each : logits) {
+    if (std::isnan(each)) each = -std::numeric_limits<float>::infinity();
+  }
+  sampling::softmax_numerators(logits);
+  const double sum = std::accumulate(logits.begin(), logits.end(), 0.0);
+  const auto probability_of = [&](std::uint32_t each) {
+    return static_cast<float>(static_cast<double>(logits[each]) / sum);
+  };
+  DrawnToken drawn;
+  drawn.token = token;
+  drawn.probability = probability_of(token);
+  std::vector<std::uint32_t> order;
+  if (top_count > 0) sampling::rank(logits, top_count, order);
+  for (const std::uint32_t each : order) drawn.top.push_back({each, probability_of(each)});
+  return drawn;
+}
+
+}  // namespace detail
+
+inline Task<DrawnToken> Drawer::draw(std::vector<float> logits, std::vector<std::uint32_t> history,
+                                     std::uint64_t history_first) {
+  co_await check_rule();
+  if (std::ranges::none_of(logits, sampling::is_finite)) {
+    co_await fail(ErrorCode::InvalidArgument,
+                  "none of " + std::to_string(logits.size()) + " logits is a finite number");
+  }
+  const std::vector<std::uint32_t> mask = co_await allowed();
+  std::vector<float> changed = logits;
+  DrawScratch scratch;
+  const std::optional<std::uint32_t> token = sampling::draw_token(
+      changed, rule_, history, mask, randoms(1).front(), scratch, history_first);
+  if (!token) co_await fail(ErrorCode::OutOfRange, "no token may follow");
+  DrawnToken drawn = detail::drawn_from(std::move(logits), *token, top_count_);
+  note(drawn);
+  co_return drawn;
+}
 
 // A token at each of `embeds`, in one read. No matcher advances.
 inline Task<Draws> draw_tokens(const Model& model, const Queue& queue,

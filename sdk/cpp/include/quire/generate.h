@@ -18,6 +18,14 @@
 // changed. next() and `reshape` give the context and the distribution to the program between two
 // tokens, so there each step begins when the program asks for it. Both draw the same tokens.
 //
+// The loop is the program's own, too, where it takes part in each draw:
+//
+//   options.logits = [&](std::span<float> logits) -> Task<> {  // Away from what another one says.
+//     const std::vector<float> without = co_await plain.next_logits();
+//     for (std::size_t i = 0; i < logits.size(); ++i) logits[i] += logits[i] - without[i];
+//   };
+//   options.on_token = [&](std::uint32_t token) { return plain.append(token); };
+//
 // When it ends, the context holds the answer and, as its last token, what ended it. A stop text is
 // in the context too, unless `cut_stop_text` ends the context with the text that is shown. What a
 // program does not read it need not pay for: dropping the generator drops the step under way.
@@ -26,7 +34,8 @@
 // token drawn last is queued, but cannot be computed before the program drops or rewinds others.
 //
 // Errors   those of the calls; after one the generator is ended. invalid-argument: a number of the
-//          options that is out of its range; or the context is gone.
+//          options that is out of its range, options that exclude each other; or the context is
+//          gone.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -43,6 +52,8 @@
 #include "quire/draw_arithmetic.h"
 #include "quire/drawing.h"
 #include "quire/grammar.h"
+#include "quire/hook.h"
+#include "quire/outputs.h"
 #include "quire/sampling.h"
 #include "quire/stop.h"
 
@@ -77,11 +88,22 @@ struct GenerateOptions {
   // Changes the distribution (the top_k most probable tokens; under a grammar, those of it that may
   // come) before a token is drawn from it: sets
   // probabilities, drops tokens. They need not add up to 1, nor fall.
-  std::function<void(Distribution&)> reshape = {};
+  Hook<Distribution&> reshape = {};
+  // Changes the logits of the whole vocabulary before the rule and a grammar act on them. What is
+  // reported as probable stays what the model said.
+  Hook<std::span<float>> logits = {};
+  // Is told of each token that the context gets, also of the one that ends it, before its text is
+  // shown. A second context follows by it. It must not change the first one.
+  Hook<std::uint32_t> on_token = {};
   // Guesses what comes next: at most 64 tokens, or none. The guess is computed in one pass with the
   // next draw; each of its tokens that is drawn saves a pass. It never changes what is drawn. It
   // may read the context, and must not change it.
   std::function<Task<std::vector<std::uint32_t>>(const Context&)> draft = {};
+  // Token healing: the end of a prompt may have cut a token in two, as "http:" cuts "http://". The
+  // last token of the context is taken back, and the first one that is drawn begins with its bytes;
+  // the rest of it is text of the answer. Nothing happens after a special token or a turn of a
+  // conversation, or where no other token begins so.
+  bool heal = false;
 
   DrawRule rule() const {
     DrawRule rule;
@@ -179,6 +201,7 @@ Generator {
     last_ = co_await std::move(drawn);
     if (rules_.ended())
       co_return given(co_await close(piece_of(last_)));  // The grammar is complete.
+    if (options_.on_token) co_await options_.on_token(last_.token);
     Piece piece = piece_of(last_);
     if (!accepts(last_)) co_return given(co_await close(std::move(piece)));
     Future<std::string> bytes = context().model().detokenize({piece.token}, keeps(piece.token));
@@ -197,6 +220,7 @@ Generator {
     co_await check_context();
     drawing_.reset();
     reshaping_.reset();
+    logits_.reset();
     co_await forget_pending();
     rules_.stop();
     co_await close({});
@@ -264,7 +288,7 @@ Generator {
 
   // Nothing between two tokens is the program's business, and no step of its own has begun.
   bool uses_host_loop() const {
-    return !options_.reshape && !options_.draft && !closed_ && !has_step() &&
+    return !draws_itself() && !options_.draft && !options_.heal && !closed_ && !has_step() &&
            answer_.tokens.empty() && !rules_.ended();
   }
   std::vector<std::uint32_t> stop_tokens() const {
@@ -284,6 +308,7 @@ Generator {
       end = more.end;
       for (const DrawnToken& each : more.tokens) {
         context().note_drawn(each.token);
+        if (options_.on_token) co_await options_.on_token(each.token);
         last = piece_of(each);
         if (!accepts(each)) break;
         const std::vector<std::uint32_t> one(1, each.token);
@@ -312,6 +337,7 @@ Generator {
   Task<> note_end(DrawEnd end) {
     if (end == DrawEnd::GrammarComplete) rules_.end_of_grammar();
     if (end == DrawEnd::NoTokenAllowed) {
+      is_stuck_ = true;
       co_await fail(ErrorCode::OutOfRange, "no token can go on with this text under the grammar");
     }
   }
@@ -320,16 +346,7 @@ Generator {
   Task<> begin() {
     co_await check_context();
     co_await drawer_.rule_handle(context().model());
-    if (options_.reshape && adjusts_logits(drawer_.rule())) {
-      co_await fail(ErrorCode::InvalidArgument,
-                    "reshape works on probabilities; penalties, logit_bias, top_n_sigma and DRY "
-                    "work on logits: use one or the other");
-    }
-    if (options_.reshape && options_.draft) {
-      co_await fail(ErrorCode::InvalidArgument,
-                    "reshape changes each draw, and draft needs several in one pass: use one or "
-                    "the other");
-    }
+    co_await check_options();
     if (!is_prepared_) {
       is_prepared_ = true;
       drawer_.report_top(options_.top_logprobs);
@@ -338,14 +355,72 @@ Generator {
     }
     // While the host holds tokens that are not given yet, nothing is queued.
     if (pending_.empty()) co_await context().queue_turns(true);
+    if (std::exchange(options_.heal, false)) co_await heal();
   }
 
+  // The options do not exclude each other.
+  Result<void> check_options() const {
+    const auto refused = [](std::string why) {
+      return Error{ErrorCode::InvalidArgument, std::move(why) + ": use one or the other"};
+    };
+    if (options_.reshape && adjusts_logits(drawer_.rule())) {
+      return refused(
+          "reshape works on probabilities; penalties, logit_bias, top_n_sigma and DRY work on "
+          "logits");
+    }
+    if (options_.reshape && options_.logits) {
+      return refused("reshape works on probabilities, and logits on what they are made of");
+    }
+    if (draws_itself() && options_.draft) {
+      return refused(std::string(options_.reshape ? "reshape changes" : "logits changes") +
+                     " each draw, and draft needs several in one pass");
+    }
+    if (options_.heal && (options_.grammar || context().matcher())) {
+      return refused("heal changes the last token of the prompt, which no grammar knows");
+    }
+    return {};
+  }
+
+  // Takes back the last token, and lets the first one that is drawn begin with its bytes. The
+  // method is that of "The Art of Prompt Design: Prompt Boundaries and Token Healing" (Lundberg,
+  // 2023), for one token.
+  Task<> heal() {
+    const std::uint32_t count = context().token_count();
+    if (context().tokens().empty() || count < 2 || context().answer_open_) co_return;
+    const Model model = context().model();
+    const std::uint32_t last = context().tokens().back();
+    const std::vector<std::uint8_t> kinds =
+        co_await model.token_kinds(0, model.info().vocabulary_size);
+    const std::vector<std::string> texts = co_await model.vocabulary();
+    const auto may_come = [&](std::uint32_t token) {
+      constexpr std::uint8_t kByte = 1;  // The kinds above it are no text.
+      return kinds[token] <= kByte && texts[token].starts_with(texts[last]);
+    };
+    if (last >= kinds.size() || texts[last].empty() || !may_come(last)) co_return;
+    std::vector<std::uint32_t> mask((texts.size() + 31) / 32);
+    std::uint32_t allowed_count = 0;
+    for (std::uint32_t token = 0; token < kinds.size(); ++token) {
+      if (!may_come(token)) continue;
+      mask[token / 32] |= std::uint32_t{1} << (token % 32);
+      ++allowed_count;
+    }
+    if (allowed_count < 2) co_return;
+    co_await context().rewind(count - 1);
+    healed_ = texts[last];
+    drawer_.allow(std::move(mask));
+  }
+  bool heals() const { return !drawer_.mask().empty(); }
+
   bool is_constrained() const { return !drawer_.matchers().empty(); }
+  // The program takes part in each draw.
+  bool draws_itself() const { return options_.reshape || options_.logits; }
   // A pass may bring several tokens.
   bool draws_several() const { return is_constrained() || options_.draft; }
-  bool has_step() const { return drawing_.has_value() || reshaping_.has_value(); }
+  bool has_step() const { return drawing_ || reshaping_ || logits_; }
   Task<> begin_step() {
-    if (!options_.reshape) {
+    if (options_.logits) {
+      logits_.emplace(context().begin_logits());
+    } else if (!options_.reshape) {
       drawing_.emplace(
           co_await detail::forward_draw(context().model(), context().handle(), drawer_, false));
     } else {
@@ -356,8 +431,14 @@ Generator {
 
   // The next token, which the context has then.
   Task<DrawnToken> draw() {
-    if (draws_several() && !options_.reshape) co_return co_await drawn_of_several();
-    if (is_constrained()) co_return co_await drawn_of_masked();
+    DrawnToken drawn = co_await drawn_next();
+    if (heals()) drawer_.allow({});  // The first token alone.
+    co_return drawn;
+  }
+  Task<DrawnToken> drawn_next() {
+    if (draws_several() && !draws_itself()) co_return co_await drawn_of_several();
+    if (options_.logits) co_return co_await drawn_of_logits();
+    if (is_constrained() || (options_.reshape && heals())) co_return co_await drawn_of_masked();
     if (!has_step()) co_await begin_step();
     DrawnToken drawn;
     if (drawing_) {
@@ -380,7 +461,7 @@ Generator {
     }
     if (pending_.empty()) {
       std::vector<std::uint32_t> drafts;
-      if (options_.draft) drafts = co_await options_.draft(context());
+      if (options_.draft && !heals()) drafts = co_await options_.draft(context());
       Draws draws = co_await context().verify(std::move(drafts), drawer_);
       if (draws.tokens.empty()) {
         co_await note_end(draws.end);
@@ -407,12 +488,7 @@ Generator {
 
   // One that is reshaped under a grammar: the program draws, and tells the matchers.
   Task<DrawnToken> drawn_of_masked() {
-    std::vector<std::uint32_t> mask;
-    for (const Matcher& each : drawer_.matchers()) {
-      const std::vector<std::uint32_t> words = co_await each.token_mask();
-      if (mask.empty()) mask.assign(words.size(), 0xffff'ffffu);
-      for (std::size_t i = 0; i < mask.size(); ++i) mask[i] &= words[i];
-    }
+    const std::vector<std::uint32_t> mask = co_await drawer_.allowed();
     if (std::ranges::all_of(mask, [](std::uint32_t word) { return word == 0; })) {
       co_await note_end(DrawEnd::NoTokenAllowed);
     }
@@ -421,19 +497,37 @@ Generator {
     allowed.keep_if(
         [&](std::uint32_t token, float) { return (mask[token / 32] >> (token % 32) & 1) != 0; });
     const DrawnToken drawn = co_await reshaped(std::move(allowed));
-    co_await context().append(drawn.token);
+    co_await take(drawn.token);
+    co_return drawn;
+  }
+
+  // One of logits that the program changed.
+  Task<DrawnToken> drawn_of_logits() {
+    if (!has_step()) co_await begin_step();
+    Numbers said = co_await *std::exchange(logits_, std::nullopt);
+    std::vector<float> changed = said.values;
+    co_await options_.logits(std::span<float>(changed));
+    Result<DrawnToken> drawn = co_await attempt(
+        drawer_.draw(std::move(changed), context().tokens(), context().unknown_token_count()));
+    is_stuck_ = !drawn.ok() && drawn.error().code == ErrorCode::OutOfRange;
+    const std::uint32_t token = (co_await std::move(drawn)).token;
+    co_await take(token);
+    co_return detail::drawn_from(std::move(said.values), token, options_.top_logprobs);
+  }
+
+  // The context and the matchers get a token that the program drew.
+  Task<> take(std::uint32_t token) {
+    co_await context().append(token);
     bool is_complete = false;
     for (const Matcher& each : drawer_.matchers()) {
-      std::vector<std::uint32_t> came(1,
-                                      drawn.token);  // No list in braces: g++ 12 takes none here.
+      std::vector<std::uint32_t> came(1, token);  // No list in braces: g++ 12 takes none here.
       is_complete = co_await each.accept(std::move(came)) || is_complete;
     }
     ends_after_ = is_complete;
-    co_return drawn;
   }
   Task<DrawnToken> reshaped(Distribution given) {
     Distribution reshaped = given;
-    options_.reshape(reshaped);
+    co_await options_.reshape(reshaped);
     reshaped.keep_if([](std::uint32_t, float probability) { return probability > 0.0f; });
     if (reshaped.size() == 0 || reshaped.tokens.size() != reshaped.probabilities.size()) {
       co_await fail(ErrorCode::InvalidArgument, "reshape left no token with a probability above 0");
@@ -467,8 +561,8 @@ Generator {
   // The step does not fit the context any more; those before it did. (A context that the program
   // emptied meanwhile is out-of-range too.)
   bool is_full(const Result<DrawnToken>& drawn) const {
-    return !drawn.ok() && drawn.error().code == ErrorCode::OutOfRange && !answer_.tokens.empty() &&
-           context().token_count() > 0;
+    return !drawn.ok() && drawn.error().code == ErrorCode::OutOfRange && !is_stuck_ &&
+           !answer_.tokens.empty() && context().token_count() > 0;
   }
   // The last piece, if it brings any text.
   static std::optional<Piece> given(Piece last) {
@@ -485,6 +579,7 @@ Generator {
     return true;
   }
   std::string accept_bytes(std::string bytes) {
+    if (answer_.tokens.size() == 1) bytes.erase(0, healed_.size());
     std::string shown = rules_.accept_bytes(bytes);
     if (options_.cut_stop_text) bytes_.push_back(std::move(bytes));
     return shown;
@@ -509,12 +604,15 @@ Generator {
     while (kept < bytes_.size() && rest.starts_with(bytes_[kept])) {
       rest.remove_prefix(bytes_[kept++].size());
     }
+    // The prompt keeps the bytes that the first token begins with.
+    std::string text(kept == 0 ? healed_ : "");
+    text += rest;
     const auto count = static_cast<std::uint32_t>(answer_.tokens.size() - kept);
     co_await context().rewind(context().token_count() - count);
     answer_.tokens.resize(kept);
-    if (rest.empty()) co_return;
+    if (text.empty()) co_return;
     const std::vector<std::uint32_t> tokens =
-        co_await context().model().tokenize(rest, {.parse_special = false});
+        co_await context().model().tokenize(text, {.parse_special = false});
     co_await context().append(tokens);
     answer_.tokens.insert(answer_.tokens.end(), tokens.begin(), tokens.end());
   }
@@ -524,13 +622,16 @@ Generator {
   GenerateOptions options_;
   Drawer drawer_;
   StopRules rules_;
-  std::optional<Future<Draws>> drawing_;    // The step under way,
-  std::optional<Context::Step> reshaping_;  // or that of a distribution that is reshaped.
-  std::deque<DrawnToken> pending_;          // Drawn, and not given yet,
-  std::uint32_t pending_from_ = 0;          // after so many tokens of the context.
+  std::optional<Future<Draws>> drawing_;                  // The step under way,
+  std::optional<Context::Step<Distribution>> reshaping_;  // or that of a distribution,
+  std::optional<Context::Step<Numbers>> logits_;          // or that of logits.
+  std::deque<DrawnToken> pending_;                        // Drawn, and not given yet,
+  std::uint32_t pending_from_ = 0;                        // after so many tokens of the context.
+  std::string healed_;  // The bytes of the prompt that its first token begins with.
   DrawScratch scratch_;
   bool is_prepared_ = false;
   bool ends_after_ = false;  // The grammar is complete with the token that was given last.
+  bool is_stuck_ = false;    // It allows no token.
   DrawnToken last_;
   Generation answer_;
   std::vector<std::string> bytes_;  // Of each of its tokens, where they may be cut.

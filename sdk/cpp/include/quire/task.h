@@ -39,6 +39,7 @@
 //
 // Invariant  T1  The promise of a coroutine knows the one Task that owns it, so that a coroutine
 //                that failed can be destroyed before its Task is.
+#include <algorithm>
 #include <chrono>
 #include <coroutine>
 #include <cstddef>
@@ -444,6 +445,14 @@ namespace detail {
 template <typename Awaitable>
 using ValueOfTask = typename decltype(task_of(std::declval<Awaitable>()))::value_type;
 
+template <typename Awaitable>
+std::vector<Task<ValueOfTask<Awaitable>>> tasks_of(std::vector<Awaitable> awaitables) {
+  std::vector<Task<ValueOfTask<Awaitable>>> tasks;
+  tasks.reserve(awaitables.size());
+  for (Awaitable& each : awaitables) tasks.push_back(task_of(std::move(each)));
+  return tasks;
+}
+
 template <typename T>
 struct [[nodiscard("co_await it")]] SpawnAwaiter {
   Task<T> task;
@@ -587,7 +596,7 @@ struct [[nodiscard("co_await it")]] GatherListAwaiter {
   }
 };
 
-// Of tasks of which the first counts: those that have ended and fail to be it are kept until all have.
+// Of tasks of several types, of which the first to end counts.
 template <typename... Ts>
 struct [[nodiscard("co_await it")]] AnyAwaiter {
   std::tuple<Task<Ts>...> tasks;
@@ -631,67 +640,59 @@ struct FirstEnded {
 
 namespace detail {
 
+// Waits for the first task of a list that ends, or with EndsAt::FirstValue for the first that ends in a value.
 template <typename T>
-struct [[nodiscard("co_await it")]] AnyOfListAwaiter {
+struct FirstOfList {
   std::vector<Task<T>> tasks;
+  EndsAt ends_at;
   Latch latch = {};
 
-  bool await_ready() const { return tasks.empty() || first_done() < tasks.size(); }
+  bool await_ready() const { return first() < tasks.size() || all_done(); }
   template <typename Promise>
   bool await_suspend(std::coroutine_handle<Promise> waiter) {
-    latch = {0, &waiter.promise(), EndsAt::First};
+    latch = {0, &waiter.promise(), ends_at};
     for (Task<T>& task : tasks) begin(task, *waiter.promise().loop, latch);
     return true;
   }
-  Result<FirstEnded<T>> await_resume() {
-    if (tasks.empty()) return Error{ErrorCode::InvalidArgument, "when_any: the list is empty"};
-    const std::size_t index = first_done();
-    FirstEnded<T> first{index, tasks[index].take()};
-    tasks.clear();  // The others are dropped.
-    return first;
+
+ protected:
+  // Its place in the list; the size of the list if there is none yet.
+  std::size_t first() const {
+    const auto counts = [this](const Task<T>& each) {
+      return each.done() && (ends_at == EndsAt::First || each.failure() == nullptr);
+    };
+    return static_cast<std::size_t>(std::ranges::find_if(tasks, counts) - tasks.begin());
   }
 
  private:
-  std::size_t first_done() const {
-    std::size_t index = 0;
-    while (index < tasks.size() && !tasks[index].done()) ++index;
-    return index;
+  bool all_done() const {
+    return std::ranges::all_of(tasks, [](const Task<T>& each) { return each.done(); });
   }
 };
 
 template <typename T>
-struct [[nodiscard("co_await it")]] FirstOkAwaiter {
-  std::vector<Task<T>> tasks;
-  Latch latch = {};
-
-  bool await_ready() const { return first_ok() < tasks.size() || all_failed(); }
-  template <typename Promise>
-  bool await_suspend(std::coroutine_handle<Promise> waiter) {
-    latch = {0, &waiter.promise(), EndsAt::FirstValue};
-    for (Task<T>& task : tasks) begin(task, *waiter.promise().loop, latch);
-    return true;
+struct [[nodiscard("co_await it")]] AnyOfListAwaiter : FirstOfList<T> {
+  Result<FirstEnded<T>> await_resume() {
+    if (this->tasks.empty()) {
+      return Error{ErrorCode::InvalidArgument, "when_any: the list is empty"};
+    }
+    const std::size_t index = this->first();
+    FirstEnded<T> first{index, this->tasks[index].take()};
+    this->tasks.clear();  // The others are dropped.
+    return first;
   }
+};
+
+template <typename T>
+struct [[nodiscard("co_await it")]] FirstOkAwaiter : FirstOfList<T> {
   Result<T> await_resume() {
-    if (tasks.empty()) return Error{ErrorCode::InvalidArgument, "first_ok: the list is empty"};
-    const std::size_t index = first_ok();
-    Result<T> result = tasks[index < tasks.size() ? index : 0].take();
-    tasks.clear();  // The others are dropped.
+    if (this->tasks.empty()) {
+      return Error{ErrorCode::InvalidArgument, "first_ok: the list is empty"};
+    }
+    const std::size_t index = this->first();
+    Result<T> result = this->tasks[index < this->tasks.size() ? index : 0].take();
+    this->tasks.clear();  // The others are dropped.
     return result;
-  }
-
- private:
-  std::size_t first_ok() const {
-    std::size_t index = 0;
-    while (index < tasks.size() && (!tasks[index].done() || tasks[index].failure() != nullptr)) {
-      ++index;
-    }
-    return index;
-  }
-  bool all_failed() const {
-    for (const Task<T>& each : tasks) {
-      if (each.failure() == nullptr) return false;
-    }
-    return true;
   }
 };
 
@@ -740,10 +741,8 @@ auto when_all(Awaitables... awaitables) {
 }
 template <typename Awaitable>
 auto when_all(std::vector<Awaitable> awaitables) {
-  detail::ListAwaiter<detail::ValueOfTask<Awaitable>> all;
-  all.tasks.reserve(awaitables.size());
-  for (Awaitable& each : awaitables) all.tasks.push_back(task_of(std::move(each)));
-  return all;
+  return detail::ListAwaiter<detail::ValueOfTask<Awaitable>>{
+      detail::tasks_of(std::move(awaitables))};
 }
 
 template <typename... Awaitables>
@@ -753,18 +752,13 @@ auto gather(Awaitables... awaitables) {
 }
 template <typename Awaitable>
 auto gather(std::vector<Awaitable> awaitables) {
-  detail::GatherListAwaiter<detail::ValueOfTask<Awaitable>> all;
-  all.tasks.reserve(awaitables.size());
-  for (Awaitable& each : awaitables) all.tasks.push_back(task_of(std::move(each)));
-  return all;
+  return detail::GatherListAwaiter<detail::ValueOfTask<Awaitable>>{
+      detail::tasks_of(std::move(awaitables))};
 }
 
 template <typename Awaitable>
 auto gather(std::vector<Awaitable> awaitables, GatherOptions options) {
-  std::vector<Task<detail::ValueOfTask<Awaitable>>> tasks;
-  tasks.reserve(awaitables.size());
-  for (Awaitable& each : awaitables) tasks.push_back(task_of(std::move(each)));
-  return detail::gather_in_turn(std::move(tasks), options.at_once);
+  return detail::gather_in_turn(detail::tasks_of(std::move(awaitables)), options.at_once);
 }
 
 template <typename... Awaitables>
@@ -776,19 +770,15 @@ auto when_any(Awaitables... awaitables) {
 // invalid-argument: the list is empty. Of those that end in one turn of the loop, the first in the list counts.
 template <typename Awaitable>
 auto when_any(std::vector<Awaitable> awaitables) {
-  detail::AnyOfListAwaiter<detail::ValueOfTask<Awaitable>> any;
-  any.tasks.reserve(awaitables.size());
-  for (Awaitable& each : awaitables) any.tasks.push_back(task_of(std::move(each)));
-  return any;
+  return detail::AnyOfListAwaiter<detail::ValueOfTask<Awaitable>>{
+      {detail::tasks_of(std::move(awaitables)), detail::EndsAt::First}};
 }
 
 // invalid-argument: the list is empty. If all fail, the Error of the first in the list.
 template <typename Awaitable>
 auto first_ok(std::vector<Awaitable> awaitables) {
-  detail::FirstOkAwaiter<detail::ValueOfTask<Awaitable>> first;
-  first.tasks.reserve(awaitables.size());
-  for (Awaitable& each : awaitables) first.tasks.push_back(task_of(std::move(each)));
-  return first;
+  return detail::FirstOkAwaiter<detail::ValueOfTask<Awaitable>>{
+      {detail::tasks_of(std::move(awaitables)), detail::EndsAt::FirstValue}};
 }
 
 namespace detail {
