@@ -3,6 +3,7 @@ import http.server
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -162,6 +163,23 @@ class ChatOfAServer(unittest.TestCase):
                 self.assertEqual(chat(*flags, QUIRE_KEY=key).returncode, 0)
                 self.assertEqual(chat("--key-file", file, *flags).returncode, 0)
                 self.assertEqual(chat(*flags, QUIRE_KEY="wrong").returncode, 1)
+
+
+    @unittest.skipUnless(shutil.which("openssl"), "no openssl here makes certificates")
+    def test_a_certificate_must_be_trusted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            certificate, key = pathlib.Path(folder) / "server.pem", pathlib.Path(folder) / "server.key"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                            "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
+                            "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+            with serving.Server("--tls-certificate", certificate, "--tls-key", key, model=MODEL) as server:
+                flags = ["--server", server.url, "--max-tokens", "3", "Hi"]
+                self.assertTrue(server.url.startswith("wss://"))
+                refused = chat(*flags)
+                self.assertEqual(refused.returncode, 1)
+                self.assertIn("certificate", refused.stderr)
+                trusted = chat(*flags, SSL_CERT_FILE=str(certificate))
+                self.assertEqual(trusted.returncode, 0, trusted.stderr)
 
 
 class ChatOfABrokenServer(unittest.TestCase):
