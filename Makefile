@@ -25,7 +25,7 @@ run: ## set up, build, and let a program in the server stream an answer (PROMPT=
 build: ## build quire and all its inferlets, the endpoints among them: build/release
 	@tools/setup.sh packages engines quickjs build
 
-install: build ## build, and install quire, the SDK and the inferlets (PREFIX=~/.local)
+install: build ## build, and install quire, its manual, the SDK and the inferlets (PREFIX=~/.local)
 	@cmake --install build/release --prefix "$(PREFIX)"
 	@command -v quire >/dev/null || echo "Put $(PREFIX)/bin on your PATH to call quire by its name."
 

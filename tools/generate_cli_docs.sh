@@ -18,7 +18,7 @@ generate() {
     "kv export" "kv import" "kv delete" "kv verify" "kv gc" "kv tree" "kv why"
     "bench kv" "bench generate" "bench restore" "bench pressure" "bench sink"
     "bench batching" "bench scheduler" "bench arrival" "bench constraint" "bench launch" "bench overhead" "bench calls"
-    "bench pages")
+    "bench pages" completion)
   for verb in "${verbs[@]}"; do
     echo
     echo "## quire${verb:+ $verb}"

@@ -94,8 +94,8 @@ answer() {
 # Everything but the test programs.
 build() {
   step configure "cmake --preset release" configure
-  step build "build/release/quire and build/release/inferlets" \
-    ninja -C build/release -j "$JOBS" quire inferlets
+  step build "build/release/quire, build/release/inferlets and manual pages" \
+    ninja -C build/release -j "$JOBS" quire inferlets share
 }
 
 build_tests() {

@@ -81,9 +81,8 @@ bool is_decided(const CLI::App& verb, const CLI::Option& option, const CheckedWo
 
 // What a value of the option must be: the name of its type says so.
 Result<void> check_type(const CLI::Option& option, const ConfigValue& value) {
-  std::string type = option.get_type_name();
-  type.resize(std::min(type.size(), type.find(':')));  // Without what the checks are called.
-  const bool is_whole = type == "N";
+  const std::string type = type_of(option);
+  const bool is_whole = type == "N" || type.find_first_not_of("0123456789|") == std::string::npos;
   const bool is_real = type == "S";
   const bool is_size = type == "BYTES";
   bool is_fit = value.type == ConfigType::Text;

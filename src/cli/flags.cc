@@ -37,6 +37,16 @@ constexpr Choice<std::uint32_t> kPageSizes[] = {{"8", 8}, {"16", 16}, {"32", 32}
 constexpr Choice<KvFormatChoice> kKvFormats[] = {
     {"f32", KvFormatChoice::F32}, {"f16", KvFormatChoice::F16}, {"bf16", KvFormatChoice::BF16}};
 
+// As the type of a flag: "paged|basic".
+template <typename T, std::size_t N>
+std::string names_of(const Choice<T> (&choices)[N]) {
+  std::string names;
+  for (const Choice<T>& choice : choices) {
+    names += (names.empty() ? "" : "|") + std::string(choice.name);
+  }
+  return names;
+}
+
 // `variable` is where the text may come from, if not from a flag.
 template <typename T, std::size_t N>
 Result<T> choose(const char* what, const char* variable, const std::string& text,
@@ -138,38 +148,38 @@ void EngineFlags::add_all(CLI::App& app) {
 }
 
 void EngineFlags::add_rest(CLI::App& app) {
-  app.add_option("--backend", backend, "Kernels: auto, scalar, avx2 or avx512")
+  app.add_option("--backend", backend, "The kernels; auto: the best that this machine has")
       ->envname("QUIRE_BACKEND")
-      ->type_name("NAME")
+      ->type_name(names_of(kBackends))
       ->capture_default_str();
   app.add_option("--threads", threads, "Worker threads; 0: one for each physical core")
       ->envname("QUIRE_THREADS")
       ->type_name("N")
       ->transform(whole_within(0, 1024))
       ->capture_default_str();
-  app.add_option("--kv", kv, "KV cache: paged, or basic (one growing buffer a sequence)")
+  app.add_option("--kv", kv, "The KV cache: in pages, or basic (one growing buffer a sequence)")
       ->envname("QUIRE_KV")
-      ->type_name("MODE")
+      ->type_name(names_of(kKvModes))
       ->capture_default_str();
-  app.add_option("--kv-format", kv_format, "Number format of keys and values: f32, f16 or bf16")
+  app.add_option("--kv-format", kv_format, "Number format of keys and values")
       ->envname("QUIRE_KV_FORMAT")
-      ->type_name("F")
+      ->type_name(names_of(kKvFormats))
       ->capture_default_str();
-  app.add_option("--page-size", page_size, "Slots of a KV page: 8, 16 or 32")
+  app.add_option("--page-size", page_size, "Slots of a KV page")
       ->envname("QUIRE_PAGE_SIZE")
-      ->type_name("N")
+      ->type_name(names_of(kPageSizes))
       ->capture_default_str();
   app.add_option("--eviction", eviction,
-                 "Which KV page nobody holds is given up first: default, lru or s3-fifo; fcfs-kill "
-                 "is default with --when-full fcfs-kill")
+                 "Which KV page that no program holds is given up first; fcfs-kill is default with "
+                 "--when-full fcfs-kill")
       ->envname("QUIRE_EVICTION")
-      ->type_name("NAME")
+      ->type_name(names_of(kPolicies))
       ->capture_default_str();
   app.add_option("--when-full", when_full,
                  "Who makes room when every KV page is held: suspend (contexts that others can do "
                  "without, which come back), or fcfs-kill (the program that started last ends)")
       ->envname("QUIRE_WHEN_FULL")
-      ->type_name("NAME")
+      ->type_name(names_of(kWhenFull))
       ->default_str("suspend");
   app.add_option("--batching", batching,
                  "When a batch is built: adaptive (the device is free), or for comparisons eager "
@@ -331,7 +341,7 @@ Result<InstanceOptions> InstanceFlags::finish(const CLI::App& app) const {
   return finished;
 }
 
-void SamplingFlags::add_all(CLI::App& app) {
+void add_sampling(CLI::App& app, SamplingOptions& options) {
   app.add_option("--temperature", options.temperature, "0: the most probable token, always")
       ->type_name("X")
       ->check(real_within(0.0, 100.0))
@@ -375,6 +385,15 @@ void SamplingFlags::add_all(CLI::App& app) {
       "Taken from the logit of each token that occurred");
   add("--frequency-penalty", options.frequency_penalty, -100.0, 100.0,
       "Taken from the logit of a token for each time it occurred");
+}
+
+void add_chat_settings(CLI::App& app, ChatSettings& settings) {
+  app.add_option("--system", settings.system, "The system message")->type_name("TEXT");
+  app.add_option("-n,--max-tokens", settings.max_tokens, "At most so many tokens a reply")
+      ->type_name("N")
+      ->transform(whole_within(1, 1 << 24))
+      ->capture_default_str();
+  add_sampling(app, settings.sampling);
 }
 
 void GrammarFlags::add_all(CLI::App& app) {

@@ -107,13 +107,20 @@ struct EvalOptions {
   OutputStyle output = OutputStyle::Text;
 };
 
+// What `/set` changes in the middle of a chat (chat_settings.h).
+struct ChatSettings {
+  SamplingOptions sampling;
+  std::string system;
+  std::uint32_t max_tokens = 1024;
+};
 struct ChatOptions {
   EngineOptions engine;
-  SamplingOptions sampling;
+  ChatSettings settings;
   GrammarOptions grammar;
-  std::string system;
-  PromptSource message;  // Neither: a conversation, a message in each line of standard input.
-  std::uint32_t max_tokens = 1024;
+  PromptSource message;       // Neither: a conversation, a message in each line of standard input.
+  std::string server;         // As ws(s)://HOST:PORT; empty: an engine here.
+  std::string key_file = {};  // With the server's key; empty: $QUIRE_KEY, if any.
+  bool keeps_history = true;  // Of the lines that a user types on a terminal.
 };
 
 // What an instance may have; of a server, at most.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/config_layer.h"
+#include "cli/rows.h"
 #include "cli/verb.h"
 #include "cli/word_check.h"
 
@@ -82,13 +83,6 @@ std::string with_variable(std::string message, const CheckedWords& checked) {
     message.replace(0, name.size(), each->get_envname() + " (which stands for " + name + ")");
     break;
   }
-  return message;
-}
-
-// CLI11 puts "--flag: " before what a validator says.
-std::string with_subject(std::string message) {
-  const std::size_t colon = message.find(": must be ");
-  if (colon != std::string::npos) message.erase(colon, 1);
   return message;
 }
 
@@ -185,8 +179,9 @@ Parsed finished(const std::vector<Verb>& verbs, const CheckedWords& checked, con
 
 }  // namespace
 
-Parsed parse(const std::vector<std::string>& arguments) {
-  CLI::App app(kDescription, "quire");
+std::vector<Verb> add_verbs(CLI::App& app) {
+  app.name("quire");
+  app.description(kDescription);
   app.footer(kFooter);
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("quire ") + QUIRE_VERSION);
@@ -204,7 +199,13 @@ Parsed parse(const std::vector<std::string>& arguments) {
   verbs.push_back(add_usage(app));
   add_kv(app, verbs);
   add_bench(app, verbs);
+  verbs.push_back(add_completion(app));
+  return verbs;
+}
 
+Parsed parse(const std::vector<std::string>& arguments) {
+  CLI::App app;
+  const std::vector<Verb> verbs = add_verbs(app);
   const CommandWords command = split(arguments);
   CheckedWords checked;
   const Result<void> known = check_words(app, command, checked);

@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/options_build.h"
+#include "cli/options_completion.h"
 #include "cli/options_config.h"
 #include "cli/options_keys.h"
 #include "cli/options_kv.h"
@@ -25,7 +26,7 @@ using Request =
     std::variant<RunOptions, ServeOptions, GenerateOptions, ChatOptions, EvalOptions, ModelOptions,
                  TokenizeOptions, DetokenizeOptions, TemplateOptions, BuildOptions, NewOptions,
                  DoctorOptions, KvOptions, BenchOptions, BenchPagesOptions, BenchLaunchOptions,
-                 StatusOptions, ConfigOptions, KeysOptions, UsageOptions>;
+                 StatusOptions, ConfigOptions, KeysOptions, UsageOptions, CompletionOptions>;
 
 struct Parsed {
   std::optional<Request> request;

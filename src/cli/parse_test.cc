@@ -438,7 +438,7 @@ TEST(Parse, EveryVerbHasHelpWithExamplesOfItself) {
   };
   for (const char* verb :
        {"run", "serve", "status", "generate", "chat", "eval", "model", "tokenize", "detokenize",
-        "template", "build", "new", "doctor", "kv", "bench"}) {
+        "template", "build", "new", "doctor", "kv", "bench", "completion"}) {
     has_own_examples({verb});
   }
   for (const char* verb : {"list", "show", "add", "remove", "verify"}) {

@@ -1,5 +1,5 @@
-// What a flag's value must be, as validators of CLI11. A message here follows "--flag: "; parse()
-// turns "--flag: must be" into "--flag must be".
+// What a flag's value must be, as validators of CLI11. A message here follows "--flag: ", of
+// which with_subject() makes a sentence.
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -82,6 +82,12 @@ CLI::Validator real_within(double least, double most) {
 CLI::Validator probability_above_zero() {
   return real_check("above 0 and at most 1", "FLOAT in (0 - 1]",
                     [](double value) { return value > 0.0 && value <= 1.0; });
+}
+
+std::string with_subject(std::string message) {
+  const std::size_t colon = message.find(": must be ");
+  if (colon != std::string::npos) message.erase(colon, 1);
+  return message;
 }
 
 CLI::Validator byte_count() {

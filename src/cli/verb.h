@@ -60,10 +60,9 @@ struct InstanceFlags {
   Result<InstanceOptions> finish(const CLI::App& app) const;
 };
 
-struct SamplingFlags {
-  SamplingOptions options;
-  void add_all(CLI::App& app);
-};
+void add_sampling(CLI::App& app, SamplingOptions& options);
+// Of `quire chat`: those that /set changes, too.
+void add_chat_settings(CLI::App& app, ChatSettings& settings);
 
 struct GrammarFlags {
   std::string schema, regex, lark;
@@ -80,6 +79,8 @@ CLI::Validator whole_within(std::uint64_t least, std::uint64_t most);
 CLI::Validator real_within(double least, double most);
 CLI::Validator probability_above_zero();  // At most 1.
 CLI::Validator byte_count();              // As parse_bytes() reads it.
+// CLI11 puts "--flag: " before what a validator says: "--flag: must be" becomes "--flag must be".
+std::string with_subject(std::string message);
 
 // "512MiB", "8G", "1073741824": a count of bytes. Units are powers of 1024.
 Result<std::uint64_t> parse_bytes(const std::string& text);
@@ -96,6 +97,9 @@ Result<TenantOptions> parse_tenant(const std::string& text);
 
 // "adaptive", "eager", "k-only:32", "t-only:2.5": when a batch is built.
 Result<BatchingChoice> parse_batching(const std::string& text);
+
+// All of them, and the name and the help of the program itself.
+std::vector<Verb> add_verbs(CLI::App& app);
 
 Verb add_run(CLI::App& app);
 Verb add_serve(CLI::App& app);
@@ -117,5 +121,6 @@ void add_keys(CLI::App& app, std::vector<Verb>& verbs);
 void add_kv(CLI::App& app, std::vector<Verb>& verbs);
 void add_bench(CLI::App& app, std::vector<Verb>& verbs);
 Verb add_bench_pages(CLI::App& bench);
+Verb add_completion(CLI::App& app);
 
 }  // namespace quire::cli

@@ -22,7 +22,7 @@ void add_config(CLI::App& app, std::vector<Verb>& verbs) {
   }
   auto output = std::make_shared<std::string>("text");
   show->add_option("--output", *output, "text, or json for programs")
-      ->type_name("FORMAT")
+      ->type_name("text|json")
       ->capture_default_str();
   show->footer(R"(It takes the flags of quire serve, and starts nothing.
 

@@ -10,24 +10,42 @@ namespace quire::cli {
 
 namespace {
 
-// What a client may say; the rest is said where the engine is. Variables of the environment are not
-// meant for this run.
-Result<void> check_remote_flags(const CLI::App& verb) {
-  constexpr std::string_view kRemote[] = {
-      "PROGRAM",      "--watch",      "--server",          "--key-file",
-      "--each",       "--json",       "--send-file",       "--save-files",
-      "--help",       "--memory-max", "--cpu-seconds-max", "--pages-max",
-      "--output-max", "--tenant",     "--deadline"};
+// What a client may say to a server.
+constexpr std::string_view kRemoteRun[] = {
+    "PROGRAM",      "--watch",     "--server",          "--key-file",  "--each",
+    "--json",       "--send-file", "--save-files",      "--help",      "--memory-max",
+    "--output-max", "--tenant",    "--cpu-seconds-max", "--pages-max", "--deadline"};
+constexpr std::string_view kRemoteChat[] = {"MESSAGE",    "--prompt-file", "--server",
+                                            "--key-file", "--no-history",  "--json-schema",
+                                            "--model",    "--help"};
+
+// The rest is said where the engine is. Variables of the environment are not meant for this run.
+Result<void> check_remote_flags(const CLI::App& verb, const std::vector<std::string_view>& remote,
+                                const char* why) {
   for (const CLI::Option* each : verb.get_options()) {
     const std::string name = each->get_name();
-    const bool is_remote =
-        std::find(std::begin(kRemote), std::end(kRemote), name) != std::end(kRemote);
+    const bool is_remote = std::find(remote.begin(), remote.end(), name) != remote.end();
     const bool is_set_outside =
         !each->get_envname().empty() && std::getenv(each->get_envname().c_str()) != nullptr;
     if (each->count() == 0 || is_remote || is_set_outside) continue;
-    return Error(ErrorCode::InvalidArgument,
-                 name + " is for the engine, which is the server's with --server");
+    return Error(ErrorCode::InvalidArgument, name + why);
   }
+  return {};
+}
+
+// A model that the environment names is one of this machine.
+Result<void> check_chat_of_server(const CLI::App& verb, EngineFlags& engine) {
+  std::vector<std::string_view> remote(std::begin(kRemoteChat), std::end(kRemoteChat));
+  CLI::App app;
+  ChatSettings ignored;
+  add_chat_settings(app, ignored);
+  std::vector<std::string> names;
+  for (const CLI::Option* each : app.get_options()) names.push_back(each->get_name());
+  remote.insert(remote.end(), names.begin(), names.end());
+  TRY(check_remote_flags(verb, remote,
+                         " is for an engine here, and not for the chat of a server (--server)"));
+  const char* variable = std::getenv("QUIRE_MODEL");
+  if (variable != nullptr && engine.model == variable) engine.model.clear();
   return {};
 }
 
@@ -64,9 +82,11 @@ Verb add_run(CLI::App& app) {
       "--watch", state->options.watches,
       "Run PROGRAM again each time that its file changes, or one that it includes; the run before "
       "is ended");
-  verb->add_option("--program", state->options.further_programs,
-                   "A Wasm module, or a folder of them, that programs may launch by its name (the "
-                   "file's, without .wasm); may be given again")
+  verb->add_option(
+          "--program", state->options.further_programs,
+          "A Wasm module, a folder of them, or a C++ file that is compiled for this run, which "
+          "programs may launch by its name (the file's, without its ending); may be given "
+          "again")
       ->type_name("PATH")
       ->allow_extra_args(false);
   verb->add_option("--send-file", state->options.sent_files,
@@ -133,7 +153,10 @@ Examples:
   quire run program.wasm --each arguments.jsonl --kv-tree=dot
   quire run program.wasm --each arguments.jsonl --kv-report report.json && quire kv why report.json)");
   return {verb, [state, verb]() -> Result<Request> {
-            if (!state->options.server.empty()) TRY(check_remote_flags(*verb));
+            if (!state->options.server.empty()) {
+              TRY(check_remote_flags(*verb, {std::begin(kRemoteRun), std::end(kRemoteRun)},
+                                     " is for the engine, which is the server's with --server"));
+            }
             if (state->options.server.empty() && state->options.tenant != 0) {
               return Error(ErrorCode::InvalidArgument,
                            "--tenant is one of a server, which --server names; programs that run "
@@ -169,7 +192,6 @@ Verb add_generate(CLI::App& app) {
   struct State {
     GenerateOptions options;
     EngineFlags engine;
-    SamplingFlags sampling;
     GrammarFlags grammar;
     std::string words;  // The prompt without its flag.
   };
@@ -194,7 +216,7 @@ Verb add_generate(CLI::App& app) {
       ->transform(whole_within(1, 1 << 24))
       ->capture_default_str();
   verb->add_flag("--ignore-eos", state->options.ignore_eos, "Go on past the end-of-text token");
-  state->sampling.add_all(*verb);
+  add_sampling(*verb, state->options.sampling);
   state->grammar.add_all(*verb);
   state->engine.add_all(*verb);
   add_json(*verb, state->options.output);
@@ -210,7 +232,6 @@ Examples:
   quire generate "My phone number is" --regex "[0-9]{3}-[0-9]{4}")");
   return {verb, [state, words]() -> Result<Request> {
             state->options.engine = TRY(state->engine.finish());
-            state->options.sampling = state->sampling.options;
             state->options.grammar = state->grammar.finish();
             if (words->count() > 0) state->options.prompt.text = state->words;
             return Request(state->options);
@@ -221,7 +242,6 @@ Verb add_chat(CLI::App& app) {
   struct State {
     ChatOptions options;
     EngineFlags engine;
-    SamplingFlags sampling;
     GrammarFlags grammar;
   };
   auto state = std::make_shared<State>();
@@ -234,26 +254,36 @@ Verb add_chat(CLI::App& app) {
                    "A file or a pipe with the message, at most 64 MiB; - is standard input")
       ->type_name("FILE")
       ->excludes(message);
-  verb->add_option("--system", state->options.system, "The system message")->type_name("TEXT");
-  verb->add_option("-n,--max-tokens", state->options.max_tokens, "At most so many tokens a reply")
-      ->type_name("N")
-      ->transform(whole_within(1, 1 << 24))
-      ->capture_default_str();
-  state->sampling.add_all(*verb);
+  verb->add_option(
+          "--server", state->options.server,
+          "Talk to a model of the server at URL, as in ws://127.0.0.1:7847 (quire serve), or "
+          "wss://HOST:PORT with TLS; --model is then the name of one there")
+      ->type_name("URL");
+  add_key_file(*verb, state->options.key_file);
+  add_chat_settings(*verb, state->options.settings);
+  verb->add_flag_callback(
+      "--no-history", [state] { state->options.keeps_history = false; },
+      "Neither read nor keep the lines that you type (docs/guide/chat.md)");
   state->grammar.add_all(*verb);
   state->engine.add_all(*verb);
   verb->footer(
-      R"(Ctrl-C stops a reply, not the chat; Ctrl-D or /quit ends it; /clear forgets the history; /help
-names these.
+      R"(Ctrl-C stops a reply, not the chat; Ctrl-D or /quit ends it; /clear forgets the conversation. On a
+terminal lines are edited, """ begins and ends a message of several, and there are /set, /save and /load;
+/help lists all.
 
 Examples:
   quire chat
   quire chat --prompt-file question.txt
   quire chat --system "Answer in one sentence." "What is a page table?"
+  quire chat --server ws://127.0.0.1:7847
   quire chat --json-schema person.json "Invent a person.")");
-  return {verb, [state]() -> Result<Request> {
+  return {verb, [state, verb]() -> Result<Request> {
+            if (!state->options.server.empty()) TRY(check_chat_of_server(*verb, state->engine));
+            if (state->options.server.empty() && !state->options.key_file.empty()) {
+              return Error(ErrorCode::InvalidArgument,
+                           "--key-file is for a server, which --server names");
+            }
             state->options.engine = TRY(state->engine.finish());
-            state->options.sampling = state->sampling.options;
             state->options.grammar = state->grammar.finish();
             return Request(state->options);
           }};

@@ -37,7 +37,7 @@ Verb add_new(CLI::App& app) {
           "What the program does: chat (a conversation), agent (a model that fetches pages), "
           "search (several answers, judged side by side), constrained (JSON that follows a "
           "schema); where not given, it answers a prompt")
-      ->type_name("NAME");
+      ->type_name("chat|agent|search|constrained");
   verb->add_option("--sdk", options->sdk, "The C++ SDK; what lies beside quire where not given")
       ->type_name("FOLDER")
       ->envname("QUIRE_SDK");

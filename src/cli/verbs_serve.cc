@@ -155,7 +155,8 @@ Verb add_serve_flags(CLI::App* verb) {
   ServeOptions& options = state->options;
   verb->add_option("PROGRAM", options.programs,
                    "Modules that clients may launch by their name, the file's without .wasm; of a "
-                   "folder, all in it. Clients may upload others");
+                   "folder, all in it; and C++ sources, which are compiled first. Clients may "
+                   "upload others");
   verb->add_option("--listen", options.listen,
                    "The address for clients; port 0 for any that is free. An address that other "
                    "machines reach needs --keys")
@@ -284,7 +285,7 @@ Verb add_serve_flags(CLI::App* verb) {
           "How the server reports what happens, on standard error: text for people, or json, "
           "one object a line, with a line for each request (docs/operate.md)")
       ->envname("QUIRE_LOG_FORMAT")
-      ->type_name("FORMAT")
+      ->type_name("text|json")
       ->capture_default_str();
   state->instance.add_all(*verb, 3600.0,
                           "a quarter of the pool, or what holds 2,048 tokens where that is more");
@@ -313,7 +314,7 @@ Examples:
   curl localhost:7847/v1/chat/completions -d '{"model": "smollm2-135m-instruct", "messages": [{"role": "user", "content": "Hi"}]}'
   quire serve --no-endpoints
   quire serve build/release/inferlets --listen 127.0.0.1:0 --instances 200
-  quire serve --endpoint "POST /write=write.cpp"
+  quire serve write.cpp --endpoint "POST /write=write"
   quire serve --endpoint "POST /complete=complete_http.wasm" --allow-origin https://example.com
   quire serve --tenant 0=weight:3 --tenant 1=weight:1,instances:64,memory:4GiB
   quire serve --keys keys.txt --tenant 1=requests_per_minute:60,tokens_per_minute:20000

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "cli/rows.h"
 #include "cli/spelling.h"
 
 namespace quire::cli {
@@ -29,27 +30,6 @@ Error wrong(std::string message) {
   return Error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-// Those of the verb itself and of its groups of flags, which CLI11 keeps as verbs without a name.
-std::vector<const CLI::Option*> options_of(const CLI::App& app) {
-  std::vector<const CLI::Option*> options;
-  for (const CLI::Option* each : app.get_options()) options.push_back(each);
-  for (const CLI::App* group : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!group->get_name().empty()) continue;
-    for (const CLI::Option* each : group->get_options()) {
-      if (std::find(options.begin(), options.end(), each) == options.end()) options.push_back(each);
-    }
-  }
-  return options;
-}
-
-std::vector<const CLI::App*> verbs_of(const CLI::App& app) {
-  std::vector<const CLI::App*> verbs;
-  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!each->get_name().empty()) verbs.push_back(each);
-  }
-  return verbs;
-}
-
 std::vector<std::string> names_of_verbs(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* each : verbs_of(app)) names.push_back(each->get_name());
@@ -68,15 +48,6 @@ std::vector<std::string> names_of_flags(const CLI::App& app) {
 bool has_flag(const CLI::App& app, const std::string& name) {
   const std::vector<std::string> names = names_of_flags(app);
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-const CLI::Option* find_flag(const CLI::App& app, const std::string& name) {
-  for (const CLI::Option* each : options_of(app)) {
-    const bool is_long = name.starts_with("--") && each->check_lname(name.substr(2));
-    const bool is_short = !name.starts_with("--") && each->check_sname(name.substr(1));
-    if (is_long || is_short) return each;
-  }
-  return nullptr;
 }
 
 // How the shell takes it for one word.
@@ -202,7 +173,7 @@ class WordCheck {
     }
     parsed_.given.insert(flag);
     ++at_;
-    if (flag->get_items_expected_max() == 0) {  // It takes no value, or one after "=" only.
+    if (!takes_value(*flag)) {  // It takes no value, or one after "=" only.
       if (!is_long && word.size() > 2)
         return wrong(name + " takes no value, and " + word + " has one");
       return {};
@@ -215,8 +186,8 @@ class WordCheck {
   }
 
   static std::string kind_of(const CLI::Option& flag) {
-    const std::string type = flag.get_type_name();
-    return type.empty() ? "" : ": " + type.substr(0, type.find(':'));
+    const std::string type = type_of(flag);
+    return type.empty() ? "" : ": " + type;
   }
 
   Result<void> take_value_of(const CLI::Option& flag, const std::string& name) {
@@ -286,14 +257,6 @@ void add_variables(const CLI::App& app, std::vector<std::string>& names) {
 }
 
 }  // namespace
-
-std::string full_name(const CLI::App& app) {
-  std::string name = app.get_name();
-  for (const CLI::App* at = app.get_parent(); at != nullptr; at = at->get_parent()) {
-    name = at->get_name() + " " + name;
-  }
-  return name;
-}
 
 Result<void> check_words(const CLI::App& program, const CommandWords& command,
                          CheckedWords& parsed) {

@@ -35,9 +35,6 @@ Result<void> check_words(const CLI::App& program, const CommandWords& command,
 std::string too_many_words(const CLI::App& verb, const CommandWords& command,
                            const std::vector<std::string>& left_over);
 
-// "quire kv list".
-std::string full_name(const CLI::App& app);
-
 // The user's variables QUIRE_* that are nearly, but not quite, one that Quire reads: a line each.
 std::vector<std::string> misspelt_variables(const CLI::App& program,
                                             const char* const* environment);

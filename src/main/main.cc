@@ -13,10 +13,12 @@
 #include "main/commands/bench_pages_command.h"
 #include "main/commands/build_command.h"
 #include "main/commands/chat_command.h"
+#include "main/commands/completion_command.h"
 #include "main/commands/config_command.h"
 #include "main/commands/doctor_command.h"
 #include "main/commands/eval_command.h"
 #include "main/commands/generate_command.h"
+#include "main/commands/installed_files.h"
 #include "main/commands/keys_command.h"
 #include "main/commands/kv_command.h"
 #include "main/commands/model_command.h"
@@ -50,6 +52,9 @@ struct Commands {
   int operator()(const cli::DoctorOptions& options) const { return doctor_command(options); }
   int operator()(const cli::ConfigOptions& options) const { return config_command(options); }
   int operator()(const cli::UsageOptions& options) const { return usage_command(options); }
+  int operator()(const cli::CompletionOptions& options) const {
+    return completion_command(options);
+  }
   int operator()(const cli::KeysOptions& options) const { return keys_command(options); }
   int operator()(const cli::KvOptions& options) const { return kv_command(options); }
   int operator()(const cli::BenchOptions& options) const { return bench_command(options); }
@@ -62,6 +67,12 @@ struct Commands {
 };
 
 int run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == kCompleteVerb) {
+    return complete_words_command(std::vector<std::string>(argv + 2, argv + argc));
+  }
+  if (argc == 3 && std::string_view(argv[1]) == kInstalledFilesVerb) {
+    return write_installed_files_command(argv[2]);
+  }
   const cli::Parsed parsed = cli::parse(std::vector<std::string>(argv + 1, argv + argc));
   for (const std::string& each : parsed.warnings) warn(each);
   if (parsed.request) return std::visit(Commands{}, *parsed.request);

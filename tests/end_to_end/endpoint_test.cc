@@ -107,6 +107,56 @@ TEST(EndToEndEndpoint, ASourceIsCompiledForItsEndpoint) {
           .ends_with("compiled for GET\n"));
 }
 
+constexpr const char* kNamed = R"(#include "quire/quire.h"
+using namespace quire;
+Task<> program(std::vector<std::string>) { co_await session::send("compiled as a program\n"); }
+QUIRE_MAIN(program)
+)";
+
+TEST(EndToEndSource, IsCompiledForTheNameThatItHasOnAServer) {
+  const TemporaryFolder folder;
+  const std::string source = folder.write("named.cpp", kNamed);
+  ServerProcess server(
+      {"--model", kTiny, "--kv-pages", "64", source, "--endpoint", "GET /named=" + source});
+  ASSERT_FALSE(server.url().empty()) << server.err;
+  const ProcessResult ran = run_quire({"run", "--server", server.url(), "named"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "compiled as a program\n");
+  EXPECT_EQ(server.stop(SIGTERM), 0) << server.err;
+}
+
+TEST(EndToEndSource, IsCompiledForAProgramThatLaunchesItByName) {
+  const TemporaryFolder folder;
+  const std::string source = folder.write("named.cpp", kNamed);
+  const ProcessResult ran =
+      run_quire({"run", "--model", kTiny, "--kv-pages", "64", "--program", source,
+                 QUIRE_BINARY_DIR "/tests/end_to_end/parent.wasm", "--", "named"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("child: compiled as a program\n"), std::string::npos) << ran.out;
+}
+
+TEST(EndToEndSource, IsRefusedWithTheErrorsOfItsCompiler) {
+  const TemporaryFolder folder;
+  const std::string broken = folder.write("broken.cpp", "int main( {\n");
+  const std::string named = folder.write("named.cpp", kNamed);
+  std::filesystem::create_directory(folder.file("other"));
+  const std::string other = folder.write("other/named.cpp", kNamed);
+  const std::string missing = folder.file("missing.cpp");
+  const std::string parent = QUIRE_BINARY_DIR "/tests/end_to_end/parent.wasm";
+  const auto refuses = [](const std::vector<std::string>& arguments, int exit_code,
+                          const std::string& text) {
+    const ProcessResult result = run_quire(arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+  };
+  refuses({"serve", "--listen", "127.0.0.1:0", "--model", kTiny, broken}, 1,
+          "broken.cpp was not compiled");
+  refuses({"serve", "--listen", "127.0.0.1:0", "--model", kTiny, missing}, 3, "no file ");
+  refuses({"serve", "--listen", "127.0.0.1:0", "--model", kTiny, named, other}, 4,
+          "two programs are named \"named\": " + named + " and " + other);
+  refuses({"run", "--model", kTiny, "--program", broken, parent}, 1, "broken.cpp was not compiled");
+}
+
 TEST(EndToEndEndpoint, WhatCannotBeAnEndpointIsSaidBeforeTheServerStarts) {
   const TemporaryFolder folder;
   const std::string broken = folder.write("broken.cpp", "int main( {\n");

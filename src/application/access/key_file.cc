@@ -7,12 +7,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <string_view>
 #include <utility>
 
 #include "base/descriptor.h"
 #include "base/file.h"
+#include "base/private_file.h"
 
 namespace quire::access {
 namespace {
@@ -31,41 +30,6 @@ Result<void> check_owner(const std::string& path) {
   if (is_ours && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   return Error(ErrorCode::PermissionDenied,
                "others may change the file of keys " + path + ": chmod 600 it");
-}
-
-Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t count = write(file.get(), text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return system_error("cannot write " + path);
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  if (fsync(file.get()) != 0) return system_error("cannot write " + path);
-  return {};
-}
-
-Result<void> sync_folder_of(const std::string& path) {
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  if (folder.empty()) folder = ".";
-  const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.get() < 0 || fsync(opened.get()) != 0) return system_error("cannot sync " + folder);
-  return {};
-}
-
-Result<void> replace(const std::string& path, std::string_view text) {
-  const std::string partial = path + ".partial";
-  // Someone else may have made a file of that name: this makes a new one, which only we may read.
-  if (unlink(partial.c_str()) != 0 && errno != ENOENT) {
-    return system_error("cannot remove " + partial);
-  }
-  {
-    const Descriptor file(
-        open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kKeyFileMode));
-    if (file.get() < 0) return system_error("cannot make " + partial);
-    TRY(write_all(file, text, partial));
-  }
-  if (rename(partial.c_str(), path.c_str()) != 0) return system_error("cannot replace " + path);
-  return sync_folder_of(path);
 }
 
 Result<Descriptor> lock(const std::string& path) {
@@ -97,7 +61,7 @@ Result<void> change_key_file(const std::string& path, MissingFile missing,
   if (is_missing && missing == MissingFile::IsEmpty) ring = KeyRing();
   const KeyRing before = TRY(std::move(ring));
   const KeyRing after = TRY(change(before));
-  return replace(path, after.text());
+  return replace_private_file(path, after.text());
 }
 
 }  // namespace quire::access

@@ -1,5 +1,6 @@
 #pragma once
-// http_get: one GET over HTTP or HTTPS with the redirects that it takes, through libcurl.
+// http_get: one GET over HTTP or HTTPS with the redirects that it takes, through libcurl. http_post: one POST, which follows no
+// redirect.
 //
 // The token of a request goes to the origin (scheme, host and port) of the first address alone, wherever
 // redirects lead. A redirect leads to http or https, and never from https to http.
@@ -49,11 +50,15 @@ struct HttpRequest {
   std::vector<std::string> fields = {};  // As "Name: value"; sent to every host.
   std::string token = {};                // Empty: none.
   std::uint32_t connect_seconds_max = 30;
-  std::uint32_t stalled_seconds_max = 60;  // With less than 1 KiB/s.
+  std::uint32_t stalled_seconds_max = 60;  // With less than 1 KiB/s; 0: it may take any time.
+  std::string ca_file = {};                // Of the authorities to trust; empty: the system's.
+  bool is_direct = false;                  // Through no proxy, whatever the environment says.
   std::function<bool()> go_on = {};        // Asked about once a second.
 };
 
 // The receiver has all of the body when this is ok.
 Result<void> http_get(const HttpRequest& request, HttpReceiver& receiver);
+// The body is JSON.
+Result<void> http_post(const HttpRequest& request, const std::string& body, HttpReceiver& receiver);
 
 }  // namespace quire::inference

@@ -1,6 +1,8 @@
 #include "main/commands/conversation.h"
 
 #include <algorithm>
+#include <utility>
+
 #include "base/json.h"
 
 namespace quire {
@@ -18,22 +20,22 @@ Ids behind(const Ids& whole, std::size_t count) {
 
 }  // namespace
 
-Conversation::Conversation(const inference::TextCodec& codec, const std::string& system)
-    : codec_(codec), system_(system) {
-  clear();
-}
-
-void Conversation::clear() {
-  messages_ = nlohmann::ordered_json::array();
-  if (!system_.empty()) messages_.push_back({{"role", "system"}, {"content", system_}});
+void Conversation::restore(ChatMessages messages) {
+  const bool is_empty = messages.empty();
+  messages_ = std::move(messages);
   history_.clear();
-  gap_.emplace();
+  gap_.reset();
+  if (is_empty) gap_.emplace();
 }
 
-Result<Ids> Conversation::encode(const nlohmann::ordered_json& messages,
-                                 bool add_generation_prompt) const {
-  const nlohmann::ordered_json request = {{"messages", messages},
-                                          {"add_generation_prompt", add_generation_prompt}};
+Result<Ids> Conversation::encode(const ChatMessages& messages, bool add_generation_prompt) const {
+  OrderedJson all = OrderedJson::array();
+  if (!system_.empty()) all.push_back({{"role", "system"}, {"content", system_}});
+  for (const ChatMessage& each : messages) {
+    all.push_back({{"role", role_name(each.role)}, {"content", each.content}});
+  }
+  const OrderedJson request = {{"messages", std::move(all)},
+                               {"add_generation_prompt", add_generation_prompt}};
   const std::vector<inference::TokenId> tokens = TRY(codec_.encode_chat(dump_json(request)));
   Ids ids;
   ids.reserve(tokens.size());
@@ -42,8 +44,8 @@ Result<Ids> Conversation::encode(const nlohmann::ordered_json& messages,
 }
 
 Result<Conversation::Turn> Conversation::user_says(const std::string& message) {
-  nlohmann::ordered_json messages = messages_;
-  messages.push_back({{"role", "user"}, {"content", message}});
+  ChatMessages messages = messages_;
+  messages.push_back({ChatRole::User, message});
   const Ids whole = TRY(encode(messages, true));
   Turn turn;
   if (gap_ && begins_with(whole, history_)) {
@@ -63,10 +65,10 @@ Result<Conversation::Turn> Conversation::user_says(const std::string& message) {
 // What the template puts behind a reply: what two conversations that differ in the reply alone end
 // with alike. The reply itself was sampled in tokens that need not be those its text is cut into.
 Result<Ids> Conversation::closing() const {
-  nlohmann::ordered_json messages = messages_;
-  messages.back()["content"] = "x";
+  ChatMessages messages = messages_;
+  messages.back().content = "x";
   const Ids one = TRY(encode(messages, false));
-  messages.back()["content"] = "7";
+  messages.back().content = "7";
   const Ids other = TRY(encode(messages, false));
   std::size_t count = 0;
   while (count < one.size() && count < other.size() &&
@@ -77,7 +79,7 @@ Result<Ids> Conversation::closing() const {
 }
 
 Result<void> Conversation::assistant_said(const std::string& text) {
-  messages_.push_back({{"role", "assistant"}, {"content", text}});
+  messages_.push_back({ChatRole::Assistant, text});
   const Ids whole = TRY(encode(messages_, false));
   const bool continues = begins_with(whole, history_);
   history_ = whole;

@@ -6,23 +6,26 @@
 // Thread   the main thread.
 // Errors   what the model's template says.
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "inference/api/text_codec.h"
+#include "main/commands/chat_messages.h"
 
 namespace quire {
 
 class Conversation {
  public:
-  Conversation(const inference::TextCodec& codec, const std::string& system);
+  explicit Conversation(const inference::TextCodec& codec) : codec_(codec) { restore({}); }
+
+  // From the next turn on; empty: no system message.
+  void set_system(const std::string& system) { system_ = system; }
 
   struct Turn {
     std::vector<std::uint32_t> tokens;  // To append before the reply.
-    // The template wrote the past anew (it drops old thoughts, say): the tokens are the whole
-    // conversation, for an empty context.
+    // The past is written anew (the template drops old thoughts, say, or the system message is
+    // another): the tokens are the whole conversation, for an empty context.
     bool starts_over = false;
   };
   Result<Turn> user_says(const std::string& message);
@@ -30,16 +33,18 @@ class Conversation {
   // The reply ended: its text, whose tokens the context holds.
   Result<void> assistant_said(const std::string& text);
 
-  void clear();  // Forgets everything but the system message.
+  const ChatMessages& messages() const { return messages_; }
+  // The conversation is this one, and an empty context holds nothing of it yet.
+  void restore(ChatMessages messages);
 
  private:
   using Ids = std::vector<std::uint32_t>;
   Result<Ids> closing() const;
-  Result<Ids> encode(const nlohmann::ordered_json& messages, bool add_generation_prompt) const;
+  Result<Ids> encode(const ChatMessages& messages, bool add_generation_prompt) const;
 
   const inference::TextCodec& codec_;
-  const std::string system_;
-  nlohmann::ordered_json messages_;
+  std::string system_;
+  ChatMessages messages_;
   Ids history_;             // What the template makes of messages_, the last reply closed.
   std::optional<Ids> gap_;  // What the context lacks of history_; nothing: it cannot be continued.
 };

@@ -92,7 +92,8 @@ bool EndpointPrograms::is_shipped(const std::string& name) const {
 Result<bool> EndpointPrograms::claim(const std::string& name, const std::string& path) {
   const auto same = named_.find(name);
   const auto [at, is_new] = given_.emplace(name, path);
-  const std::string& other = same != named_.end() ? same->second : at->second;
+  // A source of the command line is in both, and was given as a source.
+  const std::string& other = is_new && same != named_.end() ? same->second : at->second;
   if (other != path) {
     return Error(ErrorCode::AlreadyExists,
                  "two programs are named " + in_quotes(name) + ": " + other + " and " + path);

@@ -24,10 +24,11 @@ struct ShippedUse {
 
 class EndpointPrograms {
  public:
-  // `named` are the programs of the command line. Modules of sources come into `scratch`, which exists
-  // if has_source() is true.
-  EndpointPrograms(const ProgramFiles& named, std::filesystem::path scratch)
-      : named_(named), scratch_(std::move(scratch)) {}
+  // `named` are the programs of the command line, of which `sources` were compiled (source_modules.h). Modules of further
+  // sources come into `scratch`, which exists if has_source() is true.
+  EndpointPrograms(const ProgramFiles& named, std::map<std::string, std::string> sources,
+                   std::filesystem::path scratch)
+      : named_(named), scratch_(std::move(scratch)), given_(std::move(sources)) {}
 
   static bool has_source(const std::vector<std::string>& endpoints);
 

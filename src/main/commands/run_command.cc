@@ -24,6 +24,7 @@
 #include "main/commands/scratch_folder.h"
 #include "main/commands/sent_files.h"
 #include "main/commands/shipped_endpoints.h"
+#include "main/commands/source_modules.h"
 #include "main/commands/source_program.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
@@ -126,7 +127,13 @@ Result<int> run(const cli::RunOptions& options) {
   if (const Result<void> checked = check_program(options); !checked.ok()) {
     return fail_program(checked.error());
   }
-  const Result<ProgramFiles> further = find_programs(options.further_programs);
+  std::optional<ScratchFolder> scratch;
+  if (SourceModules::has_source(options.further_programs)) scratch.emplace();
+  SourceModules sources(scratch ? scratch->path() : std::filesystem::path());
+  const Result<std::vector<std::string>> modules = sources.build(options.further_programs);
+  if (sources.exit_code() != 0) return sources.exit_code();  // The compiler has said why.
+  if (!modules.ok()) return fail_program(modules.error());
+  const Result<ProgramFiles> further = find_programs(modules.value());
   if (!further.ok()) return fail_program(further.error());
   const std::vector<FileToSend> files = TRY(open_files_to_send(options.sent_files));
   std::optional<ReceivedFiles> received = TRY(received_files(options));
@@ -139,6 +146,7 @@ Result<int> run(const cli::RunOptions& options) {
   if (!program.ok()) return fail_program(program.error());
   const auto named = load_programs(further.value(), application->manager());
   if (!named.ok()) return fail_program(named.error());
+  scratch.reset();  // Not after the run, which Ctrl-C ends with the process.
   for (const NamedProgram& each : named.value()) {
     application->manager().name_program(each.name, each.id);
   }

@@ -27,6 +27,7 @@
 #include "main/commands/server_settings.h"
 #include "main/commands/service_notice.h"
 #include "main/commands/signal_watch.h"
+#include "main/commands/source_modules.h"
 #include "main/commands/store_notice.h"
 #include "main/machine/application.h"
 #include "main/machine/machine.h"
@@ -257,23 +258,29 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   std::optional<access::KeyRing> keys = TRY(read_keys(options, listen, tell));
   lifecycle::InstanceLimits limits = TRY(instance_limits(options.instance));
   server::TenantInstances tenants = TRY(tenant_instances(options.tenants, limits));
-  const Result<ProgramFiles> found = find_programs(options.programs);
-  if (!found.ok()) return fail_program(found.error());
-  const ProgramFiles& files = found.value();
   std::optional<ScratchFolder> scratch;
-  if (EndpointPrograms::has_source(options.endpoints)) {
+  if (EndpointPrograms::has_source(options.endpoints) ||
+      SourceModules::has_source(options.programs)) {
     scratch.emplace();
     watches.end.at_early_end([path = scratch->path()] {
       std::error_code ignored;
       std::filesystem::remove_all(path, ignored);
     });
   }
-  EndpointPrograms endpoint_programs(files, scratch ? scratch->path() : std::filesystem::path());
+  const std::filesystem::path folder = scratch ? scratch->path() : std::filesystem::path();
+  SourceModules sources(folder);
+  const Result<std::vector<std::string>> modules = sources.build(options.programs);
+  if (watches.end.is_asked()) return stopped_early(tell);    // Ctrl-C ends the compiler, too.
+  if (sources.exit_code() != 0) return sources.exit_code();  // The compiler has said why.
+  if (!modules.ok()) return fail_program(modules.error());
+  const Result<ProgramFiles> found = find_programs(modules.value());
+  if (!found.ok()) return fail_program(found.error());
+  const ProgramFiles& files = found.value();
+  EndpointPrograms endpoint_programs(files, sources.sources(), folder);
   Result<server::EndpointTable> endpoints = endpoint_programs.find(
       options.endpoints,
       {.is_there = options.has_shipped_endpoints, .repairs_prompts = options.repairs_prompts});
-  if (watches.end.is_asked()) return stopped_early(tell);  // Ctrl-C ends the compiler, too.
-  // The compiler has said why.
+  if (watches.end.is_asked()) return stopped_early(tell);
   if (endpoint_programs.build_exit_code() != 0) return endpoint_programs.build_exit_code();
   if (!endpoints.ok()) return std::move(endpoints).take_error();
   const std::vector<server::EndpointRule> rules = endpoints.value().rules();

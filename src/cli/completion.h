@@ -1,0 +1,30 @@
+#pragma once
+// What a word of a command line may become, from the rows that make --help.
+//
+// Thread   any; plain functions.
+#include <string>
+#include <vector>
+
+namespace quire::cli {
+
+struct CompletedWord {
+  std::string word;
+  std::string help;  // A line; may be empty.
+};
+
+// What the word is, besides the words that are known here. What is known elsewhere is for the caller to add.
+struct Completion {
+  std::vector<CompletedWord> words;
+  std::string
+      begin;  // Of the value that is completed; the words below begin with it, after `before`.
+  std::string before;  // "--model=", where flag and value are one word.
+  bool takes_files = false;
+  bool takes_folders = false;
+  bool takes_models = false;    // Names of models.
+  bool takes_programs = false;  // Names of programs that come with quire.
+};
+
+// `words` without "quire"; the last one is completed, and may be empty.
+Completion complete(const std::vector<std::string>& words);
+
+}  // namespace quire::cli

@@ -1,0 +1,13 @@
+#pragma once
+// What `quire completion` was asked for. src/main/commands/completion_command.h does the work.
+#include <cstdint>
+
+namespace quire::cli {
+
+enum class Shell : std::uint8_t { Bash, Zsh, Fish };
+
+struct CompletionOptions {
+  Shell shell = Shell::Bash;
+};
+
+}  // namespace quire::cli

@@ -1,0 +1,38 @@
+#pragma once
+// SourceModules compiles the C++ sources among the programs that a command line gives, as `quire run FILE.cpp` compiles
+// its program. A source has the name of its module: chat.cpp is "chat".
+//
+// Owns     nothing; the modules lie in the folder that it is given.
+// Thread   the main thread; waits for the compiler, whose messages reach the user.
+// Errors   AlreadyExists for two programs of one name; InvalidArgument for what is no name, and for a source that was not
+//          compiled, after the compiler has said why.
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace quire {
+
+class SourceModules {
+ public:
+  static bool has_source(const std::vector<std::string>& paths);
+
+  // `folder` is there if has_source() is true.
+  explicit SourceModules(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // The paths, with the module of each source in its place.
+  Result<std::vector<std::string>> build(const std::vector<std::string>& paths);
+  // After build() failed: the exit code of a source that was not compiled; 0 if something else was wrong.
+  int exit_code() const { return exit_code_; }
+  // The sources of build(), by name.
+  const std::map<std::string, std::string>& sources() const { return sources_; }
+
+ private:
+  const std::filesystem::path folder_;
+  std::map<std::string, std::string> sources_;
+  int exit_code_ = 0;
+};
+
+}  // namespace quire
