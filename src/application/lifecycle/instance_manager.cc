@@ -189,6 +189,7 @@ bool InstanceManager::knows_several_tenants() const {
 void InstanceManager::Implementation::share_among_tenants() {
   const bool are_several = knows_several || tenants.tenants().size() > 1;
   admission.set_several(are_several);
+  programs.set_several_tenants(are_several);
   if (parts.http != nullptr) parts.http->slots().set_several(are_several);
 }
 

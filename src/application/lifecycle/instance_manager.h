@@ -76,7 +76,8 @@ class InstanceManager {
   // Compiles on the helper thread; launches of the program wait for it and end as NotStarted when
   // it fails. `digest` is that of the bytes. Errors: QuotaExceeded when too many wait already;
   // TooLarge beyond program_bytes_max().
-  Result<ProgramId> request_program(std::vector<std::byte> wasm, const Digest& digest);
+  Result<ProgramId> request_program(std::vector<std::byte> wasm, const Digest& digest,
+                                    control::TenantId tenant = {});
   std::uint64_t program_bytes_max() const;
   // The program with these bytes; none that is not known, failed to compile or was forgotten.
   std::optional<ProgramId> find_program(const Digest& digest) const;

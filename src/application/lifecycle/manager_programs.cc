@@ -53,8 +53,8 @@ Result<ProgramId> InstanceManager::load_program_file(const std::string& path) {
 }
 
 Result<ProgramId> InstanceManager::request_program(std::vector<std::byte> wasm,
-                                                   const Digest& digest) {
-  return implementation_->programs.request(std::move(wasm), digest);
+                                                   const Digest& digest, control::TenantId tenant) {
+  return implementation_->programs.request(std::move(wasm), digest, tenant);
 }
 
 std::uint64_t InstanceManager::program_bytes_max() const {

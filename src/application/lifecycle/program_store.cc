@@ -16,6 +16,10 @@ namespace {
 // steps meanwhile.
 constexpr int kHelperNiceness = 5;
 
+bool may_go(const ProgramStore::Entry& entry) {
+  return !entry.stays && !entry.compiling();
+}
+
 }  // namespace
 
 ProgramStore::~ProgramStore() {
@@ -42,14 +46,22 @@ void ProgramStore::forget(std::unordered_map<ProgramId, Entry>::iterator entry) 
   programs_.erase(entry);
 }
 
-// For so much more. What compiles cannot be forgotten; kRequestCountMax bounds it.
+// For so much more. What compiles cannot be forgotten; kRequestCountMax bounds it. A tenant that brings many programs
+// loses its own: it has most of them.
 void ProgramStore::make_room(std::size_t count, std::uint64_t bytes) {
   while (requested_count_ + count > limits_.count_max ||
          requested_bytes_ + bytes > limits_.bytes_max) {
+    std::map<control::TenantId, std::size_t> counts;
+    for (const auto& [id, entry] : programs_) counts[entry.tenant] += may_go(entry) ? 1 : 0;
     auto oldest = programs_.end();
     for (auto each = programs_.begin(); each != programs_.end(); ++each) {
-      if (each->second.stays || each->second.compiling()) continue;
-      if (oldest == programs_.end() || each->second.used < oldest->second.used) oldest = each;
+      if (!may_go(each->second)) continue;
+      const bool is_first = oldest == programs_.end();
+      const std::size_t has = counts[each->second.tenant];
+      const std::size_t most = is_first ? 0 : counts[oldest->second.tenant];
+      if (is_first || has > most || (has == most && each->second.used < oldest->second.used)) {
+        oldest = each;
+      }
     }
     if (oldest == programs_.end()) return;
     forget(oldest);
@@ -70,30 +82,32 @@ Result<ProgramId> ProgramStore::load(std::span<const std::byte> wasm) {
   return id;
 }
 
-Result<ProgramId> ProgramStore::request(std::vector<std::byte> wasm, const Digest& digest) {
+Result<ProgramId> ProgramStore::request(std::vector<std::byte> wasm, const Digest& digest,
+                                        control::TenantId tenant) {
   const std::optional<ProgramId> known = find(digest);
   if (known && !find(*known)->error) return *known;
   TRY(sandbox::check_module_bytes(wasm.size(), program_bytes_max()));
-  if (requested_ >= kRequestCountMax || compiling_bytes_ + wasm.size() > kRequestBytesMax) {
-    return Error(ErrorCode::QuotaExceeded,
-                 std::string(requested_ >= kRequestCountMax ? "compiling_program_count_max: "
-                                                            : "compiling_program_bytes_max: ") +
-                     std::to_string(requested_) + " programs of " +
-                     std::to_string(compiling_bytes_) +
-                     " bytes wait to be compiled; try again when they are");
-  }
+  TRY(requests_.check(tenant, wasm.size()));
   if (!helper_.joinable()) {
     helper_ = TRY(start_thread("compiling programs", [this] { help(); }));
   }
   make_room(1, wasm.size());
   const ProgramId id{next_id_++};
-  add(id, digest, wasm.size());
+  add(id, digest, wasm.size()).tenant = tenant;
   requested_count_ += 1;
   requested_bytes_ += wasm.size();
-  ++requested_;
-  compiling_bytes_ += wasm.size();
-  QUIRE_CHECK(jobs_.try_push({id, std::move(wasm)}), "as many slots as requests");
+  requests_.push(tenant, {id, std::move(wasm)});
+  hand_over();
   return id;
+}
+
+void ProgramStore::hand_over() {
+  while (handed_count_ < kHandedCountMax) {
+    std::optional<Job> job = requests_.pop();
+    if (!job) return;
+    ++handed_count_;
+    QUIRE_CHECK(jobs_.try_push(*std::move(job)), "a slot for each that is handed over");
+  }
 }
 
 const ProgramStore::Entry* ProgramStore::find(ProgramId id) const {
@@ -190,14 +204,15 @@ bool ProgramStore::poll() {
       }
       continue;
     }
-    --requested_;
+    requests_.done(done->id);
+    --handed_count_;
     ++compiled_count_;
     Entry& entry = programs_.at(done->id);
-    compiling_bytes_ -= entry.bytes;
     if (done->error) requested_bytes_ -= std::exchange(entry.bytes, 0);  // Nothing is kept of it.
     if (done->program != nullptr) take(entry, std::move(done->program));
     entry.error = std::move(done->error);
   }
+  hand_over();
   if (any) make_room(0, 0);
   return any;
 }

@@ -7,14 +7,14 @@
 // Owns     the compiled programs and the helper thread (started at the first request). When the
 //          store goes, what compiles for a client is stopped, and what waits is not begun.
 // Bound    what was requested, by count and by bytes of code (of Wasm, until there is code): beyond
-//          that the program that was used least recently is forgotten, once it is compiled (its
-//          instances keep the code). What was loaded stays. Of
+//          that the program that was used least recently is forgotten, of the tenant that has most,
+//          once it is compiled (its instances keep the code). What was loaded stays. Of
 //          those that wait for their better code, kBetterCountMax and kBetterBytesMax: beyond, the
 //          oldest stays as it is. Of those that wait for the compiler, kRequestCountMax and
-//          kRequestBytesMax of Wasm.
+//          kRequestBytesMax of Wasm, of which each tenant has its share (compile_queue.h).
 // Thread   engine thread; the helper only compiles and notifies the Wakeup.
 // Errors   of the runtime's compile(); TooLarge for a module that it would refuse for its size;
-//          QuotaExceeded when too many compilations wait.
+//          QuotaExceeded when too many compilations of the tenant wait.
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -29,6 +29,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "application/lifecycle/compile_queue.h"
 #include "application/lifecycle/first_runs.h"
 #include "application/lifecycle/launch.h"
 #include "application/sandbox/wasm_runtime.h"
@@ -68,15 +69,19 @@ class ProgramStore {
     std::shared_ptr<const sandbox::Program> program;  // Null while compiling, and when it failed.
     std::optional<Error> error;
     Digest digest{};
-    std::uint64_t bytes = 0;  // That it counts for.
-    std::uint64_t used = 0;   // By what use() counts.
+    std::uint64_t bytes = 0;     // That it counts for.
+    std::uint64_t used = 0;      // By what use() counts.
+    control::TenantId tenant{};  // That brought it.
     bool stays = false;
     std::map<control::TenantId, FirstRuns> first_runs;
     bool compiling() const { return program == nullptr && !error; }
   };
 
   Result<ProgramId> load(std::span<const std::byte> wasm);
-  Result<ProgramId> request(std::vector<std::byte> wasm, const Digest& digest);
+  Result<ProgramId> request(std::vector<std::byte> wasm, const Digest& digest,
+                            control::TenantId tenant = {});
+  // Whether the server knows more than one tenant.
+  void set_several_tenants(bool are_several) { requests_.set_several(are_several); }
   std::uint64_t program_bytes_max() const { return runtime_.module_bytes_max(); }
   // Null for an id that was never given out, or of a program that was forgotten.
   const Entry* find(ProgramId id) const;
@@ -87,17 +92,14 @@ class ProgramStore {
   void use(ProgramId id);
   // Takes in what the helper finished; true if anything.
   bool poll();
-  bool compiling() const { return requested_ > 0; }
+  bool compiling() const { return requests_.count() > 0; }
   std::size_t count() const { return programs_.size(); }
   std::uint64_t compiled_count() const {
     return compiled_count_;
   }  // Requests done or failed, ever.
 
  private:
-  struct Job {
-    ProgramId id{};
-    std::vector<std::byte> wasm;
-  };
+  using Job = CompileQueue::Job;
   struct Done {
     ProgramId id{};
     std::shared_ptr<const sandbox::Program> program;
@@ -105,6 +107,7 @@ class ProgramStore {
     bool is_better = false;  // The second of a program.
   };
 
+  void hand_over();
   void help();
   void compile(Job job, sandbox::Effort effort);
   Entry& add(ProgramId id, const Digest& digest, std::uint64_t bytes);
@@ -121,12 +124,14 @@ class ProgramStore {
   std::uint64_t uses_ = 0;
   std::size_t requested_count_ = 0;  // Entries that do not stay, and their bytes.
   std::uint64_t requested_bytes_ = 0;
-  std::size_t requested_ = 0;  // Compilations under way, and the bytes of their Wasm.
-  std::uint64_t compiling_bytes_ = 0;
+  CompileQueue requests_{kRequestCountMax, kRequestBytesMax};
   std::uint64_t compiled_count_ = 0;
-  BoundedQueue<Job> jobs_{kRequestCountMax};
-  // A slot for each request, which never refuses; of better code one at a time has another.
-  BoundedQueue<std::unique_ptr<Done>> done_{kRequestCountMax + 1};
+  // One that is being compiled and one that is the next, so that the helper need not wait for the engine.
+  static constexpr std::size_t kHandedCountMax = 2;
+  std::size_t handed_count_ = 0;
+  BoundedQueue<Job> jobs_{kHandedCountMax};
+  // A slot for each, which never refuses; of better code one at a time has another.
+  BoundedQueue<std::unique_ptr<Done>> done_{kHandedCountMax + 1};
   std::atomic<bool> is_stopping_{false};
   std::atomic<bool> has_better_{false};  // One is in `done_`.
   std::deque<Job> waiting_;              // For their better code. The helper's own.

@@ -117,6 +117,22 @@ TEST_F(Programs, TheOneUsedLeastRecentlyIsForgottenAndWhatWasLoadedStays) {
   EXPECT_EQ(request(store, "two"), two);
 }
 
+TEST_F(Programs, ATenantThatBringsManyLosesItsOwn) {
+  ProgramStore store(runtime, wakeup, {.count_max = 3, .bytes_max = 1000});
+  const auto bring = [&](const char* name, std::uint32_t tenant) {
+    const std::vector<std::byte> bytes = bytes_of(name);
+    ASSERT_TRUE(store.request(bytes, sha256(bytes), control::TenantId{tenant}).ok());
+    while (store.compiling()) {
+      store.poll();
+      wakeup.wait_for(std::chrono::milliseconds(10));
+    }
+  };
+  bring("one", 1);
+  for (const char* name : {"two", "three", "four"}) bring(name, 2);
+  EXPECT_TRUE(knows(store, "one")) << "though it was used least recently";
+  EXPECT_FALSE(knows(store, "two"));
+}
+
 TEST_F(Programs, BytesOfCodeAreBoundedToo) {
   ProgramStore store(runtime, wakeup, {.count_max = 10, .bytes_max = 80});
   runtime.code_bytes = 30;

@@ -362,8 +362,8 @@ void CurlHttpClient::Implementation::connect(Exchange& exchange) {
 void CurlHttpClient::Implementation::begin_hops(Exchange& exchange) {
   Transfer& transfer = exchange.transfer;
   if (transfer.begin_hop(parts.clock.now_ns())) {
-    Result<std::shared_ptr<Lookup>> lookup =
-        lookups->begin(transfer.hop().url.host, transfer.request().owner.instance);
+    Result<std::shared_ptr<Lookup>> lookup = lookups->begin(
+        transfer.hop().url.host, transfer.request().owner.instance, transfer.request().tenant);
     if (lookup.ok()) {
       exchange.lookup = std::move(lookup).take();
     } else {

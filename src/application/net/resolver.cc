@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/start_thread.h"
+#include "control/api/tenant_shares.h"
 
 namespace quire::net {
 namespace {
@@ -65,7 +66,9 @@ struct LookupPool::Shared {
   std::function<void()> notify;
   std::deque<std::shared_ptr<Lookup>> waiting;
   std::vector<std::shared_ptr<Lookup>> finished;
-  std::map<std::uint64_t, std::size_t> busy;  // Threads that each owner has now.
+  std::map<std::uint64_t, std::size_t> busy;  // Threads that each owner has now,
+  control::TenantShares tenants{
+      kThreadCountMax};  // and each tenant: at most half of what the others leave.
   std::size_t thread_count = 0;
   std::size_t idle_count = 0;
   bool is_closed = false;
@@ -86,13 +89,20 @@ std::shared_ptr<Lookup> LookupPool::Shared::take_next() {
     const auto found = busy.find(lookup->owner);
     return found == busy.end() ? std::size_t{0} : found->second;
   };
-  const auto next = std::min_element(
-      waiting.begin(), waiting.end(),
-      [&](const auto& one, const auto& other) { return threads_of(one) < threads_of(other); });
-  if (next == waiting.end() || threads_of(*next) >= kThreadsPerOwnerMax) return nullptr;
+  const auto may_begin = [&](const std::shared_ptr<Lookup>& lookup) {
+    return threads_of(lookup) < kThreadsPerOwnerMax &&
+           (tenants.count_of(lookup->tenant) == 0 || tenants.may_take(lookup->tenant, 1));
+  };
+  auto next = waiting.end();
+  for (auto each = waiting.begin(); each != waiting.end(); ++each) {
+    if (!may_begin(*each)) continue;
+    if (next == waiting.end() || threads_of(*each) < threads_of(*next)) next = each;
+  }
+  if (next == waiting.end()) return nullptr;
   std::shared_ptr<Lookup> taken = std::move(*next);
   waiting.erase(next);
   ++busy[taken->owner];
+  tenants.take(taken->tenant, 1);
   return taken;
 }
 
@@ -111,10 +121,12 @@ LookupPool::~LookupPool() {
   shared_->changed.notify_all();
 }
 
-Result<std::shared_ptr<Lookup>> LookupPool::begin(std::string name, std::uint64_t owner) {
+Result<std::shared_ptr<Lookup>> LookupPool::begin(std::string name, std::uint64_t owner,
+                                                  control::TenantId tenant) {
   auto lookup = std::make_shared<Lookup>();
   lookup->name = std::move(name);
   lookup->owner = owner;
+  lookup->tenant = tenant;
   std::lock_guard lock(shared_->mutex);
   shared_->forget_dropped();  // Busy threads look at the line no sooner than they are done.
   if (shared_->waiting.size() >= kLookupCountMax) {
@@ -156,6 +168,7 @@ void LookupPool::work(const std::shared_ptr<Shared>& shared) {
     lock.lock();
     if (shared->is_closed) return;
     if (--shared->busy[lookup->owner] == 0) shared->busy.erase(lookup->owner);
+    shared->tenants.give(lookup->tenant, 1);
     shared->changed.notify_one();  // Its owner may have another that waited for this one.
     shared->finished.push_back(std::move(lookup));
     if (shared->notify) shared->notify();

@@ -15,6 +15,7 @@
 
 #include "application/net/ip_address.h"
 #include "base/result.h"
+#include "control/api/types.h"
 
 namespace quire::net {
 
@@ -34,6 +35,7 @@ class SystemResolver final : public Resolver {
 struct Lookup {
   std::string name;
   std::uint64_t owner = 0;
+  control::TenantId tenant{};           // Of the owner.
   std::atomic<bool> is_dropped{false};  // Nobody wants the answer any more.
   Result<std::vector<IpAddress>> answer = std::vector<IpAddress>();  // Once it is taken.
 };
@@ -49,7 +51,8 @@ class LookupPool {
   LookupPool(const LookupPool&) = delete;
   LookupPool& operator=(const LookupPool&) = delete;
 
-  Result<std::shared_ptr<Lookup>> begin(std::string name, std::uint64_t owner);
+  Result<std::shared_ptr<Lookup>> begin(std::string name, std::uint64_t owner,
+                                        control::TenantId tenant = {});
   std::vector<std::shared_ptr<Lookup>> take_finished();
 
  private:

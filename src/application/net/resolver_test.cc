@@ -42,7 +42,9 @@ TEST(LookupPool, WhatWasGivenUpTakesNoPlaceInTheLineOfOthers) {
   LookupPool pool(gate, [] {});
   std::uint64_t owner = 0;
   for (std::size_t i = 0; i < LookupPool::kThreadCountMax; ++i) {
-    ASSERT_TRUE(pool.begin("silent", ++owner).ok());
+    ++owner;
+    const control::TenantId tenant{static_cast<std::uint32_t>(owner)};
+    ASSERT_TRUE(pool.begin("silent", owner, tenant).ok());
     ASSERT_TRUE(gate->holds(i + 1));
   }
   std::vector<std::shared_ptr<Lookup>> waiting;
@@ -56,6 +58,19 @@ TEST(LookupPool, WhatWasGivenUpTakesNoPlaceInTheLineOfOthers) {
   EXPECT_EQ(refused.error().code(), ErrorCode::Unavailable);
   for (const std::shared_ptr<Lookup>& each : waiting) each->is_dropped = true;
   EXPECT_TRUE(pool.begin("wanted", ++owner).ok()) << "nobody waits for the others";
+  gate->open();
+}
+
+TEST(LookupPool, OneTenantsSilentNamesLeaveThreadsToAnother) {
+  const auto gate = std::make_shared<Gate>();
+  LookupPool pool(gate, [] {});
+  constexpr std::size_t kHalf = LookupPool::kThreadCountMax / 2;
+  for (std::uint64_t owner = 1; owner <= LookupPool::kThreadCountMax; ++owner) {
+    ASSERT_TRUE(pool.begin("silent", owner, control::TenantId{1}).ok());
+  }
+  ASSERT_TRUE(gate->holds(kHalf));
+  ASSERT_TRUE(pool.begin("wanted", 100, control::TenantId{2}).ok());
+  EXPECT_TRUE(gate->holds(kHalf + 1));
   gate->open();
 }
 

@@ -80,8 +80,8 @@ ClientDesk::Outcome ClientDesk::program_arrived(Client& client, ProgramBytes& pr
   if (const auto denied = denied_to(client.caller(), service::Right::Upload)) {
     return failure(*denied);
   }
-  const Result<lifecycle::ProgramId> id =
-      parts_.manager.request_program(std::move(program.wasm), program.digest);
+  const Result<lifecycle::ProgramId> id = parts_.manager.request_program(
+      std::move(program.wasm), program.digest, client.caller().tenant);
   if (!id.ok()) {
     const bool is_for_good = id.error().code() == ErrorCode::TooLarge;
     return failure(id.error(), is_for_good ? std::nullopt : std::optional(kCompiledRetryMs));
