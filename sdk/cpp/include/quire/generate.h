@@ -37,12 +37,14 @@
 //          options that is out of its range, options that exclude each other; or the context is
 //          gone.
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +60,55 @@
 #include "quire/stop.h"
 
 namespace quire {
+
+namespace detail {
+
+// The code behind an option that few programs use is in the modules of those that set it: what sets
+// the option refers to it, and nothing else does.
+class LogitsHook {
+ public:
+  LogitsHook() = default;
+  template <typename Function>
+    requires(!std::same_as<std::remove_cvref_t<Function>, LogitsHook> &&
+             std::invocable<Function&, std::span<float>>)
+  LogitsHook(Function function) : hook_(std::move(function)), draw_(&draw_changed) {}
+
+  explicit operator bool() const { return static_cast<bool>(hook_); }
+  // A token of `said` as the hook changes them, with the probabilities of `said`.
+  Task<DrawnToken> draw(Drawer& drawer, std::vector<float> said, const Context& context) const {
+    return draw_(hook_, drawer, std::move(said), context);
+  }
+
+ private:
+  static Task<DrawnToken> draw_changed(const Hook<std::span<float>>& hook, Drawer& drawer,
+                                       std::vector<float> said, const Context& context) {
+    std::vector<float> changed = said;
+    co_await hook(std::span<float>(changed));
+    const std::uint32_t token =
+        (co_await drawer.draw(std::move(changed), context.tokens(), context.unknown_token_count()))
+            .token;
+    co_return drawn_from(std::move(said), token, drawer.top_count());
+  }
+
+  Hook<std::span<float>> hook_;
+  decltype(&draw_changed) draw_ = nullptr;
+};
+
+class Healing {
+ public:
+  Healing(bool is_on) : begin_(is_on ? &begin_healing : nullptr) {}
+  explicit operator bool() const { return begin_ != nullptr; }
+  // What is taken back of the context, after which the drawer allows what may come first.
+  Task<std::string> begin(Context& context, Drawer& drawer) const {
+    return begin_(context, drawer);
+  }
+
+ private:
+  static Task<std::string> begin_healing(Context& context, Drawer& drawer);
+  Task<std::string> (*begin_)(Context&, Drawer&);
+};
+
+}  // namespace detail
 
 struct GenerateOptions {
   double temperature = 0.0;  // 0: the most probable token. At most 1,000,000.
@@ -91,7 +142,7 @@ struct GenerateOptions {
   Hook<Distribution&> reshape = {};
   // Changes the logits of the whole vocabulary before the rule and a grammar act on them. What is
   // reported as probable stays what the model said.
-  Hook<std::span<float>> logits = {};
+  detail::LogitsHook logits = {};
   // Is told of each token that the context gets, also of the one that ends it, before its text is
   // shown. A second context follows by it. It must not change the first one.
   Hook<std::uint32_t> on_token = {};
@@ -103,7 +154,7 @@ struct GenerateOptions {
   // last token of the context is taken back, and the first one that is drawn begins with its bytes;
   // the rest of it is text of the answer. Nothing happens after a special token or a turn of a
   // conversation, or where no other token begins so.
-  bool heal = false;
+  detail::Healing heal = false;
 
   DrawRule rule() const {
     DrawRule rule;
@@ -355,7 +406,9 @@ Generator {
     }
     // While the host holds tokens that are not given yet, nothing is queued.
     if (pending_.empty()) co_await context().queue_turns(true);
-    if (std::exchange(options_.heal, false)) co_await heal();
+    if (std::exchange(heals_, false) && !context().answer_open_) {
+      healed_ = co_await options_.heal.begin(context(), drawer_);
+    }
   }
 
   // The options do not exclude each other.
@@ -375,41 +428,13 @@ Generator {
       return refused(std::string(options_.reshape ? "reshape changes" : "logits changes") +
                      " each draw, and draft needs several in one pass");
     }
-    if (options_.heal && (options_.grammar || context().matcher())) {
+    if (heals_ && (options_.grammar || context().matcher())) {
       return refused("heal changes the last token of the prompt, which no grammar knows");
     }
     return {};
   }
 
-  // Takes back the last token, and lets the first one that is drawn begin with its bytes. The
-  // method is that of "The Art of Prompt Design: Prompt Boundaries and Token Healing" (Lundberg,
-  // 2023), for one token.
-  Task<> heal() {
-    const std::uint32_t count = context().token_count();
-    if (context().tokens().empty() || count < 2 || context().answer_open_) co_return;
-    const Model model = context().model();
-    const std::uint32_t last = context().tokens().back();
-    const std::vector<std::uint8_t> kinds =
-        co_await model.token_kinds(0, model.info().vocabulary_size);
-    const std::vector<std::string> texts = co_await model.vocabulary();
-    const auto may_come = [&](std::uint32_t token) {
-      constexpr std::uint8_t kByte = 1;  // The kinds above it are no text.
-      return kinds[token] <= kByte && texts[token].starts_with(texts[last]);
-    };
-    if (last >= kinds.size() || texts[last].empty() || !may_come(last)) co_return;
-    std::vector<std::uint32_t> mask((texts.size() + 31) / 32);
-    std::uint32_t allowed_count = 0;
-    for (std::uint32_t token = 0; token < kinds.size(); ++token) {
-      if (!may_come(token)) continue;
-      mask[token / 32] |= std::uint32_t{1} << (token % 32);
-      ++allowed_count;
-    }
-    if (allowed_count < 2) co_return;
-    co_await context().rewind(count - 1);
-    healed_ = texts[last];
-    drawer_.allow(std::move(mask));
-  }
-  bool heals() const { return !drawer_.mask().empty(); }
+  bool is_healing() const { return !drawer_.mask().empty(); }
 
   bool is_constrained() const { return !drawer_.matchers().empty(); }
   // The program takes part in each draw.
@@ -432,13 +457,14 @@ Generator {
   // The next token, which the context has then.
   Task<DrawnToken> draw() {
     DrawnToken drawn = co_await drawn_next();
-    if (heals()) drawer_.allow({});  // The first token alone.
+    if (is_healing()) drawer_.allow({});  // The first token alone.
     co_return drawn;
   }
   Task<DrawnToken> drawn_next() {
     if (draws_several() && !draws_itself()) co_return co_await drawn_of_several();
     if (options_.logits) co_return co_await drawn_of_logits();
-    if (is_constrained() || (options_.reshape && heals())) co_return co_await drawn_of_masked();
+    if (is_constrained() || (options_.reshape && is_healing()))
+      co_return co_await drawn_of_masked();
     if (!has_step()) co_await begin_step();
     DrawnToken drawn;
     if (drawing_) {
@@ -461,7 +487,7 @@ Generator {
     }
     if (pending_.empty()) {
       std::vector<std::uint32_t> drafts;
-      if (options_.draft && !heals()) drafts = co_await options_.draft(context());
+      if (options_.draft && !is_healing()) drafts = co_await options_.draft(context());
       Draws draws = co_await context().verify(std::move(drafts), drawer_);
       if (draws.tokens.empty()) {
         co_await note_end(draws.end);
@@ -505,14 +531,12 @@ Generator {
   Task<DrawnToken> drawn_of_logits() {
     if (!has_step()) co_await begin_step();
     Numbers said = co_await *std::exchange(logits_, std::nullopt);
-    std::vector<float> changed = said.values;
-    co_await options_.logits(std::span<float>(changed));
-    Result<DrawnToken> drawn = co_await attempt(
-        drawer_.draw(std::move(changed), context().tokens(), context().unknown_token_count()));
+    Result<DrawnToken> drawn =
+        co_await attempt(options_.logits.draw(drawer_, std::move(said.values), context()));
     is_stuck_ = !drawn.ok() && drawn.error().code == ErrorCode::OutOfRange;
-    const std::uint32_t token = (co_await std::move(drawn)).token;
-    co_await take(token);
-    co_return detail::drawn_from(std::move(said.values), token, options_.top_logprobs);
+    const DrawnToken token = co_await std::move(drawn);
+    co_await take(token.token);
+    co_return token;
   }
 
   // The context and the matchers get a token that the program drew.
@@ -627,7 +651,8 @@ Generator {
   std::optional<Context::Step<Numbers>> logits_;          // or that of logits.
   std::deque<DrawnToken> pending_;                        // Drawn, and not given yet,
   std::uint32_t pending_from_ = 0;                        // after so many tokens of the context.
-  std::string healed_;  // The bytes of the prompt that its first token begins with.
+  bool heals_ = static_cast<bool>(options_.heal);         // It has still to begin,
+  std::string healed_;  // with the bytes of the prompt that its first token begins with.
   DrawScratch scratch_;
   bool is_prepared_ = false;
   bool ends_after_ = false;  // The grammar is complete with the token that was given last.
@@ -637,6 +662,34 @@ Generator {
   std::vector<std::string> bytes_;  // Of each of its tokens, where they may be cut.
   bool closed_ = false;
 };
+
+// The method is that of "The Art of Prompt Design: Prompt Boundaries and Token Healing" (Lundberg,
+// 2023), for one token.
+inline Task<std::string> detail::Healing::begin_healing(Context& context, Drawer& drawer) {
+  const std::uint32_t count = context.token_count();
+  if (context.tokens().empty() || count < 2) co_return "";
+  const Model model = context.model();
+  const std::uint32_t last = context.tokens().back();
+  const std::vector<std::uint8_t> kinds =
+      co_await model.token_kinds(0, model.info().vocabulary_size);
+  const std::vector<std::string> texts = co_await model.vocabulary();
+  const auto may_come = [&](std::uint32_t token) {
+    constexpr std::uint8_t kByte = 1;  // The kinds above it are no text.
+    return kinds[token] <= kByte && texts[token].starts_with(texts[last]);
+  };
+  if (last >= kinds.size() || texts[last].empty() || !may_come(last)) co_return "";
+  std::vector<std::uint32_t> mask((texts.size() + 31) / 32);
+  std::uint32_t allowed_count = 0;
+  for (std::uint32_t token = 0; token < kinds.size(); ++token) {
+    if (!may_come(token)) continue;
+    mask[token / 32] |= std::uint32_t{1} << (token % 32);
+    ++allowed_count;
+  }
+  if (allowed_count < 2) co_return "";
+  co_await context.rewind(count - 1);
+  drawer.allow(std::move(mask));
+  co_return texts[last];
+}
 
 inline Generator Context::generate(GenerateOptions options) & {
   return Generator(*this, std::move(options));
