@@ -61,37 +61,30 @@
 
 namespace quire {
 
+class Generator;
+
 namespace detail {
 
 // The code behind an option that few programs use is in the modules of those that set it: what sets
 // the option refers to it, and nothing else does.
-class LogitsHook {
+template <typename Shape>
+class DrawHook {
  public:
-  LogitsHook() = default;
+  DrawHook() = default;
   template <typename Function>
-    requires(!std::same_as<std::remove_cvref_t<Function>, LogitsHook> &&
-             std::invocable<Function&, std::span<float>>)
-  LogitsHook(Function function) : hook_(std::move(function)), draw_(&draw_changed) {}
+    requires(!std::same_as<std::remove_cvref_t<Function>, DrawHook> &&
+             std::invocable<Function&, Shape>)
+  DrawHook(Function function) : hook_(std::move(function)), draw_(&draw_shaped) {}
 
   explicit operator bool() const { return static_cast<bool>(hook_); }
-  // A token of `said` as the hook changes them, with the probabilities of `said`.
-  Task<DrawnToken> draw(Drawer& drawer, std::vector<float> said, const Context& context) const {
-    return draw_(hook_, drawer, std::move(said), context);
-  }
+  // The next token of a generator, which the context has then.
+  Task<DrawnToken> draw(Generator& generator) const { return draw_(generator, hook_); }
 
  private:
-  static Task<DrawnToken> draw_changed(const Hook<std::span<float>>& hook, Drawer& drawer,
-                                       std::vector<float> said, const Context& context) {
-    std::vector<float> changed = said;
-    co_await hook(std::span<float>(changed));
-    const std::uint32_t token =
-        (co_await drawer.draw(std::move(changed), context.tokens(), context.unknown_token_count()))
-            .token;
-    co_return drawn_from(std::move(said), token, drawer.top_count());
-  }
+  static Task<DrawnToken> draw_shaped(Generator& generator, const Hook<Shape>& hook);
 
-  Hook<std::span<float>> hook_;
-  decltype(&draw_changed) draw_ = nullptr;
+  Hook<Shape> hook_;
+  Task<DrawnToken> (*draw_)(Generator&, const Hook<Shape>&) = nullptr;
 };
 
 class Healing {
@@ -139,10 +132,10 @@ struct GenerateOptions {
   // Changes the distribution (the top_k most probable tokens; under a grammar, those of it that may
   // come) before a token is drawn from it: sets
   // probabilities, drops tokens. They need not add up to 1, nor fall.
-  Hook<Distribution&> reshape = {};
+  detail::DrawHook<Distribution&> reshape = {};
   // Changes the logits of the whole vocabulary before the rule and a grammar act on them. What is
   // reported as probable stays what the model said.
-  detail::LogitsHook logits = {};
+  detail::DrawHook<std::span<float>> logits = {};
   // Is told of each token that the context gets, also of the one that ends it, before its text is
   // shown. A second context follows by it. It must not change the first one.
   Hook<std::uint32_t> on_token = {};
@@ -297,6 +290,9 @@ Generator {
   const Generation& answer() const QUIRE_LIFETIME_BOUND { return answer_; }
 
  private:
+  template <typename Shape>
+  friend class detail::DrawHook;
+
   Generator(std::unique_ptr<Context> owned, GenerateOptions options)
       : Generator(*owned, std::move(options)) {
     owned_ = std::move(owned);
@@ -442,6 +438,7 @@ Generator {
   // A pass may bring several tokens.
   bool draws_several() const { return is_constrained() || options_.draft; }
   bool has_step() const { return drawing_ || reshaping_ || logits_; }
+  void begin_reshaping(std::uint32_t top_k) { reshaping_.emplace(context().begin_step(top_k)); }
   Task<> begin_step() {
     if (options_.logits) {
       logits_.emplace(context().begin_logits());
@@ -449,8 +446,7 @@ Generator {
       drawing_.emplace(
           co_await detail::forward_draw(context().model(), context().handle(), drawer_, false));
     } else {
-      reshaping_.emplace(
-          context().begin_step(options_.top_k == 0 ? Sampler::kWholeVocabulary : options_.top_k));
+      begin_reshaping(options_.top_k == 0 ? Sampler::kWholeVocabulary : options_.top_k);
     }
   }
 
@@ -462,18 +458,12 @@ Generator {
   }
   Task<DrawnToken> drawn_next() {
     if (draws_several() && !draws_itself()) co_return co_await drawn_of_several();
-    if (options_.logits) co_return co_await drawn_of_logits();
-    if (is_constrained() || (options_.reshape && is_healing()))
-      co_return co_await drawn_of_masked();
+    if (options_.logits) co_return co_await options_.logits.draw(*this);
+    if (options_.reshape) co_return co_await options_.reshape.draw(*this);
     if (!has_step()) co_await begin_step();
-    DrawnToken drawn;
-    if (drawing_) {
-      Draws draws = co_await *std::exchange(drawing_, std::nullopt);
-      drawer_.note(draws);
-      drawn = std::move(draws.tokens.at(0));
-    } else {
-      drawn = co_await reshaped(co_await *std::exchange(reshaping_, std::nullopt));
-    }
+    Draws draws = co_await *std::exchange(drawing_, std::nullopt);
+    drawer_.note(draws);
+    DrawnToken drawn = std::move(draws.tokens.at(0));
     co_await context().append(drawn.token);
     co_return drawn;
   }
@@ -512,33 +502,6 @@ Generator {
     for (const Matcher& each : drawer_.matchers()) co_await each.roll_back(gone);
   }
 
-  // One that is reshaped under a grammar: the program draws, and tells the matchers.
-  Task<DrawnToken> drawn_of_masked() {
-    const std::vector<std::uint32_t> mask = co_await drawer_.allowed();
-    if (std::ranges::all_of(mask, [](std::uint32_t word) { return word == 0; })) {
-      co_await note_end(DrawEnd::NoTokenAllowed);
-    }
-    const Distribution full = co_await context().begin_step(Sampler::kWholeVocabulary);
-    Distribution allowed = full;
-    allowed.keep_if(
-        [&](std::uint32_t token, float) { return (mask[token / 32] >> (token % 32) & 1) != 0; });
-    const DrawnToken drawn = co_await reshaped(std::move(allowed));
-    co_await take(drawn.token);
-    co_return drawn;
-  }
-
-  // One of logits that the program changed.
-  Task<DrawnToken> drawn_of_logits() {
-    if (!has_step()) co_await begin_step();
-    Numbers said = co_await *std::exchange(logits_, std::nullopt);
-    Result<DrawnToken> drawn =
-        co_await attempt(options_.logits.draw(drawer_, std::move(said.values), context()));
-    is_stuck_ = !drawn.ok() && drawn.error().code == ErrorCode::OutOfRange;
-    const DrawnToken token = co_await std::move(drawn);
-    co_await take(token.token);
-    co_return token;
-  }
-
   // The context and the matchers get a token that the program drew.
   Task<> take(std::uint32_t token) {
     co_await context().append(token);
@@ -548,30 +511,6 @@ Generator {
       is_complete = co_await each.accept(std::move(came)) || is_complete;
     }
     ends_after_ = is_complete;
-  }
-  Task<DrawnToken> reshaped(Distribution given) {
-    Distribution reshaped = given;
-    co_await options_.reshape(reshaped);
-    reshaped.keep_if([](std::uint32_t, float probability) { return probability > 0.0f; });
-    if (reshaped.size() == 0 || reshaped.tokens.size() != reshaped.probabilities.size()) {
-      co_await fail(ErrorCode::InvalidArgument, "reshape left no token with a probability above 0");
-    }
-    std::vector<std::size_t> order(reshaped.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      const float first = reshaped.probabilities[a];
-      const float second = reshaped.probabilities[b];
-      return first != second ? first > second : a < b;
-    });
-    std::vector<float> falling;
-    for (const std::size_t each : order) falling.push_back(reshaped.probabilities[each]);
-    const double random = drawer_.randoms(1).front();
-    const std::size_t index = sampling::draw_index(falling, drawer_.rule(), random, scratch_);
-    DrawnToken drawn;
-    drawn.token = reshaped.tokens[order[index]];
-    drawn.probability = given.probability_of(drawn.token);
-    drawer_.note(drawn);
-    co_return drawn;
   }
   static Piece piece_of(const DrawnToken& drawn) {
     Piece piece;
@@ -653,7 +592,6 @@ Generator {
   std::uint32_t pending_from_ = 0;                        // after so many tokens of the context.
   bool heals_ = static_cast<bool>(options_.heal);         // It has still to begin,
   std::string healed_;  // with the bytes of the prompt that its first token begins with.
-  DrawScratch scratch_;
   bool is_prepared_ = false;
   bool ends_after_ = false;  // The grammar is complete with the token that was given last.
   bool is_stuck_ = false;    // It allows no token.
@@ -662,6 +600,63 @@ Generator {
   std::vector<std::string> bytes_;  // Of each of its tokens, where they may be cut.
   bool closed_ = false;
 };
+
+// One of logits that the program changed.
+template <>
+inline Task<DrawnToken> detail::DrawHook<std::span<float>>::draw_shaped(
+    Generator& generator, const Hook<std::span<float>>& hook) {
+  if (!generator.has_step()) co_await generator.begin_step();
+  Numbers said = co_await *std::exchange(generator.logits_, std::nullopt);
+  std::vector<float> changed = said.values;
+  co_await hook(std::span<float>(changed));
+  const Context& context = generator.context();
+  Result<DrawnToken> drawn = co_await attempt(
+      generator.drawer_.draw(std::move(changed), context.tokens(), context.unknown_token_count()));
+  generator.is_stuck_ = !drawn.ok() && drawn.error().code == ErrorCode::OutOfRange;
+  const std::uint32_t token = (co_await std::move(drawn)).token;
+  co_await generator.take(token);
+  co_return drawn_from(std::move(said.values), token, generator.options_.top_logprobs);
+}
+
+// One of a distribution that the program reshaped; of the tokens that may come, where not all may.
+template <>
+inline Task<DrawnToken> detail::DrawHook<Distribution&>::draw_shaped(
+    Generator& generator, const Hook<Distribution&>& hook) {
+  const std::vector<std::uint32_t> mask = co_await generator.drawer_.allowed();
+  if (!mask.empty() && std::ranges::all_of(mask, [](std::uint32_t word) { return word == 0; })) {
+    co_await generator.note_end(DrawEnd::NoTokenAllowed);
+  }
+  if (!mask.empty()) {
+    generator.begin_reshaping(Sampler::kWholeVocabulary);
+  } else if (!generator.has_step()) {
+    co_await generator.begin_step();
+  }
+  const Distribution given = co_await *std::exchange(generator.reshaping_, std::nullopt);
+  Distribution reshaped = given;
+  if (!mask.empty()) {
+    reshaped.keep_if(
+        [&](std::uint32_t token, float) { return (mask[token / 32] >> (token % 32) & 1) != 0; });
+  }
+  co_await hook(reshaped);
+  reshaped.keep_if([](std::uint32_t, float probability) { return probability > 0.0f; });
+  if (reshaped.size() == 0 || reshaped.tokens.size() != reshaped.probabilities.size()) {
+    co_await fail(ErrorCode::InvalidArgument, "reshape left no token with a probability above 0");
+  }
+  std::vector<std::uint32_t> order;
+  sampling::rank(reshaped.probabilities, reshaped.size(), order);
+  std::vector<float> falling;
+  for (const std::uint32_t each : order) falling.push_back(reshaped.probabilities[each]);
+  Drawer& drawer = generator.drawer_;
+  DrawScratch scratch;
+  const std::size_t index =
+      sampling::draw_index(falling, drawer.rule(), drawer.randoms(1).front(), scratch);
+  DrawnToken drawn;
+  drawn.token = reshaped.tokens[order[index]];
+  drawn.probability = given.probability_of(drawn.token);
+  drawer.note(drawn);
+  co_await generator.take(drawn.token);
+  co_return drawn;
+}
 
 // The method is that of "The Art of Prompt Design: Prompt Boundaries and Token Healing" (Lundberg,
 // 2023), for one token.
