@@ -160,6 +160,13 @@ class WebSocket:
         size = bytes([128 | len(data)]) if len(data) < 126 else bytes([254]) + struct.pack(">H", len(data))
         self.socket.sendall(b"\x81" + size + mask + bytes(each ^ mask[i % 4] for i, each in enumerate(data)))
 
+    def send_binary(self, data):
+        """A frame with a payload behind its words; of a mask of zeros, which changes nothing."""
+        length = len(data)
+        size = (bytes([128 | length]) if length < 126 else bytes([254]) + struct.pack(">H", length) if length < 65536
+                else bytes([255]) + struct.pack(">Q", length))
+        self.socket.sendall(b"\x82" + size + bytes(4) + data)
+
     def take(self, count):
         while len(self.buffer) < count:
             part = self.socket.recv(1 << 20)

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Tenant 2 takes of every pool that tenants share as much as it gets, of all of them at once, and tenant 1 is served
+meanwhile, with the bytes that it gets alone."""
+import hashlib
+import http.server
+import json
+import pathlib
+import struct
+import tempfile
+import threading
+import time
+import unittest
+
+import attack
+
+INSTANCES, QUEUE = 48, 16
+LAUNCHES, UPLOADS, FRAMES, EXCHANGES = 120, 20, 60, 320
+
+
+class SlowPeer(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        if self.path == "/slow":
+            time.sleep(20)
+        try:
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        except OSError:
+            pass  # The program is gone.
+
+
+class Peers(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+
+
+def launch(socket, program, *arguments):
+    socket.last_id += 1
+    socket.send({"verb": "launch", "id": socket.last_id, "program": program, "arguments": list(arguments)})
+
+
+def upload(socket, wasm, announced=None, name=None):
+    """The first part of a module, of which so many bytes are announced; the reply."""
+    socket.last_id += 1
+    program = "sha256:" + (name or hashlib.sha256(wasm).hexdigest())
+    head = json.dumps({"verb": "upload", "id": socket.last_id, "program": program,
+                       "program_bytes": announced or len(wasm), "offset": 0}).encode()
+    socket.send_binary(len(head).to_bytes(4, "little") + head + wasm)
+    while (reply := socket.receive()[0]).get("id") != socket.last_id:
+        pass
+    return reply
+
+
+class SharesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        keys = pathlib.Path(folder.name) / "keys.txt"
+        cls.victim = attack.add_key(keys, "victim", "--tenant", "1")
+        cls.taker = attack.add_key(keys, "taker", "--tenant", "2")
+        cls.operator = attack.add_key(keys, "operator", "--rights", "operate")
+        cls.peers = Peers(("127.0.0.1", 0), SlowPeer)
+        threading.Thread(target=cls.peers.serve_forever, daemon=True).start()
+        cls.addClassCleanup(cls.peers.server_close)
+        cls.addClassCleanup(cls.peers.shutdown)
+        cls.peer = f"http://127.0.0.1:{cls.peers.server_port}"
+        cls.server = attack.Server("--keys", keys, "--instances", INSTANCES, "--launch-queue", QUEUE, "--allow-http",
+                                   f"127.0.0.1:{cls.peers.server_port}", attack.GUESTS / "sleeper.wasm",
+                                   attack.GUESTS / "ssrf.wasm")
+        cls.addClassCleanup(cls.server.__exit__)
+
+    def socket(self, key):
+        socket = attack.WebSocket(self.server, key)
+        self.assertEqual(socket.status, 101)
+        self.addCleanup(socket.socket.close)
+        return socket
+
+    def answer(self):
+        body = json.dumps({"model": "tiny_llama", "prompt": "a", "max_tokens": 4, "temperature": 0}).encode()
+        status, _, answer = attack.http(self.server, "POST", "/v1/completions",
+                                        [*attack.bearer(self.victim), ("Content-Type", "application/json")], body, timeout=20)
+        self.assertEqual(status, 200, answer[:300])
+        return json.loads(answer)["choices"][0]["text"]
+
+    def take_all(self):
+        """As tenant 2: exchanges with a peer that is slow, places, uploads and frames that never end."""
+        for _ in range(4):
+            socket = self.socket(self.taker)
+            for _ in range(EXCHANGES // 4):
+                launch(socket, "ssrf", self.peer + "/slow")
+        for _ in range(4):
+            socket = self.socket(self.taker)
+            for _ in range(LAUNCHES // 4):
+                launch(socket, "sleeper")
+        for i in range(UPLOADS):
+            reply = upload(self.socket(self.taker), b"\0asm", 16 << 20, f"{i:064x}")
+            self.assertEqual(reply.get("state"), "partial", reply)
+        for _ in range(FRAMES):
+            socket = attack.WebSocket(self.server, self.taker).socket
+            self.addCleanup(socket.close)
+            try:
+                socket.sendall(bytes([0x82, 255]) + struct.pack(">Q", 2 << 20) + b"\0\0\0\0" + bytes((2 << 20) - 1000))
+            except OSError:
+                pass  # It was closed: the tenant holds too much.
+
+    def test_a_tenant_that_takes_all_it_gets_leaves_enough_to_another(self):
+        alone = self.answer()
+        module = (attack.GUESTS / "sleeper.wasm").read_bytes()
+        self.take_all()
+        self.assertTrue(attack.until(lambda: self.server.metrics(self.operator)['quire_instances{stage="parked"}'] > 10))
+        for _ in range(5):
+            self.assertEqual(self.answer(), alone)
+        mine = self.socket(self.victim)
+        self.assertEqual(upload(mine, module).get("state"), "ready")
+        self.assertTrue(mine.run("ssrf", self.peer + "/ok")[0].startswith(b"OK 200"))
+        self.assertEqual(attack.http(self.server, "GET", "/health/ready")[0], 200)
+        self.assertEqual(attack.http(self.server, "GET", "/metrics", attack.bearer(self.operator))[0], 200)
+
+
+if __name__ == "__main__":
+    attack.main()
