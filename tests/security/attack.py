@@ -35,11 +35,11 @@ def bearer(key):
 class Server:
     """For as long as the block lasts. `prefix` are words in front of the program's."""
 
-    def __init__(self, *flags, prefix=()):
+    def __init__(self, *flags, prefix=(), model=MODEL, page_count=256):
         self.folder = tempfile.TemporaryDirectory()
         self.err = open(pathlib.Path(self.folder.name) / "err", "w+")
         self.process = subprocess.Popen(
-            [*prefix, BUILD / "quire", "serve", "--listen", "127.0.0.1:0", "--json", "--kv-pages", "256", "--model", MODEL,
+            [*prefix, BUILD / "quire", "serve", "--listen", "127.0.0.1:0", "--json", "--kv-pages", str(page_count), "--model", model,
              "--no-store", *map(str, flags)], stdout=subprocess.PIPE, stderr=self.err, text=True, env=environment())
         line = self.process.stdout.readline()
         if not line:

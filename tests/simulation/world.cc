@@ -121,6 +121,7 @@ control::ControllerOptions World::controller_options() {
   options.host_tier_bytes = page_bytes * knobs_.host_tier_page_count * knobs_.model_count;
   options.disk_tier_page_count = knobs_.disk_tier_page_count * knobs_.model_count;
   options.helper = helper_ ? &*helper_ : nullptr;
+  options.grammars = options.helper;
   return options;
 }
 

@@ -46,13 +46,13 @@ pub struct Watch<'a> {
     number: u64,
 }
 
-fn time_of(clock: libc::clockid_t) -> Option<Duration> {
+pub fn time_of(clock: libc::clockid_t) -> Option<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let failed = unsafe { libc::clock_gettime(clock, &mut time) } != 0;
     (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
-fn own_cpu_clock() -> Option<libc::clockid_t> {
+pub fn own_cpu_clock() -> Option<libc::clockid_t> {
     let mut clock: libc::clockid_t = 0;
     let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) } != 0;
     (!failed).then_some(clock)

@@ -1,8 +1,10 @@
 //! From a source to a grammar that matchers begin at, within limits.
 
+use super::clock::{own_cpu_clock, time_of};
 use super::failure::compile_failure;
 use super::fits::fits;
 use super::matcher::{lexer_failed, Matcher};
+use super::pace::stand_behind_all;
 use super::source::read_source;
 use super::vocabulary::Shared;
 use super::{GrammarKind, Limits};
@@ -32,6 +34,9 @@ const MASK_ITEM_COUNT_MAX: usize = 50_000;
 const LEXER_STATE_COUNT_MAX: usize = 100_000;
 /// A lexer that holds more is left to the matchers it has; new ones begin with a fresh one.
 const SHARED_LEXER_BYTES_MAX: usize = 16 << 20;
+
+/// A compilation may take so many times as long as it may compute, on a machine with much else to do.
+const PATIENCE_FACTOR: u32 = 10;
 
 /// A compilation that held more gives the memory back to the system when it ends.
 const PEAK_BYTES_KEPT: isize = 16 << 20;
@@ -95,40 +100,71 @@ impl Grammar {
         Ok(start.fork())
     }
 
-    /// In at most `limits.compile_us_max`, and a little: what takes longer goes on without anybody
-    /// waiting for it, and ends by its other limits.
+    /// In at most `limits.compile_us_max` of computing, ten times that in all, and a little: what takes
+    /// longer goes on without anybody waiting for it, and ends by its other limits.
     pub fn compile(
         vocabulary: &Arc<Shared>,
         kind: GrammarKind,
         source: &str,
         limits: &Limits,
     ) -> Outcome<Grammar> {
-        let end = Instant::now() + Duration::from_micros(limits.compile_us_max);
-        let left = || end.saturating_duration_since(Instant::now());
+        let most = Duration::from_micros(limits.compile_us_max);
+        let end = Instant::now() + most * PATIENCE_FACTOR;
         let late = || {
-            let most = limits.compile_us_max / 1000;
-            let text = format!("the {} takes over {most} ms to compile", kind.name());
+            let text = format!("the {} takes over {} ms to compile", kind.name(), most.as_millis());
             Failure::new(Status::Timeout, text)
         };
-        let turn = vocabulary.turns.take(left()).ok_or_else(late)?;
+        let left = || end.saturating_duration_since(Instant::now());
+        let turn = vocabulary.turns.take(most).ok_or_else(late)?;
+        let stands_back = vocabulary.pace.stands_back();
+        let begin = Instant::now();
         let (give, take) = mpsc::channel();
-        let (vocabulary, source, limits) = (vocabulary.clone(), source.to_owned(), *limits);
+        let (give_clock, take_clock) = mpsc::channel();
+        let (shared, source, limits) = (vocabulary.clone(), source.to_owned(), *limits);
         std::thread::Builder::new()
             .name("grammar".to_owned())
             .stack_size(COMPILE_STACK_BYTES)
             .spawn(move || {
                 let _turn = turn;
-                let work = || Ok(compile_here(&vocabulary, kind, &source, &limits));
+                if stands_back {
+                    stand_behind_all();
+                }
+                let clock = own_cpu_clock();
+                let _ = give_clock.send(clock);
+                let work = || Ok(compile_here(&shared, kind, &source, &limits));
                 let outcome = panic_utils::catch_unwind(AssertUnwindSafe(work))
                     .unwrap_or_else(|error| Err(compile_failure(kind.name(), &error.to_string())));
-                let _ = give.send(outcome);
+                let _ = give.send((outcome, clock.and_then(time_of)));
                 if peak_bytes() > PEAK_BYTES_KEPT {
                     // What the allocator keeps of a thread that has ended is nobody's.
                     unsafe { libc::malloc_trim(0) };
                 }
             })
             .map_err(|error| Failure::new(Status::Internal, format!("no thread: {error}")))?;
-        take.recv_timeout(left()).unwrap_or_else(|_| Err(late()))
+        // Without a clock of the thread, all time counts.
+        let clock = take_clock.recv_timeout(left()).ok().flatten();
+        let computed = || clock.map_or_else(|| Some(begin.elapsed()), time_of);
+        let observe = |computed: Duration| {
+            if stands_back {
+                vocabulary.pace.observe(begin.elapsed(), computed);
+            }
+        };
+        loop {
+            // Of one that has ended there is no time, and its outcome is here.
+            let used = computed().unwrap_or(Duration::ZERO);
+            let wait = left().min(most.saturating_sub(used));
+            match take.recv_timeout(wait) {
+                Ok((outcome, used)) => {
+                    observe(used.unwrap_or(begin.elapsed()));
+                    return outcome;
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) if used < most && !left().is_zero() => {}
+                Err(_) => {
+                    observe(used);
+                    return Err(late());
+                }
+            }
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod json;
 mod lark;
 mod matcher;
 mod number;
+mod pace;
 mod schema;
 mod source;
 mod vocabulary;

@@ -2,6 +2,7 @@
 
 use super::clock::Clock;
 use super::number::is_of_number;
+use super::pace::Pace;
 use super::{EncodeCallback, VocabularyParts};
 use crate::boundary::{Bytes, Failure, Outcome, Status};
 use llguidance::earley::SlicedBiasComputer;
@@ -124,6 +125,7 @@ pub struct Shared {
     pub factory: ParserFactory,
     pub clock: Clock,
     pub turns: Arc<Turns>,
+    pub pace: Pace,
     /// By id: whether a text can spell the token, and so a grammar allow it.
     is_text: Vec<bool>,
     stop_ids: Vec<u32>,
@@ -205,6 +207,7 @@ impl Shared {
             factory,
             clock,
             turns: Arc::default(),
+            pace: Pace::default(),
             is_text,
             stop_ids,
             environment,

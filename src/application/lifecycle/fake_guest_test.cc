@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "application/lifecycle/lifecycle_test_support.h"
+#include "application/lifecycle/output_shares.h"
 #include "application/lifecycle/scripted_guest.h"
 #include "base/clock.h"
 #include "base/seeds.h"
@@ -18,6 +19,18 @@ using sandbox::FakeAction;
 using sandbox::FakeGuest;
 using sandbox::FakeHost;
 using Kind = FakeAction::Kind;
+
+class CountingClient final : public Listener {
+ public:
+  bool heard(InstanceId, const service::Said& said) override {
+    const auto* message = std::get_if<service::Message>(&said);
+    count += message != nullptr;
+    bytes += message == nullptr ? 0 : message->bytes.size();
+    return true;
+  }
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+};
 
 class FakeGuests : public testing::Test {
  protected:
@@ -312,6 +325,56 @@ TEST_F(FakeGuests, SlowClientBoundsTheGuestAndGetsEverythingLater) {
   engine.settle();
   EXPECT_EQ(engine.client.messages.size(), 4u);
   EXPECT_EQ(engine.client.ends.size(), 1u);
+}
+
+// While the device works, tenants that put out much share a rate, and those that say little do not wait.
+TEST_F(FakeGuests, AFloodOfOneTenantGoesOutAtARateWhileTheDeviceWorksForOthers) {
+  const ProgramId flood = program("flood", [](FakeHost& host, int) -> FakeAction {
+    while (host.call("session", "send", {0, 64 << 10}).value == 0) continue;
+    return wait_for(host, host.call("runtime", "sleep", {1'000'000}).value);
+  });
+  std::uint64_t asleep_ns = 0;
+  const ProgramId victim = program("victim", [&](FakeHost& host, int) -> FakeAction {
+    asleep_ns = clock.now_ns();
+    send(host, "token");
+    return wait_for(host, host.call("runtime", "sleep", {5'000'000}).value);
+  });
+  CountingClient floods[2], tokens;
+  InstanceLimits limits;
+  limits.guest.output_bytes_max = std::uint64_t{1} << 40;
+  const auto launch = [&](ProgramId which, std::uint32_t tenant, CountingClient& client) {
+    const control::TenantId of{tenant};
+    ASSERT_TRUE(
+        engine.manager
+            .launch({.program = which, .tenant = of, .arguments = {}, .limits = limits}, client)
+            .ok());
+  };
+  const auto flooded_bytes = [&](std::uint64_t ns) {
+    floods[0].bytes = floods[1].bytes = tokens.count = 0;
+    const std::uint64_t end_ns = clock.now_ns() + ns;
+    while (clock.now_ns() < end_ns) {
+      engine.loop.step();
+      engine.manager.verify();
+      clock.advance_ns(100'000);
+    }
+    return floods[0].bytes + floods[1].bytes;
+  };
+  engine.control.idle_now = false;
+  launch(flood, 2, floods[0]);
+  launch(flood, 2, floods[1]);
+  const std::uint64_t ns = 500 * kMillisecond;
+  const std::uint64_t shared_bytes = OutputShares::kBytesPerSecond / 2;
+  EXPECT_GT(flooded_bytes(ns / 5), 2 * shared_bytes) << "one tenant has nobody to share with";
+  launch(victim, 1, tokens);
+  flooded_bytes(10 * kMillisecond);
+  const std::uint64_t bytes = flooded_bytes(ns);
+  EXPECT_NEAR(static_cast<double>(bytes), static_cast<double>(shared_bytes), shared_bytes / 10.0);
+  EXPECT_GT(floods[0].bytes, bytes / 3) << "its programs take turns";
+  EXPECT_GT(floods[1].bytes, bytes / 3);
+  EXPECT_GE(tokens.count, 95u);
+  EXPECT_LE(engine.loop.sleep_ns(), 5 * kMillisecond);
+  engine.control.idle_now = true;
+  EXPECT_GT(flooded_bytes(ns / 5), 2 * shared_bytes) << "nobody waits for the device";
 }
 
 TEST_F(FakeGuests, LinesThatNobodyTakesAreBoundedAndTheGuestIsToldSo) {

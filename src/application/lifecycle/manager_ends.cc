@@ -12,6 +12,15 @@ namespace {
 // Of one instance in a turn: a child's are written again, into its parent's log.
 constexpr std::uint32_t kTurnLineCountMax = 256;
 
+struct SaidBytes {
+  std::uint64_t operator()(const service::Message& said) const { return said.bytes.size(); }
+  std::uint64_t operator()(const service::LogLine& said) const { return said.text.size(); }
+  std::uint64_t operator()(const service::SentPart& said) const { return said.bytes.size(); }
+  std::uint64_t operator()(const service::ResponsePart& said) const { return said.bytes.size(); }
+  std::uint64_t operator()(const service::DroppedFile&) const { return 0; }
+  std::uint64_t operator()(const service::Ended&) const { return 0; }
+};
+
 // wasmtime's words when the limiter of a store refuses to grow a memory.
 constexpr std::string_view kMemoryLimitTrap = "forcing trap when growing memory";
 
@@ -103,40 +112,67 @@ void InstanceManager::Implementation::mark_undelivered(InstanceRecord& record) {
   undelivered.push_back(record.id);
 }
 
-// True if anything was handed over. A client that takes no more now is asked again when it is
-// ready.
-bool InstanceManager::Implementation::deliver(InstanceRecord& record) {
+// To other programs it says what it wants. One tenant alone, and a device that does nothing, wait for nobody.
+bool InstanceManager::Implementation::shares_output(const InstanceRecord& record) const {
+  return !is_child(record) && !parts.control.idle() &&
+         tenants.tenants().at(record.tenant).instance_count < records.size();
+}
+
+bool InstanceManager::Implementation::may_put_out(const InstanceRecord& record) {
+  if (!shares_output(record) || outputs.may_put_out(record.tenant, parts.clock.now_ns())) {
+    return true;
+  }
+  const std::uint64_t may_ns = outputs.may_at_ns(record.tenant);
+  next_output_ns = std::min(next_output_ns.value_or(may_ns), may_ns);
+  return false;
+}
+
+// A client that takes no more now is asked again when it is ready.
+InstanceManager::Implementation::Delivered InstanceManager::Implementation::deliver(
+    InstanceRecord& record) {
   bool any = false;
   std::uint32_t line_count = 0;
   while (const std::optional<service::Said> said = record.state->next_said()) {
     if (std::holds_alternative<service::LogLine>(*said) && ++line_count > kTurnLineCountMax) {
       mark_undelivered(record);  // The rest goes out in the next turn.
-      return any;
+      return {.any = any};
     }
+    if (!may_put_out(record)) return {.any = any, .must_wait = true};
     const bool is_part = std::holds_alternative<service::SentPart>(*said) ||
                          std::holds_alternative<service::ResponsePart>(*said);
-    if (!record.client->heard(record.id, *said)) return any;
+    const std::uint64_t bytes = std::visit(SaidBytes{}, *said);
+    if (!record.client->heard(record.id, *said)) return {.any = any};
     record.state->said_taken();
+    if (shares_output(record)) outputs.charge(record.tenant, bytes);
     if (is_part) wake_if_over(record);  // It may have waited for room for another.
     any = true;
   }
-  if (record.stage != Stage::Ended) return any;
-  if (!record.client->heard(record.id, service::Ended{record.end})) return any;
+  if (record.stage != Stage::Ended) return {.any = any};
+  if (!record.client->heard(record.id, service::Ended{record.end})) return {.any = any};
   const control::TenantId tenant = record.tenant;
   records.erase(record.id);
   tenants.leave(tenant);
   admission.leave(tenant, parts.clock.now_ns());
-  return true;
+  return {.any = true};
 }
 
+// Of those that must wait, who put out something in this turn comes after who did not.
 bool InstanceManager::deliver() {
   Implementation& self = *implementation_;
   bool any = false;
+  self.next_output_ns.reset();
+  std::vector<InstanceRecord*> waiting;
+  std::vector<InstanceRecord*> waiting_last;
   for (const InstanceId id : std::exchange(self.undelivered, {})) {
     InstanceRecord* record = self.find(id);
     QUIRE_CHECK(record != nullptr, "only deliver() forgets an instance");
     record->undelivered = false;
-    any |= self.deliver(*record);
+    const Implementation::Delivered outcome = self.deliver(*record);
+    any |= outcome.any;
+    if (outcome.must_wait) (outcome.any ? waiting_last : waiting).push_back(record);
+  }
+  for (const auto* records : {&waiting, &waiting_last}) {
+    for (InstanceRecord* record : *records) self.mark_undelivered(*record);
   }
   if (!self.queued.empty()) self.start_queued();
   return any;

@@ -20,6 +20,7 @@
 #include "application/lifecycle/instance_manager.h"
 #include "application/lifecycle/instance_record.h"
 #include "application/lifecycle/launch_queue.h"
+#include "application/lifecycle/output_shares.h"
 #include "application/lifecycle/program_store.h"
 #include "application/lifecycle/run_figures.h"
 #include "application/lifecycle/tenant_meter.h"
@@ -84,7 +85,14 @@ struct InstanceManager::Implementation final : ChildHost {
   InstanceUsage usage_of(const InstanceRecord& record) const;
   void verify_tenants() const;
   void mark_undelivered(InstanceRecord& record);
-  bool deliver(InstanceRecord& record);
+  struct Delivered {
+    bool any = false;        // Something was handed over.
+    bool must_wait = false;  // There is more, for which it must wait.
+  };
+  Delivered deliver(InstanceRecord& record);
+  // Whether it may put out more now; what it says then is charged.
+  bool may_put_out(const InstanceRecord& record);
+  bool shares_output(const InstanceRecord& record) const;
 
   const ManagerParts parts;
   hostcalls::MessageBroker broker;
@@ -111,6 +119,8 @@ struct InstanceManager::Implementation final : ChildHost {
   std::map<std::pair<control::TenantId, std::string>, ProgramId> tenant_names;
   InstanceManager::ProgramPath path_of;  // Of names that nothing has yet; may be empty.
   std::vector<InstanceId> undelivered;
+  OutputShares outputs;
+  std::optional<std::uint64_t> next_output_ns;  // When an undelivered one that must wait may go on.
 };
 
 // Why there is no such program.

@@ -300,7 +300,7 @@ bool InstanceManager::background_ready() const {
 }
 
 std::optional<std::uint64_t> InstanceManager::next_timer_ns() const {
-  std::optional<std::uint64_t> next;
+  std::optional<std::uint64_t> next = implementation_->next_output_ns;
   for (const auto* ends : {&implementation_->timers, &implementation_->wall_ends}) {
     if (!ends->empty() && (!next || ends->begin()->first < *next)) next = ends->begin()->first;
   }

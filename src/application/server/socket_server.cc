@@ -22,6 +22,7 @@
 #include "application/server/http_session.h"
 #include "base/check.h"
 #include "base/random.h"
+#include "base/thread_schedule.h"
 
 namespace quire::server {
 namespace {
@@ -154,7 +155,10 @@ void SocketServer::Implementation::start() {
     asio::post(io_, [this] { take_frames(); });
   };
   accept();
-  thread_ = std::thread([this] { io_.run(); });
+  thread_ = std::thread([this] {
+    shorten_turns();  // Between a token and its reader there is no step of the device.
+    io_.run();
+  });
 }
 
 void SocketServer::Implementation::stop() {

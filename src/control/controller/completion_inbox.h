@@ -21,6 +21,7 @@ namespace quire::control {
 // What a helper thread made of a text job.
 struct TextOutcome {
   std::uint64_t job = 0;
+  bool is_of_grammar = false;  // Those have numbers of their own.
   Result<AnswerBody> answer;
 };
 

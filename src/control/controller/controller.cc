@@ -94,7 +94,7 @@ Controller::Controller(std::vector<ServedModel> models, const ControllerOptions&
       table_(dispatcher_, clock, wakeup, options.walk),
       models_(std::move(models)),
       matcher_jobs_(inbox, options.matchers),
-      jobs_(inbox, options.helper, dispatcher_),
+      jobs_(inbox, {.texts = options.helper, .grammars = options.grammars}, dispatcher_),
       store_jobs_(options.disk, dispatcher_) {
   QUIRE_CHECK(models_.size() <= CompletionInbox::kBatchCountMax,
               "more models than the inbox has slots");

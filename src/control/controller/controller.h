@@ -71,6 +71,7 @@ struct ControllerOptions {
   double copy_ns_per_byte = 0.2;       // What CostModel takes memory to cost at first.
   std::uint32_t hash_bits = 64;        // Fewer only in tests.
   HelperExecutor* helper = nullptr;    // Null: text jobs run on the engine's thread.
+  HelperExecutor* grammars = nullptr;  // The same of what compiles grammars.
   HelperExecutor* matchers = nullptr;  // Null: what matchers do runs there too.
   WalkSink* walk = nullptr;
 };

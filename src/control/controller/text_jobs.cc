@@ -93,47 +93,70 @@ void TextJobs::start(Instance& instance, Command command, const Model& model) {
       return;
     }
   }
-  const bool is_at_once = helper_ == nullptr || is_short(command.body);
+  Lane& lane = lane_of(command.body);
+  const bool is_at_once = lane.helper == nullptr || is_short(command.body);
   Work work{.body = std::move(command.body), .model = model, .tenant = instance.tenant};
   if (is_at_once) {
     dispatcher_.answer(instance.id, command.future, run(work));
     return;
   }
-  jobs_.add(instance, command.future, command.argument_bytes, std::move(work));
-  fill();
+  lane.jobs.add(instance, command.future, command.argument_bytes, std::move(work));
+  fill(lane);
 }
 
-void TextJobs::fill() {
-  while (jobs_.running_count() < kOnHelperCountMax) {
-    std::optional<JobTurns<Work>::Turn> next = jobs_.take_next();
+TextJobs::Lane& TextJobs::lane_of(const CommandBody& body) {
+  const bool is_of_grammar =
+      std::holds_alternative<CompileGrammar>(body) || std::holds_alternative<CheckText>(body);
+  return is_of_grammar ? of_grammars_ : texts_;
+}
+
+void TextJobs::fill(Lane& lane) {
+  while (lane.jobs.running_count() < lane.count_max) {
+    std::optional<JobTurns<Work>::Turn> next = lane.jobs.take_next();
     if (!next) return;
     if (const auto* grammar = std::get_if<CompileGrammar>(&next->work.body)) {
       compiling_.emplace(next->id, GrammarCache::key_of(next->work.tenant, *grammar));
     }
     const auto shared = std::make_shared<const Work>(std::move(next->work));
-    helper_->run([id = next->id, shared, &inbox = inbox_] {
-      inbox.deliver({.job = id, .answer = run(*shared)});
+    const bool is_of_grammar = &lane == &of_grammars_;
+    lane.helper->run([id = next->id, is_of_grammar, shared, &inbox = inbox_] {
+      inbox.deliver({.job = id, .is_of_grammar = is_of_grammar, .answer = run(*shared)});
     });
   }
 }
 
 void TextJobs::finish(TextOutcome outcome) {
-  const JobTurns<Work>::Owner owner = jobs_.finish(outcome.job);
+  Lane& lane = outcome.is_of_grammar ? of_grammars_ : texts_;
+  const JobTurns<Work>::Owner owner = lane.jobs.finish(outcome.job);
   if (const auto compiling = compiling_.extract(outcome.job); !compiling.empty()) {
     const auto* compiled =
         outcome.answer.ok() ? std::get_if<CompiledGrammar>(&outcome.answer.value()) : nullptr;
     if (compiled != nullptr) grammars_.insert(compiling.mapped(), compiled->grammar);
   }
   dispatcher_.answer(owner.instance, owner.future, std::move(outcome.answer));
-  fill();
+  fill(lane);
 }
 
 void TextJobs::forget(InstanceId instance, FutureId future) {
-  jobs_.forget(instance, future, [](const Work&) { return false; });
+  for (Lane* lane : {&texts_, &of_grammars_}) {
+    lane->jobs.forget(instance, future, [](const Work&) { return false; });
+  }
 }
 
 void TextJobs::forget_all(InstanceId instance) {
-  jobs_.forget_all(instance);
+  for (Lane* lane : {&texts_, &of_grammars_}) lane->jobs.forget_all(instance);
+}
+
+PendingCommands TextJobs::count_of(InstanceId instance) const {
+  PendingCommands all = texts_.jobs.count_of(instance);
+  const PendingCommands of_grammars = of_grammars_.jobs.count_of(instance);
+  all.count += of_grammars.count;
+  all.bytes += of_grammars.bytes;
+  return all;
+}
+
+void TextJobs::verify() const {
+  for (const Lane* lane : {&texts_, &of_grammars_}) lane->jobs.verify();
 }
 
 }  // namespace quire::control

@@ -1,13 +1,16 @@
 #pragma once
 // TextJobs runs tokenize, detokenize, apply_chat_template, get_vocabs, get_token_kinds,
-// compile_grammar and fits: short ones at once, others on a helper.
+// compile_grammar and fits: short ones at once, others on a helper. What reads a grammar of a program's
+// own has a helper for itself, which stands back behind the device and may be late: a second of it
+// delays no chat template.
 //
-// The helper has a few jobs at a time; the others wait here and tenants take turns (JobTurns), so
+// A helper has a few jobs at a time; the others wait here and tenants take turns (JobTurns), so
 // that whoever tokenises books in a loop delays no other tenant's chat template by more than those
-// few. A job that runs cannot be stopped; its outcome is then dropped. One that still waits when
-// nobody wants it any more is never done.
+// few. Of grammars it has one: whoever compiles in a loop delays others by one. A job that runs
+// cannot be stopped; its outcome is then dropped. One that still waits when nobody wants it any more
+// is never done.
 //
-// Thread   engine thread; the work itself on the helper's.
+// Thread   engine thread; the work itself on the helpers'.
 #include <cstdint>
 #include <unordered_map>
 
@@ -26,11 +29,19 @@ class TextJobs {
  public:
   // Enough that the helper has work while the engine is about to bring more.
   static constexpr std::size_t kOnHelperCountMax = 4;
-  static_assert(kOnHelperCountMax <= CompletionInbox::kTextJobCountMax);
+  static constexpr std::size_t kGrammarsOnHelperCountMax = 1;
+  static_assert(kOnHelperCountMax + kGrammarsOnHelperCountMax <= CompletionInbox::kTextJobCountMax);
 
-  // A null helper: every job runs at once, inside start().
-  TextJobs(CompletionInbox& inbox, HelperExecutor* helper, Dispatcher& dispatcher)
-      : inbox_(inbox), helper_(helper), dispatcher_(dispatcher) {}
+  struct Helpers {
+    HelperExecutor* texts = nullptr;
+    HelperExecutor* grammars = nullptr;
+  };
+  // Without a helper its jobs run at once, inside start().
+  TextJobs(CompletionInbox& inbox, const Helpers& helpers, Dispatcher& dispatcher)
+      : inbox_(inbox),
+        dispatcher_(dispatcher),
+        texts_{.helper = helpers.texts, .count_max = kOnHelperCountMax},
+        of_grammars_{.helper = helpers.grammars, .count_max = kGrammarsOnHelperCountMax} {}
 
   // Of a model: what its jobs need. `grammars` may be null, where no grammar is compiled.
   struct Model {
@@ -46,9 +57,9 @@ class TextJobs {
   void forget(InstanceId instance, FutureId future);
   void forget_all(InstanceId instance);
 
-  bool idle() const { return jobs_.idle(); }
-  PendingCommands count_of(InstanceId instance) const { return jobs_.count_of(instance); }
-  void verify() const { jobs_.verify(); }
+  bool idle() const { return texts_.jobs.idle() && of_grammars_.jobs.idle(); }
+  PendingCommands count_of(InstanceId instance) const;
+  void verify() const;
 
  private:
   struct Work {
@@ -56,13 +67,20 @@ class TextJobs {
     Model model;
     TenantId tenant{};
   };
+  // A helper, and what is asked of it.
+  struct Lane {
+    HelperExecutor* helper = nullptr;
+    std::size_t count_max = 0;  // That the helper has at a time.
+    JobTurns<Work> jobs = {};
+  };
   static Result<AnswerBody> run(const Work& work);
-  void fill();
+  Lane& lane_of(const CommandBody& body);
+  void fill(Lane& lane);
 
   CompletionInbox& inbox_;
-  HelperExecutor* helper_;
   Dispatcher& dispatcher_;
-  JobTurns<Work> jobs_;
+  Lane texts_;
+  Lane of_grammars_;
   GrammarCache grammars_;
   std::unordered_map<std::uint64_t, Digest> compiling_;  // By job: the grammar's key.
 };

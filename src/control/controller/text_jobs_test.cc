@@ -64,6 +64,7 @@ struct Fixture {
   // Runs what the helper has, once.
   void help() {
     for (auto& job : std::exchange(helper.jobs, {})) job();
+    for (auto& job : std::exchange(grammars.jobs, {})) job();
     while (auto outcome = inbox.take_text()) jobs.finish(std::move(*outcome));
     jobs.verify();
   }
@@ -80,7 +81,8 @@ struct Fixture {
   Dispatcher dispatcher{answers, nullptr};
   ByteCodec codec;
   PatientHelper helper;
-  TextJobs jobs{inbox, &helper, dispatcher};
+  PatientHelper grammars;
+  TextJobs jobs{inbox, {.texts = &helper, .grammars = &grammars}, dispatcher};
   Instance instance = instance_of(1);
   Instance other = instance_of(2, 2);
 };
@@ -112,7 +114,7 @@ TEST(TextJobs, ATextIsComparedWithAGrammarOnTheHelper) {
         {.codec = &fixture.codec});
   }
   EXPECT_TRUE(fixture.answers.by_future.empty());
-  fixture.help();
+  while (!fixture.jobs.idle()) fixture.help();
   EXPECT_TRUE(std::get<TextChecked>(fixture.answers.by_future.at(FutureId{1}).value()).fits);
   EXPECT_FALSE(std::get<TextChecked>(fixture.answers.by_future.at(FutureId{2}).value()).fits);
   EXPECT_EQ(fixture.answers.by_future.at(FutureId{3}).error().code(), ErrorCode::Timeout);
@@ -219,10 +221,38 @@ TEST(TextJobs, ATenantThatAsksForMuchDelaysNoOther) {
   EXPECT_FALSE(fixture.has(2 * kOnHelper));
 }
 
+// Grammars have a helper of their own, one at a time, on which tenants take turns.
+TEST(TextJobs, WhatReadsGrammarsDelaysNoTemplateAndOtherTenantsByOneJob) {
+  Fixture fixture;
+  const auto grammar = std::make_shared<const LetterGrammar>();
+  const auto ask = [&](Instance& of, std::uint32_t future) {
+    fixture.jobs.start(of, {of.id, FutureId{future}, CheckText{.grammar = grammar, .text = "a"}},
+                       {.codec = &fixture.codec});
+    fixture.jobs.verify();
+  };
+  for (std::uint32_t index = 1; index <= 100; ++index) ask(fixture.instance, index);
+  ask(fixture.other, 2001);
+  fixture.start_template(fixture.other, 2002);
+  EXPECT_EQ(fixture.grammars.jobs.size(), 1u);
+  EXPECT_EQ(fixture.helper.jobs.size(), 1u);
+  EXPECT_EQ(fixture.jobs.count_of(InstanceId{2}).count, 2u);
+  fixture.help();
+  EXPECT_TRUE(fixture.has(1) && fixture.has(2002));
+  EXPECT_FALSE(fixture.has(2001));
+  fixture.help();
+  EXPECT_TRUE(fixture.has(2001));
+  EXPECT_FALSE(fixture.has(2));
+  fixture.jobs.forget(InstanceId{1}, FutureId{50});
+  fixture.jobs.forget_all(InstanceId{1});
+  fixture.help();
+  EXPECT_TRUE(fixture.jobs.idle());
+  EXPECT_FALSE(fixture.has(50) || fixture.has(100));
+}
+
 TEST(TextJobs, TheHelperThreadRunsThemAndWakesTheEngine) {
   Fixture fixture;
   HelperThread helper;
-  TextJobs jobs(fixture.inbox, &helper, fixture.dispatcher);
+  TextJobs jobs(fixture.inbox, {.texts = &helper, .grammars = &helper}, fixture.dispatcher);
   jobs.start(fixture.instance,
              {InstanceId{1}, FutureId{1}, Tokenize{.text = std::string(5000, 'x')}},
              {.codec = &fixture.codec});

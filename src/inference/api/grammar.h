@@ -29,6 +29,7 @@ struct GrammarLimits {
   std::size_t source_bytes_max = std::size_t{256} << 10;
   std::size_t grammar_bytes_max = std::size_t{64} << 20;
   std::size_t matcher_bytes_max = std::size_t{64} << 20;
+  // Of time that its thread computes; and a compilation ends when it has taken ten times as long.
   std::uint64_t compile_us_max = 1'000'000;
   std::uint64_t mask_us_max = 20'000;  // Of any call of a matcher; time that its thread computes.
   std::size_t text_bytes_max = std::size_t{1}

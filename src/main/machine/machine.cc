@@ -185,6 +185,9 @@ Result<std::vector<std::string>> find_models(const cli::EngineOptions& options) 
 // Behind the device's workers, so that one program's slow masks do not stretch everybody's steps;
 // masks of tens of microseconds, as most are, still come in time (`quire bench constraint`).
 constexpr int kMatcherNiceness = 5;
+// Behind both: questions whether a text fits a grammar, and what reads a grammar's source. (The library
+// compiles in a thread that stands behind all.)
+constexpr int kGrammarNiceness = 10;
 
 // In the order of construction: each part knows only those above it. They end in reverse.
 struct Machine::Parts {
@@ -201,6 +204,7 @@ struct Machine::Parts {
   std::vector<LoadedModel> models;
   std::uint64_t host_tier_bytes = 0;
   control::HelperThread helper;                      // Long text jobs,
+  control::HelperThread grammars{kGrammarNiceness};  // grammars,
   control::HelperThread matchers{kMatcherNiceness};  // and the steps of matchers.
   std::unique_ptr<control::Controller> control;
 };
@@ -252,6 +256,7 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
 
   // The control layer over it.
   control.helper = &parts->helper;
+  control.grammars = &parts->grammars;
   control.matchers = &parts->matchers;
   control.walk = walk;
   control.eviction = eviction_kind(options.eviction);
