@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_host.h"
+#include "held_tokens.h"
 #include "quire/context.h"
 #include "quire/generate.h"
 #include "quire/main.h"
@@ -9,7 +10,9 @@
 namespace quire {
 namespace {
 
+using test::held;
 using test::host;
+using test::known;
 
 class Conversation : public testing::Test {
  protected:
@@ -25,14 +28,6 @@ class Conversation : public testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(host.live_handles().empty()) << "handles were leaked"; }
 
-  static std::string held(const Context& context) {
-    const auto& at = host.contexts.at(context.handle());
-    std::string out(at.computed.begin(), at.computed.end());
-    return out + std::string(at.queued.begin(), at.queued.end());
-  }
-  static std::string known(const Context& context) {
-    return {context.tokens().begin(), context.tokens().end()};
-  }
   static std::string turns(const Context& context) {
     std::string out;
     for (const ChatMessage& each : context.messages()) {

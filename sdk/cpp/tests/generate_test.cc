@@ -5,13 +5,16 @@
 #include <cmath>
 
 #include "fake_host.h"
+#include "held_tokens.h"
 #include "quire/branch.h"
 #include "quire/main.h"
 
 namespace quire {
 namespace {
 
+using test::held;
 using test::host;
+using test::known;
 
 // The model of these tests goes on with the alphabet, or less probably skips a letter; 'z' ends it.
 class GenerateTest : public testing::Test {
@@ -31,15 +34,6 @@ class GenerateTest : public testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(host.live_handles().empty()) << "handles were leaked"; }
 
-  // What the host's context holds, computed and queued.
-  static std::string held(const Context& context) {
-    const auto& at = host.contexts.at(context.handle());
-    std::string out(at.computed.begin(), at.computed.end());
-    return out + std::string(at.queued.begin(), at.queued.end());
-  }
-  static std::string known(const Context& context) {
-    return {context.tokens().begin(), context.tokens().end()};
-  }
   static Task<Context> begun(std::string text) {
     Context context = co_await Context::create();
     co_await context.append_text(std::move(text));
