@@ -28,6 +28,13 @@ def add_key(file, name, *flags):
                           stdout=subprocess.PIPE, env=environment()).stdout.strip()
 
 
+def key_file(test):
+    """For the keys of a class of tests, as long as it runs."""
+    folder = tempfile.TemporaryDirectory()
+    test.addClassCleanup(folder.cleanup)
+    return pathlib.Path(folder.name) / "keys.txt"
+
+
 def bearer(key):
     return [("Authorization", "Bearer " + key)]
 

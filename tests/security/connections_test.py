@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """One client without a key opens connections in every way that it can, and a client with a key is answered meanwhile."""
-import pathlib
-import tempfile
 import time
 import unittest
 
@@ -15,9 +13,7 @@ HEALTH = attack.request("GET", "/health")
 class ConnectionsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        keys = pathlib.Path(folder.name) / "keys.txt"
+        keys = attack.key_file(cls)
         cls.key = attack.add_key(keys, "alice", "--tenant", "1")
         cls.operators = attack.add_key(keys, "operator", "--rights", "operate")
         cls.server = attack.Server("--keys", keys, "--connections", COUNT_MAX)

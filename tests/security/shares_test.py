@@ -4,9 +4,7 @@ meanwhile, with the bytes that it gets alone."""
 import hashlib
 import http.server
 import json
-import pathlib
 import struct
-import tempfile
 import threading
 import time
 import unittest
@@ -57,9 +55,7 @@ def upload(socket, wasm, announced=None, name=None):
 class SharesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        keys = pathlib.Path(folder.name) / "keys.txt"
+        keys = attack.key_file(cls)
         cls.victim = attack.add_key(keys, "victim", "--tenant", "1")
         cls.taker = attack.add_key(keys, "taker", "--tenant", "2")
         cls.operator = attack.add_key(keys, "operator", "--rights", "operate")

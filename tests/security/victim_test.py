@@ -80,8 +80,7 @@ class Attackers:
 class BesideAnotherTenant(attack.unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = cls.enterClassContext(attack.tempfile.TemporaryDirectory())
-        keys = os.path.join(folder, "keys")
+        keys = attack.key_file(cls)
         cls.victim = attack.add_key(keys, "victim", "--tenant", "1")
         cls.other = attack.add_key(keys, "other", "--tenant", "2")
         cls.operator = attack.add_key(keys, "operator", "--tenant", "3", "--rights", "operate")
