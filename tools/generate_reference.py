@@ -220,6 +220,24 @@ def write_examples(path):
     return True
 
 
+def write_pages(folder, wanted, others, check, source):
+    """Makes `wanted`, a text for each path, the pages of the folder but for `others`; with `check` says what differs."""
+    stale = [path for path in folder.glob("*.md") if path not in wanted and path.name not in others]
+    changed = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    if check:
+        for path in changed + stale:
+            print(f"{path.relative_to(ROOT)} is not what {source}; run {sys.argv[0]}")
+        return not changed and not stale
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in changed:
+        path.write_text(wanted[path])
+        print(f"wrote {path.relative_to(ROOT)}")
+    for path in stale:
+        path.unlink()
+        print(f"removed {path.relative_to(ROOT)}")
+    return True
+
+
 def main(check):
     wanted, counts = {}, []
     tested, codes = tested_errors(), error_codes(parse(ROOT / "interface"))
@@ -230,20 +248,7 @@ def main(check):
         wanted[FOLDER / f"{name}.md"] = page(name, text, tested, codes)
         counts.append((name, count))
     wanted[FOLDER / "README.md"] = index(sorted(counts))
-    stale = [p for p in FOLDER.glob("*.md") if p not in wanted and p.name not in {TESTED, ROUTES, *BY_HAND}]
-    changed = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text]
-    if check:
-        for path in changed + stale:
-            print(f"{path.relative_to(ROOT)} is not what interface/*.wit says; run {sys.argv[0]}")
-        return not changed and not stale
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for path in changed:
-        path.write_text(wanted[path])
-        print(f"wrote {path.relative_to(ROOT)}")
-    for path in stale:
-        path.unlink()
-        print(f"removed {path.relative_to(ROOT)}")
-    return True
+    return write_pages(FOLDER, wanted, {TESTED, ROUTES, *BY_HAND}, check, "interface/*.wit says")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from generate_reference import write_pages
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADERS = ROOT / "sdk" / "cpp" / "include" / "quire"
 FOLDER = ROOT / "docs" / "reference" / "sdk"
@@ -291,18 +294,7 @@ def main(check):
     paths = [path for path in sorted(HEADERS.glob("*.h")) if path.name not in INNER]
     wanted = {FOLDER / f"{path.stem}.md": page(path) for path in paths}
     wanted[FOLDER / "README.md"] = index(paths)
-    stale = [path for path in FOLDER.glob("*.md") if path not in wanted]
-    changed = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
-    if check:
-        for path in changed + stale:
-            print(f"{path.relative_to(ROOT)} is not what the headers of the SDK say; run {sys.argv[0]}")
-        return not changed and not stale
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for path in changed:
-        path.write_text(wanted[path])
-    for path in stale:
-        path.unlink()
-    return True
+    return write_pages(FOLDER, wanted, set(), check, "the headers of the SDK say")
 
 
 if __name__ == "__main__":
