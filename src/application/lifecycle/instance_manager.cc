@@ -178,6 +178,7 @@ bool InstanceManager::has_tenant_room(control::TenantId tenant,
 }
 
 void InstanceManager::set_several_tenants(bool are_several) {
+  if (implementation_->knows_several == are_several) return;  // As in nearly every turn.
   implementation_->knows_several = are_several;
   implementation_->share_among_tenants();
 }

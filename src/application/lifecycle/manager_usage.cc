@@ -160,12 +160,12 @@ bool InstanceManager::is_full() const {
   if (admission.instance_count() + admission.waiting_count() >= admission.limits().total()) {
     return true;
   }
+  if (admission.instance_count() < admission.limits().instance_count_max) return false;
   const std::uint64_t now_ns = self.parts.clock.now_ns();
   return std::ranges::any_of(self.queued.firsts(), [&](const LaunchQueue::Waiter& each) {
     const InstanceRecord& record = *self.records.at(each.id);
     return now_ns - record.launched_ns > kPlaceWaitNsMax &&
-           admission.instance_count(each.tenant) < admission.place_share_of(each.tenant) &&
-           admission.instance_count() >= admission.limits().instance_count_max;
+           admission.instance_count(each.tenant) < admission.place_share_of(each.tenant);
   });
 }
 
