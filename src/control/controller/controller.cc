@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/planted_fault.h"
 #include "base/sha256.h"
-#include "control/resources/away_pages.h"
+#include "control/contexts/away_pages.h"
 
 namespace quire::control {
 namespace {
@@ -293,7 +293,7 @@ bool Controller::poll() {
   }
   while (std::optional<store::DiskAnswer> answer = inbox_.take_disk()) {
     has_any = true;
-    const std::uint64_t model = SnapshotDisk::model_of(answer->id);
+    const std::uint64_t model = StoreLink::model_of(answer->id);
     if (model < schedulers_.size()) {
       schedulers_[model]->deliver(std::move(*answer));
       continue;

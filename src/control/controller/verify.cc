@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "control/contexts/away_pages.h"
 #include "control/controller/controller.h"
-#include "control/resources/away_pages.h"
 
 namespace quire::control {
 namespace {

@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
-#include "control/resources/objects.h"
-#include "control/scheduler/fair_shares.h"
+#include "control/objects/fair_shares.h"
+#include "control/objects/objects.h"
 
 namespace quire::control {
 

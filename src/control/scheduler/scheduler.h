@@ -39,17 +39,17 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "control/resources/context.h"
-#include "control/resources/model_resources.h"
+#include "control/batches/step_model.h"
+#include "control/contexts/context.h"
+#include "control/objects/miss_log.h"
+#include "control/objects/model_resources.h"
+#include "control/objects/operation_table.h"
 #include "control/scheduler/batch_order.h"
 #include "control/scheduler/dispatch_policy.h"
-#include "control/scheduler/matcher_jobs.h"
-#include "control/scheduler/miss_log.h"
-#include "control/scheduler/operation_table.h"
-#include "control/scheduler/snapshot_opens.h"
-#include "control/scheduler/snapshot_saves.h"
-#include "control/scheduler/step_model.h"
-#include "control/scheduler/tier_transfers.h"
+#include "control/steps/matcher_jobs.h"
+#include "control/transfers/snapshot_opens.h"
+#include "control/transfers/snapshot_saves.h"
+#include "control/transfers/tier_transfers.h"
 #include "inference/api/backend.h"
 
 namespace quire::control {
@@ -469,7 +469,7 @@ class Scheduler {
   OperationTable& table_;
   MatcherJobs& matchers_;
   ModelResources resources_;
-  SnapshotDisk disk_;
+  StoreLink disk_;
   SnapshotSaves saves_;
   SnapshotOpens opens_;
   TierTransfers tiers_;
