@@ -48,9 +48,9 @@ Result<void> ExportTable::check_new(const PageExport& wanted, std::uint32_t page
                   limits.export_page_count_max);
   }
   const std::uint64_t pinned_max = pinned_count_max(pool_page_count);
-  const auto found = of_models_.find(wanted.model);
+  const auto found = of_replicas_.find(wanted.replica);
   const TenantShares none(pinned_max);
-  const TenantShares& pinned = found == of_models_.end() ? none : found->second;
+  const TenantShares& pinned = found == of_replicas_.end() ? none : found->second;
   if (pinned.may_take(wanted.tenant, page_count)) return {};
   // Not what the share is now: that tells what others export.
   return Error(ErrorCode::QuotaExceeded,
@@ -64,7 +64,7 @@ void ExportTable::add(PageExport made, std::uint32_t pool_page_count) {
   ++figures.export_count;
   figures.page_count += made.pages.size();
   TenantShares& pinned =
-      of_models_.try_emplace(made.model, pinned_count_max(pool_page_count)).first->second;
+      of_replicas_.try_emplace(made.replica, pinned_count_max(pool_page_count)).first->second;
   pinned.take(made.tenant, made.pages.size());
   if (made.is_public) public_.emplace(made.name, made.tenant);
   Key key(made.tenant, made.name);
@@ -94,7 +94,7 @@ Result<PageExport> ExportTable::take(TenantId tenant, std::string_view name) {
   --figures.export_count;
   figures.page_count -= taken.pages.size();
   if (figures == Figures{}) of_tenants_.erase(tenant);
-  of_models_.at(taken.model).give(tenant, taken.pages.size());
+  of_replicas_.at(taken.replica).give(tenant, taken.pages.size());
   return taken;
 }
 
@@ -112,9 +112,9 @@ std::vector<const PageExport*> ExportTable::visible_to(TenantId tenant) const {
 
 void ExportTable::verify() const {
   OfTenants of_tenants;
-  OfModels of_models;
-  for (const auto& [model, pinned] : of_models_) {
-    of_models.try_emplace(model, pinned.count_max());
+  OfReplicas of_replicas;
+  for (const auto& [model, pinned] : of_replicas_) {
+    of_replicas.try_emplace(model, pinned.count_max());
   }
   std::size_t public_count = 0;
   for (const auto& [key, each] : all_) {
@@ -122,18 +122,18 @@ void ExportTable::verify() const {
     Figures& figures = of_tenants[each.tenant];
     ++figures.export_count;
     figures.page_count += each.pages.size();
-    const auto pinned = of_models.find(each.model);
-    QUIRE_CHECK(pinned != of_models.end(), "E1");
+    const auto pinned = of_replicas.find(each.replica);
+    QUIRE_CHECK(pinned != of_replicas.end(), "E1");
     pinned->second.take(each.tenant, each.pages.size());
     for (const PageObject* page : each.pages) {
-      QUIRE_CHECK(page->is_shared && page->model == each.model, "an export's page is written");
+      QUIRE_CHECK(page->is_shared && page->replica == each.replica, "an export's page is written");
     }
     if (!each.is_public) continue;
     ++public_count;
     const auto named = public_.find(each.name);
     QUIRE_CHECK(named != public_.end() && named->second == each.tenant, "E2");
   }
-  QUIRE_CHECK(of_tenants == of_tenants_ && of_models == of_models_, "E1");
+  QUIRE_CHECK(of_tenants == of_tenants_ && of_replicas == of_replicas_, "E1");
   QUIRE_CHECK(public_count == public_.size(), "E2");
 }
 

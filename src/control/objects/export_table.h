@@ -11,8 +11,8 @@
 // Errors   NotFound, AlreadyExists; QuotaExceeded names the limit.
 //
 // Invariants, checked by verify():
-//   E1  The figures of a tenant are the sums over its exports, and those of a tenant with a model
-//       likewise. A model's exports of all tenants are within their bound.
+//   E1  The figures of a tenant are the sums over its exports, and those of a tenant with a replica
+//       likewise. A replica's exports of all tenants are within their bound.
 //   E2  A public name leads to the one public export that has it.
 #include <cstdint>
 #include <map>
@@ -31,13 +31,13 @@ struct PageExport {
   TenantId tenant{};
   std::string name;
   bool is_public = false;
-  Scheduler* model = nullptr;
+  Replica* replica = nullptr;
   std::vector<PageObject*> pages;
 };
 
 class ExportTable {
  public:
-  // Exports of all tenants together pin at most this part of a model's pool: nothing evicts them.
+  // Exports of all tenants together pin at most this part of a replica's pool: nothing evicts them.
   // Each tenant has a share of it (tenant_shares.h). The share shrinks when others export; what was
   // within it when it was exported stays.
   static constexpr std::uint32_t kPoolPartMax = 2;  // One half.
@@ -69,12 +69,12 @@ class ExportTable {
  private:
   using Key = std::pair<TenantId, std::string>;
   using OfTenants = std::map<TenantId, Figures>;
-  using OfModels = std::map<const Scheduler*, TenantShares>;  // Pages.
+  using OfReplicas = std::map<const Replica*, TenantShares>;  // Pages.
 
   std::map<Key, PageExport> all_;
   std::map<std::string, TenantId, std::less<>> public_;
   OfTenants of_tenants_;
-  OfModels of_models_;
+  OfReplicas of_replicas_;
 };
 
 }  // namespace quire::control

@@ -27,20 +27,20 @@ namespace quire::control {
 struct FairShare;
 struct Instance;
 struct Operation;
-class Scheduler;
+struct Replica;
 
 enum class ObjectKind : std::uint8_t { Queue, Page, Embed, Context, Matcher };
 
 struct QueueObject {
   std::uint32_t generation = 0;
-  Scheduler* model = nullptr;
+  Replica* replica = nullptr;
   Priority priority = Priority::Normal;
   Operation* first = nullptr;  // Unfinished operations in order of issue.
   Operation* last = nullptr;
   std::uint32_t context_count = 0;  // Contexts that still run in it.
   bool is_destroyed = false;
   void recycle() {
-    model = nullptr;
+    replica = nullptr;
     first = last = nullptr;
     priority = Priority::Normal;
     context_count = 0;
@@ -54,7 +54,7 @@ struct QueueObject {
 // are Working pages with this one holder (I8).
 struct PageObject {
   std::uint32_t generation = 0;
-  Scheduler* model = nullptr;
+  Replica* replica = nullptr;
   inference::PageId page = inference::kNoPage;  // kNoPage: the allocation failed or is to come.
   std::uint32_t written = 0;                    // Bit for each slot that holds keys and values.
   std::uint32_t view = 0xffffffffu;             // Bit for each slot that mask_kvpage left visible.
@@ -71,7 +71,7 @@ struct PageObject {
   std::uint32_t table_index = 0;             // and where it lies in the table of that command.
   Ref<Operation> last_operation;
   void recycle() {
-    model = nullptr;
+    replica = nullptr;
     page = inference::kNoPage;
     written = 0;
     view = 0xffffffffu;
@@ -90,7 +90,7 @@ enum class EmbedState : std::uint8_t { Empty, Token, Output, Failed };
 struct alignas(64) EmbedObject {
   std::uint32_t generation = 0;
   EmbedState state = EmbedState::Empty;
-  Scheduler* model = nullptr;
+  Replica* replica = nullptr;
   inference::EmbedSlot slot = inference::kNoEmbedSlot;  // Output: where the device keeps it,
   std::uint32_t row = 0;                                // its row in the batch that makes it,
   std::uint32_t pass = 0;                               // that row's pass,
@@ -102,7 +102,7 @@ struct alignas(64) EmbedObject {
   inference::TokenId token{};  // Token.
   Instance* instance = nullptr;
   void recycle() {
-    model = nullptr;
+    replica = nullptr;
     instance = nullptr;
     state = EmbedState::Empty;
     slot = inference::kNoEmbedSlot;
@@ -117,14 +117,14 @@ struct MatcherMemory;
 struct MatcherState;
 struct MatcherObject {
   std::uint32_t generation = 0;
-  Scheduler* model = nullptr;
+  Replica* replica = nullptr;
   std::shared_ptr<MatcherState> state;
   // What must follow the tokens it has accepted, as far as the latest draw saw it.
   std::vector<inference::TokenId> forced_run;
   std::uint64_t stamp = 0;
   Ref<Operation> last_operation;
   void recycle() {
-    model = nullptr;
+    replica = nullptr;
     state.reset();
     forced_run.clear();
     last_operation = {};
@@ -201,7 +201,7 @@ struct alignas(64) Context {
   NodeId anchor = kNoNode;  // Held as a chain; the head, where no page was dropped.
   std::uint32_t anchor_count = 0;
   std::vector<WindowPage> window;  // By rising index.
-  Scheduler* model = nullptr;
+  Replica* replica = nullptr;
   Instance* instance = nullptr;
   QueueObject* queue = nullptr;
   std::uint32_t found_token_count = 0;
@@ -257,7 +257,7 @@ struct alignas(64) Operation {
   Instance* instance = nullptr;
   Context* context = nullptr;
   QueueObject* queue = nullptr;
-  Scheduler* model = nullptr;
+  Replica* replica = nullptr;
   std::uint64_t age = 0;       // Order of issue over all instances.
   std::optional<Error> error;  // Found wrong when it was submitted: fails when its turn comes.
 
@@ -304,7 +304,7 @@ struct alignas(64) Operation {
   }
   void recycle() {
     instance = nullptr;
-    model = nullptr;
+    replica = nullptr;
     future = kNoFuture;
     body = CommandBody{};
     type = 0;

@@ -13,11 +13,11 @@ bool is_barrier(const Operation& operation) {
 
 }  // namespace
 
-Operation* OperationTable::make(Instance& instance, Scheduler* model, Command&& command) {
+Operation* OperationTable::make(Instance& instance, Replica* replica, Command&& command) {
   Operation* made = operations.make();
   made->age = ++age_;
   made->instance = &instance;
-  made->model = model;
+  made->replica = replica;
   made->future = command.future;
   made->argument_bytes = command.argument_bytes;
   made->body = std::move(command.body);

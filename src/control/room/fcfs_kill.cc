@@ -6,21 +6,21 @@
 // pages and its page table.
 #include <string>
 
-#include "control/scheduler/scheduler.h"
+#include "control/room/page_room.h"
 
 namespace quire::control {
 
-void Scheduler::choose_loser(const Operation& operation, std::uint32_t count) {
+void PageRoom::choose_loser(const Operation& operation, std::uint32_t count, bool is_building) {
   // More than the pool is a mistake of its own, and nobody else's loss.
-  if (!is_building_ || loser_ || count > resources_.cache.page_count()) return;
-  if (resources_.cache.available_soon() >= count) {
-    has_suspended_ = true;
+  if (!is_building || loser_ || count > replica_.resources.cache.page_count()) return;
+  if (replica_.resources.cache.available_soon() >= count) {
+    turn_.has_suspended = true;
     return;
   }
   const Instance* newest = operation.instance;
   std::uint32_t holder_count = 0;
   for (const auto& [order, instance] : table_.instances) {
-    const bool holds = ledger(*instance).page_count() > 0;
+    const bool holds = replica_.ledger(*instance).page_count() > 0;
     holder_count += holds ? 1 : 0;
     if (holds && order > newest->order) newest = instance.get();
   }

@@ -8,7 +8,7 @@
 
 #include "control/contexts/context_suspend.h"
 #include "control/contexts/context_swap.h"
-#include "control/scheduler/scheduler.h"
+#include "control/room/page_room.h"
 
 namespace quire::control {
 namespace {
@@ -71,7 +71,7 @@ class PageCensus {
 
 }  // namespace
 
-Error Scheduler::explained_shortage(const Operation& operation) const {
+Error PageRoom::explain(const Operation& operation) const {
   Error numbers = no_free_page(*operation.instance, operation.wanted_page_count);
   if (options_.when_full == WhenFull::FcfsKill) return numbers;  // Which suspends nobody.
   std::array<std::vector<const Context*>, kHolderCount> contexts;
@@ -82,27 +82,28 @@ Error Scheduler::explained_shortage(const Operation& operation) const {
         handles.push_back(static_cast<const PageObject*>(entry.object));
       } else if (entry.kind == ObjectKind::Context) {
         auto* context = static_cast<Context*>(entry.object);
-        if (context->model != this) return;
+        if (context->replica != &replica_) return;
         const bool is_kept = victim_of(operation, *context).has_value() &&
-                             !can_suspend(*context, resources_) && !can_swap(*context, resources_);
+                             !can_suspend(*context, replica_.resources) &&
+                             !can_swap(*context, replica_.resources);
         contexts[place_of(is_kept ? holder_of(*context) : Holder::AtWork)].push_back(context);
       }
     });
     for (const Operation* each = instance->first; each != nullptr; each = each->instance_next) {
-      if (each->model != this || !is<ContextSave>(*each) || each->child == nullptr) continue;
+      if (each->replica != &replica_ || !is<ContextSave>(*each) || each->child == nullptr) continue;
       contexts[place_of(Holder::Saving)].push_back(each->child);
     }
   }
   table_.exports.for_each([&](const PageExport& each) {
     handles.insert(handles.end(), each.pages.begin(), each.pages.end());
   });
-  PageCensus census(resources_.cache);
+  PageCensus census(replica_.resources.cache);
   std::array<std::uint32_t, kHolderCount> counts{};
   for (std::size_t holder = 0; holder < kHolderCount; ++holder) {
     for (const Context* each : contexts[holder]) census.count(*each, counts[holder]);
     if (holder != place_of(Holder::Handles)) continue;
     for (const PageObject* each : handles) {
-      if (each->model != this || each->page == inference::kNoPage) continue;
+      if (each->replica != &replica_ || each->page == inference::kNoPage) continue;
       census.count(each->page, counts[holder]);
     }
   }
@@ -113,7 +114,7 @@ Error Scheduler::explained_shortage(const Operation& operation) const {
             kHolderTexts[holder];
   }
   if (counts[place_of(Holder::DroppedSlots)] + counts[place_of(Holder::OpaquePages)] > 0) {
-    text += std::string(" (") + advice(resources_) + ")";
+    text += std::string(" (") + advice(replica_.resources) + ")";
   }
   return Error(ErrorCode::NoFreePage, std::string(numbers.message()) + text);
 }

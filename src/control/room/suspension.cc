@@ -5,7 +5,7 @@
 // nothing to compute (longest unused first), of instances that are less important than the
 // operation's own (lower priority, then newer), and those of its own instance that no operation
 // waits for. Among instances that are less important, those of the tenant that holds most for its
-// weight give way first. Waiters are served in order of importance too (Scheduler::Importance), so
+// weight give way first. Waiters are served in order of importance too (Importance), so
 // the most important instance that has work always goes on; what gave way does not come back while
 // one waits that is more important. Who may take from whom depends on importance alone, which never
 // changes: shares do, and if they decided, two tenants could take pages from each other for ever.
@@ -22,7 +22,7 @@
 
 #include "control/contexts/context_suspend.h"
 #include "control/contexts/context_swap.h"
-#include "control/scheduler/scheduler.h"
+#include "control/room/page_room.h"
 
 namespace quire::control {
 namespace {
@@ -38,9 +38,10 @@ bool is_waited_for(const Context& context) {
 }  // namespace
 
 // Whether the operation may have the context's pages, as far as importance goes.
-std::optional<Scheduler::Victim> Scheduler::victim_of(const Operation& operation,
-                                                      Context& context) const {
-  if (context.model != this || &context == operation.context || &context == operation.child) {
+std::optional<PageRoom::Victim> PageRoom::victim_of(const Operation& operation,
+                                                    Context& context) const {
+  if (context.replica != &replica_ || &context == operation.context ||
+      &context == operation.child) {
     return std::nullopt;
   }
   const Instance& instance = *context.instance;
@@ -49,29 +50,28 @@ std::optional<Scheduler::Victim> Scheduler::victim_of(const Operation& operation
     if (is_waited_for(context)) return std::nullopt;
     return Victim{Rank::Own, 0, priority, context.used_batch, &context};
   }
-  const bool is_idle = instance.operation_count == 0 && context.used_batch + kIdleBatchCount <=
-                                                            static_cast<std::uint64_t>(batch_.id);
+  const bool is_idle =
+      instance.operation_count == 0 && context.used_batch + kIdleBatchCount <= replica_.batch();
   if (is_idle) return Victim{Rank::Idle, 0, 0, context.used_batch, &context};
   const auto own = static_cast<std::uint8_t>(operation.queue != nullptr ? operation.queue->priority
                                                                         : Priority::Normal);
   if (priority < own || (priority == own && instance.order > operation.instance->order)) {
-    const double page_load = instance.shares[static_cast<std::size_t>(options_.model)]->page_load;
+    const double page_load = replica_.share(instance).page_load;
     return Victim{Rank::LessImportant, page_load, priority, ~instance.order, &context};
   }
   return std::nullopt;
 }
 
 // Pages that each tenant holds, over its weight.
-void Scheduler::count_tenant_pages() const {
-  const auto model = static_cast<std::size_t>(options_.model);
-  for (const auto& [order, instance] : table_.instances) instance->shares[model]->page_load = 0;
+void PageRoom::count_tenant_pages() const {
+  for (const auto& [order, instance] : table_.instances) replica_.share(*instance).page_load = 0;
   for (const auto& [order, instance] : table_.instances) {
-    FairShare& share = *instance->shares[model];
-    share.page_load += instance->ledgers[model].page_count() / share.weight;
+    FairShare& share = replica_.share(*instance);
+    share.page_load += replica_.ledger(*instance).page_count() / share.weight;
   }
 }
 
-std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
+std::vector<Context*> PageRoom::suspendable(const Operation& operation) const {
   count_tenant_pages();
   std::vector<Victim> victims;
   for (const auto& [order, instance] : table_.instances) {
@@ -79,7 +79,8 @@ std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
       const std::optional<Victim> victim = victim_of(operation, *context);
       if (!victim) continue;
       // Whether a tier has room for it is asked of the one that is chosen: it takes a walk.
-      if (!can_suspend(*context, resources_) && !may_swap(*context, resources_)) continue;
+      if (!can_suspend(*context, replica_.resources) && !may_swap(*context, replica_.resources))
+        continue;
       victims.push_back(*victim);
     }
   }
@@ -92,62 +93,61 @@ std::vector<Context*> Scheduler::suspendable(const Operation& operation) const {
   return contexts;
 }
 
-void Scheduler::suspend(Context& context) {
-  if (can_suspend(context, resources_)) {
-    suspend_context(context, resources_, ledger(*context.instance));
+void PageRoom::suspend(Context& context) {
+  if (can_suspend(context, replica_.resources)) {
+    suspend_context(context, replica_.resources, replica_.ledger(*context.instance));
     tiers_.keep_cold(context);
   } else {
-    tiers_.swap_out(context, ledger(*context.instance));
-    ++counts_.swap_count;
+    tiers_.swap_out(context, replica_.ledger(*context.instance));
+    ++replica_.counts.swap_count;
   }
-  ++counts_.suspension_count;
+  ++replica_.counts.suspension_count;
 }
 
-void Scheduler::resume(Context& context) {
-  if (!context.is_suspended) return;
-  Instance& instance = *context.instance;
-  resume_context(context, resources_, ledger(instance), quota_of(instance));
-  counts_.lost_token_count += context.lost_count;
-}
-
-bool Scheduler::make_room(const Operation& operation, std::uint32_t count) {
+bool PageRoom::make_room(const Operation& operation, std::uint32_t count, bool is_building) {
+  PageCache& cache = replica_.resources.cache;
   // What must be saved before it goes can only go by a batch.
-  const bool needs_batch = tiers_.is_on() && !is_building_;
-  if (needs_batch && resources_.cache.pool().free_count() < count) {
+  const bool needs_batch = tiers_.is_on() && !is_building;
+  if (needs_batch && cache.pool().free_count() < count) {
     table_.wakeup.notify();
     return false;
   }
-  if (resources_.cache.make_room(count)) return true;
+  if (cache.make_room(count)) return true;
   if (options_.when_full == WhenFull::FcfsKill) {
-    choose_loser(operation, count);
+    choose_loser(operation, count, is_building);
     return false;
   }
   const bool comes_soon =
-      (has_suspended_ || tiers_.save_count() > 0) && resources_.cache.available_soon() >= count;
-  if (count > resources_.cache.page_count() || comes_soon) return false;
+      (turn_.has_suspended || tiers_.save_count() > 0) && cache.available_soon() >= count;
+  if (count > cache.page_count() || comes_soon) return false;
   if (has_searched_for(operation)) {
-    has_spared_search_ = true;
+    turn_.has_spared_search = true;
     return false;
   }
-  ++counts_.search_count;
+  return suspend_for(operation, count);
+}
+
+bool PageRoom::suspend_for(const Operation& operation, std::uint32_t count) {
+  ModelResources& resources = replica_.resources;
+  ++replica_.counts.search_count;
   for (Context* context : suspendable(operation)) {
     // Those before it may have taken the room that there was on the tiers.
-    if (!can_suspend(*context, resources_)) {
-      if (!can_swap(*context, resources_)) continue;
+    if (!can_suspend(*context, resources)) {
+      if (!can_swap(*context, resources)) continue;
       if (!tiers_.can_swap_out()) return false;  // With the next batch.
     }
     suspend(*context);
     // Pages let go while a batch is built may be touched by it, for all that is known: they are
     // free for the next one.
-    has_suspended_ = true;
-    if (resources_.cache.make_room(count)) return true;
-    if (resources_.cache.available_soon() >= count) return false;
+    turn_.has_suspended = true;
+    if (resources.cache.make_room(count)) return true;
+    if (resources.cache.available_soon() >= count) return false;
   }
   note_search(operation);
   return false;
 }
 
-bool Scheduler::has_searched_for(const Operation& operation) const {
+bool PageRoom::has_searched_for(const Operation& operation) const {
   const Importance importance = importance_of(operation);
   return vain_search_.instance_order == importance.instance_order &&
          vain_search_.below_high <= importance.below_high;
@@ -155,7 +155,7 @@ bool Scheduler::has_searched_for(const Operation& operation) const {
 
 // Only where it was as good as one for any other operation of the instance: its own context and
 // child are left out, of which the first is out of the question as long as it is waited for.
-void Scheduler::note_search(const Operation& operation) {
+void PageRoom::note_search(const Operation& operation) {
   const bool leaves_out_others = operation.child != nullptr || (operation.context != nullptr &&
                                                                 !is_waited_for(*operation.context));
   if (!leaves_out_others) vain_search_ = importance_of(operation);

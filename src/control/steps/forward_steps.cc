@@ -7,6 +7,8 @@
 // last written slot of a page. Where `okv` is empty, tokens still attend to one another: pages of
 // the pass's own take their keys and values and end with it. Where there is a mask as well, it has
 // no column for them, so none are kept.
+#include "control/steps/forward_steps.h"
+
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -15,7 +17,6 @@
 #include "base/check.h"
 #include "base/planted_fault.h"
 #include "control/contexts/page_handles.h"
-#include "control/scheduler/scheduler.h"
 
 namespace quire::control {
 
@@ -34,12 +35,23 @@ bool needs_scratch(const Operation& operation) {
   return operation.output_pages.empty() && body_of<Forward>(operation).mask.empty();
 }
 
+// Of the last rows of the pass.
+OutputRange outputs_of(const Operation& operation, std::uint32_t row_count) {
+  const auto output_first =
+      static_cast<std::uint32_t>(operation.input_embeds.size() - operation.output_embeds.size());
+  const std::uint32_t begin = std::max(operation.done_count, output_first);
+  const std::uint32_t end = operation.done_count + row_count;
+  if (end <= begin) return {};
+  return {.first = begin - output_first, .count = end - begin};
+}
+
 }  // namespace
 
-Scheduler::Attempt Scheduler::forward(Operation& operation) {
+Attempt ForwardSteps::attempt(Operation& operation, BatchDraft* building) {
+  BatchDraft& draft = *building;
   for (const EmbedObject* embed : operation.input_embeds) {
     const bool is_of_this_batch =
-        embed->state == EmbedState::Output && embed->batch == static_cast<std::uint64_t>(batch_.id);
+        embed->state == EmbedState::Output && draft.is_of_this(embed->batch);
     // S2: its vector exists when the batch is done.
     if (is_of_this_batch && !is_planted(Fault::ConflictMerged)) return Attempt::Later;
   }
@@ -49,39 +61,37 @@ Scheduler::Attempt Scheduler::forward(Operation& operation) {
       return fail(operation, std::move(checked).take_error());
     }
     operation.total_count = static_cast<std::uint32_t>(operation.input_embeds.size());
-    if (Result<void> metered = meter_tokens(*operation.instance, operation.total_count);
+    if (Result<void> metered = Quota::may_compute(*operation.instance, operation.total_count);
         !metered.ok()) {
       return fail(operation, std::move(metered).take_error());
     }
     operation.instance->statistics.asked_token_count += operation.total_count;
     if (operation.total_count > 1) {  // One is a step, as of count_asked().
       operation.instance->statistics.prompt_token_count += operation.total_count;
-      counts_.prompt_token_count += operation.total_count;
+      replica().counts.prompt_token_count += operation.total_count;
     }
     operation.is_started = true;
   }
-  report(table_.walk, WalkStop::Pages);
-  if (operation.total_count == 0) {
-    table_.finish(operation, AnswerBody(Done{}));
-    return Attempt::Done;
-  }
+  report(tools_.table.walk, WalkStop::Pages);
+  if (operation.total_count == 0) return done(operation);
   const std::uint32_t left = operation.total_count - operation.done_count;
-  std::uint32_t count = std::min(left, rows_left());
+  std::uint32_t count = std::min(left, draft.rows_left());
   if (count < left && operation.is_whole) {
-    const auto placed = static_cast<std::uint32_t>(batch_.rows.size());
-    if (left > resources_.device.row_count_max - placed) {
-      if (first_next_.get() == nullptr) first_next_ = Ref<Operation>(&operation);
+    const auto placed = draft.row_count();
+    if (left > resources().device.row_count_max - placed) {
+      if (tools_.turn.first_next.get() == nullptr)
+        tools_.turn.first_next = Ref<Operation>(&operation);
       return Attempt::Later;
     }
     count = left;  // Its rows cannot be parted: the budget gives way.
   }
   if (count == 0) return Attempt::Later;
-  return place_forward(operation, count);
+  return place(operation, count, draft);
 }
 
-Result<void> Scheduler::check_forward(Operation& operation) {
+Result<void> ForwardSteps::check_forward(Operation& operation) {
   const Forward& body = body_of<Forward>(operation);
-  const std::uint32_t page_size = resources_.cache.page_size();
+  const std::uint32_t page_size = this->page_size();
   for (std::size_t index = 0; index < operation.input_pages.size(); ++index) {
     const PageObject* page = operation.input_pages[index];
     if (page != nullptr) TRY(check_readable(*page, "ikv", index));
@@ -115,20 +125,20 @@ Result<void> Scheduler::check_forward(Operation& operation) {
                                                  " entries, not " + std::to_string(count) +
                                                  " tokens x " + std::to_string(columns) + " slots");
   }
-  if (operation.is_whole && count > resources_.device.row_count_max) {
+  if (operation.is_whole && count > resources().device.row_count_max) {
     return Error(ErrorCode::TooLarge, "a forward pass of " + std::to_string(count) +
                                           " tokens that cannot be parted; the device takes " +
-                                          std::to_string(resources_.device.row_count_max) +
+                                          std::to_string(resources().device.row_count_max) +
                                           " rows at once");
   }
   return check_distance(operation);
 }
 
 // The context length bounds the distance from a query to its oldest visible key.
-Result<void> Scheduler::check_distance(const Operation& operation) const {
+Result<void> ForwardSteps::check_distance(const Operation& operation) const {
   const Forward& body = body_of<Forward>(operation);
   if (body.beyond_context || operation.input_embeds.empty()) return {};
-  const std::uint32_t limit = resources_.model.context_length;
+  const std::uint32_t limit = resources().model.context_length;
   std::uint32_t newest = 0;
   std::uint32_t oldest = 0xffffffffu;
   for (const EmbedObject* embed : operation.input_embeds) {
@@ -163,9 +173,9 @@ Result<void> Scheduler::check_distance(const Operation& operation) const {
 
 // Rows can be parted between batches where none sees the key of a later row, and no output takes
 // the place of an input.
-bool Scheduler::is_chunkable(const Operation& operation) const {
+bool ForwardSteps::is_chunkable(const Operation& operation) const {
   if (!body_of<Forward>(operation).mask.empty() || operation.output_pages.empty()) return false;
-  const std::uint64_t stamp = table_.next_stamp();
+  const std::uint64_t stamp = tools_.table.next_stamp();
   for (EmbedObject* embed : operation.output_embeds) embed->stamp = stamp;
   for (const EmbedObject* embed : operation.input_embeds) {
     if (embed->stamp == stamp) return false;
@@ -176,50 +186,53 @@ bool Scheduler::is_chunkable(const Operation& operation) const {
                         });
 }
 
-Scheduler::Attempt Scheduler::place_forward(Operation& operation, std::uint32_t row_count) {
-  const std::uint32_t page_size = resources_.cache.page_size();
+Attempt ForwardSteps::place(Operation& operation, std::uint32_t row_count, BatchDraft& draft) {
+  const std::uint32_t page_size = this->page_size();
   ForwardRecord record;
   const std::uint32_t scratch_count =
       needs_scratch(operation) ? (row_count + page_size - 1) / page_size : 0;
-  if (scratch_count > resources_.cache.page_count()) {
-    return fail(operation, no_free_page(*operation.instance, scratch_count));
+  if (scratch_count > resources().cache.page_count()) {
+    return fail(operation, tools_.room.no_free_page(*operation.instance, scratch_count));
   }
   if (scratch_count > 0) {
-    if (Result<void> quota = check_quota(*operation.instance, scratch_count); !quota.ok()) {
+    if (Result<void> quota = tools_.quota.may_hold(*operation.instance, scratch_count);
+        !quota.ok()) {
       return fail(operation, std::move(quota).take_error());
     }
-    if (!can_take(operation, scratch_count)) return want_pages(operation, scratch_count);
+    if (!tools_.room.can_take(operation, scratch_count, true))
+      return tools_.room.want(operation, scratch_count);
   }
   const auto output_limit =
       std::min(row_count, static_cast<std::uint32_t>(operation.output_embeds.size()));
-  if (!has_ample_slots(output_limit)) {
-    const OutputRange outputs = forward_outputs(operation, row_count);
-    if (const std::optional<Attempt> refused = want_slots(operation, outputs)) return *refused;
+  if (!tools_.slots.has_ample(output_limit)) {
+    const Result<bool> may = tools_.slots.may_take(operation, outputs_of(operation, row_count));
+    if (!may.ok()) return fail(operation, may.error().copy());
+    if (!may.value()) return Attempt::Later;
   }
-  if (!resources_.sequences.acquire_ephemeral(record.sequence, batch_.id)) {
-    return batch_.passes.empty() ? fail(operation, no_page_table()) : Attempt::Later;
+  if (!resources().sequences.acquire_ephemeral(record.sequence, draft.id())) {
+    return draft.has_passes() ? Attempt::Later : fail(operation, no_page_table(resources().device));
   }
   operation.wanted_page_count = 0;
-  QUIRE_CHECK(resources_.cache.take(scratch_count, record.scratch), "make_room() made too little");
-  std::vector<TableEntry> entries = forward_table(operation, record);
-  add_forward_rows(operation, row_count, record, entries);
+  QUIRE_CHECK(resources().cache.take(scratch_count, record.scratch), "make_room() made too little");
+  std::vector<TableEntry> entries = table_of(operation, record, draft);
+  add_rows(operation, row_count, record, entries, draft);
   const auto entry_count = static_cast<std::uint32_t>(entries.size());
-  batch_.table_changes.push_back({.sequence = record.sequence,
-                                  .entry_first = 0,
-                                  .entries = std::move(entries),
-                                  .entry_count = entry_count});
+  draft.batch().table_changes.push_back({.sequence = record.sequence,
+                                         .entry_first = 0,
+                                         .entries = std::move(entries),
+                                         .entry_count = entry_count});
   operation.done_count += row_count;
   const bool is_last = operation.done_count == operation.total_count;
-  building_.passes.back().is_last = is_last;
-  building_.forwards.push_back(std::move(record));
+  draft.last_pass().is_last = is_last;
+  draft.add_forward(std::move(record));
   if (!is_last) return Attempt::Later;
-  table_.place(operation);
+  tools_.table.place(operation);
   return Attempt::Placed;
 }
 
-std::vector<TableEntry> Scheduler::forward_table(const Operation& operation,
-                                                 ForwardRecord& record) {
-  const std::uint64_t stamp = table_.next_stamp();
+std::vector<TableEntry> ForwardSteps::table_of(const Operation& operation, ForwardRecord& record,
+                                               const BatchDraft& draft) {
+  const std::uint64_t stamp = tools_.table.next_stamp();
   std::vector<TableEntry> entries;
   entries.reserve(operation.input_pages.size() + operation.output_pages.size() +
                   record.scratch.size());
@@ -231,9 +244,9 @@ std::vector<TableEntry> Scheduler::forward_table(const Operation& operation,
     if (page->stamp == stamp) return;
     page->stamp = stamp;
     page->table_index = static_cast<std::uint32_t>(entries.size());
-    page->reader_batch = static_cast<std::uint64_t>(batch_.id);
+    page->reader_batch = static_cast<std::uint64_t>(draft.id());
     entries.push_back({.page = page->page, .visible = page->written & page->view});
-    if (page->writer_batch == static_cast<std::uint64_t>(batch_.id)) {
+    if (draft.is_being_written(*page)) {
       record.reads_passes.push_back(page->writer_pass);
     }
   };
@@ -243,11 +256,11 @@ std::vector<TableEntry> Scheduler::forward_table(const Operation& operation,
   return entries;
 }
 
-void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count,
-                                 ForwardRecord& record, std::vector<TableEntry>& entries) {
-  const std::uint32_t page_size = resources_.cache.page_size();
-  const auto row_first = static_cast<std::uint32_t>(batch_.rows.size());
-  const auto pass_index = static_cast<std::uint32_t>(batch_.passes.size());
+void ForwardSteps::add_rows(Operation& operation, std::uint32_t row_count, ForwardRecord& record,
+                            std::vector<TableEntry>& entries, BatchDraft& draft) {
+  const std::uint32_t page_size = this->page_size();
+  const auto row_first = draft.row_count();
+  const std::uint32_t pass_index = draft.pass_count();
   const std::size_t output_first = operation.input_embeds.size() - operation.output_embeds.size();
   const auto scratch_first = static_cast<std::uint32_t>(entries.size() - record.scratch.size());
   std::size_t page_index = 0;
@@ -270,7 +283,7 @@ void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count,
       page.written |= bit;
       page.positions[offset] = embed.position;
       page.position_min = std::min(page.position_min, embed.position);
-      page.writer_batch = static_cast<std::uint64_t>(batch_.id);
+      page.writer_batch = static_cast<std::uint64_t>(draft.id());
       page.writer_pass = pass_index;
       entries[page.table_index].visible |= bit & page.view;
       if (record.writes.empty() || record.writes.back().page.get() != &page) {
@@ -278,34 +291,31 @@ void Scheduler::add_forward_rows(Operation& operation, std::uint32_t row_count,
       }
       record.writes.back().bits |= bit;
     }
-    batch_.rows.push_back(row);
+    draft.add_row(row);
   }
   const auto entry_count = static_cast<std::uint32_t>(entries.size());
-  batch_.passes.push_back({.sequence = record.sequence,
-                           .row_first = row_first,
-                           .row_count = row_count,
-                           .visible_slot_end = entry_count * page_size,
-                           .mask = std::nullopt});
-  if (!body_of<Forward>(operation).mask.empty()) {
-    batch_.passes.back().mask =
-        forward_mask(operation, operation.done_count, row_count, entry_count * page_size);
-  }
-  PassRecord& pass = building_.passes.emplace_back();
-  pass.operation = Ref<Operation>(&operation);
-  pass.forward = static_cast<std::uint32_t>(building_.forwards.size());
-  pass.output_first = static_cast<std::uint32_t>(building_.outputs.size());
+  PassRecord& record_of_pass = draft.begin_pass(*this, operation);
+  record_of_pass.forward = draft.forward_count();
   for (std::uint32_t index = 0; index < row_count; ++index) {
     const std::size_t input = operation.done_count + index;
     if (input < output_first) continue;
-    add_output(*operation.output_embeds[input - output_first], row_first + index);
+    draft.want_output(*operation.output_embeds[input - output_first], row_first + index);
   }
-  charge(operation, row_count);
+  inference::ForwardPass pass{.sequence = record.sequence,
+                              .row_first = row_first,
+                              .row_count = row_count,
+                              .visible_slot_end = entry_count * page_size,
+                              .mask = std::nullopt};
+  if (!body_of<Forward>(operation).mask.empty()) {
+    pass.mask = mask_of(operation, operation.done_count, row_count, entry_count * page_size);
+  }
+  draft.end_pass(operation, std::move(pass));
 }
 
-// Behind forward_table(), which says where each page lies.
-SlotMask Scheduler::forward_mask(const Operation& operation, std::uint32_t row_first,
-                                 std::uint32_t row_count, std::uint32_t slot_count) const {
-  const std::uint32_t page_size = resources_.cache.page_size();
+// Behind table_of(), which says where each page lies.
+SlotMask ForwardSteps::mask_of(const Operation& operation, std::uint32_t row_first,
+                               std::uint32_t row_count, std::uint32_t slot_count) const {
+  const std::uint32_t page_size = this->page_size();
   const std::size_t input_count = operation.input_pages.size();
   const std::size_t listed_count = input_count + operation.output_pages.size();
   const std::uint8_t* bytes =
@@ -325,10 +335,10 @@ SlotMask Scheduler::forward_mask(const Operation& operation, std::uint32_t row_f
   return mask;
 }
 
-void Scheduler::complete_forward(PassRecord& pass, Result<void> outcome) {
-  const ForwardRecord& record = flight_.forwards[pass.forward];
-  resources_.sequences.release_ephemeral(record.sequence);
-  for (const PageId page : record.scratch) resources_.cache.release(page);
+void ForwardSteps::passed(const Flight& flight, PassRecord& pass, Result<void> outcome) {
+  const ForwardRecord& record = flight.forwards[pass.forward];
+  resources().sequences.release_ephemeral(record.sequence);
+  for (const PageId page : record.scratch) resources().cache.release(page);
   if (!outcome.ok()) {
     for (const PageWrite& write : record.writes) {
       if (PageObject* page = write.page.get()) page->written &= ~write.bits;
@@ -339,7 +349,7 @@ void Scheduler::complete_forward(PassRecord& pass, Result<void> outcome) {
   if (!outcome.ok()) {
     fail(*operation, std::move(outcome).take_error());
   } else if (pass.is_last) {
-    table_.finish(*operation, AnswerBody(Done{}));
+    done(*operation);
   }
 }
 

@@ -7,7 +7,7 @@
 // is claimed like one that is computed: others who want it wait for it.
 //
 // A take is an open that nobody else can do meanwhile. Its snapshot goes when the program is known
-// to have the context (Scheduler::keep_taken()), and stays where that never comes.
+// to have the context (keep_taken() in contexts/give_back.h), and stays where that never comes.
 //
 // Owns     the opens under way. The new context belongs to the instance.
 // Thread   engine thread only.
