@@ -34,18 +34,18 @@ std::uint32_t BatchDraft::device_row_limit() const {
 bool BatchDraft::has_rowless_room(const Operation& operation) {
   Instance& instance = *operation.instance;
   const auto batch = static_cast<std::uint32_t>(id());
-  if (instance.rowless_batch != batch) {
-    instance.rowless_batch = batch;
-    instance.rowless_count = 0;
+  if (instance.rowless.batch != batch) {
+    instance.rowless.batch = batch;
+    instance.rowless.count = 0;
   }
-  if (instance.rowless_count >= limits_.rowless_count_max) return false;
+  if (instance.rowless.count >= limits_.rowless_count_max) return false;
   if (rowless_count_ < device_row_limit()) return true;
   replica_.shares.leave_waiting(replica_.share(instance));
   return false;
 }
 
 void BatchDraft::note_rowless(const Operation& operation, std::uint32_t count) {
-  operation.instance->rowless_count += count;
+  operation.instance->rowless.count += count;
   rowless_count_ += count;
   replica_.shares.charge(replica_.share(*operation.instance), FairShares::kRowsOfRowless * count);
 }

@@ -3,7 +3,7 @@
 //
 // The steps and the room for pages set its facts, and the scheduler reads them.
 #include "base/slab.h"
-#include "control/objects/objects.h"
+#include "control/objects/instance.h"
 
 namespace quire::control {
 

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "base/slab.h"
 #include "control/batches/step_model.h"
-#include "control/objects/objects.h"
+#include "control/objects/instance.h"
 #include "inference/api/batch.h"
 
 namespace quire::control {

@@ -27,8 +27,8 @@
 #include <cstdint>
 #include <span>
 
+#include "control/objects/instance.h"
 #include "control/objects/model_resources.h"
-#include "control/objects/objects.h"
 #include "inference/api/batch.h"
 
 namespace quire::control {

@@ -99,4 +99,8 @@ void lapse_claims(Context& context, ModelResources& resources);
 // Commits the first page of the tail, which is full.
 void commit_first(Context& context, ModelResources& resources, PageLedger& ledger);
 
+inline bool is_gone(const SlotSet& dropped, std::uint32_t page_size, std::uint32_t index) {
+  return dropped.covers({index * page_size, (index + 1) * page_size});
+}
+
 }  // namespace quire::control

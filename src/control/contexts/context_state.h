@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/objects/objects.h"
+#include "control/objects/instance.h"
 
 namespace quire::control {
 

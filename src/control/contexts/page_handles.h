@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/objects/instance.h"
 #include "control/objects/model_resources.h"
-#include "control/objects/objects.h"
 #include "inference/api/batch.h"
 
 namespace quire::control {

@@ -11,6 +11,7 @@
 
 #include "base/bounded_queue.h"
 #include "base/wakeup.h"
+#include "control/api/answer.h"
 #include "control/api/command.h"
 #include "control/steps/matcher_jobs.h"
 #include "control/store/disk_thread.h"

@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "control/contexts/away_pages.h"
 #include "control/contexts/give_back.h"
+#include "control/objects/instance_objects.h"
 
 namespace quire::control {
 namespace {
@@ -211,79 +212,45 @@ void Controller::end_instance(InstanceId id) {
 }
 
 void Controller::drop_objects(Instance& instance) {
-  std::vector<PageObject*> pages;
-  std::vector<EmbedObject*> embeds;
-  std::vector<Context*> contexts;
-  std::set<QueueObject*> queues;
-  std::vector<MatcherObject*> matchers;
-  instance.objects.for_each([&](std::uint32_t, ObjectEntry& entry) {
-    switch (entry.kind) {
-      case ObjectKind::Page:
-        pages.push_back(static_cast<PageObject*>(entry.object));
-        break;
-      case ObjectKind::Embed:
-        embeds.push_back(static_cast<EmbedObject*>(entry.object));
-        break;
-      case ObjectKind::Context:
-        contexts.push_back(static_cast<Context*>(entry.object));
-        break;
-      case ObjectKind::Queue:
-        queues.insert(static_cast<QueueObject*>(entry.object));
-        break;
-      case ObjectKind::Matcher:
-        matchers.push_back(static_cast<MatcherObject*>(entry.object));
-        break;
-    }
-  });
-  const bool keeps_page = is_planted(Fault::PageKeptBehindEnd) && instance.first != nullptr;
-  while (Operation* operation = instance.first) {
-    // What it was to give back has no name any more.
-    if (is<DeallocPages>(*operation)) {
-      pages.insert(pages.end(), operation->output_pages.begin(), operation->output_pages.end());
-    } else if (is<DeallocEmbeds>(*operation)) {
-      embeds.insert(embeds.end(), operation->output_embeds.begin(), operation->output_embeds.end());
-    } else if (is<ContextDrop>(*operation)) {
-      contexts.push_back(operation->context);
-    } else if (is<DestroyQueue>(*operation)) {
-      queues.insert(operation->queue);
-    } else if (is<DropMatcher>(*operation)) {
-      matchers.push_back(operation->read->matchers.front());
-    } else if (is<ContextSave>(*operation) && operation->child != nullptr) {
-      contexts.push_back(operation->child);
-    }
+  const InstanceObjects all = objects_of(instance);
+  const bool keeps_page =
+      is_planted(Fault::PageKeptBehindEnd) && instance.unfinished.first != nullptr;
+  while (Operation* operation = instance.unfinished.first) {
     if (operation->replica != nullptr) schedulers_[operation->replica->place]->abandon(*operation);
     table_.discard(*operation);
   }
-  for (PageObject* page : pages) {
-    if (keeps_page && page == pages.front()) continue;
+  for (PageObject* page : all.pages) {
+    if (keeps_page && page == all.pages.front()) continue;
     give_back(instance, *page);
     table_.pages.destroy(page);
   }
-  for (EmbedObject* embed : embeds) {
+  for (EmbedObject* embed : all.embeds) {
     give_back(*embed);
     table_.embeds.destroy(embed);
   }
-  for (Context* context : contexts) {
+  // A queue whose name is gone lives as long as contexts run in it.
+  std::set<QueueObject*> queues(all.queues.begin(), all.queues.end());
+  for (Context* context : all.contexts) {
     queues.insert(context->queue);
     give_back(*context, table_.clock.now_ns());
     table_.contexts.destroy(context);
   }
   for (QueueObject* queue : queues) table_.queues.destroy(queue);
-  for (MatcherObject* matcher : matchers) {
+  for (MatcherObject* matcher : all.matchers) {
     matcher_jobs_.release(instance.tenant, std::move(matcher->state));
     table_.matchers.destroy(matcher);
   }
 }
 
 void Controller::lose(Instance& instance, Error error) {
-  for (const Operation* each = instance.first; each != nullptr; each = each->instance_next) {
+  for (const Operation* each = instance.unfinished.first; each != nullptr;
+       each = each->instance_next) {
     dispatcher_.answer(instance.id, each->future, error.copy());
   }
   drop_objects(instance);
   instance.objects = {};
   instance.contexts.clear();
-  instance.queue_count = instance.context_count = 0;
-  instance.embed_count = instance.page_object_count = 0;
+  instance.held = {};
   dispatcher_.lost(instance.id, error);
   instance.lost = std::move(error);
   ++lost_instance_count_;
@@ -306,7 +273,7 @@ void Controller::submit(Command command) {
   // Only where somebody can be told: a command without a future would be lost in silence, and what
   // it was to make with it. Whoever sends such has counted it (GuestState::check_pending), without
   // what it gave back or no longer waits for, which still counts here.
-  const std::uint32_t pending = instance->operation_count + instance->job_count;
+  const std::uint32_t pending = instance->unfinished.count();
   if (pending >= instance->limits.pending_command_count_max && future != kNoFuture &&
       !gives_back(command.body)) {
     dispatcher_.answer(instance->id, future,
@@ -495,8 +462,7 @@ std::optional<std::vector<InstanceMiss>> Controller::misses(InstanceId id) const
 PendingCommands Controller::pending(InstanceId id) const {
   const Instance* instance = find_instance(id);
   if (instance == nullptr) return {};
-  return {.count = instance->operation_count + instance->job_count,
-          .bytes = instance->argument_bytes};
+  return {.count = instance->unfinished.count(), .bytes = instance->unfinished.argument_bytes};
 }
 
 const PageCache& Controller::pages(ModelIndex model) const {

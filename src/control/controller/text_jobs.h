@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "control/api/answer.h"
 #include "control/api/command.h"
 #include "control/api/helper_executor.h"
 #include "control/controller/completion_inbox.h"

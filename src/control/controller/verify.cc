@@ -6,53 +6,21 @@
 #include "base/check.h"
 #include "control/contexts/away_pages.h"
 #include "control/controller/controller.h"
+#include "control/objects/instance_objects.h"
 
 namespace quire::control {
 namespace {
 
-struct Objects {
-  std::vector<PageObject*> pages;
-  std::vector<EmbedObject*> embeds;
-  std::vector<Context*> contexts;
-};
-
-// Named ones, and those whose name is gone but whose last operation is still to come.
-Objects objects_of(const Instance& instance) {
-  Objects objects;
+// O5: the contexts that it lists are those among its objects.
+void audit_contexts(const Instance& instance) {
+  std::size_t count = 0;
   instance.objects.for_each([&](std::uint32_t, const ObjectEntry& entry) {
-    switch (entry.kind) {
-      case ObjectKind::Page:
-        objects.pages.push_back(static_cast<PageObject*>(entry.object));
-        break;
-      case ObjectKind::Embed:
-        objects.embeds.push_back(static_cast<EmbedObject*>(entry.object));
-        break;
-      case ObjectKind::Context: {
-        auto* context = static_cast<Context*>(entry.object);
-        QUIRE_CHECK(instance.contexts.at(context->index) == context, "O5");
-        objects.contexts.push_back(context);
-        break;
-      }
-      case ObjectKind::Queue:
-      case ObjectKind::Matcher:
-        break;
-    }
+    if (entry.kind != ObjectKind::Context) return;
+    auto* context = static_cast<Context*>(entry.object);
+    QUIRE_CHECK(instance.contexts.at(context->index) == context, "O5");
+    ++count;
   });
-  QUIRE_CHECK(instance.contexts.size() == objects.contexts.size(), "O5");
-  for (const Operation* each = instance.first; each != nullptr; each = each->instance_next) {
-    if (is<DeallocPages>(*each)) {
-      objects.pages.insert(objects.pages.end(), each->output_pages.begin(),
-                           each->output_pages.end());
-    } else if (is<DeallocEmbeds>(*each)) {
-      objects.embeds.insert(objects.embeds.end(), each->output_embeds.begin(),
-                            each->output_embeds.end());
-    } else if (is<ContextDrop>(*each)) {
-      objects.contexts.push_back(each->context);
-    } else if (is<ContextSave>(*each) && each->child != nullptr) {
-      objects.contexts.push_back(each->child);
-    }
-  }
-  return objects;
+  QUIRE_CHECK(instance.contexts.size() == count, "O5");
 }
 
 // The hold of a handle or of an export, and what a shared page may be.
@@ -79,7 +47,8 @@ void audit_instance(const Instance& instance, const Replica& replica,
   const PageLedger& ledger = replica.ledger(instance);
   std::set<PageId> held;
   std::size_t away_count = 0;
-  const Objects objects = objects_of(instance);
+  audit_contexts(instance);
+  const InstanceObjects objects = objects_of(instance);
   for (const PageObject* page : objects.pages) {
     if (page->replica != &replica || page->page == inference::kNoPage) continue;
     audit_page(*page, cache, holds, name_holds);
@@ -141,11 +110,12 @@ void Controller::verify() const {
     const PendingCommands texts = jobs_.count_of(instance->id);
     const PendingCommands values = store_jobs_.count_of(instance->id);
     std::uint64_t bytes = texts.bytes + values.bytes;
-    for (const Operation* each = instance->first; each != nullptr; each = each->instance_next) {
+    for (const Operation* each = instance->unfinished.first; each != nullptr;
+         each = each->instance_next) {
       bytes += each->argument_bytes;
     }
-    QUIRE_CHECK(instance->job_count == texts.count + values.count, "J3");
-    QUIRE_CHECK(instance->argument_bytes == bytes, "J3, O3");
+    QUIRE_CHECK(instance->unfinished.job_count == texts.count + values.count, "J3");
+    QUIRE_CHECK(instance->unfinished.argument_bytes == bytes, "J3, O3");
     TenantPages& sum = tenants[instance->tenant_pages];
     sum.instance_count += 1;
     std::uint64_t page_count = 0;

@@ -23,7 +23,7 @@
 
 #include "base/result.h"
 #include "control/api/tenant_shares.h"
-#include "control/objects/objects.h"
+#include "control/objects/instance.h"
 
 namespace quire::control {
 

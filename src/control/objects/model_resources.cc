@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control/objects/objects.h"
+#include "control/objects/instance.h"
 
 namespace quire::control {
 

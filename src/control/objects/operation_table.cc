@@ -22,11 +22,12 @@ Operation* OperationTable::make(Instance& instance, Replica* replica, Command&& 
   made->argument_bytes = command.argument_bytes;
   made->body = std::move(command.body);
   made->type = static_cast<std::uint8_t>(made->body.index());
-  made->instance_previous = instance.last;
-  (instance.last == nullptr ? instance.first : instance.last->instance_next) = made;
-  instance.last = made;
-  ++instance.operation_count;
-  instance.argument_bytes += made->argument_bytes;
+  made->instance_previous = instance.unfinished.last;
+  (instance.unfinished.last == nullptr ? instance.unfinished.first
+                                       : instance.unfinished.last->instance_next) = made;
+  instance.unfinished.last = made;
+  ++instance.unfinished.operation_count;
+  instance.unfinished.argument_bytes += made->argument_bytes;
   if (made->future != kNoFuture) {
     instance.futures[static_cast<std::uint32_t>(made->future)] = Ref<Operation>(made);
   }
@@ -78,10 +79,10 @@ void OperationTable::unlink(Operation& operation) {
   Instance& instance = *operation.instance;
   Operation* before = operation.instance_previous;
   Operation* after = operation.instance_next;
-  (before == nullptr ? instance.first : before->instance_next) = after;
-  (after == nullptr ? instance.last : after->instance_previous) = before;
-  --instance.operation_count;
-  instance.argument_bytes -= operation.argument_bytes;
+  (before == nullptr ? instance.unfinished.first : before->instance_next) = after;
+  (after == nullptr ? instance.unfinished.last : after->instance_previous) = before;
+  --instance.unfinished.operation_count;
+  instance.unfinished.argument_bytes -= operation.argument_bytes;
   if (operation.future != kNoFuture) {
     instance.futures.erase(static_cast<std::uint32_t>(operation.future));
   }
@@ -111,7 +112,8 @@ void OperationTable::verify() const {
     QUIRE_CHECK(order == instance->order, "O3");
     std::uint32_t count = 0;
     std::uint64_t age = 0;
-    for (const Operation* each = instance->first; each != nullptr; each = each->instance_next) {
+    for (const Operation* each = instance->unfinished.first; each != nullptr;
+         each = each->instance_next) {
       QUIRE_CHECK(each->age > age, "O1");
       QUIRE_CHECK(each->type == each->body.index(), "O4");
       QUIRE_CHECK(
@@ -120,7 +122,7 @@ void OperationTable::verify() const {
       age = each->age;
       ++count;
     }
-    QUIRE_CHECK(count == instance->operation_count, "O3");
+    QUIRE_CHECK(count == instance->unfinished.operation_count, "O3");
   }
 }
 

@@ -26,7 +26,7 @@
 #include "control/objects/command_kinds.h"
 #include "control/objects/dispatcher.h"
 #include "control/objects/export_table.h"
-#include "control/objects/objects.h"
+#include "control/objects/instance.h"
 
 namespace quire::control {
 

@@ -1,6 +1,6 @@
 #include "control/objects/page_ledger.h"
 
-#include "control/objects/objects.h"
+#include "control/objects/instance.h"
 
 namespace quire::control {
 

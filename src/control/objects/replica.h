@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "control/api/control_port.h"
 #include "control/objects/fair_shares.h"
+#include "control/objects/instance.h"
 #include "control/objects/miss_log.h"
 #include "control/objects/model_resources.h"
-#include "control/objects/objects.h"
 #include "control/objects/store_link.h"
 #include "inference/api/backend.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/seeds.h"
+#include "control/objects/instance.h"
 #include "control/objects/model_resources.h"
-#include "control/objects/objects.h"
 
 namespace quire::control {
 namespace {

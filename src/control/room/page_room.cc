@@ -60,8 +60,10 @@ bool PageRoom::others_may_free() const {
   for (const auto& [order, instance] : table_.instances) {
     if (replica_.ledger(*instance).page_count() == 0) continue;
     // Whoever waits for nothing of ours runs, or waits for the world, and may let go later.
-    if (instance->operation_count == 0 || instance->job_count > 0) return true;
-    for (const Operation* each = instance->first; each != nullptr; each = each->instance_next) {
+    if (instance->unfinished.operation_count == 0 || instance->unfinished.job_count > 0)
+      return true;
+    for (const Operation* each = instance->unfinished.first; each != nullptr;
+         each = each->instance_next) {
       if (each->replica != &replica_) return true;
     }
   }

@@ -89,7 +89,8 @@ Error PageRoom::explain(const Operation& operation) const {
         contexts[place_of(is_kept ? holder_of(*context) : Holder::AtWork)].push_back(context);
       }
     });
-    for (const Operation* each = instance->first; each != nullptr; each = each->instance_next) {
+    for (const Operation* each = instance->unfinished.first; each != nullptr;
+         each = each->instance_next) {
       if (each->replica != &replica_ || !is<ContextSave>(*each) || each->child == nullptr) continue;
       contexts[place_of(Holder::Saving)].push_back(each->child);
     }

@@ -50,8 +50,8 @@ std::optional<PageRoom::Victim> PageRoom::victim_of(const Operation& operation,
     if (is_waited_for(context)) return std::nullopt;
     return Victim{Rank::Own, 0, priority, context.used_batch, &context};
   }
-  const bool is_idle =
-      instance.operation_count == 0 && context.used_batch + kIdleBatchCount <= replica_.batch();
+  const bool is_idle = instance.unfinished.operation_count == 0 &&
+                       context.used_batch + kIdleBatchCount <= replica_.batch();
   if (is_idle) return Victim{Rank::Idle, 0, 0, context.used_batch, &context};
   const auto own = static_cast<std::uint8_t>(operation.queue != nullptr ? operation.queue->priority
                                                                         : Priority::Normal);

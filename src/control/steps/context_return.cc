@@ -88,7 +88,7 @@ std::optional<Attempt> ContextReturn::find_lost(Operation& operation, BatchDraft
 }
 
 bool ContextReturn::others_go_on(const Operation& operation) const {
-  for (const Operation* each = operation.instance->first; each != nullptr;
+  for (const Operation* each = operation.instance->unfinished.first; each != nullptr;
        each = each->instance_next) {
     const Context* context = each->context;
     if (each->replica != &replica() || context == nullptr || context == operation.context) continue;

@@ -22,7 +22,29 @@ std::vector<std::byte> bytes_of(const PageBytes& page) {
   return {page.span().begin(), page.span().end()};
 }
 
+// What the tail's written tokens are, without the bytes of its pages.
+store::TailPage tail_of(const Context& shadow, std::uint32_t page_size, std::size_t page_bytes) {
+  const auto tokens = shadow.tokens.begin() + static_cast<std::ptrdiff_t>(shadow.token_first);
+  store::TailPage tail;
+  tail.tokens.assign(tokens, tokens + shadow.written_count);
+  for (std::uint32_t slot = 0; slot < shadow.written_count; ++slot) {
+    tail.positions.push_back(shadow.committed_count * page_size + slot);
+  }
+  tail.view = shadow.view.encode(shadow.committed_count * page_size, page_size);
+  tail.written_count = shadow.written_count;
+  // Slots that were dropped before they were written anew may have no page yet.
+  if (shadow.tail.empty()) tail.kv.assign(page_bytes, std::byte{0});
+  return tail;
+}
+
 }  // namespace
+
+Result<void> SnapshotSaves::check(const Context& context, const PageCache& cache) {
+  for (NodeId node = context.head; !cache.is_root(node); node = cache.parent(node)) {
+    TRY(check_recordable(cache, node));
+  }
+  return {};
+}
 
 void SnapshotSaves::start(Operation& operation) {
   ContextSave& body = std::get<ContextSave>(operation.body);
@@ -69,17 +91,8 @@ void SnapshotSaves::start(Operation& operation) {
   const auto tokens = shadow.tokens.begin() + static_cast<std::ptrdiff_t>(shadow.token_first);
   record.queued_tokens.assign(tokens + shadow.written_count, shadow.tokens.end());
   if (shadow.written_count > 0) {
-    store::TailPage tail;
-    tail.tokens.assign(tokens, tokens + shadow.written_count);
-    for (std::uint32_t slot = 0; slot < shadow.written_count; ++slot) {
-      tail.positions.push_back(shadow.committed_count * page_size + slot);
-    }
-    tail.view = shadow.view.encode(shadow.committed_count * page_size, page_size);
-    tail.written_count = shadow.written_count;
-    // Slots that were dropped before they were written anew may have no page yet.
-    if (shadow.tail.empty()) tail.kv.assign(disk_.space().page_bytes, std::byte{0});
+    record.tail.push_back(tail_of(shadow, page_size, disk_.space().page_bytes));
     save.has_tail = !shadow.tail.empty();
-    record.tail.push_back(std::move(tail));
   }
   Result<void> submitted =
       submit(key, store::BeginSaveJob{.space = disk_.space(), .names = std::move(names)});

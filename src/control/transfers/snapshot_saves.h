@@ -31,6 +31,9 @@ class SnapshotSaves {
   SnapshotSaves(ModelResources& resources, OperationTable& table, StoreLink& disk)
       : resources_(resources), table_(table), disk_(disk) {}
 
+  // Whether a snapshot can keep all that the context's pages are named by; NotSupported.
+  // O(pages of the context).
+  static Result<void> check(const Context& context, const PageCache& cache);
   bool has_room(TenantId tenant) const { return shares_.may_take(tenant, 1); }
 
   // `operation` is a ContextSave, `operation.child` its shadow. Answers it in the end.

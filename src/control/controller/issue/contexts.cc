@@ -41,12 +41,12 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextFork& body) {
   TRY(to.check_new(instance, {body.child}));
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
-  if (instance.context_count >= instance.limits.context_count_max) {
-    return beyond("context_count_max", 1, instance.context_count,
+  if (instance.held.contexts >= instance.limits.context_count_max) {
+    return beyond("context_count_max", 1, instance.held.contexts,
                   instance.limits.context_count_max);
   }
   TRY(check_is_paged(*context->replica, "fork"));
-  ++instance.context_count;
+  ++instance.held.contexts;
   ++context->queue->context_count;
   Context* child = to.table.contexts.make();
   child->replica = context->replica;
@@ -109,7 +109,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Conte
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const ContextDrop& body) {
   Context* context = TRY(to.find<Context>(instance, body.context, ObjectKind::Context));
   instance.remove_context(body.context, *context);
-  --instance.context_count;  // As destroy_queue.
+  --instance.held.contexts;  // As destroy_queue.
   return to.issue_alone(instance, command, *context);
 }
 

@@ -9,7 +9,7 @@ namespace quire::control {
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const AllocEmbeds& body) {
   QueueObject* queue = TRY(to.find<QueueObject>(instance, body.queue, ObjectKind::Queue));
   TRY(to.check_new(instance, body.embeds));
-  const std::uint64_t held = instance.embed_count;
+  const std::uint64_t held = instance.held.embeds;
   if (held + body.embeds.size() > instance.limits.embed_count_max) {
     return beyond("embed_count_max", body.embeds.size(), held, instance.limits.embed_count_max);
   }
@@ -19,7 +19,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Alloc
     embed->instance = &instance;
     instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Embed, embed};
   }
-  instance.embed_count += static_cast<std::uint32_t>(body.embeds.size());
+  instance.held.embeds += static_cast<std::uint32_t>(body.embeds.size());
   to.done(instance, command);
   return {};
 }
@@ -29,7 +29,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Deall
   EmbedList embeds;
   TRY(to.collect(instance, body.embeds, ObjectKind::Embed, queue->replica, true, embeds));
   for (const ObjectId id : body.embeds) instance.objects.erase(static_cast<std::uint32_t>(id));
-  instance.embed_count -= static_cast<std::uint32_t>(embeds.size());
+  instance.held.embeds -= static_cast<std::uint32_t>(embeds.size());
   Operation* operation = to.enqueue(instance, command, *queue);
   operation->output_embeds = std::move(embeds);
   to.chain(*operation, operation->output_embeds);

@@ -42,7 +42,7 @@ Result<void> Issuer::check_new(Instance& instance, const std::vector<ObjectId>& 
 
 Result<void> Issuer::check_new_pages(Instance& instance, const std::vector<ObjectId>& ids) {
   TRY(check_new(instance, ids));
-  const std::uint64_t held = instance.page_object_count;
+  const std::uint64_t held = instance.held.pages;
   if (held + ids.size() <= instance.limits.page_count_max) return {};
   return beyond("page_count_max", ids.size(), held, instance.limits.page_limit());
 }
@@ -53,18 +53,18 @@ void Issuer::make_pages(Operation& operation, const std::vector<ObjectId>& ids) 
     PageObject* page = table.pages.make();
     page->replica = operation.replica;
     instance.objects[static_cast<std::uint32_t>(id)] = {ObjectKind::Page, page};
-    ++instance.page_object_count;
+    ++instance.held.pages;
     operation.output_pages.push_back(page);
     table.chain(operation, *page);
   }
 }
 
 Result<Context*> Issuer::make_context(Instance& instance, ObjectId id, QueueObject& queue) {
-  if (instance.context_count >= instance.limits.context_count_max) {
-    return beyond("context_count_max", 1, instance.context_count,
+  if (instance.held.contexts >= instance.limits.context_count_max) {
+    return beyond("context_count_max", 1, instance.held.contexts,
                   instance.limits.context_count_max);
   }
-  ++instance.context_count;
+  ++instance.held.contexts;
   ++queue.context_count;
   Context* context = table.contexts.make();
   context->replica = queue.replica;

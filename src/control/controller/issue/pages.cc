@@ -30,7 +30,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Deall
   std::vector<PageObject*> pages;
   TRY(to.collect(instance, body.pages, ObjectKind::Page, queue->replica, true, pages));
   for (const ObjectId id : body.pages) instance.objects.erase(static_cast<std::uint32_t>(id));
-  instance.page_object_count -= static_cast<std::uint32_t>(pages.size());
+  instance.held.pages -= static_cast<std::uint32_t>(pages.size());
   Operation* operation = to.enqueue(instance, command, *queue);
   operation->output_pages = std::move(pages);
   to.chain(*operation, operation->output_pages);

@@ -12,10 +12,10 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Creat
     return Error(ErrorCode::NotFound,
                  "no model " + std::to_string(static_cast<std::uint32_t>(body.model)));
   }
-  if (instance.queue_count >= instance.limits.queue_count_max) {
-    return beyond("queue_count_max", 1, instance.queue_count, instance.limits.queue_count_max);
+  if (instance.held.queues >= instance.limits.queue_count_max) {
+    return beyond("queue_count_max", 1, instance.held.queues, instance.limits.queue_count_max);
   }
-  ++instance.queue_count;
+  ++instance.held.queues;
   QueueObject* queue = to.table.queues.make();
   queue->replica = to.replicas[static_cast<std::size_t>(body.model)].get();
   queue->priority = body.priority;
@@ -27,7 +27,7 @@ Result<void> issue(Issuer& to, Instance& instance, Command& command, const Creat
 Result<void> issue(Issuer& to, Instance& instance, Command& command, const DestroyQueue& body) {
   QueueObject* queue = TRY(to.find<QueueObject>(instance, body.queue, ObjectKind::Queue));
   instance.objects.erase(static_cast<std::uint32_t>(body.queue));
-  --instance.queue_count;  // Now, as the program counts: it may make another at once.
+  --instance.held.queues;  // Now, as the program counts: it may make another at once.
   Operation* operation = to.enqueue(instance, command, *queue);
   to.table.issue(*operation);
   return {};
