@@ -11,6 +11,8 @@
 
 #include "base/check.h"
 #include "control/batches/flight.h"
+#include "control/batches/ready_queue.h"
+#include "control/contexts/give_back.h"
 #include "control/objects/replica.h"
 #include "inference/api/batch.h"
 
@@ -47,7 +49,7 @@ class BatchDraft {
 
   // --- Room ---
   std::uint32_t row_count() const { return static_cast<std::uint32_t>(batch_.rows.size()); }
-  std::uint32_t device_row_limit() const;
+  std::uint32_t device_row_limit() const { return device_row_limit_; }
   std::uint32_t rows_left() const {
     if (is_closed()) return 0;
     return row_limit_ > row_count() ? row_limit_ - row_count() : 0;
@@ -87,7 +89,7 @@ class BatchDraft {
   // --- Reads ---
   inference::DistributionRequest& add_request() { return batch_.distributions.emplace_back(); }
   // Of the requests of the batch, one after the other.
-  void add_read(ReadRecord record) { flight_.reads.push_back(record); }
+  void add_read(const ReadRecord& record) { flight_.reads.push_back(record); }
 
   // --- Transfers ---
   // The loads that were added since the last call are for `owner`.
@@ -106,14 +108,80 @@ class BatchDraft {
   const Limits limits_;
   inference::Batch batch_;
   Flight flight_;
-  PrefillBudget budget_;  // What is left of it.
-  std::uint32_t row_limit_ = 0;
+  PrefillBudget budget_;        // What is left of it.
   bool is_prefilling_ = false;  // Rows that are added now are of prefill.
   std::uint32_t lookups_left_;
   std::uint32_t commands_left_;
+  const std::uint32_t device_row_limit_;
+  std::uint32_t row_limit_;
   std::uint32_t rowless_count_ = 0;  // Reads and copied pages.
   std::uint64_t answer_bytes_ = 0;   // Of the reads.
 };
+
+// Inline: they run for each operation of each batch.
+inline bool BatchDraft::has_rowless_room(const Operation& operation) {
+  Instance& instance = *operation.instance;
+  const auto batch = static_cast<std::uint32_t>(id());
+  if (instance.rowless.batch != batch) {
+    instance.rowless.batch = batch;
+    instance.rowless.count = 0;
+  }
+  if (instance.rowless.count >= limits_.rowless_count_max) return false;
+  if (rowless_count_ < device_row_limit()) return true;
+  replica_.shares.leave_waiting(replica_.share(instance));
+  return false;
+}
+
+inline void BatchDraft::note_rowless(const Operation& operation, std::uint32_t count) {
+  operation.instance->rowless.count += count;
+  rowless_count_ += count;
+  replica_.shares.charge(replica_.share(*operation.instance), FairShares::kRowsOfRowless * count);
+}
+
+inline bool BatchDraft::takes_answer(const Operation& operation, std::uint64_t bytes) {
+  if (answer_bytes_ > 0 && answer_bytes_ + bytes > limits_.answer_bytes_max) {
+    replica_.shares.leave_waiting(replica_.share(*operation.instance));
+    return false;
+  }
+  answer_bytes_ += bytes;
+  return true;
+}
+
+inline PassRecord& BatchDraft::begin_pass(PassOwner& owner, Operation& operation) {
+  PassRecord& pass = flight_.passes.emplace_back();
+  pass.owner = &owner;
+  pass.operation = Ref<Operation>(&operation);
+  pass.output_first = static_cast<std::uint32_t>(flight_.outputs.size());
+  return pass;
+}
+
+inline void BatchDraft::want_output(EmbedObject& embed, std::uint32_t row) {
+  take_slot(embed);
+  embed.batch = static_cast<std::uint64_t>(batch_.id);
+  embed.row = row;
+  embed.pass = last_pass_index();
+  embed.position = batch_.rows[row].position + 1;
+  batch_.rows[row].output = embed.slot;
+  flight_.outputs.push_back(Ref<EmbedObject>(&embed));
+  ++flight_.passes.back().output_count;
+}
+
+inline void BatchDraft::end_pass(Operation& operation, inference::ForwardPass pass) {
+  const std::uint32_t row_count = pass.row_count;
+  batch_.passes.push_back(std::move(pass));
+  if (is_prefilling_) {
+    const std::uint32_t page_size = replica_.resources.cache.page_size();
+    const std::uint32_t slot_count = slot_count_of(operation, page_size) + row_count / 2;
+    flight_.step.prefill_row_count += row_count;
+    flight_.step.prefill_slot_count += std::uint64_t{row_count} * slot_count;
+    budget_.spend(row_count, slot_count);
+  } else {
+    flight_.step.decode_row_count += row_count;
+  }
+  operation.instance->statistics.computed_token_count += row_count;
+  operation.ready_since_ns = kNotSeen;  // Whoever gets rows has not waited.
+  replica_.shares.charge(replica_.share(*operation.instance), row_count);
+}
 
 template <typename Try>
 std::uint32_t BatchDraft::take(bool is_prefill, std::uint32_t rows_max, Try attempt) {

@@ -181,7 +181,7 @@ void Scheduler::place(Turn turn, std::uint32_t prefill_rows_max) {
   }
 }
 
-void Scheduler::place_candidate(Candidate next, Turn turn) {
+void Scheduler::place_candidate(Candidate& next, Turn turn) {
   Operation* operation = next.operation.get();
   if (operation == nullptr || operation->state != OperationState::Ready) return;
   if (operation == served_first_.get()) return;  // It is in a list of the next batch already.

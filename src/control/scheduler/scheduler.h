@@ -105,7 +105,7 @@ class Scheduler {
   void place_first();
   void place_all();
   void place(Turn turn, std::uint32_t prefill_rows_max);
-  void place_candidate(Candidate next, Turn turn);
+  void place_candidate(Candidate& next, Turn turn);
   void fetch_ahead() const;
   void look_ahead();
 
