@@ -215,22 +215,25 @@ Verb add_serve_flags(CLI::App* verb) {
       ->envname("QUIRE_TLS_KEY")
       ->type_name("FILE");
   verb->add_option("--instances", options.instance_count_max,
-                   "Programs at once, until their last word was taken")
+                   "Programs at once, until their last word was taken (instance_count_max); shared "
+                   "out among "
+                   "the tenants (docs/limits.md)")
       ->envname("QUIRE_INSTANCES")
       ->type_name("N")
       ->transform(whole_within(1, 65536))
       ->capture_default_str();
-  verb->add_option(
-          "--launch-queue", options.waiting_launch_count_max,
-          "Launches that wait for one of them to go, shared out among the tenants; a launch "
-          "beyond is refused and told when to try again")
+  verb->add_option("--launch-queue", options.waiting_launch_count_max,
+                   "Launches that wait for one of them to go (waiting_launch_count_max), shared "
+                   "out among the "
+                   "tenants; a launch beyond is refused and told when to try again")
       ->envname("QUIRE_LAUNCH_QUEUE")
       ->type_name("N")
       ->transform(whole_within(0, 65536))
       ->capture_default_str();
   verb->add_option(
           "--connections", options.connection_count_max,
-          "Clients at once; beyond, a new one gets the place of an idle one (docs/operate.md)")
+          "Clients at once (connection_count_max), of which an address without a known key has a "
+          "quarter; beyond, a new one gets the place of an idle one (docs/operate.md)")
       ->envname("QUIRE_CONNECTIONS")
       ->type_name("N")
       ->transform(whole_within(1, 65536))
