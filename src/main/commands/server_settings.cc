@@ -50,7 +50,8 @@ Result<server::TenantInstances> tenant_instances(const std::vector<cli::TenantOp
     lifecycle::InstanceLimits limits = others;
     set_limits(limits, each.limits);
     if (!each.allow_http.empty()) {
-      Result<std::vector<net::HttpGrant>> grants = net::parse_http_grants(each.allow_http);
+      Result<std::vector<net::HttpGrant>> grants =
+          net::parse_http_grants(each.allow_http, each.tenant);
       if (!grants.ok()) {
         return std::move(grants).take_error().while_("--tenant " + std::to_string(each.tenant) +
                                                      "=allow-http");
