@@ -19,7 +19,9 @@ struct TenantOptions {
   std::optional<std::uint64_t> page_count_max = {};
   std::optional<std::uint64_t> memory_bytes_max = {};
   std::optional<std::uint64_t> http_exchange_count_max = {};
-  std::optional<std::uint64_t> requests_per_minute = {};  // To endpoints.
+  std::optional<std::uint64_t> upload_bytes_max = {};  // Of its uploads that are not complete,
+  std::optional<std::uint64_t> partial_frame_bytes_max = {};  // and of its frames.
+  std::optional<std::uint64_t> requests_per_minute = {};      // To endpoints.
   std::optional<std::uint64_t> launches_per_minute = {};
   std::optional<std::uint64_t> tokens_per_minute = {};
   std::vector<InstanceLimitValue> limits = {};  // Of each of them, in place of --limit.

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/readable.h"
+#include "base/server_limits.h"
 #include "base/utf8.h"
 #include "cli/config_layer.h"
 #include "cli/verb.h"
@@ -22,6 +24,21 @@ std::optional<std::uint64_t> whole(std::string_view text, std::uint64_t most) {
   return is_number && value <= most ? std::optional(value) : std::nullopt;
 }
 
+// Its share of a limit that all tenants share, which it cannot exceed.
+Result<std::uint64_t> share_of(ServerLimit limit, std::string_view value) {
+  const ServerLimitRow& row = row_of(limit);
+  Result<std::uint64_t> bytes = parse_bytes(std::string(value));
+  if (!bytes.ok()) {
+    return Error(ErrorCode::InvalidArgument,
+                 std::string("has no count of bytes, as in ") + row.word + ":32MiB");
+  }
+  if (bytes.value() > row.value) {
+    return Error(ErrorCode::InvalidArgument, "is more than the " + readable_bytes(row.value) +
+                                                 " of all tenants (" + row.name + ")");
+  }
+  return bytes;
+}
+
 // One of "weight:2", "instances:64", ...
 Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
   const auto wrong = [&](const std::string& how) {
@@ -34,6 +51,15 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
     Result<std::uint64_t> bytes = parse_bytes(std::string(value));
     if (!bytes.ok()) return wrong("has no count of bytes, as in memory:4GiB");
     tenant.memory_bytes_max = bytes.value();
+    return {};
+  }
+  if (name == "uploads" || name == "frames") {
+    const bool is_of_uploads = name == "uploads";
+    const Result<std::uint64_t> bytes = share_of(
+        is_of_uploads ? ServerLimit::UploadBytesTotalMax : ServerLimit::PartialFrameBytesTotalMax,
+        value);
+    if (!bytes.ok()) return wrong(std::string(bytes.error().message()));
+    (is_of_uploads ? tenant.upload_bytes_max : tenant.partial_frame_bytes_max) = bytes.value();
     return {};
   }
   if (name == "weight") {
@@ -71,7 +97,8 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
                                                             : nullptr;
   if (bound == nullptr) {
     return wrong(
-        "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, allow-http:PATTERN, "
+        "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, uploads:BYTES, "
+        "frames:BYTES, allow-http:PATTERN, "
         "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
         "--limit, "
         "as in token_count_max:1000000");
@@ -255,14 +282,16 @@ Verb add_serve_flags(CLI::App* verb) {
           "--tenant", state->tenants,
           "What all programs of tenant N may have at once, and its share of the device and of the "
           "pool of pages: weight, instances, pages, memory (what they may grow to), http "
-          "(exchanges); what it may use in a minute: requests_per_minute (to endpoints), "
+          "(exchanges), uploads and frames (bytes of its clients that are not complete); what it "
+          "may use in a minute: requests_per_minute (to endpoints), "
           "launches_per_minute, tokens_per_minute; each limit of --limit, for every one of "
           "them, as token_count_max:1000000; and allow-http, once or more, in place of "
           "--allow-http. "
           "Each may be left out. "
           "May be given again; without it there is tenant 0 alone, which has what is there")
       ->type_name(
-          "N=weight:W,instances:N,pages:N,memory:BYTES,http:N,allow-http:PATTERN,"
+          "N=weight:W,instances:N,pages:N,memory:BYTES,http:N,uploads:BYTES,frames:BYTES,"
+          "allow-http:PATTERN,"
           "requests_per_minute:N,NAME:VALUE")
       ->allow_extra_args(false);
   verb->add_option("--compile-memory-max", state->compile_memory,

@@ -11,6 +11,9 @@
 
 namespace quire::server {
 
+// Bytes that the operator gives a tenant of a limit that all share, in place of half of what the others leave.
+using TenantBytes = std::map<control::TenantId, std::uint64_t>;
+
 // Of sockets and what waits between them and the engine.
 struct SocketLimits {
   std::uint32_t connection_count_max =
@@ -48,6 +51,8 @@ struct SocketLimits {
   std::uint64_t program_bytes_max = 0;  // What the runtime compiles: Server::open() asks it.
   // Of programs that are not complete.
   std::uint64_t upload_bytes_total_max = default_of<ServerLimit::UploadBytesTotalMax>();
+  TenantBytes upload_shares = {};
+  TenantBytes partial_frame_shares = {};
   std::chrono::milliseconds upload_idle_time_max{
       60'000};  // Without a part, while others want room.
 };
