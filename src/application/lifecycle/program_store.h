@@ -55,8 +55,10 @@ struct ProgramLimits {
 
 class ProgramStore {
  public:
-  static constexpr std::size_t kRequestCountMax = default_of<ServerLimit::CompilingProgramCountMax>();
-  static constexpr std::uint64_t kRequestBytesMax = default_of<ServerLimit::CompilingProgramBytesMax>();
+  static constexpr std::size_t kRequestCountMax =
+      default_of<ServerLimit::CompilingProgramCountMax>();
+  static constexpr std::uint64_t kRequestBytesMax =
+      default_of<ServerLimit::CompilingProgramBytesMax>();
   static constexpr std::size_t kBetterCountMax = default_of<ServerLimit::BetterProgramCountMax>();
   static constexpr std::uint64_t kBetterBytesMax = default_of<ServerLimit::BetterProgramBytesMax>();
 

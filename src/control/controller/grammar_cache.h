@@ -44,7 +44,7 @@ class GrammarCache {
     std::list<Digest> order;  // The latest first; not empty.
     std::uint64_t bytes = 0;
   };
-  // Who makes room for so many bytes of `tenant`.
+  // The tenant that makes room for so many bytes of `tenant`.
   TenantId who_has_most(TenantId tenant, std::uint64_t bytes) const;
   void drop_oldest_of(TenantId tenant);
 

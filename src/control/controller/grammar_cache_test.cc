@@ -55,7 +55,8 @@ TEST(GrammarCache, LetsGoWhatWasAskedForLongestAgo) {
 TEST(GrammarCache, KeepsABoundedNumber) {
   GrammarCache cache;
   for (std::size_t each = 0; each < 2 * GrammarCache::kCountMax; ++each) {
-    cache.insert(TenantId{1}, key(1, std::to_string(each)), std::make_shared<const SizedGrammar>(1));
+    cache.insert(TenantId{1}, key(1, std::to_string(each)),
+                 std::make_shared<const SizedGrammar>(1));
   }
   EXPECT_EQ(cache.count(), GrammarCache::kCountMax);
   EXPECT_EQ(cache.bytes(), GrammarCache::kCountMax);
