@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/server_limits.h"
 #include "cli/options.h"
 
 namespace quire::cli {
@@ -18,7 +19,9 @@ struct TenantOptions {
   std::optional<std::uint64_t> page_count_max = {};
   std::optional<std::uint64_t> memory_bytes_max = {};
   std::optional<std::uint64_t> http_exchange_count_max = {};
-  std::optional<std::uint64_t> requests_per_minute = {};  // To endpoints.
+  std::optional<std::uint64_t> upload_bytes_max = {};  // Of its uploads that are not complete,
+  std::optional<std::uint64_t> partial_frame_bytes_max = {};  // and of its frames.
+  std::optional<std::uint64_t> requests_per_minute = {};      // To endpoints.
   std::optional<std::uint64_t> launches_per_minute = {};
   std::optional<std::uint64_t> tokens_per_minute = {};
   std::vector<InstanceLimitValue> limits = {};  // Of each of them, in place of --limit.
@@ -43,9 +46,9 @@ struct ServeOptions {
   std::string tls_key = {};
   std::string usage_file = {};  // Empty: no accounts are kept.
   std::vector<TenantOptions> tenants = {};
-  std::uint32_t instance_count_max = 1024;
-  std::uint32_t waiting_launch_count_max = 256;
-  std::uint32_t connection_count_max = 1024;
+  std::uint32_t instance_count_max = default_of<ServerLimit::InstanceCountMax>();
+  std::uint32_t waiting_launch_count_max = default_of<ServerLimit::WaitingLaunchCountMax>();
+  std::uint32_t connection_count_max = default_of<ServerLimit::ConnectionCountMax>();
   // Of a compilation of what a client uploaded.
   std::uint64_t compile_memory_bytes_max = std::uint64_t{1} << 30;
   std::uint32_t compile_seconds_max = 60;  // Of processor time.

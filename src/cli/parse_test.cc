@@ -222,16 +222,30 @@ TEST(Parse, TenantsHaveAWeightAndBounds) {
             "--tenant: \"memory:lots\" has no count of bytes, as in memory:4GiB");
   EXPECT_EQ(error("7=cpu:1,pages:1"),
             "--tenant: \"cpu:1\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
-            "allow-http:PATTERN, requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N "
+            "uploads:BYTES, frames:BYTES, allow-http:PATTERN, requests_per_minute:N, "
+            "launches_per_minute:N, tokens_per_minute:N "
             "and the limits of "
             "--limit, as in "
             "token_count_max:1000000");
   EXPECT_EQ(error("7="),
             "--tenant: \"\" is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, "
-            "allow-http:PATTERN, requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N "
+            "uploads:BYTES, frames:BYTES, allow-http:PATTERN, requests_per_minute:N, "
+            "launches_per_minute:N, tokens_per_minute:N "
             "and the limits of "
             "--limit, as in "
             "token_count_max:1000000");
+  const auto shares =
+      parsed_as<ServeOptions>({"serve", "--tenant", "7=uploads:32MiB,frames:0"}).tenants.front();
+  EXPECT_EQ(shares.upload_bytes_max, 32u << 20);
+  EXPECT_EQ(shares.partial_frame_bytes_max, 0u);
+  EXPECT_EQ(error("7=uploads:257MiB"),
+            "--tenant: \"uploads:257MiB\" is more than the 256.0 MiB of all tenants "
+            "(upload_bytes_total_max)");
+  EXPECT_EQ(error("7=frames:1GiB"),
+            "--tenant: \"frames:1GiB\" is more than the 64.0 MiB of all tenants "
+            "(partial_frame_bytes_total_max)");
+  EXPECT_EQ(error("7=frames:-1"),
+            "--tenant: \"frames:-1\" has no count of bytes, as in frames:32MiB");
   EXPECT_EQ(error("7=allow-http:"),
             "--tenant: \"allow-http:\" names no host, as in allow-http:api.example.com");
   EXPECT_EQ(

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/readable.h"
+#include "base/server_limits.h"
 #include "base/utf8.h"
 #include "cli/config_layer.h"
 #include "cli/verb.h"
@@ -22,6 +24,21 @@ std::optional<std::uint64_t> whole(std::string_view text, std::uint64_t most) {
   return is_number && value <= most ? std::optional(value) : std::nullopt;
 }
 
+// Its share of a limit that all tenants share, which it cannot exceed.
+Result<std::uint64_t> share_of(ServerLimit limit, std::string_view value) {
+  const ServerLimitRow& row = row_of(limit);
+  Result<std::uint64_t> bytes = parse_bytes(std::string(value));
+  if (!bytes.ok()) {
+    return Error(ErrorCode::InvalidArgument,
+                 std::string("has no count of bytes, as in ") + row.word + ":32MiB");
+  }
+  if (bytes.value() > row.value) {
+    return Error(ErrorCode::InvalidArgument, "is more than the " + readable_bytes(row.value) +
+                                                 " of all tenants (" + row.name + ")");
+  }
+  return bytes;
+}
+
 // One of "weight:2", "instances:64", ...
 Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
   const auto wrong = [&](const std::string& how) {
@@ -34,6 +51,15 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
     Result<std::uint64_t> bytes = parse_bytes(std::string(value));
     if (!bytes.ok()) return wrong("has no count of bytes, as in memory:4GiB");
     tenant.memory_bytes_max = bytes.value();
+    return {};
+  }
+  if (name == "uploads" || name == "frames") {
+    const bool is_of_uploads = name == "uploads";
+    const Result<std::uint64_t> bytes = share_of(
+        is_of_uploads ? ServerLimit::UploadBytesTotalMax : ServerLimit::PartialFrameBytesTotalMax,
+        value);
+    if (!bytes.ok()) return wrong(std::string(bytes.error().message()));
+    (is_of_uploads ? tenant.upload_bytes_max : tenant.partial_frame_bytes_max) = bytes.value();
     return {};
   }
   if (name == "weight") {
@@ -71,7 +97,8 @@ Result<void> set_tenant_member(TenantOptions& tenant, std::string_view member) {
                                                             : nullptr;
   if (bound == nullptr) {
     return wrong(
-        "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, allow-http:PATTERN, "
+        "is none of weight:N, instances:N, pages:N, memory:BYTES, http:N, uploads:BYTES, "
+        "frames:BYTES, allow-http:PATTERN, "
         "requests_per_minute:N, launches_per_minute:N, tokens_per_minute:N and the limits of "
         "--limit, "
         "as in token_count_max:1000000");
@@ -215,22 +242,25 @@ Verb add_serve_flags(CLI::App* verb) {
       ->envname("QUIRE_TLS_KEY")
       ->type_name("FILE");
   verb->add_option("--instances", options.instance_count_max,
-                   "Programs at once, until their last word was taken")
+                   "Programs at once, until their last word was taken (instance_count_max); shared "
+                   "out among "
+                   "the tenants (docs/limits.md)")
       ->envname("QUIRE_INSTANCES")
       ->type_name("N")
       ->transform(whole_within(1, 65536))
       ->capture_default_str();
-  verb->add_option(
-          "--launch-queue", options.waiting_launch_count_max,
-          "Launches that wait for one of them to go, shared out among the tenants; a launch "
-          "beyond is refused and told when to try again")
+  verb->add_option("--launch-queue", options.waiting_launch_count_max,
+                   "Launches that wait for one of them to go (waiting_launch_count_max), shared "
+                   "out among the "
+                   "tenants; a launch beyond is refused and told when to try again")
       ->envname("QUIRE_LAUNCH_QUEUE")
       ->type_name("N")
       ->transform(whole_within(0, 65536))
       ->capture_default_str();
   verb->add_option(
           "--connections", options.connection_count_max,
-          "Clients at once; beyond, a new one gets the place of an idle one (docs/operate.md)")
+          "Clients at once (connection_count_max), of which an address without a known key has a "
+          "quarter; beyond, a new one gets the place of an idle one (docs/operate.md)")
       ->envname("QUIRE_CONNECTIONS")
       ->type_name("N")
       ->transform(whole_within(1, 65536))
@@ -252,14 +282,16 @@ Verb add_serve_flags(CLI::App* verb) {
           "--tenant", state->tenants,
           "What all programs of tenant N may have at once, and its share of the device and of the "
           "pool of pages: weight, instances, pages, memory (what they may grow to), http "
-          "(exchanges); what it may use in a minute: requests_per_minute (to endpoints), "
+          "(exchanges), uploads and frames (bytes of its clients that are not complete); what it "
+          "may use in a minute: requests_per_minute (to endpoints), "
           "launches_per_minute, tokens_per_minute; each limit of --limit, for every one of "
           "them, as token_count_max:1000000; and allow-http, once or more, in place of "
           "--allow-http. "
           "Each may be left out. "
           "May be given again; without it there is tenant 0 alone, which has what is there")
       ->type_name(
-          "N=weight:W,instances:N,pages:N,memory:BYTES,http:N,allow-http:PATTERN,"
+          "N=weight:W,instances:N,pages:N,memory:BYTES,http:N,uploads:BYTES,frames:BYTES,"
+          "allow-http:PATTERN,"
           "requests_per_minute:N,NAME:VALUE")
       ->allow_extra_args(false);
   verb->add_option("--compile-memory-max", state->compile_memory,

@@ -117,5 +117,39 @@ class SharesTest(unittest.TestCase):
         self.assertEqual(attack.http(self.server, "GET", "/metrics", attack.bearer(self.operator))[0], 200)
 
 
+class SharesOfAnOperator(unittest.TestCase):
+    """What --tenant gives a tenant of the bytes that all connections share."""
+
+    def test_a_tenant_has_the_uploads_and_frames_that_the_operator_gives_it(self):
+        keys = attack.key_file(self)
+        small = attack.add_key(keys, "small", "--tenant", "2")
+        other = attack.add_key(keys, "other", "--tenant", "1")
+        with attack.Server("--keys", keys, "--tenant", "2=uploads:4k,frames:1MiB") as server:
+            replies = []
+            for key in (small, other):
+                socket = attack.WebSocket(server, key)
+                replies.append(upload(socket, bytes(5000), 6000, "1" * 64))
+                socket.socket.close()
+            self.assertEqual(replies[0].get("code"), "quota-exceeded", replies[0])
+            self.assertIn("upload_bytes_total_max: 5000 bytes more", replies[0]["message"])
+            self.assertEqual(replies[1].get("state"), "partial", replies[1])
+            self.assertTrue(self.frame_is_refused(server, small))
+            self.assertFalse(self.frame_is_refused(server, other))
+
+    def frame_is_refused(self, server, key):
+        """Whether the connection is closed with 1013 when most of a frame of 2 MiB has come."""
+        socket = attack.WebSocket(server, key).socket
+        self.addCleanup(socket.close)
+        socket.settimeout(2)
+        heard = b""
+        try:
+            socket.sendall(bytes([0x82, 255]) + struct.pack(">Q", 2 << 20) + bytes(4) + bytes(3 << 19))
+            while part := socket.recv(4096):
+                heard += part
+        except OSError:
+            pass  # It waits for the rest, or was reset after its close.
+        return struct.pack(">H", 1013) in heard
+
+
 if __name__ == "__main__":
     attack.main()

@@ -29,7 +29,17 @@ lifecycle::AdmissionLimits admission_of(const Knobs& knobs) {
 
 // In the order in which they are looked at where several are due at once.
 struct World::Due {
-  enum class Kind : std::uint8_t { Device, Disk, Helper, Direct, Peers, Operator, Flood, Nothing };
+  enum class Kind : std::uint8_t {
+    Device,
+    Disk,
+    Helper,
+    Direct,
+    Peers,
+    Operator,
+    Flood,
+    TenantFlood,
+    Nothing
+  };
   Kind kind = Kind::Nothing;
   std::size_t index = 0;
   std::uint64_t at_ns = 0;
@@ -48,6 +58,7 @@ World::World(const WorldOptions& options)
       controller_(make_controller()),
       http_(clock_),
       runtime_(hostcalls::host_functions(), knobs_.instance_slot_count),
+      tenant_flood_(town_, manager_, options.seed),
       manager_({.runtime = runtime_,
                 .control = control_,
                 .answers = answers_,
@@ -78,6 +89,7 @@ World::World(const WorldOptions& options)
   loop_.set_door(&gateway_);
   add_servers(http_);
   add_programs();
+  tenant_flood_.begin(runtime_);
   for (std::uint32_t tenant = 0; tenant <= knobs_.tenant_count; ++tenant) {
     const auto weight = static_cast<std::uint32_t>(dice_.between(1, 4));
     manager_.name_tenant(control::TenantId{tenant}, weight, knobs_.tenant_limits);
@@ -197,6 +209,7 @@ std::optional<World::Due> World::next_due() {
   if (!peers_.is_done()) look(Due::Kind::Peers, 0, peers_.next_ns());
   if (!operator_.is_done()) look(Due::Kind::Operator, 0, operator_.next_ns());
   if (!flood_.is_done()) look(Due::Kind::Flood, 0, flood_.next_ns());
+  if (!tenant_flood_.is_done()) look(Due::Kind::TenantFlood, 0, tenant_flood_.next_ns());
   return first;
 }
 
@@ -225,6 +238,9 @@ void World::happen(const Due& due) {
       break;
     case Due::Kind::Flood:
       flood_.act();
+      break;
+    case Due::Kind::TenantFlood:
+      tenant_flood_.act();
       break;
     case Due::Kind::Nothing:
       break;
@@ -323,6 +339,7 @@ void World::close() {
   for (const auto& each : direct_) each->close();
   peers_.close();
   flood_.close();
+  tenant_flood_.close();
   // The operator may shut the server down, and lose patience.
   for (std::uint32_t count = dice_.below(3); count > 0; --count) gateway_.request_shutdown();
 }
@@ -404,6 +421,7 @@ void World::check_over() {
   control_.check_over();
   peers_.check_over();
   flood_.check_over();
+  tenant_flood_.check_over();
   operator_.check_over(gateway_);
   const control::ControlStatistics statistics = control_.statistics();
   const auto differs = [&](const char* what, std::uint64_t is, std::uint64_t was) {

@@ -31,6 +31,7 @@
 #include "simulation/connection_flood.h"
 #include "simulation/machine.h"
 #include "simulation/server_operator.h"
+#include "simulation/tenant_flood.h"
 #include "simulation/town.h"
 
 namespace quire::simulation {
@@ -118,6 +119,7 @@ class World {
   net::FakeHttpClient http_;
   sandbox::FakeRuntime runtime_;
   Programs programs_;
+  TenantFlood tenant_flood_;  // Its programs end with the manager.
   lifecycle::InstanceManager manager_;
   lifecycle::EngineLoop loop_;
   const server::SocketLimits sockets_;

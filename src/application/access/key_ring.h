@@ -15,12 +15,13 @@
 
 #include "base/random.h"
 #include "base/result.h"
+#include "base/server_limits.h"
 #include "base/sha256.h"
 #include "service/principal.h"
 
 namespace quire::access {
 
-inline constexpr std::size_t kKeyCountMax = 4096;
+inline constexpr std::size_t kKeyCountMax = default_of<ServerLimit::KeyCountMax>();
 inline constexpr std::uint64_t kKeyFileBytesMax = 2u << 20;
 inline constexpr std::size_t kKeyNameBytesMax = 64;
 

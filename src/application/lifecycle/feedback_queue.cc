@@ -7,6 +7,18 @@
 namespace quire::lifecycle {
 
 using control::InstanceId;
+using control::TenantId;
+
+namespace {
+
+// Whose turn it is after `last`. Requires: somebody's.
+template <typename OfTenants>
+TenantId next_after(const OfTenants& tenants, TenantId last) {
+  const auto next = tenants.upper_bound(last);
+  return next == tenants.end() ? tenants.begin()->first : next->first;
+}
+
+}  // namespace
 
 std::size_t FeedbackQueue::level_of(std::uint64_t used_ns) const {
   std::size_t level = 0;
@@ -17,43 +29,69 @@ std::size_t FeedbackQueue::level_of(std::uint64_t used_ns) const {
   return level;
 }
 
-void FeedbackQueue::push(InstanceId id, std::uint64_t used_ns) {
-  levels_[level_of(used_ns)].push_back({.id = id, .number = pushed_count_++});
+void FeedbackQueue::push(TenantId tenant, InstanceId id, std::uint64_t used_ns) {
+  levels_[level_of(used_ns)].lines[tenant].push_back({.id = id, .number = pushed_count_++});
+  ++counts_[tenant];
   ++count_;
-}
-
-FeedbackQueue::Level& FeedbackQueue::least_level() {
-  return *std::find_if(levels_.begin(), levels_.end(),
-                       [](const Level& level) { return !level.empty(); });
-}
-
-FeedbackQueue::Level& FeedbackQueue::oldest_level() {
-  Level* oldest = &least_level();
-  for (Level& level : levels_) {
-    if (!level.empty() && level.front().number < oldest->front().number) oldest = &level;
-  }
-  return *oldest;
 }
 
 InstanceId FeedbackQueue::pop() {
   QUIRE_CHECK(!empty(), "nobody waits for its turn");
-  Level& level = ++popped_count_ % kOldestEach == 0 ? oldest_level() : least_level();
-  const InstanceId id = level.front().id;
-  level.pop_front();
-  --count_;
+  return ++popped_count_ % kOldestEach == 0 ? pop_oldest() : pop_least();
+}
+
+InstanceId FeedbackQueue::pop_least() {
+  Level& level =
+      *std::ranges::find_if(levels_, [](const Level& each) { return !each.lines.empty(); });
+  level.last_turn = next_after(level.lines, level.last_turn);
+  return take(level, level.last_turn);
+}
+
+// Of the tenant whose turn it is.
+InstanceId FeedbackQueue::pop_oldest() {
+  last_oldest_turn_ = next_after(counts_, last_oldest_turn_);
+  Level* oldest = nullptr;
+  std::uint64_t number = pushed_count_;
+  for (Level& level : levels_) {
+    const auto line = level.lines.find(last_oldest_turn_);
+    if (line == level.lines.end() || line->second.front().number >= number) continue;
+    oldest = &level;
+    number = line->second.front().number;
+  }
+  return take(*oldest, last_oldest_turn_);
+}
+
+InstanceId FeedbackQueue::take(Level& level, TenantId tenant) {
+  const auto line = level.lines.find(tenant);
+  const InstanceId id = line->second.front().id;
+  line->second.pop_front();
+  if (line->second.empty()) level.lines.erase(line);
+  uncount(tenant, 1);
   return id;
 }
 
-void FeedbackQueue::remove(InstanceId id) {
+void FeedbackQueue::uncount(TenantId tenant, std::size_t count) {
+  count_ -= count;
+  if ((counts_[tenant] -= count) == 0) counts_.erase(tenant);
+}
+
+void FeedbackQueue::remove(TenantId tenant, InstanceId id) {
   for (Level& level : levels_) {
-    count_ -= std::erase_if(level, [id](const Waiter& each) { return each.id == id; });
+    const auto line = level.lines.find(tenant);
+    if (line == level.lines.end()) continue;
+    const std::size_t count =
+        std::erase_if(line->second, [id](const Waiter& each) { return each.id == id; });
+    if (line->second.empty()) level.lines.erase(line);
+    if (count > 0) return uncount(tenant, count);
   }
 }
 
 std::vector<InstanceId> FeedbackQueue::ids() const {
   std::vector<InstanceId> all;
   for (const Level& level : levels_) {
-    for (const Waiter& each : level) all.push_back(each.id);
+    for (const auto& [tenant, line] : level.lines) {
+      for (const Waiter& each : line) all.push_back(each.id);
+    }
   }
   return all;
 }

@@ -1,6 +1,8 @@
 #pragma once
 // FeedbackQueue says which guest runs next: the one that has run, or is likely to run, least, by
 // levels, and each fourth time the one that has stood here longest, so that all go on in the end.
+// Within a level tenants take turns, and also each fourth time: a tenant with a thousand guests
+// that are woken at once delays another's by as many guests as there are tenants, and not by all.
 // (The feedback queue of Corbató et al., "An Experimental Time-Sharing System", 1962.)
 //
 // So one that does a little for each token, or is cut once in a while because it had much to do,
@@ -9,7 +11,8 @@
 // Thread   that of its owner.
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <list>
+#include <map>
 #include <vector>
 
 #include "control/api/types.h"
@@ -23,9 +26,9 @@ class FeedbackQueue {
   FeedbackQueue(std::uint64_t first_end_ns, std::uint64_t growth)
       : first_end_ns_(first_end_ns), growth_(growth) {}
 
-  void push(control::InstanceId id, std::uint64_t used_ns);
+  void push(control::TenantId tenant, control::InstanceId id, std::uint64_t used_ns);
   control::InstanceId pop();  // Requires: not empty.
-  void remove(control::InstanceId id);
+  void remove(control::TenantId tenant, control::InstanceId id);
 
   bool empty() const { return count_ == 0; }
   std::vector<control::InstanceId> ids() const;
@@ -37,14 +40,22 @@ class FeedbackQueue {
     control::InstanceId id;
     std::uint64_t number;  // Of the push.
   };
-  using Level = std::deque<Waiter>;
+  using Line = std::list<Waiter>;  // Of a tenant, the oldest first; not empty.
+  struct Level {
+    std::map<control::TenantId, Line> lines;
+    control::TenantId last_turn{};
+  };
   std::size_t level_of(std::uint64_t used_ns) const;
-  Level& least_level();
-  Level& oldest_level();
+  control::InstanceId take(Level& level, control::TenantId tenant);
+  void uncount(control::TenantId tenant, std::size_t count);
+  control::InstanceId pop_least();
+  control::InstanceId pop_oldest();
 
   const std::uint64_t first_end_ns_;
   const std::uint64_t growth_;
   std::array<Level, kLevelCount> levels_;
+  std::map<control::TenantId, std::size_t> counts_;  // Of each that has any, in all levels.
+  control::TenantId last_oldest_turn_{};
   std::size_t count_ = 0;
   std::uint64_t pushed_count_ = 0;
   std::uint64_t popped_count_ = 0;

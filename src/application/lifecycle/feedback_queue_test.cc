@@ -12,24 +12,49 @@ namespace quire::lifecycle {
 namespace {
 
 using control::InstanceId;
+using control::TenantId;
+
+constexpr TenantId kTenant{1};
 
 TEST(FeedbackQueue, WhoIsCutOnceDoesNotWaitForManyThatOnlyCompute) {
   FeedbackQueue queue(4 * kMillisecond, 4);
-  for (std::uint64_t id = 1; id <= 64; ++id) queue.push(InstanceId{id}, 100 * kMillisecond);
-  queue.push(InstanceId{100}, 2 * kMillisecond);
+  for (std::uint64_t id = 1; id <= 64; ++id)
+    queue.push(kTenant, InstanceId{id}, 100 * kMillisecond);
+  queue.push(kTenant, InstanceId{100}, 2 * kMillisecond);
   EXPECT_EQ(queue.pop(), InstanceId{100});
   EXPECT_EQ(queue.pop(), InstanceId{1}) << "and these take turns";
   EXPECT_EQ(queue.pop(), InstanceId{2});
 }
 
+TEST(FeedbackQueue, ATenantWithAThousandGuestsDelaysAnothersByOne) {
+  FeedbackQueue queue(4 * kMillisecond, 4);
+  for (std::uint64_t id = 1; id <= 1'000; ++id) queue.push(kTenant, InstanceId{id}, 0);
+  EXPECT_EQ(queue.pop(), InstanceId{1});
+  queue.push(TenantId{2}, InstanceId{2'000}, 0);
+  EXPECT_EQ(queue.pop(), InstanceId{2'000});
+  queue.push(TenantId{2}, InstanceId{2'000}, 0);
+  EXPECT_EQ(queue.pop(), InstanceId{2}) << "in turn";
+  queue.pop();  // Whoever stood here longest.
+  EXPECT_EQ(queue.pop(), InstanceId{2'000});
+}
+
+TEST(FeedbackQueue, OneThatRunsLongerIsNotDelayedByAllTheShortOnesOfAnotherTenant) {
+  FeedbackQueue queue(4 * kMillisecond, 4);
+  for (std::uint64_t id = 1; id <= 1'000; ++id) queue.push(kTenant, InstanceId{id}, 0);
+  queue.push(TenantId{2}, InstanceId{2'000}, kSecond);
+  int count = 1;
+  while (queue.pop() != InstanceId{2'000}) ++count;
+  EXPECT_LE(count, 8) << "each fourth is the oldest of a tenant, in turn";
+}
+
 TEST(FeedbackQueue, OneThatComputesGoesOnWhateverIsCutBesideIt) {
   FeedbackQueue queue(4 * kMillisecond, 4);
-  queue.push(InstanceId{1}, 10'000 * kMillisecond);
+  queue.push(kTenant, InstanceId{1}, 10'000 * kMillisecond);
   std::uint64_t next = 2;
   int waited = 0;
   do {
-    queue.push(InstanceId{next++}, kMillisecond);
-    queue.push(InstanceId{next++}, kMillisecond);
+    queue.push(kTenant, InstanceId{next++}, kMillisecond);
+    queue.push(kTenant, InstanceId{next++}, kMillisecond);
     ASSERT_LT(++waited, 5);
   } while (queue.pop() != InstanceId{1});
 }
@@ -50,11 +75,11 @@ TEST(FeedbackQueue, HoldsWhatWasPushedAndNeverGivesAHigherLevelBeforeItsTime) {
       const std::uint64_t choice = random() % 8;
       if (choice < 4) {
         const Waiter waiter{InstanceId{step}, (random() % 2 == 0 ? 1 : 1000) * kMillisecond};
-        queue.push(waiter.id, waiter.used_ns);
+        queue.push(kTenant, waiter.id, waiter.used_ns);
         model.push_back(waiter);
       } else if (choice == 4 && !model.empty()) {
         const auto gone = model.begin() + static_cast<std::ptrdiff_t>(random() % model.size());
-        queue.remove(gone->id);
+        queue.remove(kTenant, gone->id);
         model.erase(gone);
       } else if (!model.empty()) {
         auto wanted = model.begin();

@@ -101,8 +101,8 @@ void InstanceManager::Implementation::stop(InstanceRecord& record, EndKind kind,
     queued.remove(record.tenant, record.id);
     admission.begin(record.tenant);
   }
-  if (record.stage == Stage::Ready) ready.remove(record.id);
-  if (record.stage == Stage::Background) background.remove(record.id);
+  if (record.stage == Stage::Ready) ready.remove(record.tenant, record.id);
+  if (record.stage == Stage::Background) background.remove(record.tenant, record.id);
   end(record, kind, std::move(reason), std::move(limit));
 }
 

@@ -76,10 +76,11 @@ void InstanceManager::Implementation::start(InstanceRecord& record) {
 void InstanceManager::Implementation::make_ready(InstanceRecord& record) {
   if (record.history.owed_ns > kOwedNsMax || record.history.burst_ns > kBurstNsMax) {
     record.stage = Stage::Background;
-    background.push(record.id, std::max(record.history.owed_ns, record.history.burst_ns));
+    background.push(record.tenant, record.id,
+                    std::max(record.history.owed_ns, record.history.burst_ns));
   } else {
     record.stage = Stage::Ready;
-    ready.push(record.id, record.history.burst_ns);
+    ready.push(record.tenant, record.id, record.history.burst_ns);
   }
 }
 
@@ -186,7 +187,7 @@ void InstanceManager::Implementation::after_run(InstanceRecord& record, sandbox:
     case sandbox::RunState::Cut:
       if (over_cpu_limit(record)) return;
       record.stage = Stage::Background;
-      background.push(record.id,
+      background.push(record.tenant, record.id,
                       record.cpu_ns_since_wait + (record.has_waited ? 0 : kUnknownRunNs));
       return;
     case sandbox::RunState::Finished:

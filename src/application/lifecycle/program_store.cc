@@ -46,25 +46,27 @@ void ProgramStore::forget(std::unordered_map<ProgramId, Entry>::iterator entry) 
   programs_.erase(entry);
 }
 
-// For so much more. What compiles cannot be forgotten; kRequestCountMax bounds it. A tenant that brings many programs
-// loses its own: it has most of them.
+// For so much more. What compiles cannot be forgotten; kRequestCountMax bounds it. A tenant that brings much loses its
+// own: it has most, by count, or by bytes if these are what is short.
 void ProgramStore::make_room(std::size_t count, std::uint64_t bytes) {
-  while (requested_count_ + count > limits_.count_max ||
-         requested_bytes_ + bytes > limits_.bytes_max) {
-    std::map<control::TenantId, std::size_t> counts;
-    for (const auto& [id, entry] : programs_) counts[entry.tenant] += may_go(entry) ? 1 : 0;
-    auto oldest = programs_.end();
+  for (;;) {
+    const bool is_by_bytes = requested_bytes_ + bytes > limits_.bytes_max;
+    if (!is_by_bytes && requested_count_ + count <= limits_.count_max) return;
+    std::map<control::TenantId, std::uint64_t> has;
+    for (const auto& [id, entry] : programs_) {
+      if (may_go(entry)) has[entry.tenant] += is_by_bytes ? entry.bytes : 1;
+    }
+    auto first = programs_.end();
     for (auto each = programs_.begin(); each != programs_.end(); ++each) {
       if (!may_go(each->second)) continue;
-      const bool is_first = oldest == programs_.end();
-      const std::size_t has = counts[each->second.tenant];
-      const std::size_t most = is_first ? 0 : counts[oldest->second.tenant];
-      if (is_first || has > most || (has == most && each->second.used < oldest->second.used)) {
-        oldest = each;
-      }
+      const std::uint64_t most = first == programs_.end() ? 0 : has[first->second.tenant];
+      const std::uint64_t own = has[each->second.tenant];
+      const bool goes_first = first == programs_.end() || own > most ||
+                              (own == most && each->second.used < first->second.used);
+      if (goes_first) first = each;
     }
-    if (oldest == programs_.end()) return;
-    forget(oldest);
+    if (first == programs_.end()) return;
+    forget(first);
   }
 }
 

@@ -7,8 +7,8 @@
 // Owns     the compiled programs and the helper thread (started at the first request). When the
 //          store goes, what compiles for a client is stopped, and what waits is not begun.
 // Bound    what was requested, by count and by bytes of code (of Wasm, until there is code): beyond
-//          that the program that was used least recently is forgotten, of the tenant that has most,
-//          once it is compiled (its instances keep the code). What was loaded stays. Of
+//          that the program that was used least recently is forgotten, of the tenant that has most
+//          of what is short, once it is compiled (its instances keep the code). What was loaded stays. Of
 //          those that wait for their better code, kBetterCountMax and kBetterBytesMax: beyond, the
 //          oldest stays as it is. Of those that wait for the compiler, kRequestCountMax and
 //          kRequestBytesMax of Wasm, of which each tenant has its share (compile_queue.h).
@@ -35,6 +35,7 @@
 #include "application/sandbox/wasm_runtime.h"
 #include "base/bounded_queue.h"
 #include "base/result.h"
+#include "base/server_limits.h"
 #include "base/sha256.h"
 #include "base/wakeup.h"
 
@@ -43,8 +44,8 @@ namespace quire::lifecycle {
 // Of what was requested. The bytes are those of its code, and of its Wasm until there is code; one
 // program has at most half (CompileLimits).
 struct ProgramLimits {
-  std::size_t count_max = 512;
-  std::uint64_t bytes_max = 512u << 20;
+  std::size_t count_max = default_of<ServerLimit::KeptProgramCountMax>();
+  std::uint64_t bytes_max = default_of<ServerLimit::KeptProgramBytesMax>();
   // Without a request, before programs are compiled again: compiling takes all cores.
   std::chrono::milliseconds quiet{1'000};
   // Without a request, before the runtime is prepared for the next: the launches of a program that
@@ -54,10 +55,12 @@ struct ProgramLimits {
 
 class ProgramStore {
  public:
-  static constexpr std::size_t kRequestCountMax = 256;
-  static constexpr std::uint64_t kRequestBytesMax = 128u << 20;
-  static constexpr std::size_t kBetterCountMax = 64;
-  static constexpr std::uint64_t kBetterBytesMax = 64u << 20;
+  static constexpr std::size_t kRequestCountMax =
+      default_of<ServerLimit::CompilingProgramCountMax>();
+  static constexpr std::uint64_t kRequestBytesMax =
+      default_of<ServerLimit::CompilingProgramBytesMax>();
+  static constexpr std::size_t kBetterCountMax = default_of<ServerLimit::BetterProgramCountMax>();
+  static constexpr std::uint64_t kBetterBytesMax = default_of<ServerLimit::BetterProgramBytesMax>();
 
   ProgramStore(sandbox::WasmRuntime& runtime, Wakeup& wakeup, const ProgramLimits& limits = {})
       : runtime_(runtime), wakeup_(wakeup), limits_(limits) {}

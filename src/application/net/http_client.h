@@ -22,11 +22,13 @@
 #include "application/net/http_limits.h"
 #include "application/net/http_message.h"
 #include "base/result.h"
+#include "base/server_limits.h"
 
 namespace quire::net {
 
 // Exchanges of all programs together; each may hold a socket and about 200 KiB.
-inline constexpr std::size_t kExchangeCountMax = 256;
+inline constexpr std::size_t kExchangeCountMax =
+    default_of<ServerLimit::HttpExchangeCountTotalMax>();
 
 // Whose an exchange is. The client only repeats it.
 struct HttpOwner {

@@ -38,11 +38,19 @@ Reach reach_of(const HttpGrant& grant) {
   return grant.host.address ? Reach::LinkLocal : Reach::Private;
 }
 
-// What to start the program with, so that this URL is granted.
-std::string flag_for(const Url& url) {
+// The option of the operator's that adds to the list that these grants are of.
+std::string option_of(const std::vector<HttpGrant>& grants) {
+  if (grants.empty() || !grants.front().tenant) return "--allow-http ";
+  return "--tenant " + std::to_string(*grants.front().tenant) + "=allow-http:";
+}
+
+// What to do, so that this URL is granted.
+std::string advice_for(const Url& url, const std::vector<HttpGrant>& grants) {
   const std::string authority = authority_of(url);
   const bool is_usual = url.port == kHttpPort || url.port == kHttpsPort;
-  return "--allow-http " + (is_usual ? authority.substr(0, authority.rfind(':')) : authority);
+  const bool is_of_tenant = !grants.empty() && grants.front().tenant;
+  return std::string(is_of_tenant ? "start the server with " : "start it with ") +
+         option_of(grants) + (is_usual ? authority.substr(0, authority.rfind(':')) : authority);
 }
 
 Error denied(std::string message) {
@@ -84,15 +92,19 @@ Result<HttpGrant> parse_http_grant(std::string_view pattern) {
       "\" is not a grant (as in *, api.example.com, *.example.com, example.com:8443, [::1]:8080)");
 }
 
-Result<std::vector<HttpGrant>> parse_http_grants(const std::vector<std::string>& patterns) {
+Result<std::vector<HttpGrant>> parse_http_grants(const std::vector<std::string>& patterns,
+                                                 std::optional<std::uint32_t> tenant) {
   std::vector<HttpGrant> grants;
-  for (const std::string& each : patterns) grants.push_back(TRY(parse_http_grant(each)));
+  for (const std::string& each : patterns) {
+    grants.push_back(TRY(parse_http_grant(each)));
+    grants.back().tenant = tenant;
+  }
   return grants;
 }
 
 Result<Reach> granted_reach(const Url& url, const std::vector<HttpGrant>& grants) {
   if (grants.empty()) {
-    return denied("outbound HTTP is off for this program; start it with " + flag_for(url));
+    return denied("outbound HTTP is off for this program; " + advice_for(url, grants));
   }
   bool is_granted = false;
   Reach reach = Reach::Public;
@@ -102,12 +114,12 @@ Result<Reach> granted_reach(const Url& url, const std::vector<HttpGrant>& grants
     reach = std::max(reach, reach_of(grant));
   }
   if (is_granted) return reach;
-  return denied("no grant of this program covers " + authority_of(url) + "; start it with " +
-                flag_for(url));
+  return denied("no grant of this program covers " + authority_of(url) + "; " +
+                advice_for(url, grants));
 }
 
 Result<void> check_addresses(const Url& url, const std::vector<IpAddress>& addresses, Reach reach,
-                             AddressPolicy policy) {
+                             AddressPolicy policy, const std::vector<HttpGrant>& grants) {
   if (addresses.empty()) {
     return Error(ErrorCode::NotFound, "the name " + url.host + " has no address");
   }
@@ -124,7 +136,7 @@ Result<void> check_addresses(const Url& url, const std::vector<IpAddress>& addre
       named.host = text_of(literal);
       named.address = literal;
     }
-    return denied(message + "; only --allow-http " + authority_of(named) + " opens it");
+    return denied(message + "; only " + option_of(grants) + authority_of(named) + " opens it");
   }
   return {};
 }

@@ -12,6 +12,7 @@
 // Errors   InvalidArgument for a pattern that is none, PermissionDenied where no grant is enough:
 //          that one names the flag that would be.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,17 +31,20 @@ struct HttpGrant {
   GrantPorts ports = GrantPorts::Usual;
   Host host;  // Of One; of Below what follows "*.".
   std::uint16_t port = 0;
+  std::optional<std::uint32_t> tenant = {};  // Whose list it is of; none: that of all.
 };
 
 Result<HttpGrant> parse_http_grant(std::string_view pattern);
-Result<std::vector<HttpGrant>> parse_http_grants(const std::vector<std::string>& patterns);
+// `tenant`: the operator gave the patterns to this one alone, so that an error names its option.
+Result<std::vector<HttpGrant>> parse_http_grants(const std::vector<std::string>& patterns,
+                                                 std::optional<std::uint32_t> tenant = {});
 
 // How far the grants let this URL reach: Public, Private or LinkLocal, the widest that one gives.
 Result<Reach> granted_reach(const Url& url, const std::vector<HttpGrant>& grants);
 
 // Whether every address that the URL's host has lies within reach; the error names one that does
-// not. No address at all is an error too.
+// not, and the option that adds to the `grants`. No address at all is an error too.
 Result<void> check_addresses(const Url& url, const std::vector<IpAddress>& addresses, Reach reach,
-                             AddressPolicy policy);
+                             AddressPolicy policy, const std::vector<HttpGrant>& grants = {});
 
 }  // namespace quire::net

@@ -224,6 +224,19 @@ TEST(HttpGrant, ReachesInsideOnlyWhereHostAndPortAreNamed) {
   EXPECT_EQ(check_addresses(url, {}, Reach::Public, classify).error().code(), ErrorCode::NotFound);
 }
 
+TEST(HttpGrant, OfATenantIsNamedByWhatIsRefused) {
+  const std::vector<HttpGrant> of_tenant = parse_http_grants({"a.example"}, 7).value();
+  const Url url = parse_url("https://b.example/").value();
+  EXPECT_EQ(granted_reach(url, of_tenant).error().message(),
+            "no grant of this program covers b.example:443; start the server with "
+            "--tenant 7=allow-http:b.example");
+  const std::string inside(
+      check_addresses(url, {address("10.0.0.1")}, Reach::Public, classify, of_tenant)
+          .error()
+          .message());
+  EXPECT_TRUE(inside.ends_with("; only --tenant 7=allow-http:b.example:443 opens it")) << inside;
+}
+
 TEST(HttpGrant, WhatIsNoPatternIsRefused) {
   for (const char* each : {"", ":80", "*:", "*:0", "*:65536", "*.", "**", "a.*", "*.9.9.9.9", "::1",
                            "[::1", "https://a.com", "a.com/", "a b", "a.com.", "127.1:80", "*a.com",

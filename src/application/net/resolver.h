@@ -15,6 +15,7 @@
 
 #include "application/net/ip_address.h"
 #include "base/result.h"
+#include "base/server_limits.h"
 #include "control/api/types.h"
 
 namespace quire::net {
@@ -42,9 +43,9 @@ struct Lookup {
 
 class LookupPool {
  public:
-  static constexpr std::size_t kThreadCountMax = 32;
+  static constexpr std::size_t kThreadCountMax = default_of<ServerLimit::LookupThreadCountMax>();
   static constexpr std::size_t kThreadsPerOwnerMax = 4;
-  static constexpr std::size_t kLookupCountMax = 512;
+  static constexpr std::size_t kLookupCountMax = default_of<ServerLimit::LookupCountMax>();
 
   LookupPool(std::shared_ptr<Resolver> resolver, std::function<void()> notify);
   ~LookupPool();

@@ -54,7 +54,8 @@ bool Transfer::begin_hop(std::uint64_t now_ns) {
 
 void Transfer::found(Result<std::vector<IpAddress>> addresses) {
   if (!addresses.ok()) return fail(std::move(addresses).take_error());
-  Result<void> checked = check_addresses(hop().url, addresses.value(), reach_, policy_);
+  Result<void> checked =
+      check_addresses(hop().url, addresses.value(), reach_, policy_, request_.grants);
   if (!checked.ok()) return fail(std::move(checked).take_error());
   addresses_ = std::move(addresses).take();
 }

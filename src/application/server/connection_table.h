@@ -32,6 +32,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/server_limits.h"
+
 namespace quire::server {
 
 enum class ConnectionId : std::uint64_t {};  // Never reused.
@@ -55,8 +57,9 @@ inline constexpr const char* kShedReasonNames[kShedReasonCount] = {
 using ShedCounts = std::array<std::uint64_t, kShedReasonCount>;
 
 struct ConnectionRules {
-  std::uint32_t count_max = 1024;
-  std::uint32_t reserve_count_max = 64;  // Above `count_max`.
+  std::uint32_t count_max = default_of<ServerLimit::ConnectionCountMax>();
+  std::uint32_t reserve_count_max =
+      default_of<ServerLimit::ReserveCountMax>();  // Above `count_max`.
   bool has_keys = false;
 
   // Rounded up; none: a server without keys.

@@ -21,9 +21,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/server_limits.h"
+
 namespace quire::server {
 
-inline constexpr std::size_t kLogQueueBytesMax = 1u << 20;
+inline constexpr std::size_t kLogQueueBytesMax = default_of<ServerLimit::LogQueueBytesMax>();
 inline constexpr std::size_t kLogLineOverheadBytes = 64;  // Of an entry, besides its text.
 
 // What a file took of the bytes that front() gave, and the errno that it refused the rest with, if any.

@@ -6,15 +6,20 @@
 
 #include "application/access/rate.h"
 #include "application/lifecycle/launch.h"
+#include "base/server_limits.h"
 #include "wire/frames.h"
 
 namespace quire::server {
 
+// Bytes that the operator gives a tenant of a limit that all share, in place of half of what the others leave.
+using TenantBytes = std::map<control::TenantId, std::uint64_t>;
+
 // Of sockets and what waits between them and the engine.
 struct SocketLimits {
-  std::uint32_t connection_count_max = 1024;  // connection_table.h says what happens at it.
+  std::uint32_t connection_count_max =
+      default_of<ServerLimit::ConnectionCountMax>();  // connection_table.h says what happens at it.
   // Places above that, for clients whose key may operate; for their one head they have reserve_time_max.
-  std::uint32_t reserve_count_max = 64;
+  std::uint32_t reserve_count_max = default_of<ServerLimit::ReserveCountMax>();
   std::chrono::milliseconds reserve_time_max{1'000};
   // From the connection, or the first byte of a further request, to the end of the HTTP head; to close.
   std::chrono::milliseconds handshake_time_max{10'000};
@@ -34,13 +39,20 @@ struct SocketLimits {
   // Requests that were read and not yet looked at by the engine.
   std::uint32_t pending_request_count_max = 256;  // Of a connection.
   std::uint64_t pending_request_bytes_max = 4u << 20;
-  std::uint32_t pending_request_count_total_max = 1u << 14;
-  std::uint64_t pending_request_bytes_total_max = 256u << 20;
-  std::uint64_t partial_frame_bytes_total_max = 64u << 20;  // Of frames that are not complete.
+  std::uint32_t pending_request_count_total_max =
+      default_of<ServerLimit::PendingRequestCountTotalMax>();
+  std::uint64_t pending_request_bytes_total_max =
+      default_of<ServerLimit::PendingRequestBytesTotalMax>();
+  // Of frames that are not complete.
+  std::uint64_t partial_frame_bytes_total_max =
+      default_of<ServerLimit::PartialFrameBytesTotalMax>();
   // Frames that the socket has not taken. One more frame, and replies, may come on top.
   std::uint64_t unwritten_bytes_max = 256u << 10;
   std::uint64_t program_bytes_max = 0;  // What the runtime compiles: Server::open() asks it.
-  std::uint64_t upload_bytes_total_max = 256u << 20;  // Of programs that are not complete.
+  // Of programs that are not complete.
+  std::uint64_t upload_bytes_total_max = default_of<ServerLimit::UploadBytesTotalMax>();
+  TenantBytes upload_shares = {};
+  TenantBytes partial_frame_shares = {};
   std::chrono::milliseconds upload_idle_time_max{
       60'000};  // Without a part, while others want room.
 };
@@ -54,10 +66,12 @@ struct ServiceLimits {
   std::chrono::milliseconds grace{10'000};
   // How long the last words of a detached instance are kept after its end.
   std::chrono::milliseconds keep{600'000};
-  std::uint32_t waiting_request_count_max = 4096;       // For a program that compiles.
-  std::uint64_t waiting_request_bytes_max = 64u << 20;  // Of the arguments of these.
-  std::uint32_t program_name_count_max = 1024;  // Of programs, the operator's names included.
-  lifecycle::InstanceLimits instance = {};      // What a launch gets, and at most.
+  // For a program that compiles, and of the arguments of these.
+  std::uint32_t waiting_request_count_max = default_of<ServerLimit::WaitingRequestCountMax>();
+  std::uint64_t waiting_request_bytes_max = default_of<ServerLimit::WaitingRequestBytesMax>();
+  // Of programs, the operator's names included.
+  std::uint32_t program_name_count_max = default_of<ServerLimit::ProgramNameCountMax>();
+  lifecycle::InstanceLimits instance = {};  // What a launch gets, and at most.
   TenantInstances tenant_instances = {};
   access::TenantRateLimits tenant_rates = {};
 };

@@ -41,6 +41,10 @@ class SessionHost {
         partial_frames({given.partial_frame_bytes_total_max, {}}),
         pending_counts(given.pending_request_count_total_max + kBeyond),
         pending_bytes(given.pending_request_bytes_total_max + kBeyond) {
+    for (const auto& [tenant, bytes] : given.upload_shares) uploads.set_share(tenant, bytes);
+    for (const auto& [tenant, bytes] : given.partial_frame_shares) {
+      partial_frames.set_share(tenant, bytes);
+    }
     share_among_tenants();
   }
   virtual ~SessionHost() = default;

@@ -11,7 +11,8 @@ SharedBytes::Holder* SharedBytes::who_gives_way(const Holder& holder, std::uint6
   const auto most = std::ranges::max_element(shares_.counts(), {},
                                              [](const auto& tenant) { return tenant.second; });
   if (most == shares_.counts().end()) return nullptr;
-  if (most->first != holder.tenant_ && most->second > wanted) {
+  if (most->first != holder.tenant_ && most->second > wanted &&
+      !shares_.is_beyond_given(holder.tenant_, wanted)) {
     return orders_.at(most->first).front();
   }
   const auto own = orders_.find(holder.tenant_);

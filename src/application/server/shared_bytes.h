@@ -6,7 +6,7 @@
 //
 // Where more do not fit, a holder gives way: of the tenant that holds the most, if that is another one that would
 // still hold more than this one will; else of the own tenant, if it has got nothing for a while. It is the holder that
-// has got nothing for longest.
+// has got nothing for longest. A tenant that is beyond the share that the operator gave it takes nothing from others.
 //
 // Thread   io thread only. Reads no clock.
 //
@@ -68,6 +68,10 @@ class SharedBytes {
 
   // Whether the server knows more than one tenant; else the one may have all.
   void set_several(bool are_several) { shares_.set_several(are_several); }
+  // The operator's word: the tenant may hold so much, if the others leave it.
+  void set_share(control::TenantId tenant, std::uint64_t bytes) {
+    shares_.set_share(tenant, bytes);
+  }
   const Limits& limits() const { return limits_; }
   std::uint64_t held_bytes() const { return shares_.count(); }
   std::uint64_t held_bytes(control::TenantId tenant) const { return shares_.count_of(tenant); }

@@ -79,6 +79,21 @@ TEST(SharedBytes, WhoHoldsMostGivesWayToOneThatWillHoldLess) {
   EXPECT_FALSE(other.take(50, test.now)) << "now it holds the most itself";
 }
 
+TEST(SharedBytes, ATenantMayHoldWhatTheOperatorGivesItAndTakesNothingMoreFromOthers) {
+  Bytes test(100);
+  test.all.set_several(true);
+  test.all.set_share(TenantId{1}, 80);
+  test.all.set_share(TenantId{2}, 10);
+  TestHolder& much = test.add(1);
+  EXPECT_TRUE(much.take(80, test.now)) << "more than half";
+  EXPECT_FALSE(much.take(1, test.now));
+  TestHolder& little = test.add(2);
+  EXPECT_TRUE(little.take(10, test.now));
+  EXPECT_FALSE(little.take(1, test.now)) << "though 10 are free, and the other has more";
+  EXPECT_EQ(much.gave_way_count, 0);
+  EXPECT_TRUE(test.add(3).take(5, test.now)) << "half of what these leave";
+}
+
 TEST(SharedBytes, AHolderThatEndsGivesItsBytesBack) {
   Bytes test(100);
   EXPECT_TRUE(test.add(1).take(100, test.now));

@@ -32,6 +32,11 @@ class TenantShares {
   void set_several(bool are_several) { are_several_ = are_several; }
   // The operator's word: the tenant may have so much, if the others leave it.
   void set_share(TenantId tenant, std::uint64_t count) { shares_[tenant] = count; }
+  // More than the operator gives the tenant, whatever the others leave.
+  bool is_beyond_given(TenantId tenant, std::uint64_t count) const {
+    const auto given = shares_.find(tenant);
+    return given != shares_.end() && count > given->second;
+  }
   // Nothing, it always may: others may have made its share less than what it has.
   bool may_take(TenantId tenant, std::uint64_t count) const {
     return count == 0 || count_of(tenant) + count <= share_of(tenant);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/server_limits.h"
 #include "base/sha256.h"
 #include "control/api/command.h"
 #include "inference/api/grammar.h"
@@ -19,27 +20,36 @@ namespace quire::control {
 
 class GrammarCache {
  public:
-  static constexpr std::uint64_t kBytesMax = 128u << 20;
-  static constexpr std::size_t kCountMax = 256;
+  static constexpr std::uint64_t kBytesMax = default_of<ServerLimit::KeptGrammarBytesMax>();
+  static constexpr std::size_t kCountMax = default_of<ServerLimit::KeptGrammarCountMax>();
 
   static Digest key_of(TenantId tenant, const CompileGrammar& source);
 
   std::shared_ptr<const inference::Grammar> find(const Digest& key);
-  // Those that were asked for longest ago make room.
-  void insert(const Digest& key, std::shared_ptr<const inference::Grammar> grammar);
+  // The tenant that has most makes room, the new grammar included: by count, or by bytes if these are what is short.
+  // Of its grammars those go that were asked for longest ago.
+  void insert(TenantId tenant, const Digest& key,
+              std::shared_ptr<const inference::Grammar> grammar);
   std::uint64_t bytes() const { return bytes_; }
   std::size_t count() const { return entries_.size(); }
 
  private:
   struct Entry {
     std::shared_ptr<const inference::Grammar> grammar;
+    TenantId tenant{};
     std::uint64_t bytes = 0;
     std::list<Digest>::iterator order;
   };
-  void drop_oldest();
+  struct Held {
+    std::list<Digest> order;  // The latest first; not empty.
+    std::uint64_t bytes = 0;
+  };
+  // The tenant that makes room for so many bytes of `tenant`.
+  TenantId who_has_most(TenantId tenant, std::uint64_t bytes) const;
+  void drop_oldest_of(TenantId tenant);
 
   std::map<Digest, Entry> entries_;
-  std::list<Digest> order_;  // The latest first.
+  std::map<TenantId, Held> held_;
   std::uint64_t bytes_ = 0;
 };
 

@@ -28,7 +28,7 @@ Digest key(std::uint32_t tenant, const std::string& source,
 TEST(GrammarCache, FindsWhatTheSameTenantCompiledByContent) {
   GrammarCache cache;
   const auto grammar = std::make_shared<const SizedGrammar>(10);
-  cache.insert(key(1, "a"), grammar);
+  cache.insert(TenantId{1}, key(1, "a"), grammar);
   EXPECT_EQ(cache.find(key(1, "a")), grammar);
   EXPECT_EQ(cache.find(key(2, "a")), nullptr);
   EXPECT_EQ(cache.find(key(1, "b")), nullptr);
@@ -39,14 +39,14 @@ TEST(GrammarCache, LetsGoWhatWasAskedForLongestAgo) {
   GrammarCache cache;
   const std::size_t third = GrammarCache::kBytesMax / 3;
   for (const char* each : {"a", "b", "c"}) {
-    cache.insert(key(1, each), std::make_shared<const SizedGrammar>(third));
+    cache.insert(TenantId{1}, key(1, each), std::make_shared<const SizedGrammar>(third));
   }
   EXPECT_NE(cache.find(key(1, "a")), nullptr);
-  cache.insert(key(1, "d"), std::make_shared<const SizedGrammar>(third));
+  cache.insert(TenantId{1}, key(1, "d"), std::make_shared<const SizedGrammar>(third));
   EXPECT_NE(cache.find(key(1, "a")), nullptr);
   EXPECT_EQ(cache.find(key(1, "b")), nullptr);
   EXPECT_LE(cache.bytes(), GrammarCache::kBytesMax);
-  cache.insert(key(1, "too large"),
+  cache.insert(TenantId{1}, key(1, "too large"),
                std::make_shared<const SizedGrammar>(GrammarCache::kBytesMax + 1));
   EXPECT_EQ(cache.find(key(1, "too large")), nullptr);
   EXPECT_EQ(cache.count(), 3u);
@@ -55,7 +55,8 @@ TEST(GrammarCache, LetsGoWhatWasAskedForLongestAgo) {
 TEST(GrammarCache, KeepsABoundedNumber) {
   GrammarCache cache;
   for (std::size_t each = 0; each < 2 * GrammarCache::kCountMax; ++each) {
-    cache.insert(key(1, std::to_string(each)), std::make_shared<const SizedGrammar>(1));
+    cache.insert(TenantId{1}, key(1, std::to_string(each)),
+                 std::make_shared<const SizedGrammar>(1));
   }
   EXPECT_EQ(cache.count(), GrammarCache::kCountMax);
   EXPECT_EQ(cache.bytes(), GrammarCache::kCountMax);

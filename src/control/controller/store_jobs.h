@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "base/server_limits.h"
 #include "control/controller/job_turns.h"
 #include "control/objects/dispatcher.h"
 #include "control/objects/store_link.h"
@@ -23,7 +24,7 @@ namespace quire::control {
 
 class StoreJobs {
  public:
-  static constexpr std::size_t kOnDiskCountMax = 32;
+  static constexpr std::size_t kOnDiskCountMax = default_of<ServerLimit::StoreJobCountMax>();
 
   StoreJobs(store::Disk* disk, Dispatcher& dispatcher)
       : disk_(disk, kNoModel, {}), dispatcher_(dispatcher) {}

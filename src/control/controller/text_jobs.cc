@@ -115,7 +115,8 @@ void TextJobs::fill(Lane& lane) {
     std::optional<JobTurns<Work>::Turn> next = lane.jobs.take_next();
     if (!next) return;
     if (const auto* grammar = std::get_if<CompileGrammar>(&next->work.body)) {
-      compiling_.emplace(next->id, GrammarCache::key_of(next->work.tenant, *grammar));
+      const TenantId tenant = next->work.tenant;
+      compiling_.emplace(next->id, Compiling{tenant, GrammarCache::key_of(tenant, *grammar)});
     }
     const auto shared = std::make_shared<const Work>(std::move(next->work));
     const bool is_of_grammar = &lane == &of_grammars_;
@@ -131,7 +132,9 @@ void TextJobs::finish(TextOutcome outcome) {
   if (const auto compiling = compiling_.extract(outcome.job); !compiling.empty()) {
     const auto* compiled =
         outcome.answer.ok() ? std::get_if<CompiledGrammar>(&outcome.answer.value()) : nullptr;
-    if (compiled != nullptr) grammars_.insert(compiling.mapped(), compiled->grammar);
+    if (compiled != nullptr) {
+      grammars_.insert(compiling.mapped().tenant, compiling.mapped().key, compiled->grammar);
+    }
   }
   dispatcher_.answer(owner.instance, owner.future, std::move(outcome.answer));
   fill(lane);

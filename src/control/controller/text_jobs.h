@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "base/server_limits.h"
 #include "control/api/answer.h"
 #include "control/api/command.h"
 #include "control/api/helper_executor.h"
@@ -29,8 +30,9 @@ namespace quire::control {
 class TextJobs {
  public:
   // Enough that the helper has work while the engine is about to bring more.
-  static constexpr std::size_t kOnHelperCountMax = 4;
-  static constexpr std::size_t kGrammarsOnHelperCountMax = 1;
+  static constexpr std::size_t kOnHelperCountMax = default_of<ServerLimit::TextJobCountMax>();
+  static constexpr std::size_t kGrammarsOnHelperCountMax =
+      default_of<ServerLimit::GrammarJobCountMax>();
   static_assert(kOnHelperCountMax + kGrammarsOnHelperCountMax <= CompletionInbox::kTextJobCountMax);
 
   struct Helpers {
@@ -83,7 +85,11 @@ class TextJobs {
   Lane texts_;
   Lane of_grammars_;
   GrammarCache grammars_;
-  std::unordered_map<std::uint64_t, Digest> compiling_;  // By job: the grammar's key.
+  struct Compiling {
+    TenantId tenant{};
+    Digest key{};  // Of the grammar.
+  };
+  std::unordered_map<std::uint64_t, Compiling> compiling_;  // By job.
 };
 
 }  // namespace quire::control

@@ -173,7 +173,7 @@ TEST(TextJobs, AForgottenJobThatRunsIsNotAnsweredAndCountsUntilItIsDone) {
   fixture.jobs.forget(InstanceId{1}, FutureId{1});
   EXPECT_EQ(fixture.instance.unfinished.job_count, 2u);
   fixture.jobs.forget_all(InstanceId{2});
-  EXPECT_EQ(fixture.other.job_count, 0u);
+  EXPECT_EQ(fixture.other.unfinished.job_count, 0u);
   fixture.help();
   EXPECT_EQ(fixture.instance.unfinished.job_count, 0u);
   EXPECT_EQ(fixture.answers.by_future.size(), 1u);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/server_limits.h"
 #include "base/slab.h"
 #include "control/api/tenant_shares.h"
 #include "control/objects/slot_pool.h"
@@ -17,7 +18,8 @@ namespace quire::control {
 
 struct Context;
 
-inline constexpr std::uint32_t kSwappedTailPageCountMax = 1024;  // Of all contexts of a model.
+inline constexpr std::uint32_t kSwappedTailPageCountMax =
+    default_of<ServerLimit::SwappedTailPageCountMax>();  // Of all contexts of a model.
 
 // Page tables on the device's side. A context keeps one while it is in use; when all are taken, the
 // one used longest ago is taken from its context, which builds its table anew when it next runs.

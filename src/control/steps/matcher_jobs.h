@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/server_limits.h"
 #include "control/api/command.h"
 #include "control/api/helper_executor.h"
 #include "control/api/types.h"
@@ -61,7 +62,7 @@ class MatcherJobSink {
 
 class MatcherJobs {
  public:
-  static constexpr std::size_t kRunningCountMax = 8;
+  static constexpr std::size_t kRunningCountMax = default_of<ServerLimit::MatcherJobCountMax>();
 
   // A null helper: the work is done at once, inside start(); what follows it is not.
   MatcherJobs(MatcherJobSink& sink, HelperExecutor* helper) : sink_(sink), helper_(helper) {}

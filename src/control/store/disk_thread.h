@@ -12,12 +12,14 @@
 #include <thread>
 
 #include "base/bounded_queue.h"
+#include "base/server_limits.h"
 #include "control/store/disk_jobs.h"
 #include "control/store/store_failures.h"
 
 namespace quire::store {
 
-inline constexpr std::size_t kDiskJobCountMax = 256;  // Waiting or under way.
+inline constexpr std::size_t kDiskJobCountMax =
+    default_of<ServerLimit::DiskJobCountMax>();  // Waiting or under way.
 
 // Where answers go.
 class DiskAnswerSink {

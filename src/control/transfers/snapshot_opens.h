@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/server_limits.h"
 #include "control/api/tenant_shares.h"
 #include "control/contexts/context.h"
 #include "control/objects/model_resources.h"
@@ -33,7 +34,7 @@ class SnapshotOpens {
  public:
   // The disk has room for so many jobs of all kinds; these are opens, each tenant's half of what
   // the others leave (TenantShares), so that who opens much keeps nobody from it.
-  static constexpr std::size_t kOnDiskCountMax = 48;
+  static constexpr std::size_t kOnDiskCountMax = default_of<ServerLimit::SnapshotOpenCountMax>();
 
   SnapshotOpens(ModelResources& resources, OperationTable& table, StoreLink& disk)
       : resources_(resources), table_(table), disk_(disk) {}

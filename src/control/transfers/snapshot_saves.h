@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/server_limits.h"
 #include "control/api/tenant_shares.h"
 #include "control/contexts/context.h"
 #include "control/objects/model_resources.h"
@@ -26,7 +27,7 @@ namespace quire::control {
 class SnapshotSaves {
  public:
   // Under way at once, each with one job of the disk at most; shared as the opens of SnapshotOpens.
-  static constexpr std::size_t kCountMax = 48;
+  static constexpr std::size_t kCountMax = default_of<ServerLimit::SnapshotSaveCountMax>();
 
   SnapshotSaves(ModelResources& resources, OperationTable& table, StoreLink& disk)
       : resources_(resources), table_(table), disk_(disk) {}

@@ -290,6 +290,7 @@ Result<int> serve(const cli::ServeOptions& options, OperatorLog& log, const Watc
   if (keys || tls) reload = TRY(AccessReload::create({options.keys_file, tls}, tell));
   server::SocketLimits sockets;
   sockets.connection_count_max = connection_count(options.connection_count_max, tell);
+  share_bytes(options.tenants, sockets);
   const SteadyClock clock;
   const std::uint64_t begun_ns = clock.now_ns();
   std::unique_ptr<server::EarlyServer> early = TRY(listen_early(options, listen, sockets, tell));

@@ -30,6 +30,16 @@ std::uint64_t grace_ns(const cli::ServeOptions& options) {
   return static_cast<std::uint64_t>(milliseconds(options.grace_seconds).count()) * kMillisecond;
 }
 
+void share_bytes(const std::vector<cli::TenantOptions>& tenants, server::SocketLimits& sockets) {
+  for (const cli::TenantOptions& each : tenants) {
+    const control::TenantId tenant{each.tenant};
+    if (each.upload_bytes_max) sockets.upload_shares[tenant] = *each.upload_bytes_max;
+    if (each.partial_frame_bytes_max) {
+      sockets.partial_frame_shares[tenant] = *each.partial_frame_bytes_max;
+    }
+  }
+}
+
 void name_tenants(const std::vector<cli::TenantOptions>& tenants,
                   lifecycle::InstanceManager& manager) {
   for (const cli::TenantOptions& each : tenants) {
@@ -50,7 +60,8 @@ Result<server::TenantInstances> tenant_instances(const std::vector<cli::TenantOp
     lifecycle::InstanceLimits limits = others;
     set_limits(limits, each.limits);
     if (!each.allow_http.empty()) {
-      Result<std::vector<net::HttpGrant>> grants = net::parse_http_grants(each.allow_http);
+      Result<std::vector<net::HttpGrant>> grants =
+          net::parse_http_grants(each.allow_http, each.tenant);
       if (!grants.ok()) {
         return std::move(grants).take_error().while_("--tenant " + std::to_string(each.tenant) +
                                                      "=allow-http");

@@ -22,6 +22,9 @@ std::uint64_t grace_ns(const cli::ServeOptions& options);
 std::optional<server::TlsFiles> tls_files(const cli::ServeOptions& options);
 
 // Weights and limits of the tenants that have their own.
+// What the operator gives tenants of the bytes that all clients share.
+void share_bytes(const std::vector<cli::TenantOptions>& tenants, server::SocketLimits& sockets);
+
 void name_tenants(const std::vector<cli::TenantOptions>& tenants,
                   lifecycle::InstanceManager& manager);
 // What programs of tenants may have that have limits or grants of their own. InvalidArgument: a grant that is none.
