@@ -19,7 +19,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "inference/handlers/cpu_backend.h"
+#include "inference/devices/cpu/cpu_backend.h"
 
 namespace quire::inference {
 namespace {

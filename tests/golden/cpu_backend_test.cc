@@ -1,6 +1,6 @@
 // What the CPU backend promises beside logits: distributions, kept vectors, copies, failures that
 // stay alone, and that old bytes in pages do not matter.
-#include "inference/handlers/cpu_backend.h"
+#include "inference/devices/cpu/cpu_backend.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <memory>
 
-#include "inference/handlers/batch_plan.h"
+#include "inference/devices/cpu/batch_plan.h"
 #include "inference/models/transformer.h"
 #include "inference/weights/safetensors_file.h"
 #include "quire/draw_arithmetic.h"

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "control/controller/controller.h"
-#include "inference/handlers/cpu_backend.h"
+#include "inference/devices/cpu/cpu_backend.h"
 #include "inference/weights/model_files.h"
 #include "support/default_model.h"
 #include "support/golden.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "inference/handlers/cpu_backend.h"
+#include "inference/devices/cpu/cpu_backend.h"
 
 namespace quire::test {
 

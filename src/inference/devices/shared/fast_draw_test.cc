@@ -1,5 +1,5 @@
 // The fast draw beside the plain one: sort all, weigh all, add up all.
-#include "inference/handlers/fast_draw.h"
+#include "inference/devices/shared/fast_draw.h"
 
 #include <gtest/gtest.h>
 

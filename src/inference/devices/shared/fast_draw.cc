@@ -11,13 +11,13 @@
 // n * 2^-52 * total, the roundings of n additions. T is estimated from all candidates, less the
 // estimates of the first m (weight_estimate.h, which says how far off that can be). The sums of the
 // estimates, in double, are off by less than n * 2^-52 of themselves.
-#include "inference/handlers/fast_draw.h"
+#include "inference/devices/shared/fast_draw.h"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 
-#include "inference/handlers/weight_estimate.h"
+#include "inference/devices/shared/weight_estimate.h"
 
 namespace quire::inference {
 namespace {

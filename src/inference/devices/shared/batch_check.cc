@@ -1,4 +1,4 @@
-#include "inference/handlers/batch_check.h"
+#include "inference/devices/shared/batch_check.h"
 
 #include <algorithm>
 #include <vector>

@@ -9,8 +9,8 @@
 
 #include "base/result.h"
 #include "inference/api/batch.h"
-#include "inference/handlers/fast_draw.h"
-#include "inference/handlers/top_k.h"
+#include "inference/devices/shared/fast_draw.h"
+#include "inference/devices/shared/top_k.h"
 #include "quire/draw_arithmetic.h"
 
 namespace quire::inference {

@@ -1,4 +1,4 @@
-#include "inference/handlers/cpu_backend.h"
+#include "inference/devices/cpu/cpu_backend.h"
 
 #include <atomic>
 #include <cmath>
@@ -11,10 +11,10 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "inference/handlers/batch_check.h"
-#include "inference/handlers/batch_plan.h"
-#include "inference/handlers/output_forms.h"
-#include "inference/handlers/page_transfer.h"
+#include "inference/devices/cpu/batch_plan.h"
+#include "inference/devices/shared/batch_check.h"
+#include "inference/devices/shared/output_forms.h"
+#include "inference/devices/shared/page_transfer.h"
 #include "inference/models/transformer.h"
 
 namespace quire::inference {
@@ -140,7 +140,7 @@ class CpuBackend final : public Backend {
     check_batch(batch, capabilities_, model_, kv_.tables());
     load_pages(pool, batch, completion);
     for (const PageCopy& copy : batch.copies) kv_.copy(copy);
-    report(options_.walk, WalkStop::Handlers);
+    report(options_.walk, WalkStop::Devices);
     plan_.fill(batch, kv_, embeds_, completion);
     if (!plan_.forward().rows.empty()) report(options_.walk, WalkStop::Models);
     if (!plan_.forward().rows.empty() || !plan_.distributions().empty() ||

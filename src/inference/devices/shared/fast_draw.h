@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "inference/handlers/top_k.h"
+#include "inference/devices/shared/top_k.h"
 #include "quire/draw_arithmetic.h"
 
 namespace quire::inference {

@@ -1,11 +1,11 @@
-#include "inference/handlers/kv_store.h"
+#include "inference/devices/cpu/kv_store.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "base/check.h"
-#include "inference/handlers/page_transfer.h"
+#include "inference/devices/shared/page_transfer.h"
 
 namespace quire::inference {
 

@@ -1,4 +1,4 @@
-#include "inference/handlers/simulated_backend.h"
+#include "inference/devices/simulated/simulated_backend.h"
 
 #include <gtest/gtest.h>
 

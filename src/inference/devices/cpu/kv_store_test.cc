@@ -1,4 +1,4 @@
-#include "inference/handlers/kv_store.h"
+#include "inference/devices/cpu/kv_store.h"
 
 #include <gtest/gtest.h>
 

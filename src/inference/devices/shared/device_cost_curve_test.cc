@@ -1,4 +1,4 @@
-#include "inference/handlers/device_cost_curve.h"
+#include "inference/devices/shared/device_cost_curve.h"
 
 #include <gtest/gtest.h>
 

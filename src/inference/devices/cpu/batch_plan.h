@@ -8,8 +8,8 @@
 // Thread   device thread; workers read it inside a batch.
 #include <deque>
 
-#include "inference/handlers/embed_store.h"
-#include "inference/handlers/kv_store.h"
+#include "inference/devices/cpu/embed_store.h"
+#include "inference/devices/cpu/kv_store.h"
 #include "inference/models/forward_plan.h"
 
 namespace quire::inference {

@@ -1,5 +1,5 @@
 // Draws and masked distributions as a device makes them from logits.
-#include "inference/handlers/output_forms.h"
+#include "inference/devices/shared/output_forms.h"
 
 #include <gtest/gtest.h>
 

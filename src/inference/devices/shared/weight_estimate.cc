@@ -6,7 +6,7 @@
 //   - 2^y is off by less than 2^-21: seven terms leave 2^-27, and f32 operations add 2^-22.
 // Together that is less than kErrorFixed + kErrorPerInverse / temperature. Where y < -40, the weight
 // counts as zero: its true value is below 2^-39.
-#include "inference/handlers/weight_estimate.h"
+#include "inference/devices/shared/weight_estimate.h"
 
 #include <algorithm>
 #include <bit>

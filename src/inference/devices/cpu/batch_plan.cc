@@ -1,10 +1,10 @@
-#include "inference/handlers/batch_plan.h"
+#include "inference/devices/cpu/batch_plan.h"
 
 #include <algorithm>
 #include <string>
 
 #include "base/check.h"
-#include "inference/handlers/batch_check.h"
+#include "inference/devices/shared/batch_check.h"
 
 namespace quire::inference {
 namespace {

@@ -1,4 +1,4 @@
-#include "inference/handlers/output_forms.h"
+#include "inference/devices/shared/output_forms.h"
 
 #include <algorithm>
 #include <cmath>

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "inference/api/backend.h"
-#include "inference/handlers/output_forms.h"
+#include "inference/devices/shared/output_forms.h"
 #include "inference/memory/page_tables.h"
 
 namespace quire::inference {

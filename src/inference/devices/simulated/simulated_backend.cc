@@ -1,4 +1,4 @@
-#include "inference/handlers/simulated_backend.h"
+#include "inference/devices/simulated/simulated_backend.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "inference/handlers/batch_check.h"
-#include "inference/handlers/output_forms.h"
-#include "inference/handlers/page_transfer.h"
+#include "inference/devices/shared/batch_check.h"
+#include "inference/devices/shared/output_forms.h"
+#include "inference/devices/shared/page_transfer.h"
 
 namespace quire::inference {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/seeds.h"
-#include "inference/handlers/simulated_backend.h"
+#include "inference/devices/simulated/simulated_backend.h"
 #include "support/backend_driver.h"
 #include "support/page_mover.h"
 

@@ -1,4 +1,4 @@
-#include "inference/handlers/page_transfer.h"
+#include "inference/devices/shared/page_transfer.h"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "inference/handlers/weight_estimate.h"
+#include "inference/devices/shared/weight_estimate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "inference/handlers/top_k.h"
+#include "inference/devices/shared/top_k.h"
 
 #include <algorithm>
 #include <array>
