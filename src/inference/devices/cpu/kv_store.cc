@@ -136,25 +136,25 @@ SlotAddress KvStore::slot(SequenceId sequence, std::uint32_t slot) {
 
 void KvStore::verify() const {
   tables_.verify();
-  QUIRE_CHECK(sequences_.size() == tables_.sequence_count(), "K1");
+  QUIRE_CHECK(sequences_.size() == tables_.sequence_count(), "KV1");
   for (const auto& [id, sequence] : sequences_) {
     const std::span<const TableEntry> entries = tables_.entries(id);
-    QUIRE_CHECK(entries.size() == sequence.views.size(), "K1");
+    QUIRE_CHECK(entries.size() == sequence.views.size(), "KV1");
     std::vector<std::uint32_t> seen;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const PageView& view = sequence.views[i];
       if (view.base == nullptr) {
-        QUIRE_CHECK(entries[i].page == kNoPage || sequence.failure.has_value(), "K1");
+        QUIRE_CHECK(entries[i].page == kNoPage || sequence.failure.has_value(), "KV1");
       } else {
-        QUIRE_CHECK(entries[i].page != kNoPage, "K1");
-        QUIRE_CHECK(view.visible == entries[i].visible, "K2");
+        QUIRE_CHECK(entries[i].page != kNoPage, "KV1");
+        QUIRE_CHECK(view.visible == entries[i].visible, "KV2");
       }
       if (!is_seen(view)) continue;
       const auto span = static_cast<std::uint32_t>(i * options_.layout.page_size / kSpanSlots);
       if (seen.empty() || seen.back() != span) seen.push_back(span);
     }
     const std::span<const std::uint32_t> spans = sequence.spans.spans();
-    QUIRE_CHECK(std::equal(seen.begin(), seen.end(), spans.begin(), spans.end()), "K3");
+    QUIRE_CHECK(std::equal(seen.begin(), seen.end(), spans.begin(), spans.end()), "KV3");
   }
 }
 

@@ -9,9 +9,9 @@
 //          error until a later change succeeds; its passes fail, others do not.
 //
 // Invariants, checked by verify():
-//   K1  There is one view for each entry, null exactly for holes and for what could not grow.
-//   K2  A view's visible bits are its entry's.
-//   K3  A sequence's spans are those of its views that have a visible slot.
+//   KV1  There is one view for each entry, null exactly for holes and for what could not grow.
+//   KV2  A view's visible bits are its entry's.
+//   KV3  A sequence's spans are those of its views that have a visible slot.
 #include <memory>
 #include <optional>
 #include <span>
