@@ -25,7 +25,7 @@ constexpr const char* kBodyRevision = "body-1";
 constexpr std::uint32_t kThreadsMax = 256;
 constexpr std::uint32_t kRowCountMax = 65536;
 
-Result<KvLayout> layout_for(const ModelSpec& spec, const CpuBackendOptions& options) {
+Result<KvLayout> layout_for(const ModelSpec& spec, const DeviceOptions& options) {
   if (options.page_size != 8 && options.page_size != 16 && options.page_size != 32) {
     return Error(ErrorCode::InvalidArgument, "page size " + std::to_string(options.page_size) +
                                                  " is not supported (8, 16 or 32)");
@@ -37,7 +37,7 @@ Result<KvLayout> layout_for(const ModelSpec& spec, const CpuBackendOptions& opti
                   .format = options.kv_format};
 }
 
-Result<std::uint32_t> page_count_for(const KvLayout& layout, const CpuBackendOptions& options) {
+Result<std::uint32_t> page_count_for(const KvLayout& layout, const DeviceOptions& options) {
   if (options.page_count > 0) return options.page_count;
   const std::uint64_t count = options.kv_memory_bytes / layout.page_bytes();
   if (count == 0) {
@@ -48,7 +48,7 @@ Result<std::uint32_t> page_count_for(const KvLayout& layout, const CpuBackendOpt
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, 0xfffffff0u));
 }
 
-Result<void> check_options(const CpuBackendOptions& options) {
+Result<void> check_options(const DeviceOptions& options) {
   const auto refuse = [](const char* name, std::uint64_t value, std::uint64_t max) {
     return Error(ErrorCode::InvalidArgument, std::string(name) + " " + std::to_string(value) +
                                                  " is not in 1.." + std::to_string(max));
@@ -69,8 +69,7 @@ class CpuBackend final : public Backend {
  public:
   CpuBackend(const KernelTable& kernels, std::unique_ptr<ModelWeights> weights,
              Transformer transformer, KvStore kv, EmbedStore embeds,
-             BackendCapabilities capabilities, const CpuBackendOptions& options,
-             CompletionSink& sink)
+             BackendCapabilities capabilities, const DeviceOptions& options, CompletionSink& sink)
       : kernels_(kernels),
         weights_(std::move(weights)),
         transformer_(std::move(transformer)),
@@ -227,7 +226,7 @@ class CpuBackend final : public Backend {
   EmbedStore embeds_;
   const BackendCapabilities capabilities_;
   const ModelInfo model_;
-  const CpuBackendOptions options_;
+  const DeviceOptions options_;
   CompletionSink& sink_;
   const SteadyClock clock_;  // Only for Completion::device_ns.
   BatchPlan plan_;
@@ -245,10 +244,10 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelFiles& files,
-                                                  const CpuBackendOptions& options,
+                                                  const DeviceOptions& options,
                                                   CompletionSink& sink) {
   TRY(check_options(options));
-  const KernelTable* kernels = TRY(choose_kernels(options.kernels));
+  const KernelTable* kernels = TRY(choose_kernels(options.name));
   const KvLayout layout = TRY(layout_for(files.spec(), options));
   const std::uint32_t page_count = TRY(page_count_for(layout, options));
   auto weights =
