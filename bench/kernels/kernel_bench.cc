@@ -177,7 +177,7 @@ void attention(Bench& bench, const AttentionCase& c) {
   std::iota(spans.begin(), spans.end(), 0u);
   std::vector<QueryRow> rows(c.rows);
   for (std::uint32_t i = 0; i < c.rows; ++i) {
-    rows[i] = {c.slots - c.rows + i, c.slots - c.rows + i + 1, nullptr};
+    rows[i] = {c.slots - c.rows + i, c.slots - c.rows + i + 1};
   }
   const std::size_t stride = std::size_t{c.kv_head_count} * c.group_count * c.head_dim;
   const std::vector<float> query = random_floats(stride * c.rows);

@@ -2,6 +2,7 @@
 // bit-equalities that batch invariance promises.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -87,7 +88,7 @@ struct Queries {
     for (float& number : numbers) number = normal(random);
     for (std::uint32_t row = 0; row < row_count; ++row) {
       const std::uint32_t slot = sequence.slot_count - row_count + row;
-      rows[row] = {sequence.positions[slot], slot + 1, nullptr};
+      rows[row] = {sequence.positions[slot], slot + 1};
     }
   }
   std::uint32_t group_count;
@@ -130,6 +131,7 @@ std::vector<float> attend_all(const KernelTable& table, const Sequence& sequence
 bool sees(const Sequence& sequence, const Queries& queries, const QueryRow& row,
           std::uint32_t slot) {
   if (!sequence.visible[slot] || slot >= queries.visible_slot_end) return false;
+  if (sequence.positions[slot] < row.position_first) return false;
   if (row.mask != nullptr) {
     return slot < queries.mask_slot_count && ((row.mask[slot / 64] >> (slot % 64)) & 1) != 0;
   }
@@ -310,6 +312,36 @@ TEST_P(VectorAttention, MaskedEqualsLeftOutBitForBit) {
   const std::vector<float> masked =
       attend_all(table(), sequence, Pages(table(), sequence, 16, KvFormat::F16), queries);
   EXPECT_TRUE(same_outputs(queries, 64, masked, left_out));
+}
+
+// A window and a mask that leaves the same slots give the same bits, also for slots that the
+// program masks itself, and for positions that do not rise with the slots.
+TEST_P(VectorAttention, AWindowEqualsItsMaskBitForBit) {
+  Sequence sequence(800, 64, random_);
+  std::shuffle(sequence.positions.begin(), sequence.positions.begin() + 300, random_);
+  for (const std::uint32_t window : {1u, 7u, 300u, 799u, 2000u}) {
+    for (const std::uint32_t page_size : {8u, 16u, 32u}) {
+      const Pages pages(table(), sequence, page_size, KvFormat::F16);
+      Queries windowed(9, 2, sequence, random_);
+      std::vector<std::uint64_t> given(13, ~0ull);
+      for (std::uint32_t slot = 500; slot < 760; slot += 3) given[slot / 64] ^= 1ull << (slot % 64);
+      Queries masked = windowed;
+      std::vector<std::vector<std::uint64_t>> masks(9, std::vector<std::uint64_t>(13, 0));
+      windowed.mask_slot_count = masked.mask_slot_count = 800;
+      for (std::size_t row = 0; row < 9; ++row) {
+        QueryRow& query = windowed.rows[row];
+        if (query.position >= window) query.position_first = query.position - window + 1;
+        if (row % 2 == 1) query.mask = given.data();
+        for (std::uint32_t slot = 0; slot < 800; ++slot) {
+          if (sees(sequence, windowed, query, slot)) masks[row][slot / 64] |= 1ull << (slot % 64);
+        }
+        masked.rows[row].mask = masks[row].data();
+      }
+      EXPECT_TRUE(same_outputs(windowed, 64, attend_all(table(), sequence, pages, windowed),
+                               attend_all(table(), sequence, pages, masked)))
+          << "window " << window << ", pages of " << page_size;
+    }
+  }
 }
 
 TEST_P(VectorAttention, RowsThatSeeNothingAreZeros) {

@@ -20,7 +20,6 @@ void BatchPlan::fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Comple
   hidden_.clear();
   distributions_.clear();
   vectors_.clear();
-  window_masks_.clear();
   hidden_used_ = 0;
   plan_row_of_.assign(batch.rows.size(), kNoSlot);
   hidden_of_.assign(batch.rows.size(), nullptr);
@@ -28,7 +27,7 @@ void BatchPlan::fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Comple
     completion.passes.push_back(add_pass(batch, pass, kv, embeds));
   }
   for (std::size_t i = 0; i < batch.passes.size(); ++i) {
-    if (completion.passes[i].ok()) add_attention(batch, batch.passes[i], kv);
+    if (completion.passes[i].ok()) add_attention(batch.passes[i], kv);
   }
   // The longest first: workers take tasks one by one, and a long one that is taken last has the
   // others wait.
@@ -66,6 +65,9 @@ Result<void> BatchPlan::add_pass(const Batch& batch, const ForwardPass& pass, Kv
     forward_.rows.push_back(planned);
     QueryRow query{.position = row.position, .own_slot_end = pass.visible_slot_end};
     if (row.slot != kNoSlot) query.own_slot_end = row.slot + 1;
+    if (sliding_window_ > 0 && row.position >= sliding_window_) {
+      query.position_first = row.position - sliding_window_ + 1;
+    }
     if (pass.mask) {
       query.mask =
           pass.mask->words.data() + std::size_t{i - pass.row_first} * pass.mask->words_per_row();
@@ -75,12 +77,8 @@ Result<void> BatchPlan::add_pass(const Batch& batch, const ForwardPass& pass, Kv
   return {};
 }
 
-void BatchPlan::add_attention(const Batch& batch, const ForwardPass& pass, const KvStore& kv) {
-  std::uint32_t mask_slot_count = pass.mask ? pass.mask->slot_count : 0;
-  if (sliding_window_ > 0) {
-    limit_to_window(batch, pass, kv);
-    mask_slot_count = pass.visible_slot_end;
-  }
+void BatchPlan::add_attention(const ForwardPass& pass, const KvStore& kv) {
+  const std::uint32_t mask_slot_count = pass.mask ? pass.mask->slot_count : 0;
   const std::uint32_t first = plan_row_of_[pass.row_first];
   for (std::uint32_t done = 0; done < pass.row_count; done += kAttentionRows) {
     forward_.attention.push_back({.pages = kv.views(pass.sequence),
@@ -89,35 +87,6 @@ void BatchPlan::add_attention(const Batch& batch, const ForwardPass& pass, const
                                   .mask_slot_count = mask_slot_count,
                                   .row_first = first + done,
                                   .row_count = std::min(kAttentionRows, pass.row_count - done)});
-  }
-}
-
-// A model with a sliding window sees a key only when its position is less than the window behind.
-// Kernels know no windows: the rule and the window together become a mask.
-void BatchPlan::limit_to_window(const Batch& batch, const ForwardPass& pass, const KvStore& kv) {
-  const std::span<const PageView> views = kv.views(pass.sequence);
-  const SlotMask shape{.slot_count = pass.visible_slot_end};
-  const std::size_t words = std::max<std::size_t>(1, shape.words_per_row());
-  auto& bits = window_masks_.emplace_back(words * pass.row_count, 0);
-  const std::uint32_t page_size = kv.tables().page_size();
-  for (std::uint32_t r = 0; r < pass.row_count; ++r) {
-    QueryRow& query = forward_.query_rows[plan_row_of_[pass.row_first + r]];
-    std::uint64_t* row_bits = bits.data() + r * words;
-    const std::uint32_t position = batch.rows[pass.row_first + r].position;
-    for (std::uint32_t slot = 0; slot < pass.visible_slot_end; ++slot) {
-      const PageView& view = views[slot / page_size];
-      const std::uint32_t offset = slot % page_size;
-      if ((view.visible >> offset & 1u) == 0) continue;
-      const std::uint32_t key = view.positions[offset];
-      bool visible = key < position || (key == position && slot < query.own_slot_end);
-      if (query.mask != nullptr) {
-        visible = slot < pass.mask->slot_count && (query.mask[slot / 64] >> (slot % 64) & 1u) != 0;
-      }
-      if (visible && (key >= position || position - key < sliding_window_)) {
-        row_bits[slot / 64] |= std::uint64_t{1} << (slot % 64);
-      }
-    }
-    query.mask = row_bits;
   }
 }
 

@@ -26,6 +26,7 @@ struct DistributionWanted {
 
 class BatchPlan {
  public:
+  // `sliding_window`: of ModelSpec.
   BatchPlan(std::uint32_t embedding_width, std::uint32_t sliding_window)
       : width_(embedding_width), sliding_window_(sliding_window) {}
 
@@ -42,8 +43,7 @@ class BatchPlan {
  private:
   Result<void> add_pass(const Batch& batch, const ForwardPass& pass, KvStore& kv,
                         const EmbedStore& embeds);
-  void add_attention(const Batch& batch, const ForwardPass& pass, const KvStore& kv);
-  void limit_to_window(const Batch& batch, const ForwardPass& pass, const KvStore& kv);
+  void add_attention(const ForwardPass& pass, const KvStore& kv);
   void keep_outputs(const Batch& batch, EmbedStore& embeds);
   Result<void> add_distribution(const Batch& batch, std::uint32_t index, const EmbedStore& embeds,
                                 const std::vector<Result<void>>& passes);
@@ -58,7 +58,6 @@ class BatchPlan {
   std::vector<DistributionWanted> vectors_;
   std::deque<std::vector<float>> hidden_memory_;  // Of rows whose hidden state is not kept.
   std::size_t hidden_used_ = 0;
-  std::deque<std::vector<std::uint64_t>> window_masks_;
 };
 
 }  // namespace quire::inference

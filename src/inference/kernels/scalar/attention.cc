@@ -91,6 +91,7 @@ const float* query_of(const Work& work, std::uint32_t row, std::uint32_t group) 
 
 bool sees(const AttentionTask& task, const QueryRow& row, std::uint32_t slot,
           std::uint32_t position) {
+  if (position < row.position_first) return false;
   if (row.mask != nullptr) {
     return slot < task.mask_slot_count && (row.mask[slot / 64] >> (slot % 64) & 1u) != 0;
   }
