@@ -202,7 +202,11 @@ def main(arguments):
     files = read_files(root)
     failures, over = compare(list(measure(files)), entries)
     if updates:
-        (root / LIST).write_text(written(updated(over, entries), comments))
+        try:
+            (root / LIST).write_text(written(updated(over, entries), comments))
+        except ValueError as error:
+            print(f"{LIST} stays as it is: {error}\n" + "\n".join(failures))
+            return 1
         return 0
     print("\n".join(failures) or f"structure: ok, {len(files)} files, {len(entries)} exceptions")
     return 1 if failures else 0
