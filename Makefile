@@ -37,7 +37,7 @@ campaign: ## every seed, also under sanitizers; fuzzers and what they reach (PAR
 	@tools/setup.sh packages engines quickjs model goldens build_tests
 	@tools/campaign.sh $(PARTS)
 
-lint: ## check the layout of the code and the arrows between layers
+lint: ## check the layout of the code, the arrows between layers, and sizes
 	@tools/lint.sh
 
 format: ## let clang-format settle the layout of the code

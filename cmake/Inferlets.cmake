@@ -4,6 +4,10 @@
 # A build without the Wasm engine has no last step, because the programs cannot run there.
 #
 # quire_inferlet(SOURCE): adds it to target `inferlets`.
+# Where the headers of the SDK are: its own, and those by which tokens are drawn, which hosts include too.
+set(QUIRE_SDK_FOLDERS ${CMAKE_SOURCE_DIR}/sdk/cpp/include ${CMAKE_SOURCE_DIR}/draw/include)
+list(TRANSFORM QUIRE_SDK_FOLDERS PREPEND -I OUTPUT_VARIABLE QUIRE_SDK_INCLUDES)
+list(TRANSFORM QUIRE_SDK_FOLDERS APPEND /quire/*.h OUTPUT_VARIABLE QUIRE_SDK_HEADERS)
 find_program(QUIRE_GUEST_COMPILER NAMES clang++-22 DOC "clang for wasm32-wasi")
 set(QUIRE_GUEST_PACKAGES
   "clang-22 lld-22 wasi-libc libc++-22-dev-wasm32 libc++abi-22-dev-wasm32 libclang-rt-22-dev-wasm32")
@@ -36,7 +40,7 @@ endfunction()
 # compiler. The compiler cache reads the file .sum in its place, because the result has the paths of this
 # checkout.
 function(quire_precompile HEADER OUTPUT FLAGS)
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sdk/cpp/include/quire/*.h)
+  file(GLOB headers CONFIGURE_DEPENDS ${QUIRE_SDK_HEADERS})
   add_custom_command(OUTPUT ${OUTPUT}
     COMMAND ${QUIRE_GUEST_COMPILER} ${FLAGS} -fpch-instantiate-templates -Xclang -fno-pch-timestamp
             -MD -MF ${OUTPUT}.d -MT ${OUTPUT} -x c++-header ${HEADER} -o ${OUTPUT}
@@ -48,7 +52,7 @@ endfunction()
 # All of <quire/quire.h> with the flags of programs: half of the time of a program that includes it.
 set(QUIRE_SDK_PRECOMPILED ${CMAKE_BINARY_DIR}/generated/guests/quire.pch)
 function(quire_precompile_sdk)
-  set(flags ${QUIRE_GUEST_FLAGS} -I${CMAKE_SOURCE_DIR}/sdk/cpp/include)
+  set(flags ${QUIRE_GUEST_FLAGS} ${QUIRE_SDK_INCLUDES})
   list(FILTER flags EXCLUDE REGEX "^-Wl,")
   quire_precompile(${CMAKE_SOURCE_DIR}/sdk/cpp/include/quire/quire.h ${QUIRE_SDK_PRECOMPILED}
     "${flags}")
@@ -78,7 +82,7 @@ function(quire_guest_module SOURCE object wasm)
   endif()
   add_custom_command(OUTPUT ${object}
     COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${QUIRE_GUEST_COMPILER} ${QUIRE_GUEST_FLAGS}
-            -I${CMAKE_SOURCE_DIR}/sdk/cpp/include ${ARG_OPTIONS}
+            ${QUIRE_SDK_INCLUDES} ${ARG_OPTIONS}
             -MMD -MF ${object}.d -MT ${object} -c ${SOURCE} -o ${object}
     DEPENDS ${SOURCE} ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp ${ARG_NEEDS}
     DEPFILE ${object}.d VERBATIM COMMENT "Compiling guest ${name}")
@@ -177,6 +181,6 @@ add_custom_target(inferlets ALL DEPENDS ${inferlets})
 if(TARGET quire)
   install(TARGETS quire DESTINATION bin)
 endif()
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/cpp/include DESTINATION share/quire/sdk)
+install(DIRECTORY ${QUIRE_SDK_FOLDERS} DESTINATION share/quire/sdk)
 install(FILES ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp DESTINATION share/quire/sdk)
 install(FILES ${inferlets} DESTINATION share/quire/inferlets)

@@ -25,9 +25,11 @@ target_include_directories(quire_options INTERFACE ${CMAKE_BINARY_DIR}/generated
 # At -O1 and in instrumented code g++ 12 does not see that an optional was tested before its value is
 # read, or which alternative of a variant is destroyed, and warns of both.
 set(QUIRE_BLIND_WARNINGS_OFF $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-free-nonheap-object>)
+if(QUIRE_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  target_compile_options(quire_options INTERFACE ${QUIRE_BLIND_WARNINGS_OFF})
+endif()
 if(QUIRE_SANITIZE)
-  target_compile_options(quire_options INTERFACE -fsanitize=${QUIRE_SANITIZE} -fno-sanitize-recover=all
-    ${QUIRE_BLIND_WARNINGS_OFF})
+  target_compile_options(quire_options INTERFACE -fsanitize=${QUIRE_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(quire_options INTERFACE -fsanitize=${QUIRE_SANITIZE})
   if(QUIRE_SANITIZE STREQUAL "thread")
     # g++ warns of Asio's fences, which the sanitizer does not see; Asio's own locks order the same.

@@ -15,9 +15,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from generate_reference import write_pages
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HEADERS = ROOT / "sdk" / "cpp" / "include" / "quire"
+HEADERS = [ROOT / "sdk" / "cpp" / "include" / "quire", ROOT / "draw" / "include" / "quire"]
 FOLDER = ROOT / "docs" / "reference" / "sdk"
-NOTE = "<!-- Written by tools/generate_sdk_reference.py from sdk/cpp/include/quire/{name}. Do not edit. -->\n\n"
+NOTE = "<!-- Written by tools/generate_sdk_reference.py from {name}. Do not edit. -->\n\n"
 # What other headers are made of: calls, which have pages of their own, and words to the compiler.
 INNER = {"annotations.h", "bindings.h", "conversation_note.h", "handle.h", "placed.h", "quire.h", "support.h"}
 LABEL = re.compile(r"^(Owns|Thread|Threads|Errors|Invariants?|Source)\s{2,}(.*)$")
@@ -272,7 +272,7 @@ def parts_of(path):
 
 def page(path):
     comment, body = parts_of(path)
-    out = NOTE.format(name=path.name) + f"# {path.name}\n\n{prose(comment)}"
+    out = NOTE.format(name=path.relative_to(ROOT).as_posix()) + f"# {path.name}\n\n{prose(comment)}"
     return out + (f"\n## Declarations\n\n```cpp\n{body}\n```\n" if body else "")
 
 
@@ -283,7 +283,7 @@ def summary(path):
 
 
 def index(paths):
-    out = NOTE.format(name="*.h") + "# The SDK of C++, by header\n\n"
+    out = NOTE.format(name="sdk/cpp/include/quire/*.h and draw/include/quire/*.h") + "# The SDK of C++, by header\n\n"
     out += "`#include \"quire/quire.h\"` has all of it. [The SDK's own page](../../../sdk/cpp/README.md) says how the parts belong"
     out += " together, [the cookbook](../../guide/cookbook.md) has programs, and [the calls of the host](../README.md) are what"
     out += " it is made of.\n\n| header | what it is |\n|---|---|\n"
@@ -291,7 +291,8 @@ def index(paths):
 
 
 def main(check):
-    paths = [path for path in sorted(HEADERS.glob("*.h")) if path.name not in INNER]
+    paths = [path for folder in HEADERS for path in folder.glob("*.h") if path.name not in INNER]
+    paths.sort(key=lambda path: path.name)
     wanted = {FOLDER / f"{path.stem}.md": page(path) for path in paths}
     wanted[FOLDER / "README.md"] = index(paths)
     return write_pages(FOLDER, wanted, set(), check, "the headers of the SDK say")

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# lint.sh [--fix]: the layout of the code (clang-format) and the arrows between layers.
+# lint.sh [--fix]: the layout of the code (clang-format), the arrows between layers, and the rules of STYLE.md
+# that can be counted.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 mapfile -t files < <(git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cpp')
@@ -10,3 +11,4 @@ else
     clang-format-22 --dry-run --Werror "${files[@]}"
 fi
 step layers "tools/check_layers.py" python3 tools/check_layers.py .
+step structure "tools/check_structure.py" python3 tools/check_structure.py .

@@ -19,7 +19,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "inference/handlers/cpu_backend.h"
+#include "inference/devices/open_device.h"
 
 namespace quire::inference {
 namespace {
@@ -51,7 +51,7 @@ constexpr std::uint32_t kTransferPageCount = 128;
 
 struct Arguments {
   std::string model;
-  CpuBackendOptions options{.threads = 2};
+  DeviceOptions options{.threads = 2};
   std::uint32_t run_count = 10;
   std::uint32_t context = 64;
   std::string only;  // Empty: all.
@@ -169,7 +169,7 @@ int run(const Arguments& arguments) {
     std::fprintf(stderr, "%s\n", std::string(files.error().message()).c_str());
     return 1;
   }
-  auto made = make_cpu_backend(*files.value(), arguments.options, sink);
+  auto made = open_device(*files.value(), arguments.options, sink);
   if (!made.ok()) {
     std::fprintf(stderr, "%s\n", std::string(made.error().message()).c_str());
     return 1;
@@ -218,7 +218,7 @@ int main(int count, char** values) {
       continue;
     }
     ++i;
-    if (name == "--kernels") arguments.options.kernels = value;
+    if (name == "--kernels") arguments.options.name = value;
     if (name == "--threads") arguments.options.threads = static_cast<unsigned>(std::atoi(value));
     if (name == "--runs")
       arguments.run_count = static_cast<unsigned>(std::max(1, std::atoi(value)));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "inference/api/kv_layout.h"
 #include "inference/kernels/kernels.h"
 #include "kernels/measure.h"
 
@@ -156,7 +157,7 @@ void attention(Bench& bench, const AttentionCase& c) {
   constexpr std::uint32_t kPageSize = 16;
   const std::uint32_t page_count = (c.slots + kPageSize - 1) / kPageSize;
   const std::size_t head_bytes =
-      std::size_t{2} * c.head_dim * kPageSize * kv_format_bytes(c.format);
+      KvLayout{.head_dim = c.head_dim, .page_size = kPageSize, .format = c.format}.head_bytes();
   const std::size_t page_bytes = head_bytes * c.kv_head_count * c.layer_count;
   const Pool pool(page_bytes * page_count);
   std::mt19937 random(9);
@@ -176,7 +177,7 @@ void attention(Bench& bench, const AttentionCase& c) {
   std::iota(spans.begin(), spans.end(), 0u);
   std::vector<QueryRow> rows(c.rows);
   for (std::uint32_t i = 0; i < c.rows; ++i) {
-    rows[i] = {c.slots - c.rows + i, c.slots - c.rows + i + 1, nullptr};
+    rows[i] = {c.slots - c.rows + i, c.slots - c.rows + i + 1};
   }
   const std::size_t stride = std::size_t{c.kv_head_count} * c.group_count * c.head_dim;
   const std::vector<float> query = random_floats(stride * c.rows);

@@ -15,7 +15,7 @@ enum class WalkStop : std::uint8_t {
   Controller = 5,   // control/controller: a Command came in.
   Pages = 6,        // control/pages: pages were found, allocated or resolved for it.
   Scheduler = 7,    // control/scheduler: a Batch was built and submitted.
-  Handlers = 8,     // inference/handlers: the Batch became addresses and shapes.
+  Devices = 8,      // inference/devices: the Batch became addresses and shapes.
   Models = 9,       // inference/models: the model ran.
   Dispatcher = 10,  // control/dispatcher: a Completion became an Answer.
 };

@@ -11,7 +11,7 @@
 #include "control/controller/controller.h"
 #include "control/store/disk_thread.h"
 #include "control/store/simulated_file_system.h"
-#include "inference/handlers/simulated_backend.h"
+#include "inference/devices/simulated/simulated_backend.h"
 
 namespace quire::control {
 

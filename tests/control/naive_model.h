@@ -2,7 +2,7 @@
 // The simplest model of a page store that could be right. A context is its list of tokens, and
 // which slots were dropped after how many of them; a page is its slots. What follows is a checksum
 // of everything visible, by the rule of the simulated device
-// (inference/handlers/simulated_backend.h), which is worked out here from the first token on, each
+// (inference/devices/simulated/simulated_backend.h), which is worked out here from the first token on, each
 // time.
 #include <algorithm>
 #include <compare>

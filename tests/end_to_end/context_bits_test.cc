@@ -44,7 +44,7 @@ struct Content {
 class PlainDevice {
  public:
   explicit PlainDevice(const std::string& model) {
-    inference::CpuBackendOptions options;
+    inference::DeviceOptions options;
     options.page_size = kPageSize;
     options.page_count = kPagesEach;
     device_ = Device::open(model, options);

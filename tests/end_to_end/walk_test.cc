@@ -72,7 +72,7 @@ TEST(Walk, OneTokenOfOneGuestMakesTheTenStopsInOrder) {
   auto at = std::find(stops.begin(), stops.end(), WalkStop::Models);
   ASSERT_NE(at, stops.end());
   const auto model = at;
-  for (int stop = static_cast<int>(WalkStop::Handlers); stop >= 1; --stop) {
+  for (int stop = static_cast<int>(WalkStop::Devices); stop >= 1; --stop) {
     const auto before = std::find(std::make_reverse_iterator(at), stops.rend(), WalkStop(stop));
     ASSERT_NE(before, stops.rend()) << "stop " << stop << " is not before stop " << stop + 1;
     at = std::prev(before.base());

@@ -16,7 +16,7 @@ namespace {
 
 using inference::Batch;
 using inference::Completion;
-using inference::CpuBackendOptions;
+using inference::DeviceOptions;
 using inference::KvFormat;
 using inference::KvMode;
 using inference::NumberFormat;
@@ -122,8 +122,8 @@ class Runner {
   Runner(const Program& program, const Way& way, const std::string& kernels,
          const std::string& path, std::uint64_t seed)
       : program_(program), way_(way), random_(seed) {
-    CpuBackendOptions options;
-    options.kernels = kernels;
+    DeviceOptions options;
+    options.name = kernels;
     options.threads = way.threads;
     options.page_size = way.page_size;
     options.page_count = 512;

@@ -1,6 +1,6 @@
 // What the CPU backend promises beside logits: distributions, kept vectors, copies, failures that
 // stay alone, and that old bytes in pages do not matter.
-#include "inference/handlers/cpu_backend.h"
+#include "inference/devices/open_device.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <memory>
 
-#include "inference/handlers/batch_plan.h"
+#include "inference/devices/cpu/batch_plan.h"
 #include "inference/models/transformer.h"
 #include "inference/weights/safetensors_file.h"
 #include "quire/draw_arithmetic.h"
@@ -21,7 +21,7 @@ namespace {
 
 using inference::Batch;
 using inference::Completion;
-using inference::CpuBackendOptions;
+using inference::DeviceOptions;
 using inference::DistributionKind;
 using inference::EmbedSlot;
 using inference::PageId;
@@ -38,9 +38,9 @@ std::vector<std::int32_t> some_ids(std::uint32_t count) {
 
 class CpuBackend : public testing::TestWithParam<std::string> {
  protected:
-  CpuBackendOptions options() const {
-    CpuBackendOptions options;
-    options.kernels = GetParam();
+  DeviceOptions options() const {
+    DeviceOptions options;
+    options.name = GetParam();
     options.threads = 2;
     options.page_count = 64;
     return options;
@@ -310,18 +310,18 @@ TEST_P(CpuBackend, BatchesInFlightCompleteInOrder) {
   }
 }
 
-TEST(CpuBackendOptions, BadOnesAreErrorsWithTheNumbers) {
+TEST(DeviceOptions, BadOnesAreErrorsWithTheNumbers) {
   const auto files = inference::open_model(golden_path("tiny_llama")).take();
   WaitingSink sink;
-  const auto message_of = [&](const CpuBackendOptions& options) {
-    const auto made = inference::make_cpu_backend(*files, options, sink);
+  const auto message_of = [&](const DeviceOptions& options) {
+    const auto made = inference::open_device(*files, options, sink);
     return made.ok() ? std::string("made") : std::string(made.error().message());
   };
   EXPECT_EQ(message_of({.threads = 1, .page_size = 12}),
             "page size 12 is not supported (8, 16 or 32)");
   EXPECT_EQ(message_of({.threads = 0}), "threads 0 is not in 1..256");
   EXPECT_NE(message_of({.kv_memory_bytes = 1000}).find("holds no page of"), std::string::npos);
-  EXPECT_NE(message_of({.kernels = "abacus"}).find("abacus"), std::string::npos);
+  EXPECT_NE(message_of({.name = "abacus"}).find("abacus"), std::string::npos);
 }
 
 std::vector<std::string> table_names() {

@@ -13,7 +13,7 @@ namespace {
 
 using inference::Batch;
 using inference::Completion;
-using inference::CpuBackendOptions;
+using inference::DeviceOptions;
 using inference::KvFormat;
 using inference::KvMode;
 using inference::PageBytes;
@@ -45,14 +45,14 @@ inference::TableChange table_of(SequenceId sequence, const std::vector<std::uint
 
 class PageTransfer : public testing::TestWithParam<std::string> {
  protected:
-  CpuBackendOptions options() const {
-    CpuBackendOptions options;
-    options.kernels = GetParam();
+  DeviceOptions options() const {
+    DeviceOptions options;
+    options.name = GetParam();
     options.threads = 2;
     options.page_count = 64;
     return options;
   }
-  std::unique_ptr<Device> open(const CpuBackendOptions& options,
+  std::unique_ptr<Device> open(const DeviceOptions& options,
                                const char* model = "tiny_llama") const {
     return Device::open(golden_path(model), options);
   }
@@ -63,7 +63,7 @@ TEST_P(PageTransfer, PagesThatMoveAtRandomGiveTheBitsOfPagesThatStay) {
   constexpr KvFormat kFormats[] = {KvFormat::F16, KvFormat::F32, KvFormat::BF16};
   constexpr std::uint32_t kPageSizes[] = {8, 16, 32};
   for (const std::uint64_t seed : campaign_seeds(kSeedCount)) {
-    CpuBackendOptions each = options();
+    DeviceOptions each = options();
     each.page_size = kPageSizes[seed % 3];
     each.kv_format = kFormats[seed / 3 % 3];
     each.threads = 1 + static_cast<std::uint32_t>(seed % 2);
@@ -170,7 +170,7 @@ TEST_P(PageTransfer, WrongByteCountsFailAloneAndLoadsGiveTheirBytesBack) {
 }
 
 TEST_P(PageTransfer, BasicMemoryRefusesEachTransferAndRunsTheRest) {
-  CpuBackendOptions basic = options();
+  DeviceOptions basic = options();
   basic.kv_mode = KvMode::Basic;
   const auto device = open(basic);
   EXPECT_EQ(device->backend->capabilities().page_bytes, 0u);

@@ -15,7 +15,7 @@ namespace {
 
 using inference::Batch;
 using inference::Completion;
-using inference::CpuBackendOptions;
+using inference::DeviceOptions;
 using inference::KvFormat;
 
 // How close a backend comes, by what the golden README asks.
@@ -40,8 +40,8 @@ class SmolLm2 : public testing::TestWithParam<std::string> {
     if (path.empty()) {
       GTEST_SKIP() << "the default model is not on this machine (make model fetches it)";
     }
-    CpuBackendOptions options;
-    options.kernels = GetParam();
+    DeviceOptions options;
+    options.name = GetParam();
     options.threads = 2;
     options.page_count = 128;
     options.kv_format = is_exact() ? KvFormat::F32 : KvFormat::F16;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "control/controller/controller.h"
-#include "inference/handlers/cpu_backend.h"
+#include "inference/devices/open_device.h"
 #include "inference/weights/model_files.h"
 #include "support/default_model.h"
 #include "support/golden.h"
@@ -23,10 +23,10 @@ class Engine final : public AnswerSink {
   Engine(const std::string& model, std::uint32_t page_count, std::uint64_t host_bytes) {
     auto files = inference::open_model(model);
     EXPECT_TRUE(files.ok());
-    inference::CpuBackendOptions options;
+    inference::DeviceOptions options;
     options.threads = 2;
     options.page_count = page_count;
-    auto made = inference::make_cpu_backend(*files.value(), options, inbox_);
+    auto made = inference::open_device(*files.value(), options, inbox_);
     EXPECT_TRUE(made.ok());
     backend_ = std::move(made).take();
     ControllerOptions control;

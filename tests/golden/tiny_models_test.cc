@@ -13,7 +13,7 @@ namespace {
 
 using inference::Batch;
 using inference::Completion;
-using inference::CpuBackendOptions;
+using inference::DeviceOptions;
 using inference::KvFormat;
 using inference::KvMode;
 using inference::SlotMask;
@@ -21,9 +21,9 @@ using inference::SlotMask;
 constexpr double kTolerance = 1e-3;
 constexpr double kToleranceLong = 2e-3;
 
-CpuBackendOptions exact_options() {
-  CpuBackendOptions options;
-  options.kernels = "scalar";
+DeviceOptions exact_options() {
+  DeviceOptions options;
+  options.name = "scalar";
   options.kv_format = KvFormat::F32;
   options.page_count = 128;
   return options;

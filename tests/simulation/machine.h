@@ -17,7 +17,7 @@
 #include "control/store/disk_thread.h"
 #include "control/store/simulated_file_system.h"
 #include "inference/api/text_codec.h"
-#include "inference/handlers/simulated_backend.h"
+#include "inference/devices/simulated/simulated_backend.h"
 #include "simulation/dice.h"
 #include "simulation/knobs.h"
 #include "simulation/trace.h"

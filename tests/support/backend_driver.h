@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "inference/handlers/cpu_backend.h"
+#include "inference/devices/open_device.h"
 
 namespace quire::test {
 
@@ -44,14 +44,14 @@ struct Device {
   std::unique_ptr<inference::Backend> backend;
 
   static std::unique_ptr<Device> open(const std::string& path,
-                                      const inference::CpuBackendOptions& options) {
+                                      const inference::DeviceOptions& options) {
     auto device = std::make_unique<Device>();
     auto files = inference::open_model(path);
     if (!files.ok()) {
       ADD_FAILURE() << files.error().message();
       return nullptr;
     }
-    auto made = inference::make_cpu_backend(*files.value(), options, device->sink);
+    auto made = inference::open_device(*files.value(), options, device->sink);
     if (!made.ok()) {
       ADD_FAILURE() << made.error().message();
       return nullptr;

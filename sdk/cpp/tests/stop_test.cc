@@ -85,7 +85,7 @@ TEST(Utf8, ReplacesEachMaximalPartThatIsNoCharacter) {
   EXPECT_EQ(valid_utf8("\xE2\x82\xAC\xC3\xA9"), "\xE2\x82\xAC\xC3\xA9");
 }
 
-// S1 with random cuts, bytes and stop texts: what is shown in pieces is what a look at the whole
+// ST1 with random cuts, bytes and stop texts: what is shown in pieces is what a look at the whole
 // text would show.
 TEST(Stop, ShowsTheSameHoweverTheBytesAreCut) {
   const std::string letters = "ab\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xFF";

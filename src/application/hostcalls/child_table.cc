@@ -184,21 +184,21 @@ std::vector<control::InstanceId> ChildTable::take_unblocked() {
 }
 
 void ChildTable::verify() const {
-  QUIRE_CHECK(children_.size() == handles_.count(HandleKind::Child), "C1");
+  QUIRE_CHECK(children_.size() == handles_.count(HandleKind::Child), "CT1");
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   for (const auto& [handle, child] : children_) {
     count += child.messages.size();
     child.messages.verify();
     for (const auto& each : child.messages) bytes += each.value.size();
-    QUIRE_CHECK(child.messages.empty() || child.readers.empty(), "C3");
-    QUIRE_CHECK(!child.end || (child.readers.empty() && child.waiters.empty()), "C3");
+    QUIRE_CHECK(child.messages.empty() || child.readers.empty(), "CT3");
+    QUIRE_CHECK(!child.end || (child.readers.empty() && child.waiters.empty()), "CT3");
   }
   for (const GuestHandle each : blocked_) {
-    QUIRE_CHECK(children_.contains(number(each)), "C4");
-    QUIRE_CHECK(std::count(blocked_.begin(), blocked_.end(), each) == 1, "C4");
+    QUIRE_CHECK(children_.contains(number(each)), "CT4");
+    QUIRE_CHECK(std::count(blocked_.begin(), blocked_.end(), each) == 1, "CT4");
   }
-  QUIRE_CHECK(count == message_count_ && bytes == bytes_, "C2");
+  QUIRE_CHECK(count == message_count_ && bytes == bytes_, "CT2");
 }
 
 }  // namespace quire::hostcalls

@@ -6,11 +6,11 @@
 // Errors   QuotaExceeded names the limit; NotFound for a handle of no child.
 //
 // Invariants, all checked by verify():
-//   C1  Every child handle has a record, and every record its handle.
-//   C2  The figures are the sums over the children; what children said last is held (FutureTable).
-//   C3  A child has messages or readers, never both; one that has ended has neither readers nor
-//       waiters.
-//   C4  Who was told that there is no room is blocked, once, until there may be some.
+//   CT1  Every child handle has a record, and every record its handle.
+//   CT2  The figures are the sums over the children; what children said last is held (FutureTable).
+//   CT3  A child has messages or readers, never both; one that has ended has neither readers nor
+//        waiters.
+//   CT4  Who was told that there is no room is blocked, once, until there may be some.
 #include <cstdint>
 #include <deque>
 #include <optional>

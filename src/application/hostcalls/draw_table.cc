@@ -69,7 +69,7 @@ std::vector<GuestHandle> DrawTable::release(const std::vector<control::ObjectId>
   std::vector<GuestHandle> dropped;
   for (const control::ObjectId each : matchers) {
     const auto found = matchers_.find(static_cast<std::uint32_t>(each));
-    QUIRE_CHECK(found != matchers_.end() && found->second.user == user, "W2");
+    QUIRE_CHECK(found != matchers_.end() && found->second.user == user, "DT2");
     found->second.user = GuestHandle{};
     if (!found->second.is_dropped) continue;
     matchers_.erase(found);
@@ -100,33 +100,33 @@ bool DrawTable::is_used(const std::vector<control::ObjectId>& matchers, GuestHan
 void DrawTable::verify() const {
   for (const auto& [handle, rule] : rules_) {
     const GuestHandle each{static_cast<std::int32_t>(handle)};
-    QUIRE_CHECK(rule != nullptr && handles_.find(each, HandleKind::Rule).ok(), "W1");
+    QUIRE_CHECK(rule != nullptr && handles_.find(each, HandleKind::Rule).ok(), "DT1");
   }
-  QUIRE_CHECK(rules_.size() == handles_.count(HandleKind::Rule), "W1");
+  QUIRE_CHECK(rules_.size() == handles_.count(HandleKind::Rule), "DT1");
   std::uint64_t bytes = 0;
   for (const auto& [handle, grammar] : grammars_) {
     bytes += grammar.bytes;
     const GuestHandle each{static_cast<std::int32_t>(handle)};
     const bool is_reserved = handles_.find(each, HandleKind::ReservedGrammar).ok();
     const bool is_known = handles_.find(each, HandleKind::Grammar).ok();
-    QUIRE_CHECK(is_reserved || (is_known && grammar.grammar != nullptr), "W1");
+    QUIRE_CHECK(is_reserved || (is_known && grammar.grammar != nullptr), "DT1");
   }
   QUIRE_CHECK(grammars_.size() ==
                   handles_.count(HandleKind::Grammar) + handles_.count(HandleKind::ReservedGrammar),
-              "W1");
-  QUIRE_CHECK(bytes == grammar_bytes_, "W3");
+              "DT1");
+  QUIRE_CHECK(bytes == grammar_bytes_, "DT3");
   std::size_t live_count = 0;
   for (const auto& [handle, matcher] : matchers_) {
     const GuestHandle each{static_cast<std::int32_t>(handle)};
     live_count += matcher.is_dropped ? 0 : 1;
-    QUIRE_CHECK(matcher.is_dropped != handles_.find(each, HandleKind::Matcher).ok(), "W2");
-    QUIRE_CHECK(!matcher.is_dropped || matcher.user != GuestHandle{}, "W2");
+    QUIRE_CHECK(matcher.is_dropped != handles_.find(each, HandleKind::Matcher).ok(), "DT2");
+    QUIRE_CHECK(!matcher.is_dropped || matcher.user != GuestHandle{}, "DT2");
     QUIRE_CHECK(matcher.user == GuestHandle{} ||
                     handles_.find(matcher.user, HandleKind::Future).ok() ||
                     handles_.find(matcher.user, HandleKind::Generation).ok(),
-                "W4");
+                "DT4");
   }
-  QUIRE_CHECK(live_count == handles_.count(HandleKind::Matcher), "W2");
+  QUIRE_CHECK(live_count == handles_.count(HandleKind::Matcher), "DT2");
 }
 
 }  // namespace quire::hostcalls

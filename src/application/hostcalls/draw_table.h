@@ -8,12 +8,12 @@
 // Errors   NotFound for a handle of another kind; Unavailable for a matcher that something uses.
 //
 // Invariants, all checked by verify():
-//   W1  Every handle of a rule, a grammar and a grammar being compiled has a record of its kind, and
-//       no other has one.
-//   W2  A matcher has a record until it is dropped; one that is dropped while something uses it
-//       keeps its record, without a handle, until that has ended.
-//   W3  grammar_bytes() is the sum over the grammars.
-//   W4  What uses a matcher is a future or a generation that lives.
+//   DT1  Every handle of a rule, a grammar and a grammar being compiled has a record of its kind,
+//        and no other has one.
+//   DT2  A matcher has a record until it is dropped; one that is dropped while something uses it
+//        keeps its record, without a handle, until that has ended.
+//   DT3  grammar_bytes() is the sum over the grammars.
+//   DT4  What uses a matcher is a future or a generation that lives.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

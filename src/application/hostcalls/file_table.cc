@@ -296,7 +296,7 @@ void FileTable::drop(GuestHandle handle) {
     return;
   }
   const auto found = incoming_.find(number);
-  QUIRE_CHECK(found != incoming_.end(), "S1");
+  QUIRE_CHECK(found != incoming_.end(), "FL1");
   Incoming& file = found->second;
   for (const std::string& each : file.parts) in_bytes_ -= kPartBytes + each.size();
   FutureRecord* reader = futures_.find_answered(file.reader);
@@ -348,11 +348,11 @@ void FileTable::verify() const {
     if (const auto* part = std::get_if<Outbox::Part>(&each)) ++part_counts[part->file];
   }
   for (const auto& [number, count] : part_counts) {
-    QUIRE_CHECK(outgoing_.contains(number) && outgoing_.at(number).part_count == count, "S1");
+    QUIRE_CHECK(outgoing_.contains(number) && outgoing_.at(number).part_count == count, "FL1");
   }
   if (writer_ != GuestHandle{}) {
-    QUIRE_CHECK(!has_out_room(), "S3");
-    QUIRE_CHECK(futures_.find_answered(writer_) != nullptr, "S4");
+    QUIRE_CHECK(!has_out_room(), "FL3");
+    QUIRE_CHECK(futures_.find_answered(writer_) != nullptr, "FL4");
   }
   std::size_t handle_count = 0;
   for (const auto& [number, file] : outgoing_) handle_count += file.handle != GuestHandle{} ? 1 : 0;
@@ -362,11 +362,11 @@ void FileTable::verify() const {
     for (const std::string& each : file.parts) bytes += kPartBytes + each.size();
     const FutureRecord* reader = futures_.find_answered(file.reader);
     const bool is_stuck = file.parts.empty() && file.received < file.file_bytes && !file.broken;
-    QUIRE_CHECK(reader == nullptr || reader->ready || is_stuck, "S3");
+    QUIRE_CHECK(reader == nullptr || reader->ready || is_stuck, "FL3");
   }
-  QUIRE_CHECK(bytes == in_bytes_, "S2");
-  QUIRE_CHECK(handle_count == handles_.count(HandleKind::File), "S1");
-  QUIRE_CHECK(receivers_.empty() || (unreceived_.empty() && !absence_), "S3");
+  QUIRE_CHECK(bytes == in_bytes_, "FL2");
+  QUIRE_CHECK(handle_count == handles_.count(HandleKind::File), "FL1");
+  QUIRE_CHECK(receivers_.empty() || (unreceived_.empty() && !absence_), "FL3");
 }
 
 }  // namespace quire::hostcalls

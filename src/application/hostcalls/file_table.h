@@ -9,10 +9,10 @@
 //          file, which changes nothing.
 //
 // Invariants, all checked by verify():
-//   S1  Every file handle is that of one outgoing or one incoming file.
-//   S2  The figures are the sums over parts; each part counts kPartBytes more than it has.
-//   S3  Who waits for room waits while there is none; who waits for a part, while there is none.
-//   S4  At most one write waits for room, and each file has at most one read that was not taken.
+//   FL1  Every file handle is that of one outgoing or one incoming file.
+//   FL2  The figures are the sums over parts; each part counts kPartBytes more than it has.
+//   FL3  Who waits for room waits while there is none; who waits for a part, while there is none.
+//   FL4  At most one write waits for room, and each file has at most one read that was not taken.
 #include <cstdint>
 #include <deque>
 #include <optional>

@@ -28,7 +28,7 @@ FutureRecord& FutureTable::add(FuturePurpose purpose) {
 Result<FutureRecord*> FutureTable::find(GuestHandle handle) {
   const HandleTable::Entry entry = TRY(handles_.find(handle, HandleKind::Future));
   FutureRecord* record = &records_[entry.payload];
-  QUIRE_CHECK(record->handle == handle, "F1");
+  QUIRE_CHECK(record->handle == handle, "FT1");
   if (!is_known_to_guest(record->purpose)) {
     return Error(ErrorCode::NotFound,
                  "no future has the handle " + std::to_string(static_cast<std::int32_t>(handle)));
@@ -195,16 +195,16 @@ void FutureTable::verify() const {
     if (record.purpose == FuturePurpose::Free) continue;
     ++used;
     Result<HandleTable::Entry> entry = handles_.find(record.handle, HandleKind::Future);
-    QUIRE_CHECK(entry.ok() && entry.value().payload == i, "F1");
+    QUIRE_CHECK(entry.ok() && entry.value().payload == i, "FT1");
     if (record.purpose == FuturePurpose::Sleep && !record.ready) {
       ++sleeping;
-      QUIRE_CHECK(deadlines_.contains({record.deadline_ns, i}), "F2");
+      QUIRE_CHECK(deadlines_.contains({record.deadline_ns, i}), "FT2");
     }
   }
-  QUIRE_CHECK(used == handles_.count(HandleKind::Future), "F1");
-  QUIRE_CHECK(used + free_.size() == records_.size(), "F1");
-  QUIRE_CHECK(sleeping == deadlines_.size(), "F2");
-  QUIRE_CHECK(held + held_elsewhere_bytes_ == held_bytes_, "F3");
+  QUIRE_CHECK(used == handles_.count(HandleKind::Future), "FT1");
+  QUIRE_CHECK(used + free_.size() == records_.size(), "FT1");
+  QUIRE_CHECK(sleeping == deadlines_.size(), "FT2");
+  QUIRE_CHECK(held + held_elsewhere_bytes_ == held_bytes_, "FT3");
 }
 
 }  // namespace quire::hostcalls

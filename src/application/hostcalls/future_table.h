@@ -7,9 +7,9 @@
 // Errors   NotFound for a handle that is no future; QuotaExceeded names the limit.
 //
 // Invariants, all checked by verify():
-//   F1  Every future handle has one record, and every record in use has its handle.
-//   F2  A sleep that is not ready has its deadline in the set of deadlines, and no other has one.
-//   F3  held_bytes() is the sum of the results that were not taken, shared ones in full, and of
+//   FT1  Every future handle has one record, and every record in use has its handle.
+//   FT2  A sleep that is not ready has its deadline in the set of deadlines, and no other has one.
+//   FT3  held_bytes() is the sum of the results that were not taken, shared ones in full, and of
 //   what
 //       hold() added.
 #include <cstdint>

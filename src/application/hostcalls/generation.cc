@@ -232,33 +232,34 @@ void GenerationTable::drop_of(GuestHandle context) {
 }
 
 void GenerationTable::verify() const {
-  QUIRE_CHECK(generations_.size() == guest_.handles.count(HandleKind::Generation), "N1");
+  QUIRE_CHECK(generations_.size() == guest_.handles.count(HandleKind::Generation), "GN1");
   std::size_t running = 0;
   for (const auto& [handle, generation] : generations_) {
     if (generation.has_ended()) {
-      QUIRE_CHECK(generation.context == GuestHandle{}, "N1");
+      QUIRE_CHECK(generation.context == GuestHandle{}, "GN1");
     } else {
       ++running;
       const GuestState::ContextRecord& context = guest_.contexts.at(number(generation.context));
-      QUIRE_CHECK(number(context.generation) == handle, "N1");
+      QUIRE_CHECK(number(context.generation) == handle, "GN1");
       const control::DrawSpec& draw = generation.options.draw;
       QUIRE_CHECK(draw.more == nullptr ||
                       guest_.draws.is_used(draw.more->matchers,
                                            GuestHandle{static_cast<std::int32_t>(handle)}),
-                  "N4");
+                  "GN4");
       QUIRE_CHECK(
-          generation.has_step || generation.untaken.size() >= generation.untaken_count_max(), "N2");
+          generation.has_step || generation.untaken.size() >= generation.untaken_count_max(),
+          "GN2");
     }
     generation.untaken.verify();
-    QUIRE_CHECK(generation.untaken.size() <= 2 * kUntakenCountMax, "N2");
+    QUIRE_CHECK(generation.untaken.size() <= 2 * kUntakenCountMax, "GN2");
     if (generation.reader == GuestHandle{}) continue;
-    QUIRE_CHECK(!generation.has_ended() && generation.untaken.size() < generation.count_min, "N3");
+    QUIRE_CHECK(!generation.has_ended() && generation.untaken.size() < generation.count_min, "GN3");
   }
   std::size_t generating = 0;
   for (const auto& [context, record] : guest_.contexts) {
     generating += record.generation != GuestHandle{} ? 1 : 0;
   }
-  QUIRE_CHECK(generating == running, "N1");
+  QUIRE_CHECK(generating == running, "GN1");
 }
 
 }  // namespace quire::hostcalls

@@ -8,10 +8,10 @@
 // Errors   what a step answers ends its generation, and is given after the tokens before it.
 //
 // Invariants, all checked by verify():
-//   N1  A generation that has not ended is that of its context; one that has ended is of none.
-//   N2  One that has not ended has a step under way, unless the guest has too many tokens to take.
-//   N3  A reader waits only for tokens that are not there yet.
-//   N4  A generation uses its matchers until it has ended.
+//   GN1  A generation that has not ended is that of its context; one that has ended is of none.
+//   GN2  One that has not ended has a step under way, unless the guest has too many tokens to take.
+//   GN3  A reader waits only for tokens that are not there yet.
+//   GN4  A generation uses its matchers until it has ended.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

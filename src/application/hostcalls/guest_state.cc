@@ -436,13 +436,13 @@ void GuestState::verify() const {
   served.verify();
   QUIRE_CHECK(contexts.size() ==
                   handles.count(HandleKind::Context) + handles.count(HandleKind::ReservedContext),
-              "G1");
+              "GS1");
   std::uint64_t queued = 0;
   for (const auto& [context, record] : contexts) {
-    QUIRE_CHECK(record.settled_tokens <= record.issued_tokens, "G2");
+    QUIRE_CHECK(record.settled_tokens <= record.issued_tokens, "GS2");
     queued += record.queued_tokens();
   }
-  QUIRE_CHECK(queued == queued_tokens_, "G2");
+  QUIRE_CHECK(queued == queued_tokens_, "GS2");
 }
 
 }  // namespace quire::hostcalls

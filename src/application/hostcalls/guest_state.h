@@ -8,10 +8,10 @@
 // Thread   engine thread only.
 //
 // Invariants, all checked by verify() besides those of the parts:
-//   G1  Every context handle (reserved ones too) has a record.
-//   G2  Its queued tokens are the sum over contexts, each at least what the control layer has
-//       queued once all is answered.
-//   G3  The bytes of all notes are counted as held results.
+//   GS1  Every context handle (reserved ones too) has a record.
+//   GS2  Its queued tokens are the sum over contexts, each at least what the control layer has
+//        queued once all is answered.
+//   GS3  The bytes of all notes are counted as held results.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -228,7 +228,7 @@ void HttpTable::end(Exchange& exchange) {
 
 void HttpTable::drop(GuestHandle handle) {
   const auto found = exchanges_.find(number(handle));
-  QUIRE_CHECK(found != exchanges_.end(), "N1");
+  QUIRE_CHECK(found != exchanges_.end(), "HX1");
   fail(found->second, Error(ErrorCode::Cancelled, "the exchange was dropped"));
   exchanges_.erase(found);
   note_open();
@@ -323,20 +323,20 @@ void HttpTable::verify() const {
   for (const auto& [key, exchange] : exchanges_) {
     const GuestHandle handle = handle_of(key);
     const HandleKind kind = exchange.is_whole ? HandleKind::Future : HandleKind::Exchange;
-    QUIRE_CHECK(handles_.find(handle, kind).ok(), "N1");
+    QUIRE_CHECK(handles_.find(handle, kind).ok(), "HX1");
     handle_count += exchange.is_whole ? 0 : 1;
     for (const GuestHandle each :
          {exchange.head_future, exchange.read_future, exchange.write_future}) {
       if (each == GuestHandle{}) continue;
       const FutureRecord* record = futures_.find_answered(each);
-      QUIRE_CHECK(record != nullptr && record->owner == handle, "N2");
-      QUIRE_CHECK(!record->ready || each == exchange.read_future, "N2");
+      QUIRE_CHECK(record != nullptr && record->owner == handle, "HX2");
+      QUIRE_CHECK(!record->ready || each == exchange.read_future, "HX2");
     }
-    QUIRE_CHECK(exchange.id || exchange.error || exchange.has_ended, "N1");
+    QUIRE_CHECK(exchange.id || exchange.error || exchange.has_ended, "HX1");
   }
-  QUIRE_CHECK(handle_count == handles_.count(HandleKind::Exchange), "N1");
-  QUIRE_CHECK(exchanges_.size() <= limits_.http.exchange_count_max, "N3");
-  QUIRE_CHECK(gauge_ == nullptr || noted_open_count_ == exchanges_.size(), "N3");
+  QUIRE_CHECK(handle_count == handles_.count(HandleKind::Exchange), "HX1");
+  QUIRE_CHECK(exchanges_.size() <= limits_.http.exchange_count_max, "HX3");
+  QUIRE_CHECK(gauge_ == nullptr || noted_open_count_ == exchanges_.size(), "HX3");
 }
 
 }  // namespace quire::hostcalls

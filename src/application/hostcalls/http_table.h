@@ -8,9 +8,9 @@
 //          may be one.
 //
 // Invariants, all checked by verify():
-//   N1  Every Exchange handle has a record, and every record its handle or its future.
-//   N2  A future that waits is the one that its exchange knows.
-//   N3  At most http.exchange_count_max exchanges are open, and the gauge knows how many.
+//   HX1  Every Exchange handle has a record, and every record its handle or its future.
+//   HX2  A future that waits is the one that its exchange knows.
+//   HX3  At most http.exchange_count_max exchanges are open, and the gauge knows how many.
 #include <cstdint>
 #include <map>
 #include <optional>

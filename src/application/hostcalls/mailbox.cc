@@ -184,17 +184,17 @@ void Mailbox::verify() const {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   for (const auto& [handle, subscription] : subscriptions_) {
-    QUIRE_CHECK(subscription.messages.empty() || subscription.readers.empty(), "L1");
+    QUIRE_CHECK(subscription.messages.empty() || subscription.readers.empty(), "ML1");
     count += subscription.messages.size();
     subscription.messages.verify();
     for (const auto& each : subscription.messages) bytes += each.value->size();
   }
-  QUIRE_CHECK(count == message_count_ && bytes == bytes_, "L2");
-  QUIRE_CHECK(subscriptions_.size() == handles_.count(HandleKind::Subscription), "L2");
+  QUIRE_CHECK(count == message_count_ && bytes == bytes_, "ML2");
+  QUIRE_CHECK(subscriptions_.size() == handles_.count(HandleKind::Subscription), "ML2");
   for (const auto& [future, pull] : pulls_) {
     const FutureRecord* record =
         futures_.find_answered(GuestHandle{static_cast<std::int32_t>(future)});
-    QUIRE_CHECK(record != nullptr && record->purpose == FuturePurpose::Pull, "L3");
+    QUIRE_CHECK(record != nullptr && record->purpose == FuturePurpose::Pull, "ML3");
   }
 }
 

@@ -6,9 +6,9 @@
 // Errors   QuotaExceeded names the limit.
 //
 // Invariants, all checked by verify():
-//   L1  A subscription has messages or futures that wait for one, never both.
-//   L2  The figures are the sums over the subscriptions.
-//   L3  Every pull has its future.
+//   ML1  A subscription has messages or futures that wait for one, never both.
+//   ML2  The figures are the sums over the subscriptions.
+//   ML3  Every pull has its future.
 #include <cstdint>
 #include <deque>
 #include <string>

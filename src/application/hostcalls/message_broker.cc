@@ -75,8 +75,8 @@ Result<MessageBroker::Ticket> MessageBroker::subscribe(Mailbox& mailbox, const s
 void MessageBroker::unsubscribe(const Mailbox& mailbox, const std::string& topic, Ticket ticket) {
   auto& topics = tenants_.at(mailbox.tenant()).topics;
   const auto found = topics.find(topic);
-  QUIRE_CHECK(found != topics.end(), "B3");
-  QUIRE_CHECK(found->second.erase(ticket) == 1, "B3");
+  QUIRE_CHECK(found != topics.end(), "MB3");
+  QUIRE_CHECK(found->second.erase(ticket) == 1, "MB3");
   if (found->second.empty()) topics.erase(found);
 }
 
@@ -146,8 +146,8 @@ Result<void> MessageBroker::pull(Mailbox& mailbox, const std::string& name, Gues
 void MessageBroker::cancel_pull(const Mailbox& mailbox, const std::string& name, Ticket ticket) {
   Tenant& tenant = tenants_.at(mailbox.tenant());
   const auto found = tenant.queues.find(name);
-  QUIRE_CHECK(found != tenant.queues.end(), "B3");
-  QUIRE_CHECK(found->second.pullers.erase(ticket) == 1, "B3");
+  QUIRE_CHECK(found != tenant.queues.end(), "MB3");
+  QUIRE_CHECK(found->second.pullers.erase(ticket) == 1, "MB3");
   hand_out(tenant, name);
 }
 
@@ -176,24 +176,24 @@ std::vector<LimitUse> MessageBroker::limits(control::TenantId tenant) const {
 
 void MessageBroker::verify() const {
   for (const auto& [id, tenant] : tenants_) {
-    QUIRE_CHECK(!tenant.members.empty(), "B3");
+    QUIRE_CHECK(!tenant.members.empty(), "MB3");
     for (const auto& [topic, subscribers] : tenant.topics) {
-      QUIRE_CHECK(!subscribers.empty(), "B3");
+      QUIRE_CHECK(!subscribers.empty(), "MB3");
       for (const auto& [ticket, each] : subscribers) {
-        QUIRE_CHECK(tenant.members.contains(each.mailbox), "B3");
+        QUIRE_CHECK(tenant.members.contains(each.mailbox), "MB3");
       }
     }
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;
     for (const auto& [name, queue] : tenant.queues) {
-      QUIRE_CHECK(queue.messages.empty() != queue.pullers.empty(), "B1");
+      QUIRE_CHECK(queue.messages.empty() != queue.pullers.empty(), "MB1");
       for (const auto& [order, message] : queue.messages) bytes += message.size();
       count += queue.messages.size();
       for (const auto& [ticket, each] : queue.pullers) {
-        QUIRE_CHECK(tenant.members.contains(each.mailbox), "B3");
+        QUIRE_CHECK(tenant.members.contains(each.mailbox), "MB3");
       }
     }
-    QUIRE_CHECK(count == tenant.message_count && bytes == tenant.bytes, "B2");
+    QUIRE_CHECK(count == tenant.message_count && bytes == tenant.bytes, "MB2");
   }
 }
 

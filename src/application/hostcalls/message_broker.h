@@ -7,9 +7,9 @@
 // Errors   QuotaExceeded names the limit; nobody gets the message then.
 //
 // Invariants, all checked by verify():
-//   B1  A queue has messages or pullers, never both, and is forgotten when it has neither.
-//   B2  A tenant's figures are the sums over its queues.
-//   B3  Every subscriber and puller is of an instance that has joined and not left.
+//   MB1  A queue has messages or pullers, never both, and is forgotten when it has neither.
+//   MB2  A tenant's figures are the sums over its queues.
+//   MB3  Every subscriber and puller is of an instance that has joined and not left.
 #include <cstdint>
 #include <map>
 #include <set>

@@ -6,7 +6,7 @@
 // Thread   whoever owns it.
 //
 // Invariants, checked by verify():
-//   Q1  Numbers grow from the front to the back, and none is above the last that was given.
+//   OQ1  Numbers grow from the front to the back, and none is above the last that was given.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +57,7 @@ class OrderedQueue {
   void verify() const {
     std::uint64_t before = 0;
     for (const Element& each : elements_) {
-      QUIRE_CHECK(before < each.order && each.order <= last_order_, "Q1");
+      QUIRE_CHECK(before < each.order && each.order <= last_order_, "OQ1");
       before = each.order;
     }
   }

@@ -30,10 +30,11 @@ void Outbox::drop_response() {
 void Outbox::verify() const {
   Outbox sums;
   for (const Item& each : items_) sums.count(each, true);
-  QUIRE_CHECK(sums.message_count_ == message_count_ && sums.message_bytes_ == message_bytes_, "B1");
-  QUIRE_CHECK(sums.line_count_ == line_count_ && sums.line_bytes_ == line_bytes_, "B1");
-  QUIRE_CHECK(sums.part_bytes_ == part_bytes_, "B1");
-  QUIRE_CHECK(sums.response_bytes_ == response_bytes_, "B1");
+  QUIRE_CHECK(sums.message_count_ == message_count_ && sums.message_bytes_ == message_bytes_,
+              "OB1");
+  QUIRE_CHECK(sums.line_count_ == line_count_ && sums.line_bytes_ == line_bytes_, "OB1");
+  QUIRE_CHECK(sums.part_bytes_ == part_bytes_, "OB1");
+  QUIRE_CHECK(sums.response_bytes_ == response_bytes_, "OB1");
 }
 
 }  // namespace quire::hostcalls

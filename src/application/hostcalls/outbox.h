@@ -7,7 +7,7 @@
 // Thread   engine thread only.
 //
 // Invariants, all checked by verify():
-//   B1  The figures are the sums over the items; a line and a part count more than their text.
+//   OB1  The figures are the sums over the items; a line and a part count more than their text.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -103,7 +103,7 @@ std::uint64_t Admission::retry_after_ms(std::uint64_t now_ns) const {
 }
 
 void Admission::verify() const {
-  QUIRE_CHECK(instance_count() + waiting_count() <= limits_.total(), "A1");
+  QUIRE_CHECK(instance_count() + waiting_count() <= limits_.total(), "AD1");
 }
 
 }  // namespace quire::lifecycle

@@ -18,7 +18,7 @@
 // it of the others.
 //
 // Invariants, checked by verify():
-//   A1  At most instance_count_max + waiting_launch_count_max are in.
+//   AD1  At most instance_count_max + waiting_launch_count_max are in.
 #include <cstdint>
 #include <deque>
 #include <optional>

@@ -174,7 +174,7 @@ const InstanceRecord* ChildPrograms::charge_cpu(InstanceRecord& record, std::uin
     const auto found = children_.find(ancestor->id);
     if (found == children_.end()) return exceeded;
     ancestor = host_.find(found->second.parent);
-    QUIRE_CHECK(ancestor != nullptr, "K1");
+    QUIRE_CHECK(ancestor != nullptr, "CP1");
     ancestor->spent_by_children.cpu_ns += ns;
     ancestor->history.owed_ns += ns;
     if (ancestor->stage == Stage::Waiting) ancestor->waiting_since_ns += ns;
@@ -258,12 +258,12 @@ void ChildPrograms::verify(const std::vector<const InstanceRecord*>& instances) 
   for (const auto& [id, child] : children_) {
     const InstanceRecord* parent = host_.find(child.parent);
     const bool is_heard = parent != nullptr && parent->stage != Stage::Ended;
-    QUIRE_CHECK(is_heard || !child.lives, "K1");
+    QUIRE_CHECK(is_heard || !child.lives, "CP1");
     if (is_heard) lent[child.parent] += child.lent;
   }
   for (const InstanceRecord* parent : instances) {
     if (parent->stage == Stage::Ended) continue;
-    QUIRE_CHECK(lent[parent->id] == parent->lent, "K2");
+    QUIRE_CHECK(lent[parent->id] == parent->lent, "CP2");
   }
 }
 

@@ -7,9 +7,9 @@
 // Errors   QuotaExceeded names the limit; NotFound for a program that the server does not have.
 //
 // Invariants, all checked by verify():
-//   K1  Every child that lives is of a parent that lives.
-//   K2  What a parent has lent is the sum of what its children were lent: a child that has ended
-//       keeps its own place until the parent has heard all that it said.
+//   CP1  Every child that lives is of a parent that lives.
+//   CP2  What a parent has lent is the sum of what its children were lent: a child that has ended
+//        keeps its own place until the parent has heard all that it said.
 #include <cstddef>
 #include <optional>
 #include <string>

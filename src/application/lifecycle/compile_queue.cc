@@ -53,10 +53,10 @@ void CompileQueue::verify() const {
     counts[owner.tenant] += 1;
     if (owner.bytes > 0) bytes[owner.tenant] += owner.bytes;
   }
-  QUIRE_CHECK(counts == counts_.counts() && bytes == bytes_.counts(), "Q1");
+  QUIRE_CHECK(counts == counts_.counts() && bytes == bytes_.counts(), "CQ1");
   for (const auto& [tenant, line] : lines_) {
-    QUIRE_CHECK(!line.empty(), "Q1");
-    for (const Job& each : line) QUIRE_CHECK(owners_.at(each.id).tenant == tenant, "Q1");
+    QUIRE_CHECK(!line.empty(), "CQ1");
+    for (const Job& each : line) QUIRE_CHECK(owners_.at(each.id).tenant == tenant, "CQ1");
   }
 }
 

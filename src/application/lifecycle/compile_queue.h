@@ -8,7 +8,7 @@
 // Errors   QuotaExceeded names the limit and what the tenant has.
 //
 // Invariant, checked by verify():
-//   Q1  What the shares count are the programs that wait and those that are being compiled.
+//   CQ1  What the shares count are the programs that wait and those that are being compiled.
 #include <cstddef>
 #include <cstdint>
 #include <deque>

@@ -10,7 +10,7 @@ using control::InstanceId;
 using control::TenantId;
 
 void LaunchQueue::set_weight(TenantId tenant, std::uint32_t weight) {
-  QUIRE_CHECK(weight > 0, "L2");
+  QUIRE_CHECK(weight > 0, "LQ2");
   lines_[tenant].weight = std::min(weight, kWeightMax);
 }
 
@@ -79,8 +79,8 @@ std::vector<InstanceId> LaunchQueue::ids() const {
 }
 
 void LaunchQueue::verify() const {
-  QUIRE_CHECK(ids().size() == count_, "L1");
-  for (const auto& [tenant, line] : lines_) QUIRE_CHECK(line.weight > 0, "L2");
+  QUIRE_CHECK(ids().size() == count_, "LQ1");
+  for (const auto& [tenant, line] : lines_) QUIRE_CHECK(line.weight > 0, "LQ2");
 }
 
 }  // namespace quire::lifecycle

@@ -10,8 +10,8 @@
 // Thread   that of its owner.
 //
 // Invariants, checked by verify():
-//   L1  size() is the number of all launches that wait.
-//   L2  No weight is 0.
+//   LQ1  size() is the number of all launches that wait.
+//   LQ2  No weight is 0.
 #include <cstdint>
 #include <deque>
 #include <functional>

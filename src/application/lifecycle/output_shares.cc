@@ -54,8 +54,8 @@ std::uint64_t OutputShares::may_at_ns(control::TenantId tenant) const {
 void OutputShares::verify() const {
   for (const auto& [tenant, account] : accounts_) {
     QUIRE_CHECK(account.owed_bytes > 0 && account.owed_bytes <= kOwedBytesMax + account.last_bytes,
-                "O1");
-    QUIRE_CHECK(!account.waits || account.owed_bytes > 0, "O2");
+                "OS1");
+    QUIRE_CHECK(!account.waits || account.owed_bytes > 0, "OS2");
   }
 }
 

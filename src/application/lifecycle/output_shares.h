@@ -10,8 +10,8 @@
 // Thread   engine thread only.
 //
 // Invariants, all checked by verify():
-//   O1  Every tenant here owes something, and none owes more than kOwedBytesMax and one thing said.
-//   O2  Only a tenant that owes more than kOwedBytesMax - kPaidBytes waits.
+//   OS1  Every tenant here owes something, and at most kOwedBytesMax and one thing said.
+//   OS2  Only a tenant that owes more than kOwedBytesMax - kPaidBytes waits.
 #include <cstdint>
 #include <map>
 

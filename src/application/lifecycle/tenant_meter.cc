@@ -74,24 +74,24 @@ hostcalls::TenantGauge& TenantMeter::enter(control::TenantId id, std::uint64_t m
 void TenantMeter::end(control::TenantId id, std::uint64_t memory_bytes_max,
                       const InstanceUse& use) {
   Tenant& tenant = tenants_.at(id);
-  QUIRE_CHECK(tenant.memory_bytes_reserved >= memory_bytes_max, "T2");
+  QUIRE_CHECK(tenant.memory_bytes_reserved >= memory_bytes_max, "TM2");
   tenant.memory_bytes_reserved -= memory_bytes_max;
   tenant.ended += use;
 }
 
 void TenantMeter::leave(control::TenantId id) {
   Tenant& tenant = tenants_.at(id);
-  QUIRE_CHECK(tenant.instance_count > 0, "T2");
+  QUIRE_CHECK(tenant.instance_count > 0, "TM2");
   tenant.instance_count -= 1;
 }
 
 void TenantMeter::verify() const {
   for (const auto& [id, tenant] : tenants_) {
-    QUIRE_CHECK(tenant.gauge.tenant == id, "T2");
-    QUIRE_CHECK(tenant.instance_count <= tenant.launched_count, "T2");
+    QUIRE_CHECK(tenant.gauge.tenant == id, "TM2");
+    QUIRE_CHECK(tenant.instance_count <= tenant.launched_count, "TM2");
     if (tenant.instance_count > 0) continue;
-    QUIRE_CHECK(tenant.memory_bytes_reserved == 0, "T1");
-    QUIRE_CHECK(tenant.gauge.http_exchange_count == 0, "T1");
+    QUIRE_CHECK(tenant.memory_bytes_reserved == 0, "TM1");
+    QUIRE_CHECK(tenant.gauge.http_exchange_count == 0, "TM1");
   }
 }
 

@@ -12,9 +12,9 @@
 // Errors   Unavailable names tenant, limit and figures: it may be had when another one has ended.
 //
 // Invariants, all checked by verify():
-//   T1  A tenant without instances has reserved nothing and has no exchange open.
-//   T2  Only a tenant that was ever seen is known; its counts are those that entered and did not
-//       leave.
+//   TM1  A tenant without instances has reserved nothing and has no exchange open.
+//   TM2  Only a tenant that was ever seen is known; its counts are those that entered and did not
+//        leave.
 #include <cstdint>
 #include <map>
 

@@ -252,13 +252,13 @@ bool Transfer::has_to_send() const {
 }
 
 void Transfer::read(std::uint64_t now_ns) {
-  QUIRE_CHECK(request_.is_streamed && !owes_chunk_, "T1");
+  QUIRE_CHECK(request_.is_streamed && !owes_chunk_, "TR1");
   owes_chunk_ = true;
   if (!wants_body()) progress_ns_ = now_ns;  // The server had to wait for the program until now.
 }
 
 void Transfer::write(std::string bytes, std::uint64_t now_ns) {
-  QUIRE_CHECK(request_.is_body_streamed && !owes_sent_ && unsent_.empty(), "T1");
+  QUIRE_CHECK(request_.is_body_streamed && !owes_sent_ && unsent_.empty(), "TR1");
   owes_sent_ = true;
   unsent_ = std::move(bytes);
   progress_ns_ = now_ns;
@@ -347,10 +347,10 @@ std::optional<HttpEvent> Transfer::take_event() {
 }
 
 void Transfer::verify() const {
-  QUIRE_CHECK(request_.is_streamed || !owes_chunk_, "T1");
-  QUIRE_CHECK(request_.is_body_streamed || !owes_sent_, "T1");
-  QUIRE_CHECK(body_.size() <= body_bytes_max() + (is_over() ? 0 : 1), "T2");
-  QUIRE_CHECK(encoded_.size() <= kReceivedBytesMax, "T2");
+  QUIRE_CHECK(request_.is_streamed || !owes_chunk_, "TR1");
+  QUIRE_CHECK(request_.is_body_streamed || !owes_sent_, "TR1");
+  QUIRE_CHECK(body_.size() <= body_bytes_max() + (is_over() ? 0 : 1), "TR2");
+  QUIRE_CHECK(encoded_.size() <= kReceivedBytesMax, "TR2");
 }
 
 }  // namespace quire::net

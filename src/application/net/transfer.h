@@ -14,9 +14,9 @@
 //          is given first.
 //
 // Invariants, all checked by verify():
-//   T1  An event is owed only for what was asked: one head or whole, one chunk a read, one sent a
-//       write.
-//   T2  Nothing beyond its limit is held.
+//   TR1  An event is owed only for what was asked: one head or whole, one chunk a read, one sent a
+//        write.
+//   TR2  Nothing beyond its limit is held.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -103,7 +103,7 @@ bool ClientDesk::offer_again() {
 
 ClientDesk::Instance& ClientDesk::instance_of(lifecycle::InstanceId id) {
   const auto found = instances_.find(id);
-  QUIRE_CHECK(found != instances_.end(), "W1");
+  QUIRE_CHECK(found != instances_.end(), "CD1");
   return *found->second;
 }
 
@@ -288,29 +288,29 @@ void ClientDesk::verify() const {
   std::size_t attached = 0;
   std::size_t deadlines = 0;
   for (const auto& [id, instance] : instances_) {
-    QUIRE_CHECK(names_.at(instance->name) == id, "W3");
+    QUIRE_CHECK(names_.at(instance->name) == id, "CD3");
     if (instance->client != nullptr) {
       ++attached;
-      QUIRE_CHECK(instance->client->instances.contains(id), "W1");
-      QUIRE_CHECK(!instance->deadline_ns, "W4");
+      QUIRE_CHECK(instance->client->instances.contains(id), "CD1");
+      QUIRE_CHECK(!instance->deadline_ns, "CD4");
     } else if (!instance->is_discarded) {
       const bool runs_alone = instance->is_detached && !parts_.manager.has_ended(id);
-      QUIRE_CHECK(instance->deadline_ns || runs_alone, "W2");
+      QUIRE_CHECK(instance->deadline_ns || runs_alone, "CD2");
     }
     if (instance->deadline_ns) {
       ++deadlines;
-      QUIRE_CHECK(deadlines_.contains({*instance->deadline_ns, id}), "W4");
+      QUIRE_CHECK(deadlines_.contains({*instance->deadline_ns, id}), "CD4");
     }
   }
-  QUIRE_CHECK(deadlines == deadlines_.size(), "W4");
-  QUIRE_CHECK(names_.size() == instances_.size(), "W3");
+  QUIRE_CHECK(deadlines == deadlines_.size(), "CD4");
+  QUIRE_CHECK(names_.size() == instances_.size(), "CD3");
   for (const auto& [id, client] : clients_) {
-    QUIRE_CHECK(client->peer.connection->id == id, "W1");
+    QUIRE_CHECK(client->peer.connection->id == id, "CD1");
     attached -= client->instances.size();
   }
-  QUIRE_CHECK(attached == 0, "W1");
+  QUIRE_CHECK(attached == 0, "CD1");
   for (const auto& [id, request] : file_replies_) {
-    QUIRE_CHECK(instances_.at(id)->client != nullptr, "W5");
+    QUIRE_CHECK(instances_.at(id)->client != nullptr, "CD5");
   }
 }
 

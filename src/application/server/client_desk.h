@@ -8,11 +8,11 @@
 // Errors   of a request become its reply; nothing here fails.
 //
 // Invariants, all checked by verify():
-//   W1  An instance is among those of its client's connection, and of no other.
-//   W2  An instance without a client has a deadline, unless it is detached and still runs.
-//   W3  Names are unique and lead to their instances.
-//   W4  Every deadline is that of one instance.
-//   W5  Only an instance with a client has a reply that waits for room.
+//   CD1  An instance is among those of its client's connection, and of no other.
+//   CD2  An instance without a client has a deadline, unless it is detached and still runs.
+//   CD3  Names are unique and lead to their instances.
+//   CD4  Every deadline is that of one instance.
+//   CD5  Only an instance with a client has a reply that waits for room.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -71,7 +71,7 @@ std::optional<ConnectionId> ConnectionTable::make_room_at(const ClientAddress& a
 
 // Closes the connection whose place a newcomer gets, if there is one.
 std::optional<ConnectionId> ConnectionTable::make_room() {
-  if (forgetting_count_ >= rules_.count_max) return std::nullopt;  // C4
+  if (forgetting_count_ >= rules_.count_max) return std::nullopt;  // CN4
   if (!stranger_idle_.empty()) return shed(stranger_idle_.front(), ShedReason::StrangerIdle);
   if (!stranger_head_.empty()) return shed(stranger_head_.front(), ShedReason::StrangerHead);
   if (!keyed_idle_.empty()) return shed(keyed_idle_.front(), ShedReason::KeyedIdle);
@@ -80,7 +80,7 @@ std::optional<ConnectionId> ConnectionTable::make_room() {
 
 std::optional<ConnectionId> ConnectionTable::make_room_in_reserve() {
   if (!reserve_.empty()) return shed(reserve_.front(), ShedReason::Reserve);
-  if (forgetting_count_ >= rules_.count_max) return std::nullopt;  // C4
+  if (forgetting_count_ >= rules_.count_max) return std::nullopt;  // CN4
   if (!reserve_idle_.empty()) return shed(reserve_idle_.front(), ShedReason::KeyedIdle);
   return std::nullopt;
 }
@@ -170,40 +170,40 @@ void ConnectionTable::forgotten(ConnectionId id) {
 }
 
 void ConnectionTable::verify() const {
-  QUIRE_CHECK(regular_count_ <= rules_.count_max, "C1");
-  QUIRE_CHECK(reserve_count_ <= rules_.reserve_count_max, "C1");
+  QUIRE_CHECK(regular_count_ <= rules_.count_max, "CN1");
+  QUIRE_CHECK(reserve_count_ <= rules_.reserve_count_max, "CN1");
   std::size_t regular_count = 0;
   std::size_t reserve_count = 0;
   std::size_t queued_count = 0;
   std::size_t stranger_count = 0;
   for (const auto& [id, entry] : entries_) {
     if (entry.has_place()) ++(entry.is_reserve ? reserve_count : regular_count);
-    QUIRE_CHECK(entry.queue == const_cast<ConnectionTable*>(this)->queue_of(entry), "C2");
+    QUIRE_CHECK(entry.queue == const_cast<ConnectionTable*>(this)->queue_of(entry), "CN2");
     if (entry.queue != nullptr) {
       ++queued_count;
-      QUIRE_CHECK(*entry.at == id, "C2");
+      QUIRE_CHECK(*entry.at == id, "CN2");
     }
     const bool counts =
         rules_.has_keys && entry.queue != nullptr && !entry.is_known && !entry.is_reserve;
-    QUIRE_CHECK((entry.address_queue != nullptr) == counts, "C3");
+    QUIRE_CHECK((entry.address_queue != nullptr) == counts, "CN3");
     if (counts) {
       ++stranger_count;
       const AddressQueues& queues = addresses_.at(entry.address);
       QUIRE_CHECK(entry.address_queue == (entry.state == State::Idle ? &queues.idle : &queues.head),
-                  "C3");
-      QUIRE_CHECK(*entry.address_at == id, "C3");
+                  "CN3");
+      QUIRE_CHECK(*entry.address_at == id, "CN3");
     }
   }
-  QUIRE_CHECK(regular_count == regular_count_ && reserve_count == reserve_count_, "C1");
+  QUIRE_CHECK(regular_count == regular_count_ && reserve_count == reserve_count_, "CN1");
   QUIRE_CHECK(queued_count == stranger_idle_.size() + stranger_head_.size() + keyed_idle_.size() +
                                   reserve_.size() + reserve_idle_.size(),
-              "C2");
+              "CN2");
   for (const auto& [address, queues] : addresses_) {
-    QUIRE_CHECK(queues.count() > 0 && queues.count() <= *rules_.address_count_max(), "C3");
+    QUIRE_CHECK(queues.count() > 0 && queues.count() <= *rules_.address_count_max(), "CN3");
     stranger_count -= queues.count();
   }
-  QUIRE_CHECK(stranger_count == 0, "C3");
-  QUIRE_CHECK(entries_.size() == regular_count + reserve_count + forgetting_count_, "C2");
+  QUIRE_CHECK(stranger_count == 0, "CN3");
+  QUIRE_CHECK(entries_.size() == regular_count + reserve_count + forgetting_count_, "CN2");
 }
 
 }  // namespace quire::server

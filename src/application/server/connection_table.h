@@ -21,10 +21,10 @@
 // Bound    ConnectionRules: each operation takes the logarithm of the number of connections.
 //
 // Invariants, all checked by verify():
-//   C1  At most `count_max` connections have a place, and at most `reserve_count_max` one of the reserve.
-//   C2  A connection is in the queue of its state, once, and in no other. One that is never closed is in none.
-//   C3  The queues of addresses hold exactly the strangers that have a place, and an address at most its share.
-//   C4  At most `count_max` connections were closed for others and are still known to the engine.
+//   CN1  At most `count_max` connections have a place, and at most `reserve_count_max` one of the reserve.
+//   CN2  A connection is in the queue of its state, once, and in no other. One that is never closed is in none.
+//   CN3  The queues of addresses hold exactly the strangers that have a place, and an address at most its share.
+//   CN4  At most `count_max` connections were closed for others and are still known to the engine.
 #include <array>
 #include <cstdint>
 #include <list>

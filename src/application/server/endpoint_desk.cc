@@ -318,7 +318,7 @@ bool EndpointDesk::may_push(Exchange& exchange) {
 
 bool EndpointDesk::heard(lifecycle::InstanceId id, const service::Said& said) {
   const auto found = exchanges_.find(id);
-  QUIRE_CHECK(found != exchanges_.end(), "R1");
+  QUIRE_CHECK(found != exchanges_.end(), "ED1");
   Exchange& exchange = *found->second;
   if (exchange.caller != nullptr && !exchange.is_discarded && !may_push(exchange)) return false;
   std::visit([&](const auto& each) { hear(exchange, each); }, said);
@@ -418,16 +418,16 @@ EndpointDesk::Counts EndpointDesk::counts() const {
 void EndpointDesk::verify() const {
   std::uint64_t answered = 0;
   for (const auto& [id, exchange] : exchanges_) {
-    QUIRE_CHECK(exchange->id == id, "R1");
+    QUIRE_CHECK(exchange->id == id, "ED1");
     if (exchange->caller == nullptr) continue;
     ++answered;
-    QUIRE_CHECK(exchange->caller->exchange == exchange.get(), "R1");
+    QUIRE_CHECK(exchange->caller->exchange == exchange.get(), "ED1");
   }
-  QUIRE_CHECK(answered == counts_.open, "R3");
+  QUIRE_CHECK(answered == counts_.open, "ED3");
   for (const auto& [id, caller] : callers_) answered -= caller->exchange != nullptr ? 1 : 0;
-  QUIRE_CHECK(answered == 0, "R1");
+  QUIRE_CHECK(answered == 0, "ED1");
   for (const std::set<ConnectionId>* all : {&reading_, &refusing_.connections()}) {
-    for (const ConnectionId each : *all) QUIRE_CHECK(callers_.at(each)->exchange != nullptr, "R2");
+    for (const ConnectionId each : *all) QUIRE_CHECK(callers_.at(each)->exchange != nullptr, "ED2");
   }
 }
 

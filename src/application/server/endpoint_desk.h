@@ -7,9 +7,9 @@
 // Errors   of a request become its response; nothing here fails.
 //
 // Invariants, all checked by verify():
-//   R1  A connection has at most one instance, and that instance has the connection.
-//   R2  Only an instance with a connection is refused or asks for a part of the body.
-//   R3  The open requests that are counted are the instances with a connection.
+//   ED1  A connection has at most one instance, and that instance has the connection.
+//   ED2  Only an instance with a connection is refused or asks for a part of the body.
+//   ED3  The open requests that are counted are the instances with a connection.
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -44,7 +44,7 @@ std::string_view LogQueue::front() {
 LogNext LogQueue::wrote(LogWritten written) {
   if (!entries_.empty()) {
     const Entry& first = entries_.front();
-    QUIRE_CHECK(front_written_ + written.bytes <= first.text.size(), "Q3");
+    QUIRE_CHECK(front_written_ + written.bytes <= first.text.size(), "LG3");
     front_written_ += written.bytes;
     // A line of which a part was refused goes on where it stopped.
     const bool is_over = front_written_ == first.text.size() ||
@@ -67,16 +67,16 @@ void LogQueue::verify() const {
     const bool is_notice = entries_[i].dropped_count > 0;
     const bool follows_growing =
         i > 0 && entries_[i - 1].dropped_count > 0 && entries_[i - 1].text.empty();
-    QUIRE_CHECK(!is_notice || !follows_growing, "Q2");
-    QUIRE_CHECK(!is_notice || i == 0 || entries_[i].text.empty(), "Q2");
+    QUIRE_CHECK(!is_notice || !follows_growing, "LG2");
+    QUIRE_CHECK(!is_notice || i == 0 || entries_[i].text.empty(), "LG2");
     bytes += charge_of(entries_[i]);
     if (!is_notice) ++line_count;
   }
-  QUIRE_CHECK(bytes == bytes_, "Q1");
-  QUIRE_CHECK(bytes_ <= bytes_max_, "Q1");
-  QUIRE_CHECK(front_written_ == 0 || !entries_.empty(), "Q3");
-  QUIRE_CHECK(entries_.empty() || front_written_ <= entries_.front().text.size(), "Q3");
-  QUIRE_CHECK(pushed_count_ == written_count_ + line_count + dropped_count_, "Q4");
+  QUIRE_CHECK(bytes == bytes_, "LG1");
+  QUIRE_CHECK(bytes_ <= bytes_max_, "LG1");
+  QUIRE_CHECK(front_written_ == 0 || !entries_.empty(), "LG3");
+  QUIRE_CHECK(entries_.empty() || front_written_ <= entries_.front().text.size(), "LG3");
+  QUIRE_CHECK(pushed_count_ == written_count_ + line_count + dropped_count_, "LG4");
 }
 
 }  // namespace quire::server

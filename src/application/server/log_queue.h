@@ -10,10 +10,10 @@
 // Bound    bytes_max, of lines and their overhead. One notice may stand on top of it.
 //
 // Invariants, all checked by verify():
-//   Q1  bytes_ is the sum of the charges of all entries, and without its notices at most bytes_max.
-//   Q2  The text of a notice is made only while it is the first entry. No notice follows one without a text.
-//   Q3  Only the first entry may be written in part, and then it is a text.
-//   Q4  Lines pushed are lines written, lines here, and lines dropped.
+//   LG1  bytes_ is the sum of all entries' charges, and without its notices at most bytes_max.
+//   LG2  The text of a notice is made only while it is the first entry. No notice follows one without a text.
+//   LG3  Only the first entry may be written in part, and then it is a text.
+//   LG4  Lines pushed are lines written, lines here, and lines dropped.
 #include <cstddef>
 #include <cstdint>
 #include <deque>

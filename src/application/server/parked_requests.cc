@@ -68,7 +68,7 @@ void ParkedRequests::verify() const {
     counts.take(each.tenant, 1);
     bytes.take(each.tenant, each.argument_bytes());
   }
-  QUIRE_CHECK(counts.counts() == counts_.counts() && bytes.counts() == bytes_.counts(), "R1");
+  QUIRE_CHECK(counts.counts() == counts_.counts() && bytes.counts() == bytes_.counts(), "PR1");
 }
 
 }  // namespace quire::server

@@ -7,7 +7,7 @@
 // Errors   Unavailable names the limit and what the tenant has of its share.
 //
 // Invariant, checked by verify():
-//   R1  The counts of the shares are those of the list.
+//   PR1  The counts of the shares are those of the list.
 #include <cstdint>
 #include <list>
 #include <optional>

@@ -55,16 +55,16 @@ void SharedBytes::give_all(Holder& holder) {
 
 void SharedBytes::verify() const {
   for (const auto& [tenant, order] : orders_) {
-    QUIRE_CHECK(!order.empty(), "B2");
+    QUIRE_CHECK(!order.empty(), "SB2");
     std::uint64_t bytes = 0;
     for (const Holder* each : order) {
-      QUIRE_CHECK(each->tenant_ == tenant && each->bytes_ > 0, "B2");
+      QUIRE_CHECK(each->tenant_ == tenant && each->bytes_ > 0, "SB2");
       bytes += each->bytes_;
     }
-    QUIRE_CHECK(bytes == shares_.count_of(tenant), "B1");
+    QUIRE_CHECK(bytes == shares_.count_of(tenant), "SB1");
   }
-  QUIRE_CHECK(orders_.size() == shares_.counts().size(), "B1");
-  QUIRE_CHECK(shares_.count() <= limits_.bytes_max, "B1");
+  QUIRE_CHECK(orders_.size() == shares_.counts().size(), "SB1");
+  QUIRE_CHECK(shares_.count() <= limits_.bytes_max, "SB1");
 }
 
 }  // namespace quire::server

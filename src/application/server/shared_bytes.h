@@ -11,8 +11,8 @@
 // Thread   io thread only. Reads no clock.
 //
 // Invariants, checked by verify():
-//   B1  The sums of the tenants are those of their holders.
-//   B2  A holder is in the order of its tenant while it holds bytes, and in no other.
+//   SB1  The sums of the tenants are those of their holders.
+//   SB2  A holder is in the order of its tenant while it holds bytes, and in no other.
 #include <chrono>
 #include <cstdint>
 #include <list>

@@ -24,6 +24,18 @@
 //   C4  Where a node is held as a chain its parent is too; a parent's chain holds are at least the
 //       count of such children, and a page's holds at least its chain holds (I2).
 //   C5  The parent that ColdPages knows of a page is the page of its node's parent.
+//
+// Invariants that several classes keep together. The class that checks one cites it:
+//   I1  Each page of the pool is in exactly one state, and is counted there once.
+//   I2  The holds of a page and of a name equal a recount from all objects.
+//   I3  No hold is given back twice, and a page that is held keeps its bytes.
+//   I4  Each allocation of a page has a generation of its own.
+//   I5  A page that a batch may still read or write is free only after that batch has completed.
+//   I6  A page is attached to a context only after its bytes are written.
+//   I8  Only a Working page with one holder is written.
+//   I9  No two different contents of a page have one name.
+//   I10  A hit is compared in full: a weak hash costs time, and never gives wrong tokens.
+//   I11  One parent and one content have one listed node.
 #include <algorithm>
 #include <cstdint>
 #include <map>

@@ -28,10 +28,6 @@ inline constexpr std::uint32_t kLaneSlots = 16;
 enum class KvFormat : std::uint8_t { F32, F16, BF16 };
 enum class KvMode : std::uint8_t { Paged, Basic };  // Basic: one growing buffer per sequence.
 
-constexpr std::uint32_t kv_format_bytes(KvFormat format) {
-  return format == KvFormat::F32 ? 4 : 2;
-}
-
 // What programs and the control layer may know of a model.
 struct ModelInfo {
   std::string name;
@@ -48,11 +44,6 @@ struct ModelInfo {
   std::vector<TokenId> stop_ids;  // End of text, of turn, of message.
   bool add_bos = false;           // Whether raw prompts begin with bos_id.
   Digest digest{};                // Of weights, number formats and hyperparameters.
-
-  // Bytes of keys and values that one token takes over all layers.
-  std::uint64_t kv_bytes_per_token(KvFormat format) const {
-    return std::uint64_t{2} * kv_head_count * head_dim * layer_count * kv_format_bytes(format);
-  }
 };
 
 }  // namespace quire::inference

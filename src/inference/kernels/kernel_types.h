@@ -18,6 +18,7 @@ struct QueryRow {
   std::uint32_t position = 0;
   std::uint32_t own_slot_end = 0;       // Keys of equal position are seen below this slot.
   const std::uint64_t* mask = nullptr;  // Bit per logical slot, or null: the rule about positions.
+  std::uint32_t position_first = 0;  // Keys of earlier positions are not seen (a sliding window).
 };
 
 }  // namespace quire::inference

@@ -157,12 +157,11 @@ bool row_visibility(const AttendArguments& a, const QueryRow& row, const Span& s
       bits &= L::seen(span.positions + b * kSlotsPerBlock, row.position, slot, row.own_slot_end);
     } else if (bits != 0) {
       const uint32_t left = slot < a.mask_slot_count ? a.mask_slot_count - slot : 0;
-      if (left == 0) {
-        bits = 0;
-      } else {
-        bits &= static_cast<uint32_t>(row.mask[slot / 64] >> (slot % 64)) & 0xffff;
-        if (left < kSlotsPerBlock) bits &= (1u << left) - 1;
-      }
+      bits &= left == 0 ? 0 : static_cast<uint32_t>(row.mask[slot / 64] >> (slot % 64)) & 0xffff;
+      if (left < kSlotsPerBlock) bits &= (1u << left) - 1;
+    }
+    if (bits != 0 && row.position_first > 0) {
+      bits &= L::not_before(span.positions + b * kSlotsPerBlock, row.position_first);
     }
     visible[b] = static_cast<uint16_t>(bits);
     any |= bits;

@@ -2,6 +2,7 @@
 // bit-equalities that batch invariance promises.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "inference/api/kv_layout.h"
 #include "inference/kernels/scalar/scalar.h"
 #include "inference/kernels/vector_test_tables.h"
 
@@ -44,7 +46,8 @@ struct Pages {
       : size(page_size), kv_format(format) {
     const std::uint32_t dim = sequence.head_dim;
     const std::uint32_t count = (sequence.slot_count + size - 1) / size;
-    page_bytes = kHeadOffset + std::size_t{2} * dim * size * kv_format_bytes(format);
+    page_bytes =
+        kHeadOffset + KvLayout{.head_dim = dim, .page_size = size, .format = format}.head_bytes();
     memory.assign(count * page_bytes, std::byte{0xff});  // Not-a-number in every format.
     positions.assign(std::size_t{count} * size, 0xdeadbeef);
     for (std::uint32_t page = 0; page < count; ++page) {
@@ -85,7 +88,7 @@ struct Queries {
     for (float& number : numbers) number = normal(random);
     for (std::uint32_t row = 0; row < row_count; ++row) {
       const std::uint32_t slot = sequence.slot_count - row_count + row;
-      rows[row] = {sequence.positions[slot], slot + 1, nullptr};
+      rows[row] = {sequence.positions[slot], slot + 1};
     }
   }
   std::uint32_t group_count;
@@ -128,6 +131,7 @@ std::vector<float> attend_all(const KernelTable& table, const Sequence& sequence
 bool sees(const Sequence& sequence, const Queries& queries, const QueryRow& row,
           std::uint32_t slot) {
   if (!sequence.visible[slot] || slot >= queries.visible_slot_end) return false;
+  if (sequence.positions[slot] < row.position_first) return false;
   if (row.mask != nullptr) {
     return slot < queries.mask_slot_count && ((row.mask[slot / 64] >> (slot % 64)) & 1) != 0;
   }
@@ -310,6 +314,36 @@ TEST_P(VectorAttention, MaskedEqualsLeftOutBitForBit) {
   EXPECT_TRUE(same_outputs(queries, 64, masked, left_out));
 }
 
+// A window and a mask that leaves the same slots give the same bits, also for slots that the
+// program masks itself, and for positions that do not rise with the slots.
+TEST_P(VectorAttention, AWindowEqualsItsMaskBitForBit) {
+  Sequence sequence(800, 64, random_);
+  std::shuffle(sequence.positions.begin(), sequence.positions.begin() + 300, random_);
+  for (const std::uint32_t window : {1u, 7u, 300u, 799u, 2000u}) {
+    for (const std::uint32_t page_size : {8u, 16u, 32u}) {
+      const Pages pages(table(), sequence, page_size, KvFormat::F16);
+      Queries windowed(9, 2, sequence, random_);
+      std::vector<std::uint64_t> given(13, ~0ull);
+      for (std::uint32_t slot = 500; slot < 760; slot += 3) given[slot / 64] ^= 1ull << (slot % 64);
+      Queries masked = windowed;
+      std::vector<std::vector<std::uint64_t>> masks(9, std::vector<std::uint64_t>(13, 0));
+      windowed.mask_slot_count = masked.mask_slot_count = 800;
+      for (std::size_t row = 0; row < 9; ++row) {
+        QueryRow& query = windowed.rows[row];
+        if (query.position >= window) query.position_first = query.position - window + 1;
+        if (row % 2 == 1) query.mask = given.data();
+        for (std::uint32_t slot = 0; slot < 800; ++slot) {
+          if (sees(sequence, windowed, query, slot)) masks[row][slot / 64] |= 1ull << (slot % 64);
+        }
+        masked.rows[row].mask = masks[row].data();
+      }
+      EXPECT_TRUE(same_outputs(windowed, 64, attend_all(table(), sequence, pages, windowed),
+                               attend_all(table(), sequence, pages, masked)))
+          << "window " << window << ", pages of " << page_size;
+    }
+  }
+}
+
 TEST_P(VectorAttention, RowsThatSeeNothingAreZeros) {
   Sequence sequence(40, 32, random_);
   sequence.visible.assign(40, false);
@@ -329,7 +363,7 @@ TEST_P(VectorAttention, StoredKeysAndValuesAreTheNearestHalves) {
   }
   key[3] = kNan;
   for (KvFormat format : {KvFormat::F32, KvFormat::F16, KvFormat::BF16}) {
-    const std::size_t bytes = kv_format_bytes(format);
+    const std::size_t bytes = KvLayout{.format = format}.number_bytes();
     std::vector<std::byte> head(2 * 32 * 8 * bytes);
     table().store_kv(format, 32, 8, 5, key.data(), value.data(), head.data());
     for (int d = 0; d < 32; ++d) {

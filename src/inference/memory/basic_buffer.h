@@ -10,7 +10,7 @@
 // Errors   Unavailable when a larger buffer cannot be had; the old one stays.
 #include <vector>
 
-#include "inference/memory/kv_layout.h"
+#include "inference/api/kv_layout.h"
 #include "inference/memory/mapped_memory.h"
 
 namespace quire::inference {

@@ -17,20 +17,17 @@ struct SlotOf {
 
 // Keys and values of `slot_count` slots. They may overlap within one page.
 void copy_slots(const KvLayout& layout, SlotOf from, SlotOf to, std::uint32_t slot_count) {
-  const std::size_t element = kv_format_bytes(layout.format);
-  const std::size_t column = layout.page_size * element;  // One dimension of all keys.
-  const std::size_t row = layout.head_dim * element;      // All dimensions of one value.
   const std::size_t head_count = std::size_t{layout.layer_count} * layout.kv_head_count;
   for (std::size_t head = 0; head < head_count; ++head) {
-    const std::byte* keys_from = from.page + head * layout.head_bytes();
-    std::byte* keys_to = to.page + head * layout.head_bytes();
+    const std::byte* head_from = from.page + head * layout.head_bytes();
+    std::byte* head_to = to.page + head * layout.head_bytes();
     for (std::uint32_t d = 0; d < layout.head_dim; ++d) {
-      std::memmove(keys_to + d * column + to.slot * element,
-                   keys_from + d * column + from.slot * element, slot_count * element);
+      std::memmove(head_to + layout.key_offset(d, to.slot),
+                   head_from + layout.key_offset(d, from.slot), slot_count * layout.number_bytes());
     }
-    const std::size_t values_at = layout.head_dim * column;
-    std::memmove(keys_to + values_at + to.slot * row, keys_from + values_at + from.slot * row,
-                 slot_count * row);
+    std::memmove(head_to + layout.value_offset(to.slot, 0),
+                 head_from + layout.value_offset(from.slot, 0),
+                 slot_count * (layout.value_bytes() / layout.page_size));
   }
 }
 

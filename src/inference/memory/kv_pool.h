@@ -8,7 +8,7 @@
 #include <span>
 
 #include "inference/api/batch.h"
-#include "inference/memory/kv_layout.h"
+#include "inference/api/kv_layout.h"
 #include "inference/memory/mapped_memory.h"
 
 namespace quire::inference {

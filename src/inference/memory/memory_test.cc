@@ -176,10 +176,10 @@ TEST(PageTablesDeathTest, BrokenLimitsStopTheProcess) {
     return TableChange{.sequence = SequenceId{sequence}, .entries = {entry}, .entry_count = 1};
   };
   tables.apply(change(0, {PageId{3}, 0xff}));
-  EXPECT_DEATH(tables.apply(change(0, {PageId{4}, 0})), "T2");
-  EXPECT_DEATH(tables.apply(change(0, {PageId{3}, 0x100})), "T3");
-  EXPECT_DEATH(tables.apply(change(0, {kNoPage, 1})), "T3");
-  EXPECT_DEATH(tables.apply(change(1, {PageId{3}, 1})), "T1");
+  EXPECT_DEATH(tables.apply(change(0, {PageId{4}, 0})), "PT2");
+  EXPECT_DEATH(tables.apply(change(0, {PageId{3}, 0x100})), "PT3");
+  EXPECT_DEATH(tables.apply(change(0, {kNoPage, 1})), "PT3");
+  EXPECT_DEATH(tables.apply(change(1, {PageId{3}, 1})), "PT1");
   EXPECT_DEATH(tables.apply({.sequence = SequenceId{5}, .release = true}), "released");
 }
 

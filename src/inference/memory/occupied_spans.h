@@ -3,7 +3,7 @@
 // to date page by page. Attention looks at no other, so that a context of any length costs what it
 // still sees of itself.
 //
-// Invariant   S1  spans() are, rising, those with a count.
+// Invariant   OC1  spans() are, rising, those with a count.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -26,7 +26,7 @@ class OccupiedSpans {
   }
   void remove(std::uint32_t index) {
     const std::uint32_t span = span_of(index);
-    QUIRE_CHECK(span < page_counts_.size() && page_counts_[span] > 0, "S1");
+    QUIRE_CHECK(span < page_counts_.size() && page_counts_[span] > 0, "OC1");
     if (--page_counts_[span] == 0) spans_.erase(place_of(span));
   }
   std::span<const std::uint32_t> spans() const { return spans_; }

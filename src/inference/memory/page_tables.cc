@@ -13,12 +13,12 @@ PageTables::PageTables(PageTablesOptions options) : options_(options) {
 
 void PageTables::check_entry(const TableEntry& entry) const {
   if (entry.page == kNoPage) {
-    QUIRE_CHECK(entry.visible == 0, "T3: a hole has no visible slot");
+    QUIRE_CHECK(entry.visible == 0, "PT3: a hole has no visible slot");
     return;
   }
-  QUIRE_CHECK(static_cast<std::uint32_t>(entry.page) < options_.page_count, "T2");
+  QUIRE_CHECK(static_cast<std::uint32_t>(entry.page) < options_.page_count, "PT2");
   const std::uint64_t slots = (std::uint64_t{1} << options_.page_size) - 1;
-  QUIRE_CHECK((entry.visible & ~slots) == 0, "T3: visible slots lie in the page");
+  QUIRE_CHECK((entry.visible & ~slots) == 0, "PT3: visible slots lie in the page");
 }
 
 void PageTables::apply(const TableChange& change) {
@@ -29,7 +29,7 @@ void PageTables::apply(const TableChange& change) {
   const std::uint64_t end = std::uint64_t{change.entry_first} + change.entries.size();
   QUIRE_CHECK(end <= change.entry_count, "a table change ends inside its table");
   std::vector<TableEntry>& table = tables_[change.sequence];
-  QUIRE_CHECK(tables_.size() <= options_.sequence_count, "T1");
+  QUIRE_CHECK(tables_.size() <= options_.sequence_count, "PT1");
   QUIRE_CHECK(change.entry_first <= table.size() || change.entries.empty(),
               "a table change leaves no gap");
   QUIRE_CHECK(change.entry_count <= table.size() || end == change.entry_count,
@@ -48,7 +48,7 @@ std::span<const TableEntry> PageTables::entries(SequenceId sequence) const {
 }
 
 void PageTables::verify() const {
-  QUIRE_CHECK(tables_.size() <= options_.sequence_count, "T1");
+  QUIRE_CHECK(tables_.size() <= options_.sequence_count, "PT1");
   for (const auto& [sequence, table] : tables_) {
     for (const TableEntry& entry : table) check_entry(entry);
   }

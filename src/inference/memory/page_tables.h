@@ -6,9 +6,9 @@
 // Errors   none: a change that breaks a limit is a bug of the engine and stops the process.
 //
 // Invariants, all checked by verify():
-//   T1  At most sequence_count sequences exist.
-//   T2  Every entry names a page below page_count, or none.
-//   T3  An entry without a page has no visible slot, and no entry has one beyond page_size.
+//   PT1  At most sequence_count sequences exist.
+//   PT2  Every entry names a page below page_count, or none.
+//   PT3  An entry without a page has no visible slot, and no entry has one beyond page_size.
 #include <cstdint>
 #include <span>
 #include <unordered_map>

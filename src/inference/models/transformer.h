@@ -10,7 +10,7 @@
 // Errors   Unavailable when scratch memory cannot be reserved.
 #include <span>
 
-#include "inference/memory/kv_layout.h"
+#include "inference/api/kv_layout.h"
 #include "inference/models/forward_plan.h"
 #include "inference/models/model_weights.h"
 #include "inference/models/rope_angles.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "inference/handlers/device_cost_curve.h"
+#include "inference/devices/shared/device_cost_curve.h"
 #include "main/commands/bench_scheduling.h"
 #include "main/commands/bench_streams.h"
 #include "main/commands/output.h"

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "cli/terminal.h"
+#include "inference/api/kv_layout.h"
 #include "main/commands/bench_contexts.h"
 #include "main/commands/bench_scheduling.h"
 #include "main/commands/bench_streams.h"
@@ -205,8 +206,10 @@ Result<KvFigures> measure_kv(const cli::BenchOptions& options, cli::KvModeChoice
   HostGenerator generator(loop, machine->text(), machine->model());
   const StreamsTiming timing = TRY(run_streams(clock, {&generator}, {prompt}, kDecodeTokens));
   const std::uint64_t needed =
-      std::uint64_t{tokens + kDecodeTokens} *
-      machine->model_info().kv_bytes_per_token(machine->device().kv_format);
+      std::uint64_t{tokens + kDecodeTokens} * inference::kv_layout_of(machine->model_info(),
+                                                                      machine->device().page_size,
+                                                                      machine->device().kv_format)
+                                                  .token_bytes();
   figures.prefill_tokens_per_s = tokens / timing.prefill_s;
   figures.decode_tokens_per_s = (kDecodeTokens - 1) / timing.decode_s;
   const std::uint64_t most = memory_bytes_resident_max();

@@ -154,8 +154,17 @@ TEST_F(BuildTest, TheSdkBesideTheProgramThatRunsIsUsedBeforeTheSourceTree) {
   EXPECT_EQ(find_sdk(installed).value().folder, source);
   const std::string checkout = make_sdk("sdk/cpp");
   EXPECT_EQ(find_sdk(built).value().folder, checkout);
-  EXPECT_EQ(find_sdk(built).value().include_folder, checkout + "/include");
+  EXPECT_EQ(find_sdk(built).value().include_folders(),
+            std::vector<std::string>{checkout + "/include"});
   EXPECT_EQ(find_sdk(built).value().flags_file, checkout + "/guest_flags.rsp");
+  const std::string draw = (folder_ / "draw/include").string();
+  fs::create_directories(draw + "/quire");
+  write("draw/include/quire/draw_rule.h", "");
+  EXPECT_EQ(find_sdk(built).value().include_folders(),
+            (std::vector<std::string>{checkout + "/include", draw}));
+  write("sdk/cpp/include/quire/draw_rule.h", "");
+  EXPECT_EQ(find_sdk(built).value().include_folders(),
+            std::vector<std::string>{checkout + "/include"});
   const std::string beside = make_sdk("share/quire/sdk");
   EXPECT_EQ(find_sdk(installed).value().folder, beside);
   EXPECT_EQ(find_sdk(built).value().folder, checkout);

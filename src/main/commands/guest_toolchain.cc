@@ -42,7 +42,9 @@ Result<std::string> find_guest_compiler(const std::string& wanted) {
 }
 
 std::vector<std::string> guest_command(const std::string& compiler, const SdkLocation& sdk) {
-  return {compiler, "@" + sdk.flags_file, "-mexec-model=reactor", "-I" + sdk.include_folder};
+  std::vector<std::string> command = {compiler, "@" + sdk.flags_file, "-mexec-model=reactor"};
+  for (const std::string& each : sdk.include_folders()) command.push_back("-I" + each);
+  return command;
 }
 
 bool can_build_for_wasm(const std::string& compiler, const SdkLocation* sdk) {

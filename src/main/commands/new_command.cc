@@ -102,7 +102,8 @@ Result<std::string> editor_flags(const SdkLocation& sdk) {
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("-Wl,")) out += line + "\n";
   }
-  return out + "-I" + sdk.include_folder + "\n";
+  for (const std::string& each : sdk.include_folders()) out += "-I" + each + "\n";
+  return out;
 }
 
 Result<void> write_project(const fs::path& folder, const std::string& name,

@@ -53,8 +53,10 @@ Result<void> run_quietly(const std::vector<std::string>& command) {
 std::vector<fs::path> headers_of(const SdkLocation& sdk) {
   std::vector<fs::path> paths;
   std::error_code ignored;
-  for (const auto& each : fs::recursive_directory_iterator(sdk.include_folder, ignored)) {
-    if (each.is_regular_file(ignored)) paths.push_back(each.path());
+  for (const std::string& folder : sdk.include_folders()) {
+    for (const auto& each : fs::recursive_directory_iterator(folder, ignored)) {
+      if (each.is_regular_file(ignored)) paths.push_back(each.path());
+    }
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -76,8 +78,12 @@ Result<std::string> name_of_entry(const Recipe& recipe) {
 // Of what the compiler read: all outside of the SDK, whose bytes are in the name of the entry.
 std::vector<Input> inputs_outside(const SdkLocation& sdk, const std::string& dependencies) {
   std::vector<Input> inputs;
+  const std::vector<std::string> folders = sdk.include_folders();
   for (std::string& path : paths_of_dependencies(dependencies)) {
-    if (!path.starts_with(sdk.include_folder)) {
+    const bool is_of_sdk =
+        std::any_of(folders.begin(), folders.end(),
+                    [&](const std::string& each) { return path.starts_with(each); });
+    if (!is_of_sdk) {
       inputs.push_back({.path = std::move(path), .test = InputTest::Time});
     }
   }
@@ -135,7 +141,7 @@ Result<std::vector<std::string>> source_flags(const SdkLocation& sdk) {
   for (std::string line; std::getline(file, line);) {
     if (!line.empty() && !line.starts_with("-Wl,")) flags.push_back(line);
   }
-  flags.push_back("-I" + sdk.include_folder);
+  for (const std::string& each : sdk.include_folders()) flags.push_back("-I" + each);
   return flags;
 }
 

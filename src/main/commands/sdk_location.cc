@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <system_error>
-#include <vector>
 
 namespace quire {
 namespace {
@@ -12,6 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kHeader = "include/quire/quire.h";
+constexpr const char* kDrawHeader = "quire/draw_rule.h";
 constexpr const char* kFlags = "guest_flags.rsp";
 
 bool is_sdk(const fs::path& folder) {
@@ -20,10 +20,26 @@ bool is_sdk(const fs::path& folder) {
 }
 
 SdkLocation sdk_in(const fs::path& folder) {
-  return {folder.string(), (folder / "include").string(), (folder / kFlags).string()};
+  SdkLocation sdk{.folder = folder.string(),
+                  .include_folder = (folder / "include").string(),
+                  .draw_folder = {},
+                  .flags_file = (folder / kFlags).string()};
+  const fs::path draw = (folder / "../../draw/include").lexically_normal();
+  std::error_code ignored;
+  if (!fs::exists(folder / "include" / kDrawHeader, ignored) &&
+      fs::exists(draw / kDrawHeader, ignored)) {
+    sdk.draw_folder = draw.string();
+  }
+  return sdk;
 }
 
 }  // namespace
+
+std::vector<std::string> SdkLocation::include_folders() const {
+  std::vector<std::string> folders = {include_folder};
+  if (!draw_folder.empty()) folders.push_back(draw_folder);
+  return folders;
+}
 
 Result<SdkLocation> find_sdk(const SdkSearch& search) {
   if (!search.given.empty()) {

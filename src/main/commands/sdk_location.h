@@ -4,6 +4,7 @@
 // build/PRESET/quire. A program that was copied elsewhere finds the checkout that it was built
 // from.
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -12,7 +13,13 @@ namespace quire {
 struct SdkLocation {
   std::string folder;
   std::string include_folder;  // Holds quire/quire.h.
-  std::string flags_file;      // The compiler's flags for guests, one a line.
+  // Holds quire/draw_rule.h and what it needs; empty where include_folder holds them too, as in an
+  // installed SDK. In a checkout it is draw/include.
+  std::string draw_folder;
+  std::string flags_file;  // The compiler's flags for guests, one a line.
+
+  // The folders that hold headers of the SDK, in the order in which a compiler looks.
+  std::vector<std::string> include_folders() const;
 };
 
 struct SdkSearch {

@@ -17,8 +17,8 @@
 #include "control/store/page_file.h"
 #include "control/store/posix_file_system.h"
 #include "control/tiers/cost_model.h"
+#include "inference/devices/open_device.h"
 #include "inference/grammar/make_grammar_compiler.h"
-#include "inference/handlers/cpu_backend.h"
 #include "inference/tokenizer/tokenizer_parts.h"
 #include "inference/weights/model_files.h"
 #include "main/machine/dispatch_policy.h"
@@ -30,7 +30,7 @@
 namespace quire {
 namespace {
 
-const char* kernels_name(cli::BackendChoice choice) {
+const char* device_name(cli::BackendChoice choice) {
   switch (choice) {
     case cli::BackendChoice::Auto:
       return "auto";
@@ -61,20 +61,19 @@ std::uint32_t thread_count_of(const cli::EngineOptions& options) {
 }
 
 // Of one of so many models that divide the memory.
-inference::CpuBackendOptions backend_options(const cli::EngineOptions& options,
-                                             std::uint32_t threads, std::size_t model_count,
-                                             WalkSink* walk) {
-  inference::CpuBackendOptions backend;
-  backend.kernels = kernels_name(options.backend);
-  backend.threads = threads;
-  backend.page_size = options.page_size;
-  backend.page_count = options.kv_pages.value_or(0);
-  backend.kv_memory_bytes = kv_memory_bytes(options) / model_count;
-  backend.kv_format = kv_format(options.kv_format);
-  backend.kv_mode = options.kv_mode == cli::KvModeChoice::Basic ? inference::KvMode::Basic
-                                                                : inference::KvMode::Paged;
-  backend.walk = walk;
-  return backend;
+inference::DeviceOptions device_options(const cli::EngineOptions& options, std::uint32_t threads,
+                                        std::size_t model_count, WalkSink* walk) {
+  inference::DeviceOptions device;
+  device.name = device_name(options.backend);
+  device.threads = threads;
+  device.page_size = options.page_size;
+  device.page_count = options.kv_pages.value_or(0);
+  device.kv_memory_bytes = kv_memory_bytes(options) / model_count;
+  device.kv_format = kv_format(options.kv_format);
+  device.kv_mode = options.kv_mode == cli::KvModeChoice::Basic ? inference::KvMode::Basic
+                                                               : inference::KvMode::Paged;
+  device.walk = walk;
+  return device;
 }
 
 // 6 MB: a run of a thousand programs with dozens of misses each, and no server's memory.
@@ -130,7 +129,7 @@ struct LoadedModel {
   bool has_chat_template = false;
 };
 
-Result<LoadedModel> load_model(const std::string& path, inference::CpuBackendOptions options,
+Result<LoadedModel> load_model(const std::string& path, inference::DeviceOptions options,
                                const cli::EngineOptions& engine, const Clock& clock,
                                inference::CompletionSink& sink) {
   // The model's files, checked; its text.
@@ -149,7 +148,7 @@ Result<LoadedModel> load_model(const std::string& path, inference::CpuBackendOpt
   cli::Progress progress(terminal, clock, "loading " + printable(model.name),
                          {.first_ns = kSecond / 2, .counts_bytes = true, .is_for_terminals = true});
   options.on_load = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
-  model.backend = TRY(inference::make_cpu_backend(*files, options, sink));
+  model.backend = TRY(inference::open_device(*files, options, sink));
   model.grammars = inference::make_grammar_compiler(*model.text, model.backend->model().stop_ids);
   return model;
 }
@@ -246,10 +245,9 @@ Result<std::unique_ptr<Machine>> Machine::build(const cli::EngineOptions& option
   }
 
   // The models, which run on one device in turns.
-  const inference::CpuBackendOptions backend =
-      backend_options(options, threads, paths.size(), walk);
+  const inference::DeviceOptions device = device_options(options, threads, paths.size(), walk);
   for (const std::string& path : paths) {
-    Result<LoadedModel> loaded = load_model(path, backend, options, clock, parts->completions);
+    Result<LoadedModel> loaded = load_model(path, device, options, clock, parts->completions);
     if (!loaded.ok() && paths.size() > 1) return std::move(loaded).take_error().while_(path);
     parts->models.push_back(TRY(std::move(loaded)));
   }
@@ -289,8 +287,8 @@ Result<std::unique_ptr<inference::Backend>> open_device(const cli::EngineOptions
                                                         inference::CompletionSink& sink) {
   const std::string path = TRY(find_model(options.model));
   const std::unique_ptr<inference::ModelFiles> files = TRY(inference::open_model(path));
-  return inference::make_cpu_backend(
-      *files, backend_options(options, thread_count_of(options), 1, nullptr), sink);
+  return inference::open_device(
+      *files, device_options(options, thread_count_of(options), 1, nullptr), sink);
 }
 
 Machine::Machine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

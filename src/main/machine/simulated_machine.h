@@ -11,7 +11,7 @@
 #include "base/wakeup.h"
 #include "control/controller/completion_inbox.h"
 #include "control/controller/controller.h"
-#include "inference/handlers/simulated_backend.h"
+#include "inference/devices/simulated/simulated_backend.h"
 
 namespace quire {
 

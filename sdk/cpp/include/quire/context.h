@@ -24,11 +24,11 @@
 // Errors   as interface/context.wit says; not-supported for chat turns of a model without template.
 //
 // Invariants:
-//   C1  The context holds unknown_token_count() tokens that this program never saw (of a snapshot),
-//       then tokens(); computed, dropped and queued ones, in order.
-//   C2  The host's context holds the same, or it is out of step: a loop of the host that was dropped
-//       may have queued more. Then tokens() from known_count_ on are not sent yet, and settle(), with
-//       which every operation begins, mends both.
+//   CX1  The context holds unknown_token_count() tokens that this program never saw (of a
+//        snapshot), then tokens(); computed, dropped and queued ones, in order.
+//   CX2  The host's context holds the same, or it is out of step: a loop of the host that was
+//        dropped may have queued more. Then tokens() from known_count_ on are not sent yet, and
+//        settle(), with which every operation begins, mends both.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -579,7 +579,7 @@ class Context : private detail::Placed<Context> {
 
   // A loop of the host drew and queued `token`.
   void note_drawn(std::uint32_t token) { tokens_.push_back(token); }
-  // The host has `count` tokens that the program is to be given one after the other (C2).
+  // The host has `count` tokens that the program is to be given one after the other (CX2).
   void take_back(std::uint32_t count) {
     tokens_.resize(tokens_.size() - count);
     note_dropped_loop();
@@ -589,7 +589,7 @@ class Context : private detail::Placed<Context> {
     known_count_ = token_count();
     if (is_last) is_out_of_step_ = false;
   }
-  // A loop of the host was dropped, which may have queued more than is known (C2).
+  // A loop of the host was dropped, which may have queued more than is known (CX2).
   void note_dropped_loop() {
     known_count_ = token_count();
     is_out_of_step_ = true;

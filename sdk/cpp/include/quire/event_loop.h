@@ -9,10 +9,10 @@
 // Errors   A program that waits for nothing, and a host that refuses the wait, are bugs: panic().
 //
 // Invariants:
-//   E1  A coroutine is in the ready list at most once, and never while it runs.
-//   E2  A waiter is in the waiting list exactly while its future is not known to be ready.
-//   E3  Coroutines are resumed only by the loop, never from inside another coroutine: the stack
-//       does not grow with the number of awaits.
+//   EV1  A coroutine is in the ready list at most once, and never while it runs.
+//   EV2  A waiter is in the waiting list exactly while its future is not known to be ready.
+//   EV3  Coroutines are resumed only by the loop, never from inside another coroutine: the stack
+//        does not grow with the number of awaits.
 #include <coroutine>
 #include <cstdint>
 #include <vector>

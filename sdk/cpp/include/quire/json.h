@@ -16,9 +16,9 @@
 //          finite becomes null; the caller nests begin and end.
 //
 // Invariants of a document:
-//   J1  The values stand in the order of the text: a value, then all that it contains, then the next one.
-//   J2  The value of a member follows its name, which is a value of the kind Text.
-//   J3  An array or an object knows its count, and the index of the value after all that it contains.
+//   JS1  The values stand in the order of the text: a value, then all that it contains, then the next one.
+//   JS2  The value of a member follows its name, which is a value of the kind Text.
+//   JS3  An array or an object knows its count, and the index of the value after all that it contains.
 #include <array>
 #include <cmath>
 #include <concepts>
@@ -201,7 +201,7 @@ class Json::Range {
         const Json name(of_->document_, index_);
         const Value& held = name.value();
         return {std::string_view(of_->document_->text).substr(held.place, held.count),
-                Json(of_->document_, index_ + 1)};  // J2
+                Json(of_->document_, index_ + 1)};  // JS2
       }
     }
     Iterator& operator++() {

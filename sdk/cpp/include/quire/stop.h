@@ -11,9 +11,9 @@
 // Errors   none. Empty stop texts are ignored.
 //
 // Invariants:
-//   S1  Everything that accept_bytes and finish returned, joined, is valid UTF-8 that contains no
-//       stop text.
-//   S2  The text held back is shorter than the longest stop text and one character.
+//   ST1  Everything that accept_bytes and finish returned, joined, is valid UTF-8 that contains no
+//        stop text.
+//   ST2  The text held back is shorter than the longest stop text and one character.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -37,7 +37,7 @@
 //
 // Thread   a program has one.
 //
-// Invariant  T1  The promise of a coroutine knows the one Task that owns it, so that a coroutine
+// Invariant  TK1  The promise of a coroutine knows the one Task that owns it, so that a coroutine
 //                that failed can be destroyed before its Task is.
 #include <algorithm>
 #include <chrono>
@@ -289,7 +289,7 @@ class TaskBase {
  private:
   friend struct PromiseBase;
   void own() {
-    if (promise_ != nullptr) promise_->owner = this;  // T1
+    if (promise_ != nullptr) promise_->owner = this;  // TK1
   }
 };
 

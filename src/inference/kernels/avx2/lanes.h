@@ -146,6 +146,18 @@ struct Lanes {
     return less | (equal & own);
   }
 
+  // Bit per slot whose position is at least `first`.
+  static uint32_t not_before(const uint32_t* positions, uint32_t first) {
+    const __m256i least = _mm256_set1_epi32(static_cast<int>(first));
+    uint32_t bits = 0;
+    for (int half = 0; half < 2; ++half) {
+      const __m256i key =
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(positions + 8 * half));
+      bits |= bits_of(_mm256_cmpeq_epi32(_mm256_max_epu32(key, least), key)) << (8 * half);
+    }
+    return bits;
+  }
+
   // Largest of the bits without sign, over 32 numbers.
   static uint32_t largest_magnitude(const float* x) {
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);

@@ -112,6 +112,12 @@ struct Lanes {
     return _mm512_cmplt_epu32_mask(key, query) | (_mm512_cmpeq_epi32_mask(key, query) & own);
   }
 
+  // Bit per slot whose position is at least `first`.
+  static uint32_t not_before(const uint32_t* positions, uint32_t first) {
+    return _mm512_cmpge_epu32_mask(_mm512_loadu_si512(positions),
+                                   _mm512_set1_epi32(static_cast<int>(first)));
+  }
+
   // Largest of the bits without sign, over 32 numbers.
   static uint32_t largest_magnitude(const float* x) {
     const __m512i mask = _mm512_set1_epi32(0x7fffffff);

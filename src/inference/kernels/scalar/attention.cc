@@ -14,6 +14,7 @@
 #include <limits>
 
 #include "base/half.h"
+#include "inference/api/kv_layout.h"
 #include "inference/kernels/scalar/exponential.h"
 #include "inference/kernels/scalar/scalar.h"
 
@@ -90,6 +91,7 @@ const float* query_of(const Work& work, std::uint32_t row, std::uint32_t group) 
 
 bool sees(const AttentionTask& task, const QueryRow& row, std::uint32_t slot,
           std::uint32_t position) {
+  if (position < row.position_first) return false;
   if (row.mask != nullptr) {
     return slot < task.mask_slot_count && (row.mask[slot / 64] >> (slot % 64) & 1u) != 0;
   }
@@ -122,9 +124,14 @@ bool find_visible(Work& work, std::uint32_t first) {
   return any;
 }
 
+// Of one head, which is all that a task reads.
+KvLayout layout_of(const AttentionTask& task) {
+  return {.head_dim = task.head_dim, .page_size = task.page_size, .format = task.kv_format};
+}
+
 // Keys of sixteen slots from `first` as [head_dim][16]; those of holes are zeros.
 void load_keys(const AttentionTask& task, std::uint32_t first, float* keys) {
-  const std::uint32_t element = kv_format_bytes(task.kv_format);
+  const KvLayout layout = layout_of(task);
   for (std::uint32_t done = 0; done < kLaneSlots;) {
     const std::uint32_t index = (first + done) / task.page_size;
     const std::uint32_t offset = (first + done) % task.page_size;
@@ -135,8 +142,7 @@ void load_keys(const AttentionTask& task, std::uint32_t first, float* keys) {
       if (base == nullptr) {
         std::fill(to, to + count, 0.0f);
       } else {
-        const std::size_t at = std::size_t{d} * task.page_size + offset;
-        widen(task.kv_format, base + task.head_offset + at * element, count, to);
+        widen(task.kv_format, base + task.head_offset + layout.key_offset(d, offset), count, to);
       }
     }
     done += count;
@@ -188,18 +194,15 @@ void exponentiate(Work& work, std::uint32_t row, std::uint32_t query) {
 
 void add_values(Work& work, std::uint32_t first) {
   const AttentionTask& task = work.task;
-  const std::size_t element = kv_format_bytes(task.kv_format);
-  const std::size_t values_at =
-      task.head_offset + std::size_t{task.head_dim} * task.page_size * element;
+  const KvLayout layout = layout_of(task);
   float values[kHeadDimMax];
   for (std::uint32_t i = 0; i < kSpanSlots; ++i) {
     const std::uint32_t lane = i / kLaneSlots;
     const std::uint32_t bit = 1u << i % kLaneSlots;
     if ((work.visible_any[lane] & bit) == 0) continue;
     const std::uint32_t slot = first + i;
-    const std::size_t at = std::size_t{slot % task.page_size} * task.head_dim * element;
-    widen(task.kv_format, task.pages[slot / task.page_size].base + values_at + at, task.head_dim,
-          values);
+    const std::size_t at = task.head_offset + layout.value_offset(slot % task.page_size, 0);
+    widen(task.kv_format, task.pages[slot / task.page_size].base + at, task.head_dim, values);
     for (std::uint32_t r = 0; r < work.rows.size(); ++r) {
       if ((work.visible[r][lane] & bit) == 0) continue;
       for (std::uint32_t g = 0; g < task.group_count; ++g) {
@@ -270,11 +273,10 @@ void write_out(const Work& work) {
 
 void store_kv(KvFormat format, std::uint32_t head_dim, std::uint32_t page_size, std::uint32_t slot,
               const float* key, const float* value, std::byte* head) {
-  const std::size_t element = kv_format_bytes(format);
-  std::byte* values = head + (std::size_t{page_size} + slot) * head_dim * element;
+  const KvLayout layout{.head_dim = head_dim, .page_size = page_size, .format = format};
   for (std::uint32_t d = 0; d < head_dim; ++d) {
-    narrow(format, key[d], head + (std::size_t{d} * page_size + slot) * element);
-    narrow(format, value[d], values + d * element);
+    narrow(format, key[d], head + layout.key_offset(d, slot));
+    narrow(format, value[d], head + layout.value_offset(slot, d));
   }
 }
 

@@ -1,0 +1,134 @@
+#include "inference/devices/cpu/batch_plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+#include "inference/devices/shared/batch_check.h"
+
+namespace quire::inference {
+namespace {
+
+constexpr std::uint32_t kAttentionRows = 16;  // Rows of one attention task: they share its keys.
+
+}  // namespace
+
+void BatchPlan::fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Completion& completion) {
+  forward_.rows.clear();
+  forward_.query_rows.clear();
+  forward_.attention.clear();
+  hidden_.clear();
+  distributions_.clear();
+  vectors_.clear();
+  hidden_used_ = 0;
+  plan_row_of_.assign(batch.rows.size(), kNoSlot);
+  hidden_of_.assign(batch.rows.size(), nullptr);
+  for (const ForwardPass& pass : batch.passes) {
+    completion.passes.push_back(add_pass(batch, pass, kv, embeds));
+  }
+  for (std::size_t i = 0; i < batch.passes.size(); ++i) {
+    if (completion.passes[i].ok()) add_attention(batch.passes[i], kv);
+  }
+  // The longest first: workers take tasks one by one, and a long one that is taken last has the
+  // others wait.
+  std::ranges::stable_sort(forward_.attention, std::ranges::greater{},
+                           [](const AttentionRows& rows) {
+                             return std::uint64_t{rows.row_count} * rows.visible_slot_end;
+                           });
+  keep_outputs(batch, embeds);
+  for (std::uint32_t i = 0; i < batch.distributions.size(); ++i) {
+    Result<void> added = add_distribution(batch, i, embeds, completion.passes);
+    completion.distributions.push_back(added.ok() ? Result<Distribution>(Distribution{})
+                                                  : std::move(added).take_error());
+  }
+}
+
+Result<void> BatchPlan::add_pass(const Batch& batch, const ForwardPass& pass, KvStore& kv,
+                                 const EmbedStore& embeds) {
+  if (const Error* failure = kv.failure(pass.sequence)) return failure->copy();
+  const std::uint32_t end = pass.row_first + pass.row_count;
+  for (std::uint32_t i = pass.row_first; i < end; ++i) {
+    const EmbedSlot embed = batch.rows[i].embed;
+    if (embed != kNoEmbedSlot && embeds.find(embed) == nullptr) return unread(embed);
+  }
+  for (std::uint32_t i = pass.row_first; i < end; ++i) {
+    const Row& row = batch.rows[i];
+    plan_row_of_[i] = static_cast<std::uint32_t>(forward_.rows.size());
+    ForwardRow planned{.token = row.token, .position = row.position};
+    if (row.embed != kNoEmbedSlot) planned.embed = embeds.find(row.embed);
+    if (row.slot != kNoSlot) {
+      const SlotAddress address = kv.slot(pass.sequence, row.slot);
+      *address.position = row.position;
+      planned.page = address.page;
+      planned.page_slot = address.page_slot;
+    }
+    forward_.rows.push_back(planned);
+    QueryRow query{.position = row.position, .own_slot_end = pass.visible_slot_end};
+    if (row.slot != kNoSlot) query.own_slot_end = row.slot + 1;
+    if (sliding_window_ > 0 && row.position >= sliding_window_) {
+      query.position_first = row.position - sliding_window_ + 1;
+    }
+    if (pass.mask) {
+      query.mask =
+          pass.mask->words.data() + std::size_t{i - pass.row_first} * pass.mask->words_per_row();
+    }
+    forward_.query_rows.push_back(query);
+  }
+  return {};
+}
+
+void BatchPlan::add_attention(const ForwardPass& pass, const KvStore& kv) {
+  const std::uint32_t mask_slot_count = pass.mask ? pass.mask->slot_count : 0;
+  const std::uint32_t first = plan_row_of_[pass.row_first];
+  for (std::uint32_t done = 0; done < pass.row_count; done += kAttentionRows) {
+    forward_.attention.push_back({.pages = kv.views(pass.sequence),
+                                  .spans = kv.spans(pass.sequence),
+                                  .visible_slot_end = pass.visible_slot_end,
+                                  .mask_slot_count = mask_slot_count,
+                                  .row_first = first + done,
+                                  .row_count = std::min(kAttentionRows, pass.row_count - done)});
+  }
+}
+
+void BatchPlan::keep_outputs(const Batch& batch, EmbedStore& embeds) {
+  for (std::size_t i = 0; i < batch.rows.size(); ++i) {
+    const EmbedSlot output = batch.rows[i].output;
+    if (output == kNoEmbedSlot) continue;
+    if (plan_row_of_[i] == kNoSlot) {
+      embeds.forget(output);
+      continue;
+    }
+    hidden_of_[i] = embeds.write(output);
+    hidden_.push_back({plan_row_of_[i], hidden_of_[i]});
+  }
+}
+
+Result<void> BatchPlan::add_distribution(const Batch& batch, std::uint32_t index,
+                                         const EmbedStore& embeds,
+                                         const std::vector<Result<void>>& passes) {
+  const DistributionRequest& request = batch.distributions[index];
+  auto& wanted = request.kind == DistributionKind::Vector ? vectors_ : distributions_;
+  if (request.row == kNoSlot) {
+    const float* kept = embeds.find(request.embed);
+    if (kept == nullptr) return unread(request.embed);
+    wanted.push_back({index, kept});
+    return {};
+  }
+  if (plan_row_of_[request.row] == kNoSlot) {
+    const auto pass = std::find_if(
+        batch.passes.begin(), batch.passes.end(),
+        [&](const ForwardPass& each) { return request.row - each.row_first < each.row_count; });
+    QUIRE_CHECK(pass != batch.passes.end(), "a row belongs to a pass");
+    return passes[static_cast<std::size_t>(pass - batch.passes.begin())].error().copy();
+  }
+  float*& hidden = hidden_of_[request.row];
+  if (hidden == nullptr) {
+    if (hidden_used_ == hidden_memory_.size()) hidden_memory_.emplace_back(width_);
+    hidden = hidden_memory_[hidden_used_++].data();
+    hidden_.push_back({plan_row_of_[request.row], hidden});
+  }
+  wanted.push_back({index, hidden});
+  return {};
+}
+
+}  // namespace quire::inference

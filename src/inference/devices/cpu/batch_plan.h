@@ -1,0 +1,63 @@
+#pragma once
+// BatchPlan: a Batch turned into addresses: what the transformer runs, which hidden states are
+// wanted afterwards, and which vectors get a distribution.
+//
+// A plan is filled again for each batch and keeps its memory, so that a steady state does not
+// allocate.
+//
+// Thread   device thread; workers read it inside a batch.
+#include <deque>
+
+#include "inference/devices/cpu/embed_store.h"
+#include "inference/devices/cpu/kv_store.h"
+#include "inference/models/forward_plan.h"
+
+namespace quire::inference {
+
+struct HiddenWanted {
+  std::uint32_t plan_row = 0;
+  float* out = nullptr;
+};
+
+struct DistributionWanted {
+  std::uint32_t index = 0;  // Into Batch::distributions.
+  const float* hidden = nullptr;
+};
+
+class BatchPlan {
+ public:
+  // `sliding_window`: of ModelSpec.
+  BatchPlan(std::uint32_t embedding_width, std::uint32_t sliding_window)
+      : width_(embedding_width), sliding_window_(sliding_window) {}
+
+  // After the batch's table changes and copies. Writes the positions of all rows that take a slot,
+  // and an error into completion.passes for each pass that cannot run, and so for distributions.
+  void fill(const Batch& batch, KvStore& kv, EmbedStore& embeds, Completion& completion);
+
+  const ForwardPlan& forward() const { return forward_; }
+  const std::vector<HiddenWanted>& hidden() const { return hidden_; }
+  const std::vector<DistributionWanted>& distributions() const { return distributions_; }
+  // Those of DistributionKind::Vector, which need no logits.
+  const std::vector<DistributionWanted>& vectors() const { return vectors_; }
+
+ private:
+  Result<void> add_pass(const Batch& batch, const ForwardPass& pass, KvStore& kv,
+                        const EmbedStore& embeds);
+  void add_attention(const ForwardPass& pass, const KvStore& kv);
+  void keep_outputs(const Batch& batch, EmbedStore& embeds);
+  Result<void> add_distribution(const Batch& batch, std::uint32_t index, const EmbedStore& embeds,
+                                const std::vector<Result<void>>& passes);
+
+  const std::uint32_t width_;
+  const std::uint32_t sliding_window_;
+  ForwardPlan forward_;
+  std::vector<std::uint32_t> plan_row_of_;  // Of each row of the batch; kNoSlot: its pass failed.
+  std::vector<float*> hidden_of_;           // Of each row of the batch; null: not wanted so far.
+  std::vector<HiddenWanted> hidden_;
+  std::vector<DistributionWanted> distributions_;
+  std::vector<DistributionWanted> vectors_;
+  std::deque<std::vector<float>> hidden_memory_;  // Of rows whose hidden state is not kept.
+  std::size_t hidden_used_ = 0;
+};
+
+}  // namespace quire::inference
