@@ -1,6 +1,6 @@
 #pragma once
-// Answer: what the guest gets. One of the four nouns; values only. A command with a future is answered
-// exactly once, unless its instance ends first.
+// Answer: what the guest gets. One of the four nouns; values only. A command with a future is
+// answered exactly once, unless its instance ends first.
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <memory>
@@ -23,7 +23,8 @@ struct NextDistribution {
   std::vector<std::uint32_t> tokens;              // Falling probability, ties by rising id.
   std::vector<float> probabilities;               // Of the full softmax, not renormalised.
 };
-// GetLogits [vocabulary_size], GetLogprobs [tokens], GetEntropy [1], GetEmbedding [embedding_width].
+// GetLogits [vocabulary_size], GetLogprobs [tokens], GetEntropy [1], GetEmbedding
+// [embedding_width].
 struct Values { std::vector<float> all; };
 struct NextDistributions { std::vector<NextDistribution> all; };         // GetNextDists.
 struct Drawn {
@@ -31,7 +32,9 @@ struct Drawn {
   float probability = 0;                          // Of the full softmax.
   bool is_forced = false;                         // It used no random number.
 };
-enum class DrawEnd : std::uint32_t { None = 0, StopToken = 1, GrammarComplete = 4, NoTokenAllowed = 5 };
+enum class DrawEnd : std::uint32_t {
+  None = 0, StopToken = 1, GrammarComplete = 4, NoTokenAllowed = 5
+};
 struct Draws {                                    // DrawTokens, ContextDraw.
   boost::container::small_vector<Drawn, 1> all;
   DrawEnd end = DrawEnd::None;
@@ -92,9 +95,11 @@ struct ListedKeys {
   bool has_more = false;
 };
 
-using AnswerVariant = std::variant<Done, NextDistribution, NextDistributions, Values, Draws, CompiledGrammar, TextChecked, TokenMaskWords, Accepted, TokenKinds, Tokens, Text, ContextState, Forked, Opened,
-                                   Snapshots, SharedPages, Exports, TokenBytes, ValueVersion, StoredValue,
-                                   ListedKeys>;
+using AnswerVariant =
+    std::variant<Done, NextDistribution, NextDistributions, Values, Draws, CompiledGrammar,
+                 TextChecked, TokenMaskWords, Accepted, TokenKinds, Tokens, Text, ContextState,
+                 Forked, Opened, Snapshots, SharedPages, Exports, TokenBytes, ValueVersion,
+                 StoredValue, ListedKeys>;
 struct AnswerBody : AnswerVariant {               // As CommandBody.
   using AnswerVariant::AnswerVariant;
   AnswerBody();

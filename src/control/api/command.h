@@ -1,6 +1,7 @@
 #pragma once
-// Command: what a guest wants. One of the four nouns; values only. The structs of the commands are in
-// page_commands.h, context_commands.h and text_commands.h, and command_kinds.inc has a row for each.
+// Command: what a guest wants. One of the four nouns; values only. The structs of the commands are
+// in page_commands.h, context_commands.h and text_commands.h, and command_kinds.inc has a row for
+// each.
 //
 // Arguments were checked by the host call (sizes of lists, token ids below the vocabulary, handles
 // of the right kind, numbers finite); the controller resolves ObjectIds and answers NotFound for
@@ -27,8 +28,8 @@ using CommandVariant = VariantOf<void
 #include "control/api/command_kinds.inc"
                                  >::type;
 
-// Copied, moved and destroyed in command.cc: what the compiler makes of sixty alternatives for these
-// takes it two seconds in each file that includes this one otherwise.
+// Copied, moved and destroyed in command.cc: what the compiler makes of sixty alternatives for
+// these takes it two seconds in each file that includes this one otherwise.
 struct CommandBody : CommandVariant {
   using CommandVariant::CommandVariant;
   CommandBody();
@@ -43,7 +44,7 @@ struct Command {
   InstanceId instance{};
   FutureId future = kNoFuture;                    // kNoFuture: nobody waits.
   CommandBody body;
-  std::uint32_t argument_bytes = 0;               // As the sender counts them: ControlPort::pending().
+  std::uint32_t argument_bytes = 0;         // As the sender counts them: ControlPort::pending().
 };
 // clang-format on
 

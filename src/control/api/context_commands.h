@@ -16,8 +16,8 @@ struct DrawRule;  // quire/draw_rule.h
 namespace quire::control {
 
 // clang-format off: a table, a line each where one is enough.
-// How tokens are drawn: interface/draw.wit. `rule` and `more` are shared, since they are the same for
-// many commands.
+// How tokens are drawn: interface/draw.wit. `rule` and `more` are shared, since they are the same
+// for many commands.
 struct DrawExtras {
   std::vector<ObjectId> matchers;
   TokenMask mask;
@@ -87,15 +87,16 @@ struct ContextSave {
   std::string name;                               // See control/store/snapshot_name.h.
   bool overwrites = false;
   std::uint64_t expires_unix_ms = 0;              // 0: never.
-  std::string note = {};                          // Kept with it, at most kNoteBytesMax; empty: none.
+  std::string note = {};                      // Kept with it, at most kNoteBytesMax; empty: none.
 };
-// A new context with what was saved. `takes`: nobody else can take the snapshot, which is deleted with
-// ContextKeep, and stays where the context ends without.
+// A new context with what was saved. `takes`: nobody else can take the snapshot, which is deleted
+// with ContextKeep, and stays where the context ends without.
 struct ContextOpen { ObjectId context{}; ObjectId queue{}; std::string name; bool takes = false; };
 struct ContextKeep { ObjectId context{}; };       // The program has what it took.
 struct SnapshotDelete { std::string name; };
 struct SnapshotList {};
-// Pages [first, first + pages) of those that hold tokens of the context become `pages`, new objects.
+// Pages [first, first + pages) of those that hold tokens of the context become `pages`, new
+// objects.
 struct ContextPages {
   ObjectId context{};
   std::uint32_t first = 0;

@@ -62,8 +62,8 @@ struct InstanceStatistics {
   std::uint64_t metered_token_count = 0;  // Of InstanceLimits::token_count_max.
   // Queued in contexts when a flush or a forward began, and the inputs of forwards by hand.
   std::uint64_t asked_token_count = 0;
-  // Of these, tokens of prompts. A token that the host drew and queued does not count, nor does a single
-  // token after an output: a program that draws its tokens itself appends them so.
+  // Of these, tokens of prompts. A token that the host drew and queued does not count, nor does a
+  // single token after an output: a program that draws its tokens itself appends them so.
   std::uint64_t prompt_token_count = 0;
   std::uint64_t found_prompt_token_count = 0;  // Of these, found instead of computed.
   // Tokens that the host drew, and distributions that a program got to draw from.
@@ -72,7 +72,8 @@ struct InstanceStatistics {
   // suspension cost its page.
   std::uint64_t computed_token_count = 0;
   std::uint64_t found_token_count = 0;  // Found instead of computed: saved.
-  // Computed by an earlier context, and brought from its snapshot by opens. No token that was asked for.
+  // Computed by an earlier context, and brought from its snapshot by opens. No token that was asked
+  // for.
   std::uint64_t opened_token_count = 0;
   std::uint64_t drawn_token_count = 0;   // Drawn by the host, and answered to the program.
   std::uint64_t waited_token_count = 0;  // Of those, computed by another while this one waited.

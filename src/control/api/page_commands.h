@@ -38,7 +38,7 @@ struct Forward {
   std::vector<ObjectId> input_embeds;
   std::vector<ObjectId> output_pages;
   std::vector<ObjectId> output_embeds;            // At most as many as input_embeds.
-  std::vector<std::uint8_t> mask;                 // Empty, or [input_embeds][page_size * (both lists)].
+  std::vector<std::uint8_t> mask;              // Empty, or [input_embeds][page_size * (both lists)].
   bool beyond_context = false;
 };
 

@@ -15,8 +15,17 @@ enum class GrammarKind : std::uint8_t;
 namespace quire::control {
 
 // clang-format off: a table, a line each where one is enough.
-struct Tokenize { ModelIndex model{}; std::string text; bool parse_special = true; bool add_bos = false; };
-struct Detokenize { ModelIndex model{}; std::vector<std::uint32_t> tokens; bool keep_special = true; };
+struct Tokenize {
+  ModelIndex model{};
+  std::string text;
+  bool parse_special = true;
+  bool add_bos = false;
+};
+struct Detokenize {
+  ModelIndex model{};
+  std::vector<std::uint32_t> tokens;
+  bool keep_special = true;
+};
 struct ApplyChatTemplate { ModelIndex model{}; std::string request; bool tokens = false; };
 
 // Tokens [first, first + count) of the model's vocabulary.
@@ -32,7 +41,8 @@ struct CheckText {
   std::shared_ptr<const inference::Grammar> grammar;
   std::string text;
 };
-// Matchers: interface/constraint.wit. What acts on one takes effect in the order of issue, draws too.
+// Matchers: interface/constraint.wit. What acts on one takes effect in the order of issue, draws
+// too.
 struct CreateMatcher {
   ObjectId matcher{};
   ModelIndex model{};

@@ -1,5 +1,6 @@
 #pragma once
-// BuildTurn is what one turn of building a batch found out, for the decision whether to build again.
+// BuildTurn is what one turn of building a batch found out, for the decision whether to build
+// again.
 //
 // The steps and the room for pages set its facts, and the scheduler reads them.
 #include "base/slab.h"

@@ -130,9 +130,9 @@ Result<void> release_pages(Context& context, ModelResources& resources, PageLedg
 Result<void> truncate_page_tokens(Context& context, const ModelResources& resources,
                                   std::uint32_t count);
 
-// A snapshot is opened into the context, which is empty: its pages come one by one, and then what it
-// has besides: written tokens of its tail, and those that were queued. `ticket`: of the snapshot that
-// it was taken from, or none.
+// A snapshot is opened into the context, which is empty: its pages come one by one, and then what
+// it has besides: written tokens of its tail, and those that were queued. `ticket`: of the snapshot
+// that it was taken from, or none.
 void begin_opening(Context& context);
 void finish_opening(Context& context, const store::SnapshotRecord& record, store::TicketId ticket);
 // What was swapped out is on its way back: nothing else may touch it.

@@ -166,41 +166,30 @@ Result<void> truncate_context(Context& context, ModelResources& resources, PageL
   return {};
 }
 
-Result<void> rewind_context(Context& context, ModelResources& resources, PageLedger& ledger,
-                            std::uint32_t length) {
-  QUIRE_CHECK(!context.is_in_flight && !context.is_suspended, "rewound under a batch");
-  if (is_planted(Fault::RewindOffByOne) && length > 0) --length;
+namespace {
+
+// `length` lies in what is queued, or in what was lost.
+Result<void> rewind_queue(Context& context, std::uint32_t page_size, std::uint32_t written,
+                          std::uint32_t length) {
+  const std::uint64_t all = std::uint64_t{written} + queued_count(context) + context.overflow_count;
+  if (length > all) {
+    return Error(ErrorCode::OutOfRange, "rewind to " + std::to_string(length) +
+                                            ": the context has " + count_of(all, "token"));
+  }
+  const std::uint64_t kept = all - context.overflow_count;
+  context.overflow_count = length > kept ? length - kept : 0;
+  context.tokens.resize(
+      std::min(context.tokens.size(),
+               context.token_first + length - std::size_t{context.committed_count} * page_size));
+  context.lost_count = std::min(context.lost_count, length - written);
+  return {};
+}
+
+// `length` lies in page `kept`, a committed one, or at its start.
+void rewind_committed(Context& context, ModelResources& resources, PageLedger& ledger,
+                      std::uint32_t length, std::uint32_t kept) {
   PageCache& cache = resources.cache;
   const std::uint32_t page_size = page_size_of(resources);
-  const std::uint32_t all_written = seq_len(context, page_size);
-  const std::uint32_t written = all_written - context.lost_count;
-  // Behind a cut into what was committed, nothing that was reserved is left.
-  if (context.lost_count > 0 && length / page_size < all_written / page_size) {
-    context.reserved_count = 0;
-  }
-  if (length > written) {
-    const std::uint64_t all =
-        std::uint64_t{written} + queued_count(context) + context.overflow_count;
-    if (length > all) {
-      return Error(ErrorCode::OutOfRange, "rewind to " + std::to_string(length) +
-                                              ": the context has " + count_of(all, "token"));
-    }
-    const std::uint64_t kept = all - context.overflow_count;
-    context.overflow_count = length > kept ? length - kept : 0;
-    context.tokens.resize(
-        std::min(context.tokens.size(),
-                 context.token_first + length - std::size_t{context.committed_count} * page_size));
-    context.lost_count = std::min(context.lost_count, length - written);
-    return {};
-  }
-  context.lost_count = 0;
-  const std::uint32_t kept = length / page_size;
-  if (kept >= context.committed_count) {
-    clear_queue(context, context.written_count);
-    cut_written(context, page_size, length - context.committed_count * page_size);
-    trim_tail(context, resources, ledger);
-    return {};
-  }
   const std::uint32_t rest = length % page_size;
   NodeId cut = kNoNode;  // The page that `length` lies in, if not at its start.
   NodeId head = context.head;
@@ -243,6 +232,31 @@ Result<void> rewind_context(Context& context, ModelResources& resources, PageLed
   context.has_unnamed_start = rest > 0 && (!is_cut_held || cache.trie().is_opaque(cut));
   context.view.rewind(length, kept * page_size, mask);
   context.table_clean_count = std::min(context.table_clean_count, kept);
+}
+
+}  // namespace
+
+Result<void> rewind_context(Context& context, ModelResources& resources, PageLedger& ledger,
+                            std::uint32_t length) {
+  QUIRE_CHECK(!context.is_in_flight && !context.is_suspended, "rewound under a batch");
+  if (is_planted(Fault::RewindOffByOne) && length > 0) --length;
+  const std::uint32_t page_size = page_size_of(resources);
+  const std::uint32_t all_written = seq_len(context, page_size);
+  const std::uint32_t written = all_written - context.lost_count;
+  // Behind a cut into what was committed, nothing that was reserved is left.
+  if (context.lost_count > 0 && length / page_size < all_written / page_size) {
+    context.reserved_count = 0;
+  }
+  if (length > written) return rewind_queue(context, page_size, written, length);
+  context.lost_count = 0;
+  const std::uint32_t kept = length / page_size;
+  if (kept >= context.committed_count) {
+    clear_queue(context, context.written_count);
+    cut_written(context, page_size, length - context.committed_count * page_size);
+    trim_tail(context, resources, ledger);
+    return {};
+  }
+  rewind_committed(context, resources, ledger, length, kept);
   return {};
 }
 

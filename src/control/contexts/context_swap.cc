@@ -32,6 +32,56 @@ bool can_swap(const Context& context, const ModelResources& resources) {
                                  nodes_of(held_pages(context, resources.cache)));
 }
 
+namespace {
+
+// Each page of `swapped` is pinned on a tier; those that no tier has are saved.
+void pin_pages(SwappedContext& swapped, ModelResources& resources, TenantId tenant,
+               std::vector<SwapSave>& saves) {
+  PageCache& cache = resources.cache;
+  // What is there already must not give way to what comes.
+  swapped.pins.resize(swapped.pages.size());
+  std::vector<std::size_t> leaving;
+  for (std::size_t index = 0; index < swapped.pages.size(); ++index) {
+    const NodeId node = swapped.pages[index].node;
+    if (resources.tiers.has(node)) {
+      swapped.pins[index] = resources.tiers.pin(tenant, node);
+    } else {
+      leaving.push_back(index);
+    }
+  }
+  // Host memory takes those that come first, and there are some that it alone can take.
+  std::stable_partition(leaving.begin(), leaving.end(), [&](std::size_t index) {
+    return !resources.tiers.fits_disk(swapped.pages[index].node);
+  });
+  for (const std::size_t index : leaving) {
+    const WindowPage& page = swapped.pages[index];
+    const std::optional<TransferId> transfer = resources.tiers.leave(page.node);
+    QUIRE_CHECK(transfer.has_value(), "can_pin() promised too much");
+    swapped.pins[index] = resources.tiers.pin(tenant, page.node);
+    saves.push_back({.page = cache.page_of(page.node),
+                     .slots = cache.visible_slots(page.node),
+                     .node = page.node,
+                     .transfer = *transfer});
+  }
+}
+
+// All that it holds of the pool is let go.
+void release_all(Context& context, ModelResources& resources, PageLedger& ledger) {
+  PageCache& cache = resources.cache;
+  release_tail(context, resources, ledger, 0);
+  for (const WindowPage& page : context.window) {
+    ledger.release(cache.page_of(page.node));
+    cache.drop_page(page.node, {.hint = EvictionHint::WillResume});
+  }
+  context.window.clear();
+  ledger.release_chain(cache, context.anchor);
+  cache.drop(context.anchor, {.hint = EvictionHint::WillResume});
+  context.anchor = kNoNode;
+  context.anchor_count = 0;
+}
+
+}  // namespace
+
 void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
               std::vector<SwapSave>& saves) {
   QUIRE_CHECK(can_swap(context, resources), "swapped what cannot be");
@@ -43,31 +93,7 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
   swapped->pages = held_pages(context, cache);
   swapped->anchor_count = context.anchor_count;
   swapped->reserved_count = context.reserved_count;
-  // What is there already must not give way to what comes.
-  swapped->pins.resize(swapped->pages.size());
-  std::vector<std::size_t> leaving;
-  for (std::size_t index = 0; index < swapped->pages.size(); ++index) {
-    const NodeId node = swapped->pages[index].node;
-    if (resources.tiers.has(node)) {
-      swapped->pins[index] = resources.tiers.pin(tenant, node);
-    } else {
-      leaving.push_back(index);
-    }
-  }
-  // Host memory takes those that come first, and there are some that it alone can take.
-  std::stable_partition(leaving.begin(), leaving.end(), [&](std::size_t index) {
-    return !resources.tiers.fits_disk(swapped->pages[index].node);
-  });
-  for (const std::size_t index : leaving) {
-    const WindowPage& page = swapped->pages[index];
-    const std::optional<TransferId> transfer = resources.tiers.leave(page.node);
-    QUIRE_CHECK(transfer.has_value(), "can_pin() promised too much");
-    swapped->pins[index] = resources.tiers.pin(tenant, page.node);
-    saves.push_back({.page = cache.page_of(page.node),
-                     .slots = cache.visible_slots(page.node),
-                     .node = page.node,
-                     .transfer = *transfer});
-  }
+  pin_pages(*swapped, resources, tenant, saves);
   const std::uint32_t tail = written_tail_count(context, page_size);
   for (std::uint32_t index = 0; index < tail; ++index) {
     const PageId page = context.tail[index];
@@ -82,16 +108,7 @@ void swap_out(Context& context, ModelResources& resources, PageLedger& ledger,
   resources.swapped_tails.take(tenant, tail);
   context.lost_count = std::exchange(context.written_count, 0);
   swapped->written_count = context.lost_count;
-  release_tail(context, resources, ledger, 0);
-  for (const WindowPage& page : context.window) {
-    ledger.release(cache.page_of(page.node));
-    cache.drop_page(page.node, {.hint = EvictionHint::WillResume});
-  }
-  context.window.clear();
-  ledger.release_chain(cache, context.anchor);
-  cache.drop(context.anchor, {.hint = EvictionHint::WillResume});
-  context.anchor = kNoNode;
-  context.anchor_count = 0;
+  release_all(context, resources, ledger);
   context.is_suspended = true;
   context.swapped = std::move(swapped);
   resources.sequences.release(context);

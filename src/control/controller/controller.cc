@@ -180,11 +180,12 @@ void Controller::start_instance(InstanceId id, TenantId tenant, const InstanceLi
   made->limits = limits;
   made->tenant_pages = &tenants_[static_cast<std::uint32_t>(tenant)].pages;
   made->tenant_pages->instance_count += 1;
-  made->ledgers.resize(replicas_.size());
-  for (PageLedger& ledger : made->ledgers) ledger.count_in(*made->tenant_pages);
+  made->of_replica.resize(replicas_.size());
   for (const auto& replica : replicas_) {
-    made->shares.push_back(&replica->shares.join(tenant, made->tenant_pages->options.weight));
-    made->misses_before.push_back(replica->misses.noted_count());
+    ReplicaShare& of = made->of_replica[replica->place];
+    of.ledger.count_in(*made->tenant_pages);
+    of.share = &replica->shares.join(tenant, made->tenant_pages->options.weight);
+    of.misses_before = replica->misses.noted_count();
   }
   by_id_.emplace(static_cast<std::uint64_t>(id), made.get());
   table_.instances.emplace(made->order, std::move(made));
@@ -204,7 +205,7 @@ void Controller::end_instance(InstanceId id) {
   const auto tenant = tenants_.find(static_cast<std::uint32_t>(instance->tenant));
   QUIRE_CHECK(tenant != tenants_.end(), "a tenant stays while it has instances");
   tenant->second.pages.instance_count -= 1;
-  for (PageLedger& ledger : instance->ledgers) ledger.leave_tenant();
+  for (ReplicaShare& of : instance->of_replica) of.ledger.leave_tenant();
   by_id_.erase(static_cast<std::uint64_t>(id));
   table_.instances.erase(instance->order);
   if (tenant->second.pages.instance_count == 0 && !tenant->second.is_named) tenants_.erase(tenant);
@@ -281,7 +282,7 @@ void Controller::submit(Command command) {
                               instance->limits.pending_command_count_max));
     return;
   }
-  if (Result<void> issued = issuer_.issue(*instance, command); !issued.ok()) {
+  if (Result<void> issued = issue(issuer_, *instance, command); !issued.ok()) {
     dispatcher_.answer(instance->id, future, std::move(issued).take_error());
   }
   drain();
@@ -425,7 +426,7 @@ InstanceStatistics Controller::statistics(InstanceId id) const {
   statistics.tenant_export_count = exported.export_count;
   statistics.tenant_export_page_count = exported.page_count;
   for (std::size_t model = 0; model < replicas_.size(); ++model) {
-    PageLedger& ledger = instance->ledgers[model];
+    PageLedger& ledger = instance->of_replica[model].ledger;
     statistics.page_count_max += ledger.page_count_max();
     statistics.page_count += ledger.page_count();
     if (ledger.away().empty()) continue;
@@ -454,7 +455,7 @@ std::optional<std::vector<InstanceMiss>> Controller::misses(InstanceId id) const
                      .there = record.why.there,
                      .gone_ns = record.why.gone_ns});
     };
-    replicas_[model]->misses.for_each(note, instance->misses_before[model]);
+    replicas_[model]->misses.for_each(note, instance->of_replica[model].misses_before);
   }
   return all;
 }

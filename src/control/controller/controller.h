@@ -4,7 +4,8 @@
 // It finds the instance of each command and issues it (issue/issuer.h); operations that wait for no
 // other go to the Scheduler of their replica.
 //
-// Owns     tenants, the replicas with a Scheduler for each, and the jobs of helpers. Instances, objects
+// Owns     tenants, the replicas with a Scheduler for each, and the jobs of helpers. Instances,
+// objects
 //          and operations are the OperationTable's.
 // Thread   engine thread only; see CompletionInbox for what comes from others.
 // Errors   every error is the answer to a command's future. Nothing that a guest sends stops the

@@ -26,8 +26,8 @@ class GrammarCache {
   static Digest key_of(TenantId tenant, const CompileGrammar& source);
 
   std::shared_ptr<const inference::Grammar> find(const Digest& key);
-  // The tenant that has most makes room, the new grammar included: by count, or by bytes if these are what is short.
-  // Of its grammars those go that were asked for longest ago.
+  // The tenant that has most makes room, the new grammar included: by count, or by bytes if these
+  // are what is short. Of its grammars those go that were asked for longest ago.
   void insert(TenantId tenant, const Digest& key,
               std::shared_ptr<const inference::Grammar> grammar);
   std::uint64_t bytes() const { return bytes_; }

@@ -1,14 +1,14 @@
 #pragma once
 // TextJobs runs tokenize, detokenize, apply_chat_template, get_vocabs, get_token_kinds,
-// compile_grammar and fits: short ones at once, others on a helper. What reads a grammar of a program's
-// own has a helper for itself, which stands back behind the device and may be late: a second of it
-// delays no chat template.
+// compile_grammar and fits: short ones at once, others on a helper. What reads a grammar of a
+// program's own has a helper for itself, which stands back behind the device and may be late: a
+// second of it delays no chat template.
 //
 // A helper has a few jobs at a time; the others wait here and tenants take turns (JobTurns), so
 // that whoever tokenises books in a loop delays no other tenant's chat template by more than those
 // few. Of grammars it has one: whoever compiles in a loop delays others by one. A job that runs
-// cannot be stopped; its outcome is then dropped. One that still waits when nobody wants it any more
-// is never done.
+// cannot be stopped; its outcome is then dropped. One that still waits when nobody wants it any
+// more is never done.
 //
 // Thread   engine thread; the work itself on the helpers'.
 #include <cstdint>

@@ -119,7 +119,7 @@ void Controller::verify() const {
     TenantPages& sum = tenants[instance->tenant_pages];
     sum.instance_count += 1;
     std::uint64_t page_count = 0;
-    for (const PageLedger& ledger : instance->ledgers) page_count += ledger.page_count();
+    for (const ReplicaShare& of : instance->of_replica) page_count += of.ledger.page_count();
     QUIRE_CHECK(page_count <= instance->limits.page_count_max, "S5");
     sum.page_count += page_count;
   }

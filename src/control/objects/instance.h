@@ -2,7 +2,6 @@
 // Instance: what one running program owns, by handle, and what is counted of it.
 //
 // Thread   engine thread only.
-#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -56,6 +55,13 @@ struct RowlessParts {
   std::uint32_t count = 0;  // and how many it took.
 };
 
+// What an instance has of one replica.
+struct ReplicaShare {
+  PageLedger ledger;
+  FairShare* share = nullptr;       // Its tenant's.
+  std::uint64_t misses_before = 0;  // That the replica had noted when the instance started.
+};
+
 struct alignas(64) Instance {
   void add_context(ObjectId name, Context& context) {
     context.index = static_cast<std::uint32_t>(contexts.size());
@@ -69,16 +75,12 @@ struct alignas(64) Instance {
     contexts.pop_back();
   }
 
-  std::uint32_t generation = 0;
   InstanceId id{};
   TenantId tenant{};
-  std::uint64_t order = 0;  // Of start: the smallest is the oldest.
-  // How many misses each model had noted when it started.
-  boost::container::small_vector<std::uint64_t, 1> misses_before;
-  boost::container::small_vector<FairShare*, 1> shares;  // Its tenant's, of each model's device.
-  std::vector<PageLedger> ledgers;                       // By model.
-  TenantPages* tenant_pages = nullptr;                   // Of its tenant; the controller's.
-  std::shared_ptr<MatcherMemory> matcher_memory;         // Null: it never had a matcher.
+  std::uint64_t order = 0;                        // Of start: the smallest is the oldest.
+  std::vector<ReplicaShare> of_replica;           // By index of the replica.
+  TenantPages* tenant_pages = nullptr;            // Of its tenant; the controller's.
+  std::shared_ptr<MatcherMemory> matcher_memory;  // Null: it never had a matcher.
   InstanceLimits limits;
   InstanceStatistics statistics;
   FlatMap<ObjectEntry> objects;     // By ObjectId.
@@ -89,11 +91,6 @@ struct alignas(64) Instance {
   std::vector<Context*> contexts;  // Of its objects, in any order.
   NameOrder exports;
   std::optional<Error> lost;  // Why it has nothing any more and gets nothing.
-  void recycle() {
-    const std::uint32_t kept = generation;
-    *this = Instance();
-    generation = kept;
-  }
 };
 
 }  // namespace quire::control

@@ -1,6 +1,6 @@
 #pragma once
-// Everything that an instance owns: what its program may name, and what has no name any more but whose
-// last operation is still to come.
+// Everything that an instance owns: what its program may name, and what has no name any more but
+// whose last operation is still to come.
 //
 // Thread   engine thread only.
 #include <vector>

@@ -46,9 +46,11 @@ struct Replica {
   Replica(inference::Backend& backend, const PageCacheOptions& cache,
           const ReplicaOptions& options);
 
-  PageLedger& ledger(Instance& instance) const { return instance.ledgers[place]; }
-  const PageLedger& ledger(const Instance& instance) const { return instance.ledgers[place]; }
-  FairShare& share(const Instance& instance) const { return *instance.shares[place]; }
+  PageLedger& ledger(Instance& instance) const { return instance.of_replica[place].ledger; }
+  const PageLedger& ledger(const Instance& instance) const {
+    return instance.of_replica[place].ledger;
+  }
+  FairShare& share(const Instance& instance) const { return *instance.of_replica[place].share; }
   // Of the batch that was begun last; contexts and pages note when they were used by it.
   std::uint64_t batch() const { return static_cast<std::uint64_t>(last_batch); }
 

@@ -97,8 +97,8 @@ class PageCache {
   // charged to the tenant that it was made for.
   NodeId root(const Digest& sharing_domain, TenantId tenant = TenantId{});
 
-  // The tenant's share of the pool against the other tenants' weights, which decides whose cold pages
-  // are evicted; 1 unless set. Holds for pages that are here already and for those to come.
+  // The tenant's share of the pool against the other tenants' weights, which decides whose cold
+  // pages are evicted; 1 unless set. Holds for pages that are here already and for those to come.
   void set_weight(TenantId tenant, std::uint32_t weight);
 
   // The time of all that follows, until it is said anew. Monotonic.

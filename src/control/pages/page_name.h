@@ -46,8 +46,8 @@ struct AdapterRun {
 
 // What one page holds: a token and a position for each slot. `mask` says which slots its tokens
 // could not see where that is not plain causal (empty otherwise), as slot_view.h encodes it;
-// `media` are the bytes behind slots that hold no token of the vocabulary; `adapters`, by rising slot,
-// the sets under which the tokens were appended, and nothing where all are of the base model.
+// `media` are the bytes behind slots that hold no token of the vocabulary; `adapters`, by rising
+// slot, the sets under which the tokens were appended, and nothing where all are of the base model.
 struct PageContent {
   std::span<const TokenId> tokens;
   std::span<const std::uint32_t> positions;

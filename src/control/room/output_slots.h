@@ -2,10 +2,10 @@
 // OutputSlots says who may have slots of the device for what passes put out, until the embed gets
 // something else or is given back.
 //
-// Nobody can take a slot back from its holder, so nobody may have them all: while other tenants have
-// instances, a tenant's outputs take at most half of what those of the others leave, and an
-// instance's likewise among instances. So however many come that want all they can get, something is
-// left for the next one. A tenant that is alone may have everything.
+// Nobody can take a slot back from its holder, so nobody may have them all: while other tenants
+// have instances, a tenant's outputs take at most half of what those of the others leave, and an
+// instance's likewise among instances. So however many come that want all they can get, something
+// is left for the next one. A tenant that is alone may have everything.
 //
 // Thread   engine thread only.
 // Errors   QuotaExceeded names the limit; Unavailable where none is free soon.

@@ -2,11 +2,11 @@
 // PageRoom decides who gets pages when there are not enough.
 //
 // An operation takes all the pages it needs at once, or waits. Those who wait are served by
-// importance, which is priority and then age of their instances: no operation takes a page while one
-// that is more important waits for one, so the first always progresses. For an operation that lacks
-// pages, contexts that others can do without are suspended (suspension.cc), or under
-// WhenFull::FcfsKill the newest instance ends (fcfs_kill.cc). When nothing is left that could free a
-// page, the least important that waits is refused with the numbers and the holders of the pages
+// importance, which is priority and then age of their instances: no operation takes a page while
+// one that is more important waits for one, so the first always progresses. For an operation that
+// lacks pages, contexts that others can do without are suspended (suspension.cc), or under
+// WhenFull::FcfsKill the newest instance ends (fcfs_kill.cc). When nothing is left that could free
+// a page, the least important that waits is refused with the numbers and the holders of the pages
 // (page_shortage.cc).
 //
 // Owns     the operations that wait for pages.
@@ -39,8 +39,8 @@ struct Loser {
 };
 
 struct PageRoomOptions {
-  // How long an operation waits for pages before it gets NoFreePage. It goes on waiting while others
-  // go on: while something was built or done in the last tenth of that time. After
+  // How long an operation waits for pages before it gets NoFreePage. It goes on waiting while
+  // others go on: while something was built or done in the last tenth of that time. After
   // `page_wait_count_max` times as long it is refused whatever the others do, because no less
   // important operation takes a page meanwhile.
   std::uint64_t page_wait_ns_max = 10'000'000'000;

@@ -66,7 +66,8 @@ std::uint32_t Quota::of(Instance& instance) const {
 std::uint32_t Quota::own(Instance& instance) const {
   const std::uint32_t maximum = instance.limits.page_count_max;
   std::uint64_t elsewhere = 0;
-  for (PageLedger& each : instance.ledgers) {
+  for (ReplicaShare& of : instance.of_replica) {
+    PageLedger& each = of.ledger;
     if (&each == &replica_.ledger(instance)) continue;
     elsewhere += each.away().empty()
                      ? each.page_count()

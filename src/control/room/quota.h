@@ -1,8 +1,8 @@
 #pragma once
 // Quota says what an instance and its tenant may hold of a replica, and compute.
 //
-// An instance's limit of pages is for all models together, and so is its tenant's. What a suspension
-// took counts as held: it is to come back (contexts/away_pages.h).
+// An instance's limit of pages is for all models together, and so is its tenant's. What a
+// suspension took counts as held: it is to come back (contexts/away_pages.h).
 //
 // Owns     nothing; reads ledgers.
 // Thread   engine thread only.

@@ -150,7 +150,7 @@ void Scheduler::fetch_ahead() const {
   fetch_lines(next, kOperationBytes);
   __builtin_prefetch(&next->output_tokens);
   if (const Operation* operation = ahead[kObjectsAhead].operation.get()) {
-    __builtin_prefetch(&operation->instance->shares);
+    __builtin_prefetch(&operation->instance->of_replica);
     __builtin_prefetch(&operation->instance->statistics);
     if (operation->context != nullptr) fetch_lines(operation->context, kContextBytes);
     for (const Ref<Operation>& each : operation->successors) {

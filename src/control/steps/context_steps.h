@@ -24,8 +24,8 @@ class ContextSteps final : public Steps, public PassOwner {
   // Before an operation that needs no device, of any family, acts on its context: what it needs of
   // what the context gave up comes back. Empty: it may act; otherwise what to do with it.
   std::optional<Attempt> bring_back(Operation& operation, BatchDraft* draft);
-  // For one that waits for room in a batch: what of its prompt is found, so that the next build need
-  // not look. Takes no page of the pool.
+  // For one that waits for room in a batch: what of its prompt is found, so that the next build
+  // need not look. Takes no page of the pool.
   enum class LookAhead : std::uint8_t { Nothing, Refused, Done };
   LookAhead look_ahead(Operation& operation, std::uint32_t& lookups_left);
 

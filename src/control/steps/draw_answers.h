@@ -1,6 +1,6 @@
 #pragma once
 // What is answered to a draw, from what the device drew at its places.
-#include "control/api/command.h"
+#include "control/api/answer.h"
 #include "inference/api/batch.h"
 #include "inference/api/draw_masks.h"
 

@@ -1,6 +1,6 @@
 #pragma once
-// PageSteps: pages by hand. They are allocated, masked and copied, exported under a name, and shared
-// with contexts in both directions.
+// PageSteps: pages by hand. They are allocated, masked and copied, exported under a name, and
+// shared with contexts in both directions.
 //
 // Thread   engine thread only.
 #include "control/steps/context_steps.h"

@@ -1,6 +1,6 @@
 #pragma once
-// StepFamilies owns what does the work of a replica's operations: the steps of each family, the room
-// for pages, the quota and the transfers that they share.
+// StepFamilies owns what does the work of a replica's operations: the steps of each family, the
+// room for pages, the quota and the transfers that they share.
 //
 // Thread   engine thread only.
 #include <array>

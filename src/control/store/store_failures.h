@@ -1,6 +1,7 @@
 #pragma once
-// StoreFailures: what goes wrong with the files of a store is said twice. A program, and with it a client, reads
-// what failed and why, without the places of the server's files. The operator reads all of it.
+// StoreFailures: what goes wrong with the files of a store is said twice. A program, and with it a
+// client, reads what failed and why, without the places of the server's files. The operator reads
+// all of it.
 //
 // Thread   the one that does the jobs of the disk.
 #include <cstdint>

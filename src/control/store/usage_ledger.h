@@ -1,10 +1,11 @@
 #pragma once
-// UsageLedger is a file of what each tenant and key used on each day. It is opened for each batch of additions
-// and for each look, and closed again, so a server may write while `quire usage` reads: FILE.lock keeps them
-// apart.
+// UsageLedger is a file of what each tenant and key used on each day. It is opened for each batch
+// of additions and for each look, and closed again, so a server may write while `quire usage`
+// reads: FILE.lock keeps them apart.
 //
 // Thread   any, one at a time.
-// Errors   Unavailable while another process has it, after kLockTimeMax; Corrupted, NotSupported, Io of the
+// Errors   Unavailable while another process has it, after kLockTimeMax; Corrupted, NotSupported,
+// Io of the
 //          file; NotFound when there is nothing to read.
 #include <chrono>
 #include <cstdint>

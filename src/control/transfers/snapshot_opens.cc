@@ -38,7 +38,7 @@ Error corrupted(const std::string& name, const std::string& what) {
 }  // namespace
 
 PageLedger& SnapshotOpens::ledger(Operation& operation) const {
-  return operation.instance->ledgers[static_cast<std::size_t>(disk_.model())];
+  return operation.instance->of_replica[static_cast<std::size_t>(disk_.model())].ledger;
 }
 
 SnapshotOpens::Open& SnapshotOpens::open_of(Operation& operation) {

@@ -246,7 +246,7 @@ void SnapshotSaves::end(Iterator found, Result<AnswerBody> answer) {
   if (Operation* operation = save.operation.get()) {
     Context* shadow = std::exchange(operation->child, nullptr);
     drop_context(*shadow, resources_,
-                 operation->instance->ledgers[static_cast<std::size_t>(disk_.model())]);
+                 operation->instance->of_replica[static_cast<std::size_t>(disk_.model())].ledger);
     table_.contexts.destroy(shadow);
     table_.finish(*operation, std::move(answer));
   }

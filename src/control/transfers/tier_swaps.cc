@@ -201,7 +201,8 @@ void TierTransfers::finish(SwapIn& swap, std::vector<Ref<Operation>>& ready) {
   for (const PageId page : swap.spare) cache.release(page);
   if (context != nullptr) context->is_in_flight = false;
   if (context != nullptr && !swap.error) {
-    PageLedger& ledger = context->instance->ledgers[static_cast<std::size_t>(disk_.model())];
+    PageLedger& ledger =
+        context->instance->of_replica[static_cast<std::size_t>(disk_.model())].ledger;
     swap_in(*context, resources_, ledger, std::exchange(swap.tail, {}));
   } else {
     for (const PageId page : swap.tail) cache.release(page);

@@ -18,12 +18,6 @@ Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const Replic
   return {};
 }
 
-Result<void> Issuer::issue(Instance& instance, Command& command) {
-  return std::visit(
-      [&](const auto& body) { return control::issue(*this, instance, command, body); },
-      static_cast<CommandVariant&>(command.body));
-}
-
 Operation* Issuer::enqueue(Instance& instance, Command& command, QueueObject& queue) {
   Operation* operation = table.make(instance, queue.replica, std::move(command));
   table.enter_queue(*operation, queue);

@@ -65,11 +65,8 @@ inline Result<void> check_is_paged(const Replica& replica, const char* what) {
 
 Result<void> check_tokens(const std::vector<std::uint32_t>& tokens, const Replica& replica);
 
-// References to what the controller owns.
+// What the functions for each command, below, work with: references to what the controller owns.
 struct Issuer {
-  Result<void> issue(Instance& instance, Command& command);
-
-  // --- What the functions for each command, below, work with ---
   template <typename T>
   Result<T*> find(Instance& instance, ObjectId id, ObjectKind kind);
   // `List` is a vector of pointers to objects of that kind.
@@ -119,6 +116,9 @@ struct Issuer {
   StoreJobs& store_jobs;
   const Digest& sharing_secret;
 };
+
+// By the function of its body.
+Result<void> issue(Issuer& to, Instance& instance, Command& command);
 
 // One for each command; in the files beside this one. `body` lies in `command`, and is gone when an
 // operation was made of it.
