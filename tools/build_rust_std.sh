@@ -3,7 +3,7 @@
 # machine, and prints its path as its last line. Tests of Rust programs use it.
 #
 # Where rustup's compiler has the library (`rustup target add wasm32-wasip1`), it is that one, and nothing is
-# made; --make makes one all the same. Debian has the compiler (rustc-web) and the source of its library
+# made; --make makes one all the same, and --find only looks for one. Debian has the compiler (rustc-web) and the source of its library
 # (rust-web-src), but not the library for this target. So the packages are fetched and unpacked, not
 # installed, and cargo compiles the library from source, in under two minutes on two cores.
 #
@@ -12,10 +12,12 @@
 set -euo pipefail
 
 searches=true
+makes=true
 case "${1:-}" in
   "") ;;
   --make) searches=false ;;
-  *) echo "build_rust_std.sh: no option \"$1\" (--make)" >&2; exit 2 ;;
+  --find) makes=false ;;
+  *) echo "build_rust_std.sh: no option \"$1\" (--make, --find)" >&2; exit 2 ;;
 esac
 
 readonly target=wasm32-wasip1
@@ -41,6 +43,8 @@ if [ -e "$cache/rust-wasm/complete" ]; then
   echo "$cache/rust-wasm/bin/rustc"
   exit 0
 fi
+
+$makes || give_up "no compiler has $target; tools/setup.sh rust makes one"
 
 cargo=$(command -v cargo || true)
 [ -n "$cargo" ] || [ ! -x "$HOME/.cargo/bin/cargo" ] || cargo=$HOME/.cargo/bin/cargo
