@@ -3,9 +3,9 @@
 # machine, and prints its path as its last line. Tests of Rust programs use it.
 #
 # Where rustup's compiler has the library (`rustup target add wasm32-wasip1`), it is that one, and nothing is
-# made; --make makes one all the same, and --find only looks for one. Debian has the compiler (rustc-web) and the source of its library
-# (rust-web-src), but not the library for this target. So the packages are fetched and unpacked, not
-# installed, and cargo compiles the library from source, in under two minutes on two cores.
+# made; --make makes one all the same, and --find only looks for one. Debian has the compiler (rustc-web) and
+# the source of its library (rust-web-src), but not the library for this target. So the packages are fetched
+# and unpacked, not installed, and cargo compiles the library from source, in under two minutes on two cores.
 #
 # The result lies outside the checkout, in $QUIRE_CACHE (else ~/.cache/quire), as rust-VERSION, and
 # rust-wasm links to it. `quire build` looks there, too, if no other compiler has the target.
@@ -39,7 +39,7 @@ for candidate in "${RUSTC:-}" "$(command -v rustc || true)" "$HOME/.cargo/bin/ru
     exit 0
   fi
 done
-if [ -e "$cache/rust-wasm/complete" ]; then
+if [ -e "$cache/rust-wasm/complete" ] && $searches; then
   echo "$cache/rust-wasm/bin/rustc"
   exit 0
 fi
@@ -103,7 +103,8 @@ replace-with = "beside-the-library"
 directory = "$work/source/library/vendor"
 CONFIG
 say "compiling the standard library for $target"
-(cd "$work/probe" && env -u RUSTFLAGS RUSTC="$made/bin/rustc" RUSTC_BOOTSTRAP=1 CARGO_NET_OFFLINE=true \
+# With its bitcode, so that programs can be optimized as a whole (lto = true).
+(cd "$work/probe" && env RUSTFLAGS="-C embed-bitcode=yes" RUSTC="$made/bin/rustc" RUSTC_BOOTSTRAP=1 CARGO_NET_OFFLINE=true \
   CARGO_TARGET_DIR="$work/target" "$cargo" build --release -Zbuild-std=std,panic_abort --target $target >&2)
 cp "$work/target/$target/release/deps/"*.rlib "$library/"
 rm -f "$library"/libprobe-*.rlib

@@ -178,7 +178,7 @@ impl Shown for Result<()> {
     }
 }
 
-type Draft<'a> = Box<dyn FnMut(&Context) -> Vec<u32> + 'a>;
+type Draft = Box<dyn FnMut(&Context) -> Vec<u32>>;
 
 /// Where tokens come from.
 enum Source {
@@ -200,7 +200,7 @@ pub struct Generator<'a> {
     context: &'a mut Context,
     options: GenerateOptions,
     stop_tokens: Vec<u32>,
-    draft: Option<Draft<'a>>,
+    draft: Option<Draft>,
     source: Source,
     matcher: Option<Handle>,
     random: Random,
@@ -240,7 +240,7 @@ impl<'a> Generator<'a> {
     /// Guesses what comes next: `guess` gives at most 64 tokens, or none, of what the context holds. The guess is
     /// computed in one pass with the next draw, and each of its tokens that is drawn saves a pass. It never
     /// changes what is drawn.
-    pub fn draft(mut self, guess: impl FnMut(&Context) -> Vec<u32> + 'a) -> Generator<'a> {
+    pub fn draft(mut self, guess: impl FnMut(&Context) -> Vec<u32> + 'static) -> Generator<'a> {
         self.draft = Some(Box::new(guess));
         self
     }

@@ -47,6 +47,19 @@ impl Json {
         Ok(value)
     }
 
+    /// Values one after the other, with nothing but blanks between them.
+    pub(crate) fn parse_several(text: &str) -> Result<Vec<Json>> {
+        let mut parser = Parser { text: text.as_bytes(), at: 0 };
+        let mut values = Vec::new();
+        loop {
+            parser.skip_blanks();
+            if parser.at == text.len() {
+                return Ok(values);
+            }
+            values.push(parser.value(0)?);
+        }
+    }
+
     /// An object of these members.
     pub fn object<N: Into<String>>(members: impl IntoIterator<Item = (N, Json)>) -> Json {
         Json::Object(members.into_iter().map(|(name, value)| (name.into(), value)).collect())

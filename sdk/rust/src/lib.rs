@@ -64,6 +64,7 @@ pub mod serve;
 pub mod session;
 mod stop;
 pub mod store;
+mod tools;
 
 pub use chat::ChatMessage;
 pub use child::{Child, ChildEnd, ChildEndKind, ChildOptions};
@@ -83,3 +84,4 @@ pub use options::{OptionNumber, OptionReader, Options};
 pub use program::{entry, Prompt};
 pub use quire_macros::{endpoint, main};
 pub use raw::ErrorCode;
+pub use tools::{Tool, ToolAnswer, ToolCall, ToolOptions, ToolRun, Tools};

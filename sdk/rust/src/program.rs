@@ -48,6 +48,12 @@ pub mod entry {
     }
 
     /// An async function without or with arguments; the parameter only tells them apart.
+    #[diagnostic::on_unimplemented(
+        message = "this function cannot be the entry of a program",
+        note = "a program takes nothing, its options (a type that implements `quire::Options`) or the words of its \
+                command line (`Vec<String>`)",
+        note = "it returns nothing, or a `Result<(), E>` whose error becomes a `quire::Error`"
+    )]
     pub trait Program<Shape> {
         fn run(self, words: Vec<String>) -> Result<()>;
         fn schema(&self) -> Option<String>;
@@ -83,6 +89,12 @@ pub mod entry {
     }
 
     /// An async function of a request and its response, without or with options.
+    #[diagnostic::on_unimplemented(
+        message = "this function cannot be the entry of an endpoint",
+        note = "it takes a `quire::serve::Request`, a `quire::serve::Response` and, if it has any, its options (a type \
+                that implements `quire::Options`)",
+        note = "it returns nothing, or a `Result<(), E>` whose error becomes a `quire::Error`"
+    )]
     pub trait Endpoint<Shape> {
         fn run(self, words: Vec<String>) -> Result<()>;
         fn schema(&self) -> Option<String>;
@@ -134,12 +146,13 @@ pub mod entry {
         enter(|words| handler.run(words));
     }
 
+    /// The exit code of a program that panicked, as of any program in Rust.
+    const PANIC_EXIT_CODE: i32 = 101;
+
     /// An error that the program ends in is logged, and its number is the exit code. A panic is logged with its
-    /// place in the source, and traps, so that the end record has the names of functions.
+    /// place in the source, and ends the program.
     fn enter(run: impl FnOnce(Vec<String>) -> Result<()>) {
         std::panic::set_hook(Box::new(|panic| {
-            use std::io::Write;
-            let _ = std::io::stdout().flush();
             let place = panic.location().map(|each| format!("{each}: ")).unwrap_or_default();
             let payload = panic.payload();
             let text = payload
@@ -147,7 +160,11 @@ pub mod entry {
                 .map(|each| each.to_string())
                 .or_else(|| payload.downcast_ref::<String>().cloned())
                 .unwrap_or_else(|| "a panic without a message".to_string());
-            runtime::log(LogLevel::Error, &format!("{place}{text}"));
+            let message = format!("{place}{text}");
+            use std::io::Write;
+            let _ = std::io::stdout().flush(); // What was printed comes before it.
+            runtime::log(LogLevel::Error, &message);
+            std::process::exit(PANIC_EXIT_CODE);
         }));
         let outcome = runtime::arguments().and_then(run);
         if let Err(error) = outcome {

@@ -22,10 +22,11 @@ pub fn endpoint(attribute: TokenStream, item: TokenStream) -> TokenStream {
 fn entry(attribute: &str, arguments: TokenStream, item: TokenStream) -> TokenStream {
     match expand(attribute, arguments, item.clone()) {
         Ok(expanded) => expanded,
-        // The function stays, so that the compiler says no more than this.
+        // The function stays, and a main, so that the compiler says no more than this.
         Err((span, message)) => {
             let mut out = compile_error(span, &message);
             out.extend(item);
+            out.extend("fn main() {}".parse::<TokenStream>().expect("an empty function is Rust"));
             out
         }
     }
