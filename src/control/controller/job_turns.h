@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control/resources/objects.h"
+#include "control/objects/objects.h"
 
 namespace quire::control {
 

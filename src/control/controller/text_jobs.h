@@ -19,7 +19,7 @@
 #include "control/controller/completion_inbox.h"
 #include "control/controller/grammar_cache.h"
 #include "control/controller/job_turns.h"
-#include "control/dispatcher/dispatcher.h"
+#include "control/objects/dispatcher.h"
 #include "inference/api/grammar.h"
 #include "inference/api/text_codec.h"
 
