@@ -2,6 +2,7 @@
 """What the crate offers does what it says, called rightly and wrongly (tests/rust/calls)."""
 import pathlib
 import re
+import subprocess
 
 import rust_harness
 import harness
@@ -17,9 +18,24 @@ class CallsTest(harness.ProgramTest):
         module = rust_harness.built(PROJECT)
         self.assertGreater(len(CASES), 10)
         for case in CASES:
-            if case != "child":  # Of another one.
+            if case not in ("child", "turn"):  # Of others.
                 with self.subTest(case=case):
                     self.assertEqual(self.run_program(module, case).out.strip(), "done")
+
+    def chat(self, name, line):
+        """A turn of the program in C++, which keeps the conversation."""
+        end = subprocess.run([harness.BUILD / "quire", "run", "--server", self.server.url, harness.BUILD / "inferlets" / "chat.wasm",
+                              "--", "--name", name, "--max-tokens", "8", "--temperature", "0"], input=line + "\n", text=True,
+                             stdout=subprocess.PIPE, env=harness.beside.environment(), timeout=120, check=True)
+        return end.stdout
+
+    def test_a_conversation_goes_on_in_either_language(self):
+        module = rust_harness.built(PROJECT)
+        lines = ("Hello", "And then?", "The end?")
+        alone = [self.chat("alone", line) for line in lines]
+        mixed = [self.chat("mixed", lines[0]), self.run_program(module, "turn", "mixed", lines[1]).out,
+                 self.chat("mixed", lines[2])]
+        self.assertEqual(mixed, alone)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,11 @@ pub(crate) fn chat_request(messages: &[ChatMessage], answer_next: bool, tools: &
         .iter()
         .map(|each| {
             let more = if each.more.is_empty() { String::new() } else { format!(",{}", each.more) };
-            format!("{{\"role\":{},\"content\":{}{more}}}", quoted(&each.role), quoted(&each.content))
+            format!(
+                "{{\"role\":{},\"content\":{}{more}}}",
+                quoted(&each.role),
+                quoted(&each.content)
+            )
         })
         .collect();
     let tools = if tools.is_empty() { String::new() } else { format!(",\"tools\":{tools}") };
@@ -67,8 +71,10 @@ impl ConversationNote {
             .messages
             .iter()
             .map(|each| {
-                let mut members =
-                    vec![("role", Json::from(each.role.as_str())), ("content", each.content.as_str().into())];
+                let mut members = vec![
+                    ("role", Json::from(each.role.as_str())),
+                    ("content", each.content.as_str().into()),
+                ];
                 if !each.more.is_empty() {
                     members.push(("more", each.more.as_str().into()));
                 }
@@ -113,7 +119,11 @@ impl ConversationNote {
         let json = Json::parse(text).map_err(|_| damaged())?;
         let number = |name: &str| -> Result<u32> {
             let value = json[name].number().ok_or_else(damaged)?;
-            if (0.0..=f64::from(u32::MAX)).contains(&value) { Ok(value as u32) } else { Err(damaged()) }
+            if (0.0..=f64::from(u32::MAX)).contains(&value) {
+                Ok(value as u32)
+            } else {
+                Err(damaged())
+            }
         };
         let of = |each: &Json| ChatMessage {
             role: each["role"].text().to_string(),
@@ -130,7 +140,8 @@ impl ConversationNote {
             is_cut: json["cut"].boolean(),
         };
         let tokens = numbers_of(&note[line + 1..]).ok_or_else(damaged)?;
-        if turns.rendered_count > turns.messages.len() || tokens.len() != number("tokens")? as usize {
+        if turns.rendered_count > turns.messages.len() || tokens.len() != number("tokens")? as usize
+        {
             return Err(damaged());
         }
         Ok(Some(ConversationNote {
@@ -168,7 +179,8 @@ mod tests {
 
     #[test]
     fn a_note_comes_back_and_a_damaged_one_is_an_error() {
-        let mut note = ConversationNote { tokens: vec![0, 127, 128, u32::MAX], ..Default::default() };
+        let mut note =
+            ConversationNote { tokens: vec![0, 127, 128, u32::MAX], ..Default::default() };
         note.turns.messages = vec![ChatMessage::new("user", "Hi\n")];
         note.turns.rendered_count = 1;
         let written = note.written();

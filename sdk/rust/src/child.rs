@@ -74,7 +74,11 @@ impl Child {
     /// A message for the child's `session::receive`.
     pub fn send(&self, message: &str) -> Result<()> {
         checked_empty(unsafe {
-            raw::runtime::send_child(self.handle.get(), message.as_ptr(), host::count(message.as_bytes()))
+            raw::runtime::send_child(
+                self.handle.get(),
+                message.as_ptr(),
+                host::count(message.as_bytes()),
+            )
         })
     }
     /// The next message that the child sent. `unavailable`: it has ended, and all was received.

@@ -55,7 +55,10 @@ impl Context {
 
     /// Which of `texts` the model would rather write next, each as a whole. Nothing is appended; all of them are
     /// computed side by side, in forks.
-    pub async fn choose<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) -> Result<Choice> {
+    pub async fn choose<T: Into<String>>(
+        &mut self,
+        texts: impl IntoIterator<Item = T>,
+    ) -> Result<Choice> {
         let texts: Vec<String> = texts.into_iter().map(Into::into).collect();
         if texts.is_empty() {
             return Err(Error::invalid("there is no text to choose"));
@@ -75,9 +78,15 @@ impl Context {
             }
         }
         let most = scores[index].log_probability;
-        let shares: Vec<f64> = scores.iter().map(|each| (each.log_probability - most).exp()).collect();
+        let shares: Vec<f64> =
+            scores.iter().map(|each| (each.log_probability - most).exp()).collect();
         let sum: f64 = shares.iter().sum();
-        Ok(Choice { index, texts, scores, probabilities: shares.iter().map(|each| each / sum).collect() })
+        Ok(Choice {
+            index,
+            texts,
+            scores,
+            probabilities: shares.iter().map(|each| each / sum).collect(),
+        })
     }
 }
 
@@ -98,7 +107,8 @@ async fn score_of(mut fork: Context, tokens: Vec<u32>) -> Result<Score> {
     let more = Embeds::allocate(&queue, host::count(&tokens) - 1)?;
     let pass = |fork: &Context, embeds: &Embeds| {
         let embeds = &embeds.handles;
-        let call = unsafe { raw::context::forward(fork.handle(), embeds.as_ptr(), host::count(embeds)) };
+        let call =
+            unsafe { raw::context::forward(fork.handle(), embeds.as_ptr(), host::count(embeds)) };
         HostFuture::new(call, Counters::decode)
     };
     let mut passes = vec![pass(&fork, &first)];

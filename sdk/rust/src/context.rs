@@ -6,7 +6,8 @@ use crate::host::{self, bytes_from, checked_empty, Handle, Record};
 use crate::model::TokenizeOptions;
 use crate::raw;
 use crate::{
-    gather, runtime, ChatMessage, Error, ErrorCode, HostFuture, Model, Priority, Queue, Result, TokenProbability,
+    gather, runtime, ChatMessage, Error, ErrorCode, HostFuture, Model, Priority, Queue, Result,
+    TokenProbability,
 };
 use std::cell::RefCell;
 use std::time::Duration;
@@ -141,7 +142,13 @@ impl SnapshotList {
             let (token_count, bytes) = (record.u64()?, record.u64()?);
             let name_bytes = record.u32()?;
             let name = record.text(name_bytes)?;
-            list.snapshots.push(SnapshotInfo { name, created_unix_ms, expires_unix_ms, token_count, bytes });
+            list.snapshots.push(SnapshotInfo {
+                name,
+                created_unix_ms,
+                expires_unix_ms,
+                token_count,
+                bytes,
+            });
         }
         record.end(list)
     }
@@ -188,7 +195,9 @@ pub(crate) struct Embeds {
 impl Embeds {
     pub(crate) fn allocate(queue: &Queue, count: u32) -> Result<Embeds> {
         let mut handles = vec![0i32; count as usize];
-        checked_empty(unsafe { raw::allocate::alloc_emb(queue.handle(), count, handles.as_mut_ptr().cast()) })?;
+        checked_empty(unsafe {
+            raw::allocate::alloc_emb(queue.handle(), count, handles.as_mut_ptr().cast())
+        })?;
         Ok(Embeds { queue: queue.clone(), handles })
     }
 }
@@ -197,7 +206,9 @@ impl Drop for Embeds {
     fn drop(&mut self) {
         let count = host::count(&self.handles);
         if count > 0 {
-            unsafe { raw::allocate::dealloc_emb(self.queue.handle(), self.handles.as_ptr(), count) };
+            unsafe {
+                raw::allocate::dealloc_emb(self.queue.handle(), self.handles.as_ptr(), count)
+            };
         }
     }
 }
@@ -238,7 +249,9 @@ impl Context {
             return Ok(());
         }
         for part in tokens.chunks(APPEND_COUNT_MAX) {
-            checked_empty(unsafe { raw::context::append(self.handle(), part.as_ptr(), host::count(part)) })?;
+            checked_empty(unsafe {
+                raw::context::append(self.handle(), part.as_ptr(), host::count(part))
+            })?;
             self.tokens.extend_from_slice(part);
         }
         Ok(())
@@ -246,7 +259,10 @@ impl Context {
     /// Queues text. Special tokens in it are parsed; at the start of a context it begins with the begin-of-text
     /// token, where the model wants one.
     pub async fn append_text(&mut self, text: &str) -> Result<()> {
-        let options = TokenizeOptions { begin_of_text: self.token_count() == 0, ..TokenizeOptions::default() };
+        let options = TokenizeOptions {
+            begin_of_text: self.token_count() == 0,
+            ..TokenizeOptions::default()
+        };
         let tokens = self.model.tokenize(text, options).await?;
         self.append(&tokens)
     }
@@ -314,7 +330,10 @@ impl Context {
     /// The same, as the logits of the whole vocabulary, in the order of ids.
     pub async fn next_logits(&mut self) -> Result<Vec<f32>> {
         let (embed, passed) = self.begin_pass().await?;
-        let next = HostFuture::new(unsafe { raw::output::get_logits(self.queue.handle(), embed) }, to_numbers);
+        let next = HostFuture::new(
+            unsafe { raw::output::get_logits(self.queue.handle(), embed) },
+            to_numbers,
+        );
         passed.await?;
         next.await
     }
@@ -406,7 +425,9 @@ impl Context {
     }
     /// Whether tokens to come may be further from their oldest visible token than the model's context length.
     pub fn allow_beyond_context(&mut self, allowed: bool) -> Result<()> {
-        checked_empty(unsafe { raw::context::allow_beyond_context(self.handle(), u32::from(allowed)) })?;
+        checked_empty(unsafe {
+            raw::context::allow_beyond_context(self.handle(), u32::from(allowed))
+        })?;
         self.beyond_context = allowed;
         Ok(())
     }
@@ -459,7 +480,10 @@ impl Context {
     }
     /// Deletes a snapshot; contexts that were opened from it stay. `not-found` where there is none.
     pub fn delete(name: &str) -> HostFuture<()> {
-        HostFuture::new(unsafe { raw::context::delete(name.as_ptr(), host::count(name.as_bytes())) }, nothing)
+        HostFuture::new(
+            unsafe { raw::context::delete(name.as_ptr(), host::count(name.as_bytes())) },
+            nothing,
+        )
     }
     /// The snapshots of this program's tenant.
     pub fn list() -> HostFuture<SnapshotList> {
@@ -563,7 +587,9 @@ impl Context {
         if first >= last {
             return Vec::new();
         }
-        self.tokens[(first - self.unknown_token_count) as usize..(last - self.unknown_token_count) as usize].to_vec()
+        self.tokens[(first - self.unknown_token_count) as usize
+            ..(last - self.unknown_token_count) as usize]
+            .to_vec()
     }
     /// The context holds tokens [begin, end) no more; those behind moved up.
     fn forget_tokens(&mut self, begin: u32, end: u32) {
@@ -572,7 +598,8 @@ impl Context {
         }
         self.turns.is_cut |= self.turns.rendered_count > 0 && end > self.turns.first;
         let unknown = self.unknown_token_count;
-        self.tokens.drain((begin.max(unknown) - unknown) as usize..(end.max(unknown) - unknown) as usize);
+        self.tokens
+            .drain((begin.max(unknown) - unknown) as usize..(end.max(unknown) - unknown) as usize);
         self.unknown_token_count -= end.min(unknown) - begin.min(unknown);
     }
 
@@ -590,7 +617,8 @@ impl Context {
         let mut known = 0;
         if rendered > 0 {
             // The turns that the context holds, as the template writes them now.
-            let before = self.model.tokenize_chat(&turns.messages[..rendered], false, &turns.tools).await?;
+            let before =
+                self.model.tokenize_chat(&turns.messages[..rendered], false, &turns.tools).await?;
             known = self.common_end(&before, &whole);
         } else {
             self.turns.first = self.token_count();
@@ -691,7 +719,11 @@ impl Context {
         ))
     }
 
-    async fn opened(call: unsafe extern "C" fn(i32, *const u8, u32) -> i32, model: &Model, name: &str) -> Result<Context> {
+    async fn opened(
+        call: unsafe extern "C" fn(i32, *const u8, u32) -> i32,
+        model: &Model,
+        name: &str,
+    ) -> Result<Context> {
         let queue = Queue::create(model, Priority::Normal)?;
         let opening = unsafe { call(queue.handle(), name.as_ptr(), host::count(name.as_bytes())) };
         let (handle, queued) = HostFuture::new(opening, |bytes| {
@@ -703,8 +735,9 @@ impl Context {
         .await?;
         let mut context = Context::with_handle(model, &queue, handle);
         context.unknown_token_count = context.seq_len() + queued;
-        let note =
-            bytes_from(|buffer, capacity| unsafe { raw::context::note_of(context.handle(), buffer, capacity) })?;
+        let note = bytes_from(|buffer, capacity| unsafe {
+            raw::context::note_of(context.handle(), buffer, capacity)
+        })?;
         context.restore_conversation(name, &note);
         Ok(context)
     }
@@ -713,14 +746,16 @@ impl Context {
     fn restore_conversation(&mut self, name: &str, note: &[u8]) {
         const HINT_MAX: u32 = 4;
         let fits = |note: &ConversationNote| {
-            u64::from(note.unknown_token_count) + note.tokens.len() as u64 <= u64::from(self.unknown_token_count)
+            u64::from(note.unknown_token_count) + note.tokens.len() as u64
+                <= u64::from(self.unknown_token_count)
                 && note.hint <= HINT_MAX
         };
         match ConversationNote::read(note) {
             Ok(None) => {}
             Ok(Some(note)) if fits(&note) => {
                 // A loop of the host had drawn more than its program knew when it saved.
-                let held = std::mem::replace(&mut self.unknown_token_count, note.unknown_token_count);
+                let held =
+                    std::mem::replace(&mut self.unknown_token_count, note.unknown_token_count);
                 self.tokens = note.tokens;
                 self.turns = note.turns;
                 self.beyond_context = note.beyond_context;
@@ -738,8 +773,9 @@ impl Context {
 }
 
 fn seconds_of(time: Duration) -> Result<u32> {
-    u32::try_from(time.as_secs())
-        .map_err(|_| Error::invalid(format!("{} seconds: not from 0 to 4294967295", time.as_secs())))
+    u32::try_from(time.as_secs()).map_err(|_| {
+        Error::invalid(format!("{} seconds: not from 0 to 4294967295", time.as_secs()))
+    })
 }
 
 /// The published operations on working pages, for loops that are written by hand: flush and generate do all of
@@ -782,7 +818,11 @@ impl Inner<'_> {
     pub fn truncate_working_page_tokens(&self, count: u32) -> Result<Counters> {
         self.forget_written(raw::context::truncate_working_page_tokens, count)
     }
-    fn forget_written(&self, call: unsafe extern "C" fn(i32, u32) -> i32, count: u32) -> Result<Counters> {
+    fn forget_written(
+        &self,
+        call: unsafe extern "C" fn(i32, u32) -> i32,
+        count: u32,
+    ) -> Result<Counters> {
         let mut context = self.context.borrow_mut();
         context.settle()?;
         // What is written now: a step that was dropped may have gone on unseen.

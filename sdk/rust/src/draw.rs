@@ -102,10 +102,16 @@ impl DrawRule {
         whole(17, self.penalty_window, nothing.penalty_window);
         whole(19, self.penalty_first, nothing.penalty_first);
         if !self.dry_breakers.is_empty() {
-            put(13, &self.dry_breakers.iter().flat_map(|each| each.to_le_bytes()).collect::<Vec<u8>>());
+            put(
+                13,
+                &self.dry_breakers.iter().flat_map(|each| each.to_le_bytes()).collect::<Vec<u8>>(),
+            );
         }
         if !self.logit_bias.is_empty() {
-            let pairs = self.logit_bias.iter().flat_map(|each| [each.token.to_le_bytes(), each.bias.to_le_bytes()]);
+            let pairs = self
+                .logit_bias
+                .iter()
+                .flat_map(|each| [each.token.to_le_bytes(), each.bias.to_le_bytes()]);
             put(18, &pairs.flatten().collect::<Vec<u8>>());
         }
         out
@@ -118,7 +124,9 @@ impl DrawRule {
     /// As the host has it. `invalid-argument`: a number is out of its range.
     pub(crate) fn create(&self, model: &Model) -> Result<Handle> {
         let options = self.options();
-        Handle::of_call(unsafe { raw::draw::create_rule(model.handle(), options.as_ptr(), host::count(&options)) })
+        Handle::of_call(unsafe {
+            raw::draw::create_rule(model.handle(), options.as_ptr(), host::count(&options))
+        })
     }
 }
 
@@ -243,7 +251,11 @@ mod tests {
     #[test]
     fn a_rule_travels_without_its_defaults() {
         assert!(DrawRule::default().options().is_empty());
-        let rule = DrawRule { top_k: 5, logit_bias: vec![LogitBias { token: 7, bias: 1.0 }], ..Default::default() };
+        let rule = DrawRule {
+            top_k: 5,
+            logit_bias: vec![LogitBias { token: 7, bias: 1.0 }],
+            ..Default::default()
+        };
         let expected = [2u32, 4, 5, 18, 8, 7, 1f32.to_bits()].map(u32::to_le_bytes).concat();
         assert_eq!(rule.options(), expected);
     }

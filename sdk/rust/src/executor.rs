@@ -44,6 +44,7 @@ struct Loop {
     tasks: RefCell<HashMap<TaskId, Rc<RunningTask>>>,
     ready: RefCell<VecDeque<TaskId>>,
     next_id: Cell<TaskId>,
+    is_running: Cell<bool>,
 }
 
 thread_local! {
@@ -69,7 +70,11 @@ impl Wake for TaskWaker {
 }
 
 pub(crate) fn add_interest(future: i32, waker: &Waker) -> Rc<Interest> {
-    let interest = Rc::new(Interest { future, is_ready: Cell::new(false), waker: RefCell::new(waker.clone()) });
+    let interest = Rc::new(Interest {
+        future,
+        is_ready: Cell::new(false),
+        waker: RefCell::new(waker.clone()),
+    });
     LOOP.with(|each| each.interests.borrow_mut().push(interest.clone()));
     interest
 }
@@ -81,6 +86,9 @@ pub(crate) fn drop_interest(interest: &Rc<Interest>) {
 /// Runs `future`, and what it spawns, until it is done. The entry of a program is run by it; a program calls
 /// it only where it has no entry of this crate. What it spawned and is not done ends with it.
 pub fn block_on<F: Future>(future: F) -> F::Output {
+    if LOOP.with(|each| each.is_running.replace(true)) {
+        panic!("block_on within a future that runs already: await what it was given");
+    }
     let mut future = Box::pin(future);
     let waker = Arc::new(TaskWaker { id: ROOT, is_queued: AtomicBool::new(false) });
     let root = Waker::from(waker.clone());
@@ -92,7 +100,12 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
                 waker.is_queued.store(false, Ordering::Relaxed);
                 if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&root)) {
                     drop(future);
-                    LOOP.with(|each| std::mem::take(&mut *each.tasks.borrow_mut()));
+                    let rest = LOOP.with(|each| std::mem::take(&mut *each.tasks.borrow_mut()));
+                    drop(rest); // Outside of the borrow: they may drop tasks of their own.
+                    LOOP.with(|each| {
+                        each.ready.borrow_mut().clear();
+                        each.is_running.set(false);
+                    });
                     return value;
                 }
             } else {
@@ -190,7 +203,8 @@ where
         each.next_id.get()
     });
     let waker = Arc::new(TaskWaker { id, is_queued: AtomicBool::new(false) });
-    let task = Rc::new(RunningTask { future: RefCell::new(Some(Box::pin(body))), waker: waker.clone() });
+    let task =
+        Rc::new(RunningTask { future: RefCell::new(Some(Box::pin(body))), waker: waker.clone() });
     LOOP.with(|each| each.tasks.borrow_mut().insert(id, task));
     waker.wake();
     Task { id, outcome }

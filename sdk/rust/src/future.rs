@@ -27,8 +27,11 @@ impl<T> HostFuture<T> {
     /// Of what a call of [`raw`] returned: a future, or minus an error code. `decode` reads the bytes
     /// of the result.
     pub fn new(returned: i32, decode: Decode<T>) -> HostFuture<T> {
-        let (future, error) =
-            if returned >= 0 { (Some(returned), None) } else { (None, Some(Error::of_call(returned.into()))) };
+        let (future, error) = if returned >= 0 {
+            (Some(returned), None)
+        } else {
+            (None, Some(Error::of_call(returned.into())))
+        };
         HostFuture { future, error, interest: None, decode, gives: PhantomData }
     }
 
@@ -99,7 +102,9 @@ impl<T> Future for HostFuture<T> {
         }
         match (&self.interest, self.future) {
             (Some(interest), _) => interest.set_waker(context.waker()),
-            (None, Some(future)) => self.interest = Some(executor::add_interest(future, context.waker())),
+            (None, Some(future)) => {
+                self.interest = Some(executor::add_interest(future, context.waker()))
+            }
             (None, None) => {}
         }
         Poll::Pending
@@ -144,7 +149,10 @@ pub fn sleep(duration: Duration) -> HostFuture<()> {
 }
 
 /// What `future` gives, or the error `timeout` when it is not done in time; then it is dropped.
-pub async fn with_timeout<T>(future: impl Future<Output = Result<T>>, limit: Duration) -> Result<T> {
+pub async fn with_timeout<T>(
+    future: impl Future<Output = Result<T>>,
+    limit: Duration,
+) -> Result<T> {
     let mut future = Box::pin(future);
     let mut timer = sleep(limit);
     std::future::poll_fn(move |context| {
@@ -199,7 +207,8 @@ impl<F: Future> SideBySide<F> {
             None => {
                 let parent = Arc::new(Mutex::new(waker.clone()));
                 let of_number = |number| {
-                    let child = ChildWaker { number, woken: self.woken.clone(), parent: parent.clone() };
+                    let child =
+                        ChildWaker { number, woken: self.woken.clone(), parent: parent.clone() };
                     Waker::from(Arc::new(child))
                 };
                 self.wakers = (0..self.futures.len()).map(of_number).collect();

@@ -4,7 +4,9 @@
 //! guesses what comes next (`draft`), or the host runs as many loops as it can, the program asks for each
 //! step; the tokens are the same.
 use crate::context::Context;
-use crate::draw::{no_token_left, DrawEnd, DrawRule, DrawnToken, Draws, LogitBias, Random, TokenProbability};
+use crate::draw::{
+    no_token_left, DrawEnd, DrawRule, DrawnToken, Draws, LogitBias, Random, TokenProbability,
+};
 use crate::host::{self, Handle};
 use crate::raw;
 use crate::stop::ShownText;
@@ -158,7 +160,11 @@ pub struct Generation {
 impl Generation {
     /// Of a token; 0 where none was drawn.
     pub fn mean_log_probability(&self) -> f64 {
-        if self.drawn_count == 0 { 0.0 } else { self.log_probability / f64::from(self.drawn_count) }
+        if self.drawn_count == 0 {
+            0.0
+        } else {
+            self.log_probability / f64::from(self.drawn_count)
+        }
     }
 }
 
@@ -213,8 +219,11 @@ pub struct Generator<'a> {
 
 impl<'a> Generator<'a> {
     pub(crate) fn new(context: &'a mut Context, options: GenerateOptions) -> Generator<'a> {
-        let stop_tokens =
-            if options.ignore_stop_tokens { Vec::new() } else { context.model.info().stop_tokens.clone() };
+        let stop_tokens = if options.ignore_stop_tokens {
+            Vec::new()
+        } else {
+            context.model.info().stop_tokens.clone()
+        };
         Generator {
             stop_tokens,
             draft: None,
@@ -437,7 +446,9 @@ impl<'a> Generator<'a> {
                 DrawEnd::NoTokenAllowed => return Err(no_token_left()),
                 DrawEnd::GrammarComplete => self.answer.finish_reason = FinishReason::Grammar,
                 DrawEnd::StopToken => self.answer.finish_reason = FinishReason::StopToken,
-                DrawEnd::Length | DrawEnd::Stopped => self.answer.finish_reason = FinishReason::Length,
+                DrawEnd::Length | DrawEnd::Stopped => {
+                    self.answer.finish_reason = FinishReason::Length
+                }
             }
             if self.end != DrawEnd::None {
                 return Ok(None);

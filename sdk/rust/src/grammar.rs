@@ -31,7 +31,12 @@ impl Grammar {
 
     async fn compile(model: &Model, kind: u32, source: &str) -> Result<Grammar> {
         let call = unsafe {
-            raw::constraint::compile_grammar(model.handle(), kind, source.as_ptr(), host::count(source.as_bytes()))
+            raw::constraint::compile_grammar(
+                model.handle(),
+                kind,
+                source.as_ptr(),
+                host::count(source.as_bytes()),
+            )
         };
         let handle = HostFuture::new(call, to_handle).await?;
         Ok(Grammar { handle: Rc::new(handle) })
@@ -39,8 +44,9 @@ impl Grammar {
 
     /// Whether `text` is one of its texts as a whole, whoever wrote it.
     pub async fn fits(&self, text: &str) -> Result<bool> {
-        let call =
-            unsafe { raw::constraint::fits(self.handle.get(), text.as_ptr(), host::count(text.as_bytes())) };
+        let call = unsafe {
+            raw::constraint::fits(self.handle.get(), text.as_ptr(), host::count(text.as_bytes()))
+        };
         Ok(HostFuture::new(call, to_u32).await? != 0)
     }
 

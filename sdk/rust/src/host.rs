@@ -91,7 +91,11 @@ impl<'a> Record<'a> {
     }
     /// Nothing may be left.
     pub(crate) fn end<T>(self, value: T) -> Result<T> {
-        if self.rest.is_empty() { Ok(value) } else { Err(self.broken()) }
+        if self.rest.is_empty() {
+            Ok(value)
+        } else {
+            Err(self.broken())
+        }
     }
     pub(crate) fn broken(&self) -> Error {
         Error::broken(self.what, self.whole)
@@ -99,5 +103,8 @@ impl<'a> Record<'a> {
 }
 
 pub(crate) fn u32s(bytes: &[u8]) -> Vec<u32> {
-    bytes.chunks_exact(4).map(|each| u32::from_le_bytes(each.try_into().expect("four bytes"))).collect()
+    bytes
+        .chunks_exact(4)
+        .map(|each| u32::from_le_bytes(each.try_into().expect("four bytes")))
+        .collect()
 }

@@ -68,7 +68,9 @@ pub(crate) fn header_of<'a>(headers: &'a [Header], name: &str) -> Option<&'a str
 pub(crate) fn read_header_lines(lines: &str) -> Option<Vec<Header>> {
     lines
         .lines()
-        .map(|line| line.split_once(": ").map(|(name, value)| (name.to_string(), value.to_string())))
+        .map(|line| {
+            line.split_once(": ").map(|(name, value)| (name.to_string(), value.to_string()))
+        })
         .collect()
 }
 
@@ -77,7 +79,8 @@ pub(crate) fn read_header_lines(lines: &str) -> Option<Vec<Header>> {
 pub(crate) fn header_lines(headers: &[Header]) -> Result<String> {
     let mut lines = String::new();
     for (number, (name, value)) in headers.iter().enumerate() {
-        let is_token = |each: u8| each.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&each);
+        let is_token =
+            |each: u8| each.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&each);
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(Error::invalid(format!(
                 "header {} of {}: a name is one or more letters, digits and some of !#$%&'*+-.^_`|~",
@@ -113,7 +116,12 @@ pub fn get(url: &str, headers: &[Header]) -> HostFuture<Response> {
         Err(error) => return HostFuture::failed(error, Response::decode),
     };
     let call = unsafe {
-        raw::net::http_get(url.as_ptr(), host::count(url.as_bytes()), lines.as_ptr(), host::count(lines.as_bytes()))
+        raw::net::http_get(
+            url.as_ptr(),
+            host::count(url.as_bytes()),
+            lines.as_ptr(),
+            host::count(lines.as_bytes()),
+        )
     };
     HostFuture::new(call, Response::decode)
 }
@@ -204,7 +212,9 @@ mod tests {
     fn a_header_cannot_begin_another_one() {
         let one = |name: &str, value: &str| header_lines(&[(name.to_string(), value.to_string())]);
         assert_eq!(one("x-a", "b\tc").unwrap(), "x-a: b\tc\n");
-        for (name, value) in [("x-a", "b\nx-b: c"), ("x-a", "b\r"), ("", "b"), ("x a", "b"), ("x:", "b")] {
+        for (name, value) in
+            [("x-a", "b\nx-b: c"), ("x-a", "b\r"), ("", "b"), ("x a", "b"), ("x:", "b")]
+        {
             assert!(one(name, value).is_err());
         }
         assert_eq!(encode_url("a b/ü~"), "a%20b%2F%C3%BC~");

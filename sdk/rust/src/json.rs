@@ -142,7 +142,11 @@ impl From<String> for Json {
 impl From<f64> for Json {
     /// One that is not finite becomes null.
     fn from(number: f64) -> Json {
-        if number.is_finite() { Json::Number(number.to_string()) } else { Json::Null }
+        if number.is_finite() {
+            Json::Number(number.to_string())
+        } else {
+            Json::Null
+        }
     }
 }
 impl<T: Into<Json>> From<Vec<T>> for Json {
@@ -380,7 +384,8 @@ impl Parser<'_> {
 
     /// Of "uXXXX", at the u.
     fn hex_digits(&mut self) -> Result<u32> {
-        let digits = self.text.get(self.at + 1..self.at + 5).and_then(|each| std::str::from_utf8(each).ok());
+        let digits =
+            self.text.get(self.at + 1..self.at + 5).and_then(|each| std::str::from_utf8(each).ok());
         let is_hex = |text: &&str| text.bytes().all(|each| each.is_ascii_hexdigit());
         match digits.filter(is_hex).and_then(|text| u32::from_str_radix(text, 16).ok()) {
             Some(unit) => {
@@ -399,17 +404,39 @@ mod tests {
     #[test]
     fn what_is_read_is_written_the_same() {
         for text in [
-            "null", "true", "-1.50e+3", "[]", "{}", r#"[1,[2,{"a":null}]]"#, r#""\"\\\n\u0001""#,
+            "null",
+            "true",
+            "-1.50e+3",
+            "[]",
+            "{}",
+            r#"[1,[2,{"a":null}]]"#,
+            r#""\"\\\n\u0001""#,
             r#"{"a":1,"b":"ü€😀"}"#,
         ] {
             assert_eq!(Json::parse(text).unwrap().to_string(), text);
         }
-        assert_eq!(Json::parse("\"\\ud83d\\ude00 \\ud83d \\u00e9\\/\"").unwrap().text(), "😀 \u{fffd} é/");
+        assert_eq!(
+            Json::parse("\"\\ud83d\\ude00 \\ud83d \\u00e9\\/\"").unwrap().text(),
+            "😀 \u{fffd} é/"
+        );
     }
 
     #[test]
     fn what_is_no_json_is_refused_with_its_place() {
-        for text in ["", "{", "[1,]", "{\"a\" 1}", "01", "1.", "\"a", "\"\\x\"", "tru", "1 2", "\"\n\"", "\"\\u12g4\""] {
+        for text in [
+            "",
+            "{",
+            "[1,]",
+            "{\"a\" 1}",
+            "01",
+            "1.",
+            "\"a",
+            "\"\\x\"",
+            "tru",
+            "1 2",
+            "\"\n\"",
+            "\"\\u12g4\"",
+        ] {
             let error = Json::parse(text).unwrap_err();
             assert!(error.message.contains("at byte"), "{text}: {error}");
         }

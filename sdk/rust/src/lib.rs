@@ -58,6 +58,7 @@ mod model;
 mod options;
 mod program;
 #[allow(missing_docs)]
+#[rustfmt::skip]
 pub mod raw;
 pub mod runtime;
 pub mod serve;
@@ -70,13 +71,14 @@ pub use chat::ChatMessage;
 pub use child::{Child, ChildEnd, ChildEndKind, ChildOptions};
 pub use choose::{Choice, Score};
 pub use context::{
-    Branch, Context, ContextHint, Counters, Distribution, Inner, SaveOptions, SnapshotInfo, SnapshotList,
+    Branch, Context, ContextHint, Counters, Distribution, Inner, SaveOptions, SnapshotInfo,
+    SnapshotList,
 };
 pub use draw::{DrawRule, LogitBias, TokenProbability};
 pub use error::{Error, Result};
 pub use executor::{block_on, spawn, Task};
 pub use future::{gather, sleep, when_all, with_timeout, HostFuture};
-pub use generate::{FinishReason, Generation, GenerateOptions, Generator, Piece, Shown};
+pub use generate::{FinishReason, GenerateOptions, Generation, Generator, Piece, Shown};
 pub use grammar::Grammar;
 pub use json::Json;
 pub use model::{Model, ModelInfo, Priority, Queue, TokenizeOptions};

@@ -24,8 +24,9 @@ pub struct Subscription {
 
 /// Subscribes to a topic.
 pub fn subscribe(topic: &str) -> Result<Subscription> {
-    let handle =
-        Handle::of_call(unsafe { raw::messaging::subscribe(topic.as_ptr(), host::count(topic.as_bytes())) })?;
+    let handle = Handle::of_call(unsafe {
+        raw::messaging::subscribe(topic.as_ptr(), host::count(topic.as_bytes()))
+    })?;
     Ok(Subscription { handle })
 }
 
@@ -50,5 +51,8 @@ pub fn push(name: &str, message: &str) -> Result<()> {
 
 /// The first message of the queue, for one program: the one that asked first.
 pub fn pull(name: &str) -> HostFuture<String> {
-    HostFuture::new(unsafe { raw::messaging::pull(name.as_ptr(), host::count(name.as_bytes())) }, to_text)
+    HostFuture::new(
+        unsafe { raw::messaging::pull(name.as_ptr(), host::count(name.as_bytes())) },
+        to_text,
+    )
 }

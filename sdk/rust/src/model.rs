@@ -53,18 +53,24 @@ impl Model {
     }
     /// `not-found`: the server has no model of that name.
     pub fn named(name: &str) -> Result<Model> {
-        let handle = Handle::of_call(unsafe { raw::models::get_model(name.as_ptr(), host::count(name.as_bytes())) })?;
+        let handle = Handle::of_call(unsafe {
+            raw::models::get_model(name.as_ptr(), host::count(name.as_bytes()))
+        })?;
         let info = read_info(handle.get())?;
         Ok(Model { shared: Rc::new((handle, info)) })
     }
     /// Names of the models that the server has.
     pub fn available() -> Result<Vec<String>> {
-        Ok(lines(&text_from(|buffer, capacity| unsafe { raw::models::available_models(buffer, capacity) })?))
+        Ok(lines(&text_from(|buffer, capacity| unsafe {
+            raw::models::available_models(buffer, capacity)
+        })?))
     }
 
     /// Its name.
     pub fn name(&self) -> Result<String> {
-        text_from(|buffer, capacity| unsafe { raw::models::model_name(self.handle(), buffer, capacity) })
+        text_from(|buffer, capacity| unsafe {
+            raw::models::model_name(self.handle(), buffer, capacity)
+        })
     }
     /// What it can do: "allocate", "forward", "tokenize" and the like.
     pub fn traits(&self) -> Result<Vec<String>> {
@@ -84,31 +90,60 @@ impl Model {
     /// Tokens of a text.
     pub fn tokenize(&self, text: &str, options: TokenizeOptions) -> HostFuture<Vec<u32>> {
         let flags = u32::from(options.parse_special) | u32::from(options.begin_of_text) << 1;
-        let call =
-            unsafe { raw::tokenize::tokenize(self.handle(), text.as_ptr(), host::count(text.as_bytes()), flags) };
+        let call = unsafe {
+            raw::tokenize::tokenize(
+                self.handle(),
+                text.as_ptr(),
+                host::count(text.as_bytes()),
+                flags,
+            )
+        };
         HostFuture::new(call, to_u32s)
     }
     /// The bytes of tokens, which are not always whole UTF-8. Special tokens are left out unless asked for.
     pub fn detokenize(&self, tokens: &[u32], keep_special: bool) -> HostFuture<Vec<u8>> {
         let call = unsafe {
-            raw::tokenize::detokenize(self.handle(), tokens.as_ptr(), host::count(tokens), u32::from(keep_special))
+            raw::tokenize::detokenize(
+                self.handle(),
+                tokens.as_ptr(),
+                host::count(tokens),
+                u32::from(keep_special),
+            )
         };
         HostFuture::new(call, to_bytes)
     }
     /// A conversation as the model's own template writes it. With `answer_next` it ends where the model's
     /// answer begins. `tools` is a JSON array of what the model may call, or empty.
-    pub fn tokenize_chat(&self, messages: &[ChatMessage], answer_next: bool, tools: &str) -> HostFuture<Vec<u32>> {
+    pub fn tokenize_chat(
+        &self,
+        messages: &[ChatMessage],
+        answer_next: bool,
+        tools: &str,
+    ) -> HostFuture<Vec<u32>> {
         let request = chat_request(messages, answer_next, tools);
         let call = unsafe {
-            raw::tokenize::tokenize_chat(self.handle(), request.as_ptr(), host::count(request.as_bytes()))
+            raw::tokenize::tokenize_chat(
+                self.handle(),
+                request.as_ptr(),
+                host::count(request.as_bytes()),
+            )
         };
         HostFuture::new(call, to_u32s)
     }
     /// The same, as a text.
-    pub fn apply_chat_template(&self, messages: &[ChatMessage], answer_next: bool, tools: &str) -> HostFuture<String> {
+    pub fn apply_chat_template(
+        &self,
+        messages: &[ChatMessage],
+        answer_next: bool,
+        tools: &str,
+    ) -> HostFuture<String> {
         let request = chat_request(messages, answer_next, tools);
         let call = unsafe {
-            raw::tokenize::apply_chat_template(self.handle(), request.as_ptr(), host::count(request.as_bytes()))
+            raw::tokenize::apply_chat_template(
+                self.handle(),
+                request.as_ptr(),
+                host::count(request.as_bytes()),
+            )
         };
         HostFuture::new(call, to_text)
     }
@@ -122,7 +157,9 @@ fn read_info(handle: i32) -> Result<ModelInfo> {
     const FIXED: usize = 7; // Numbers before the stop ids.
     let mut record = vec![0u32; 64];
     loop {
-        let call = unsafe { raw::models::model_info(handle, record.as_mut_ptr().cast(), host::count(&record)) };
+        let call = unsafe {
+            raw::models::model_info(handle, record.as_mut_ptr().cast(), host::count(&record))
+        };
         let wanted = checked(call)? as usize;
         let fits = wanted <= record.len();
         record.resize(wanted, 0);
@@ -132,7 +169,10 @@ fn read_info(handle: i32) -> Result<ModelInfo> {
     }
     let stop_count = record.get(FIXED - 1).map_or(usize::MAX, |count| *count as usize);
     if record.len() < FIXED || record.len() - FIXED < stop_count {
-        return Err(Error::new(ErrorCode::Internal, format!("model-info gave {} numbers", record.len())));
+        return Err(Error::new(
+            ErrorCode::Internal,
+            format!("model-info gave {} numbers", record.len()),
+        ));
     }
     let optional = |number: u32| (number != u32::MAX).then_some(number);
     Ok(ModelInfo {
@@ -164,12 +204,15 @@ pub struct Queue {
 impl Queue {
     /// A queue of its own.
     pub fn create(model: &Model, priority: Priority) -> Result<Queue> {
-        let handle = Handle::of_call(unsafe { raw::queue::create_queue(model.handle(), priority as u32) })?;
+        let handle =
+            Handle::of_call(unsafe { raw::queue::create_queue(model.handle(), priority as u32) })?;
         Ok(Queue { handle: Rc::new(handle) })
     }
     /// Of its commands from now on, those that wait too.
     pub fn set_priority(&self, priority: Priority) -> Result<()> {
-        host::checked_empty(unsafe { raw::queue::set_queue_priority(self.handle(), priority as u32) })
+        host::checked_empty(unsafe {
+            raw::queue::set_queue_priority(self.handle(), priority as u32)
+        })
     }
     /// Ready when every command that was issued before has taken effect.
     pub fn synchronize(&self) -> HostFuture<()> {

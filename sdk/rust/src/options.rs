@@ -108,7 +108,12 @@ impl<'a> OptionReader<'a> {
     }
 
     /// A text.
-    pub fn text(&mut self, name: &'static str, into: &'a mut String, meaning: &'static str) -> &mut Self {
+    pub fn text(
+        &mut self,
+        name: &'static str,
+        into: &'a mut String,
+        meaning: &'static str,
+    ) -> &mut Self {
         let default = if into.is_empty() { String::new() } else { quoted(into) };
         self.add(name, Kind::Text, meaning, default, move |value| {
             *into = value.to_string();
@@ -128,7 +133,12 @@ impl<'a> OptionReader<'a> {
         })
     }
     /// A text that may be given several times; what is there is the default.
-    pub fn texts(&mut self, name: &'static str, into: &'a mut Vec<String>, meaning: &'static str) -> &mut Self {
+    pub fn texts(
+        &mut self,
+        name: &'static str,
+        into: &'a mut Vec<String>,
+        meaning: &'static str,
+    ) -> &mut Self {
         let mut is_first = true;
         self.add(name, Kind::Texts, meaning, String::new(), move |value| {
             if std::mem::take(&mut is_first) {
@@ -139,13 +149,23 @@ impl<'a> OptionReader<'a> {
         })
     }
     /// The same as `text`, or the words that belong to no option, joined with blanks. One at most.
-    pub fn words(&mut self, name: &'static str, into: &'a mut String, meaning: &'static str) -> &mut Self {
+    pub fn words(
+        &mut self,
+        name: &'static str,
+        into: &'a mut String,
+        meaning: &'static str,
+    ) -> &mut Self {
         self.text(name, into, meaning);
         self.options.last_mut().expect("it was declared").takes_words = true;
         self
     }
     /// True when it is given.
-    pub fn flag(&mut self, name: &'static str, into: &'a mut bool, meaning: &'static str) -> &mut Self {
+    pub fn flag(
+        &mut self,
+        name: &'static str,
+        into: &'a mut bool,
+        meaning: &'static str,
+    ) -> &mut Self {
         let default = if *into { "true".to_string() } else { String::new() };
         self.add(name, Kind::Flag, meaning, default, move |_| {
             *into = true;
@@ -178,24 +198,52 @@ impl<'a> OptionReader<'a> {
             _ => false,
         });
         if is_limited {
-            self.options.last_mut().expect("it was declared").limits = Some((least.to_string(), most.to_string()));
+            self.options.last_mut().expect("it was declared").limits =
+                Some((least.to_string(), most.to_string()));
         }
         self
     }
     /// How a text is generated: --max-tokens, --temperature and the like.
     pub fn generation(&mut self, into: &'a mut GenerateOptions) -> &mut Self {
         self.number("max-tokens", &mut into.max_tokens, "Tokens of a text at most", ..);
-        self.number("temperature", &mut into.temperature, "0: always the most probable token", 0.0..=1e6);
-        self.number("top-k", &mut into.top_k, "Draw among this many of the most probable tokens; 0: among all", ..);
-        self.number("top-p", &mut into.top_p, "Draw among the tokens that together hold this share", 0.0..=1.0);
-        self.number("min-p", &mut into.min_p, "Draw among tokens of this share of the most probable one", 0.0..=1.0);
+        self.number(
+            "temperature",
+            &mut into.temperature,
+            "0: always the most probable token",
+            0.0..=1e6,
+        );
+        self.number(
+            "top-k",
+            &mut into.top_k,
+            "Draw among this many of the most probable tokens; 0: among all",
+            ..,
+        );
+        self.number(
+            "top-p",
+            &mut into.top_p,
+            "Draw among the tokens that together hold this share",
+            0.0..=1.0,
+        );
+        self.number(
+            "min-p",
+            &mut into.min_p,
+            "Draw among tokens of this share of the most probable one",
+            0.0..=1.0,
+        );
         self.number("seed", &mut into.seed, "Another seed draws other tokens", ..);
-        self.texts("stop", &mut into.stop, "A text that ends the generation; may be given several times");
+        self.texts(
+            "stop",
+            &mut into.stop,
+            "A text that ends the generation; may be given several times",
+        );
         self.flag("ignore-eos", &mut into.ignore_stop_tokens, "Go on past tokens that end a text")
     }
     /// The option that was declared last must be given.
     pub fn required(&mut self) -> &mut Self {
-        self.options.last_mut().expect("required() stands behind the option that it is said of").is_required = true;
+        self.options
+            .last_mut()
+            .expect("required() stands behind the option that it is said of")
+            .is_required = true;
         self
     }
 
@@ -247,19 +295,28 @@ impl<'a> OptionReader<'a> {
             };
             let declared = &mut self.options[at];
             let value = match (declared.kind, given) {
-                (Kind::Flag, Some(_)) => return Err(Error::invalid(format!("--{name} takes no value"))),
+                (Kind::Flag, Some(_)) => {
+                    return Err(Error::invalid(format!("--{name} takes no value")))
+                }
                 (Kind::Flag, None) => "",
                 (_, Some(value)) => value,
                 (_, None) => match words.next() {
                     Some(value) => value,
-                    None => return Err(Error::invalid(format!("--{name} needs a value: {}", declared.form()))),
+                    None => {
+                        return Err(Error::invalid(format!(
+                            "--{name} needs a value: {}",
+                            declared.form()
+                        )))
+                    }
                 },
             };
             declared.set(value)?;
         }
         self.take_words(&loose)?;
         match self.options.iter().find(|each| each.is_required && !each.is_given) {
-            Some(missing) => Err(Error::invalid(format!("give --{}: {}", missing.name, missing.meaning))),
+            Some(missing) => {
+                Err(Error::invalid(format!("give --{}: {}", missing.name, missing.meaning)))
+            }
             None => Ok(()),
         }
     }
@@ -270,9 +327,10 @@ impl<'a> OptionReader<'a> {
         }
         match self.options.iter_mut().find(|each| each.takes_words) {
             None => Err(Error::invalid(format!("{} belongs to no option", quoted(words[0])))),
-            Some(taker) if taker.is_given => {
-                Err(Error::invalid(format!("give --{} or words of their own, not both", taker.name)))
-            }
+            Some(taker) if taker.is_given => Err(Error::invalid(format!(
+                "give --{} or words of their own, not both",
+                taker.name
+            ))),
             Some(taker) => taker.set(&words.join(" ")),
         }
     }
@@ -323,7 +381,12 @@ impl Declared<'_> {
 
     fn set(&mut self, value: &str) -> Result<()> {
         if !(self.assign)(value) {
-            return Err(Error::invalid(format!("--{} must be {}, not {}", self.name, self.form(), quoted(value))));
+            return Err(Error::invalid(format!(
+                "--{} must be {}, not {}",
+                self.name,
+                self.form(),
+                quoted(value)
+            )));
         }
         self.is_given = true;
         Ok(())
@@ -359,7 +422,9 @@ impl Declared<'_> {
 
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    digits.bytes().all(|each| each.is_ascii_digit() || matches!(each, b'.' | b'e' | b'E' | b'-' | b'+'))
+    digits
+        .bytes()
+        .all(|each| each.is_ascii_digit() || matches!(each, b'.' | b'e' | b'E' | b'-' | b'+'))
         && !digits.starts_with('+')
         && digits.bytes().any(|each| each.is_ascii_digit())
 }
@@ -415,8 +480,24 @@ mod tests {
 
     #[test]
     fn each_way_to_give_an_option_sets_it() {
-        let all = read(&["--depth", "3", "--share=0.5", "--any", "-1e3", "--loud", "--file", "a", "--file=b", "--system",
-            "s", "two", "words", "--", "--three"]).unwrap();
+        let all = read(&[
+            "--depth",
+            "3",
+            "--share=0.5",
+            "--any",
+            "-1e3",
+            "--loud",
+            "--file",
+            "a",
+            "--file=b",
+            "--system",
+            "s",
+            "two",
+            "words",
+            "--",
+            "--three",
+        ])
+        .unwrap();
         assert_eq!((all.depth, all.share, all.any, all.is_loud), (3, 0.5, -1e3, true));
         assert_eq!((all.prompt.as_str(), all.system.as_deref()), ("two words --three", Some("s")));
         assert_eq!(all.files, ["a", "b"]);
@@ -426,29 +507,47 @@ mod tests {
 
     #[test]
     fn wrong_words_are_refused_with_what_may_be() {
-        assert_eq!(message(&["--depth", "17"]), "--depth must be a whole number from 1 to 16, not \"17\"");
-        assert_eq!(message(&["--depth", "x"]), "--depth must be a whole number from 1 to 16, not \"x\"");
+        assert_eq!(
+            message(&["--depth", "17"]),
+            "--depth must be a whole number from 1 to 16, not \"17\""
+        );
+        assert_eq!(
+            message(&["--depth", "x"]),
+            "--depth must be a whole number from 1 to 16, not \"x\""
+        );
         for each in ["nan", "inf", "+1", "", " 1", "1 ", "0x1", "1e", "-"] {
             assert!(message(&["--any", each]).contains("--any must be a number"), "{each}");
         }
-        assert_eq!(message(&["--share", "1.5"]), "--share must be a number from 0 to 1, not \"1.5\"");
+        assert_eq!(
+            message(&["--share", "1.5"]),
+            "--share must be a number from 0 to 1, not \"1.5\""
+        );
         assert_eq!(message(&["--depth"]), "--depth needs a value: a whole number from 1 to 16");
         assert_eq!(message(&["--loud=1"]), "--loud takes no value");
         assert_eq!(message(&["--promt", "x"]),
             "unknown option --promt; did you mean --prompt? (quire run PROGRAM --help lists the options)");
-        assert_eq!(message(&["--prompt", "x", "y"]), "give --prompt or words of their own, not both");
+        assert_eq!(
+            message(&["--prompt", "x", "y"]),
+            "give --prompt or words of their own, not both"
+        );
     }
 
     #[test]
     fn the_schema_has_what_was_declared() {
         let schema = Json::parse(&OptionReader::schema_of::<All>()).unwrap();
         let depth = &schema["properties"]["depth"];
-        assert_eq!(depth.to_string(),
-            r#"{"type":"integer","description":"Steps","minimum":1,"maximum":16,"default":2}"#);
-        assert_eq!(schema["properties"]["prompt"].to_string(),
-            r#"{"type":"string","description":"A prompt","words":true}"#);
-        assert_eq!(schema["properties"]["any"].to_string(),
-            r#"{"type":"number","description":"Any number","default":0}"#);
+        assert_eq!(
+            depth.to_string(),
+            r#"{"type":"integer","description":"Steps","minimum":1,"maximum":16,"default":2}"#
+        );
+        assert_eq!(
+            schema["properties"]["prompt"].to_string(),
+            r#"{"type":"string","description":"A prompt","words":true}"#
+        );
+        assert_eq!(
+            schema["properties"]["any"].to_string(),
+            r#"{"type":"number","description":"Any number","default":0}"#
+        );
         assert_eq!(schema["required"].items().len(), 0);
     }
 }

@@ -107,7 +107,7 @@ pub mod entry {
     {
         fn run(self, words: Vec<String>) -> Result<()> {
             OptionReader::default().parse(&words)?;
-            answer(|request, response| self(request, response))
+            answer(self)
         }
         fn schema(&self) -> Option<String> {
             Some(OptionReader::default().schema())
@@ -206,7 +206,11 @@ impl Prompt {
     /// Declares its two options.
     pub fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
         reader.words("prompt", &mut self.given, "The text; - for the lines that the client sends");
-        reader.text("prompt-file", &mut self.file, "The name of a file that the client sends, which is the prompt");
+        reader.text(
+            "prompt-file",
+            &mut self.file,
+            "The name of a file that the client sends, which is the prompt",
+        );
     }
 
     /// The text. `invalid-argument`: there is none, or it is empty; `not-found`: the client sent another file;

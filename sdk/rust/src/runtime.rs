@@ -18,7 +18,9 @@ pub enum LogLevel {
 pub fn arguments() -> Result<Vec<String>> {
     let count = checked(unsafe { raw::runtime::get_arg_count() })?;
     (0..count)
-        .map(|number| text_from(|buffer, capacity| unsafe { raw::runtime::get_arg(number, buffer, capacity) }))
+        .map(|number| {
+            text_from(|buffer, capacity| unsafe { raw::runtime::get_arg(number, buffer, capacity) })
+        })
         .collect()
 }
 /// The server's version.
@@ -43,7 +45,9 @@ pub fn log(level: LogLevel, text: &str) {
 }
 /// What the launcher gets when the program ends; the last one counts.
 pub fn set_result(result: &str) -> Result<()> {
-    checked_empty(unsafe { raw::runtime::set_result(result.as_ptr(), host::count(result.as_bytes())) })
+    checked_empty(unsafe {
+        raw::runtime::set_result(result.as_ptr(), host::count(result.as_bytes()))
+    })
 }
 /// Time since some moment in the past; it never goes back.
 pub fn now() -> Duration {

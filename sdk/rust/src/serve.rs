@@ -55,7 +55,9 @@ pub struct Request {
 impl Request {
     /// `not-supported`: no request launched the program. `#[quire::endpoint]` opens it for the handler.
     pub fn open() -> Result<Request> {
-        let bytes = host::bytes_from(|buffer, capacity| unsafe { raw::serve::request_head(buffer, capacity) })?;
+        let bytes = host::bytes_from(|buffer, capacity| unsafe {
+            raw::serve::request_head(buffer, capacity)
+        })?;
         let mut record = Record::new(&bytes, "a request's head");
         let (method, target, headers) = (record.u32()?, record.u32()?, record.u32()?);
         let (method, target) = (record.text(method)?, record.text(target)?);
@@ -135,7 +137,8 @@ impl Request {
     /// The body as JSON. Refused with 400 if it is none.
     pub async fn json(&self) -> Result<Json> {
         let body = self.body().await?;
-        let text = std::str::from_utf8(&body).map_err(|_| self.refuse(400, "the body is no UTF-8"))?;
+        let text =
+            std::str::from_utf8(&body).map_err(|_| self.refuse(400, "the body is no UTF-8"))?;
         Json::parse(text).map_err(|error| self.refuse(400, &format!("the body: {}", error.message)))
     }
 
@@ -199,16 +202,22 @@ impl Response {
     /// The first bytes. Without a "content-length" the body ends with [`finish`](Response::finish). `invalid-argument`:
     /// a name of a header that is no token, or a value with a line end or another control character but a tab.
     pub fn begin(&self, status: u32, headers: &[Header]) -> Result<()> {
-        let all: Vec<Header> = headers.iter().chain(self.shared.added.borrow().iter()).cloned().collect();
+        let all: Vec<Header> =
+            headers.iter().chain(self.shared.added.borrow().iter()).cloned().collect();
         let lines = header_lines(&all)?;
-        checked_empty(unsafe { raw::serve::respond(status, lines.as_ptr(), host::count(lines.as_bytes()), 0) })?;
+        checked_empty(unsafe {
+            raw::serve::respond(status, lines.as_ptr(), host::count(lines.as_bytes()), 0)
+        })?;
         self.shared.is_begun.set(true);
         Ok(())
     }
     /// The next part of the body, at most 1 MiB. Ready once there is room for another: wait for it.
     pub fn write(&self, part: impl AsRef<[u8]>) -> HostFuture<()> {
         let part = part.as_ref();
-        HostFuture::new(unsafe { raw::serve::write_response(part.as_ptr(), host::count(part)) }, nothing)
+        HostFuture::new(
+            unsafe { raw::serve::write_response(part.as_ptr(), host::count(part)) },
+            nothing,
+        )
     }
     /// Ends the body.
     pub fn finish(&self) -> Result<()> {
@@ -226,7 +235,13 @@ impl Response {
         self.send_as(status, "application/json", body.to_string().as_bytes(), &[]).await
     }
     /// All of it, with that media type and these headers.
-    pub async fn send_as(&self, status: u32, media_type: &str, body: &[u8], headers: &[Header]) -> Result<()> {
+    pub async fn send_as(
+        &self,
+        status: u32,
+        media_type: &str,
+        body: &[u8],
+        headers: &[Header],
+    ) -> Result<()> {
         let has_body = status != 204 && status != 304;
         let mut all = headers.to_vec();
         all.push(("content-type".to_string(), media_type.to_string()));
@@ -252,7 +267,10 @@ impl Response {
     /// Begins a response of events (Server-Sent Events), status 200.
     pub fn events(&self) -> Result<EventStream> {
         let header = |name: &str, value: &str| (name.to_string(), value.to_string());
-        self.begin(200, &[header("content-type", "text/event-stream"), header("cache-control", "no-store")])?;
+        self.begin(
+            200,
+            &[header("content-type", "text/event-stream"), header("cache-control", "no-store")],
+        )?;
         Ok(EventStream { response: self.clone() })
     }
 }
@@ -300,14 +318,22 @@ pub(crate) async fn finish(request: Request, outcome: Result<()>) -> Result<()> 
         return Err(error);
     }
     // A header that cannot be sent must not keep the error about it from the client.
-    request.shared.added.borrow_mut().retain(|each| header_lines(std::slice::from_ref(each)).is_ok());
+    request
+        .shared
+        .added
+        .borrow_mut()
+        .retain(|each| header_lines(std::slice::from_ref(each)).is_ok());
     let status = match &refusal {
         Some((status, _)) => *status,
         None => status_of(error.code),
     };
     let retry = [("retry-after".to_string(), "1".to_string())];
     response.error(status, &error, if status == 503 { &retry } else { &[] }).await?;
-    if refusal.is_some() { Ok(()) } else { Err(error) }
+    if refusal.is_some() {
+        Ok(())
+    } else {
+        Err(error)
+    }
 }
 
 /// The status for an error that the program did not expect.

@@ -27,7 +27,8 @@ pub async fn send_file(name: &str, media_type: &str, bytes: &[u8]) -> Result<()>
         )
     })?;
     for part in bytes.chunks(PART_BYTES_MAX) {
-        let call = unsafe { raw::session::write_file(handle.get(), part.as_ptr(), host::count(part)) };
+        let call =
+            unsafe { raw::session::write_file(handle.get(), part.as_ptr(), host::count(part)) };
         HostFuture::new(call, nothing).await?;
     }
     Ok(())

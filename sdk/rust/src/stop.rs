@@ -66,12 +66,15 @@ impl ShownText {
     }
 
     fn release(&mut self) -> String {
-        if let Some(found) = self.stops.iter().filter_map(|each| self.pending.find(each.as_str())).min() {
+        if let Some(found) =
+            self.stops.iter().filter_map(|each| self.pending.find(each.as_str())).min()
+        {
             self.is_stopped = true;
             self.pending.truncate(found);
             return mem::take(&mut self.pending);
         }
-        let held = self.stops.iter().map(|each| prefix_at_end(&self.pending, each)).max().unwrap_or(0);
+        let held =
+            self.stops.iter().map(|each| prefix_at_end(&self.pending, each)).max().unwrap_or(0);
         let rest = self.pending.split_off(self.pending.len() - held);
         mem::replace(&mut self.pending, rest)
     }

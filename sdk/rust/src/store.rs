@@ -83,15 +83,19 @@ pub fn put(key: &str, value: impl AsRef<[u8]>, expected: Expected) -> HostFuture
 
 /// The value of a key. `not-found` where there is none.
 pub fn get(key: &str) -> HostFuture<Value> {
-    HostFuture::new(unsafe { raw::store::get(key.as_ptr(), host::count(key.as_bytes())) }, |bytes| {
-        let mut record = Record::new(bytes, "a value");
-        Ok(Value { version: record.u64()?, bytes: record.rest().to_vec() })
-    })
+    HostFuture::new(
+        unsafe { raw::store::get(key.as_ptr(), host::count(key.as_bytes())) },
+        |bytes| {
+            let mut record = Record::new(bytes, "a value");
+            Ok(Value { version: record.u64()?, bytes: record.rest().to_vec() })
+        },
+    )
 }
 
 /// Takes a value away. `not-found` where there is none.
 pub fn remove(key: &str, expected: Expected) -> HostFuture<()> {
-    let call = unsafe { raw::store::delete(key.as_ptr(), host::count(key.as_bytes()), expected.number()) };
+    let call =
+        unsafe { raw::store::delete(key.as_ptr(), host::count(key.as_bytes()), expected.number()) };
     HostFuture::new(call, nothing)
 }
 

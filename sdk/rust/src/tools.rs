@@ -70,7 +70,12 @@ pub struct ToolOptions {
 
 impl Default for ToolOptions {
     fn default() -> Self {
-        ToolOptions { rounds_max: 8, calls_max: 16, time_max: Duration::from_secs(30), result_bytes_max: 16_384 }
+        ToolOptions {
+            rounds_max: 8,
+            calls_max: 16,
+            time_max: Duration::from_secs(30),
+            result_bytes_max: 16_384,
+        }
     }
 }
 
@@ -101,7 +106,11 @@ const ANSWER: &str = "answer: /[^{\\s](.|\\n)*/\n";
 impl Tools {
     /// Tells the model in `context` of the tools, in a system turn. `invalid-argument` for a name or a schema that
     /// cannot be used.
-    pub async fn offer(context: &mut Context, tools: Vec<Tool>, options: ToolOptions) -> Result<Tools> {
+    pub async fn offer(
+        context: &mut Context,
+        tools: Vec<Tool>,
+        options: ToolOptions,
+    ) -> Result<Tools> {
         let mut listed = Vec::new();
         let mut names = Vec::new();
         let mut rules = String::new();
@@ -128,7 +137,9 @@ impl Tools {
             ]));
         }
         if tools.is_empty() || options.rounds_max == 0 || options.calls_max == 0 {
-            return Err(Error::invalid("there is no tool to offer, or rounds_max or calls_max is 0"));
+            return Err(Error::invalid(
+                "there is no tool to offer, or rounds_max or calls_max is 0",
+            ));
         }
         let more = options.calls_max - 1;
         let source = format!(
@@ -157,7 +168,8 @@ impl Tools {
         let mut runs = Vec::new();
         for round in 1..=self.options.rounds_max {
             let is_last = round == self.options.rounds_max;
-            generate.grammar = Some(if is_last { self.answer.clone() } else { self.calls_or_answer.clone() });
+            generate.grammar =
+                Some(if is_last { self.answer.clone() } else { self.calls_or_answer.clone() });
             let mut is_call = None;
             let turn = context
                 .generate(generate.clone())
@@ -172,10 +184,12 @@ impl Tools {
                 return Ok(ToolAnswer { text: turn.text, runs, finish_reason: turn.finish_reason });
             }
             if turn.finish_reason == FinishReason::Length {
-                let message = format!("a call of a tool was cut at max_tokens ({})", generate.max_tokens);
+                let message =
+                    format!("a call of a tool was cut at max_tokens ({})", generate.max_tokens);
                 return Err(Error::new(ErrorCode::OutOfRange, message));
             }
-            let came = gather(read_calls(&turn.text)?.into_iter().map(|each| self.run(each))).await?;
+            let came =
+                gather(read_calls(&turn.text)?.into_iter().map(|each| self.run(each))).await?;
             let responses: Vec<String> = came.iter().map(response_of).collect();
             context.user(responses.join("\n"));
             runs.extend(came);
@@ -186,16 +200,23 @@ impl Tools {
 
     async fn run(&self, call: ToolCall) -> Result<ToolRun> {
         let Some(tool) = self.tools.iter().find(|each| each.name == call.name) else {
-            return Err(Error::new(ErrorCode::Internal, format!("the grammar let a call of {} through", call.name)));
+            return Err(Error::new(
+                ErrorCode::Internal,
+                format!("the grammar let a call of {} through", call.name),
+            ));
         };
-        let mut result = with_timeout((tool.run)(call.arguments.clone()), self.options.time_max).await;
+        let mut result =
+            with_timeout((tool.run)(call.arguments.clone()), self.options.time_max).await;
         match &mut result {
             Err(error) if error.code == ErrorCode::Timeout => {
-                error.message = format!("the tool {} took more than {:?}", tool.name, self.options.time_max);
+                error.message =
+                    format!("the tool {} took more than {:?}", tool.name, self.options.time_max);
             }
             Ok(text) if text.len() > self.options.result_bytes_max => {
                 let whole = text.len();
-                let kept = (0..=self.options.result_bytes_max).rev().find(|each| text.is_char_boundary(*each));
+                let kept = (0..=self.options.result_bytes_max)
+                    .rev()
+                    .find(|each| text.is_char_boundary(*each));
                 text.truncate(kept.unwrap_or(0));
                 *text += &format!("\n[cut: the first {} of {whole} bytes]", text.len());
             }
@@ -209,7 +230,9 @@ fn checked_schema(tool: &Tool) -> Result<Json> {
     let is_named = |each: u8| each.is_ascii_alphanumeric() || each == b'_' || each == b'-';
     if tool.name.is_empty() || !tool.name.bytes().all(is_named) {
         let name = crate::json::quoted(&tool.name);
-        return Err(Error::invalid(format!("the name of a tool is letters, digits, '_' and '-', not {name}")));
+        return Err(Error::invalid(format!(
+            "the name of a tool is letters, digits, '_' and '-', not {name}"
+        )));
     }
     let refused = |why: String| {
         Error::invalid(format!("the schema of the tool {} must be a JSON object{why}", tool.name))
@@ -222,7 +245,10 @@ fn checked_schema(tool: &Tool) -> Result<Json> {
 }
 
 fn read_calls(text: &str) -> Result<Vec<ToolCall>> {
-    let of = |json: Json| ToolCall { name: json["name"].text().to_string(), arguments: json["arguments"].clone() };
+    let of = |json: Json| ToolCall {
+        name: json["name"].text().to_string(),
+        arguments: json["arguments"].clone(),
+    };
     Ok(Json::parse_several(text)?.into_iter().map(of).collect())
 }
 

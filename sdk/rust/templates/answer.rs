@@ -12,7 +12,10 @@ struct Program {
 
 impl Default for Program {
     fn default() -> Self {
-        Program { prompt: Prompt::new("Say hello in five words."), generate: GenerateOptions::max_tokens(64) }
+        Program {
+            prompt: Prompt::new("Say hello in five words."),
+            generate: GenerateOptions::max_tokens(64),
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 //! Under a grammar the model draws only tokens with which the answer can still become one of its texts.
 //! `Grammar::regex` and `Grammar::lark` take other notations.
 use quire::{
-    session, Context, Error, ErrorCode, FinishReason, GenerateOptions, Grammar, OptionReader, Options, Result,
+    session, Context, Error, ErrorCode, FinishReason, GenerateOptions, Grammar, OptionReader,
+    Options, Result,
 };
 
 const SCHEMA: &str = r#"{
@@ -47,7 +48,8 @@ async fn program(mut options: Program) -> Result<()> {
     let answer = context.generate(options.generate).await?;
     if answer.finish_reason == FinishReason::Length {
         let count = answer.tokens.len();
-        let message = format!("the answer is not complete after {count} tokens: give it more (--max-tokens)");
+        let message =
+            format!("the answer is not complete after {count} tokens: give it more (--max-tokens)");
         return Err(Error::new(ErrorCode::OutOfRange, message));
     }
     session::send(&answer.text)

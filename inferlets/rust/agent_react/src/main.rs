@@ -1,8 +1,8 @@
 //! agent_react: thinks, acts and reads what it observes, step by step, until it can answer. A grammar gives
 //! each step its form, so no model writes an action that cannot be read.
 use quire::{
-    session, ChatMessage, Context, Error, ErrorCode, FinishReason, GenerateOptions, Grammar, OptionReader, Options,
-    Prompt, Result,
+    session, ChatMessage, Context, Error, ErrorCode, FinishReason, GenerateOptions, Grammar,
+    OptionReader, Options, Prompt, Result,
 };
 
 const STEP: &str = r#"
@@ -29,7 +29,9 @@ struct Program {
 impl Default for Program {
     fn default() -> Self {
         Program {
-            prompt: Prompt::new("Multiply 17 by 23 and add 4. Then divide the result by 5. What comes out?"),
+            prompt: Prompt::new(
+                "Multiply 17 by 23 and add 4. Then divide the result by 5. What comes out?",
+            ),
             generate: GenerateOptions::max_tokens(2048),
         }
     }
@@ -52,7 +54,9 @@ fn value_of(rest: &mut &str, level: u32) -> Option<f64> {
             *rest = rest.trim_start().strip_prefix(')')?;
             return Some(value);
         }
-        let is_part = |(at, each): (usize, char)| each.is_ascii_digit() || each == '.' || (at == 0 && "+-".contains(each));
+        let is_part = |(at, each): (usize, char)| {
+            each.is_ascii_digit() || each == '.' || (at == 0 && "+-".contains(each))
+        };
         let bytes = rest.char_indices().take_while(|each| is_part(*each)).count();
         let (number, behind) = rest.split_at(bytes);
         *rest = behind;
@@ -61,7 +65,9 @@ fn value_of(rest: &mut &str, level: u32) -> Option<f64> {
     let mut value = value_of(rest, level + 1)?;
     loop {
         *rest = rest.trim_start();
-        let Some(sign) = rest.chars().next().filter(|each| ["+-", "*/"][level as usize].contains(*each)) else {
+        let Some(sign) =
+            rest.chars().next().filter(|each| ["+-", "*/"][level as usize].contains(*each))
+        else {
             return Some(value);
         };
         *rest = &rest[1..];
@@ -93,7 +99,8 @@ async fn program(mut options: Program) -> Result<()> {
     for number in 1..=STEP_COUNT_MAX {
         // The last step is an answer, so that an agent that acts in circles comes to an end.
         let start = if number < STEP_COUNT_MAX { "\nstart: step" } else { "\nstart: last_step" };
-        options.generate.grammar = Some(Grammar::lark(context.model(), &format!("{STEP}{start}")).await?);
+        options.generate.grammar =
+            Some(Grammar::lark(context.model(), &format!("{STEP}{start}")).await?);
         let step = context.generate(options.generate.clone()).stream(session::send).await?;
         if step.finish_reason == FinishReason::Length {
             break;
@@ -105,5 +112,8 @@ async fn program(mut options: Program) -> Result<()> {
         session::send(&format!("\n{observation}\n"))?;
         context.user(observation);
     }
-    Err(Error::new(ErrorCode::OutOfRange, "no room for an answer: give it more tokens (--max-tokens)"))
+    Err(Error::new(
+        ErrorCode::OutOfRange,
+        "no room for an answer: give it more tokens (--max-tokens)",
+    ))
 }

@@ -19,12 +19,24 @@ impl Default for Limits {
 
 impl Options for Limits {
     fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
-        reader.number("max-tokens", &mut self.max_tokens, "Tokens that a request may ask for at most", ..);
+        reader.number(
+            "max-tokens",
+            &mut self.max_tokens,
+            "Tokens that a request may ask for at most",
+            ..,
+        );
     }
 }
 
 /// The member of that name, within a range, or what it is by default.
-fn number(request: &Request, body: &Json, name: &str, default: f64, most: f64, range: &str) -> Result<f64> {
+fn number(
+    request: &Request,
+    body: &Json,
+    name: &str,
+    default: f64,
+    most: f64,
+    range: &str,
+) -> Result<f64> {
     match (&body[name], body[name].number()) {
         (Json::Null, _) => Ok(default),
         (_, Some(value)) if (0.0..=most).contains(&value) => Ok(value),
@@ -36,7 +48,14 @@ fn number(request: &Request, body: &Json, name: &str, default: f64, most: f64, r
 fn generation_of(request: &Request, body: &Json, most: u32) -> Result<GenerateOptions> {
     let default = GenerateOptions::default();
     let range = format!("from 1 to {most}");
-    let count = number(request, body, "max_tokens", default.max_tokens.min(most).into(), most.into(), &range)?;
+    let count = number(
+        request,
+        body,
+        "max_tokens",
+        default.max_tokens.min(most).into(),
+        most.into(),
+        &range,
+    )?;
     if count < 1.0 {
         return Err(request.refuse(400, &format!("\"max_tokens\" is {range}")));
     }

@@ -28,7 +28,12 @@ impl Options for Program {
         self.prompt.read(reader);
         reader.number("depth", &mut self.depth, "Steps before the answer", 1..=16);
         reader.number("width", &mut self.width, "Ways to take each step that are tried", 1..=64);
-        reader.number("keep", &mut self.keep, "Thoughts that are followed to the next step", 1..=64);
+        reader.number(
+            "keep",
+            &mut self.keep,
+            "Thoughts that are followed to the next step",
+            1..=64,
+        );
         reader.number("answer-tokens", &mut self.answer_tokens, "Tokens of the answer at most", ..);
         reader.generation(&mut self.step);
     }
@@ -52,7 +57,9 @@ async fn grow(mut thoughts: Vec<Thought>, options: &Program) -> Result<Vec<Thoug
     for each in &mut thoughts {
         each.context.user("Take the next step, in one sentence.");
     }
-    let proposals = gather(thoughts.iter_mut().map(|each| each.context.sample(options.width, options.step.clone())));
+    let proposals = gather(
+        thoughts.iter_mut().map(|each| each.context.sample(options.width, options.step.clone())),
+    );
     let branches = proposals.await?.into_iter().flatten();
     let mut grown = gather(branches.map(|each| judged(each.context))).await?;
     grown.sort_by(|a, b| b.promise.total_cmp(&a.promise));

@@ -34,19 +34,23 @@ fn entry(attribute: &str, arguments: TokenStream, item: TokenStream) -> TokenStr
 
 type Refused = (Span, String);
 
-fn expand(attribute: &str, arguments: TokenStream, item: TokenStream) -> Result<TokenStream, Refused> {
+fn expand(
+    attribute: &str,
+    arguments: TokenStream,
+    item: TokenStream,
+) -> Result<TokenStream, Refused> {
     if let Some(first) = arguments.into_iter().next() {
         return Err((first.span(), format!("#[quire::{attribute}] takes no arguments")));
     }
     let mut tokens: Vec<TokenTree> = item.into_iter().collect();
-    let function = position(&tokens, "fn").ok_or((
-        Span::call_site(),
-        format!("#[quire::{attribute}] belongs above an async fn"),
-    ))?;
+    let function = position(&tokens, "fn")
+        .ok_or((Span::call_site(), format!("#[quire::{attribute}] belongs above an async fn")))?;
     if !matches!(position(&tokens[..function], "async"), Some(at) if at < function) {
         return Err((
             tokens[function].span(),
-            format!("the entry of a program is an async fn: #[quire::{attribute}] async fn program()"),
+            format!(
+                "the entry of a program is an async fn: #[quire::{attribute}] async fn program()"
+            ),
         ));
     }
     let Some(TokenTree::Ident(name)) = tokens.get(function + 1) else {
@@ -67,7 +71,9 @@ fn expand(attribute: &str, arguments: TokenStream, item: TokenStream) -> Result<
 }
 
 fn position(tokens: &[TokenTree], word: &str) -> Option<usize> {
-    tokens.iter().position(|each| matches!(each, TokenTree::Ident(ident) if ident.to_string() == word))
+    tokens
+        .iter()
+        .position(|each| matches!(each, TokenTree::Ident(ident) if ident.to_string() == word))
 }
 
 fn respanned(tokens: TokenStream, span: Span) -> TokenStream {

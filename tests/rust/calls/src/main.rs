@@ -3,15 +3,17 @@
 use quire::runtime::{self, LogLevel};
 use quire::store::Expected;
 use quire::{
-    gather, messaging, session, sleep, spawn, store, when_all, with_timeout, Child, ChildEndKind, ChildOptions, Context,
-    ContextHint, ErrorCode, FinishReason, GenerateOptions, Grammar, LogitBias, Model, Priority, Queue, Result, SaveOptions,
-    TokenizeOptions, Tool, ToolOptions, Tools,
+    gather, messaging, session, sleep, spawn, store, when_all, with_timeout, Child, ChildEndKind,
+    ChildOptions, Context, ContextHint, ErrorCode, FinishReason, GenerateOptions, Grammar,
+    LogitBias, Model, Priority, Queue, Result, SaveOptions, TokenizeOptions, Tool, ToolOptions,
+    Tools,
 };
 use std::time::Duration;
 
 #[quire::main]
 async fn program(words: Vec<String>) -> Result<()> {
-    match words[0].as_str() {
+    let case = words.first().map_or("", String::as_str);
+    match case {
         "pages" => pages().await,
         "manual_pages" => manual_pages().await,
         "contexts" => contexts().await,
@@ -24,12 +26,13 @@ async fn program(words: Vec<String>) -> Result<()> {
         "generations" => generations().await,
         "drafts" => drafts().await,
         "grammars" => grammars().await,
+        "turn" => turn(&words[1], &words[2]).await,
         "tools" => tools().await,
         "models" => models().await,
         "wrong" => wrong().await,
         other => Err(format!("no case {other}").into()),
     }?;
-    session::send("done")
+    session::send(if case == "turn" { "" } else { "done" })
 }
 
 /// The first two Rust snippets of the published page on pages.
@@ -94,11 +97,16 @@ async fn manual_pages() -> Result<()> {
 
 async fn contexts() -> Result<()> {
     let mut context = Context::create()?;
-    context.append_text("one two three four five six seven eight nine ten eleven twelve thirteen fourteen").await?;
+    context
+        .append_text(
+            "one two three four five six seven eight nine ten eleven twelve thirteen fourteen",
+        )
+        .await?;
     let next = context.next_distribution(5).await?;
     let logits = context.next_logits().await?;
     assert_eq!(next.tokens.len(), 5);
-    let best = (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b]).then(b.cmp(a))).unwrap();
+    let best =
+        (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b]).then(b.cmp(a))).unwrap();
     assert_eq!(next.tokens[0].token as usize, best);
     let length = context.token_count();
     let mut fork = context.fork().await?;
@@ -116,9 +124,14 @@ async fn contexts() -> Result<()> {
     // Texts by their probability, and the branches of one prompt.
     let choice = fork.choose(["sure", "maybe", "never"]).await?;
     assert!((choice.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-    assert!(choice.scores.iter().all(|each| each.log_probability <= choice.scores[choice.index].log_probability));
+    assert!(choice
+        .scores
+        .iter()
+        .all(|each| each.log_probability <= choice.scores[choice.index].log_probability));
     assert_eq!(fork.score(choice.text()).await?, choice.scores[choice.index]);
-    let branches = fork.sample(3, GenerateOptions { temperature: 1.0, ..GenerateOptions::max_tokens(6) }).await?;
+    let branches = fork
+        .sample(3, GenerateOptions { temperature: 1.0, ..GenerateOptions::max_tokens(6) })
+        .await?;
     assert_eq!(branches.len(), 3);
     // A conversation costs its new turns only, and is the template's.
     let mut chat = Context::create()?;
@@ -128,7 +141,10 @@ async fn contexts() -> Result<()> {
     let held = chat.token_count();
     chat.user("And now?");
     chat.prefill().await?;
-    assert!(chat.token_count() > held && chat.tokens()[..held as usize - 1] == chat.tokens()[..held as usize - 1]);
+    assert!(
+        chat.token_count() > held
+            && chat.tokens()[..held as usize - 1] == chat.tokens()[..held as usize - 1]
+    );
     Ok(())
 }
 
@@ -141,8 +157,21 @@ async fn snapshots() -> Result<()> {
     context.save("rust", SaveOptions::default()).await?;
     let again = context.save("rust", SaveOptions::default()).await.unwrap_err();
     assert_eq!(again.code, ErrorCode::AlreadyExists);
-    context.save("rust", SaveOptions { overwrite: true, time_to_live: Duration::from_secs(60), ..Default::default() }).await?;
-    assert!(Context::list().await?.snapshots.iter().any(|each| each.name == "rust" && each.expires_unix_ms > 0));
+    context
+        .save(
+            "rust",
+            SaveOptions {
+                overwrite: true,
+                time_to_live: Duration::from_secs(60),
+                ..Default::default()
+            },
+        )
+        .await?;
+    assert!(Context::list()
+        .await?
+        .snapshots
+        .iter()
+        .any(|each| each.name == "rust" && each.expires_unix_ms > 0));
     let mut opened = Context::open(&model, "rust").await?;
     assert_eq!((opened.messages(), opened.tokens()), (context.messages(), context.tokens()));
     // The next turn has the prompt that it would have had without the break.
@@ -161,7 +190,10 @@ async fn snapshots() -> Result<()> {
 async fn values() -> Result<()> {
     let version = store::put("rust/count", "7", Expected::Nothing).await?;
     assert_eq!(store::get("rust/count").await?, store::Value { version, bytes: b"7".to_vec() });
-    assert_eq!(store::put("rust/count", "8", Expected::Nothing).await.unwrap_err().code, ErrorCode::AlreadyExists);
+    assert_eq!(
+        store::put("rust/count", "8", Expected::Nothing).await.unwrap_err().code,
+        ErrorCode::AlreadyExists
+    );
     store::put("rust/count", "8", Expected::Version(version)).await?;
     let keys = store::all_keys("rust/").await?;
     assert_eq!((keys.len(), keys[0].name.as_str(), keys[0].value_bytes), (1, "rust/count", 1));
@@ -182,14 +214,21 @@ async fn messages() -> Result<()> {
 }
 
 async fn children(words: &[String]) -> Result<()> {
-    let options = ChildOptions { arguments: vec!["child".into(), "5".into()], share_percent: 25, ..Default::default() };
+    let options = ChildOptions {
+        arguments: vec!["child".into(), "5".into()],
+        share_percent: 25,
+        ..Default::default()
+    };
     let child = Child::launch(&options)?;
     child.send("six")?;
     let mut said = Vec::new();
     child.forward(|message| said.push(message.to_string())).await?;
     assert_eq!(said, ["5 six", "done"]);
     let end = child.wait().await?;
-    assert_eq!((end.kind, end.exit_code, end.result.as_str()), (ChildEndKind::Finished, 0, "the result"));
+    assert_eq!(
+        (end.kind, end.exit_code, end.result.as_str()),
+        (ChildEndKind::Finished, 0, "the result")
+    );
     let failing = ChildOptions { arguments: vec!["child".into(), "panic".into()], ..options };
     let end = Child::launch(&failing)?.wait().await?;
     assert_eq!((end.kind, end.exit_code), (ChildEndKind::Finished, 101));
@@ -207,12 +246,16 @@ async fn child(words: &[String]) -> Result<()> {
 
 async fn futures() -> Result<()> {
     let begin = runtime::now();
-    // Side by side: eight times 20 ms take less than half of their sum.
-    gather((0..8).map(|_| sleep(Duration::from_millis(20)))).await?;
-    assert!(runtime::now() - begin < Duration::from_millis(80));
+    // Side by side: eight times 100 ms take less than half of their sum.
+    gather((0..8).map(|_| sleep(Duration::from_millis(100)))).await?;
+    assert!(runtime::now() - begin < Duration::from_millis(400));
     let failed = gather((0..3).map(|number| async move {
         sleep(Duration::from_millis(number)).await?;
-        if number == 1 { Err("one".into()) } else { Ok(number) }
+        if number == 1 {
+            Err("one".into())
+        } else {
+            Ok(number)
+        }
     }));
     assert_eq!(failed.await.unwrap_err().message, "one");
     let outcomes = when_all([1u64, 0].map(|each| async move {
@@ -229,7 +272,9 @@ async fn futures() -> Result<()> {
     });
     drop::<quire::Task<()>>(dropped);
     sleep(Duration::from_millis(5)).await?;
-    assert!(task.is_done());
+    while !task.is_done() {
+        sleep(Duration::from_millis(1)).await?;
+    }
     assert_eq!(task.await?, 7);
     // One that was awaited before a value came is taken up again.
     assert_eq!(spawn(async { sleep(Duration::ZERO).await }).await, Ok(()));
@@ -247,9 +292,18 @@ async fn generations() -> Result<()> {
     let mut context = Context::create()?;
     context.append_text("Once upon a time there was a small engine").await?;
     let length = context.token_count();
-    let options = GenerateOptions { temperature: 1.0, seed: 4, top_logprobs: 2, ignore_stop_tokens: true, ..GenerateOptions::max_tokens(24) };
+    let options = GenerateOptions {
+        temperature: 1.0,
+        seed: 4,
+        top_logprobs: 2,
+        ignore_stop_tokens: true,
+        ..GenerateOptions::max_tokens(24)
+    };
     let whole = context.generate(options.clone()).await?;
-    assert_eq!((whole.tokens.len(), whole.drawn_count, whole.finish_reason), (24, 24, FinishReason::Length));
+    assert_eq!(
+        (whole.tokens.len(), whole.drawn_count, whole.finish_reason),
+        (24, 24, FinishReason::Length)
+    );
     assert!(whole.mean_log_probability() < 0.0);
     assert_eq!(context.token_count(), length + 24);
     context.rewind(length).await?;
@@ -278,13 +332,15 @@ async fn generations() -> Result<()> {
     context.rewind(length).await?;
     // A text that ends it.
     let stop = whole.text.chars().skip(whole.text.chars().count() / 2).take(2).collect::<String>();
-    let stopped = context.generate(GenerateOptions { stop: vec![stop.clone()], ..options.clone() }).await?;
+    let stopped =
+        context.generate(GenerateOptions { stop: vec![stop.clone()], ..options.clone() }).await?;
     assert_eq!(stopped.finish_reason, FinishReason::StopText);
     assert_eq!(Some(stopped.text.as_str()), whole.text.split(&stop).next());
     assert_eq!(context.token_count(), length + stopped.tokens.len() as u32);
     context.rewind(length).await?;
     // An error of what shows the text ends it.
-    let refused = context.generate(options).stream(|_| -> Result<()> { Err("enough".into()) }).await;
+    let refused =
+        context.generate(options).stream(|_| -> Result<()> { Err("enough".into()) }).await;
     assert_eq!(refused.unwrap_err().message, "enough");
     Ok(())
 }
@@ -295,7 +351,8 @@ async fn drafts() -> Result<()> {
     context.append_text("Once upon a time").await?;
     let length = context.token_count();
     for (temperature, grammar) in [(0.0, None), (1.0, None), (1.0, Some("[a-z ]{9,20}"))] {
-        let mut options = GenerateOptions { temperature, seed: 9, ..GenerateOptions::max_tokens(20) };
+        let mut options =
+            GenerateOptions { temperature, seed: 9, ..GenerateOptions::max_tokens(20) };
         if let Some(expression) = grammar {
             options.grammar = Some(Grammar::regex(context.model(), expression).await?);
         }
@@ -305,7 +362,11 @@ async fn drafts() -> Result<()> {
             let known = plain.tokens.clone();
             let guess = move |context: &Context| -> Vec<u32> {
                 let at = (context.token_count() - length) as usize;
-                if right { known[at.min(known.len())..].iter().copied().take(6).collect() } else { vec![3; 5] }
+                if right {
+                    known[at.min(known.len())..].iter().copied().take(6).collect()
+                } else {
+                    vec![3; 5]
+                }
             };
             let guessed = context.generate(options.clone()).draft(guess).await?;
             assert_eq!((&guessed.tokens, &guessed.text), (&plain.tokens, &plain.text));
@@ -320,7 +381,8 @@ async fn grammars() -> Result<()> {
     let mut context = Context::create()?;
     context.append_text("A number:").await?;
     let number = Grammar::regex(context.model(), "[0-9]{4}").await?;
-    let options = GenerateOptions { grammar: Some(number.clone()), temperature: 1.0, ..Default::default() };
+    let options =
+        GenerateOptions { grammar: Some(number.clone()), temperature: 1.0, ..Default::default() };
     let answer = context.generate(options).await?;
     assert_eq!((answer.text.len(), answer.finish_reason), (4, FinishReason::Grammar));
     assert!(number.fits(&answer.text).await? && !number.fits("12").await?);
@@ -333,6 +395,16 @@ async fn grammars() -> Result<()> {
     Ok(())
 }
 
+/// The next turn of a conversation that any program saved.
+async fn turn(name: &str, text: &str) -> Result<()> {
+    let mut context = Context::open(&Model::open()?, name).await?;
+    assert_eq!(context.messages().last().expect("a turn").role, "assistant");
+    context.user(text);
+    context.generate(GenerateOptions::max_tokens(8)).stream(session::send).await?;
+    session::send("\n")?;
+    context.save(name, SaveOptions { overwrite: true, ..Default::default() }).await
+}
+
 /// Random weights call what they may call: each call can be read and fits its schema, whatever they write.
 async fn tools() -> Result<()> {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "integer", "minimum": 0, "maximum": 99}}, "required": ["a"], "additionalProperties": false}"#;
@@ -341,20 +413,31 @@ async fn tools() -> Result<()> {
             let number = arguments["a"].number().expect("a number, as the schema says");
             assert!((0.0..100.0).contains(&number));
             sleep(Duration::from_millis(1)).await?;
-            if number > 50.0 { Err("too much".into()) } else { Ok((number + 1.0).to_string()) }
+            if number > 50.0 {
+                Err("too much".into())
+            } else {
+                Ok((number + 1.0).to_string())
+            }
         })
     };
     let (mut calls, mut answers, mut shown) = (0, 0, String::new());
     for seed in 0..16 {
         let mut context = Context::create()?;
         let options = ToolOptions { rounds_max: 3, calls_max: 2, ..Default::default() };
-        let tools = Tools::offer(&mut context, vec![one("add-one"), one("plus_one")], options).await?;
+        let tools =
+            Tools::offer(&mut context, vec![one("add-one"), one("plus_one")], options).await?;
         context.user("What is 4 + 1?");
         shown.clear();
         // Half of the turns would rather begin a call.
         let brace = context.model().tokenize("{", TokenizeOptions::default()).await?[0];
-        let logit_bias = vec![LogitBias { token: brace, bias: if seed % 2 == 0 { 9.0 } else { 0.0 } }];
-        let generate = GenerateOptions { temperature: 1.5, seed, logit_bias, ..GenerateOptions::max_tokens(96) };
+        let logit_bias =
+            vec![LogitBias { token: brace, bias: if seed % 2 == 0 { 9.0 } else { 0.0 } }];
+        let generate = GenerateOptions {
+            temperature: 1.5,
+            seed,
+            logit_bias,
+            ..GenerateOptions::max_tokens(96)
+        };
         let answer = tools.answer(&mut context, generate, |text| shown.push_str(text)).await?;
         assert_eq!(shown, answer.text);
         assert!(answer.runs.len() <= 4);
@@ -363,7 +446,10 @@ async fn tools() -> Result<()> {
             calls += 1;
         }
         if !answer.runs.is_empty() {
-            assert!(context.messages().iter().any(|each| each.content.starts_with("<tool_response>\n")));
+            assert!(context
+                .messages()
+                .iter()
+                .any(|each| each.content.starts_with("<tool_response>\n")));
         }
         answers += 1;
     }
@@ -379,7 +465,10 @@ async fn tools() -> Result<()> {
 
 async fn models() -> Result<()> {
     let model = Model::open()?;
-    assert!(Model::available()?.contains(&model.name()?) && model.traits()?.contains(&"forward".to_string()));
+    assert!(
+        Model::available()?.contains(&model.name()?)
+            && model.traits()?.contains(&"forward".to_string())
+    );
     let tokens = model.tokenize("Once upon a time", TokenizeOptions::default()).await?;
     assert_eq!(model.detokenize(&tokens, false).await?, b"Once upon a time");
     let turns = [quire::ChatMessage::new("user", "Hi \"you\"\n")];
@@ -399,13 +488,26 @@ async fn wrong() -> Result<()> {
     let mut context = Context::create()?;
     assert_eq!(context.append(&[u32::MAX]).unwrap_err().code, ErrorCode::OutOfRange);
     context.append_text("a").await?;
-    let hot = context.generate(GenerateOptions { temperature: -1.0, ..Default::default() }).await.unwrap_err();
+    let hot = context
+        .generate(GenerateOptions { temperature: -1.0, ..Default::default() })
+        .await
+        .unwrap_err();
     assert!(hot.code == ErrorCode::InvalidArgument && hot.message.contains("temperature"), "{hot}");
     assert_eq!(context.rewind(99).await.unwrap_err().code, ErrorCode::OutOfRange);
-    assert_eq!(context.save("a/b", SaveOptions::default()).await.unwrap_err().code, ErrorCode::InvalidArgument);
-    assert!(context.choose(Vec::<String>::new()).await.is_err() && context.choose([""]).await.is_err());
-    assert_eq!(quire::http::get("http://example.com/", &[]).await.unwrap_err().code, ErrorCode::PermissionDenied);
-    let split = quire::http::get("http://example.com/", &[("x-a".into(), "b\nx-c: d".into())]).await.unwrap_err();
+    assert_eq!(
+        context.save("a/b", SaveOptions::default()).await.unwrap_err().code,
+        ErrorCode::InvalidArgument
+    );
+    assert!(
+        context.choose(Vec::<String>::new()).await.is_err() && context.choose([""]).await.is_err()
+    );
+    assert_eq!(
+        quire::http::get("http://example.com/", &[]).await.unwrap_err().code,
+        ErrorCode::PermissionDenied
+    );
+    let split = quire::http::get("http://example.com/", &[("x-a".into(), "b\nx-c: d".into())])
+        .await
+        .unwrap_err();
     assert_eq!(split.code, ErrorCode::InvalidArgument);
     assert_eq!(quire::serve::Request::open().unwrap_err().code, ErrorCode::NotSupported);
     let child = Child::launch(&ChildOptions { program: "no such".into(), ..Default::default() });
