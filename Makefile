@@ -30,11 +30,11 @@ install: build ## build, and install quire, its manual, the SDK and the inferlet
 	@command -v quire >/dev/null || echo "Put $(PREFIX)/bin on your PATH to call quire by its name."
 
 test: ## set up, build and run all tests, with a rotating share of the seeds
-	@tools/setup.sh packages engines quickjs model goldens build_tests
+	@tools/setup.sh packages engines quickjs rust model goldens build_tests
 	@tools/run_tests.sh release
 
 campaign: ## every seed, also under sanitizers; fuzzers and what they reach (PARTS="asan fuzz")
-	@tools/setup.sh packages engines quickjs model goldens build_tests
+	@tools/setup.sh packages engines quickjs rust model goldens build_tests
 	@tools/campaign.sh $(PARTS)
 
 lint: ## check the layout of the code, the arrows between layers, and sizes

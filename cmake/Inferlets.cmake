@@ -183,4 +183,9 @@ if(TARGET quire)
 endif()
 install(DIRECTORY ${QUIRE_SDK_FOLDERS} DESTINATION share/quire/sdk)
 install(FILES ${CMAKE_SOURCE_DIR}/sdk/cpp/guest_flags.rsp DESTINATION share/quire/sdk)
+# The crate, which projects of `quire new --language rust` name (find_rust_sdk).
+install(FILES ${CMAKE_SOURCE_DIR}/sdk/rust/Cargo.toml ${CMAKE_SOURCE_DIR}/sdk/rust/README.md DESTINATION share/quire/rust)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/rust/src DESTINATION share/quire/rust)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/rust/macros DESTINATION share/quire/rust
+  PATTERN target EXCLUDE PATTERN Cargo.lock EXCLUDE)
 install(FILES ${inferlets} DESTINATION share/quire/inferlets)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # setup.sh STEP...: brings a machine to where Quire builds and runs. Steps: packages, engines, quickjs,
-# model, goldens, answer, build, build_tests. One line for each with its time, and while it runs what is
+# rust, model, goldens, answer, build, build_tests. One line for each with its time, and while it runs what is
 # done of it; a step that has nothing to do says so.
 # Nothing is asked. Packages are installed as root or through passwordless sudo; otherwise the exact
 # list is printed and the script ends.
@@ -69,6 +69,13 @@ quickjs() {
     echo "quickjs    going on without: the program agent_codeact is left out"
 }
 
+# For tests of Rust programs alone: where it cannot be made they are skipped by name.
+rust() {
+  (step rust "Rust for programs: its standard library for wasm32-wasip1 (the first time: two minutes)" \
+    tools/build_rust_std.sh) ||
+    echo "rust       going on without: the tests of Rust programs are skipped by name"
+}
+
 model() {
   step model "SmolLM2-135M-Instruct Q4_1, SHA-256 checked" tools/fetch_model.sh
 }
@@ -105,9 +112,9 @@ build_tests() {
 
 for each in "$@"; do
   case "$each" in
-    packages | engines | quickjs | model | goldens | answer | build | build_tests) "$each" ;;
+    packages | engines | quickjs | rust | model | goldens | answer | build | build_tests) "$each" ;;
     *)
-      echo "setup.sh: no step \"$each\" (packages, engines, quickjs, model, goldens, answer, build, build_tests)" >&2
+      echo "setup.sh: no step \"$each\" (packages, engines, quickjs, rust, model, goldens, answer, build, build_tests)" >&2
       exit 2
       ;;
   esac

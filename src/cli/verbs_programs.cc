@@ -5,9 +5,12 @@ namespace quire::cli {
 
 Verb add_build(CLI::App& app) {
   auto options = std::make_shared<BuildOptions>();
-  CLI::App* verb = app.add_subcommand("build", "Compile a C++ program (an inferlet) to Wasm");
-  verb->add_option("FILE", options->sources, "C++ sources")->required();
-  verb->add_option("-o,--output", options->output, "The module; FILE with .wasm where not given")
+  CLI::App* verb = app.add_subcommand("build", "Compile a program (an inferlet) to Wasm");
+  verb->add_option("FILE", options->sources, "C++ sources, or the folder of a Cargo project (Rust)")
+      ->required();
+  verb->add_option(
+          "-o,--output", options->output,
+          "The module; where not given, FILE with .wasm, or the program's name in the folder")
       ->type_name("FILE.wasm");
   verb->add_option("--compiler", options->compiler, "A clang++ that knows wasm32-wasi")
       ->type_name("PATH");
@@ -17,11 +20,14 @@ Verb add_build(CLI::App& app) {
   verb->add_flag("--debug", options->debug,
                  "Without optimizing; traps in quire run report file and line");
   verb->add_flag("--verbose", options->verbose, "Print the compiler's command line");
-  verb->footer(R"(What follows "--" goes to the compiler.
+  verb->footer(
+      R"(What follows "--" goes to the compiler, or to cargo build. Rust needs cargo, and once:
+rustup target add wasm32-wasip1
 
 Examples:
   quire build program.cpp -o program.wasm
-  quire build program.cpp --debug -- -DTRACE=1)");
+  quire build program.cpp --debug -- -DTRACE=1
+  quire build my_project -o program.wasm)");
   return {verb, [options]() -> Result<Request> { return Request(*options); }};
 }
 
@@ -32,16 +38,22 @@ Verb add_new(CLI::App& app) {
   verb->add_option("--in", options->parent,
                    "Where its folder is made; the current folder where not given")
       ->type_name("FOLDER");
+  verb->add_option("--language", options->language, "In which the program is written")
+      ->type_name("cpp|rust")
+      ->check(CLI::IsMember({"cpp", "rust"}))
+      ->capture_default_str();
   verb->add_option(
           "--template", options->project_template,
           "What the program does: chat (a conversation), agent (a model that fetches pages), "
           "search (several answers, judged side by side), constrained (JSON that follows a "
-          "schema); where not given, it answers a prompt")
+          "schema); where not given, it answers a prompt. In Rust: chat and constrained")
       ->type_name("chat|agent|search|constrained");
   verb->add_option("--sdk", options->sdk, "The C++ SDK; what lies beside quire where not given")
       ->type_name("FOLDER")
       ->envname("QUIRE_SDK");
-  verb->footer("Examples:\n  quire new hello\n  quire new reader --template constrained");
+  verb->footer(
+      "Examples:\n  quire new hello\n  quire new reader --template constrained\n  quire new hello "
+      "--language rust");
   return {verb, [options]() -> Result<Request> { return Request(*options); }};
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/exit_code.h"
+#include "main/commands/cargo_project.h"
 #include "main/commands/guest_toolchain.h"
 #include "main/commands/output.h"
 #include "main/commands/precompiled_sdk.h"
@@ -96,8 +97,20 @@ int fail_build(const std::string& compiler, int compiler_exit_code, const std::s
 int build_command(const cli::BuildOptions& options) {
   using cli::ExitCode;
   if (options.sources.empty()) return fail(ExitCode::Usage, "no source was given");
+  if (options.sources.size() == 1 && is_cargo_project(options.sources[0])) {
+    return build_cargo_project({.project = options.sources[0],
+                                .output = options.output,
+                                .flags = options.flags,
+                                .debug = options.debug,
+                                .verbose = options.verbose});
+  }
   for (const std::string& each : options.sources) {
     std::error_code ignored;
+    if (fs::is_directory(each, ignored)) {
+      return fail(ExitCode::Missing, each +
+                                         " is a folder without Cargo.toml: name C++ files, or a "
+                                         "Cargo project");
+    }
     if (!fs::is_regular_file(each, ignored)) return fail(ExitCode::Missing, "no file " + each);
   }
   Result<SdkLocation> sdk = find_sdk(options.sdk);

@@ -55,6 +55,7 @@ std::string for_make(std::string_view path) {
 struct Project {
   std::string name;
   std::string executable;
+  std::string rust_sdk;  // Of a project in Rust.
   const ProjectTemplate& from;
 };
 
@@ -63,6 +64,7 @@ std::string filled(std::string_view text, const Project& project) {
   const std::pair<std::string_view, std::string> places[] = {
       {"NAME", project.name},
       {"QUIRE_PATH", for_make(project.executable)},
+      {"RUST_SDK", project.rust_sdk},
       {"RUN_FLAGS-- ", flags + (flags.empty() ? "" : " ") + "-- "},
       {"RUN_FLAGS", flags},
       {"EXAMPLE_ARGUMENTS", std::string(project.from.example_arguments)}};
@@ -106,21 +108,33 @@ Result<std::string> editor_flags(const SdkLocation& sdk) {
   return out;
 }
 
-Result<void> write_project(const fs::path& folder, const std::string& name,
-                           const ProjectTemplate& from) {
-  const Project project{name, TRY(executable_path()), from};
-  const auto write = [&](const char* file, std::string_view text) {
+Result<void> write_project(const fs::path& folder, ProjectLanguage language,
+                           const std::string& name, const ProjectTemplate& from) {
+  const bool is_rust = language == ProjectLanguage::Rust;
+  const Project project{name, TRY(executable_path()), is_rust ? TRY(find_rust_sdk()) : "", from};
+  const ProjectTexts& texts = project_texts_of(language);
+  const auto write = [&](std::string_view file, std::string_view text) {
     return write_file(folder / file, filled(text, project));
   };
-  TRY(write("main.cpp", from.main));
-  TRY(write("README.md", project_readme()));
-  TRY(write("Makefile", project_makefile()));
-  return write_file(folder / ".gitignore", "*.wasm\ncompile_flags.txt\n");
+  std::error_code failure;
+  fs::create_directories((folder / texts.main_file).parent_path(), failure);
+  TRY(write(texts.main_file, from.main));
+  TRY(write("README.md", texts.readme));
+  TRY(write("Makefile", texts.makefile));
+  if (!texts.manifest.empty()) TRY(write("Cargo.toml", texts.manifest));
+  return write_file(folder / ".gitignore", std::string(texts.ignored));
 }
 
 Result<void> write_editor_flags(const fs::path& folder, const std::string& given_sdk) {
   const SdkLocation sdk = TRY(find_sdk(given_sdk));
   return write_file(folder / "compile_flags.txt", TRY(editor_flags(sdk)));
+}
+
+// Only editors need it: without an SDK the project is there all the same.
+void write_for_editors(const fs::path& folder, const std::string& given_sdk) {
+  const Result<void> written = write_editor_flags(folder, given_sdk);
+  if (written.ok()) return;
+  warn("no compile_flags.txt was written: " + std::string(written.error().message()));
 }
 
 }  // namespace
@@ -133,10 +147,13 @@ int new_command(const cli::NewOptions& options) {
                                      "first, at most " +
                                      std::to_string(kNameBytesMax));
   }
-  const ProjectTemplate* from = find_template(options.project_template);
+  const ProjectLanguage language =
+      options.language == "rust" ? ProjectLanguage::Rust : ProjectLanguage::Cpp;
+  const ProjectTemplate* from = find_template(language, options.project_template);
   if (from == nullptr) {
-    return fail(ExitCode::Usage, "no template " + in_quotes(options.project_template) +
-                                     "; there are: " + cli::listed(template_names()));
+    return fail(ExitCode::Usage,
+                "no template " + in_quotes(options.project_template) +
+                    " in this language; there are: " + cli::listed(template_names(language)));
   }
   const fs::path folder = fs::path(options.parent) / options.name;
   std::error_code failure;
@@ -146,13 +163,9 @@ int new_command(const cli::NewOptions& options) {
   if (!fs::create_directory(folder, failure)) {
     return fail(ExitCode::Failed, folder.string() + ": " + failure.message());
   }
-  const Result<void> written = write_project(folder, options.name, *from);
+  const Result<void> written = write_project(folder, language, options.name, *from);
   if (!written.ok()) return fail(ExitCode::Failed, std::string(written.error().message()));
-  // Only editors need it: without an SDK the project is there all the same.
-  const Result<void> for_editors = write_editor_flags(folder, options.sdk);
-  if (!for_editors.ok()) {
-    warn("no compile_flags.txt was written: " + std::string(for_editors.error().message()));
-  }
+  if (language == ProjectLanguage::Cpp) write_for_editors(folder, options.sdk);
   print(folder.string() + " is ready. Next:\n  cd " + folder.string() + "\n  make run\n");
   return cli::number(ExitCode::Ok);
 }

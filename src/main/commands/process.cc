@@ -77,13 +77,13 @@ Result<ProcessEnd> run_process(const std::vector<std::string>& arguments, Proces
   for (const std::string& each : arguments) pointers.push_back(const_cast<char*>(each.c_str()));
   pointers.push_back(nullptr);
   int ends[2] = {-1, -1};
-  const bool returns = output == ProcessOutput::Return || output == ProcessOutput::ReturnErrors;
+  const bool returns = output != ProcessOutput::Show && output != ProcessOutput::Hide;
   if (returns && pipe2(ends, O_CLOEXEC) != 0) {
     return Error(ErrorCode::Io, std::string("pipe: ") + std::strerror(errno));
   }
   FileActions actions;
   if (returns) {
-    const int replaced = output == ProcessOutput::Return ? STDOUT_FILENO : STDERR_FILENO;
+    const int replaced = output == ProcessOutput::ReturnErrors ? STDERR_FILENO : STDOUT_FILENO;
     posix_spawn_file_actions_adddup2(actions.get(), ends[1], replaced);
   } else if (output == ProcessOutput::Hide) {
     posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);

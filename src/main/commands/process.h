@@ -13,6 +13,7 @@ enum class ProcessOutput : std::uint8_t {
   Show,          // Its standard output and error are ours.
   Hide,          // Both are thrown away.
   Return,        // Standard output comes back (at most 1 MiB), standard error is thrown away.
+  ReturnOutput,  // The same, and standard error is ours.
   ReturnErrors,  // Standard error comes back (at most 1 MiB), standard output is ours.
 };
 

@@ -35,8 +35,11 @@ std::string source_advice(const std::filesystem::path& path) {
            " makes a module of it";
   }
   if (ending == ".rs") {
-    return path.string() + " is Rust source; rustc --target wasm32-wasip1 -O " + path.string() +
-           " -o " + module + " makes a module of it";
+    return path.string() +
+           " is Rust source; a program is a Cargo project, of which quire build FOLDER makes a "
+           "module (quire new NAME --language rust makes one; without the SDK: rustc --target "
+           "wasm32-wasip1 -O " +
+           path.string() + " -o " + module + ")";
   }
   constexpr std::string_view kOthers[] = {".py", ".js", ".mjs", ".ts", ".go", ".zig", ".rb", ".sh"};
   const bool is_other =

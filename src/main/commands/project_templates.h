@@ -1,8 +1,9 @@
 #pragma once
 // The texts of the projects that `quire new` makes. In each, NAME is the project's name, QUIRE_PATH the
-// program that made it, RUN_FLAGS and EXAMPLE_ARGUMENTS those of its template.
+// program that made it, RUST_SDK the folder of the crate, RUN_FLAGS and EXAMPLE_ARGUMENTS those of its template.
 //
 // Thread   any; constants.
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,17 +12,28 @@ namespace quire {
 
 struct ProjectTemplate {
   std::string_view name;       // Of --template.
-  std::string_view main;       // main.cpp
+  std::string_view main;       // The program's source.
   std::string_view run_flags;  // That `quire run` needs for it; empty, or ends the words.
   std::string_view example_arguments;
 };
 
+// The languages that projects are made in.
+enum class ProjectLanguage : std::uint8_t { Cpp, Rust };
+
+// What is the same for all projects of a language.
+struct ProjectTexts {
+  std::string_view main_file;  // Where the program's source is.
+  std::string_view readme;
+  std::string_view makefile;
+  std::string_view ignored;   // .gitignore
+  std::string_view manifest;  // Cargo.toml; empty: the language has none.
+};
+
 // Null where there is none of that name; the one that is made without --template for "".
-const ProjectTemplate* find_template(std::string_view name);
+const ProjectTemplate* find_template(ProjectLanguage language, std::string_view name);
 
-std::vector<std::string> template_names();
+std::vector<std::string> template_names(ProjectLanguage language);
 
-std::string_view project_readme();
-std::string_view project_makefile();
+const ProjectTexts& project_texts_of(ProjectLanguage language);
 
 }  // namespace quire

@@ -68,6 +68,20 @@ Result<SdkLocation> find_sdk(const std::string& given) {
       .given = given, .executable = TRY(executable_path()), .source_folder = QUIRE_SOURCE_DIR});
 }
 
+Result<std::string> find_rust_sdk() {
+  const fs::path beside = fs::path(TRY(executable_path())).parent_path();
+  const fs::path places[] = {(beside / "../share/quire/rust").lexically_normal(),
+                             (beside / "../../sdk/rust").lexically_normal(),
+                             fs::path(QUIRE_SOURCE_DIR) / "sdk/rust"};
+  std::string looked;
+  for (const fs::path& each : places) {
+    std::error_code ignored;
+    if (fs::exists(each / "src/lib.rs", ignored)) return each.string();
+    looked += (looked.empty() ? "" : ", ") + each.string();
+  }
+  return Error(ErrorCode::NotFound, "the Rust SDK is in none of " + looked);
+}
+
 Result<std::string> executable_path() {
   std::error_code failure;
   const fs::path path = fs::read_symlink("/proc/self/exe", failure);

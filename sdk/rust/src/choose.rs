@@ -1,0 +1,139 @@
+//! How probable the model finds whole texts, as what comes next.
+use crate::context::{to_numbers, Counters, Embeds};
+use crate::host;
+use crate::model::TokenizeOptions;
+use crate::raw;
+use crate::{gather, Context, Error, HostFuture, Model, Result};
+
+const READ_COUNT_MAX: usize = 256; // Embeds of one read.
+
+/// How probable a text is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// Of the whole text, in nats.
+    pub log_probability: f64,
+    /// How many tokens it has.
+    pub token_count: u32,
+}
+
+impl Score {
+    /// Of a token of it.
+    pub fn mean_log_probability(&self) -> f64 {
+        self.log_probability / f64::from(self.token_count)
+    }
+}
+
+/// Which of several texts the model would rather write.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The most probable text; the first of several that are alike.
+    pub index: usize,
+    /// What there was to choose.
+    pub texts: Vec<String>,
+    /// Of each text.
+    pub scores: Vec<Score>,
+    /// Of each text, among these: they add up to 1.
+    pub probabilities: Vec<f64>,
+}
+
+impl Choice {
+    /// The most probable one.
+    pub fn text(&self) -> &str {
+        &self.texts[self.index]
+    }
+}
+
+impl Context {
+    /// How probable it is that the model writes `text` next. Nothing is appended. `invalid-argument` for a text
+    /// without a token.
+    pub async fn score(&mut self, text: &str) -> Result<Score> {
+        let tokens = tokens_to_score(&self.model, text).await?;
+        self.prefill().await?;
+        let fork = self.fork().await?;
+        score_of(fork, tokens).await
+    }
+
+    /// Which of `texts` the model would rather write next, each as a whole. Nothing is appended; all of them are
+    /// computed side by side, in forks.
+    pub async fn choose<T: Into<String>>(
+        &mut self,
+        texts: impl IntoIterator<Item = T>,
+    ) -> Result<Choice> {
+        let texts: Vec<String> = texts.into_iter().map(Into::into).collect();
+        if texts.is_empty() {
+            return Err(Error::invalid("there is no text to choose"));
+        }
+        let model = self.model.clone();
+        let tokens = gather(texts.iter().map(|each| tokens_to_score(&model, each))).await?;
+        self.prefill().await?;
+        let mut scores = Vec::new();
+        for each in tokens {
+            scores.push(score_of(self.fork().await?, each));
+        }
+        let scores = gather(scores).await?;
+        let mut index = 0;
+        for (number, each) in scores.iter().enumerate() {
+            if each.log_probability > scores[index].log_probability {
+                index = number;
+            }
+        }
+        let most = scores[index].log_probability;
+        let shares: Vec<f64> =
+            scores.iter().map(|each| (each.log_probability - most).exp()).collect();
+        let sum: f64 = shares.iter().sum();
+        Ok(Choice {
+            index,
+            texts,
+            scores,
+            probabilities: shares.iter().map(|each| each / sum).collect(),
+        })
+    }
+}
+
+async fn tokens_to_score(model: &Model, text: &str) -> Result<Vec<u32>> {
+    let options = TokenizeOptions { parse_special: false, ..TokenizeOptions::default() };
+    let tokens = model.tokenize(text, options).await?;
+    if tokens.is_empty() {
+        return Err(Error::invalid("a text without a token has no probability"));
+    }
+    Ok(tokens)
+}
+
+/// The log-probability of `tokens` behind a fork of what is computed. It reads all of them but the last, and
+/// has an output for each.
+async fn score_of(mut fork: Context, tokens: Vec<u32>) -> Result<Score> {
+    let queue = fork.queue().clone();
+    let first = Embeds::allocate(&queue, 1)?;
+    let more = Embeds::allocate(&queue, host::count(&tokens) - 1)?;
+    let pass = |fork: &Context, embeds: &Embeds| {
+        let embeds = &embeds.handles;
+        let call =
+            unsafe { raw::context::forward(fork.handle(), embeds.as_ptr(), host::count(embeds)) };
+        HostFuture::new(call, Counters::decode)
+    };
+    let mut passes = vec![pass(&fork, &first)];
+    if tokens.len() > 1 {
+        fork.append(&tokens[..tokens.len() - 1])?;
+        passes.push(pass(&fork, &more));
+    }
+    let embeds: Vec<i32> = first.handles.iter().chain(&more.handles).copied().collect();
+    let reads: Vec<HostFuture<Vec<f32>>> = embeds
+        .chunks(READ_COUNT_MAX)
+        .zip(tokens.chunks(READ_COUNT_MAX))
+        .map(|(embeds, tokens)| {
+            let call = unsafe {
+                raw::output::get_logprobs_of(
+                    queue.handle(),
+                    embeds.as_ptr(),
+                    host::count(embeds),
+                    tokens.as_ptr(),
+                    host::count(tokens),
+                )
+            };
+            HostFuture::new(call, to_numbers)
+        })
+        .collect();
+    gather(passes).await?; // The error of a pass says more than that of what is read behind it.
+    let nats: f64 = gather(reads).await?.iter().flatten().map(|each| f64::from(*each)).sum();
+    Ok(Score { log_probability: nats, token_count: host::count(&tokens) })
+}

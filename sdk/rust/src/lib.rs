@@ -1,0 +1,89 @@
+//! Programs that run next to a language model, in a Quire server.
+//!
+//! ```no_run
+//! use quire::{session, Context, GenerateOptions, OptionReader, Options, Result};
+//!
+//! struct Program {
+//!     prompt: String,
+//!     generate: GenerateOptions,
+//! }
+//!
+//! impl Default for Program {
+//!     fn default() -> Self {
+//!         Program { prompt: "The capital of France is".into(), generate: GenerateOptions::default() }
+//!     }
+//! }
+//!
+//! impl Options for Program {
+//!     fn read<'a>(&'a mut self, reader: &mut OptionReader<'a>) {
+//!         reader.words("prompt", &mut self.prompt, "The text to continue");
+//!         reader.generation(&mut self.generate);
+//!     }
+//! }
+//!
+//! #[quire::main]
+//! async fn program(options: Program) -> Result<()> {
+//!     let mut context = Context::create()?;
+//!     context.append_text(&options.prompt).await?;
+//!     context.generate(options.generate).stream(session::send).await?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A program has one thread. Everything that takes time is a future: [`gather`] runs several of them side by
+//! side, [`spawn`] lets one run beside the others, and while none can go on, the program waits in the
+//! server, where it costs nothing. A call that fails gives an [`Error`] with a code and a message; an error
+//! that the program returns is logged, and its number is the program's exit code. A panic ends the program
+//! with its message and the line of the source.
+//!
+//! Tokens are drawn by the host. What a program reads of the distribution it gets from
+//! [`Context::next_distribution`] and [`Context::next_logits`]; every call of the server is in [`raw`].
+#![warn(missing_docs)]
+
+mod chat;
+mod child;
+mod choose;
+mod context;
+mod draw;
+mod error;
+mod executor;
+mod future;
+mod generate;
+mod grammar;
+mod host;
+pub mod http;
+mod json;
+pub mod messaging;
+mod model;
+mod options;
+mod program;
+#[allow(missing_docs)]
+#[rustfmt::skip]
+pub mod raw;
+pub mod runtime;
+pub mod serve;
+pub mod session;
+mod stop;
+pub mod store;
+mod tools;
+
+pub use chat::ChatMessage;
+pub use child::{Child, ChildEnd, ChildEndKind, ChildOptions};
+pub use choose::{Choice, Score};
+pub use context::{
+    Branch, Context, ContextHint, Counters, Distribution, Inner, SaveOptions, SnapshotInfo,
+    SnapshotList,
+};
+pub use draw::{DrawRule, LogitBias, TokenProbability};
+pub use error::{Error, Result};
+pub use executor::{block_on, spawn, Task};
+pub use future::{gather, sleep, when_all, with_timeout, HostFuture};
+pub use generate::{FinishReason, GenerateOptions, Generation, Generator, Piece, Shown};
+pub use grammar::Grammar;
+pub use json::Json;
+pub use model::{Model, ModelInfo, Priority, Queue, TokenizeOptions};
+pub use options::{OptionNumber, OptionReader, Options};
+pub use program::{entry, Prompt};
+pub use quire_macros::{endpoint, main};
+pub use raw::ErrorCode;
+pub use tools::{Tool, ToolAnswer, ToolCall, ToolOptions, ToolRun, Tools};

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""What the crate offers does what it says, called rightly and wrongly (tests/rust/calls)."""
+import pathlib
+import re
+import subprocess
+
+import rust_harness
+import harness
+
+PROJECT = pathlib.Path(__file__).resolve().parent / "calls"
+CASES = re.findall(r'^        "(\w+)" =>', (PROJECT / "src" / "main.rs").read_text(), re.M)
+
+
+class CallsTest(harness.ProgramTest):
+    has_store = True
+
+    def test_each_case(self):
+        module = rust_harness.built(PROJECT)
+        self.assertGreater(len(CASES), 10)
+        for case in CASES:
+            if case not in ("child", "turn"):  # Of others.
+                with self.subTest(case=case):
+                    self.assertEqual(self.run_program(module, case).out.strip(), "done")
+
+    def chat(self, name, line):
+        """A turn of the program in C++, which keeps the conversation."""
+        end = subprocess.run([harness.BUILD / "quire", "run", "--server", self.server.url, harness.BUILD / "inferlets" / "chat.wasm",
+                              "--", "--name", name, "--max-tokens", "8", "--temperature", "0"], input=line + "\n", text=True,
+                             stdout=subprocess.PIPE, env=harness.beside.environment(), timeout=120, check=True)
+        return end.stdout
+
+    def test_a_conversation_goes_on_in_either_language(self):
+        module = rust_harness.built(PROJECT)
+        lines = ("Hello", "And then?", "The end?")
+        alone = [self.chat("alone", line) for line in lines]
+        mixed = [self.chat("mixed", lines[0]), self.run_program(module, "turn", "mixed", lines[1]).out,
+                 self.chat("mixed", lines[2])]
+        self.assertEqual(mixed, alone)
+
+
+if __name__ == "__main__":
+    rust_harness.main()
