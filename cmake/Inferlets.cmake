@@ -162,6 +162,15 @@ function(quire_test_guest SOURCE)
   set(guests ${guests} ${guest} PARENT_SCOPE)
 endfunction()
 
+# quire_runtime(NAME VERSION MODULE FOLDER): a runtime for scripts of the module, started once, in FOLDER as
+# NAME.wasm, NAME.cwasm and NAME.json (src/application/sandbox/script_runtimes.h).
+function(quire_runtime NAME VERSION MODULE FOLDER)
+  file(MAKE_DIRECTORY ${FOLDER})
+  add_custom_command(OUTPUT ${FOLDER}/${NAME}.json ${FOLDER}/${NAME}.wasm ${FOLDER}/${NAME}.cwasm
+    COMMAND quire-make-runtime ${MODULE} ${NAME} ${VERSION} ${FOLDER}
+    DEPENDS ${MODULE} quire-make-runtime VERBATIM COMMENT "Starting the runtime ${NAME}")
+endfunction()
+
 quire_check_guest_compiler()
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/inferlets/objects ${CMAKE_BINARY_DIR}/generated/guests)
 quire_precompile_sdk()

@@ -53,3 +53,12 @@ add_custom_command(OUTPUT ${scripts}/javascript.wasm
           -o ${scripts}/javascript.wasm
   DEPENDS ${scripts}/javascript.o ${quickjs}/libquickjs.a VERBATIM COMMENT "Linking javascript.wasm")
 add_custom_target(javascript_module DEPENDS ${scripts}/javascript.wasm)
+
+# Started and compiled: what quire loads. A build without the Wasm engine has nothing to do that with.
+if(TARGET quire-make-runtime)
+  set(runtimes ${CMAKE_BINARY_DIR}/runtimes)
+  quire_runtime(javascript ${PROJECT_VERSION} ${scripts}/javascript.wasm ${runtimes})
+  add_custom_target(runtimes ALL DEPENDS ${runtimes}/javascript.json)
+  install(FILES ${runtimes}/javascript.json ${runtimes}/javascript.wasm ${runtimes}/javascript.cwasm
+    DESTINATION share/quire/runtimes)
+endif()

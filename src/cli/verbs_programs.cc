@@ -5,8 +5,13 @@ namespace quire::cli {
 
 Verb add_build(CLI::App& app) {
   auto options = std::make_shared<BuildOptions>();
-  CLI::App* verb = app.add_subcommand("build", "Compile a C++ program (an inferlet) to Wasm");
-  verb->add_option("FILE", options->sources, "C++ sources")->required();
+  CLI::App* verb =
+      app.add_subcommand("build", "Make a module of a program (an inferlet), C++ or a script");
+  verb->add_option(
+          "FILE", options->sources,
+          "C++ sources, which are compiled; or a script, .js, .mjs, .ts or .mts, with what it "
+          "imports by relative paths, which needs no compiler")
+      ->required();
   verb->add_option("-o,--output", options->output, "The module; FILE with .wasm where not given")
       ->type_name("FILE.wasm");
   verb->add_option("--compiler", options->compiler, "A clang++ that knows wasm32-wasi")
@@ -21,7 +26,8 @@ Verb add_build(CLI::App& app) {
 
 Examples:
   quire build program.cpp -o program.wasm
-  quire build program.cpp --debug -- -DTRACE=1)");
+  quire build program.cpp --debug -- -DTRACE=1
+  quire build agent.ts -o agent.wasm)");
   return {verb, [options]() -> Result<Request> { return Request(*options); }};
 }
 

@@ -149,6 +149,8 @@ class GuestState {
   ServedRequest served;
   LazyDeque<GuestHandle> receivers;  // Futures of `receive`, oldest first.
   std::unordered_map<std::uint32_t, ContextRecord> contexts;
+  // What it runs, if it is an instance of a script; from before its first call.
+  std::shared_ptr<const std::string> script;
   std::string last_error;
   std::string result;
   bool wait_is_poll = false;  // The guest waits in poll_oneoff, which returns an errno.

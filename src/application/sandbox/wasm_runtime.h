@@ -62,8 +62,11 @@ enum class Origin : std::uint8_t {
 class Program {
  public:
   virtual ~Program() = default;
-  virtual Effort effort() const = 0;             // Of its code.
-  virtual std::uint64_t code_bytes() const = 0;  // With its tables and data.
+  virtual Effort effort() const = 0;  // Of its code.
+  // With its tables and data; of a script its source alone, because all scripts share the code.
+  virtual std::uint64_t code_bytes() const = 0;
+  // The bundle of a script (script_bundle.h), for the code that runs it; null for other programs.
+  virtual std::shared_ptr<const std::string> script() const { return nullptr; }
 };
 
 class Instance {

@@ -4,6 +4,7 @@
 #include <quire_engines.h>
 
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "application/sandbox/compiled_code_cache.h"
 #include "application/sandbox/epoch_ticker.h"
 #include "application/sandbox/pool_plan.h"
+#include "application/sandbox/script_bundle.h"
+#include "application/sandbox/script_runtimes.h"
 #include "application/sandbox/wasmtime_config.h"
 #include "application/sandbox/wasmtime_handles.h"
 #include "application/sandbox/wasmtime_instance.h"
@@ -152,6 +155,8 @@ class WasmtimeRuntime final : public WasmRuntime {
 
   Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm, Effort effort,
                                                  Origin origin) override {
+    const std::string_view bytes(reinterpret_cast<const char*>(wasm.data()), wasm.size());
+    if (const auto script = TRY(find_script(bytes))) return compile_script(*script);
     const ModuleSummary summary = TRY(check_module(wasm, functions_, options_.module));
     if (summary.bulk_operation_count > kQuickBulkOperationCountMax) effort = Effort::Best;
     Digest key{};
@@ -196,16 +201,62 @@ class WasmtimeRuntime final : public WasmRuntime {
   std::uint64_t module_bytes_max() const override { return options_.module.module_bytes_max; }
 
  private:
-  static Result<std::shared_ptr<const Program>> link(const Tier& tier, WasmModule module,
-                                                     const ModuleSummary& summary) {
+  using OwnProgram = std::shared_ptr<const WasmtimeProgram>;
+
+  static Result<std::shared_ptr<const Program>> link(
+      const Tier& tier, WasmModule module, const ModuleSummary& summary,
+      std::shared_ptr<const std::string> script = nullptr) {
     wasmtime_instance_pre_t* pre = nullptr;
     const WasmError error(wasmtime_linker_instantiate_pre(tier.linker.get(), module.get(), &pre));
     if (error != nullptr) {
       return Error(ErrorCode::InvalidArgument,
                    "the module cannot be linked: " + message_of(error.get()));
     }
-    return std::shared_ptr<const Program>(std::make_shared<const WasmtimeProgram>(
-        tier.engine.get(), tier.effort, std::move(module), WasmInstancePre(pre), summary));
+    return std::shared_ptr<const Program>(
+        std::make_shared<const WasmtimeProgram>(tier.engine.get(), tier.effort, std::move(module),
+                                                WasmInstancePre(pre), summary, std::move(script)));
+  }
+
+  // The code is that of the runtime, which all its scripts share; the script is data.
+  Result<std::shared_ptr<const Program>> compile_script(std::string_view bytes) {
+    TRY(check_module_bytes(bytes.size(), options_.module.module_bytes_max));
+    const ScriptBundle bundle = TRY(read_script_bundle(bytes));
+    const OwnProgram runtime = TRY(runtime_of(bundle));
+    WasmModule module(wasmtime_module_clone(const_cast<wasmtime_module_t*>(runtime->module())));
+    return link(*best_, std::move(module), runtime->summary(),
+                std::make_shared<const std::string>(bytes));
+  }
+
+  // Loaded when the first of its scripts comes, on that thread; another one waits for it.
+  Result<OwnProgram> runtime_of(const ScriptBundle& bundle) {
+    const std::lock_guard lock(runtimes_.mutex);
+    for (const auto& [runtime, program] : runtimes_.loaded) {
+      if (runtime.runs(bundle)) return program;
+    }
+    const ScriptRuntime runtime = TRY(find_runtime(options_.runtimes_folder, bundle));
+    Result<OwnProgram> loaded = load_runtime(runtime);
+    if (!loaded.ok()) {
+      return std::move(loaded).take_error().while_("the runtime " + runtime.title());
+    }
+    runtimes_.loaded.emplace_back(runtime, loaded.value());
+    return loaded;
+  }
+
+  Result<OwnProgram> load_runtime(const ScriptRuntime& runtime) {
+    const std::string wasm = TRY(read_runtime_module(runtime));
+    const auto bytes = std::as_bytes(std::span(wasm));
+    const ModuleSummary summary = TRY(check_module(bytes, functions_));
+    TRY(check_first_memory(summary.memory_pages_min << 16, options_.memory_bytes_max));
+    wasmtime_module_t* raw = nullptr;
+    const WasmError error(
+        wasmtime_module_deserialize_file(best_->engine.get(), runtime.code_file.c_str(), &raw));
+    Result<std::shared_ptr<const Program>> program =
+        error == nullptr
+            ? link(*best_, WasmModule(raw), summary)
+            // Code for another machine, or for other limits, is made here, and kept as any other.
+            : compile(bytes, Effort::Best, Origin::Operator);
+    if (!program.ok()) return std::move(program).take_error();
+    return std::static_pointer_cast<const WasmtimeProgram>(std::move(program).take());
   }
 
   Result<std::shared_ptr<const Program>> compile_in_child(std::span<const std::byte> wasm,
@@ -260,6 +311,10 @@ class WasmtimeRuntime final : public WasmRuntime {
   const std::unique_ptr<const Tier> best_;
   const std::unique_ptr<const Tier> quick_;
   const std::unique_ptr<ChildCompiler> child_;  // Of clients' modules.
+  struct {
+    std::mutex mutex;
+    std::vector<std::pair<ScriptRuntime, OwnProgram>> loaded;
+  } runtimes_;  // Of scripts: one for each language.
   EpochTicker ticker_;
 };
 
