@@ -1,30 +1,21 @@
 # The runtime of scripts in JavaScript and TypeScript, as a module whose init() was not run yet:
 # build/<preset>/scripts/javascript.wasm, target javascript_module. It needs QuickJS
-# (tools/build_quickjs.sh) and sucrase (tools/fetch_sucrase.sh), and is left out where one is missing.
+# (tools/build_quickjs.sh), and is left out where that is missing. Without sucrase
+# (tools/fetch_npm.sh sucrase) it refuses TypeScript.
 
-# Where tools/SCRIPT leaves what it makes, NAME-VERSION; empty if it is missing.
-function(quire_find_fetched SCRIPT NAME folder)
-  file(STRINGS ${CMAKE_SOURCE_DIR}/tools/${SCRIPT} line REGEX "^readonly version=")
-  string(REPLACE "readonly version=" "" version ${line})
-  set(cache $ENV{HOME}/.cache)
-  if(DEFINED ENV{XDG_CACHE_HOME})
-    set(cache $ENV{XDG_CACHE_HOME})
-  endif()
-  set(found ${cache}/quire/${NAME}-${version})
-  if(DEFINED ENV{QUIRE_CACHE})
-    set(found $ENV{QUIRE_CACHE}/${NAME}-${version})
-  endif()
-  if(NOT EXISTS ${found}/complete)
-    set(found "")
-  endif()
-  set(${folder} "${found}" PARENT_SCOPE)
-endfunction()
-
-quire_find_fetched(build_quickjs.sh quickjs quickjs)
-quire_find_fetched(fetch_sucrase.sh sucrase sucrase)
-if(NOT quickjs OR NOT sucrase)
-  message(STATUS "scripts are left out: run tools/build_quickjs.sh and tools/fetch_sucrase.sh, then configure again")
+quire_find_quickjs(quickjs)
+if(NOT quickjs)
+  message(STATUS "scripts are left out: run tools/build_quickjs.sh, then configure again")
   return()
+endif()
+file(STRINGS ${CMAKE_SOURCE_DIR}/tools/fetch_npm.sh versions REGEX "^    version=")
+list(GET versions 0 version)
+string(REPLACE "    version=" "" version ${version})
+get_filename_component(sucrase ${quickjs} DIRECTORY)
+set(sucrase ${sucrase}/sucrase-${version})
+if(NOT EXISTS ${sucrase}/complete)
+  message(STATUS "scripts in TypeScript are left out: run tools/fetch_npm.sh sucrase, then configure again")
+  set(sucrase "")
 endif()
 
 set(javascript ${CMAKE_SOURCE_DIR}/sdk/javascript)
@@ -40,7 +31,7 @@ add_custom_command(OUTPUT ${generated}/raw_calls.h
   VERBATIM COMMENT "Writing raw_calls.h from interface/*.wit")
 add_custom_command(OUTPUT ${generated}/embedded_sources.h
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/embed_javascript.py
-          ${javascript}/library ${sucrase} ${generated}/embedded_sources.h
+          ${javascript}/library "${sucrase}" ${generated}/embedded_sources.h
   DEPENDS ${library} ${CMAKE_SOURCE_DIR}/tools/embed_javascript.py
   VERBATIM COMMENT "Writing embedded_sources.h from sdk/javascript/library")
 

@@ -4,7 +4,7 @@
     embed_javascript.py LIBRARY SUCRASE FILE
 
 LIBRARY/x.js is the module "quire:library/x.js". Of the folder SUCRASE the modules that
-quire:library/typescript.js needs are taken, as "quire:sucrase/...".
+quire:library/typescript.js needs are taken, as "quire:sucrase/..."; if it is "", that module is left out.
 """
 import pathlib
 import re
@@ -53,8 +53,10 @@ def literal(text):
 def main():
     if len(sys.argv) != 4:
         raise SystemExit(__doc__)
-    library, sucrase = (pathlib.Path(each).resolve() for each in sys.argv[1:3])
+    library, sucrase = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     sources = {f"quire:library/{file.name}": file.read_text() for file in sorted(library.glob("*.js"))}
+    if not sys.argv[2]:
+        del sources["quire:library/typescript.js"]
     first = [name for text in sources.values() for name in imported(text) if name.startswith(PREFIX)]
     for file, text in sorted(needed(first, sucrase).items()):
         sources[PREFIX + file.relative_to(sucrase).as_posix()] = text

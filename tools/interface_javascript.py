@@ -148,7 +148,7 @@ type NumberList = ArrayLike<number>;
         out.append(f"export interface {name}Calls {{")
         out += [Call(interface, function).declaration() for function in interface.functions]
         out.append("}\n")
-    out.append("declare const raw: {")
+    out.append("const raw: {")
     for interface in interfaces:
         if interface.functions:
             name = "".join(word.capitalize() for word in interface.name.split("-"))

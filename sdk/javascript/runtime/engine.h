@@ -447,6 +447,13 @@ inline JSModuleDef* Engine::load(JSContext* context, const char* name, void* opa
   if (path.ends_with(".json")) {
     text = "export default JSON.parse(" + json_string(*source) + ");";
   } else if (path.ends_with(".ts") || path.ends_with(".mts")) {
+    if (engine.strip_.is_undefined()) {
+      JS_ThrowTypeError(context,
+                        "%s: this server's runtime was built without TypeScript: run "
+                        "tools/fetch_npm.sh sucrase, and build it again",
+                        name);
+      return nullptr;
+    }
     const Value given[] = {Value(context, to_js(context, *source)),
                            Value(context, to_js(context, path))};
     JSValueConst arguments[] = {given[0].get(), given[1].get()};
