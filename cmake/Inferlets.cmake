@@ -95,8 +95,8 @@ endfunction()
 
 # QuickJS for programs, which tools/build_quickjs.sh makes; empty where it is missing.
 function(quire_find_quickjs folder)
-  file(STRINGS ${CMAKE_SOURCE_DIR}/tools/build_quickjs.sh line REGEX "^readonly version=")
-  string(REPLACE "readonly version=" "" version ${line})
+  file(STRINGS ${CMAKE_SOURCE_DIR}/tools/build_quickjs.sh lines REGEX "^readonly (version|revision)=")
+  string(REGEX REPLACE ".*version=([^;]*);.*revision=([0-9]+).*" "\\1-\\2" version "${lines}")
   set(cache $ENV{HOME}/.cache)
   if(DEFINED ENV{XDG_CACHE_HOME})
     set(cache $ENV{XDG_CACHE_HOME})

@@ -64,17 +64,17 @@ export class AbortSignal extends EventTarget {
     return [signal, (reason) => AbortSignal.#abort(signal, reason)];
   }
   static abort(reason) {
-    const [signal, abort] = AbortSignal.controlled();
+    const [signal, abort] = controlled();
     abort(reason);
     return signal;
   }
   static timeout(ms) {
-    const [signal, abort] = AbortSignal.controlled();
+    const [signal, abort] = controlled();
     setTimeout(() => abort(new DOMException(`not done after ${ms} ms`, "TimeoutError")), ms);
     return signal;
   }
   static any(signals) {
-    const [signal, abort] = AbortSignal.controlled();
+    const [signal, abort] = controlled();
     for (const each of signals) {
       if (each.aborted) abort(each.reason);
       else each.addEventListener("abort", () => abort(each.reason), { once: true });

@@ -91,14 +91,20 @@ inline constexpr bool is_future = false;
 template <typename T>
 inline constexpr bool is_future<Future<T>> = true;
 
+// What a call that is under way keeps of an argument; specialised for objects that count their calls.
+template <typename T>
+struct HeldByCall {
+  static std::shared_ptr<void> of(const T&) { return nullptr; }
+};
+
 // What a function of C++ gave, as JavaScript gets it.
 template <typename T>
-JSValue returned(JSContext* js, T value) {
+JSValue returned(JSContext* js, T value, std::shared_ptr<void> held = nullptr) {
   Engine& engine = Engine::of(js);
   if constexpr (std::is_same_v<T, JSValue>) {
     return value;
   } else if constexpr (detail::is_task<T> || is_future<T>) {
-    return engine.promise(task_of(std::move(value)));
+    return engine.promise(task_of(std::move(value)), std::move(held));
   } else if constexpr (detail::is_result<T>) {
     if (!value.ok()) return engine.throw_error(value.error());
     if constexpr (std::is_same_v<T, Result<void>>) {
@@ -117,12 +123,20 @@ JSValue call_bound(JSContext* js, R (*function)(Parameters...), Arguments argume
   const bool is_right =
       std::apply([&](auto&... each) { return (arguments.read(each) && ...); }, given);
   if (!is_right) return JS_EXCEPTION;
+  std::shared_ptr<void> held;
+  if constexpr (detail::is_task<R>) {
+    const auto hold = [&](const auto& each) {
+      using Given = std::remove_cvref_t<decltype(each)>;
+      if (held == nullptr) held = HeldByCall<Given>::of(each);
+    };
+    std::apply([&](const auto&... each) { (hold(each), ...); }, given);
+  }
   const auto run = [&](auto&... each) { return function(std::move(each)...); };
   if constexpr (std::is_void_v<R>) {
     std::apply(run, given);
     return JS_UNDEFINED;
   } else {
-    return returned(js, std::apply(run, given));
+    return returned(js, std::apply(run, given), std::move(held));
   }
 }
 

@@ -308,7 +308,8 @@ inline JSValue context_sample(JSContext* js, Self self, std::uint32_t count, Val
   if (wrong != nullptr) {
     return JS_ThrowTypeError(js, "Context.sample: argument 2 must be %s", wrong);
   }
-  return returned(js, sampled(std::move(self), count, std::move(arguments)));
+  std::shared_ptr<void> held = HeldByCall<Self>::of(self);
+  return returned(js, sampled(std::move(self), count, std::move(arguments)), std::move(held));
 }
 
 inline Result<std::uint32_t> context_seq_len(Self self) {

@@ -68,9 +68,9 @@ class Engine {
   void set_error_class(Value error_class) { error_class_ = std::move(error_class); }
   void set_type_stripper(Value strip) { strip_ = std::move(strip); }
 
-  // A new reference to a promise that is settled as `task` ends.
+  // A new reference to a promise that is settled as `task` ends. `held` is kept until then.
   template <typename T>
-  JSValue promise(Task<T> task) {
+  JSValue promise(Task<T> task, std::shared_ptr<void> held = nullptr) {
     JSValue functions[2];
     Value promise(js_, JS_NewPromiseCapability(js_, functions));
     if (promise.is_exception()) return JS_EXCEPTION;
@@ -79,6 +79,7 @@ class Engine {
     pending.resolve = Value(js_, functions[0]);
     pending.reject = Value(js_, functions[1]);
     pending.stack = stack_here();
+    pending.held = std::move(held);
     pending.task = settling(pending, std::move(task));
     pending.task.start(loop_);
     return promise.release();
@@ -90,6 +91,7 @@ class Engine {
     for (Pending& each : pending_) {
       if (!is_same(each.promise.get(), promise) || each.state != State::Runs) continue;
       each.state = State::Cancelled;
+      each.held.reset();
       if (!reason.is_undefined()) settle(each.reject, std::move(reason));
       needs_sweep_ = true;
       return true;
@@ -252,6 +254,7 @@ class Engine {
   struct Pending {
     Value promise, resolve, reject, stack;
     State state = State::Runs;
+    std::shared_ptr<void> held;
     Task<> task;
   };
   struct Thrown {
@@ -302,6 +305,7 @@ class Engine {
     Result<T> result = co_await attempt(std::move(task));
     if (pending.state != State::Runs) co_return;
     pending.state = State::Settled;
+    pending.held.reset();
     needs_sweep_ = true;
     if (!result.ok()) {
       settle(pending.reject, error_value(result.error(), pending.stack));
@@ -382,7 +386,7 @@ class Engine {
     auto& engine = *static_cast<Engine*>(opaque);
     const Result<std::string> resolved = engine.modules_->resolve(base, name);
     if (resolved.ok()) return js_strdup(context, resolved.value().c_str());
-    JS_ThrowReferenceError(context, "%s", resolved.error().message.c_str());
+    throw_with(context, JS_NewReferenceError(context, "%s", ""), resolved.error().message);
     return nullptr;
   }
   static JSModuleDef* load(JSContext* context, const char* name, void* opaque);

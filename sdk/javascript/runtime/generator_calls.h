@@ -31,6 +31,13 @@ struct GeneratorObject {
   }
 };
 
+template <>
+struct HeldByCall<Object<GeneratorObject>> {
+  static std::shared_ptr<void> of(const Object<GeneratorObject>& generator) {
+    return HeldByCall<Object<ContextObject>>::of(generator->context);
+  }
+};
+
 inline JSValue to_js(JSContext* js, const Piece& piece) {
   return ObjectMaker(js)
       .set("token", piece.token)

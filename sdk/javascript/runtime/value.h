@@ -364,6 +364,14 @@ JSValue to_js(JSContext* js, const std::optional<T>& value) {
   return to_js(Js{js}, *value);
 }
 
+// Throws `error`, which is new, with a message of any length: QuickJS's own functions cut one at 255 bytes.
+inline JSValue throw_with(JSContext* js, JSValue error, std::string_view message) {
+  JS_DefinePropertyValueStr(js, error, "message",
+                            JS_NewStringLen(js, message.data(), message.size()),
+                            JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
+  return JS_Throw(js, error);
+}
+
 // Makes an object member by member: ObjectMaker(js).set("a", 1).take().
 class ObjectMaker {
  public:
@@ -442,7 +450,8 @@ class ObjectReader {
     for (std::uint32_t i = 0; i < count && wrong_ == nullptr; ++i) {
       const char* name = JS_AtomToCString(js_, properties[i].atom);
       if (name != nullptr && !knows(name)) {
-        JS_ThrowTypeError(js_, "there is no option %s; there are: %s", name, listed().c_str());
+        throw_with(js_, JS_NewTypeError(js_, "%s", ""),
+                   "there is no option " + std::string(name) + "; there are: " + listed());
         wrong_ = kThrown;
       }
       JS_FreeCString(js_, name);
