@@ -186,6 +186,50 @@ export default async (given: { depth: number }) => { session.send(String(given.d
         self.assertIn(b"has no options for --help", built.stderr)
         self.assertEqual(self.run_script(str(self.folder / "early.wasm")).returncode, 0)
 
+    def test_byte_code_runs_and_fails_as_the_source_does(self):
+        # What a server has by name runs from byte code; what `quire run` brings, from its source.
+        sources = {
+            "throws.ts": "interface A { b: number }\nconst a: A = { b: 1 };\n"
+                         "export default async () => {\n  throw new Error(`boom ${a.b}`);\n};\n",
+            "syntax.ts": "export default async () => {\n  const x: number = ;\n};\n",
+            "works.ts": 'import { session } from "quire";\nimport data from "./data.json";\nimport { f } from "./lib/f.js";\n'
+                        "export default async () => { session.send(f.toString() + data.x + f(1)); "
+                        'const late = await import("./late.js"); session.send(late.default); };\n',
+        }
+        self.write("lib/f.ts", "export function f(x: number): number { return x + 1; }")
+        self.write("late.js", 'export default "late";')
+        self.write("data.json", '{"x": 5}')
+        paths = [self.write(name, source) for name, source in sources.items()]
+        with beside.Server(BUILD, paths) as server:
+            for path in paths:
+                ends = [subprocess.run([str(BUILD / "quire"), "run", "--server", server.url, program],
+                                       env=beside.environment(), capture_output=True, timeout=60)
+                        for program in (path, pathlib.Path(path).stem)]
+                self.assertEqual(ends[0].stdout, ends[1].stdout)
+                self.assertEqual(ends[0].returncode, ends[1].returncode)
+                errors = [each.stderr.decode().split("[done")[0] for each in ends]
+                self.assertEqual(errors[0], errors[1])
+                if path.endswith("throws.ts"):
+                    self.assertIn("throws.ts:4: Error: boom 1", errors[1])
+                if path.endswith("syntax.ts"):
+                    self.assertIn("syntax.ts:2", errors[1])
+                if path.endswith("works.ts"):
+                    self.assertIn(b"}52late\n", ends[1].stdout, errors[1])
+
+    def test_two_thousand_launches_leave_no_memory_behind(self):
+        program = self.write("quick.ts", "export default async () => {};")
+        lines = self.write("lines", "[]\n" * 500)
+        with beside.Server(BUILD) as server:
+            def launch_all():
+                ended = subprocess.run([str(BUILD / "quire"), "run", "--server", server.url, program, "--each", lines],
+                                       env=beside.environment(), capture_output=True, timeout=120)
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+            launch_all()
+            before = server.quiet_resident_bytes()
+            for _ in range(4):
+                launch_all()
+            self.assertLess(server.quiet_resident_bytes(), before + (6 << 20))
+
     def test_the_random_numbers_of_two_instances_differ(self):
         program = self.write("dice.js", 'import { session } from "quire";\n'
                              "export default async () => { session.send(String(Math.random())); };")

@@ -40,6 +40,8 @@ class Modules {
   virtual Result<std::string> resolve(std::string_view base, std::string_view name) const = 0;
   // Null if there is none of that full name.
   virtual const std::string* source(const std::string& name) const = 0;
+  // What Engine::byte_code() gave for its source; null if there is none, and the source is read.
+  virtual const std::string* byte_code(const std::string&) const { return nullptr; }
 };
 
 class Engine {
@@ -67,6 +69,10 @@ class Engine {
   // JavaScript of TypeScript.
   void set_error_class(Value error_class) { error_class_ = std::move(error_class); }
   void set_type_stripper(Value strip) { strip_ = std::move(strip); }
+
+  // The code of a module, without evaluating anything; an Error where it or one that it imports cannot
+  // be compiled.
+  Result<std::string> byte_code(const std::string& name);
 
   // A new reference to a promise that is settled as `task` ends. `held` is kept until then.
   template <typename T>
@@ -390,6 +396,9 @@ class Engine {
     return nullptr;
   }
   static JSModuleDef* load(JSContext* context, const char* name, void* opaque);
+  // What compiles as the module: JavaScript. False with an exception.
+  bool script_of(const char* name, std::string& text);
+  Value compiled(const char* name);
 
   JSRuntime* runtime_;
   JSContext* js_;
@@ -439,37 +448,62 @@ inline std::string Engine::script_frames(std::string_view stack) {
   return out;
 }
 
-inline JSModuleDef* Engine::load(JSContext* context, const char* name, void* opaque) {
-  auto& engine = *static_cast<Engine*>(opaque);
-  const std::string* source = engine.modules_->source(name);
+inline bool Engine::script_of(const char* name, std::string& text) {
+  const std::string* source = modules_->source(name);
   if (source == nullptr) {
-    JS_ThrowReferenceError(context, "there is no module \"%s\"", name);
-    return nullptr;
+    JS_ThrowReferenceError(js_, "there is no module \"%s\"", name);
+    return false;
   }
   const std::string_view path = name;
-  std::string text;
   if (path.ends_with(".json")) {
     text = "export default JSON.parse(" + json_string(*source) + ");";
   } else if (path.ends_with(".ts") || path.ends_with(".mts")) {
-    if (engine.strip_.is_undefined()) {
-      JS_ThrowTypeError(context,
+    if (strip_.is_undefined()) {
+      JS_ThrowTypeError(js_,
                         "%s: this server's runtime was built without TypeScript: run "
                         "tools/fetch_npm.sh sucrase, and build it again",
                         name);
-      return nullptr;
+      return false;
     }
-    const Value given[] = {Value(context, to_js(context, *source)),
-                           Value(context, to_js(context, path))};
+    const Value given[] = {Value(js_, to_js(js_, *source)), Value(js_, to_js(js_, path))};
     JSValueConst arguments[] = {given[0].get(), given[1].get()};
-    const Value stripped(context,
-                         JS_Call(context, engine.strip_.get(), JS_UNDEFINED, 2, arguments));
-    if (stripped.is_exception()) return nullptr;
-    text = text_of(context, stripped.get());
+    const Value stripped(js_, JS_Call(js_, strip_.get(), JS_UNDEFINED, 2, arguments));
+    if (stripped.is_exception()) return false;
+    text = text_of(js_, stripped.get());
   } else {
     text = *source;
   }
-  const Value module(context, JS_Eval(context, text.c_str(), text.size(), name,
-                                      JS_EVAL_TYPE_MODULE | JS_EVAL_FLAG_COMPILE_ONLY));
+  return true;
+}
+
+// The module, or an exception.
+inline Value Engine::compiled(const char* name) {
+  std::string text;
+  if (!script_of(name, text)) return Value(js_, JS_EXCEPTION);
+  return Value(js_, JS_Eval(js_, text.c_str(), text.size(), name,
+                            JS_EVAL_TYPE_MODULE | JS_EVAL_FLAG_COMPILE_ONLY));
+}
+
+inline Result<std::string> Engine::byte_code(const std::string& name) {
+  const Value module = compiled(name.c_str());
+  if (module.is_exception()) return error_of(Value(js_, JS_GetException(js_)));
+  std::size_t bytes = 0;
+  std::uint8_t* code = JS_WriteObject(js_, &bytes, module.get(), JS_WRITE_OBJ_BYTECODE);
+  if (code == nullptr) return error_of(Value(js_, JS_GetException(js_)));
+  std::string kept(reinterpret_cast<const char*>(code), bytes);
+  js_free(js_, code);
+  return kept;
+}
+
+inline JSModuleDef* Engine::load(JSContext* context, const char* name, void* opaque) {
+  auto& engine = *static_cast<Engine*>(opaque);
+  const std::string* code = engine.modules_->byte_code(name);
+  const Value module =
+      code == nullptr
+          ? engine.compiled(name)
+          : Value(context,
+                  JS_ReadObject(context, reinterpret_cast<const std::uint8_t*>(code->data()),
+                                code->size(), JS_READ_OBJ_BYTECODE));
   if (module.is_exception()) return nullptr;
   return static_cast<JSModuleDef*>(JS_VALUE_GET_PTR(module.get()));
 }

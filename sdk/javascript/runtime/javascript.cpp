@@ -3,6 +3,7 @@
 // instance and runs it.
 //
 //   init()            once, when the runtime is built. It makes no call of the host.
+//   compile()         the byte code of the script, in an instance that does nothing else
 //   run()             the program; as in C++, 0 or the number of the error that ended it
 //   quire_options()   the JSON schema of the options that the script declares, or null
 #include <quickjs.h>
@@ -202,6 +203,7 @@ Result<void> run_script(Runtime& runtime) {
   Engine& engine = runtime.engine;
   const std::vector<std::string> words = TRY(runtime::arguments());
   TRY(prepare(runtime));
+  runtime.modules.use(TRY(ByteCode::read()));
   const Value script = TRY(load_script(runtime));
   const Value options = TRY(options_of(engine, script, words));
   const Value program = script.member("default");
@@ -256,6 +258,26 @@ std::int32_t run() {
   begin();
   const quire::Result<void> outcome = run_script(*the_runtime);
   return outcome.ok() ? 0 : report(the_runtime->engine, outcome.error());
+}
+
+// The byte code of all files of the script, for instances of this runtime. What cannot be compiled has
+// none, so that the instance that runs it reports why. Nothing of the script is evaluated.
+QUIRE_EXPORT("compile") std::int32_t compile();
+std::int32_t compile() {
+  using namespace quire::javascript;
+  begin();
+  Runtime& runtime = *the_runtime;
+  JS_UpdateStackTop(runtime.engine.runtime());
+  quire::Result<Script> script = Script::read();
+  if (!script.ok()) return static_cast<std::int32_t>(script.error().code);
+  runtime.modules.use(std::move(script).take());
+  ByteCode::Files files;
+  for (const auto& [path, source] : runtime.modules.script().files) {
+    quire::Result<std::string> code = runtime.engine.byte_code(path);
+    if (code.ok()) files.emplace(path, std::move(code).take());
+  }
+  const quire::Result<void> written = ByteCode::write(files);
+  return written.ok() ? 0 : static_cast<std::int32_t>(written.error().code);
 }
 
 QUIRE_EXPORT("quire_options") const char* quire_options();

@@ -21,7 +21,58 @@ namespace host {
 __attribute__((import_module("quire:script@1"), import_name("size"))) std::int32_t script_size();
 __attribute__((import_module("quire:script@1"), import_name("read"))) std::int32_t script_read(
     std::uint32_t offset, void* into, std::uint32_t capacity);
+__attribute__((import_module("quire:script@1"), import_name("bytecode-size"))) std::int32_t
+bytecode_size();
+__attribute__((import_module("quire:script@1"), import_name("read-bytecode"))) std::int32_t
+read_bytecode(std::uint32_t offset, void* into, std::uint32_t capacity);
+__attribute__((import_module("quire:script@1"), import_name("put-bytecode"))) std::int32_t
+put_bytecode(const void* bytes, std::uint32_t count);
 }  // namespace host
+
+// The byte code of the files of a script, by path. A runtime of this digest wrote it, in an instance
+// that ran nothing of the script; of each file u32 bytes of the path, the path, u32 bytes of the code,
+// the code.
+class ByteCode {
+ public:
+  using Files = std::map<std::string, std::string, std::less<>>;
+
+  static Result<void> write(const Files& files) {
+    std::string out;
+    const auto put = [&out](const std::string& text) {
+      const auto bytes = static_cast<std::uint32_t>(text.size());
+      out.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+      out += text;
+    };
+    for (const auto& [path, code] : files) {
+      put(path);
+      put(code);
+    }
+    TRY(checked(host::put_bytecode(out.data(), static_cast<std::uint32_t>(out.size()))));
+    return {};
+  }
+
+  // Empty where there is none.
+  static Result<Files> read() {
+    Files files;
+    std::string whole(static_cast<std::size_t>(TRY(checked(host::bytecode_size()))), '\0');
+    if (whole.empty()) return files;
+    const auto bytes = static_cast<std::uint32_t>(whole.size());
+    TRY(checked(host::read_bytecode(0, whole.data(), bytes)));
+    std::string_view rest = whole;
+    const auto take = [&rest] {
+      std::uint32_t count = 0;
+      std::memcpy(&count, rest.data(), sizeof count);
+      const std::string_view text = rest.substr(sizeof count, count);
+      rest.remove_prefix(sizeof count + count);
+      return text;
+    };
+    while (!rest.empty()) {
+      const std::string_view path = take();
+      files.emplace(path, take());
+    }
+    return files;
+  }
+};
 
 struct Script {
   std::map<std::string, std::string, std::less<>> files;
@@ -86,6 +137,7 @@ class ScriptModules final : public Modules {
     for (const EmbeddedSource& each : embedded) embedded_.emplace(each.name, each.text);
   }
   void use(Script script) { script_ = std::move(script); }
+  void use(ByteCode::Files code) { code_ = std::move(code); }
   const Script& script() const { return script_; }
 
   Result<std::string> resolve(std::string_view base, std::string_view name) const override {
@@ -103,6 +155,10 @@ class ScriptModules final : public Modules {
     const auto& from = name.starts_with("quire:") ? embedded_ : script_.files;
     const auto found = from.find(name);
     return found == from.end() ? nullptr : &found->second;
+  }
+  const std::string* byte_code(const std::string& name) const override {
+    const auto found = code_.find(name);
+    return found == code_.end() ? nullptr : &found->second;
   }
 
  private:
@@ -164,6 +220,7 @@ class ScriptModules final : public Modules {
 
   Files embedded_;
   Script script_;
+  ByteCode::Files code_;  // Of the script's own files.
 };
 
 }  // namespace quire::javascript

@@ -261,6 +261,7 @@ class Checker {
       if (name == "run") run_ = index;
       if (name == "_start") start_ = index;
       if (name == "_initialize") initialize_ = index;
+      if (name == "compile") summary_.makes_byte_code = true;
     }
     return {};
   }

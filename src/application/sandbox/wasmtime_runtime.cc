@@ -15,6 +15,7 @@
 #include "application/sandbox/pool_plan.h"
 #include "application/sandbox/script_bundle.h"
 #include "application/sandbox/script_runtimes.h"
+#include "application/sandbox/script_workbench.h"
 #include "application/sandbox/wasmtime_config.h"
 #include "application/sandbox/wasmtime_handles.h"
 #include "application/sandbox/wasmtime_instance.h"
@@ -128,7 +129,7 @@ class WasmtimeRuntime final : public WasmRuntime {
   Result<std::shared_ptr<const Program>> compile(std::span<const std::byte> wasm, Effort effort,
                                                  Origin origin) override {
     const std::string_view bytes(reinterpret_cast<const char*>(wasm.data()), wasm.size());
-    if (const auto script = TRY(find_script(bytes))) return compile_script(*script);
+    if (const auto script = TRY(find_script(bytes))) return compile_script(*script, effort);
     const ModuleSummary summary = TRY(check_module(wasm, functions_, options_.module));
     if (summary.bulk_operation_count > kQuickBulkOperationCountMax) effort = Effort::Best;
     Digest key{};
@@ -175,9 +176,17 @@ class WasmtimeRuntime final : public WasmRuntime {
  private:
   using OwnProgram = std::shared_ptr<const WasmtimeProgram>;
 
+  struct LoadedRuntime {
+    ScriptRuntime runtime;
+    OwnProgram program;
+    std::mutex mutex;  // Of the workbench: one script at a time.
+    std::unique_ptr<ScriptWorkbench> workbench;
+  };
+
   static Result<std::shared_ptr<const Program>> link(
       const Tier& tier, WasmModule module, const ModuleSummary& summary,
-      std::shared_ptr<const std::string> script = nullptr) {
+      std::shared_ptr<const Script> script = nullptr) {
+    const Effort effort = script == nullptr ? tier.effort : script->effort;
     wasmtime_instance_pre_t* pre = nullptr;
     const WasmError error(wasmtime_linker_instantiate_pre(tier.linker.get(), module.get(), &pre));
     if (error != nullptr) {
@@ -185,33 +194,56 @@ class WasmtimeRuntime final : public WasmRuntime {
                    "the module cannot be linked: " + message_of(error.get()));
     }
     return std::shared_ptr<const Program>(
-        std::make_shared<const WasmtimeProgram>(tier.engine.get(), tier.effort, std::move(module),
+        std::make_shared<const WasmtimeProgram>(tier.engine.get(), effort, std::move(module),
                                                 WasmInstancePre(pre), summary, std::move(script)));
   }
 
-  // The code is that of the runtime, which all its scripts share; the script is data.
-  Result<std::shared_ptr<const Program>> compile_script(std::string_view bytes) {
+  // The code is that of the runtime, which all its scripts share; the script is data. The first
+  // instances of what a client brings read the source, so that they need not wait for byte code.
+  Result<std::shared_ptr<const Program>> compile_script(std::string_view bytes, Effort effort) {
     TRY(check_module_bytes(bytes.size(), options_.module.module_bytes_max));
     const ScriptBundle bundle = TRY(read_script_bundle(bytes));
-    const OwnProgram runtime = TRY(runtime_of(bundle));
-    WasmModule module(wasmtime_module_clone(const_cast<wasmtime_module_t*>(runtime->module())));
-    return link(*best_, std::move(module), runtime->summary(),
-                std::make_shared<const std::string>(bytes));
+    LoadedRuntime* runtime = TRY(runtime_of(bundle));
+    auto* shared = const_cast<wasmtime_module_t*>(runtime->program->module());
+    WasmModule module(wasmtime_module_clone(shared));
+    const ModuleSummary& summary = runtime->program->summary();
+    Script script{std::string(bytes), "", Effort::Best};
+    if (summary.makes_byte_code && effort == Effort::Quick) script.effort = Effort::Quick;
+    if (summary.makes_byte_code && effort == Effort::Best) {
+      script.byte_code = byte_code_of(*runtime, bytes);
+    }
+    return link(*best_, std::move(module), summary,
+                std::make_shared<const Script>(std::move(script)));
   }
 
   // Loaded when the first of its scripts comes, on that thread; another one waits for it.
-  Result<OwnProgram> runtime_of(const ScriptBundle& bundle) {
+  Result<LoadedRuntime*> runtime_of(const ScriptBundle& bundle) {
     const std::lock_guard lock(runtimes_.mutex);
-    for (const auto& [runtime, program] : runtimes_.loaded) {
-      if (runtime.runs(bundle)) return program;
+    for (const auto& each : runtimes_.loaded) {
+      if (each->runtime.runs(bundle)) return each.get();
     }
     const ScriptRuntime runtime = TRY(find_runtime(options_.runtimes_folder, bundle));
     Result<OwnProgram> loaded = load_runtime(runtime);
     if (!loaded.ok()) {
       return std::move(loaded).take_error().while_("the runtime " + runtime.title());
     }
-    runtimes_.loaded.emplace_back(runtime, loaded.value());
-    return loaded;
+    runtimes_.loaded.push_back(std::make_unique<LoadedRuntime>());
+    LoadedRuntime& added = *runtimes_.loaded.back();
+    added.runtime = runtime;
+    added.program = std::move(loaded).take();
+    return &added;
+  }
+
+  // Empty where it cannot be made: then each instance reads the source, and reports what is wrong with it.
+  std::string byte_code_of(LoadedRuntime& runtime, std::string_view script) {
+    const std::lock_guard lock(runtime.mutex);
+    if (runtime.workbench == nullptr) {
+      Result<std::unique_ptr<ScriptWorkbench>> opened = ScriptWorkbench::open(runtime.runtime);
+      if (!opened.ok()) return "";
+      runtime.workbench = std::move(opened).take();
+    }
+    Result<std::string> code = runtime.workbench->byte_code(script);
+    return code.ok() ? std::move(code).take() : "";
   }
 
   Result<OwnProgram> load_runtime(const ScriptRuntime& runtime) {
@@ -285,8 +317,8 @@ class WasmtimeRuntime final : public WasmRuntime {
   const std::unique_ptr<ChildCompiler> child_;  // Of clients' modules.
   struct {
     std::mutex mutex;
-    std::vector<std::pair<ScriptRuntime, OwnProgram>> loaded;
-  } runtimes_;  // Of scripts: one for each language.
+    std::vector<std::unique_ptr<LoadedRuntime>> loaded;  // None goes before the engine.
+  } runtimes_;                                           // Of scripts: one for each language.
   EpochTicker ticker_;
 };
 

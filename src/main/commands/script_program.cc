@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <set>
 #include <system_error>
 
-#include "application/sandbox/script_options.h"
+#include "application/sandbox/script_workbench.h"
 #include "base/result.h"
 #include "cli/exit_code.h"
 #include "main/commands/output.h"
@@ -25,7 +26,9 @@ Result<void> write_script(const std::string& source, const std::string& module) 
       TRY(sandbox::find_runtime(runtimes_folder(), modules::script_runtime_of(source)));
   std::string bytes = TRY(modules::script_module(sources, runtime));
   const std::string_view script = *TRY(sandbox::find_script(bytes));
-  const Result<std::optional<std::string>> options = sandbox::script_options(runtime, script);
+  const std::unique_ptr<sandbox::ScriptWorkbench> workbench =
+      TRY(sandbox::ScriptWorkbench::open(runtime));
+  const Result<std::optional<std::string>> options = workbench->options(script);
   if (options.ok() && options.value()) {
     bytes = TRY(modules::script_module(sources, runtime, *options.value()));
   } else if (!options.ok()) {

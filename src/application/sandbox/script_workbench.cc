@@ -1,4 +1,4 @@
-#include "application/sandbox/script_options.h"
+#include "application/sandbox/script_workbench.h"
 
 #if __has_include(<wasmtime.h>)
 #include <algorithm>
@@ -16,16 +16,24 @@ namespace quire::sandbox {
 namespace {
 
 constexpr const char* kOptionsFunction = "quire_options";
+constexpr const char* kCompileFunction = "compile";
+constexpr std::uint64_t kByteCodeBytesMax = std::uint64_t{16} << 20;
 constexpr std::int64_t kScriptMemoryBytesMax = 128 << 20;
 constexpr std::int64_t kScriptTableElementCountMax = 20'000;
 
+// What a call works on, and what it made.
+struct WorkPiece {
+  std::string_view script;
+  std::string byte_code;
+};
+
 // What the host answers without being one.
-struct OptionsCall {
+struct WorkbenchCall {
   const char* module;
   const char* name;
   const char* signature;
   // Leaves its result in values[0]; false if the arguments point outside of the memory.
-  bool (*answer)(std::string_view script, GuestMemory memory, RawValue* values);
+  bool (*answer)(WorkPiece& piece, GuestMemory memory, RawValue* values);
 };
 
 std::optional<std::span<std::byte>> guest_range(GuestMemory memory, std::uint32_t address,
@@ -36,14 +44,14 @@ std::optional<std::span<std::byte>> guest_range(GuestMemory memory, std::uint32_
   return std::move(range).take();
 }
 
-bool answer_size(std::string_view script, GuestMemory, RawValue* values) {
-  values[0].set(static_cast<std::int32_t>(script.size()));
+bool answer_size(WorkPiece& piece, GuestMemory, RawValue* values) {
+  values[0].set(static_cast<std::int32_t>(piece.script.size()));
   return true;
 }
 
-bool answer_read(std::string_view script, GuestMemory memory, RawValue* values) {
-  const auto offset = std::min<std::size_t>(values[0].as<std::uint32_t>(), script.size());
-  const std::string_view part = script.substr(offset, values[2].as<std::uint32_t>());
+bool answer_read(WorkPiece& piece, GuestMemory memory, RawValue* values) {
+  const auto offset = std::min<std::size_t>(values[0].as<std::uint32_t>(), piece.script.size());
+  const std::string_view part = piece.script.substr(offset, values[2].as<std::uint32_t>());
   const auto bytes = static_cast<std::uint32_t>(part.size());
   const auto into = guest_range(memory, values[1].as<std::uint32_t>(), bytes);
   if (!into) return false;
@@ -52,7 +60,7 @@ bool answer_read(std::string_view script, GuestMemory memory, RawValue* values) 
   return true;
 }
 
-bool answer_random(std::string_view, GuestMemory memory, RawValue* values) {
+bool answer_random(WorkPiece&, GuestMemory memory, RawValue* values) {
   const auto bytes = values[1].as<std::uint32_t>();
   const auto into = guest_range(memory, values[0].as<std::uint32_t>(), bytes);
   if (!into) return false;
@@ -61,12 +69,12 @@ bool answer_random(std::string_view, GuestMemory memory, RawValue* values) {
   return true;
 }
 
-bool answer_zero(std::string_view, GuestMemory, RawValue* values) {
+bool answer_zero(WorkPiece&, GuestMemory, RawValue* values) {
   values[0].set(std::int64_t{0});
   return true;
 }
 
-bool answer_wasi_time(std::string_view, GuestMemory memory, RawValue* values) {
+bool answer_wasi_time(WorkPiece&, GuestMemory memory, RawValue* values) {
   const auto into = guest_range(memory, values[2].as<std::uint32_t>(), sizeof(std::uint64_t));
   if (!into) return false;
   std::ranges::fill(*into, std::byte{0});
@@ -74,9 +82,20 @@ bool answer_wasi_time(std::string_view, GuestMemory memory, RawValue* values) {
   return true;
 }
 
-constexpr OptionsCall kOptionsCalls[] = {
+bool answer_put(WorkPiece& piece, GuestMemory memory, RawValue* values) {
+  const auto bytes = values[1].as<std::uint32_t>();
+  const auto from = guest_range(memory, values[0].as<std::uint32_t>(), bytes);
+  if (!from || bytes > kByteCodeBytesMax) return false;
+  piece.byte_code.assign(reinterpret_cast<const char*>(from->data()), from->size());
+  values[0].set(std::int32_t{0});
+  return true;
+}
+
+constexpr WorkbenchCall kWorkbenchCalls[] = {
     {"quire:script@1", "size", ">i", &answer_size},
     {"quire:script@1", "read", "iii>i", &answer_read},
+    {"quire:script@1", "bytecode-size", ">i", &answer_zero},
+    {"quire:script@1", "put-bytecode", "ii>i", &answer_put},
     {"quire:core/runtime@1", "random", "ii>i", &answer_random},
     {"quire:core/runtime@1", "limits", "ii>i", &answer_zero},
     {"quire:core/runtime@1", "clock-now", ">I", &answer_zero},
@@ -84,8 +103,8 @@ constexpr OptionsCall kOptionsCalls[] = {
 };
 
 struct CallEnvironment {
-  const OptionsCall* call;
-  std::string_view script;
+  const WorkbenchCall* call;
+  WorkPiece* piece;
 };
 
 wasm_trap_t* answer_call(void* data, wasmtime_caller_t* caller, wasmtime_val_raw_t* values,
@@ -101,12 +120,12 @@ wasm_trap_t* answer_call(void* data, wasmtime_caller_t* caller, wasmtime_val_raw
                     wasmtime_memory_data_size(context, &item.of.memory));
   }
   auto* raw = reinterpret_cast<RawValue*>(values);
-  if (environment.call->answer(environment.script, memory, raw)) return nullptr;
+  if (environment.call->answer(*environment.piece, memory, raw)) return nullptr;
   static constexpr char kMessage[] = "a buffer outside of the memory";
   return wasmtime_trap_new(kMessage, sizeof kMessage - 1);
 }
 
-Result<void> check_options(wasmtime_error_t* raw_error, wasm_trap_t* raw_trap) {
+Result<void> check_work(wasmtime_error_t* raw_error, wasm_trap_t* raw_trap) {
   const WasmError error(raw_error);
   const WasmTrap trap(raw_trap);
   if (error != nullptr) return Error(ErrorCode::InvalidArgument, message_of(error.get()));
@@ -123,61 +142,46 @@ Result<WasmModule> runtime_module(wasm_engine_t* engine, const ScriptRuntime& ru
 }
 
 // One instance of a runtime, for one call.
-class OptionsInstance {
+class WorkbenchInstance {
  public:
-  OptionsInstance(wasm_engine_t* engine, std::string_view script)
+  WorkbenchInstance(wasm_engine_t* engine, WorkPiece& piece)
       : store_(wasmtime_store_new(engine, nullptr, nullptr)),
         context_(wasmtime_store_context(store_.get())),
         linker_(wasmtime_linker_new(engine)) {
     wasmtime_store_limiter(store_.get(), kScriptMemoryBytesMax, kScriptTableElementCountMax, 1, 1,
                            1);
-    wasmtime_context_set_epoch_deadline(context_, kScriptOptionsMs);
-    for (std::size_t i = 0; i < std::size(kOptionsCalls); ++i) {
-      environments_[i] = {&kOptionsCalls[i], script};
+    wasmtime_context_set_epoch_deadline(context_, kWorkbenchMs);
+    for (std::size_t i = 0; i < std::size(kWorkbenchCalls); ++i) {
+      environments_[i] = {&kWorkbenchCalls[i], &piece};
     }
   }
 
-  Result<std::optional<std::string>> options(const wasmtime_module_t* module) {
+  // What the function returned, () -> (i32); nothing if the runtime has no such function.
+  Result<std::optional<std::uint32_t>> call(const wasmtime_module_t* module, const char* name) {
     TRY(define_calls());
-    TRY(check_options(wasmtime_linker_define_unknown_imports_as_traps(
-                          linker_.get(), const_cast<wasmtime_module_t*>(module)),
-                      nullptr));
-    wasmtime_instance_t instance{};
+    TRY(check_work(wasmtime_linker_define_unknown_imports_as_traps(
+                       linker_.get(), const_cast<wasmtime_module_t*>(module)),
+                   nullptr));
     wasm_trap_t* trap = nullptr;
     wasmtime_error_t* error =
-        wasmtime_linker_instantiate(linker_.get(), context_, module, &instance, &trap);
-    TRY(check_options(error, trap));
+        wasmtime_linker_instantiate(linker_.get(), context_, module, &instance_, &trap);
+    TRY(check_work(error, trap));
     wasmtime_extern_t function;
-    if (!wasmtime_instance_export_get(context_, &instance, kOptionsFunction,
-                                      std::strlen(kOptionsFunction), &function) ||
+    if (!wasmtime_instance_export_get(context_, &instance_, name, std::strlen(name), &function) ||
         function.kind != WASMTIME_EXTERN_FUNC) {
-      return std::optional<std::string>();  // Scripts of this runtime declare none.
+      return std::optional<std::uint32_t>();
     }
-    wasmtime_val_t address{};
-    error = wasmtime_func_call(context_, &function.of.func, nullptr, 0, &address, 1, &trap);
-    TRY(check_options(error, trap));
-    return text_at(instance, static_cast<std::uint32_t>(address.of.i32));
+    wasmtime_val_t result{};
+    error = wasmtime_func_call(context_, &function.of.func, nullptr, 0, &result, 1, &trap);
+    TRY(check_work(error, trap));
+    return std::optional(static_cast<std::uint32_t>(result.of.i32));
   }
 
- private:
-  Result<void> define_calls() {
-    for (CallEnvironment& each : environments_) {
-      const WasmFunctionType type = function_type(each.call->signature);
-      TRY(check_options(
-          wasmtime_linker_define_func_unchecked(
-              linker_.get(), each.call->module, std::strlen(each.call->module), each.call->name,
-              std::strlen(each.call->name), type.get(), &answer_call, &each, nullptr),
-          nullptr));
-    }
-    return {};
-  }
-
-  Result<std::optional<std::string>> text_at(const wasmtime_instance_t& instance,
-                                             std::uint32_t address) {
+  Result<std::optional<std::string>> text_at(std::uint32_t address) {
     if (address == 0) return std::optional<std::string>();
     wasmtime_extern_t memory;
     const bool has_memory =
-        wasmtime_instance_export_get(context_, &instance, "memory", 6, &memory) &&
+        wasmtime_instance_export_get(context_, &instance_, "memory", 6, &memory) &&
         memory.kind == WASMTIME_EXTERN_MEMORY;
     const std::size_t bytes =
         has_memory ? wasmtime_memory_data_size(context_, &memory.of.memory) : 0;
@@ -196,25 +200,68 @@ class OptionsInstance {
     return std::optional<std::string>(std::string(begin, static_cast<const char*>(end)));
   }
 
-  CallEnvironment environments_[std::size(kOptionsCalls)];
+ private:
+  Result<void> define_calls() {
+    for (CallEnvironment& each : environments_) {
+      const WasmFunctionType type = function_type(each.call->signature);
+      TRY(check_work(
+          wasmtime_linker_define_func_unchecked(
+              linker_.get(), each.call->module, std::strlen(each.call->module), each.call->name,
+              std::strlen(each.call->name), type.get(), &answer_call, &each, nullptr),
+          nullptr));
+    }
+    return {};
+  }
+
+  CallEnvironment environments_[std::size(kWorkbenchCalls)];
   WasmStore store_;
   wasmtime_context_t* context_;
   WasmLinker linker_;
+  wasmtime_instance_t instance_{};
+};
+
+class WasmtimeWorkbench final : public ScriptWorkbench {
+ public:
+  WasmtimeWorkbench(WasmEngine engine, WasmModule module)
+      : engine_(std::move(engine)),
+        module_(std::move(module)),
+        ticker_([this] { wasmtime_engine_increment_epoch(engine_.get()); }) {}
+
+  Result<std::optional<std::string>> options(std::string_view script) override {
+    WorkPiece piece{script, {}};
+    WorkbenchInstance instance(engine_.get(), piece);
+    const std::optional<std::uint32_t> address = TRY(call(instance, kOptionsFunction));
+    return instance.text_at(address.value_or(0));
+  }
+
+  Result<std::string> byte_code(std::string_view script) override {
+    WorkPiece piece{script, {}};
+    WorkbenchInstance instance(engine_.get(), piece);
+    const std::optional<std::uint32_t> code = TRY(call(instance, kCompileFunction));
+    return code == 0 ? std::move(piece.byte_code) : std::string();
+  }
+
+ private:
+  Result<std::optional<std::uint32_t>> call(WorkbenchInstance& instance, const char* name) {
+    ticker_.begin();
+    Result<std::optional<std::uint32_t>> result = instance.call(module_.get(), name);
+    ticker_.end();
+    return result;
+  }
+
+  const WasmEngine engine_;
+  const WasmModule module_;
+  EpochTicker ticker_;
 };
 
 }  // namespace
 
-Result<std::optional<std::string>> script_options(const ScriptRuntime& runtime,
-                                                  std::string_view script) {
-  const WasmEngine engine(wasm_engine_new_with_config(
+Result<std::unique_ptr<ScriptWorkbench>> ScriptWorkbench::open(const ScriptRuntime& runtime) {
+  WasmEngine engine(wasm_engine_new_with_config(
       new_compiler_config({kWholeReservation, kWholeGuard}, Effort::Best)));
-  const WasmModule module = TRY(runtime_module(engine.get(), runtime));
-  EpochTicker ticker([&engine] { wasmtime_engine_increment_epoch(engine.get()); });
-  ticker.begin();
-  Result<std::optional<std::string>> options =
-      OptionsInstance(engine.get(), script).options(module.get());
-  ticker.end();
-  return options;
+  WasmModule module = TRY(runtime_module(engine.get(), runtime));
+  return std::unique_ptr<ScriptWorkbench>(
+      std::make_unique<WasmtimeWorkbench>(std::move(engine), std::move(module)));
 }
 
 }  // namespace quire::sandbox
@@ -223,7 +270,7 @@ Result<std::optional<std::string>> script_options(const ScriptRuntime& runtime,
 
 namespace quire::sandbox {
 
-Result<std::optional<std::string>> script_options(const ScriptRuntime&, std::string_view) {
+Result<std::unique_ptr<ScriptWorkbench>> ScriptWorkbench::open(const ScriptRuntime&) {
   return Error(ErrorCode::NotSupported, "this build has no Wasm engine (QUIRE_WASM=OFF)");
 }
 
