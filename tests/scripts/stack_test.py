@@ -93,7 +93,7 @@ class StackScripts(unittest.TestCase):
         self.refused(self.script(b" " * (100 << 20)), "at most")
 
     def test_is_held_to_the_limits_of_any_program(self):
-        self.refused(self.script("loop"), "cpu_ms_max", flags=["--limit", "cpu_ms_max=300"])
+        self.refused(self.script("loop"), "cpu_ns_max", flags=["--limit", "cpu_ns_max=300000000"])
         self.refused(self.script("fill"), "its limit memory_bytes_max", flags=["--limit", "memory_bytes_max=16777216"])
         self.refused(self.script("recurse"), "overflowed its")
         self.refused(self.script("trap"), "unreachable")

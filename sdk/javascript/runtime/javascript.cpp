@@ -80,6 +80,25 @@ void begin() {
   JS_RunGC(engine.runtime());
 }
 
+// Takes what is free between the blocks of the heap. Instances map the memory copy-on-write, so what
+// each one allocates should lie together behind the image, and not in gaps on pages that it would
+// otherwise only read.
+void fill_gaps() {
+  constexpr std::size_t kLargest = std::size_t{1} << 20;
+  constexpr std::size_t kSmallest = 8;
+  const void* const end = sbrk(0);
+  for (std::size_t bytes = kLargest; bytes >= kSmallest;
+       bytes = bytes > 512 ? bytes / 2 : bytes - 8) {
+    while (true) {
+      void* volatile gap = std::malloc(bytes);
+      if (gap >= end) {
+        std::free(gap);
+        break;
+      }
+    }
+  }
+}
+
 // How much memory the instance may have; what is left for the SDK's C++ when JavaScript has all it may
 // get. The host ends an instance that asks for more, so sbrk() refuses it before, and JavaScript has
 // an exception.
@@ -228,6 +247,7 @@ extern "C" {
 QUIRE_EXPORT("init") void init();
 void init() {
   quire::javascript::begin();
+  quire::javascript::fill_gaps();
 }
 
 QUIRE_EXPORT("run") std::int32_t run();

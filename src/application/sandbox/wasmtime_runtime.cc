@@ -79,34 +79,6 @@ WasmEngine make_engine(const PoolPlan& plan, const WasmtimeOptions& options, Eff
   return WasmEngine(wasm_engine_new_with_config(config));
 }
 
-wasm_valtype_t* value_type(char letter) {
-  switch (letter) {
-    case 'i':
-      return wasm_valtype_new(WASM_I32);
-    case 'I':
-      return wasm_valtype_new(WASM_I64);
-    case 'f':
-      return wasm_valtype_new(WASM_F32);
-    default:
-      return wasm_valtype_new(WASM_F64);
-  }
-}
-
-wasm_valtype_vec_t value_types(std::string_view letters) {
-  std::vector<wasm_valtype_t*> types;
-  for (const char letter : letters) types.push_back(value_type(letter));
-  wasm_valtype_vec_t out;
-  wasm_valtype_vec_new(&out, types.size(), types.data());
-  return out;
-}
-
-WasmFunctionType function_type(std::string_view signature) {
-  const std::size_t split = signature.find('>');
-  wasm_valtype_vec_t parameters = value_types(signature.substr(0, split));
-  wasm_valtype_vec_t results = value_types(signature.substr(split + 1));
-  return WasmFunctionType(wasm_functype_new(&parameters, &results));
-}
-
 void define(wasmtime_linker_t* linker, const HostFunction& function) {
   const WasmFunctionType type = function_type(function.signature);
   auto* environment = const_cast<HostFunction*>(&function);

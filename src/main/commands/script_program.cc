@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <system_error>
 
-#include "application/sandbox/script_runtimes.h"
+#include "application/sandbox/script_options.h"
 #include "base/result.h"
 #include "cli/exit_code.h"
 #include "main/commands/output.h"
@@ -22,7 +23,14 @@ Result<void> write_script(const std::string& source, const std::string& module) 
   const std::vector<modules::ScriptSource> sources = TRY(modules::collect_script(source));
   const sandbox::ScriptRuntime runtime =
       TRY(sandbox::find_runtime(runtimes_folder(), modules::script_runtime_of(source)));
-  const std::string bytes = TRY(modules::script_module(sources, runtime));
+  std::string bytes = TRY(modules::script_module(sources, runtime));
+  const std::string_view script = *TRY(sandbox::find_script(bytes));
+  const Result<std::optional<std::string>> options = sandbox::script_options(runtime, script);
+  if (options.ok() && options.value()) {
+    bytes = TRY(modules::script_module(sources, runtime, *options.value()));
+  } else if (!options.ok()) {
+    warn(source + " has no options for --help: " + std::string(options.error().message()));
+  }
   std::ofstream file(module, std::ios::binary | std::ios::trunc);
   file << bytes;
   file.close();
