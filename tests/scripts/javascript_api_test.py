@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -249,14 +250,27 @@ class Types(unittest.TestCase):
         checked = self.check("-p", str(beside.SOURCE / "sdk" / "javascript" / "tsconfig.json"))
         self.assertEqual(checked.stdout, "")
 
+    def test_are_right_in_the_programs_of_the_guide(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=beside.SOURCE / "build"))
+        self.addCleanup(shutil.rmtree, folder)
+        guide = (beside.SOURCE / "docs" / "guide" / "scripts.md").read_text()
+        programs = re.findall(r"<!-- program (\S+\.ts) -->\n```ts\n(.*?)```", guide, re.S)
+        self.assertGreater(len(programs), 2)
+        for name, source in programs:
+            (folder / name).write_text(source)
+        self.assertEqual(self.check_files(*(folder / name for name, _ in programs)).stdout, "")
+
+    def check_files(self, *files):
+        types = [str(beside.SOURCE / "sdk" / "javascript" / name) for name in ("quire.d.ts", "quire_raw.d.ts")]
+        return self.check("--noEmit", "--strict", "--target", "ES2023", "--lib", "ES2023", "--module", "ESNext",
+                          "--moduleResolution", "Bundler", *(str(each) for each in files), *types)
+
     def test_refuse_what_is_wrong(self):
         folder = pathlib.Path(tempfile.mkdtemp(dir=beside.SOURCE / "build"))
         self.addCleanup(shutil.rmtree, folder)
         (folder / "a.ts").write_text('import { Context } from "quire";\nimport raw from "quire/raw";\nconst c = await Context.create();\n'
                                      "c.generate({ maxToken: 1 });\nc.user(5);\nraw.context.seqLen();\nexport {};")
-        types = [str(beside.SOURCE / "sdk" / "javascript" / name) for name in ("quire.d.ts", "quire_raw.d.ts")]
-        checked = self.check("--noEmit", "--strict", "--target", "ES2023", "--lib", "ES2023", "--module", "ESNext",
-                             "--moduleResolution", "Bundler", str(folder / "a.ts"), *types)
+        checked = self.check_files(folder / "a.ts")
         lines = [line.split("(")[1].split(",")[0] for line in checked.stdout.splitlines() if "error" in line]
         self.assertEqual(lines, ["4", "5", "6"], checked.stdout)
 

@@ -125,13 +125,14 @@ class ScriptModules final : public Modules {
                        "\"./name.js\""};
     }
     const std::string path = joined(base, name);
-    for (const char* ending : {"", ".ts", ".js", ".mts", ".mjs", "/index.ts", "/index.js"}) {
-      if (script_.files.contains(path + ending)) return path + ending;
-    }
+    if (script_.files.contains(path)) return path;
     // TypeScript imports "./a.js" and means a.ts.
-    if (path.ends_with(".js")) {
-      const std::string typed = path.substr(0, path.size() - 3) + ".ts";
+    if (path.ends_with(".js") || path.ends_with(".mjs")) {
+      const std::string typed = path.substr(0, path.size() - 2) + "ts";
       if (script_.files.contains(typed)) return typed;
+    }
+    for (const char* ending : {".ts", ".js", ".mts", ".mjs", "/index.ts", "/index.js"}) {
+      if (script_.files.contains(path + ending)) return path + ending;
     }
     return Error{ErrorCode::NotFound,
                  "there is no file \"" + path + "\", which " + std::string(base) + " imports"};
