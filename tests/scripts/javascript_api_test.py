@@ -1,4 +1,5 @@
 """Scripts in JavaScript and TypeScript on the runtime of sdk/javascript."""
+import http.server
 import json
 import os
 import pathlib
@@ -7,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -71,6 +74,35 @@ FAULTS_OF_TYPESCRIPT = {
 }
 
 
+class Pages(http.server.BaseHTTPRequestHandler):
+    """What the programs of these tests ask."""
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+        if self.path.startswith("/slow"):
+            time.sleep(4)
+        content, kind, status = b"nothing here", "text/plain", 404
+        if self.path.startswith("/json"):
+            told = {"method": self.command, "path": self.path, "given": self.headers.get("x-given"), "body": body}
+            content, kind, status = json.dumps(told).encode(), "application/json", 200
+        if self.path.startswith("/large"):
+            content, status = b"x" * 3_000_000, 200
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        try:
+            self.wfile.write(content)
+        except OSError:
+            pass  # The program went before.
+
+    do_GET = do_POST = do_PUT = answer
+
+    def log_message(self, *_):
+        pass
+
+
 class JavaScript(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -111,6 +143,14 @@ class JavaScript(unittest.TestCase):
                 ran = self.run_quire(HERE / "programs" / name)
                 self.assertEqual(ran.stdout.split(), wanted.split(), ran.stderr)
                 self.assertEqual(ran.returncode, 0, ran.stderr)
+
+    def test_fetches_where_the_launch_allows_it(self):
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            host = f"127.0.0.1:{server.server_port}"
+            ran = self.run_quire(HERE / "programs" / "requests.js", f"http://{host}", flags=["--allow-http", host])
+            server.shutdown()
+        self.assertEqual(ran.stdout, "requests\n", ran.stderr)
 
     def test_console_writes_lines_of_the_log(self):
         log = self.run_quire(HERE / "programs" / "platform.js").stderr
